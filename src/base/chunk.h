@@ -1,0 +1,64 @@
+/*
+ * What a body gives and the wire sends: bytes in memory, a span of a file, or
+ * bytes waiting in a pipe. A chunk is lent: see http/body.h.
+ */
+#ifndef BASE_CHUNK_H
+#define BASE_CHUNK_H
+
+#include "base/str.h"
+
+enum chunk_kind { CHUNK_BYTES = 1, CHUNK_FILE = 2, CHUNK_PIPE = 4 }; /* also the bits of `accept` */
+
+struct chunk {
+    enum chunk_kind kind;
+    union {
+        struct str bytes;
+        struct {
+            int fd;
+            int64_t at;
+            uint64_t length;
+        } file;
+        struct {
+            int fd;
+            size_t length;
+        } pipe;
+    };
+};
+
+/* Bytes left in the chunk. */
+static inline uint64_t chunk_length(const struct chunk *chunk)
+{
+    switch (chunk->kind) {
+    case CHUNK_BYTES:
+        return chunk->bytes.length;
+    case CHUNK_FILE:
+        return chunk->file.length;
+    case CHUNK_PIPE:
+        return chunk->pipe.length;
+    }
+    return 0;
+}
+
+/* Drops the first `count` bytes, at most all. */
+static inline void chunk_advance(struct chunk *chunk, uint64_t count)
+{
+    uint64_t length = chunk_length(chunk);
+
+    if (count > length)
+        count = length;
+    switch (chunk->kind) {
+    case CHUNK_BYTES:
+        chunk->bytes.data += count;
+        chunk->bytes.length -= count;
+        break;
+    case CHUNK_FILE:
+        chunk->file.at += (int64_t)count;
+        chunk->file.length -= count;
+        break;
+    case CHUNK_PIPE:
+        chunk->pipe.length -= count;
+        break;
+    }
+}
+
+#endif

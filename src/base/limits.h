@@ -1,0 +1,44 @@
+/*
+ * Every cap on a size, a count or a time that comes from outside, in one place.
+ * What a directive can set has its default in the directive's table and its
+ * bounds here.
+ */
+#ifndef BASE_LIMITS_H
+#define BASE_LIMITS_H
+
+/* base */
+#define LIMIT_LOG_LINE              2048            /* bytes of one error-log line */
+#define ARENA_BLOCK_SIZE            4096
+
+/* io */
+#define LIMIT_TURN_BYTES            (1024 * 1024)   /* sent inline for one op in one turn of the loop */
+#define LIMIT_HELPER_THREADS        4
+#define LIMIT_HELPER_QUEUE          1024
+#define LIMIT_COLD_WINDOW           (256 * 1024)    /* file bytes probed and read ahead at once */
+#define LIMIT_LENT_BYTES            (16 * 1024)     /* one receive */
+#define LIMIT_LENT_BUFFERS          256             /* in the ring of provided buffers */
+#define LIMIT_FILE_CACHE_CONTENT    (16 * 1024)     /* files up to this size are kept whole in memory */
+
+/* http */
+#define LIMIT_HEADERS               1000            /* upper bound of max_headers */
+#define LIMIT_REQUEST_HEAD          (1024 * 1024)   /* upper bound of client_header_buffer_size and its large kin */
+#define LIMIT_CHUNK_LINE            256             /* a chunk-size line with its extensions */
+#define LIMIT_TRAILER_BYTES         8192
+#define LIMIT_RANGES                100             /* upper bound of max_ranges */
+#define LIMIT_PIPELINE_DRAIN        (64 * 1024)
+#define LIMIT_REROUTES              10
+
+/* tls */
+#define LIMIT_RECORD_PLAINTEXT      16384           /* RFC 8446 5.1 */
+#define LIMIT_RECORDS_PER_KEY       (1ull << 24)    /* RFC 8446 5.5: 2^24.5 full records for AES-GCM */
+#define LIMIT_HANDSHAKE_BYTES       (256 * 1024)
+#define LIMIT_CIPHERS_LIVE          512             /* cipher contexts per worker */
+
+/* conf */
+#define LIMIT_CONF_DEPTH            32
+#define LIMIT_CONF_NODES            (1000 * 1000)
+#define LIMIT_CONF_FILE             (16 * 1024 * 1024)
+#define LIMIT_CONF_ERRORS           20
+#define LIMIT_CONF_INCLUDES         1000
+
+#endif

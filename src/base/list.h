@@ -1,0 +1,59 @@
+/*
+ * An intrusive, circular, doubly linked list. A node outside any list points at
+ * itself, so that list_remove may be called twice.
+ */
+#ifndef BASE_LIST_H
+#define BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+    struct list *next;
+    struct list *previous;
+};
+
+#define container_of(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+static inline void list_init(struct list *list)
+{
+    list->next = list->previous = list;
+}
+
+static inline bool list_empty(const struct list *list)
+{
+    return list->next == list;
+}
+
+static inline void list_insert_before(struct list *where, struct list *node)
+{
+    node->next = where;
+    node->previous = where->previous;
+    where->previous->next = node;
+    where->previous = node;
+}
+
+static inline void list_push(struct list *list, struct list *node)
+{
+    list_insert_before(list, node);
+}
+
+static inline void list_remove(struct list *node)
+{
+    node->previous->next = node->next;
+    node->next->previous = node->previous;
+    list_init(node);
+}
+
+/* Takes the first node out, or NULL. */
+static inline struct list *list_pop(struct list *list)
+{
+    struct list *first = list->next;
+
+    if (first == list)
+        return NULL;
+    list_remove(first);
+    return first;
+}
+
+#endif

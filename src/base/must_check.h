@@ -1,0 +1,8 @@
+/* MUST_CHECK marks functions that can fail: the compiler warns where a result is dropped. */
+#ifndef BASE_MUST_CHECK_H
+#define BASE_MUST_CHECK_H
+
+#define MUST_CHECK         __attribute__((warn_unused_result))
+#define PRINTF_LIKE(f, a)  __attribute__((format(printf, f, a)))
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * Text by value: a pointer and a length, never terminated, never owned. Every
+ * parser reads through these, so that no length is implied by a NUL.
+ */
+#ifndef BASE_STR_H
+#define BASE_STR_H
+
+#include "base/must_check.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+
+struct str {
+    const char *data;
+    size_t length;
+};
+
+#define STR(literal)      ((struct str){"" literal, sizeof(literal) - 1})
+#define STR_FMT           "%.*s"
+#define STR_ARG(s)        (int)((s).length > 65535 ? 65535 : (s).length), (s).data
+
+static inline struct str str_of(const char *data, size_t length)
+{
+    return (struct str){data, length};
+}
+
+/* A view of a terminated string; NULL gives the empty str. */
+static inline struct str str_from(const char *text)
+{
+    return (struct str){text, text ? strlen(text) : 0};
+}
+
+static inline bool str_empty(struct str s)
+{
+    return s.length == 0;
+}
+
+/* Bytes [from, to) of s, both clamped to its length; empty where from >= to. */
+struct str str_slice(struct str s, size_t from, size_t to);
+
+/* s without its first `count` bytes (all of them where it is shorter). */
+struct str str_skip(struct str s, size_t count);
+
+bool str_equal(struct str a, struct str b);
+/* ASCII case only (RFC 9110 5.1: field names); never locale. */
+bool str_equal_nocase(struct str a, struct str b);
+bool str_starts(struct str s, struct str prefix);
+bool str_ends(struct str s, struct str suffix);
+/* memcmp order, shorter first; for sorting. */
+int str_compare(struct str a, struct str b);
+
+/* Index of the first `byte` or of `needle` in s, or -1. */
+ssize_t str_find(struct str s, char byte);
+ssize_t str_rfind(struct str s, char byte);
+ssize_t str_search(struct str s, struct str needle);
+
+/* s without leading and trailing spaces and tabs (OWS, RFC 9110 5.6.3). */
+struct str str_trim(struct str s);
+
+/*
+ * Cuts `*rest` at the first `separator`: the part before it is returned and
+ * `*rest` becomes what follows it (data NULL once nothing follows), so that a
+ * loop `while (rest.data)` sees every part, empty ones included.
+ */
+struct str str_cut(struct str *rest, char separator);
+
+/*
+ * The whole of s as decimal digits only: no sign, no space.
+ * 0, or -EINVAL for anything but digits or nothing, -ERANGE past UINT64_MAX.
+ */
+MUST_CHECK int str_to_u64(struct str s, uint64_t *out_value);
+
+/* The edit distance of two short words (at most 64 bytes each; longer ones count as far apart), for "did you mean". */
+size_t str_distance(struct str a, struct str b);
+
+static inline char str_lower(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+}
+
+#endif
