@@ -1,0 +1,74 @@
+/*
+ * Open files, beneath a root: descriptors, stat, and the contents of small
+ * files, per worker. Absent and refused files are remembered too. An entry is
+ * looked at again after `valid_ms`. Paths are opened by openat2(RESOLVE_BENEATH |
+ * RESOLVE_NO_MAGICLINKS), or by a walk component by component with O_NOFOLLOW where that is
+ * missing; never by a plain open.
+ */
+#ifndef IO_FILE_CACHE_H
+#define IO_FILE_CACHE_H
+
+#include "base/arena.h"
+#include "base/table.h"
+#include "io/loop.h"
+
+#include <sys/stat.h>
+
+enum symlinks {                     /* `disable_symlinks`: off follows links that stay beneath the root */
+    SYMLINKS_BENEATH,               /* off: links may be followed, but never out of the root (403 otherwise) */
+    SYMLINKS_OWNER,                 /* if_not_owner: only links whose owner owns the target */
+    SYMLINKS_NONE,                  /* on: no link in any component */
+};
+
+struct file_cache_limits {
+    bool enabled;
+    unsigned max_entries;
+    size_t max_content_bytes;       /* of all contents together */
+    uint64_t valid_ms;              /* open_file_cache_valid */
+    uint64_t inactive_ms;
+};
+
+struct file_entry {
+    struct list link;               /* least recently used last */
+    struct str key;                 /* root, NUL, path, policy */
+    unsigned references;            /* the cache's own not counted */
+    int error;                      /* 0, or -ENOENT, -EACCES, -ELOOP (a link was refused), -EXDEV (left the root), -ENOTDIR, ... */
+    int fd;                         /* -1 for directories and errors; O_RDONLY */
+    struct stat stat;
+    struct str content;             /* the whole file where it is small, else data NULL */
+    uint64_t checked_ms;
+    bool linked;                    /* still in the table: false once replaced or evicted while in use */
+};
+
+struct file_cache;
+
+/* Creates a cache on `loop`; NULL when out of memory. */
+struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_limits *limits);
+/* No lookup may be in flight. Entries still referenced die with their last unref. */
+void file_cache_destroy(struct file_cache *cache);
+
+/* One lookup, embedded in its owner. */
+struct file_lookup {
+    struct op op;
+    struct file_cache *cache;
+    void (*found)(struct file_lookup *lookup, struct file_entry *entry); /* entry referenced for the caller; NULL: cancelled or out of memory */
+    struct file_entry *entry;       /* the cache's, while waiting */
+    struct list waiting;            /* lookups of the same path share one open */
+};
+
+/*
+ * The entry of `path` (relative, no leading slash, "" is the root itself) beneath `root`. Returns it at once, referenced, when the cache holds it
+ * fresh or the kernel can open it without waiting; otherwise NULL with *out_pending true, and `lookup->found` is called
+ * later, once, never inside this call. NULL with *out_pending false: out of memory.
+ * Absolute `root` directories are opened once and kept.
+ */
+struct file_entry *file_cache_get(struct file_cache *cache, struct file_lookup *lookup, struct str root, struct str path,
+                                  enum symlinks symlinks, bool *out_pending);
+/* Asks for an end of a pending lookup: `found` is still called once, with NULL. */
+void file_lookup_cancel(struct file_lookup *lookup);
+
+struct file_entry *file_entry_ref(struct file_entry *entry);
+/* Accepts NULL. Closes the descriptor with the last reference of an unlinked entry. */
+void file_entry_unref(struct file_entry *entry);
+
+#endif

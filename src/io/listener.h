@@ -1,0 +1,51 @@
+/*
+ * Listening sockets: opened by the master, accepted from by workers.
+ */
+#ifndef IO_LISTENER_H
+#define IO_LISTENER_H
+
+#include "io/loop.h"
+
+/* An address as `listen` takes it: "8080", "127.0.0.1:80", "[::1]:443", "*:80", "unix:/path". */
+struct listen_address {
+    struct sockaddr_storage socket;
+    socklen_t length;
+};
+
+/* 0, or -EINVAL. Names are not resolved here. */
+MUST_CHECK int listen_address_parse(struct str text, struct listen_address *out_address);
+/* "127.0.0.1:80", "[::1]:443", "unix:/path" into `into` (at least 128 bytes); returns it. */
+struct str listen_address_format(const struct listen_address *address, char *into, size_t size);
+
+/* Opens a non-blocking, close-on-exec listening socket with SO_REUSEADDR, SO_REUSEPORT (not for unix:) and IPV6_V6ONLY. fd or -errno. */
+MUST_CHECK int listener_open(const struct listen_address *address, int backlog);
+
+/*
+ * Accepts from one listening socket, again and again, one socket a time through `accepted`
+ * (which owns the fd from then on). On EMFILE, ENFILE, ENOBUFS and ENOMEM it pauses for 100 ms after
+ * giving a spare descriptor's place to one connection that is closed at once, and logs it once; never spins.
+ */
+struct listener {
+    struct loop *loop;
+    struct log *log;
+    int fd;                         /* not owned */
+    int spare_fd;
+    struct op accept;
+    struct op pause;
+    struct sockaddr_storage peer;
+    void (*accepted)(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer);
+    void (*stopped)(void *owner, struct listener *listener); /* after listener_stop, when no op is left */
+    void *owner;
+    bool paused;                    /* by listener_pause */
+    bool stopping;
+};
+
+/* Starts accepting; fields loop, log, fd, accepted, stopped and owner are set by the caller. */
+void listener_start(struct listener *listener);
+/* Stops accepting until listener_resume (worker_connections reached). */
+void listener_pause(struct listener *listener);
+void listener_resume(struct listener *listener);
+/* Cancels and calls `stopped` once nothing is in flight. */
+void listener_stop(struct listener *listener);
+
+#endif

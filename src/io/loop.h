@@ -1,0 +1,188 @@
+/*
+ * The loop: the only I/O interface of the house. Nobody above hears "readable":
+ * an operation was asked for, and later it is finished.
+ *
+ * The contract, kept by both backends (and by the scripted one of the tests):
+ *
+ * 1. An op is embedded in its owner, which outlives it.
+ * 2. `done` runs exactly once per submit, never inside a submit or another `done`.
+ * 3. Backends give identical results: EINTR, ENOBUFS and short sends never escape.
+ * 4. Cancel asks; -ECANCELED answers (or the true result, if it was finished already).
+ * 5. A receive lends bytes: they are yours until `done` returns. An idle connection holds no buffer,
+ *    and not asking again is backpressure. Receive is single-shot.
+ * 6. Closing means cancel, count down, and free in the last completion.
+ * 7. Work done inline for one op in one turn is capped (LIMIT_TURN_BYTES); then the op goes to the tail.
+ *
+ * No ring exists before fork: loop_open is called in the process that uses it.
+ */
+#ifndef IO_LOOP_H
+#define IO_LOOP_H
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/must_check.h"
+#include "base/str.h"
+
+#include <linux/openat2.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+struct op;
+struct loop;
+
+/* result: bytes, a new descriptor, poll events, or -errno. 0 from OP_RECV is the end of the stream. */
+typedef void op_done(struct op *op, int result);
+
+enum op_verb {
+    OP_NONE,
+    OP_ACCEPT,   /* a new non-blocking, close-on-exec socket; `address` filled in */
+    OP_CONNECT,  /* 0 when connected */
+    OP_RECV,     /* bytes in op->lent */
+    OP_SEND,     /* all parts are sent before `done`: the sum, or -errno (bytes sent before it in op->progress) */
+    OP_SENDFILE, /* the whole span: its length, less only where the file ended early (0 at once: truncated), or -errno */
+    OP_SPLICE,   /* as splice(2): bytes moved, 0 at the end of the source */
+    OP_POLL,     /* the events that came */
+    OP_TIMER,    /* 0 when due */
+    OP_OPEN,     /* openat2(2): a descriptor */
+    OP_READ,     /* pread: bytes, short only at the end of the file */
+    OP_OFFLOAD,  /* `work` ran on a helper thread: its result */
+};
+
+enum op_state { OP_STATE_IDLE, OP_STATE_WAITING, OP_STATE_CANCELLING, OP_STATE_FINISHED };
+
+struct op {
+    op_done *done;
+    enum op_verb verb : 8;
+    enum op_state state : 8;        /* the loop's */
+    int fd;
+    int result;                     /* the loop's, between finishing and `done` */
+    struct list link;               /* the loop's: finished or waiting queue */
+    union {
+        struct str lent;            /* OP_RECV */
+        struct {
+            const struct iovec *parts; /* frozen, with the bytes under them, until `done` */
+            int count;
+            int flags;              /* MSG_MORE or 0 */
+            size_t progress;
+        } send;
+        struct {
+            int fd;
+            int64_t at;
+            uint64_t length;
+            uint64_t progress;
+            char *into;             /* OP_READ: the caller's memory */
+            bool more;              /* OP_SENDFILE: more bytes of this answer follow at once */
+        } file;
+        struct {
+            int to;
+            size_t length;
+            unsigned flags;
+        } splice;
+        struct {
+            struct sockaddr_storage *address; /* OP_ACCEPT: filled in; OP_CONNECT: where to; the owner's */
+            socklen_t length;
+        } peer;
+        unsigned poll_events;
+        uint64_t deadline_ms;       /* OP_TIMER: on loop->clock.monotonic_ms */
+        struct {
+            const char *path;       /* frozen until `done` */
+            struct open_how how;
+        } open;
+        struct {
+            int (*work)(void *argument); /* on a helper thread: touches nothing of the loop */
+            void *argument;
+        } offload;
+    };
+    union {                         /* the backend's own */
+        uint64_t words[2];
+        struct list list;
+    } backend;
+};
+
+struct loop_backend {
+    const char *name;                                  /* "io_uring", "epoll", "scripted" */
+    int (*open)(struct loop *loop);                    /* 0 or -errno */
+    void (*submit)(struct loop *loop, struct op *op);
+    void (*cancel)(struct loop *loop, struct op *op);
+    int (*wait)(struct loop *loop, uint64_t until_ms); /* moves finished ops to loop->finished */
+    void (*forget)(struct loop *loop, int fd);         /* the descriptor is about to be closed */
+    void (*close)(struct loop *loop);
+};
+
+extern const struct loop_backend loop_backend_uring;
+extern const struct loop_backend loop_backend_epoll;
+
+struct loop_timers;                                    /* a heap; loop.c's own */
+struct helpers;
+
+struct loop {
+    const struct loop_backend *backend;
+    void *backend_state;
+    struct clock clock;                                /* set once per turn */
+    struct log *log;                                   /* not owned */
+    struct list finished;                              /* ops whose done is yet to run */
+    struct loop_timers *timers;
+    struct helpers *helpers;                           /* started when first needed */
+    unsigned in_flight;                                /* submitted and not yet done */
+    bool stopping;
+};
+
+/*
+ * Opens a loop with the named backend: "auto" tries io_uring and falls back to epoll with one
+ * notice line that says why ("io_uring: Operation not permitted"). 0, -EINVAL for an unknown or unbuilt
+ * name, or -errno of the backend that was insisted on.
+ */
+MUST_CHECK int loop_open(struct loop *loop, const char *use, struct log *log);
+/* The same with a given backend (tests). */
+MUST_CHECK int loop_open_backend(struct loop *loop, const struct loop_backend *backend, struct log *log);
+
+/* Nothing may be in flight. */
+void loop_close(struct loop *loop);
+
+/* Runs turns until loop_stop; returns when stopped and the current turn is over. 0 or -errno of the backend. */
+MUST_CHECK int loop_run(struct loop *loop);
+void loop_stop(struct loop *loop);
+/* One turn: wait at most until `until_ms` (loop time; 0: do not wait), then run what finished. Returns ops run, or -errno. */
+int loop_turn(struct loop *loop, uint64_t until_ms);
+
+/*
+ * Asks for op->verb. The op is filled in by one of the functions below and is the loop's until
+ * `done` runs; a submit of a waiting op is a bug (assert).
+ */
+void loop_submit(struct loop *loop, struct op *op);
+
+/* Asks for an end: `done` still runs, once. No effect on an idle or finished op. */
+void loop_cancel(struct loop *loop, struct op *op);
+
+/* Closes a descriptor on which nothing is in flight, and forgets what the backend knew of it. */
+void loop_close_fd(struct loop *loop, int fd);
+
+static inline bool op_idle(const struct op *op)
+{
+    return op->state == OP_STATE_IDLE;
+}
+
+/* Fill an op and submit it. `op->done` is set by the owner beforehand. */
+void loop_accept(struct loop *loop, struct op *op, int listener, struct sockaddr_storage *address);
+void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_storage *address, socklen_t length);
+void loop_recv(struct loop *loop, struct op *op, int fd);
+void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags);
+void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool more);
+void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, unsigned flags);
+void loop_poll(struct loop *loop, struct op *op, int fd, unsigned events);
+void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms);
+/* Moves the deadline of a waiting timer (lazily: later is free), or submits an idle one. */
+void loop_timer_move(struct loop *loop, struct op *op, uint64_t deadline_ms);
+void loop_open_file(struct loop *loop, struct op *op, int directory, const char *path, const struct open_how *how);
+/* Bytes that are in the page cache are read at once without a thread (preadv2 RWF_NOWAIT), others asynchronously. */
+void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *into, size_t length);
+void loop_offload(struct loop *loop, struct op *op, int (*work)(void *argument), void *argument);
+
+/*
+ * Bytes of [at, at+length) read into `into` only if they need no disk: the count (short at the end of the
+ * file), or -EAGAIN where the page cache does not hold them all at hand. EOPNOTSUPP of tmpfs and others counts as hot.
+ */
+MUST_CHECK ssize_t loop_read_hot(int file, int64_t at, char *into, size_t length);
+
+#endif
