@@ -1,0 +1,67 @@
+/*
+ * One SSL, server side (later client too): handshake, decryption, orderly close.
+ * No loop and no socket in here: ciphertext is pushed in, and what is to be sent
+ * is passed out in order through `struct tls_output`.
+ *
+ * Until the write key of application data is ready, OpenSSL seals by itself
+ * and `ciphertext` gets finished bytes. Once it offers the key (BIO_CTRL_SET_KTLS), we take it: `key_ready` is called, and
+ * from then on `record` gets plaintext with its type, to be sealed by the owner in order with application data, which never goes
+ * through SSL_write again (rule 8). Where no key is offered, tls_session_write seals with SSL_write and the bytes come
+ * out through `ciphertext` as before.
+ */
+#ifndef TLS_TLS_SESSION_H
+#define TLS_TLS_SESSION_H
+
+#include "tls/record.h"
+#include "tls/tls_context.h"
+
+struct tls_session;
+
+/* Where the session's output goes. The functions only append to a queue: they never fail, block or re-enter the session. */
+struct tls_output {
+    void (*ciphertext)(void *owner, struct str bytes);
+    void (*record)(void *owner, uint8_t type, struct str plaintext);
+    /* The key with which the next record is sealed: at the end of the handshake, and again after our own KeyUpdate. Copied by the owner. */
+    void (*key_ready)(void *owner, const struct record_key *key);
+};
+
+/* NULL when out of memory. `output` and `owner` outlive the session. */
+struct tls_session *tls_session_create(struct tls_context *context, const struct tls_output *output, void *owner);
+/* Accepts NULL. Wipes what it holds; sends nothing. */
+void tls_session_destroy(struct tls_session *session);
+
+/*
+ * Lends received bytes: they must stay until the session has taken them all (tls_session_lent() is 0) or
+ * are handed back by tls_session_unlend. Then call tls_session_handshake or tls_session_read until they say -EAGAIN.
+ */
+void tls_session_lend(struct tls_session *session, struct str ciphertext);
+/* Bytes lent and not yet taken. */
+size_t tls_session_lent(const struct tls_session *session);
+
+/* One step of the handshake: 0 when finished, -EAGAIN: more bytes are needed, -EPROTO: it failed (an alert may have been queued). */
+MUST_CHECK int tls_session_handshake(struct tls_session *session);
+/* Decrypted bytes into `into`: > 0, 0 after the peer's close_notify, -EAGAIN, -EPROTO. Answers KeyUpdate requests on the way. */
+MUST_CHECK ssize_t tls_session_read(struct tls_session *session, char *into, size_t size);
+/* Only where no key was offered: seals through SSL_write. Always takes all: length or -EPROTO. */
+MUST_CHECK ssize_t tls_session_write(struct tls_session *session, struct str plaintext);
+/* Queues close_notify, once. */
+void tls_session_shutdown(struct tls_session *session);
+
+/* A sentence on the last -EPROTO for the log: OpenSSL's reason, and "HTTP spoken to a TLS port" and its like. Valid until the next call. */
+const char *tls_session_error(const struct tls_session *session);
+/* True where the failed handshake began with plain HTTP, so that the owner can answer 400 in plain text. */
+bool tls_session_spoke_http(const struct tls_session *session);
+
+/* What was agreed; for variables. Views are valid as long as the session. */
+struct str tls_session_protocol(const struct tls_session *session);    /* "TLSv1.3" */
+struct str tls_session_cipher(const struct tls_session *session);      /* "TLS_AES_128_GCM_SHA256" */
+struct str tls_session_curve(const struct tls_session *session);
+struct str tls_session_alpn(const struct tls_session *session);        /* "http/1.1" or empty */
+struct str tls_session_server_name(const struct tls_session *session); /* SNI or empty */
+/* The session's identifier in hex for $ssl_session_id: into `into` (65 bytes at least). */
+struct str tls_session_id(const struct tls_session *session, char *into, size_t size);
+bool tls_session_reused(const struct tls_session *session);
+/* The settings of the virtual server that SNI chose. */
+const struct tls_settings *tls_session_settings(const struct tls_session *session);
+
+#endif
