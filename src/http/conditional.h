@@ -1,0 +1,19 @@
+/*
+ * Conditional requests (RFC 9110 13): which of the preconditions decides, in the order of 13.2.2.
+ */
+#ifndef HTTP_CONDITIONAL_H
+#define HTTP_CONDITIONAL_H
+
+#include "http/exchange.h"
+
+struct validators {
+    struct str etag;                /* with its quotes, perhaps W/; empty where there is none */
+    int64_t modified;               /* seconds, or -1 */
+};
+
+/* 0: go on; 304 or 412. `exact` is nginx's if_modified_since: exact. */
+int conditional_check(const struct request *request, const struct validators *validators, int64_t now, bool exact);
+/* If-Range (RFC 9110 13.1.5): true where Range may be used. */
+bool conditional_range_allowed(const struct request *request, const struct validators *validators, int64_t now);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * Header fields in the order in which they came: an array in the exchange's arena.
+ */
+#ifndef HTTP_HEADERS_H
+#define HTTP_HEADERS_H
+
+#include "base/arena.h"
+
+struct header {
+    struct str name;
+    struct str value;
+};
+
+struct headers {
+    struct header *items;
+    unsigned count;
+    unsigned capacity;
+};
+
+/* The first field of that name (ASCII case does not matter), or NULL. */
+struct header *headers_find(const struct headers *headers, struct str name);
+/* The next one after `previous`. */
+struct header *headers_next(const struct headers *headers, struct str name, const struct header *previous);
+/* The value of the first one, or a str with data NULL. */
+struct str headers_value(const struct headers *headers, struct str name);
+/* Appends; name and value are not copied. 0 or -ENOMEM. */
+MUST_CHECK int headers_add(struct headers *headers, struct arena *arena, struct str name, struct str value);
+/* Replaces all fields of that name by one. 0 or -ENOMEM. */
+MUST_CHECK int headers_set(struct headers *headers, struct arena *arena, struct str name, struct str value);
+void headers_remove(struct headers *headers, struct str name);
+
+/* Walks a comma-separated list (RFC 9110 5.6.1) over all fields of one name: quoted strings kept whole, empty members skipped. */
+struct header_list {
+    const struct headers *headers;
+    struct str name;
+    const struct header *current;
+    struct str rest;
+};
+void header_list_start(struct header_list *list, const struct headers *headers, struct str name);
+/* false at the end. */
+bool header_list_next(struct header_list *list, struct str *out_member);
+/* True where one member equals `token` without case (parameters after ';' are ignored). */
+bool headers_list_has(const struct headers *headers, struct str name, struct str token);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * Status codes and their reason phrases (RFC 9110 15).
+ */
+#ifndef HTTP_STATUS_H
+#define HTTP_STATUS_H
+
+#include "base/str.h"
+
+/* A status is a plain int between 100 and 599; 0 means "none yet". */
+
+/* The standard reason phrase, or an empty str for a code that has none. */
+struct str status_reason(int status);
+/* True where a response never has content: 1xx, 204, 304 (RFC 9110 6.4.1). */
+bool status_bodiless(int status);
+
+#endif
