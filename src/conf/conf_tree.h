@@ -1,0 +1,70 @@
+/*
+ * A configuration file as a tree of nodes, each with the place where it stands:
+ * what libyaml's events say, after includes, anchors and merges, before any meaning.
+ */
+#ifndef CONF_CONF_TREE_H
+#define CONF_CONF_TREE_H
+
+#include "base/arena.h"
+#include "base/buffer.h"
+
+struct conf_file {
+    struct str path;                /* as the user would name it */
+    struct str text;                /* the whole source, for carets */
+};
+
+/* Where a node stands; line and column count from one (column in characters). */
+struct conf_mark {
+    const struct conf_file *file;
+    unsigned line;
+    unsigned column;
+};
+
+enum conf_kind { CONF_SCALAR, CONF_LIST, CONF_MAP };
+
+struct conf_pair {
+    struct conf_node *key;          /* a scalar */
+    struct conf_node *value;
+};
+
+struct conf_node {
+    enum conf_kind kind;
+    struct conf_mark mark;
+    bool quoted;                    /* scalar: it stood in quotes or was a block scalar */
+    bool absent;                    /* scalar: a key without a value */
+    struct str text;                /* scalar, environment already expanded */
+    struct conf_node **items;       /* list */
+    struct conf_pair *pairs;        /* map, in the order of the file */
+    size_t count;
+};
+
+/* Everything that is wrong, up to LIMIT_CONF_ERRORS, in the order found. */
+struct conf_errors {
+    struct arena *arena;
+    struct conf_error {
+        struct conf_mark mark;      /* file NULL: about no place */
+        struct str message;
+        struct str hint;            /* the way out, or empty */
+        bool warning;
+    } items[20];
+    unsigned count;                 /* kept */
+    unsigned dropped;               /* past the cap */
+    bool failed;                    /* at least one is no warning */
+};
+
+void conf_error(struct conf_errors *errors, struct conf_mark mark, struct str hint, const char *format, ...) PRINTF_LIKE(4, 5);
+void conf_warning(struct conf_errors *errors, struct conf_mark mark, struct str hint, const char *format, ...) PRINTF_LIKE(4, 5);
+/* "file:line:column: error: message", the line, a caret, the hint; appended to `out`. 0 or -ENOMEM. */
+MUST_CHECK int conf_errors_print(const struct conf_errors *errors, struct buffer *out);
+
+/* Reads `path` ("-": standard input) with its includes. The tree lives in `arena`. NULL where errors->failed. */
+struct conf_node *conf_tree_load(struct arena *arena, struct str path, struct conf_errors *errors);
+/* The same from text in memory, named `name` (the -g option, tests, `sluice serve`). */
+struct conf_node *conf_tree_parse(struct arena *arena, struct str name, struct str text, struct conf_errors *errors);
+/* Lays the keys of `over` over `base` (the -g option): replaced, or added. */
+MUST_CHECK int conf_tree_overlay(struct arena *arena, struct conf_node *base, const struct conf_node *over);
+
+/* The value of a key in a map, or NULL. */
+struct conf_node *conf_map_get(const struct conf_node *map, struct str key);
+
+#endif
