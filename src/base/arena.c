@@ -1,0 +1,170 @@
+/*
+ * Bump allocation in blocks. A request larger than a block gets a block of its
+ * own, placed behind the current one, which stays in use for what follows.
+ */
+#include "base/arena.h"
+
+#include "base/limits.h"
+
+#include <stdalign.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ALIGNMENT alignof(max_align_t)
+
+struct arena_block {
+    alignas(max_align_t) struct arena_block *next;
+    size_t size;                    /* of the whole, this header included */
+};
+
+void arena_init(struct arena *arena, struct arena_pool *pool, size_t max_size)
+{
+    *arena = (struct arena){.pool = pool, .max_size = max_size};
+}
+
+static void block_release(struct arena_pool *pool, struct arena_block *block)
+{
+    if (!pool || block->size != ARENA_BLOCK_SIZE || pool->kept >= pool->max_kept) {
+        free(block);
+        return;
+    }
+    block->next = pool->free_blocks;
+    pool->free_blocks = block;
+    pool->kept++;
+}
+
+void arena_reset(struct arena *arena)
+{
+    struct arena_block *block = arena->blocks;
+
+    while (block) {
+        struct arena_block *next = block->next;
+
+        block_release(arena->pool, block);
+        block = next;
+    }
+    arena_init(arena, arena->pool, arena->max_size);
+}
+
+void arena_pool_finish(struct arena_pool *pool)
+{
+    while (pool->free_blocks) {
+        struct arena_block *block = pool->free_blocks;
+
+        pool->free_blocks = block->next;
+        free(block);
+    }
+    pool->kept = 0;
+}
+
+static struct arena_block *block_take(struct arena *arena, size_t size)
+{
+    struct arena_pool *pool = arena->pool;
+    struct arena_block *block;
+
+    if (arena->max_size && (size > arena->max_size || arena->size > arena->max_size - size))
+        return NULL;
+    if (size == ARENA_BLOCK_SIZE && pool && pool->free_blocks) {
+        block = pool->free_blocks;
+        pool->free_blocks = block->next;
+        pool->kept--;
+    } else {
+        block = malloc(size);
+        if (!block)
+            return NULL;
+    }
+    block->size = size;
+    arena->size += size;
+    return block;
+}
+
+static void *alloc_large(struct arena *arena, size_t size)
+{
+    struct arena_block *block = block_take(arena, sizeof(*block) + size);
+
+    if (!block)
+        return NULL;
+    if (arena->blocks) {
+        block->next = arena->blocks->next;
+        arena->blocks->next = block;
+    } else {
+        block->next = NULL;
+        arena->blocks = block;
+    }
+    return block + 1;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    struct arena_block *block;
+    char *memory;
+
+    if (size > SIZE_MAX - sizeof(*block) - ALIGNMENT)
+        return NULL;
+    size = size ? (size + ALIGNMENT - 1) & ~(ALIGNMENT - 1) : ALIGNMENT;
+    if (size > (size_t)(arena->end - arena->next)) {
+        if (size > ARENA_BLOCK_SIZE - sizeof(*block))
+            return alloc_large(arena, size);
+        block = block_take(arena, ARENA_BLOCK_SIZE);
+        if (!block)
+            return NULL;
+        block->next = arena->blocks;
+        arena->blocks = block;
+        arena->next = (char *)(block + 1);
+        arena->end = (char *)block + block->size;
+    }
+    memory = arena->next;
+    arena->next += size;
+    return memory;
+}
+
+void *arena_zalloc(struct arena *arena, size_t count, size_t size)
+{
+    size_t total;
+    void *memory;
+
+    if (__builtin_mul_overflow(count, size, &total))
+        return NULL;
+    memory = arena_alloc(arena, total);
+    if (memory)
+        memset(memory, 0, total);
+    return memory;
+}
+
+struct str arena_copy(struct arena *arena, struct str s)
+{
+    char *memory = s.length == SIZE_MAX ? NULL : arena_alloc(arena, s.length + 1);
+
+    if (!memory)
+        return (struct str){NULL, 0};
+    if (s.length)
+        memcpy(memory, s.data, s.length);
+    memory[s.length] = '\0';
+    return (struct str){memory, s.length};
+}
+
+struct str arena_vprintf(struct arena *arena, const char *format, va_list args)
+{
+    va_list again;
+    char *memory;
+    int length;
+
+    va_copy(again, args);
+    length = vsnprintf(NULL, 0, format, args);
+    memory = length < 0 ? NULL : arena_alloc(arena, (size_t)length + 1);
+    if (memory)
+        vsnprintf(memory, (size_t)length + 1, format, again);
+    va_end(again);
+    return (struct str){memory, memory ? (size_t)length : 0};
+}
+
+struct str arena_printf(struct arena *arena, const char *format, ...)
+{
+    struct str text;
+    va_list args;
+
+    va_start(args, format);
+    text = arena_vprintf(arena, format, args);
+    va_end(args);
+    return text;
+}

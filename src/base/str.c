@@ -1,0 +1,175 @@
+/*
+ * Operations on text by value. Nothing here allocates, and nothing reads past
+ * `length`; an empty str may have a NULL pointer, which the memory functions of
+ * the C library must never be given.
+ */
+#include "base/str.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#define DISTANCE_MAX 64
+
+struct str str_slice(struct str s, size_t from, size_t to)
+{
+    if (to > s.length)
+        to = s.length;
+    if (from > to)
+        from = to;
+    return (struct str){from ? s.data + from : s.data, to - from};
+}
+
+struct str str_skip(struct str s, size_t count)
+{
+    return str_slice(s, count, s.length);
+}
+
+bool str_equal(struct str a, struct str b)
+{
+    return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
+}
+
+bool str_equal_nocase(struct str a, struct str b)
+{
+    if (a.length != b.length)
+        return false;
+    for (size_t i = 0; i < a.length; i++) {
+        if (str_lower(a.data[i]) != str_lower(b.data[i]))
+            return false;
+    }
+    return true;
+}
+
+bool str_starts(struct str s, struct str prefix)
+{
+    return s.length >= prefix.length && str_equal(str_slice(s, 0, prefix.length), prefix);
+}
+
+bool str_ends(struct str s, struct str suffix)
+{
+    return s.length >= suffix.length && str_equal(str_skip(s, s.length - suffix.length), suffix);
+}
+
+int str_compare(struct str a, struct str b)
+{
+    size_t common = a.length < b.length ? a.length : b.length;
+    int order = common ? memcmp(a.data, b.data, common) : 0;
+
+    if (order != 0)
+        return order;
+    return (a.length > b.length) - (a.length < b.length);
+}
+
+ssize_t str_find(struct str s, char byte)
+{
+    const char *found = s.length ? memchr(s.data, byte, s.length) : NULL;
+
+    return found ? found - s.data : -1;
+}
+
+ssize_t str_rfind(struct str s, char byte)
+{
+    const char *found = s.length ? memrchr(s.data, byte, s.length) : NULL;
+
+    return found ? found - s.data : -1;
+}
+
+ssize_t str_search(struct str s, struct str needle)
+{
+    const char *found;
+
+    if (needle.length == 0)
+        return 0;
+    if (s.length < needle.length)
+        return -1;
+    found = memmem(s.data, s.length, needle.data, needle.length);
+    return found ? found - s.data : -1;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+struct str str_trim(struct str s)
+{
+    size_t from = 0;
+    size_t to = s.length;
+
+    while (from < to && is_blank(s.data[from]))
+        from++;
+    while (to > from && is_blank(s.data[to - 1]))
+        to--;
+    return str_slice(s, from, to);
+}
+
+struct str str_cut(struct str *rest, char separator)
+{
+    struct str whole = *rest;
+    ssize_t at = str_find(whole, separator);
+
+    if (at < 0) {
+        *rest = (struct str){NULL, 0};
+        return whole;
+    }
+    *rest = str_skip(whole, (size_t)at + 1);
+    return str_slice(whole, 0, (size_t)at);
+}
+
+int str_to_u64(struct str s, uint64_t *out_value)
+{
+    uint64_t value = 0;
+    bool overflow = false;
+
+    if (s.length == 0)
+        return -EINVAL;
+    for (size_t i = 0; i < s.length; i++) {
+        unsigned digit = (unsigned char)s.data[i] - (unsigned)'0';
+
+        if (digit > 9)
+            return -EINVAL;
+        overflow = overflow || __builtin_mul_overflow(value, 10u, &value) ||
+                   __builtin_add_overflow(value, digit, &value);
+    }
+    if (overflow)
+        return -ERANGE;
+    *out_value = value;
+    return 0;
+}
+
+static size_t smallest(size_t a, size_t b, size_t c)
+{
+    size_t least = a < b ? a : b;
+
+    return least < c ? least : c;
+}
+
+/* Two swapped neighbours count as one edit: the commonest slip of a typist. */
+size_t str_distance(struct str a, struct str b)
+{
+    size_t rows[3][DISTANCE_MAX + 1];
+    size_t *before = rows[0];
+    size_t *last = rows[1];
+    size_t *now = rows[2];
+
+    if (a.length > DISTANCE_MAX || b.length > DISTANCE_MAX)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= b.length; j++)
+        last[j] = j;
+    for (size_t i = 1; i <= a.length; i++) {
+        size_t *spare = before;
+
+        now[0] = i;
+        for (size_t j = 1; j <= b.length; j++) {
+            size_t cost = a.data[i - 1] != b.data[j - 1];
+
+            now[j] = smallest(last[j] + 1, now[j - 1] + 1, last[j - 1] + cost);
+            if (i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] && a.data[i - 2] == b.data[j - 1])
+                now[j] = smallest(now[j], before[j - 2] + 1, SIZE_MAX);
+        }
+        before = last;
+        last = now;
+        now = spare;
+    }
+    return last[b.length];
+}

@@ -1,0 +1,36 @@
+#include "base/chunk.h"
+
+#include <check.h>
+
+START_TEST(advances)
+{
+    struct chunk bytes = {.kind = CHUNK_BYTES, .bytes = STR("hello")};
+    struct chunk file = {.kind = CHUNK_FILE, .file = {3, 100, 5000000000u}};
+    struct chunk pipe = {.kind = CHUNK_PIPE, .pipe = {4, 10}};
+
+    chunk_advance(&bytes, 2);
+    ck_assert(str_equal(bytes.bytes, STR("llo")));
+    chunk_advance(&bytes, 99);
+    ck_assert_uint_eq(chunk_length(&bytes), 0);
+    chunk_advance(&file, 4999999999u);
+    ck_assert_int_eq(file.file.at, 5000000099);
+    ck_assert_uint_eq(chunk_length(&file), 1);
+    chunk_advance(&pipe, 11);
+    ck_assert_uint_eq(chunk_length(&pipe), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("chunk");
+    TCase *tests = tcase_create("chunk");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tests, advances);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,43 @@
+#include "base/list.h"
+
+#include <check.h>
+
+struct item {
+    int number;
+    struct list link;
+};
+
+START_TEST(keeps_order)
+{
+    struct list list;
+    struct item items[3] = {{.number = 0}, {.number = 1}, {.number = 2}};
+
+    list_init(&list);
+    ck_assert(list_empty(&list));
+    ck_assert_ptr_null(list_pop(&list));
+    for (int i = 0; i < 3; i++)
+        list_push(&list, &items[i].link);
+    list_remove(&items[1].link);
+    list_remove(&items[1].link);
+    ck_assert_int_eq(container_of(list_pop(&list), struct item, link)->number, 0);
+    list_insert_before(&items[2].link, &items[1].link);
+    ck_assert_int_eq(container_of(list_pop(&list), struct item, link)->number, 1);
+    ck_assert_int_eq(container_of(list_pop(&list), struct item, link)->number, 2);
+    ck_assert(list_empty(&list));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("list");
+    TCase *tests = tcase_create("list");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tests, keeps_order);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

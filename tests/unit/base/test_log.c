@@ -1,0 +1,114 @@
+#include "base/limits.h"
+#include "base/log.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+struct kept {
+    char line[2 * LIMIT_LOG_LINE];
+    size_t length;
+    int count;
+};
+
+static void keep(void *owner, enum log_level level, struct str line)
+{
+    struct kept *kept = owner;
+
+    memcpy(kept->line, line.data, line.length);
+    kept->line[line.length] = '\0';
+    kept->length = line.length;
+    kept->count++;
+}
+
+START_TEST(writes_as_nginx)
+{
+    struct clock clock = {.wall_ms = 1795190701999};
+    struct kept kept = {.count = 0};
+    struct log log = {.level = LOG_NOTICE, .clock = &clock, .sink = keep, .owner = &kept};
+    char want[128];
+
+    setenv("TZ", "UTC", 1);
+    tzset();
+    snprintf(want, sizeof(want), "2026/11/20 16:05:01 [warn] %ld#0: hello 7\n", (long)getpid());
+    log_write(&log, LOG_WARN, "hello %d", 7);
+    ck_assert_str_eq(kept.line, want);
+    log_write(&log, LOG_INFO, "dropped");
+    ck_assert_int_eq(kept.count, 1);
+    log.clock = NULL;
+    log_write(&log, LOG_NOTICE, "now");
+    ck_assert_int_eq(kept.count, 2);
+    ck_assert_ptr_null(strstr(kept.line, "1970/"));
+}
+END_TEST
+
+START_TEST(cannot_be_forged)
+{
+    struct kept kept = {.count = 0};
+    struct log log = {.level = LOG_DEBUG, .sink = keep, .owner = &kept};
+
+    log_write(&log, LOG_ERROR, "a\n2026 [emerg] forged\x1b[2J\x7f\r \xc3\xa9");
+    ck_assert_ptr_nonnull(strstr(kept.line, "a\\x0a2026 [emerg] forged\\x1b[2J\\x7f\\x0d \xc3\xa9\n"));
+    ck_assert_ptr_eq(strchr(kept.line, '\n'), kept.line + kept.length - 1);
+}
+END_TEST
+
+START_TEST(long_lines_are_cut)
+{
+    struct kept kept = {.count = 0};
+    struct log log = {.level = LOG_DEBUG, .sink = keep, .owner = &kept};
+    char text[3 * LIMIT_LOG_LINE];
+
+    memset(text, '\1', sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    log_write(&log, LOG_ERROR, "%s", text);
+    ck_assert_uint_le(kept.length, LIMIT_LOG_LINE);
+    ck_assert_uint_gt(kept.length, LIMIT_LOG_LINE - 8);
+    ck_assert_int_eq(kept.line[kept.length - 1], '\n');
+}
+END_TEST
+
+START_TEST(without_a_sink)
+{
+    struct log log = {.level = LOG_DEBUG};
+
+    log_write(&log, LOG_ERROR, "nowhere");
+    log_write(NULL, LOG_ERROR, "nowhere");
+}
+END_TEST
+
+START_TEST(level_names)
+{
+    enum log_level level = LOG_EMERG;
+
+    for (int i = LOG_EMERG; i <= LOG_DEBUG; i++) {
+        ck_assert_int_eq(log_level_parse(str_from(log_level_name((enum log_level)i)), &level), 0);
+        ck_assert_int_eq((int)level, i);
+    }
+    ck_assert_int_eq(log_level_parse(STR("warning"), &level), -EINVAL);
+    ck_assert_int_eq(log_level_parse(STR(""), &level), -EINVAL);
+    ck_assert_int_eq((int)level, LOG_DEBUG);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("log");
+    TCase *tests = tcase_create("log");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tests, writes_as_nginx);
+    tcase_add_test(tests, cannot_be_forged);
+    tcase_add_test(tests, long_lines_are_cut);
+    tcase_add_test(tests, without_a_sink);
+    tcase_add_test(tests, level_names);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,140 @@
+#include "base/str.h"
+
+#include <check.h>
+#include <errno.h>
+
+#define assert_str(s, text) ck_assert_msg(str_equal((s), STR(text)), "got \"" STR_FMT "\"", STR_ARG(s))
+
+START_TEST(slices)
+{
+    struct str s = STR("hello");
+    struct str none = {NULL, 0};
+
+    assert_str(str_slice(s, 1, 3), "el");
+    assert_str(str_slice(s, 0, 99), "hello");
+    assert_str(str_slice(s, 4, 2), "");
+    assert_str(str_slice(s, 99, 100), "");
+    assert_str(str_skip(s, 2), "llo");
+    assert_str(str_skip(s, 9), "");
+    ck_assert_ptr_null(str_slice(none, 0, 0).data);
+    ck_assert_uint_eq(str_skip(none, 3).length, 0);
+    ck_assert_uint_eq(str_from(NULL).length, 0);
+}
+END_TEST
+
+START_TEST(comparisons)
+{
+    struct str none = {NULL, 0};
+
+    ck_assert(str_equal(none, STR("")));
+    ck_assert(!str_equal(STR("a"), STR("A")));
+    ck_assert(str_equal_nocase(STR("Content-Type"), STR("content-tYPE")));
+    ck_assert(!str_equal_nocase(STR("@["), STR("`{")));
+    ck_assert(!str_equal_nocase(STR("ab"), STR("abc")));
+    ck_assert(str_starts(STR("abc"), STR("ab")) && str_starts(STR("abc"), none));
+    ck_assert(!str_starts(STR("a"), STR("ab")));
+    ck_assert(str_ends(STR("abc"), STR("bc")) && !str_ends(STR("c"), STR("bc")));
+    ck_assert_int_lt(str_compare(STR("a"), STR("b")), 0);
+    ck_assert_int_lt(str_compare(STR("a"), STR("aa")), 0);
+    ck_assert_int_gt(str_compare(STR("\xff"), STR("a")), 0);
+    ck_assert_int_eq(str_compare(none, STR("")), 0);
+}
+END_TEST
+
+START_TEST(searches)
+{
+    struct str none = {NULL, 0};
+
+    ck_assert_int_eq(str_find(STR("a.b.c"), '.'), 1);
+    ck_assert_int_eq(str_rfind(STR("a.b.c"), '.'), 3);
+    ck_assert_int_eq(str_find(STR("abc"), '.'), -1);
+    ck_assert_int_eq(str_find(none, '.'), -1);
+    ck_assert_int_eq(str_rfind(none, '.'), -1);
+    ck_assert_int_eq(str_search(STR("a\r\n\r\nb"), STR("\r\n\r\n")), 1);
+    ck_assert_int_eq(str_search(STR("a"), STR("ab")), -1);
+    ck_assert_int_eq(str_search(none, none), 0);
+    assert_str(str_trim(STR(" \t a b\t ")), "a b");
+    assert_str(str_trim(STR("\n")), "\n");
+    assert_str(str_trim(STR("  ")), "");
+}
+END_TEST
+
+START_TEST(cutting)
+{
+    struct str rest = STR("a,,b,");
+    static const char *const want[] = {"a", "", "b", ""};
+    size_t count = 0;
+
+    while (rest.data) {
+        struct str part = str_cut(&rest, ',');
+
+        ck_assert_uint_lt(count, 4);
+        ck_assert(str_equal(part, str_from(want[count])));
+        count++;
+    }
+    ck_assert_uint_eq(count, 4);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    int error;
+    uint64_t value;
+} numbers[] = {
+    {"0", 0, 0},
+    {"007", 0, 7},
+    {"18446744073709551615", 0, UINT64_MAX},
+    {"18446744073709551616", -ERANGE, 0},
+    {"99999999999999999999999", -ERANGE, 0},
+    {"99999999999999999999999x", -EINVAL, 0},
+    {"", -EINVAL, 0},
+    {"+1", -EINVAL, 0},
+    {"-1", -EINVAL, 0},
+    {" 1", -EINVAL, 0},
+    {"1 ", -EINVAL, 0},
+    {"0x1", -EINVAL, 0},
+};
+
+START_TEST(digits)
+{
+    uint64_t value = 4711;
+
+    ck_assert_int_eq(str_to_u64(str_from(numbers[_i].text), &value), numbers[_i].error);
+    ck_assert_uint_eq(value, numbers[_i].error ? 4711 : numbers[_i].value);
+}
+END_TEST
+
+START_TEST(distances)
+{
+    char longest[65];
+
+    memset(longest, 'a', sizeof(longest));
+    ck_assert_uint_eq(str_distance(STR("root"), STR("root")), 0);
+    ck_assert_uint_eq(str_distance(STR("roto"), STR("root")), 1);
+    ck_assert_uint_eq(str_distance(STR("lisen"), STR("listen")), 1);
+    ck_assert_uint_eq(str_distance(STR(""), STR("abc")), 3);
+    ck_assert_uint_eq(str_distance(STR("kitten"), STR("sitting")), 3);
+    ck_assert_uint_eq(str_distance(str_of(longest, 65), STR("a")), SIZE_MAX);
+    ck_assert_uint_eq(str_distance(str_of(longest, 64), str_of(longest, 63)), 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("str");
+    TCase *tests = tcase_create("str");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tests, slices);
+    tcase_add_test(tests, comparisons);
+    tcase_add_test(tests, searches);
+    tcase_add_test(tests, cutting);
+    tcase_add_loop_test(tests, digits, 0, (int)(sizeof(numbers) / sizeof(numbers[0])));
+    tcase_add_test(tests, distances);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

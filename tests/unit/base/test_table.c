@@ -1,0 +1,123 @@
+#include "base/table.h"
+
+#include <check.h>
+#include <stdio.h>
+
+#define KEYS 2000
+
+START_TEST(holds_many)
+{
+    static char names[KEYS][16];
+    struct table table;
+    size_t cursor = 0;
+    size_t seen = 0;
+
+    table_init(&table, false);
+    ck_assert_ptr_null(table_get(&table, STR("x")));
+    ck_assert_ptr_null(table_remove(&table, STR("x")));
+    for (int i = 0; i < KEYS; i++) {
+        snprintf(names[i], sizeof(names[i]), "key%d", i);
+        ck_assert_int_eq(table_set(&table, str_from(names[i]), names[i]), 0);
+    }
+    for (int i = 0; i < KEYS; i += 2)
+        ck_assert_ptr_eq(table_remove(&table, str_from(names[i])), names[i]);
+    for (int i = 0; i < KEYS; i++)
+        ck_assert_ptr_eq(table_get(&table, str_from(names[i])), i % 2 ? names[i] : NULL);
+    while (table_next(&table, &cursor))
+        seen++;
+    ck_assert_uint_eq(seen, KEYS / 2);
+    ck_assert_uint_eq(table.count, KEYS / 2);
+    table_finish(&table);
+    ck_assert_ptr_null(table_get(&table, str_from(names[1])));
+}
+END_TEST
+
+START_TEST(churn_does_not_grow)
+{
+    struct table table;
+    char name[16];
+
+    table_init(&table, false);
+    for (int i = 0; i < 100000; i++) {
+        snprintf(name, sizeof(name), "%d", i);
+        ck_assert_int_eq(table_set(&table, str_from(name), name), 0);
+        ck_assert_ptr_eq(table_remove(&table, str_from(name)), name);
+    }
+    ck_assert_uint_le(table.capacity, 64);
+    table_finish(&table);
+}
+END_TEST
+
+START_TEST(replaces)
+{
+    struct table table;
+    int a = 0;
+    int b = 0;
+
+    table_init(&table, false);
+    ck_assert_int_eq(table_set(&table, STR("k"), &a), 0);
+    ck_assert_int_eq(table_set(&table, STR("k"), &b), 0);
+    ck_assert_uint_eq(table.count, 1);
+    ck_assert_ptr_eq(table_get(&table, STR("k")), &b);
+    ck_assert_ptr_null(table_get(&table, STR("K")));
+    table_finish(&table);
+}
+END_TEST
+
+START_TEST(empty_key)
+{
+    struct table table;
+    struct str none = {NULL, 0};
+    int value = 0;
+
+    table_init(&table, false);
+    ck_assert_int_eq(table_set(&table, none, &value), 0);
+    ck_assert_ptr_eq(table_get(&table, STR("")), &value);
+    ck_assert_ptr_eq(table_remove(&table, none), &value);
+    ck_assert_ptr_null(table_get(&table, none));
+    table_finish(&table);
+}
+END_TEST
+
+START_TEST(ignores_case)
+{
+    static const struct {
+        const char *a;
+        const char *b;
+        bool same;
+    } cases[] = {
+        {"content-length", "Content-Length", true},
+        {"X", "x", true},
+        {"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz", true},
+        {"@@@@@@@@", "````````", false},
+        {"[[[[[[[[", "{{{{{{{{", false},
+        {"\xc1\xc1\xc1\xc1\xc1\xc1\xc1\xc1", "\xe1\xe1\xe1\xe1\xe1\xe1\xe1\xe1", false},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        bool same = table_hash(str_from(cases[i].a), true) == table_hash(str_from(cases[i].b), true);
+
+        ck_assert_msg(same == cases[i].same, "%s", cases[i].a);
+        ck_assert(table_hash(str_from(cases[i].a), false) != table_hash(str_from(cases[i].b), false));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("table");
+    TCase *tests = tcase_create("table");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tests, holds_many);
+    tcase_add_test(tests, churn_does_not_grow);
+    tcase_add_test(tests, replaces);
+    tcase_add_test(tests, empty_key);
+    tcase_add_test(tests, ignores_case);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
