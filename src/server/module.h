@@ -1,0 +1,72 @@
+/*
+ * All that a module may see of the server. A module is a table of directives and
+ * a few functions, each optional; modules/meson.build lists them in the order in which
+ * they are asked. `shape` runs from last to first.
+ */
+#ifndef SERVER_MODULE_H
+#define SERVER_MODULE_H
+
+#include "conf/directive.h"
+#include "http/exchange.h"
+#include "io/file_cache.h"
+
+struct worker;
+
+enum outcome {
+    OUTCOME_PASS,       /* not mine: ask the next module */
+    OUTCOME_ANSWERED,   /* x->response has its status, headers and body */
+    OUTCOME_PENDING,    /* I keep x and will call exchange_resume() exactly once, unless cancelled */
+    OUTCOME_ALLOW,      /* an access module is content (for `satisfy: any`) */
+    OUTCOME_REROUTE,    /* x has a new URI: route again (at most LIMIT_REROUTES times) */
+};
+
+struct module {
+    const char *name;
+    const struct directive *directives;             /* ends with a row without a name; NULL: none */
+    size_t conf_size;
+    int (*conf_check)(void *conf, struct conf_reader *reader, const struct conf_node *at);
+    int (*worker_start)(struct worker *worker, void **out_state);
+    void (*worker_stop)(void *state);
+    enum outcome (*answer)(struct exchange *x, const void *conf, void *state);
+    int (*shape)(struct exchange *x, const void *conf); /* head unsent: edit it, wrap the body. 0 or -errno (answered 500) */
+    void (*finish)(struct exchange *x, const void *conf); /* once for each exchange that reached the module list */
+    void (*cancel)(struct exchange *x, void *state);   /* the client is gone while PENDING: let go, do not resume */
+    const struct variable_table *variables;
+};
+
+/* A module's own per-exchange memory: zeroed at first, in the exchange's arena. NULL when out of memory. */
+void *exchange_state(struct exchange *x, const struct module *module, size_t size);
+
+/* Ends OUTCOME_PENDING: the modules go on with `outcome` (ANSWERED, PASS, REROUTE ...). Queued; never inside the caller. */
+void exchange_resume(struct exchange *x, enum outcome outcome);
+
+/* Answers with a status: error pages and shape follow as for any other answer. Returns OUTCOME_ANSWERED. */
+enum outcome exchange_refuse(struct exchange *x, int status);
+/* The same with a line in the error log that says what was being done, and why: "...: open() failed (13: Permission denied)". */
+enum outcome exchange_refuse_because(struct exchange *x, int status, enum log_level level, const char *format, ...) PRINTF_LIKE(4, 5);
+
+/* Goes on with another URI (index, error_page, try_files): path is normalised. 0, or -EINVAL. The caller returns OUTCOME_REROUTE. */
+MUST_CHECK int exchange_reroute(struct exchange *x, struct str path, struct str query);
+
+/* Of the server: what a module needs to know and ask. */
+struct worker *exchange_worker(const struct exchange *x);
+struct log *exchange_log(const struct exchange *x);
+const struct clock *exchange_clock(const struct exchange *x);
+/* `root` of the location, absolute, evaluated. */
+struct str exchange_root(struct exchange *x);
+/* Media type of the request's path by `types` and `default_type`, with `charset`. */
+struct str exchange_media_type(struct exchange *x, struct str path);
+/* The value of a template for this exchange. data NULL: out of memory. */
+struct str exchange_eval(struct exchange *x, const struct template *template);
+bool exchange_is_internal(const struct exchange *x);
+
+struct file_cache *worker_file_cache(struct worker *worker);
+/* A timer and a helper thread for modules: contracts as loop_timer and loop_offload. */
+void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms);
+void worker_offload(struct worker *worker, struct op *op, int (*work)(void *argument), void *argument);
+void worker_cancel(struct worker *worker, struct op *op);
+
+/* Every module of this build, in the order in which they are asked; NULL at the end. Generated from modules/meson.build. */
+extern const struct module *const module_table[];
+
+#endif
