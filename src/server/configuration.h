@@ -1,0 +1,128 @@
+/*
+ * The configuration as the server uses it: typed, resolved, immutable, in one
+ * arena that lives and dies with its generation of workers. Built by
+ * configuration.c from the tree (conf/conf_tree.h) by the tables of the core and of
+ * the modules.
+ */
+#ifndef SERVER_CONFIGURATION_H
+#define SERVER_CONFIGURATION_H
+
+#include "base/log.h"
+#include "conf/conf_schema.h"
+#include "http/mime.h"
+#include "http/protocol.h"
+#include "io/file_cache.h"
+#include "io/listener.h"
+#include "tls/tls_context.h"
+#include "wire/wire.h"
+
+struct access_log_target;           /* server/access_log.h */
+
+/* Directives of the main and events scopes. */
+struct core_main {
+    uint64_t worker_processes;      /* 0: auto */
+    uint64_t worker_connections;
+    uint64_t worker_shutdown_timeout_ms;
+    bool daemon;
+    struct str pid;
+    struct str user;                /* name, or empty: stay */
+    struct str group;
+    struct {
+        struct str path;            /* a file, "stderr", or "syslog"-like words are refused */
+        int level;                  /* enum log_level */
+    } error_log;
+    int use;                        /* enum: auto, io_uring, epoll */
+    struct str prefix;
+};
+
+/* Directives that http, server and location share. */
+struct core_site {
+    const struct template *root;
+    uint64_t keepalive_timeout_ms;
+    uint64_t keepalive_requests;
+    uint64_t send_timeout_ms;
+    uint64_t client_header_timeout_ms;
+    uint64_t client_body_timeout_ms;
+    uint64_t client_header_buffer_size;
+    uint64_t large_header_count, large_header_size;
+    uint64_t client_max_body_size;
+    uint64_t client_body_buffer_size;
+    uint64_t max_headers;
+    uint64_t lingering_timeout_ms;
+    uint64_t output_buffer_size;
+    bool merge_slashes, underscores_in_headers, server_tokens, sendfile, tcp_nodelay, internal;
+    bool absolute_redirect, port_in_redirect, server_name_in_redirect;
+    struct mime mime;
+    struct str charset;
+    int disable_symlinks;           /* enum symlinks */
+    struct file_cache_limits open_file_cache;
+    struct conf_rows error_pages;   /* struct error_page, server/refuse.h */
+    struct conf_rows access_logs;   /* struct access_log_target */
+};
+
+enum location_kind { LOCATION_PREFIX, LOCATION_EXACT, LOCATION_PREFIX_FINAL /* ^~ */, LOCATION_NAMED /* @name */ };
+
+struct location {
+    enum location_kind kind;
+    struct str pattern;
+    const struct core_site *site;
+    void *const *module_conf;       /* by index in module_table */
+    struct location **inner;        /* nested locations, longest prefix first */
+    size_t inner_count;
+    const struct conf_scope_values *values;
+};
+
+struct virtual_server {
+    struct conf_words names;        /* as written, lower case */
+    struct location *root;          /* the server's own scope: answers where no location matches */
+    struct tls_settings tls;        /* zeroed where none of its endpoints is ssl */
+};
+
+/* One listening address with the servers that share it. */
+struct endpoint {
+    struct listen_address address;
+    bool ssl;
+    uint64_t backlog;
+    struct virtual_server **servers; /* the first, or the one marked default_server, is servers[0] */
+    size_t server_count;
+    struct table by_name;           /* exact names -> struct virtual_server; wildcards are searched in order */
+    struct tls_context *tls;        /* NULL for plain; made by configuration_open_tls */
+    struct session_settings session;
+    struct wire_settings wire;
+    uint64_t handshake_timeout_ms;
+};
+
+struct configuration {
+    struct arena arena;
+    struct core_main *main;
+    struct endpoint *endpoints;
+    size_t endpoint_count;
+    struct virtual_server **servers;
+    size_t server_count;
+    struct conf_rows log_formats;
+    struct access_log_target **access_logs; /* every distinct target, opened by the master */
+    size_t access_log_count;
+    const struct conf_node *tree;   /* for -T */
+    struct file_cache_limits file_cache;
+};
+
+struct configuration_source {
+    struct str path;                /* file, or empty when `text` is given */
+    struct str text;                /* in memory (sluice serve) */
+    struct str prefix;              /* -p */
+    struct str overlay;             /* -g, or empty */
+    bool test_only;
+};
+
+/*
+ * Loads and checks. On failure NULL, with all diagnostics printed into `out_diagnostics`; warnings may be there on success too.
+ * Opens no socket and no log; reads certificates (errors point at the directive's place).
+ */
+struct configuration *configuration_load(const struct configuration_source *source, struct log *log, struct buffer *out_diagnostics);
+/* Accepts NULL. */
+void configuration_destroy(struct configuration *configuration);
+
+/* All groups of this build: core, ssl, logs, and each module: for `schema`, `help` and the reference. */
+const struct conf_schema *configuration_schema(void);
+
+#endif

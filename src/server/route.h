@@ -1,0 +1,17 @@
+/*
+ * Which server and location answer: nginx's rules (exact name, longest leading wildcard,
+ * longest trailing wildcard, default; exact location, then the longest prefix).
+ */
+#ifndef SERVER_ROUTE_H
+#define SERVER_ROUTE_H
+
+#include "server/visit.h"
+
+/* Fills visit->server by the request's host. */
+void route_server(struct visit *visit, const struct endpoint *endpoint);
+/* Fills visit->location by x->request.path. Never fails: the server's own scope is a location. */
+void route_location(struct visit *visit);
+/* A named location (@name), or NULL. */
+const struct location *route_named(const struct visit *visit, struct str name);
+
+#endif
