@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""Checks the plan of the house against the sources: who includes whom, and the habits that a compiler cannot see.
+
+Layers (src/, modules/): an include needs an arrow in ARROWS; clock calls stand in base/clock.c alone, liburing.h in the
+io_uring backend alone, and http/ touches no descriptor. Lengths and names: files, functions, columns, banned words.
+Tests and the benchmark may include anything; of the rest only lengths of files and columns hold for them.
+
+usage: check_layers.py [ROOT]        exit 1 and one line per fault, as FILE:LINE: what
+       check_layers.py --self-test   made trees, one fault each, must be found
+"""
+import os
+import re
+import sys
+import tempfile
+
+ARROWS = {
+    'base': set(),
+    'io': {'base'},
+    'tls': {'base'},
+    'wire': {'base', 'io', 'tls'},
+    'http': {'base'},
+    'conf': {'base'},
+    'upstream': {'base', 'io', 'tls', 'wire', 'conf'},
+    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream'},
+}
+MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'upstream'}
+MODULES_MAY_FILES = {'server/module.h', 'conf/directive.h', 'io/file_cache.h'}
+GENERATED = {'build_options.h', 'module_table.h'}
+
+FILE_LINES = 500
+FUNCTION_LINES = 60
+PARSER_LINES = 100
+COLUMNS = {'.c': 120, '.h': 190}
+PARSER = re.compile(r'pars|url|date|range')
+
+CLOCK_CALL = re.compile(r'(?<![\w.>])(clock_gettime|gettimeofday|timespec_get|time|ftime|clock)\s*\(')
+CLOCK_FILE = 'src/base/clock.c'
+HTTP_CALL = re.compile(r'(?<![\w.>])(read|write|pread|pwrite|readv|writev|send|sendmsg|recv|recvmsg|sendfile|splice|'
+                       r'open|openat|close|socket|accept|connect|poll|epoll_wait)\s*\(')
+# A folder's backends: the only places where the preprocessor may choose.
+BACKENDS = re.compile(r'src/(io/loop_[a-z]+\.c|io/loop\.c|tls/ktls[a-z_]*\.[ch]|tls/tls_bio\.c)$')
+BANNED = {'ctx', 'data', 'info', 'manager', 'handle', 'process', 'util', 'misc'}
+UNFINISHED = re.compile(r'\b(TODO|FIXME|XXX|HACK|stub|placeholder)\b')
+
+COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+
+def bare_code(text):
+    """The text with comments, string and character literals blanked, every line in its place."""
+    def blank(match):
+        return re.sub(r'[^\n]', ' ', match.group(0))
+    return COMMENT_OR_TEXT.sub(blank, text)
+
+
+def line_of(text, offset):
+    return text.count('\n', 0, offset) + 1
+
+
+def functions(code):
+    """(name, first line, lines) of each function body that opens with a brace in column one."""
+    found = []
+    lines = code.split('\n')
+    for number, line in enumerate(lines):
+        if line.rstrip() != '{':
+            continue
+        head = number - 1
+        while head > 0 and lines[head - 1].strip() and not lines[head - 1].rstrip().endswith((';', '}')) \
+                and not lines[head - 1].startswith('#'):
+            head -= 1
+        signature = ' '.join(lines[head:number])
+        name = re.search(r'(\w+)\s*\(', signature)
+        end = number + 1
+        while end < len(lines) and lines[end].rstrip() not in ('}', '};'):
+            end += 1
+        if name and end < len(lines):
+            found.append((name.group(1), head + 1, end - head + 1))
+    return found
+
+
+def check_includes(path, text, folder, faults):
+    for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', text, re.M):
+        kind, target = match.groups()
+        where = f'{path}:{line_of(text, match.start())}'
+        if target == 'liburing.h' and path != 'src/io/loop_uring.c':
+            faults.append(f'{where}: liburing.h belongs to src/io/loop_uring.c alone')
+        if kind == '<' or target in GENERATED:
+            continue
+        fault = arrow_fault(path, folder, target)
+        if fault:
+            faults.append(f'{where}: {fault}')
+
+
+def arrow_fault(path, folder, target):
+    """Why this include has no arrow, or None."""
+    into = target.split('/')[0]
+    if folder == 'main':
+        return None
+    if folder == 'modules':
+        own = '/'.join(path.split('/')[:2]) + '/'
+        if target.startswith(own) or '/' not in target or target in MODULES_MAY_FILES or into in MODULES_MAY_FOLDERS:
+            return None
+        return f'a module may not include "{target}"'
+    if '/' not in target:
+        return f'write "{folder}/{target}": includes are written from src/'
+    if into == folder or into in ARROWS[folder]:
+        return None
+    return f'no arrow from {folder} to {into} ("{target}")'
+
+
+def check_calls(path, code, folder, faults):
+    if path != CLOCK_FILE:
+        for match in CLOCK_CALL.finditer(code):
+            faults.append(f'{path}:{line_of(code, match.start())}: {match.group(1)}() outside base/clock.c')
+    if folder == 'http':
+        for match in HTTP_CALL.finditer(code):
+            faults.append(f'{path}:{line_of(code, match.start())}: {match.group(1)}() in http/, which touches no descriptor')
+
+
+def check_names(path, code, faults):
+    for word in re.split(r'[_.]', os.path.basename(path)):
+        if word in BANNED:
+            faults.append(f'{path}:1: "{word}" in a file name')
+    for match in re.finditer(r'(?<![\w.>])([a-z_][a-z0-9_]*)\b', code):
+        if match.group(1) in BANNED - {'data'}:   # struct str {data, length} is the one use that reads well
+            faults.append(f'{path}:{line_of(code, match.start())}: banned name "{match.group(1)}"')
+    for match in re.finditer(r'\b(?:struct|enum|union)\s+(\w+)\s*\{', code):
+        bad = BANNED & set(match.group(1).split('_'))
+        if bad:
+            faults.append(f'{path}:{line_of(code, match.start())}: "{bad.pop()}" in the type name {match.group(1)}')
+    for match in re.finditer(r'\btypedef\s+(struct|union|enum)\b', code):
+        faults.append(f'{path}:{line_of(code, match.start())}: typedef of a {match.group(1)}')
+    for match in re.finditer(r'\btypedef\b[^;{]*?\b(\w+_t)\s*;', code):
+        faults.append(f'{path}:{line_of(code, match.start())}: type name {match.group(1)} ends in _t')
+
+
+def check_functions(path, code, faults):
+    in_parser_file = PARSER.search(os.path.basename(path))
+    for name, line, length in functions(code):
+        limit = PARSER_LINES if in_parser_file or PARSER.search(name) else FUNCTION_LINES
+        if length > limit:
+            faults.append(f'{path}:{line}: {name} has {length} lines (at most {limit})')
+        bad = BANNED & set(name.split('_'))
+        if bad:
+            faults.append(f'{path}:{line}: "{bad.pop()}" in the function name {name}')
+
+
+def check_text(path, text, faults):
+    lines = text.split('\n')
+    if len(lines) - 1 > FILE_LINES:
+        faults.append(f'{path}:1: {len(lines) - 1} lines (at most {FILE_LINES})')
+    for number, line in enumerate(lines, 1):
+        if '\t' in line:
+            faults.append(f'{path}:{number}: a tab')
+        if len(line) > COLUMNS[path[-2:]]:
+            faults.append(f'{path}:{number}: {len(line)} columns (at most {COLUMNS[path[-2:]]})')
+
+
+def check_habits(path, text, code, faults):
+    if not text.startswith('/*'):
+        faults.append(f'{path}:1: opens without the comment that says what the file is for')
+    for match in UNFINISHED.finditer(text):
+        faults.append(f'{path}:{line_of(text, match.start())}: "{match.group(0)}": finish it')
+    if not BACKENDS.match(path):
+        for match in re.finditer(r'^[ \t]*#[ \t]*(if|ifdef|elif)\b[^\n]*', code, re.M):
+            faults.append(f'{path}:{line_of(code, match.start())}: {match.group(0).strip()} outside a backend: split the file')
+
+
+def check_source(root, path, folder, faults):
+    with open(os.path.join(root, path), encoding='utf-8') as stream:
+        text = stream.read()
+    check_text(path, text, faults)
+    if folder is None:
+        return
+    code = bare_code(text)
+    check_includes(path, text, folder, faults)
+    check_calls(path, code, folder, faults)
+    check_names(path, code, faults)
+    check_functions(path, code, faults)
+    check_habits(path, text, code, faults)
+
+
+def folder_of(path):
+    """The layer a file belongs to: a folder of src/, 'modules', 'main', or None where layers do not hold."""
+    parts = path.split('/')
+    if parts[0] == 'modules':
+        return 'modules'
+    if parts[0] == 'src':
+        return parts[1] if len(parts) > 2 else 'main'
+    return None
+
+
+def check_tree(root):
+    faults = []
+    for top in ('src', 'modules', 'tests', 'bench'):
+        for folder, names, files in os.walk(os.path.join(root, top)):
+            names[:] = sorted(name for name in names if not name.startswith('.'))
+            for name in sorted(files):
+                path = os.path.relpath(os.path.join(folder, name), root)
+                layer = folder_of(path)
+                if layer not in ARROWS and layer not in ('modules', 'main', None):
+                    faults.append(f'{path}:1: folder "{layer}" is not in the plan')
+                elif name.endswith(('.c', '.h')):
+                    check_source(root, path, layer, faults)
+    return faults
+
+
+HEAD = '/*\n * A file made to be found at fault.\n */\n'
+SELF_TEST = [
+    # path, text, what must be said (None: nothing)
+    ('src/base/good.c', HEAD + '#include <time.h>\n\n/* time() in a comment; */\nint f(void)\n{\n    return wall.time(1);\n}\n', None),
+    ('src/base/clock.c', HEAD + 'long f(void)\n{\n    return time(0);\n}\n', None),
+    ('src/io/x.c', HEAD + '#include "base/str.h"\n#include "io/y.h"\n', None),
+    ('modules/return/return.c', HEAD + '#include "server/module.h"\n#include "http/status.h"\n#include "return.h"\n', None),
+    ('src/main.c', HEAD + '#include "server/master.h"\n', None),
+    ('tests/unit/http/test_x.c', '#include "server/journey.h"\nint process(void);\n', None),
+    ('src/http/x.c', HEAD + '#include "io/loop.h"\n', 'no arrow from http to io'),
+    ('src/base/x.c', HEAD + '#include "str.h"\n', 'includes are written from src/'),
+    ('src/tls/x.h', HEAD + '#  include "io/loop.h"\n', 'no arrow from tls to io'),
+    ('modules/return/x.c', HEAD + '#include "io/loop.h"\n', 'a module may not include'),
+    ('modules/return/x.c', HEAD + '#include "modules/static/x.h"\n', 'a module may not include'),
+    ('modules/return/x.c', HEAD + '#include "server/worker.h"\n', 'a module may not include'),
+    ('src/io/loop_epoll.c', HEAD + '#include <liburing.h>\n', 'liburing.h belongs'),
+    ('src/server/x.c', HEAD + 'long f(void)\n{\n    return clock_gettime(0, 0);\n}\n', 'outside base/clock.c'),
+    ('src/server/x.c', HEAD + 'long f(void)\n{\n    return time (0);\n}\n', 'outside base/clock.c'),
+    ('src/http/x.c', HEAD + 'long f(void)\n{\n    return read(0, 0, 0);\n}\n', 'touches no descriptor'),
+    ('src/odd/x.c', HEAD, 'is not in the plan'),
+    ('src/base/x.c', HEAD + 'struct conf_manager {\n    int x;\n};\n', '"manager" in the type name'),
+    ('src/base/x.c', HEAD + 'void f(void *ctx);\n', 'banned name "ctx"'),
+    ('src/base/x.c', HEAD + 'void tls_ctx_free(void)\n{\n}\n', '"ctx" in the function name'),
+    ('src/base/x_util.c', HEAD, '"util" in a file name'),
+    ('src/base/x.c', HEAD + 'typedef struct a b;\n', 'typedef of a struct'),
+    ('src/base/x.c', HEAD + 'typedef int small_t;\n', 'ends in _t'),
+    ('src/base/x.c', HEAD + 'void f(void)\n{\n' + '    x();\n' * 60 + '}\n', 'has 63 lines (at most 60)'),
+    ('src/base/x.c', HEAD + 'void head_parse(int a,\n                int b)\n{\n' + '    x();\n' * 90 + '}\n', None),
+    ('src/http/url.c', HEAD + 'void f(void)\n{\n' + '    x();\n' * 100 + '}\n', 'has 103 lines (at most 100)'),
+    ('src/base/x.c', HEAD + 'int a;\n' * 500, 'lines (at most 500)'),
+    ('src/base/x.c', HEAD + '\tint a;\n', 'a tab'),
+    ('src/base/x.c', HEAD + '/* ' + 'a' * 150 + ' */\n', 'columns'),
+    ('src/base/x.c', 'int a;\n', 'opens without the comment'),
+    ('src/base/x.c', HEAD + '/* TO' + 'DO: all of it */\n', 'finish it'),
+    ('src/base/x.c', HEAD + '#ifdef LINUX\n#endif\n', 'outside a backend'),
+    ('src/io/loop_uring.c', HEAD + '#include <liburing.h>\n#if A\n#endif\n', None),
+]
+
+
+def self_test():
+    failed = 0
+    for path, text, expected in SELF_TEST:
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), 'w', encoding='utf-8') as stream:
+                stream.write(text)
+            faults = check_tree(root)
+        good = not faults if expected is None else len(faults) == 1 and expected in faults[0]
+        if not good:
+            failed += 1
+            print(f'{path}: expected {expected!r}, found {faults}')
+    print(f'{len(SELF_TEST)} trees, {failed} wrong')
+    return 1 if failed else 0
+
+
+def main():
+    if '--self-test' in sys.argv:
+        return self_test()
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    faults = check_tree(root)
+    for fault in faults:
+        print(fault)
+    print(f'{len(faults)} faults')
+    return 1 if faults else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
