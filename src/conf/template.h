@@ -23,24 +23,45 @@ struct variable_table {
     const struct variable_table *next;
 };
 
-const struct variable *variable_find(const struct variable_table *table, struct str name, struct str *out_parameter);
+/*
+ * The variable of that name (without "$"): an exact name before a family, the longest family first;
+ * for a family *out_parameter is the rest of `name` (never empty), otherwise empty. NULL: none.
+ */
+const struct variable *variable_find(const struct variable_table *table, struct str name,
+                                     struct str *out_parameter);
 /* The nearest known name for a hint, or NULL. */
 const char *variable_nearest(const struct variable_table *table, struct str name);
 
 struct template;                    /* immutable, in the configuration's arena */
 
 /*
- * Compiles `text`. A dollar sign is written "$$"... only where a name follows does "$" begin a variable. 0, -ENOMEM, or -EINVAL with the offset of the
- * bad variable in *out_at and a sentence in *out_error (arena).
+ * Compiles `text`, which is copied. "$name" and "${name}" are variables; "$$" is one dollar sign;
+ * a "$" before anything else is itself. "${UPPER}" is text: the environment was read before.
+ * 0, -ENOMEM, or -EINVAL with the offset of the bad variable in *out_at and a sentence in *out_error (arena).
  */
 MUST_CHECK int template_compile(struct arena *arena, struct str text, const struct variable_table *table,
-                                const struct template **out_template, size_t *out_at, struct str *out_error);
-/* The value for one subject (an exchange): a constant template costs nothing. data NULL when out of memory. */
+                                const struct template **out_template, size_t *out_at,
+                                struct str *out_error);
+/*
+ * The value for one subject (an exchange): a constant template costs nothing, and one variable alone
+ * costs only its getter. Absent variables are empty. data NULL when out of memory.
+ */
 struct str template_eval(const struct template *template, const void *subject, struct arena *arena);
-/* Appends to a buffer, each variable's value passed through `escape` (NULL: as it is; JSON and log escaping otherwise); absent values give `absent`. */
-MUST_CHECK int template_write(const struct template *template, const void *subject, struct arena *arena, struct buffer *out,
-                              int (*escape)(struct buffer *out, struct str value), struct str absent);
-/* True where no variable is in it; then template_text is its text. */
+
+/* Appends `value` to `out` in some notation: 0, -ENOMEM or -ENOBUFS. */
+typedef int template_escape(struct buffer *out, struct str value);
+/*
+ * Appends the whole to a buffer, or nothing: each variable's value passes through `escape` (NULL: as it is),
+ * the constant parts do not; an absent value gives `absent`. 0, -ENOMEM or -ENOBUFS.
+ */
+MUST_CHECK int template_write(const struct template *template, const void *subject, struct arena *arena,
+                              struct buffer *out, template_escape *escape, struct str absent);
+/* For access logs: quotes, backslashes, control bytes and bytes above 126 become \xHH. */
+MUST_CHECK int template_escape_log(struct buffer *out, struct str value);
+/* For the inside of a JSON string (RFC 8259 7); bytes that are no UTF-8 become U+FFFD. */
+MUST_CHECK int template_escape_json(struct buffer *out, struct str value);
+
+/* True where no variable is in it; then template_text is its value (otherwise its source). */
 bool template_constant(const struct template *template);
 struct str template_text(const struct template *template);
 

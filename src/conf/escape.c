@@ -1,0 +1,97 @@
+/*
+ * The two notations of a variable's value in an access log. Runs of clean bytes,
+ * which are nearly all, are appended whole.
+ */
+#include "conf/template.h"
+
+static const char hex_digits[] = "0123456789ABCDEF";
+
+int template_escape_log(struct buffer *out, struct str value)
+{
+    size_t start = out->length;
+    size_t clean = 0;
+
+    for (size_t i = 0; i <= value.length; i++) {
+        unsigned char c = i < value.length ? (unsigned char)value.data[i] : 0;
+        char escaped[] = {'\\', 'x', hex_digits[c >> 4], hex_digits[c & 15]};
+        int error;
+
+        if (i < value.length && c >= 32 && c <= 126 && c != '"' && c != '\\')
+            continue;
+        error = buffer_append(out, str_slice(value, clean, i));
+        if (error == 0 && i < value.length)
+            error = buffer_append(out, str_of(escaped, sizeof(escaped)));
+        if (error < 0) {
+            out->length = start;
+            return error;
+        }
+        clean = i + 1;
+    }
+    return 0;
+}
+
+/* The length of the well-formed UTF-8 sequence (RFC 3629 4) at the start of `bytes`, or 0. */
+static size_t utf8_length(struct str bytes)
+{
+    const unsigned char *b = (const unsigned char *)bytes.data;
+    size_t length = b[0] < 0x80 ? 1 : b[0] < 0xC2 ? 0 : b[0] < 0xE0 ? 2 : b[0] < 0xF0 ? 3 : b[0] < 0xF5 ? 4 : 0;
+
+    if (length == 0 || length > bytes.length)
+        return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((b[i] & 0xC0) != 0x80)
+            return 0;
+    }
+    if ((b[0] == 0xE0 && b[1] < 0xA0) || (b[0] == 0xED && b[1] > 0x9F) || (b[0] == 0xF0 && b[1] < 0x90) ||
+        (b[0] == 0xF4 && b[1] > 0x8F))
+        return 0;
+    return length;
+}
+
+static struct str json_escape(unsigned char c, char room[6])
+{
+    static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+
+    if (c >= 0x80)
+        return STR("\\ufffd");
+    for (size_t i = 0; i + 1 < sizeof(shorts); i += 2) {
+        if ((unsigned char)shorts[i] == c) {
+            room[0] = '\\';
+            room[1] = shorts[i + 1];
+            return str_of(room, 2);
+        }
+    }
+    memcpy(room, "\\u00", 4);
+    room[4] = hex_digits[c >> 4];
+    room[5] = hex_digits[c & 15];
+    return str_of(room, 6);
+}
+
+int template_escape_json(struct buffer *out, struct str value)
+{
+    size_t start = out->length;
+    size_t clean = 0;
+    size_t i = 0;
+
+    while (i <= value.length) {
+        bool end = i == value.length;
+        unsigned char c = end ? 0 : (unsigned char)value.data[i];
+        size_t length = end ? 0 : utf8_length(str_skip(value, i));
+        char room[6];
+        int error;
+
+        if (!end && length && (length > 1 || (c >= 32 && c != 127 && c != '"' && c != '\\'))) {
+            i += length;
+            continue;
+        }
+        error = buffer_append(out, str_slice(value, clean, i));
+        if (error == 0 && !end)
+            error = buffer_append(out, json_escape(c, room));
+        if (error < 0) {
+            out->length = start;
+            return error;
+        }
+        clean = ++i;
+    }
+    return 0;
+}

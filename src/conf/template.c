@@ -1,0 +1,246 @@
+/*
+ * Compiling and evaluating templates: a template is a row of parts, each a constant
+ * or a variable. Constants are joined at compile time; nothing is looked up later.
+ */
+#include "conf/template.h"
+
+#include "conf/environment.h"
+
+#include <errno.h>
+
+#define PARTS_NEAR 32               /* values gathered on the stack; longer templates use the arena */
+
+struct template_part {
+    struct str text;                /* a constant, or a family's parameter */
+    const struct variable *variable;
+};
+
+struct template {
+    struct str text;
+    struct template_part *parts;
+    size_t count;
+    bool constant;
+};
+
+struct compiler {
+    struct arena *arena;
+    const struct variable_table *table;
+    struct template *template;
+    char *constant;                 /* the constant being gathered, in memory as long as the source */
+    size_t length;
+    size_t *out_at;
+    struct str *out_error;
+};
+
+static bool name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static size_t name_length(struct str text)
+{
+    size_t length = 0;
+
+    while (length < text.length && name_char(text.data[length]))
+        length++;
+    return length;
+}
+
+static void constant_close(struct compiler *compiler)
+{
+    struct template *template = compiler->template;
+
+    if (!compiler->length)
+        return;
+    template->parts[template->count++] =
+        (struct template_part){.text = {compiler->constant, compiler->length}};
+    compiler->constant += compiler->length;
+    compiler->length = 0;
+}
+
+static int unknown_variable(struct compiler *compiler, struct str name)
+{
+    const char *nearest = variable_nearest(compiler->table, name);
+
+    if (name.data[0] >= '0' && name.data[0] <= '9')
+        *compiler->out_error = arena_printf(compiler->arena, "$" STR_FMT " stands for a capture, and there is "
+                                            "no regular expression here", STR_ARG(name));
+    else if (nearest)
+        *compiler->out_error = arena_printf(compiler->arena, "unknown variable $" STR_FMT
+                                            "; did you mean $%s?", STR_ARG(name), nearest);
+    else
+        *compiler->out_error = arena_printf(compiler->arena, "unknown variable $" STR_FMT, STR_ARG(name));
+    return compiler->out_error->data ? -EINVAL : -ENOMEM;
+}
+
+/* `rest` begins with "$"; *out_taken is what was read of it. */
+static int variable_compile(struct compiler *compiler, struct str rest, size_t *out_taken)
+{
+    struct template *template = compiler->template;
+    bool braced = rest.length > 1 && rest.data[1] == '{';
+    struct str name = str_skip(rest, braced ? 2 : 1);
+    struct str parameter;
+    const struct variable *variable;
+
+    name.length = name_length(name);
+    *out_taken = 1 + name.length + (braced ? 2 : 0);
+    if (braced && (*out_taken > rest.length || rest.data[*out_taken - 1] != '}')) {
+        *compiler->out_error = arena_printf(compiler->arena, "the variable that begins here has no closing }");
+        return compiler->out_error->data ? -EINVAL : -ENOMEM;
+    }
+    variable = variable_find(compiler->table, name, &parameter);
+    if (!variable)
+        return unknown_variable(compiler, name);
+    constant_close(compiler);
+    parameter = arena_copy(compiler->arena, parameter);
+    if (!parameter.data)
+        return -ENOMEM;
+    template->parts[template->count++] = (struct template_part){parameter, variable};
+    template->constant = false;
+    return 0;
+}
+
+static bool variable_begins(struct str rest)
+{
+    size_t at = rest.length > 1 && rest.data[1] == '{' ? 2 : 1;
+
+    return at < rest.length && name_char(rest.data[at]) && !environment_reference(rest);
+}
+
+static int parts_compile(struct compiler *compiler, struct str text)
+{
+    size_t at = 0;
+
+    while (at < text.length) {
+        struct str rest = str_skip(text, at);
+        size_t taken = 1;
+
+        if (rest.data[0] == '$' && variable_begins(rest)) {
+            int error = variable_compile(compiler, rest, &taken);
+
+            if (error < 0) {
+                *compiler->out_at = at;
+                return error;
+            }
+        } else {
+            compiler->constant[compiler->length++] = rest.data[0];
+            if (rest.data[0] == '$' && rest.length > 1 && rest.data[1] == '$')
+                taken = 2;
+        }
+        at += taken;
+    }
+    constant_close(compiler);
+    return 0;
+}
+
+/* Each part takes at least a "$" and a name, with at most one constant before it. */
+static size_t parts_max(struct str text)
+{
+    size_t dollars = 0;
+
+    for (size_t i = 0; i < text.length; i++)
+        dollars += text.data[i] == '$';
+    return 2 * dollars + 1;
+}
+
+int template_compile(struct arena *arena, struct str text, const struct variable_table *table,
+                     const struct template **out_template, size_t *out_at, struct str *out_error)
+{
+    struct template *template = arena_zalloc(arena, 1, sizeof(*template));
+    struct compiler compiler = {arena, table, template, arena_alloc(arena, text.length), 0, out_at, out_error};
+    int error;
+
+    if (!template || !compiler.constant)
+        return -ENOMEM;
+    template->constant = true;
+    template->text = arena_copy(arena, text);
+    template->parts = arena_zalloc(arena, parts_max(text), sizeof(*template->parts));
+    if (!template->parts || !template->text.data)
+        return -ENOMEM;
+    error = parts_compile(&compiler, text);
+    if (error < 0)
+        return error;
+    if (template->constant && template->count)
+        template->text = template->parts[0].text;
+    *out_template = template;
+    return 0;
+}
+
+static struct str part_value(const struct template_part *part, const void *subject, struct arena *arena)
+{
+    return part->variable ? part->variable->get(subject, part->text, arena) : part->text;
+}
+
+static struct str values_join(const struct str *values, size_t count, size_t length, struct arena *arena)
+{
+    char *joined = arena_alloc(arena, length);
+    size_t at = 0;
+
+    if (!joined)
+        return (struct str){NULL, 0};
+    for (size_t i = 0; i < count; i++) {
+        if (values[i].length)
+            memcpy(joined + at, values[i].data, values[i].length);
+        at += values[i].length;
+    }
+    return str_of(joined, length);
+}
+
+struct str template_eval(const struct template *template, const void *subject, struct arena *arena)
+{
+    struct str near[PARTS_NEAR];
+    struct str *values = near;
+    size_t length = 0;
+
+    if (template->constant)
+        return template->text;
+    if (template->count == 1) {
+        struct str value = part_value(&template->parts[0], subject, arena);
+
+        return value.data ? value : STR("");
+    }
+    if (template->count > PARTS_NEAR)
+        values = arena_zalloc(arena, template->count, sizeof(*values));
+    if (!values)
+        return (struct str){NULL, 0};
+    for (size_t i = 0; i < template->count; i++) {
+        values[i] = part_value(&template->parts[i], subject, arena);
+        if (__builtin_add_overflow(length, values[i].length, &length))
+            return (struct str){NULL, 0};
+    }
+    return values_join(values, template->count, length, arena);
+}
+
+int template_write(const struct template *template, const void *subject, struct arena *arena, struct buffer *out,
+                   template_escape *escape, struct str absent)
+{
+    size_t start = out->length;
+
+    for (size_t i = 0; i < template->count; i++) {
+        const struct template_part *part = &template->parts[i];
+        struct str value = part_value(part, subject, arena);
+        int error;
+
+        if (!value.data)
+            error = buffer_append(out, absent);
+        else if (part->variable && escape)
+            error = escape(out, value);
+        else
+            error = buffer_append(out, value);
+        if (error < 0) {
+            out->length = start;
+            return error;
+        }
+    }
+    return 0;
+}
+
+bool template_constant(const struct template *template)
+{
+    return template->constant;
+}
+
+struct str template_text(const struct template *template)
+{
+    return template->text;
+}

@@ -1,0 +1,213 @@
+#include "conf/template.h"
+
+#include <check.h>
+#include <errno.h>
+
+/* The subject of these tests: a host and a count of how often getters ran. */
+struct fake {
+    struct str host;
+    unsigned calls;
+};
+
+static struct str get_host(const void *subject, struct str parameter, struct arena *arena)
+{
+    ((struct fake *)(uintptr_t)subject)->calls++;
+    return ((const struct fake *)subject)->host;
+}
+
+static struct str get_arg(const void *subject, struct str parameter, struct arena *arena)
+{
+    return str_equal(parameter, STR("none")) ? (struct str){NULL, 0} : parameter;
+}
+
+static struct str get_arg_special(const void *subject, struct str parameter, struct arena *arena)
+{
+    return STR("special");
+}
+
+static struct str get_long_family(const void *subject, struct str parameter, struct arena *arena)
+{
+    return STR("long");
+}
+
+static const struct variable more[] = {{"arg_deep_", true, get_long_family}};
+static const struct variable_table more_table = {more, 1, NULL};
+static const struct variable own[] = {
+    {"host", false, get_host},
+    {"arg_", true, get_arg},
+    {"arg_special", false, get_arg_special},
+    {"request_uri", false, get_host},
+};
+static const struct variable_table table = {own, 4, &more_table};
+
+static const struct {
+    const char *text;
+    const char *value;
+    bool constant;
+} good[] = {
+    {"", "", true},
+    {"plain", "plain", true},
+    {"$host", "example.org", false},
+    {"${host}", "example.org", false},
+    {"https://$host:8443/x", "https://example.org:8443/x", false},
+    {"${host}name", "example.orgname", false},
+    {"$host$host", "example.orgexample.org", false},
+    {"$arg_a-$arg_none-$arg_special-$arg_deep_x", "a--special-long", false},
+    {"$arg_none", "", false},
+    {"cost: $ 5 and 5$", "cost: $ 5 and 5$", true},
+    {"^/a$", "^/a$", true},
+    {"${", "${", true},
+    {"${}", "${}", true},
+    {"$$", "$", true},
+    {"$$host", "$host", true},
+    {"$$$host", "$example.org", false},
+    {"${HOME}", "${HOME}", true},
+    {"${HOME:-x}$host", "${HOME:-x}example.org", false},
+    {"$-$.$/", "$-$.$/", true},
+};
+
+START_TEST(values)
+{
+    struct arena arena;
+    struct fake fake = {STR("example.org"), 0};
+    const struct template *template = NULL;
+    struct buffer out = {0};
+    struct str error;
+    struct str value;
+    size_t at;
+
+    arena_init(&arena, NULL, 0);
+    ck_assert_int_eq(template_compile(&arena, str_from(good[_i].text), &table, &template, &at, &error), 0);
+    ck_assert_int_eq(template_constant(template), good[_i].constant);
+    value = template_eval(template, &fake, &arena);
+    ck_assert_ptr_nonnull(value.data);
+    ck_assert_msg(str_equal(value, str_from(good[_i].value)), "%s gave \"" STR_FMT "\"", good[_i].text,
+                  STR_ARG(value));
+    if (good[_i].constant)
+        ck_assert(str_equal(template_text(template), str_from(good[_i].value)));
+    ck_assert_int_eq(template_write(template, &fake, &arena, &out, NULL, STR("")), 0);
+    ck_assert(str_equal(buffer_str(&out), str_from(good[_i].value)));
+    buffer_finish(&out);
+    arena_reset(&arena);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    size_t at;
+    const char *error;
+} bad[] = {
+    {"a$hots", 1, "unknown variable $hots; did you mean $host?"},
+    {"$HOST", 0, "unknown variable $HOST; did you mean $host?"},
+    {"${zzzzzzzzz}", 0, "unknown variable $zzzzzzzzz"},
+    {"$host${host", 5, "the variable that begins here has no closing }"},
+    {"${host!}", 0, "the variable that begins here has no closing }"},
+    {"$arg_", 0, "unknown variable $arg_"},
+    {"x$1", 1, "$1 stands for a capture, and there is no regular expression here"},
+    {"$requst_uri", 0, "unknown variable $requst_uri; did you mean $request_uri?"},
+};
+
+START_TEST(refusals)
+{
+    struct arena arena;
+    const struct template *template = NULL;
+    struct str error = {NULL, 0};
+    size_t at = 99;
+
+    arena_init(&arena, NULL, 0);
+    ck_assert_int_eq(template_compile(&arena, str_from(bad[_i].text), &table, &template, &at, &error), -EINVAL);
+    ck_assert_ptr_null(template);
+    ck_assert_uint_eq(at, bad[_i].at);
+    ck_assert_msg(str_equal(error, str_from(bad[_i].error)), "got \"" STR_FMT "\"", STR_ARG(error));
+    arena_reset(&arena);
+}
+END_TEST
+
+START_TEST(costs_nothing)
+{
+    struct arena arena;
+    struct arena request;
+    struct fake fake = {STR("h"), 0};
+    const struct template *constant = NULL;
+    const struct template *single = NULL;
+    struct str error;
+    size_t at;
+
+    arena_init(&arena, NULL, 0);
+    arena_init(&request, NULL, 0);
+    ck_assert_int_eq(template_compile(&arena, STR("a$$b"), &table, &constant, &at, &error), 0);
+    ck_assert_int_eq(template_compile(&arena, STR("$host"), &table, &single, &at, &error), 0);
+    ck_assert(str_equal(template_eval(constant, &fake, &request), STR("a$b")));
+    ck_assert_uint_eq(fake.calls, 0);
+    ck_assert_ptr_eq(template_eval(single, &fake, &request).data, fake.host.data);
+    ck_assert_uint_eq(fake.calls, 1);
+    ck_assert_uint_eq(request.size, 0);
+    arena_reset(&arena);
+}
+END_TEST
+
+START_TEST(many_parts)
+{
+    char text[40 * 6 + 1] = "";
+    struct arena arena;
+    struct arena tight;
+    struct fake fake = {STR("ab"), 0};
+    const struct template *template = NULL;
+    struct str error;
+    size_t at;
+
+    for (size_t i = 0; i < 40; i++)
+        strcat(text, "$host.");
+    arena_init(&arena, NULL, 0);
+    arena_init(&tight, NULL, 1);
+    ck_assert_int_eq(template_compile(&arena, str_from(text), &table, &template, &at, &error), 0);
+    ck_assert_uint_eq(template_eval(template, &fake, &arena).length, 40 * 3);
+    ck_assert_ptr_null(template_eval(template, &fake, &tight).data);
+    ck_assert_int_eq(template_compile(&tight, STR("x"), &table, &template, &at, &error), -ENOMEM);
+    arena_reset(&arena);
+}
+END_TEST
+
+START_TEST(writing)
+{
+    struct arena arena;
+    struct fake fake = {STR("a\"b"), 0};
+    const struct template *template = NULL;
+    struct buffer out = {0};
+    struct buffer small = {.max = 6};
+    struct str error;
+    size_t at;
+
+    arena_init(&arena, NULL, 0);
+    ck_assert_int_eq(template_compile(&arena, STR("\"$host\" $arg_none"), &table, &template, &at, &error), 0);
+    ck_assert_int_eq(template_write(template, &fake, &arena, &out, template_escape_log, STR("-")), 0);
+    ck_assert_int_eq(buffer_append(&out, STR("\n")), 0);
+    ck_assert_int_eq(template_write(template, &fake, &arena, &out, template_escape_json, STR("")), 0);
+    ck_assert(str_equal(buffer_str(&out), STR("\"a\\x22b\" -\n\"a\\\"b\" ")));
+    ck_assert_int_eq(buffer_append(&small, STR("x")), 0);
+    ck_assert_int_eq(template_write(template, &fake, &arena, &small, NULL, STR("")), -ENOBUFS);
+    ck_assert(str_equal(buffer_str(&small), STR("x")));
+    buffer_finish(&small);
+    buffer_finish(&out);
+    arena_reset(&arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("template");
+    TCase *tests = tcase_create("template");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_loop_test(tests, values, 0, (int)(sizeof(good) / sizeof(good[0])));
+    tcase_add_loop_test(tests, refusals, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+    tcase_add_test(tests, costs_nothing);
+    tcase_add_test(tests, many_parts);
+    tcase_add_test(tests, writing);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
