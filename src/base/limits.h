@@ -34,6 +34,12 @@
 #define LIMIT_HANDSHAKE_BYTES       (256 * 1024)
 #define LIMIT_CIPHERS_LIVE          512             /* cipher contexts per worker */
 
+/* wire and journey */
+#define LIMIT_LINGERING_BYTES       (8 * 1024 * 1024) /* dropped after an orderly end, so that the answer is not lost to a reset */
+#define LIMIT_BLOCKS_KEPT           64              /* free output blocks of a worker */
+#define LIMIT_JOURNEYS_KEPT         256             /* free connections of a worker */
+#define LIMIT_OWN_SHARE             1536            /* bytes of an idle connection beyond OpenSSL's SSL object */
+
 /* conf */
 #define LIMIT_CONF_DEPTH            32
 #define LIMIT_CONF_NODES            (1000 * 1000)

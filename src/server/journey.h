@@ -6,28 +6,43 @@
 
 #include "server/visit.h"
 
-/* One connection. Opaque but for what variables and the worker need. */
-struct journey {
-    struct list link;               /* in worker->journeys */
-    struct worker *worker;
-    const struct endpoint *endpoint;
-    const struct protocol *protocol;
-    struct session *session;
-    struct wire wire;
-    struct op timer;
-    uint64_t number;                /* $connection */
-    unsigned requests;              /* $connection_requests */
-    struct str peer;                /* the address in text is made when asked for */
-    struct sockaddr_storage address; /* of the peer: to be kept small, see journey.c */
+#include <netinet/in.h>
+
+/* The peer's address in the space that it needs (a sockaddr_storage has 128 bytes). AF_UNIX has no more than its family. */
+union peer_address {
+    struct sockaddr any;
+    struct sockaddr_in ip4;
+    struct sockaddr_in6 ip6;
 };
 
-/* The listener handed us a socket. */
-void journey_accept(void *worker, struct listener *listener, int fd, const struct sockaddr_storage *peer);
-/* Serves every visit on worker->resumed; called at each turn's end. */
+/* One connection: what is asked of it by variables and the worker, too. Nothing of an exchange is kept in here. */
+struct journey {
+    struct list link;               /* in worker->journeys, or worker->free_journeys */
+    struct list awake;              /* in worker->awake: to be pumped at the turn's end */
+    struct worker *worker;
+    const struct endpoint *endpoint;
+    const struct protocol *protocol; /* NULL until the handshake is over */
+    struct session *session;        /* owned */
+    struct wire wire;
+    struct op timer;                /* the one timer of the connection */
+    uint64_t waiting_since_ms;      /* when what we wait for (`phase`) began, or last moved */
+    uint64_t progress;              /* wire_progress at that time */
+    uint64_t number;                /* $connection */
+    unsigned requests;              /* $connection_requests */
+    uint8_t phase;                  /* enum journey_phase */
+    bool closed;                    /* the wire is closed; the timer is still to be cancelled */
+    union peer_address peer;
+};
+
+/* The listener handed us a socket (`owner` is the worker). */
+void journey_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer);
+/* Goes on with every visit on worker->resumed and every journey on worker->awake; called at each turn's end. */
 void journey_resume_all(struct worker *worker);
 /* The worker stops: idle connections close now, others after their answer. */
 void journey_drain_all(struct worker *worker);
 /* At once, everything. */
 void journey_abort_all(struct worker *worker);
+/* No journey may be open: frees the memory kept for new ones. */
+void journey_free_all(struct worker *worker);
 
 #endif

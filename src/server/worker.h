@@ -7,6 +7,7 @@
 
 #include "server/configuration.h"
 #include "server/shared.h"
+#include "wire/wire.h"
 
 struct journey;
 
@@ -21,8 +22,10 @@ struct worker {
     void **module_states;                   /* by index in module_table */
     struct list journeys;                   /* every open connection */
     struct list resumed;                    /* visits whose module said exchange_resume */
+    struct list awake;                      /* journeys whose session has something to send again */
     unsigned connections;
-    struct journey *free_journeys;
+    struct list free_journeys;              /* memory kept for the next connections */
+    unsigned free_journey_count;
     struct worker_listener {                /* one per endpoint and per inherited socket */
         struct listener listener;
         const struct endpoint *endpoint;

@@ -3,8 +3,10 @@
  * which. The wire owns what is to be sent, in order, until it is sent; only here
  * is it decided how a chunk leaves.
  *
- * Sending is pulled: while wire_room() > 0 the owner gives the next chunk. Bytes are sealed or copied at once; a
- * file span or pipe is held (with no more room) until it has left. `room` tells the owner to go on.
+ * Sending is pulled: while wire_room() > 0 the owner gives the next chunk, and
+ * wire_flush ends the round. Bytes are copied at once and sealed when a record is
+ * full or at the flush; a file span is held, without more room, until it has been
+ * read or sent. `room` tells the owner to go on.
  */
 #ifndef WIRE_WIRE_H
 #define WIRE_WIRE_H
@@ -16,6 +18,41 @@
 
 struct wire;
 struct wire_block;
+struct wire_held;
+
+/* How the bytes of an answer left: $tls_path. */
+enum wire_path {
+    PATH_NONE,
+    PATH_PLAIN,
+    PATH_PLAIN_SENDFILE,
+    PATH_USER,
+    PATH_OPENSSL,
+    PATH_KTLS_SEND,
+    PATH_KTLS_SENDFILE,
+    PATH_KTLS_SPLICE,
+    PATH_COUNT
+};
+/* "-", "plain", "plain-sendfile", "user", "openssl", "ktls-send", "ktls-sendfile", "ktls-splice". */
+const char *wire_path_name(enum wire_path path);
+
+/* Why the kernel encrypted it not (or that it did: KTLS_OK): enum ktls_reason, and the wire's own. $tls_path_reason. */
+enum wire_reason {
+    REASON_SMALL = KTLS_REASONS,    /* "small": below ssl_ktls_threshold */
+    REASON_PLAIN,                   /* "plain": not TLS */
+    REASON_BYTES,                   /* "bytes": made in memory (compressed, generated), nothing to send from a file */
+    REASON_SENDFILE_OFF,            /* "sendfile-off" */
+    WIRE_REASONS
+};
+const char *wire_reason_name(unsigned reason);
+
+struct wire_counters {
+    uint64_t bytes[PATH_COUNT];
+    uint64_t transfers[PATH_COUNT];
+    uint64_t promotions;
+    uint64_t declines[WIRE_REASONS]; /* of answers, by the reason why they were not sent by the kernel */
+    uint64_t records;               /* sealed in user space */
+    uint64_t handshakes_full, handshakes_resumed, handshakes_failed;
+};
 
 /* What all wires of a worker share. */
 struct wire_shared {
@@ -23,107 +60,158 @@ struct wire_shared {
     struct log *log;
     struct record_sealer *sealer;
     const struct ktls_calls *ktls_calls;
-    const struct ktls_support *ktls;        /* what the probe found */
-    struct wire_block *free_blocks;         /* output blocks kept for reuse */
+    const struct ktls_support *ktls; /* what the probe found */
+    struct wire_block *free_blocks; /* output blocks kept for reuse */
     unsigned blocks_kept;
-    size_t output_bytes;                    /* held by all wires now */
-    size_t output_max;                      /* past this, wires have no room */
-    char *plaintext;                        /* LIMIT_RECORD_PLAINTEXT bytes: decrypted here, lent to the session */
+    size_t output_bytes;            /* in blocks of all wires now */
+    size_t output_max;              /* past this, a wire gets no second block */
+    char *plaintext;                /* LIMIT_RECORD_PLAINTEXT bytes: decrypted here, lent to the owner */
     struct wire_counters *counters;
 };
 
-/* How the bytes of an answer left: $tls_path. */
-enum wire_path { PATH_NONE, PATH_PLAIN, PATH_PLAIN_SENDFILE, PATH_USER, PATH_OPENSSL, PATH_KTLS_SEND, PATH_KTLS_SENDFILE,
-                 PATH_KTLS_SPLICE, PATH_COUNT };
-const char *wire_path_name(enum wire_path path);
+/* Fields loop, log, ktls, counters and output_max are set by the caller. 0 or -ENOMEM (then nothing is held). */
+MUST_CHECK int wire_shared_init(struct wire_shared *shared);
+/* No wire may be open. Accepts a zeroed struct. */
+void wire_shared_finish(struct wire_shared *shared);
 
-/* Why not (or that) the kernel encrypted it: ktls_reason's names, and the wire's own. */
-enum wire_reason { WIRE_REASON_KTLS_END = KTLS_REASONS, REASON_SMALL, REASON_PLAIN, REASON_BYTES, REASON_BUSY, WIRE_REASONS };
-const char *wire_reason_name(unsigned reason);
-
-struct wire_counters {
-    uint64_t bytes[PATH_COUNT];
-    uint64_t transfers[PATH_COUNT];
-    uint64_t promotions;
-    uint64_t declines[WIRE_REASONS];
-    uint64_t records;
-    uint64_t handshakes_full, handshakes_resumed, handshakes_failed;
-};
-
-/* What happened to the answer that is being sent; reset by wire_transfer_begin. */
+/* What happened to the answer that is being sent. */
 struct wire_transfer {
-    uint8_t path;                   /* enum wire_path: the way of most of its body */
-    uint8_t reason;
+    uint64_t largest;               /* bytes of the longest chunk, which decides path and reason */
     uint64_t zero_copy;             /* $bytes_zero_copy */
+    uint8_t path;                   /* enum wire_path */
+    uint8_t reason;                 /* enum ktls_reason or wire_reason */
 };
 
-enum wire_end { WIRE_END_ORDERLY, WIRE_END_PEER_RESET, WIRE_END_TIMEOUT, WIRE_END_PROTOCOL, WIRE_END_ABORT };
+enum wire_end {
+    WIRE_END_ORDERLY,
+    WIRE_END_PEER_RESET,            /* the peer went away */
+    WIRE_END_TIMEOUT,
+    WIRE_END_PROTOCOL,              /* TLS failed */
+    WIRE_END_ABORT,                 /* cut off on purpose: the answer cannot be finished */
+};
 
 struct wire_events {
-    void (*opened)(struct wire *wire);                       /* ready to carry application data (after the handshake) */
-    /* Bytes for the session: returns how many it took; the rest is held and offered again by wire_receive. Length 0: the peer has ended its stream. */
+    /* Ready to carry application data: after the handshake, if there is one. */
+    void (*opened)(struct wire *wire);
+    /*
+     * Received bytes: returns how many it took. While it takes all, more may follow from what has already
+     * come; what it leaves is held and offered again after the next wire_receive. Length 0, once: the peer has ended its stream.
+     */
     size_t (*received)(struct wire *wire, struct str bytes);
-    void (*room)(struct wire *wire);                         /* there was none, now there is */
-    void (*closed)(struct wire *wire, enum wire_end end);    /* last event: nothing is in flight, the socket is closed */
+    /* There was no room, now there is. The owner goes on and flushes, as in any round. */
+    void (*room)(struct wire *wire);
+    /* The connection may not go on for long (the key is worn out, or could not be replaced): finish the answer, then close in order. May be NULL. */
+    void (*ending)(struct wire *wire);
+    /* Last event: nothing is in flight, the socket is closed, the wire's memory is the owner's again. */
+    void (*closed)(struct wire *wire, enum wire_end end);
 };
 
 struct wire_settings {
     bool sendfile;                  /* sendfile: on */
-    size_t block_size;              /* output_buffers */
-    size_t record_size;             /* ssl_buffer_size */
-    uint64_t lingering_ms;
+    size_t block_size;              /* output_buffers: plaintext bytes of one output block; a connection has at most two */
+    size_t record_size;             /* ssl_buffer_size: plaintext bytes of one record, at most LIMIT_RECORD_PLAINTEXT */
+    uint64_t lingering_ms;          /* for the owner's timer: how long wire_lingering may last */
+};
+
+/* Who encrypts: one field in one place, which changes only between two records. */
+enum wire_sealing {
+    SEALING_NONE,                   /* plain TCP */
+    SEALING_HANDSHAKE,              /* OpenSSL, until it offers the key */
+    SEALING_USER,                   /* we, record by record */
+    SEALING_OPENSSL,                /* OpenSSL by SSL_write: it offered no key */
+    SEALING_KERNEL,                 /* kTLS */
+};
+
+enum wire_state {
+    WIRE_HANDSHAKE,
+    WIRE_OPEN,
+    WIRE_DRAINING,                  /* close asked for; what is queued leaves first */
+    WIRE_LINGERING,                 /* our side is shut down; received bytes are dropped until the peer ends its own */
+    WIRE_DEAD,                      /* ops are being cancelled; then `closed` */
 };
 
 struct wire {
     const struct wire_events *events;
     const struct wire_settings *settings;
     struct wire_shared *shared;
-    struct tls_session *tls;        /* NULL: plain */
-    struct record_slot *slot;
-    struct record_key *key;         /* NULL until OpenSSL offers it; wiped and freed at close */
-    /* the rest is wire.c's: ops for receiving and sending, the queue, the state */
-    struct op receive;
-    struct op send;
-    int fd;
-    uint8_t state;
-    uint8_t sealing;                /* who encrypts: enum wire_sealing, the one field */
+    struct tls_session *tls;        /* owned; NULL: plain */
+    struct op receive;              /* receiving, watching, and the deferred last step */
+    struct op send;                 /* one block, one span or one kernel record at a time */
+    struct op read;                 /* a cold span's bytes, from disk into `reading` */
+    struct iovec part;              /* of the send in flight */
+    struct wire_block *first, *last; /* owned: what is to be sent, in order */
+    struct wire_block *reading;     /* owned: an asynchronous read is under way into it; joins the queue afterwards */
+    struct chunk span;              /* leaves after the blocks; length 0: none */
+    struct wire_held *held;         /* owned: received and not yet taken */
+    struct record_key key;          /* SEALING_USER and SEALING_KERNEL */
+    struct record_slot *slot;       /* of the sealer, which may take it away */
     struct wire_transfer transfer;
-    struct wire_block *first, *last;
-    struct chunk span;              /* the file span or pipe that is leaving */
-    struct str held;                /* received and not yet taken; a copy */
+    uint64_t moved;                 /* bytes sent and received: see wire_progress */
+    uint64_t lingered;
+    int fd;
+    uint8_t state;                  /* enum wire_state */
+    uint8_t sealing;                /* enum wire_sealing */
+    uint8_t end;                    /* enum wire_end, in WIRE_DEAD */
+    uint8_t refused;                /* enum ktls_reason: the kernel said no, it is not asked again */
+    bool promoting;                 /* the span waits for the queue to drain, then for the kernel */
+    bool receiving;                 /* the owner has asked */
+    bool delivering;                /* inside `received` or `opened` */
+    bool peer_ended;
+    bool spoke_http;
+    bool worn;                      /* `ending` was called */
 };
 
 /*
- * Takes over a connected socket. With `context` a TLS handshake runs first. `wire` is embedded in its owner and zeroed. 0, or -ENOMEM (then fd is closed).
- * `opened` follows later, or `closed`; never inside this call.
+ * Takes over a connected socket. With `context` a TLS handshake runs first. `wire` is embedded in its owner and zeroed; `shared`, `events` and
+ * `settings` outlive it. 0, or -ENOMEM (then fd is closed). `opened` follows later, or `closed`; never inside this call.
  */
 MUST_CHECK int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_events *events,
                          const struct wire_settings *settings, int fd, struct tls_context *context);
 
-/* Asks for the next received bytes: one `received` follows (held bytes first, later in this turn). No effect while one is asked for. */
+/* Asks for received bytes: `received` follows (held bytes first, later in this turn). No effect while asked for. */
 void wire_receive(struct wire *wire);
+/* Watches for a reset while nothing is asked for (the owner has as many bytes as it wants): then `closed`. Ends with the next wire_receive. */
+void wire_watch(struct wire *wire);
 
 /* Bytes that may be given now; 0: wait for `room`. */
 size_t wire_room(const struct wire *wire);
 /* The kinds of chunk that the wire can take at the moment: bits of enum chunk_kind. */
 unsigned wire_accepts(const struct wire *wire);
-/* Gives the next chunk. Bytes are taken whole at once; a file span or pipe is held until it has left: its source must stay open until then (no room, or closed). */
+/*
+ * Gives the next chunk; wire_room() > 0. Bytes (at most wire_room) are copied; a file span may be of any length, and its source stays open until there
+ * is room again, or `closed`. 0 or -errno; after an error only wire_close helps.
+ */
 MUST_CHECK int wire_send(struct wire *wire, const struct chunk *chunk);
 /* No more chunks for now: everything queued leaves, with no record left open. */
 void wire_flush(struct wire *wire);
 /* True when nothing is queued or leaving. */
 bool wire_drained(const struct wire *wire);
 
-/* Marks the start of an answer for $tls_path; wire->transfer is read at its end. */
-void wire_transfer_begin(struct wire *wire);
+/* Marks the end of an answer: counts its transfer and starts a new one. Returns what is to be logged. */
+struct wire_transfer wire_transfer_end(struct wire *wire);
 
-/* Releases what an idle connection does not need (buffers, cipher context). */
+/* Bytes that have moved in either direction: a timer that sees no change between two looks has found a peer that stands still. */
+uint64_t wire_progress(const struct wire *wire);
+/* True once our side is shut down: the owner bounds this time by settings->lingering_ms. */
+static inline bool wire_lingering(const struct wire *wire)
+{
+    return wire->state == WIRE_LINGERING;
+}
+
+/* Releases what an idle connection does not need. The live cipher context stays until the sealer wants it for another. */
 void wire_rest(struct wire *wire);
 
 /*
- * Ends the connection. WIRE_END_ORDERLY: after everything queued has left: close_notify, shutdown of the sending side, lingering (at most settings->lingering_ms: received bytes are
- * dropped), close. Others: at once, without close_notify (a cut answer must not look whole). `closed` follows, never inside this call.
+ * Ends the connection. WIRE_END_ORDERLY: after everything queued has left: close_notify, shutdown of the sending side, lingering (received bytes are
+ * dropped, at most LIMIT_LINGERING_BYTES), close. Others: at once, without close_notify (a cut answer must not look whole). `closed` follows, never
+ * inside this call. May be called again to hurry an orderly end.
  */
 void wire_close(struct wire *wire, enum wire_end end);
+
+/* True where the peer spoke plain HTTP to a TLS port: `opened` was called, the wire is plain, and the bytes that came are gone. */
+static inline bool wire_spoke_http(const struct wire *wire)
+{
+    return wire->spoke_http;
+}
 
 #endif
