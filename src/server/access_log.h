@@ -1,23 +1,53 @@
 /*
  * The access log: lines made from compiled formats, written in batches, never
- * blocking the loop. What a full pipe or a slow disk does not take is dropped,
- * counted, and said in the error log.
+ * blocking the loop. What a full pipe or a slow disk does not take is dropped in whole lines,
+ * counted in shared memory, and said in the error log (rarely).
  */
 #ifndef SERVER_ACCESS_LOG_H
 #define SERVER_ACCESS_LOG_H
 
 #include "server/visit.h"
 
-struct access_log_target {
-    struct str path;                /* a file, "stdout", "stderr"; empty: off */
-    const struct template *format;
-    bool json;
-    int fd;                         /* opened by the master, replaced after USR1 */
+enum log_escape { LOG_ESCAPE_DEFAULT, LOG_ESCAPE_JSON, LOG_ESCAPE_NONE };
+
+struct log_format {
+    struct str name;
+    const struct template *template; /* without the newline */
+    enum log_escape escape;
 };
 
+/* One place to write to, shared by every location that names it. */
+struct access_log_target {
+    struct str path;                /* an absolute path, "stdout" or "stderr" */
+    unsigned index;                 /* in configuration->access_logs */
+    int fd;                         /* opened by the master, replaced after USR1; -1: closed */
+};
+
+/* One `access_log` line of the configuration. */
+struct access_log_row {
+    struct str path;                /* empty: off */
+    struct str format_name;
+    struct conf_mark mark;
+    struct access_log_target *target;   /* both filled in once everything is read; NULL: off */
+    const struct log_format *format;
+};
+
+/*
+ * Opens a target for appending, non-blocking, close-on-exec: a file is made where there is none (0644); "stdout" and "stderr" get an
+ * open file description of their own, so that no other process is disturbed. A FIFO that nobody reads gives -ENXIO
+ * unless it is opened for both ends: it is. fd or -errno. For the master, at start and at USR1.
+ */
+MUST_CHECK int access_log_open(struct str path);
+
+/* The worker's batches, one for each target of its configuration: worker->access_log. 0 or -ENOMEM. */
+MUST_CHECK int access_log_start(struct worker *worker);
 /* One line for each target of the location. Called once per finished exchange. */
 void access_log_write(struct visit *visit);
-/* Writes what is batched, without waiting: each turn's end or the flush timer, and at exit. */
+/* Each turn's end: what is due leaves without waiting. Costs nothing where nothing is batched. */
 void access_log_flush(struct worker *worker);
+/* USR1: the target `index` is written to `fd` from now on (owned); what was batched goes there too. */
+void access_log_replace(struct worker *worker, unsigned index, int fd);
+/* The worker ends: writes the rest, as far as it goes without waiting, and frees. Turns the loop until its own op has finished. */
+void access_log_stop(struct worker *worker);
 
 #endif

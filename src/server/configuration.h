@@ -18,6 +18,9 @@
 
 struct access_log_target;           /* server/access_log.h */
 
+/* The groups of the core, first in every scope's values; the modules' follow in the order of module_table. */
+enum core_group { CORE_MAIN, CORE_HTTP, CORE_SITE, CORE_SERVER, CORE_SSL, CORE_GROUPS };
+
 /* Directives of the main and events scopes. */
 struct core_main {
     uint64_t worker_processes;      /* 0: auto */
@@ -37,9 +40,10 @@ struct core_main {
 
 /* Directives that http, server and location share. */
 struct core_site {
-    const struct template *root;
+    const struct template *root;    /* NULL: none; absolute, or begins with a variable */
     uint64_t keepalive_timeout_ms;
     uint64_t keepalive_requests;
+    uint64_t keepalive_time_ms;
     uint64_t send_timeout_ms;
     uint64_t client_header_timeout_ms;
     uint64_t client_body_timeout_ms;
@@ -48,16 +52,19 @@ struct core_site {
     uint64_t client_max_body_size;
     uint64_t client_body_buffer_size;
     uint64_t max_headers;
+    int lingering_close;            /* enum: off, on, always */
+    uint64_t lingering_time_ms;
     uint64_t lingering_timeout_ms;
-    uint64_t output_buffer_size;
+    uint64_t output_buffer_count, output_buffer_size;
     bool merge_slashes, underscores_in_headers, server_tokens, sendfile, tcp_nodelay, internal;
     bool absolute_redirect, port_in_redirect, server_name_in_redirect;
-    struct mime mime;
-    struct str charset;
+    struct conf_rows types;         /* struct media_type, as the file says; NULL items: the built-in ones alone */
+    struct str default_type;        /* empty: not set */
+    struct str charset;             /* "off" or a name */
+    struct mime mime;               /* made of the three, charset included; shared between scopes that agree */
     int disable_symlinks;           /* enum symlinks */
-    struct file_cache_limits open_file_cache;
     struct conf_rows error_pages;   /* struct error_page, server/refuse.h */
-    struct conf_rows access_logs;   /* struct access_log_target */
+    struct conf_rows access_logs;   /* struct access_log_row, server/access_log.h */
 };
 
 enum location_kind { LOCATION_PREFIX, LOCATION_EXACT, LOCATION_PREFIX_FINAL /* ^~ */, LOCATION_NAMED /* @name */ };
@@ -66,7 +73,7 @@ struct location {
     enum location_kind kind;
     struct str pattern;
     const struct core_site *site;
-    void *const *module_conf;       /* by index in module_table */
+    void *const *module_conf;       /* by index in module_table; points into values */
     struct location **inner;        /* nested locations, longest prefix first */
     size_t inner_count;
     const struct conf_scope_values *values;
@@ -74,6 +81,7 @@ struct location {
 
 struct virtual_server {
     struct conf_words names;        /* as written, lower case */
+    struct str name;                /* the first one, for $server_name; empty where there is none */
     struct location *root;          /* the server's own scope: answers where no location matches */
     struct tls_settings tls;        /* zeroed where none of its endpoints is ssl */
 };
@@ -85,8 +93,10 @@ struct endpoint {
     uint64_t backlog;
     struct virtual_server **servers; /* the first, or the one marked default_server, is servers[0] */
     size_t server_count;
-    struct table by_name;           /* exact names -> struct virtual_server; wildcards are searched in order */
-    struct tls_context *tls;        /* NULL for plain; made by configuration_open_tls */
+    struct table exact;             /* names -> struct virtual_server; empty where there is but one server */
+    struct table leading;           /* ".example.com" of "*.example.com" and ".example.com" */
+    struct table trailing;          /* "www.example." of "www.example.*" */
+    struct tls_context *tls;        /* NULL for plain */
     struct session_settings session;
     struct wire_settings wire;
     uint64_t handshake_timeout_ms;
@@ -99,7 +109,7 @@ struct configuration {
     size_t endpoint_count;
     struct virtual_server **servers;
     size_t server_count;
-    struct conf_rows log_formats;
+    struct str hostname;            /* of this machine, for $hostname */
     struct access_log_target **access_logs; /* every distinct target, opened by the master */
     size_t access_log_count;
     const struct conf_node *tree;   /* for -T */
@@ -121,6 +131,15 @@ struct configuration_source {
 struct configuration *configuration_load(const struct configuration_source *source, struct log *log, struct buffer *out_diagnostics);
 /* Accepts NULL. */
 void configuration_destroy(struct configuration *configuration);
+
+/* The TCP port of an endpoint; 0 for unix:. */
+unsigned endpoint_port(const struct endpoint *endpoint);
+
+/*
+ * `ssl_ktls: on` refuses to start without: 0, or -ENOTSUP with one line in the log that names server, reason and way out. To be
+ * called once the probe has answered.
+ */
+MUST_CHECK int configuration_check_ktls(const struct configuration *configuration, const struct ktls_support *support, struct log *log);
 
 /* All groups of this build: core, ssl, logs, and each module: for `schema`, `help` and the reference. */
 const struct conf_schema *configuration_schema(void);

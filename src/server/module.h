@@ -45,8 +45,20 @@ enum outcome exchange_refuse(struct exchange *x, int status);
 /* The same with a line in the error log that says what was being done, and why: "...: open() failed (13: Permission denied)". */
 enum outcome exchange_refuse_because(struct exchange *x, int status, enum log_level level, const char *format, ...) PRINTF_LIKE(4, 5);
 
-/* Goes on with another URI (index, error_page, try_files): path is normalised. 0, or -EINVAL. The caller returns OUTCOME_REROUTE. */
-MUST_CHECK int exchange_reroute(struct exchange *x, struct str path, struct str query);
+/*
+ * Goes on with another URI (index, error_page, try_files): `path` (decoded) is normalised; query data NULL keeps the request's. Returns
+ * what the caller returns in turn: OUTCOME_REROUTE, or OUTCOME_ANSWERED with 500 and a log line for a bad path or the
+ * reroute past LIMIT_REROUTES.
+ */
+enum outcome exchange_reroute(struct exchange *x, struct str path, struct str query);
+
+/*
+ * Answers with a redirect. `location` is a URL, or a path beginning with "/" (percent-encoded): that one stays relative, unless
+ * `absolute_redirect: on` asks for scheme, name and port before it. Returns OUTCOME_ANSWERED.
+ */
+enum outcome exchange_redirect(struct exchange *x, int status, struct str location);
+/* Ends the connection without an answer (`return: 444`): status 444 is what the log shows. Returns OUTCOME_ANSWERED. */
+enum outcome exchange_cut(struct exchange *x);
 
 /* Of the server: what a module needs to know and ask. */
 struct worker *exchange_worker(const struct exchange *x);
@@ -54,11 +66,18 @@ struct log *exchange_log(const struct exchange *x);
 const struct clock *exchange_clock(const struct exchange *x);
 /* `root` of the location, absolute, evaluated. */
 struct str exchange_root(struct exchange *x);
-/* Media type of the request's path by `types` and `default_type`, with `charset`. */
+/* Media type of a path by `types` and `default_type`, with `charset`. */
 struct str exchange_media_type(struct exchange *x, struct str path);
+/* Media type of a text that the configuration gives (`return`): the same, but text/plain where neither key says anything. */
+struct str exchange_text_type(struct exchange *x);
+/* `disable_symlinks` of the location. */
+enum symlinks exchange_symlinks(const struct exchange *x);
 /* The value of a template for this exchange. data NULL: out of memory. */
 struct str exchange_eval(struct exchange *x, const struct template *template);
+/* True after a reroute: the client did not ask for this URI. */
 bool exchange_is_internal(const struct exchange *x);
+/* True while an error page is being made: its status is settled, so ranges and preconditions do not apply. */
+bool exchange_is_error_page(const struct exchange *x);
 
 struct file_cache *worker_file_cache(struct worker *worker);
 /* A timer and a helper thread for modules: contracts as loop_timer and loop_offload. */

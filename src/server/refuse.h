@@ -14,11 +14,13 @@ struct error_page {
 };
 
 /*
- * Gives x->response (status set, >= 300, no body) its page. OUTCOME_REROUTE where error_page names a local target
- * (the caller routes again), OUTCOME_ANSWERED otherwise.
+ * Gives x->response (status >= 300, no body) its page. OUTCOME_REROUTE where error_page names a local target
+ * (the caller routes again), OUTCOME_ANSWERED otherwise. To be called for every answer of that kind, by a module or by a refusal.
  */
 enum outcome refuse_page(struct visit *visit);
-/* Reads an `error_page` row. */
+/* Once the modules have answered: the status of an error page takes the place of its target's. */
+void refuse_settle(struct visit *visit);
+/* Reads an `error_page` row into a struct error_page. */
 int refuse_read_row(struct conf_reader *reader, const struct conf_node *node, void *out);
 
 #endif

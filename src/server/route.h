@@ -9,8 +9,13 @@
 
 /* Fills visit->server by the request's host. */
 void route_server(struct visit *visit, const struct endpoint *endpoint);
-/* Fills visit->location by x->request.path. Never fails: the server's own scope is a location. */
+/* Fills visit->location by x->request.path, or by visit->named (then forgotten). Never fails: the server's own scope is a location. */
 void route_location(struct visit *visit);
+/*
+ * What a location asks of every request before its modules: `internal` (404), client_max_body_size (413), and OPTIONS *, which the
+ * server answers itself. OUTCOME_PASS: go on with the modules; OUTCOME_ANSWERED: x->response is set.
+ */
+enum outcome route_guard(struct visit *visit);
 /* A named location (@name), or NULL. */
 const struct location *route_named(const struct visit *visit, struct str name);
 

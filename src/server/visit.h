@@ -16,16 +16,21 @@ struct visit {
     const struct location *location;
     unsigned next_module;           /* index of the module to ask next */
     unsigned reroutes;
+    const struct location *named;   /* where route_location goes next (error_page 404 = @name); else NULL */
     bool internal;                  /* rerouted: `internal` locations may answer */
     bool pending;                   /* a module keeps it */
     bool error_page;                /* an error page is being made: no second one */
+    int error_status;               /* the status that the error page leaves with; 0: its own */
     enum outcome resumed_with;
     struct list resumed;            /* in worker->resumed */
     void **states;                  /* exchange_state, by module index */
-    struct str captures;
+    char *request_id;               /* 32 hex digits once $request_id was asked for */
     uint8_t tls_path, tls_reason;   /* copied from the wire at the end, for the log */
     uint64_t zero_copy;
 };
+
+/* The visit of an exchange whose head is whole, in its arena; x->owner is set. NULL when out of memory. */
+struct visit *visit_open(struct exchange *x, struct journey *journey, struct worker *worker);
 
 static inline struct visit *visit_of(const struct exchange *x)
 {

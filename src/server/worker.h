@@ -33,7 +33,7 @@ struct worker {
     size_t listener_count;
     struct op channel;                      /* messages of the master */
     int channel_fd;
-    struct op log_flush;
+    struct access_log *access_log;          /* batches of access_log.c */
     struct op drain_deadline;
     bool draining;                          /* QUIT: finish what is open, take nothing new */
     uint64_t next_connection;               /* $connection */

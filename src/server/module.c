@@ -1,0 +1,232 @@
+/*
+ * What modules ask of the server: the functions of module.h. Each finds its way
+ * from the exchange to the visit, the location and the worker; none does the work of a module.
+ */
+#include "server/visit.h"
+
+#include "base/limits.h"
+#include "http/url.h"
+#include "server/journey.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static unsigned module_count(void)
+{
+    unsigned count = 0;
+
+    while (module_table[count])
+        count++;
+    return count;
+}
+
+static unsigned module_index(const struct module *module)
+{
+    unsigned index = 0;
+
+    while (module_table[index] != module)
+        index++;
+    return index;
+}
+
+void *exchange_state(struct exchange *x, const struct module *module, size_t size)
+{
+    struct visit *visit = visit_of(x);
+    void **slot;
+
+    if (!visit->states)
+        visit->states = arena_zalloc(&x->arena, module_count(), sizeof(*visit->states));
+    if (!visit->states)
+        return NULL;
+    slot = &visit->states[module_index(module)];
+    if (!*slot)
+        *slot = arena_zalloc(&x->arena, 1, size);
+    return *slot;
+}
+
+void exchange_resume(struct exchange *x, enum outcome outcome)
+{
+    struct visit *visit = visit_of(x);
+
+    visit->resumed_with = outcome;
+    list_remove(&visit->resumed);
+    list_push(&visit->worker->resumed, &visit->resumed);
+}
+
+enum outcome exchange_refuse(struct exchange *x, int status)
+{
+    body_close(&x->response.body);
+    x->response.headers.count = 0;
+    x->response.status = status;
+    return OUTCOME_ANSWERED;
+}
+
+enum outcome exchange_refuse_because(struct exchange *x, int status, enum log_level level, const char *format,
+                                     ...)
+{
+    struct log *log = exchange_log(x);
+    const struct visit *visit = visit_of(x);
+    va_list args;
+
+    if (level <= log->level) {
+        char said[512];
+
+        va_start(args, format);
+        if (vsnprintf(said, sizeof(said), format, args) < 0)
+            said[0] = '\0';
+        va_end(args);
+        log_write(log, level,
+                  "*%llu %s, server: " STR_FMT ", request: \"" STR_FMT "\", host: \"" STR_FMT "\"",
+                  visit->journey ? (unsigned long long)visit->journey->number : 0ull, said,
+                  STR_ARG(visit->server->name), STR_ARG(x->request.line), STR_ARG(x->request.host));
+    }
+    return exchange_refuse(x, status);
+}
+
+enum outcome exchange_reroute(struct exchange *x, struct str path, struct str query)
+{
+    struct visit *visit = visit_of(x);
+    struct str normal;
+    int error;
+
+    if (++visit->reroutes > LIMIT_REROUTES)
+        return exchange_refuse_because(x, 500, LOG_ERROR,
+                                       "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
+                                       STR_ARG(path));
+    error = url_path_normalise(&x->arena, path, visit->location->site->merge_slashes, &normal);
+    if (error < 0)
+        return exchange_refuse_because(x, 500, LOG_ERROR, "cannot go on with the path \"" STR_FMT "\": %s",
+                                       STR_ARG(path), strerror(-error));
+    x->request.path = normal;
+    if (query.data)
+        x->request.query = query;
+    visit->internal = true;
+    return OUTCOME_REROUTE;
+}
+
+/* "https://name:port" as `server_name_in_redirect` and `port_in_redirect` want it. */
+static struct str own_origin(struct exchange *x)
+{
+    const struct visit *visit = visit_of(x);
+    const struct core_site *site = visit->location->site;
+    const struct endpoint *endpoint = visit->journey->endpoint;
+    struct str name = x->request.host;
+    unsigned port = 0;
+
+    if (site->server_name_in_redirect || str_empty(name))
+        name = visit->server->name;
+    if (site->port_in_redirect)
+        port = endpoint_port(endpoint);
+    if (port == 0 || port == (endpoint->ssl ? 443u : 80u))
+        return arena_printf(&x->arena, "%s://" STR_FMT, endpoint->ssl ? "https" : "http", STR_ARG(name));
+    return arena_printf(&x->arena, "%s://" STR_FMT ":%u", endpoint->ssl ? "https" : "http", STR_ARG(name),
+                        port);
+}
+
+enum outcome exchange_redirect(struct exchange *x, int status, struct str location)
+{
+    const struct visit *visit = visit_of(x);
+
+    exchange_refuse(x, status);
+    if (str_starts(location, STR("/")) && visit->location->site->absolute_redirect) {
+        struct str origin = own_origin(x);
+
+        if (!origin.data)
+            return exchange_refuse(x, 500);
+        location = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(origin), STR_ARG(location));
+    }
+    if (!location.data || headers_add(&x->response.headers, &x->arena, STR("Location"), location) < 0)
+        return exchange_refuse(x, 500);
+    return OUTCOME_ANSWERED;
+}
+
+enum outcome exchange_cut(struct exchange *x)
+{
+    exchange_refuse(x, 444);
+    x->response.close_after = true;
+    return OUTCOME_ANSWERED;
+}
+
+struct worker *exchange_worker(const struct exchange *x)
+{
+    return visit_of(x)->worker;
+}
+
+struct log *exchange_log(const struct exchange *x)
+{
+    return visit_of(x)->worker->log;
+}
+
+const struct clock *exchange_clock(const struct exchange *x)
+{
+    return &visit_of(x)->worker->loop.clock;
+}
+
+struct str exchange_root(struct exchange *x)
+{
+    const struct core_site *site = visit_of(x)->location->site;
+    struct str root;
+
+    if (!site->root)
+        return (struct str){NULL, 0};
+    root = template_eval(site->root, x, &x->arena);
+    /* A variable may have been empty or hostile: only an absolute path is a root. */
+    if (!root.data || !str_starts(root, STR("/")))
+        return (struct str){NULL, 0};
+    return root;
+}
+
+struct str exchange_media_type(struct exchange *x, struct str path)
+{
+    return mime_lookup(&visit_of(x)->location->site->mime, path);
+}
+
+struct str exchange_text_type(struct exchange *x)
+{
+    const struct core_site *site = visit_of(x)->location->site;
+    struct str type = mime_lookup(&site->mime, x->request.path);
+
+    if (type.data == site->mime.fallback.data && str_empty(site->default_type))
+        return mime_lookup(&site->mime, STR(".txt"));
+    return type;
+}
+
+enum symlinks exchange_symlinks(const struct exchange *x)
+{
+    return (enum symlinks)visit_of(x)->location->site->disable_symlinks;
+}
+
+struct str exchange_eval(struct exchange *x, const struct template *template)
+{
+    return template_eval(template, x, &x->arena);
+}
+
+bool exchange_is_internal(const struct exchange *x)
+{
+    return visit_of(x)->internal;
+}
+
+bool exchange_is_error_page(const struct exchange *x)
+{
+    return visit_of(x)->error_page;
+}
+
+struct file_cache *worker_file_cache(struct worker *worker)
+{
+    return worker->files;
+}
+
+void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms)
+{
+    loop_timer(&worker->loop, op, worker->loop.clock.monotonic_ms + delay_ms);
+}
+
+void worker_offload(struct worker *worker, struct op *op, int (*work)(void *argument), void *argument)
+{
+    loop_offload(&worker->loop, op, work, argument);
+}
+
+void worker_cancel(struct worker *worker, struct op *op)
+{
+    loop_cancel(&worker->loop, op);
+}

@@ -1,0 +1,141 @@
+/*
+ * Which server and location answer, by nginx's rules. Names are looked up in
+ * tables, at most once per label of the host; locations are walked from the longest
+ * prefix down.
+ */
+#include "server/route.h"
+
+static struct virtual_server *find_leading(const struct endpoint *endpoint, struct str host)
+{
+    /* From the left, so that the longest wildcard is found first; "*" stands for at least one label. */
+    for (size_t i = 1; i < host.length; i++) {
+        struct virtual_server *server;
+
+        if (host.data[i] != '.')
+            continue;
+        server = table_get(&endpoint->leading, str_skip(host, i));
+        if (server)
+            return server;
+    }
+    return NULL;
+}
+
+static struct virtual_server *find_trailing(const struct endpoint *endpoint, struct str host)
+{
+    for (size_t i = host.length; i > 1; i--) {
+        struct virtual_server *server;
+
+        if (host.data[i - 1] != '.' || i == host.length)
+            continue;
+        server = table_get(&endpoint->trailing, str_slice(host, 0, i));
+        if (server)
+            return server;
+    }
+    return NULL;
+}
+
+static const struct virtual_server *find_server(const struct endpoint *endpoint, struct str host)
+{
+    struct virtual_server *server = table_get(&endpoint->exact, host);
+
+    if (!server && endpoint->leading.count)
+        server = find_leading(endpoint, host);
+    if (!server && endpoint->trailing.count)
+        server = find_trailing(endpoint, host);
+    return server ? server : endpoint->servers[0];
+}
+
+void route_server(struct visit *visit, const struct endpoint *endpoint)
+{
+    struct str host = visit->x->request.host;
+
+    if (endpoint->server_count == 1) {
+        visit->server = endpoint->servers[0];
+        return;
+    }
+    /* "example.com." is the same name, written absolutely. */
+    if (host.length > 1 && host.data[host.length - 1] == '.')
+        host.length--;
+    visit->server = find_server(endpoint, host.data ? host : STR(""));
+}
+
+/* The location directly inside `outer` that takes the path: an exact one, else the longest prefix (they are
+ * sorted so). */
+static const struct location *find_inner(const struct location *outer, struct str path)
+{
+    for (size_t i = 0; i < outer->inner_count; i++) {
+        const struct location *inner = outer->inner[i];
+
+        switch (inner->kind) {
+        case LOCATION_EXACT:
+            if (str_equal(path, inner->pattern))
+                return inner;
+            break;
+        case LOCATION_PREFIX:
+        case LOCATION_PREFIX_FINAL:
+            if (str_starts(path, inner->pattern))
+                return inner;
+            break;
+        case LOCATION_NAMED:
+            break;
+        }
+    }
+    return NULL;
+}
+
+void route_location(struct visit *visit)
+{
+    const struct location *inner = visit->server->root;
+
+    if (visit->named) {
+        visit->location = visit->named;
+        visit->named = NULL;
+        return;
+    }
+    while (inner) {
+        visit->location = inner;
+        inner = find_inner(inner, visit->x->request.path);
+    }
+}
+
+const struct location *route_named(const struct visit *visit, struct str name)
+{
+    const struct location *root = visit->server->root;
+
+    for (size_t i = 0; i < root->inner_count; i++) {
+        if (root->inner[i]->kind == LOCATION_NAMED && str_equal(root->inner[i]->pattern, name))
+            return root->inner[i];
+    }
+    return NULL;
+}
+
+static enum outcome answer_asterisk(struct exchange *x)
+{
+    x->response.status = 204;
+    if (headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("GET, HEAD, OPTIONS")) < 0)
+        return exchange_refuse(x, 500);
+    return OUTCOME_ANSWERED;
+}
+
+static bool too_large(const struct exchange *x, const struct core_site *site)
+{
+    return site->client_max_body_size && x->request.content_length != BODY_LENGTH_UNKNOWN &&
+           x->request.content_length > site->client_max_body_size;
+}
+
+enum outcome route_guard(struct visit *visit)
+{
+    struct exchange *x = visit->x;
+    const struct core_site *site = visit->location->site;
+
+    if (site->internal && !visit->internal)
+        return exchange_refuse(x, 404);
+    if (!visit->error_page && too_large(x, site))
+        return exchange_refuse_because(
+            x, 413, LOG_ERROR,
+            "client intended to send too large a body (%llu bytes): client_max_body_size is %llu",
+            (unsigned long long)x->request.content_length, (unsigned long long)site->client_max_body_size);
+    if (x->request.method == METHOD_OPTIONS && str_equal(x->request.path, STR("*")))
+        return answer_asterisk(x);
+    return OUTCOME_PASS;
+}

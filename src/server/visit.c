@@ -1,0 +1,19 @@
+/*
+ * A visit: the server's part of an exchange, from its head to its last byte. What
+ * modules ask of it is in module.c.
+ */
+#include "server/visit.h"
+
+struct visit *visit_open(struct exchange *x, struct journey *journey, struct worker *worker)
+{
+    struct visit *visit = arena_zalloc(&x->arena, 1, sizeof(*visit));
+
+    if (!visit)
+        return NULL;
+    visit->x = x;
+    visit->journey = journey;
+    visit->worker = worker;
+    list_init(&visit->resumed);
+    x->owner = visit;
+    return visit;
+}
