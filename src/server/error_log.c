@@ -1,0 +1,92 @@
+/*
+ * The sink of the error log. It cannot log about itself: what is lost is counted, and said with
+ * the next line that finds room.
+ */
+#include "server/error_log.h"
+
+#include "base/limits.h"
+#include "server/log_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void say_dropped(struct error_log *error_log)
+{
+    char line[128];
+    int length =
+        snprintf(line, sizeof(line), "error log: %" PRIu64 " lines were lost, nobody read them in time\n",
+                 error_log->dropped - error_log->dropped_said);
+
+    if (log_file_write(error_log->fd, str_of(line, (size_t)length)))
+        error_log->dropped_said = error_log->dropped;
+}
+
+/* The text of a line after its time, level and number, as people read it at start. */
+static void echo_line(enum log_level level, struct str line)
+{
+    ssize_t at = str_search(line, STR("#0: "));
+
+    if (at >= 0)
+        line = str_skip(line, (size_t)at + 4);
+    error_log_say(level, STR_FMT, STR_ARG(str_trim(str_slice(line, 0, line.length - 1))));
+}
+
+static void write_line(void *owner, enum log_level level, struct str line)
+{
+    struct error_log *error_log = owner;
+
+    if (error_log->dropped > error_log->dropped_said)
+        say_dropped(error_log);
+    if (!log_file_write(error_log->fd, line))
+        error_log->dropped++;
+    if (error_log->echo && !error_log->is_stderr && level == LOG_EMERG)
+        echo_line(level, line);
+}
+
+int error_log_open(struct error_log *error_log, struct str path, enum log_level level)
+{
+    int fd = log_file_open(path);
+
+    *error_log = (struct error_log){.fd = fd, .is_stderr = fd < 0 || str_equal(path, STR("stderr"))};
+    error_log->log = (struct log){.level = level, .sink = write_line, .owner = error_log};
+    if (fd >= 0)
+        return 0;
+    error_log->fd = log_file_open(STR("stderr"));
+    return fd;
+}
+
+void error_log_replace(struct error_log *error_log, int fd)
+{
+    if (error_log->fd > STDERR_FILENO)
+        close(error_log->fd);
+    error_log->fd = fd;
+}
+
+void error_log_finish(struct error_log *error_log)
+{
+    if (error_log->fd > STDERR_FILENO)
+        close(error_log->fd);
+    error_log->fd = -1;
+}
+
+void error_log_say(enum log_level level, const char *format, ...)
+{
+    char line[LIMIT_LOG_LINE];
+    va_list args;
+    int head = snprintf(line, sizeof(line), "sluice: [%s] ", log_level_name(level));
+    int length;
+
+    va_start(args, format);
+    length = vsnprintf(line + head, sizeof(line) - (size_t)head - 1, format, args);
+    va_end(args);
+    if (length < 0)
+        return;
+    length += head;
+    if ((size_t)length > sizeof(line) - 2)
+        length = sizeof(line) - 2;
+    line[length++] = '\n';
+    /* The person who started us is waiting for this line: here a write may wait. */
+    if (write(STDERR_FILENO, line, (size_t)length) < 0)
+        return;
+}

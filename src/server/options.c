@@ -1,0 +1,336 @@
+/*
+ * Parses the command line. One table says what each flag is; the loop over the
+ * arguments knows no flag by name. Subcommands are a second, smaller table.
+ */
+#include "server/options.h"
+
+#include "build_options.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A flag either chooses a command, sets a switch, or takes a text. */
+struct flag {
+    char letter;
+    enum { FLAG_COMMAND, FLAG_SWITCH, FLAG_TEXT } kind;
+    enum command command;
+    size_t offset;
+    const char *value; /* what the text is, for the message where it is missing */
+};
+
+#define FIELD(name) offsetof(struct options, name)
+
+static const struct flag flags[] = {
+    {'c', FLAG_TEXT, COMMAND_RUN, FIELD(conf), "a file name"},
+    {'p', FLAG_TEXT, COMMAND_RUN, FIELD(prefix), "a directory"},
+    {'e', FLAG_TEXT, COMMAND_RUN, FIELD(error_log), "a file name or \"stderr\""},
+    {'g', FLAG_TEXT, COMMAND_RUN, FIELD(overlay), "directives"},
+    {'s', FLAG_TEXT, COMMAND_SIGNAL, FIELD(signal), "a signal name: stop, quit, reopen or reload"},
+    {'q', FLAG_SWITCH, COMMAND_RUN, FIELD(quiet), NULL},
+    {'t', FLAG_COMMAND, COMMAND_TEST, 0, NULL},
+    {'T', FLAG_COMMAND, COMMAND_TEST_PRINT, 0, NULL},
+    {'v', FLAG_COMMAND, COMMAND_VERSION, 0, NULL},
+    {'V', FLAG_COMMAND, COMMAND_BUILD, 0, NULL},
+    {'h', FLAG_COMMAND, COMMAND_USAGE, 0, NULL},
+    {'?', FLAG_COMMAND, COMMAND_USAGE, 0, NULL},
+};
+
+#define FLAG_COUNT (sizeof(flags) / sizeof(flags[0]))
+
+static const char *const signal_names[] = {"stop", "quit", "reopen", "reload"};
+
+struct parse {
+    int argc;
+    char *const *argv;
+    int at;
+    struct options *options;
+    char *error;
+    size_t error_size;
+};
+
+typedef int subcommand_argument(struct parse *parse, const char *argument);
+
+static int fail(struct parse *parse, const char *format, ...) PRINTF_LIKE(2, 3);
+
+static int fail(struct parse *parse, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(parse->error, parse->error_size, format, args);
+    va_end(args);
+    return -EINVAL;
+}
+
+static const struct flag *find_flag(char letter)
+{
+    for (size_t i = 0; i < FLAG_COUNT; i++) {
+        if (flags[i].letter == letter)
+            return &flags[i];
+    }
+    return NULL;
+}
+
+static int choose_command(struct parse *parse, const struct flag *flag)
+{
+    struct options *options = parse->options;
+
+    /* -h wins over everything, and -T over -t; two different commands at once are a mistake. */
+    if (options->command == COMMAND_USAGE || flag->command == COMMAND_USAGE) {
+        options->command = COMMAND_USAGE;
+        return 0;
+    }
+    if (options->command == COMMAND_TEST_PRINT && flag->command == COMMAND_TEST)
+        return 0;
+    if (options->command != COMMAND_RUN && options->command != flag->command &&
+        !(options->command == COMMAND_TEST && flag->command == COMMAND_TEST_PRINT))
+        return fail(parse, "option \"-%c\" does not go together with another command", flag->letter);
+    options->command = flag->command;
+    return 0;
+}
+
+static int check_signal(struct parse *parse)
+{
+    for (size_t i = 0; i < sizeof(signal_names) / sizeof(signal_names[0]); i++) {
+        if (strcmp(parse->options->signal, signal_names[i]) == 0)
+            return 0;
+    }
+    return fail(parse, "invalid option: \"-s %s\": it takes stop, quit, reopen or reload",
+                parse->options->signal);
+}
+
+/* A text flag: its value is the rest of the word or the next word. */
+static int take_text(struct parse *parse, const struct flag *flag, const char *rest)
+{
+    const char *value = rest;
+
+    if (!*value) {
+        if (parse->at + 1 >= parse->argc || !*parse->argv[parse->at + 1])
+            return fail(parse, "option \"-%c\" requires %s", flag->letter, flag->value);
+        value = parse->argv[++parse->at];
+    }
+    memcpy((char *)parse->options + flag->offset, &value, sizeof(value));
+    if (flag->command == COMMAND_RUN)
+        return 0;
+    int result = choose_command(parse, flag);
+    return result < 0 ? result : check_signal(parse);
+}
+
+/* One word of bundled flags, without its dash. */
+static int parse_bundle(struct parse *parse, const char *letters)
+{
+    for (; *letters; letters++) {
+        const struct flag *flag = find_flag(*letters);
+        int result = 0;
+
+        if (!flag)
+            return fail(parse, "invalid option: \"-%c\"", *letters);
+        switch (flag->kind) {
+        case FLAG_TEXT:
+            return take_text(parse, flag, letters + 1);
+        case FLAG_SWITCH:
+            *(bool *)((char *)parse->options + flag->offset) = true;
+            break;
+        case FLAG_COMMAND:
+            result = choose_command(parse, flag);
+            break;
+        }
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+static int parse_port(struct parse *parse, const char *text)
+{
+    uint64_t port;
+
+    if (str_to_u64(str_from(text), &port) < 0 || port == 0 || port > 65535)
+        return fail(parse, "invalid port \"%s\": it is a number from 1 to 65535", text);
+    parse->options->port = (unsigned)port;
+    return 0;
+}
+
+static int serve_argument(struct parse *parse, const char *argument)
+{
+    if (strncmp(argument, "--port=", 7) == 0)
+        return parse_port(parse, argument + 7);
+    if (strcmp(argument, "--port") == 0) {
+        if (parse->at + 1 >= parse->argc)
+            return fail(parse, "option \"--port\" requires a number");
+        return parse_port(parse, parse->argv[++parse->at]);
+    }
+    /* "--" lets a folder begin with a dash. */
+    if (strcmp(argument, "--") == 0 && parse->at + 1 < parse->argc)
+        argument = parse->argv[++parse->at];
+    else if (argument[0] == '-')
+        return fail(parse, "invalid option of serve: \"%s\"", argument);
+    if (parse->options->folder)
+        return fail(parse, "serve takes one folder, and \"%s\" is a second one", argument);
+    if (!*argument)
+        return fail(parse, "the folder to serve has an empty name");
+    parse->options->folder = argument;
+    return 0;
+}
+
+static int doctor_argument(struct parse *parse, const char *argument)
+{
+    if (strcmp(argument, "--json") != 0)
+        return fail(parse, "invalid argument of doctor: \"%s\"", argument);
+    parse->options->json = true;
+    return 0;
+}
+
+static int schema_argument(struct parse *parse, const char *argument)
+{
+    return fail(parse, "schema takes no argument (\"%s\")", argument);
+}
+
+static int help_argument(struct parse *parse, const char *argument)
+{
+    if (parse->options->directive)
+        return fail(parse, "help takes one directive, and \"%s\" is a second one", argument);
+    parse->options->directive = argument;
+    return 0;
+}
+
+static const struct subcommand {
+    const char *name;
+    enum command command;
+    subcommand_argument *argument;
+} subcommands[] = {
+    {"serve", COMMAND_SERVE, serve_argument},
+    {"doctor", COMMAND_DOCTOR, doctor_argument},
+    {"schema", COMMAND_SCHEMA, schema_argument},
+    {"help", COMMAND_HELP, help_argument},
+};
+
+#define SUBCOMMAND_COUNT (sizeof(subcommands) / sizeof(subcommands[0]))
+
+static int parse_subcommand(struct parse *parse)
+{
+    const char *name = parse->argv[parse->at];
+    const char *nearest = NULL;
+    size_t distance = 3;
+
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
+        size_t far = str_distance(str_from(name), str_from(subcommands[i].name));
+
+        if (far == 0) {
+            parse->options->command = subcommands[i].command;
+            while (++parse->at < parse->argc) {
+                const char *argument = parse->argv[parse->at];
+                int result;
+
+                if (strcmp(argument, "-h") == 0 || strcmp(argument, "--help") == 0) {
+                    parse->options->command = COMMAND_USAGE;
+                    return 0;
+                }
+                result = subcommands[i].argument(parse, argument);
+                if (result < 0)
+                    return result;
+            }
+            return 0;
+        }
+        if (far < distance) {
+            distance = far;
+            nearest = subcommands[i].name;
+        }
+    }
+    if (nearest)
+        return fail(parse, "unknown command \"%s\": did you mean \"%s\"?", name, nearest);
+    return fail(parse,
+                "unknown command \"%s\": there are serve, doctor, schema and help; a configuration file goes "
+                "after -c",
+                name);
+}
+
+static int parse_word(struct parse *parse, const char *word)
+{
+    static const struct flag usage = {'h', FLAG_COMMAND, COMMAND_USAGE, 0, NULL};
+    static const struct flag version = {'v', FLAG_COMMAND, COMMAND_VERSION, 0, NULL};
+
+    if (strcmp(word, "--help") == 0)
+        return choose_command(parse, &usage);
+    if (strcmp(word, "--version") == 0)
+        return choose_command(parse, &version);
+    if (word[0] != '-' || !word[1] || word[1] == '-')
+        return fail(parse, "invalid option: \"%s\"", word);
+    return parse_bundle(parse, word + 1);
+}
+
+int options_parse(int argc, char *const *argv, struct options *out_options, char *out_error,
+                  size_t error_size)
+{
+    struct options options = {0};
+    struct parse parse = {.argc = argc,
+                          .argv = argv,
+                          .at = 1,
+                          .options = &options,
+                          .error = out_error,
+                          .error_size = error_size};
+
+    for (; parse.at < argc; parse.at++) {
+        const char *word = argv[parse.at];
+        bool subcommand = parse.at == 1 && word[0] != '-' && word[0];
+        int result = subcommand ? parse_subcommand(&parse) : parse_word(&parse, word);
+
+        if (result < 0)
+            return result;
+    }
+    *out_options = options;
+    return 0;
+}
+
+const char *options_conf_path(const struct options *options, char *into, size_t size)
+{
+    const char *conf = options->conf;
+    int length;
+
+    if (conf && (conf[0] == '/' || !options->prefix || strcmp(conf, "-") == 0))
+        length = snprintf(into, size, "%s", conf);
+    else if (options->prefix)
+        length = snprintf(into, size, "%s/%s", options->prefix, conf ? conf : "conf/sluice.yaml");
+    else
+        length = snprintf(into, size, "%s", SLUICE_CONF);
+    return length < 0 || (size_t)length >= size ? NULL : into;
+}
+
+const char *options_usage(void)
+{
+    return "sluice " SLUICE_VERSION ": HTTPS for static files, its bytes encrypted by the kernel\n"
+           "\n"
+           "Try it\n"
+           "  sluice serve [DIR] [--port N]   HTTPS for a folder (default: this one, port 8443) with a\n"
+           "                                  self-made certificate; prints its URLs\n"
+           "  sluice doctor [--json]          does kernel TLS work here, and if not, why and what to do\n"
+           "\n"
+           "Run it\n"
+           "  -c FILE        configuration (default: " SLUICE_CONF ";\n"
+           "                 with -p, conf/sluice.yaml below it)\n"
+           "  -p PREFIX      where relative paths start (default: the folder of the file)\n"
+           "  -e FILE        error log until the configuration names one (default: stderr)\n"
+           "  -g DIRECTIVES  YAML read after the file, replacing it: -g 'daemon: off'\n"
+           "\n"
+           "Check it\n"
+           "  -t             test the configuration: exit 0 or 1\n"
+           "  -T             test it, and print the effective configuration\n"
+           "  -q             say only what is wrong\n"
+           "  sluice schema           JSON Schema of the configuration, for editors\n"
+           "  sluice help DIRECTIVE   one directive: meaning, default, where it may stand\n"
+           "\n"
+           "Steer it\n"
+           "  -s SIGNAL      stop (at once), quit (after open answers), reopen (the logs), reload\n"
+           "\n"
+           "  -v, -V         version; version and how it was built\n"
+           "  -h, -?         this text\n"
+           "\n"
+           "Examples\n"
+           "  sluice serve ~/public\n"
+           "  sluice -t -c /etc/sluice/sluice.yaml && sluice -c /etc/sluice/sluice.yaml\n"
+           "  sluice -c conf/sluice.yaml -g 'worker_processes: 1'\n"
+           "  sluice -s quit\n";
+}

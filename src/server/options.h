@@ -1,0 +1,53 @@
+/*
+ * The command line, parsed and not yet acted upon: nginx's flags by one table, and
+ * sluice's subcommands. Nothing is opened or printed in here.
+ */
+#ifndef SERVER_OPTIONS_H
+#define SERVER_OPTIONS_H
+
+#include "base/buffer.h"
+
+enum command {
+    COMMAND_RUN,
+    COMMAND_TEST,                   /* -t */
+    COMMAND_TEST_PRINT,             /* -T */
+    COMMAND_SIGNAL,                 /* -s */
+    COMMAND_VERSION,                /* -v */
+    COMMAND_BUILD,                  /* -V */
+    COMMAND_USAGE,                  /* -h, -? */
+    COMMAND_SERVE,
+    COMMAND_DOCTOR,
+    COMMAND_SCHEMA,
+    COMMAND_HELP,
+};
+
+struct options {
+    enum command command;
+    const char *conf;               /* -c; NULL: not given */
+    const char *prefix;             /* -p */
+    const char *error_log;          /* -e */
+    const char *overlay;            /* -g */
+    const char *signal;             /* -s: one of stop, quit, reopen, reload */
+    bool quiet;                     /* -q */
+    bool json;                      /* doctor --json */
+    const char *directive;          /* help DIRECTIVE; NULL: all of them */
+    const char *folder;             /* serve DIR */
+    unsigned port;                  /* serve --port; 0: the first free one from the default on */
+};
+
+/*
+ * Reads the arguments of main into `out_options`, whose texts point into argv. 0, or -EINVAL with one sentence in `out_error`
+ * (at least 256 bytes). Flags may be bundled and glued to their values ("-tq", "-cFILE"), as nginx takes them.
+ */
+MUST_CHECK int options_parse(int argc, char *const *argv, struct options *out_options, char *out_error, size_t error_size);
+
+/* The text of -h: at most 40 lines. Static. */
+const char *options_usage(void);
+
+/*
+ * The path of the configuration file: -c as it is; a relative one starts at -p where that is given, as in nginx; without -c it is
+ * conf/sluice.yaml below -p, or the built-in path. Into `into`; returns it, NULL where it does not fit.
+ */
+const char *options_conf_path(const struct options *options, char *into, size_t size);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * The mapping that master and workers share: anonymous, made before fork, one slot a
+ * worker, each on cache lines of its own.
+ */
+#include "server/shared.h"
+
+#include <sys/mman.h>
+
+struct shared *shared_create(unsigned workers)
+{
+    size_t size = sizeof(struct shared) + workers * sizeof(struct shared_worker);
+    struct shared *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (shared == MAP_FAILED)
+        return NULL;
+    shared->size = size;
+    shared->worker_count = workers;
+    return shared;
+}
+
+void shared_destroy(struct shared *shared)
+{
+    if (shared)
+        munmap(shared, shared->size);
+}

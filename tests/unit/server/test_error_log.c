@@ -1,0 +1,141 @@
+#include "server/error_log.h"
+
+#include "runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64];
+static char path[128];
+
+static void setup(void)
+{
+    snprintf(folder, sizeof(folder), "/tmp/test_error_log.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/log", folder);
+}
+
+static void teardown(void)
+{
+    unlink(path);
+    rmdir(folder);
+}
+
+static const char *content(int fd)
+{
+    static char text[65536];
+    ssize_t length = read(fd, text, sizeof(text) - 1);
+
+    text[length > 0 ? length : 0] = '\0';
+    return text;
+}
+
+START_TEST(writes_lines_of_its_level)
+{
+    struct error_log log;
+    int reader;
+
+    setup();
+    ck_assert_int_eq(error_log_open(&log, str_from(path), LOG_WARN), 0);
+    log_write(&log.log, LOG_WARN, "kept");
+    log_write(&log.log, LOG_NOTICE, "not kept");
+    reader = open(path, O_RDONLY);
+    ck_assert_ptr_nonnull(strstr(content(reader), "[warn] "));
+    lseek(reader, 0, SEEK_SET);
+    ck_assert_ptr_null(strstr(content(reader), "not kept"));
+    error_log_finish(&log);
+    error_log_finish(&log);
+    teardown();
+}
+END_TEST
+
+START_TEST(goes_to_stderr_where_the_file_cannot_be_had)
+{
+    struct error_log log;
+    int kept = dup(STDERR_FILENO);
+    int pipes[2];
+
+    ck_assert_int_eq(pipe(pipes), 0);
+    dup2(pipes[1], STDERR_FILENO);
+    ck_assert_int_eq(error_log_open(&log, STR("/nonexistent/log"), LOG_WARN), -ENOENT);
+    log_write(&log.log, LOG_EMERG, "seen");
+    dup2(kept, STDERR_FILENO);
+    ck_assert_ptr_nonnull(strstr(content(pipes[0]), "seen"));
+    error_log_finish(&log);
+}
+END_TEST
+
+START_TEST(echoes_what_stops_the_start)
+{
+    struct error_log log;
+    int kept = dup(STDERR_FILENO);
+    int pipes[2];
+
+    setup();
+    ck_assert_int_eq(pipe(pipes), 0);
+    dup2(pipes[1], STDERR_FILENO);
+    ck_assert_int_eq(error_log_open(&log, str_from(path), LOG_WARN), 0);
+    log.echo = true;
+    log_write(&log.log, LOG_EMERG, "bind() to %s failed", "x");
+    log_write(&log.log, LOG_ERROR, "only in the file");
+    log.echo = false;
+    log_write(&log.log, LOG_EMERG, "later");
+    dup2(kept, STDERR_FILENO);
+    ck_assert_str_eq(content(pipes[0]), "sluice: [emerg] bind() to x failed\n");
+    error_log_finish(&log);
+    teardown();
+}
+END_TEST
+
+START_TEST(lost_lines_are_counted_and_told)
+{
+    struct error_log log;
+    const char *text;
+    int reader;
+
+    setup();
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(error_log_open(&log, str_from(path), LOG_WARN), 0);
+    for (int i = 0; i < 5000; i++)
+        log_write(&log.log, LOG_WARN, "line %d of many, which fill the pipe before anybody reads", i);
+    ck_assert_uint_gt(log.dropped, 100);
+    reader = open(path, O_RDONLY | O_NONBLOCK);
+    while (content(reader)[0])
+        continue;
+    log_write(&log.log, LOG_WARN, "after");
+    text = content(reader);
+    ck_assert_ptr_nonnull(strstr(text, "lines were lost"));
+    ck_assert_ptr_nonnull(strstr(text, "after"));
+    ck_assert_uint_eq(log.dropped, log.dropped_said);
+    error_log_finish(&log);
+    teardown();
+}
+END_TEST
+
+START_TEST(goes_on_with_another_descriptor)
+{
+    struct error_log log;
+    int pipes[2];
+
+    setup();
+    ck_assert_int_eq(pipe(pipes), 0);
+    ck_assert_int_eq(error_log_open(&log, str_from(path), LOG_WARN), 0);
+    error_log_replace(&log, pipes[1]);
+    log_write(&log.log, LOG_WARN, "in the new one");
+    ck_assert_ptr_nonnull(strstr(content(pipes[0]), "in the new one"));
+    error_log_finish(&log);
+    teardown();
+}
+END_TEST
+
+int main(void)
+{
+    return run_tests("error_log", (const TTest *const[]){
+                                      writes_lines_of_its_level, goes_to_stderr_where_the_file_cannot_be_had,
+                                      echoes_what_stops_the_start, lost_lines_are_counted_and_told,
+                                      goes_on_with_another_descriptor, NULL});
+}

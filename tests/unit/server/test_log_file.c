@@ -1,0 +1,130 @@
+#include "server/log_file.h"
+
+#include "runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64];
+static char path[128];
+
+static void setup(void)
+{
+    snprintf(folder, sizeof(folder), "/tmp/test_log_file.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/log", folder);
+}
+
+static void teardown(void)
+{
+    unlink(path);
+    rmdir(folder);
+}
+
+START_TEST(files_are_appended_to)
+{
+    char text[32] = "";
+    int first;
+    int second;
+
+    setup();
+    first = log_file_open(str_from(path));
+    second = log_file_open(str_from(path));
+    ck_assert_int_ge(first, 0);
+    ck_assert(fcntl(first, F_GETFD) & FD_CLOEXEC);
+    ck_assert(log_file_write(first, STR("one\n")));
+    ck_assert(log_file_write(second, STR("two\n")));
+    ck_assert(log_file_write(first, STR("three\n")));
+    first = open(path, O_RDONLY);
+    ck_assert_int_eq(read(first, text, sizeof(text)), 14);
+    ck_assert_str_eq(text, "one\ntwo\nthree\n");
+    teardown();
+}
+END_TEST
+
+START_TEST(refusals_are_told)
+{
+    char absent[160];
+
+    setup();
+    snprintf(absent, sizeof(absent), "%s/no/log", folder);
+    ck_assert_int_eq(log_file_open(str_from(absent)), -ENOENT);
+    ck_assert_int_eq(log_file_open(str_from(folder)), -EISDIR);
+    ck_assert_int_eq(log_file_open(str_of("a\0b", 3)), -ENAMETOOLONG);
+    ck_assert(!log_file_write(-1, STR("x")));
+    teardown();
+}
+END_TEST
+
+/* Fills until a write does not leave; the test's timeout is what fails where one waits. */
+static unsigned fill(int fd)
+{
+    unsigned lines = 0;
+
+    while (lines < 10 * 1000 * 1000 && log_file_write(fd, STR("0123456789abcdef0123456789abcdef\n")))
+        lines++;
+    return lines;
+}
+
+START_TEST(a_fifo_that_nobody_reads_never_blocks)
+{
+    int fd;
+    unsigned lines;
+
+    setup();
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    fd = log_file_open(str_from(path));
+    ck_assert_int_ge(fd, 0);
+    lines = fill(fd);
+    ck_assert_uint_gt(lines, 10);
+    ck_assert_uint_lt(lines, 10 * 1000 * 1000);
+    ck_assert(!log_file_write(fd, STR("one more\n")));
+    teardown();
+}
+END_TEST
+
+START_TEST(a_pipe_on_stderr_never_blocks_and_stays_as_it_was)
+{
+    int pipes[2];
+    int kept = dup(STDERR_FILENO);
+    int fd;
+    unsigned lines;
+
+    ck_assert_int_eq(pipe(pipes), 0);
+    dup2(pipes[1], STDERR_FILENO);
+    fd = log_file_open(STR("stderr"));
+    lines = fill(fd);
+    dup2(kept, STDERR_FILENO);
+    ck_assert_int_gt(fd, 2);
+    ck_assert_uint_gt(lines, 10);
+    ck_assert_uint_lt(lines, 10 * 1000 * 1000);
+    ck_assert(!(fcntl(pipes[1], F_GETFL) & O_NONBLOCK));
+}
+END_TEST
+
+START_TEST(blocking_descriptors_are_asked_first)
+{
+    int pipes[2];
+    int pair[2];
+
+    ck_assert_int_eq(pipe(pipes), 0);
+    ck_assert_uint_lt(fill(pipes[1]), 10 * 1000 * 1000);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    ck_assert_uint_lt(fill(pair[1]), 10 * 1000 * 1000);
+    close(pair[0]);
+    ck_assert(!log_file_write(pair[1], STR("nobody there\n")));
+}
+END_TEST
+
+int main(void)
+{
+    return run_tests("log_file", (const TTest *const[]){files_are_appended_to, refusals_are_told,
+                                                        a_fifo_that_nobody_reads_never_blocks,
+                                                        a_pipe_on_stderr_never_blocks_and_stays_as_it_was,
+                                                        blocking_descriptors_are_asked_first, NULL});
+}

@@ -1,0 +1,202 @@
+#include "server/options.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int parse(const char *line, struct options *out, char *error)
+{
+    static char space[512];
+    static char *argv[32];
+    int argc = 1;
+    char *rest = space;
+    char *word;
+
+    snprintf(space, sizeof(space), "%s", line);
+    argv[0] = (char *)(uintptr_t) "sluice";
+    while ((word = strsep(&rest, " ")))
+        if (*word)
+            argv[argc++] = word;
+    argv[argc] = NULL;
+    return options_parse(argc, argv, out, error, 256);
+}
+
+static const struct {
+    const char *line;
+    enum command command;
+    const char *conf, *prefix, *error_log, *overlay, *signal, *folder, *directive;
+    unsigned port;
+    bool quiet, json;
+} good[] = {
+    {"", COMMAND_RUN},
+    {"-c a.yaml", COMMAND_RUN, .conf = "a.yaml"},
+    {"-ca.yaml -p /srv -e stderr", COMMAND_RUN, .conf = "a.yaml", .prefix = "/srv", .error_log = "stderr"},
+    {"-g daemon:off", COMMAND_RUN, .overlay = "daemon:off"},
+    {"-t", COMMAND_TEST},
+    {"-tq", COMMAND_TEST, .quiet = true},
+    {"-tqc a", COMMAND_TEST, .quiet = true, .conf = "a"},
+    {"-T", COMMAND_TEST_PRINT},
+    {"-t -T", COMMAND_TEST_PRINT},
+    {"-T -t", COMMAND_TEST_PRINT},
+    {"-v", COMMAND_VERSION},
+    {"--version", COMMAND_VERSION},
+    {"-V", COMMAND_BUILD},
+    {"-h", COMMAND_USAGE},
+    {"-?", COMMAND_USAGE},
+    {"--help", COMMAND_USAGE},
+    {"-V -h", COMMAND_USAGE},
+    {"-s quit", COMMAND_SIGNAL, .signal = "quit"},
+    {"-sreload -c x", COMMAND_SIGNAL, .signal = "reload", .conf = "x"},
+    {"-s stop", COMMAND_SIGNAL, .signal = "stop"},
+    {"-s reopen", COMMAND_SIGNAL, .signal = "reopen"},
+    {"serve", COMMAND_SERVE},
+    {"serve /tmp --port 9", COMMAND_SERVE, .folder = "/tmp", .port = 9},
+    {"serve --port=65535 x", COMMAND_SERVE, .folder = "x", .port = 65535},
+    {"serve -- -odd", COMMAND_SERVE, .folder = "-odd"},
+    {"serve --help", COMMAND_USAGE},
+    {"doctor", COMMAND_DOCTOR},
+    {"doctor --json", COMMAND_DOCTOR, .json = true},
+    {"schema", COMMAND_SCHEMA},
+    {"help", COMMAND_HELP},
+    {"help listen", COMMAND_HELP, .directive = "listen"},
+};
+
+static const struct {
+    const char *line;
+    const char *error;
+} bad[] = {
+    {"-x", "invalid option: \"-x\""},
+    {"-tx", "invalid option: \"-x\""},
+    {"--frob", "invalid option: \"--frob\""},
+    {"-c", "option \"-c\" requires a file name"},
+    {"-t -p", "option \"-p\" requires a directory"},
+    {"-g", "option \"-g\" requires directives"},
+    {"-s", "option \"-s\" requires a signal name"},
+    {"-s hup", "invalid option: \"-s hup\""},
+    {"-t -s quit", "does not go together"},
+    {"-V -t", "does not go together"},
+    {"-t extra", "invalid option: \"extra\""},
+    {"-", "invalid option: \"-\""},
+    {"serv", "did you mean \"serve\""},
+    {"docter", "did you mean \"doctor\""},
+    {"sluice.yaml", "unknown command \"sluice.yaml\""},
+    {"serve a b", "\"b\" is a second one"},
+    {"serve --port", "requires a number"},
+    {"serve --port 0", "invalid port \"0\""},
+    {"serve --port=70000", "invalid port \"70000\""},
+    {"serve --port 8x", "invalid port \"8x\""},
+    {"serve -x", "invalid option of serve"},
+    {"doctor x", "invalid argument of doctor"},
+    {"schema x", "takes no argument"},
+    {"help a b", "\"b\" is a second one"},
+};
+
+static void same(const char *line, const char *got, const char *wanted)
+{
+    if (wanted)
+        ck_assert_msg(got && strcmp(got, wanted) == 0, "%s: %s, not %s", line, got, wanted);
+    else
+        ck_assert_msg(!got, "%s: %s", line, got);
+}
+
+START_TEST(reads_command_lines)
+{
+    char error[256] = "";
+    struct options options;
+
+    ck_assert_msg(parse(good[_i].line, &options, error) == 0, "%s: %s", good[_i].line, error);
+    ck_assert_msg(options.command == good[_i].command, "%s: command %d", good[_i].line, options.command);
+    same(good[_i].line, options.conf, good[_i].conf);
+    same(good[_i].line, options.prefix, good[_i].prefix);
+    same(good[_i].line, options.error_log, good[_i].error_log);
+    same(good[_i].line, options.overlay, good[_i].overlay);
+    same(good[_i].line, options.signal, good[_i].signal);
+    same(good[_i].line, options.folder, good[_i].folder);
+    same(good[_i].line, options.directive, good[_i].directive);
+    ck_assert_uint_eq(options.port, good[_i].port);
+    ck_assert_int_eq(options.quiet, good[_i].quiet);
+    ck_assert_int_eq(options.json, good[_i].json);
+}
+END_TEST
+
+START_TEST(refuses_command_lines)
+{
+    char error[256] = "";
+    struct options options = {.port = 77};
+
+    ck_assert_msg(parse(bad[_i].line, &options, error) == -EINVAL, "%s", bad[_i].line);
+    ck_assert_msg(strstr(error, bad[_i].error), "%s: %s", bad[_i].line, error);
+    ck_assert_uint_eq(options.port, 77);
+}
+END_TEST
+
+START_TEST(long_words_are_cut_not_overrun)
+{
+    char word[1024];
+    char error[256];
+    char *argv[] = {(char *)(uintptr_t) "sluice", word, NULL};
+    struct options options;
+
+    memset(word, 'x', sizeof(word) - 1);
+    word[sizeof(word) - 1] = '\0';
+    ck_assert_int_eq(options_parse(2, argv, &options, error, sizeof(error)), -EINVAL);
+    ck_assert_uint_lt(strlen(error), sizeof(error));
+}
+END_TEST
+
+START_TEST(usage_is_short)
+{
+    unsigned lines = 0;
+
+    for (const char *at = options_usage(); (at = strchr(at, '\n')); at++)
+        lines++;
+    ck_assert_uint_le(lines, 40);
+    ck_assert_ptr_null(strstr(options_usage(), "explain"));
+}
+END_TEST
+
+START_TEST(finds_the_configuration)
+{
+    static const struct {
+        const char *line;
+        const char *path;
+    } cases[] = {
+        {"-c a.yaml", "a.yaml"},
+        {"-c a.yaml -p /srv", "/srv/a.yaml"},
+        {"-c /a.yaml -p /srv", "/a.yaml"},
+        {"-p /srv", "/srv/conf/sluice.yaml"},
+        {"-c - -p /srv", "-"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct options options;
+        char error[256];
+        char path[64];
+
+        ck_assert_int_eq(parse(cases[i].line, &options, error), 0);
+        ck_assert_str_eq(options_conf_path(&options, path, sizeof(path)), cases[i].path);
+        ck_assert_ptr_null(options_conf_path(&options, path, 1));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("options");
+    TCase *tcase = tcase_create("options");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_loop_test(tcase, reads_command_lines, 0, (int)(sizeof(good) / sizeof(good[0])));
+    tcase_add_loop_test(tcase, refuses_command_lines, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+    tcase_add_test(tcase, long_words_are_cut_not_overrun);
+    tcase_add_test(tcase, usage_is_short);
+    tcase_add_test(tcase, finds_the_configuration);
+    suite_add_tcase(suite, tcase);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
