@@ -40,12 +40,34 @@ struct body *body_empty(void);
 /* Bytes that outlive the body (in the exchange's arena, or constant). NULL when out of memory. */
 struct body *body_bytes(struct arena *arena, struct str bytes);
 /*
- * A span of an open file. `released` (may be NULL) is called from close with `held`, to give the cache entry back.
- * Asked for CHUNK_FILE it gives the whole rest as one chunk. Asked for bytes only, it asks `read` (the owner's asynchronous read, see
- * server/module.h), or without one it preads.
+ * A span of an open file. `released` (may be NULL) is called once, when nothing reads from fd any more, with `held`: to give the
+ * cache entry back. Asked for CHUNK_FILE it gives the whole rest as one chunk; asked for bytes only, it reads through
+ * the reader of body_file_read_with, and has -ENOTSUP without one. NULL when out of memory (`released` is not called).
  */
 struct body *body_file(struct arena *arena, int fd, int64_t at, uint64_t length, void (*released)(void *held), void *held);
-/* Several bodies one after the other (multipart/byteranges). Takes all of them over. */
+
+/* One read that a file body asks for; it outlives the body and its arena. */
+struct body_read {
+    int fd;
+    int64_t at;
+    char *into;
+    size_t length;
+    void *reader_state;             /* the reader's own; NULL at first */
+};
+
+/* The server's asynchronous read (compressors want bytes; this folder touches no descriptor). */
+struct body_reader {
+    /* Bytes read (0: the file ends there), -errno, or -EAGAIN: then body_read_done follows once, never inside this call. */
+    int (*read)(struct body_reader *reader, struct body_read *read);
+    /* Nobody waits for it any more; body_read_done still follows. May be NULL. */
+    void (*cancel)(struct body_reader *reader, struct body_read *read);
+};
+/* `reader` outlives the body. Only for bodies made by body_file. */
+void body_file_read_with(struct body *body, struct body_reader *reader);
+/* Ends a read that had said -EAGAIN: bytes, 0 or -errno. `read` is gone afterwards. */
+void body_read_done(struct body_read *read, int result);
+
+/* Several bodies one after the other (multipart/byteranges). Takes all of them over; NULL when out of memory (then not). */
 struct body *body_concat(struct arena *arena, struct body **parts, unsigned count);
 
 #endif

@@ -29,6 +29,7 @@ struct request {
     struct headers trailers;        /* complete once the body gave its end */
     struct body *body;              /* pulled by modules; body_empty() where there is none. The session's: never closed by modules */
     uint64_t content_length;        /* or BODY_LENGTH_UNKNOWN for chunked */
+    uint64_t body_limit;            /* set by exchange_limit_body; 0: none */
     bool expects_continue;
     uint64_t bytes;                 /* head and body received, for $request_length */
 };
@@ -44,17 +45,56 @@ struct response {
     uint64_t bytes_sent;            /* with head and framing */
 };
 
+struct exchange;
+
+/* What a protocol does for its exchanges; called through the functions below. */
+struct exchange_ops {
+    void (*answer)(struct exchange *x);
+    int (*inform)(struct exchange *x, int status, const struct headers *headers);
+};
+
 struct exchange {
-    struct arena arena;
+    struct arena arena;             /* holds this struct too */
+    unsigned holds;                 /* the session's own, and one for each exchange_hold */
+    const struct exchange_ops *ops;
     struct request request;
     struct response response;
-    void *session;                  /* the protocol's own */
+    void *session;                  /* the protocol's own; NULL once `finished` has been called */
     void *owner;                    /* the server's own part (route, variables, module state), made when the head is whole */
     uint64_t started_us;            /* loop clock when its first byte came */
     bool cancelled;                 /* the client is gone: nobody resumes */
 };
 
-/* Names of methods (RFC 9110 9); METHOD_OTHER for tokens that are none of ours. Case matters. */
+/*
+ * For protocols: a zeroed exchange of `size` bytes (at least sizeof(struct exchange), which stands at its beginning),
+ * in its own arena, held once, with an empty request body. NULL when out of memory.
+ */
+struct exchange *exchange_create(struct arena_pool *pool, size_t size);
+/* Keeps x and its arena past `finished`, for whoever still has an operation in flight with memory in it. */
+void exchange_hold(struct exchange *x);
+/* Lets go; the last one frees x and its arena. Accepts NULL. */
+void exchange_release(struct exchange *x);
+
+/*
+ * The most bytes that this request's body may have (client_max_body_size; 0: no limit), before anything was pulled. 0, or 413 where
+ * the request already says that it has more; past the limit a chunked body's next gives -EMSGSIZE.
+ */
+MUST_CHECK int exchange_limit_body(struct exchange *x, uint64_t bytes);
+/* The status for an error of request.body's next: 413 for -EMSGSIZE, 408 for -ETIMEDOUT, 500 for -ENOMEM, else 400. */
+int exchange_body_status(int error);
+
+/*
+ * x->response is ready (status, headers, body): the session frames and sends it. Once per exchange; allowed inside `begun` and `refused`.
+ * Ignored for a cancelled exchange.
+ */
+void exchange_answer(struct exchange *x);
+/* Sends an interim response (103 and others; 100 is the session's own) ahead of the answer; no effect in HTTP/1.0. 0 or -ENOMEM. */
+MUST_CHECK int exchange_inform(struct exchange *x, int status, const struct headers *headers);
+
+/*
+ * Names of methods (RFC 9110 9); METHOD_OTHER for tokens that are none of ours. Case matters. Whoever would answer 405 answers
+ * 501 for METHOD_OTHER; CONNECT never comes this far (sessions refuse it with 501).
+ */
 enum method method_parse(struct str name);
 
 #endif

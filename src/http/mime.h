@@ -7,7 +7,7 @@
 #include "base/table.h"
 
 struct mime {
-    struct table by_extension;
+    struct table by_extension;      /* without case; values are `const struct str *` */
     struct str fallback;            /* default_type */
 };
 

@@ -11,7 +11,7 @@
 
 struct session;
 
-/* What a session tells the server. The server may answer at once, inside the call, or later. */
+/* What a session tells the server (`owner` is the one given to open). The server may answer at once, inside the call, or later. */
 struct exchange_events {
     /* A request head is whole (the body may still be coming). The server answers by exchange_answer. */
     void (*begun)(void *owner, struct exchange *x);
@@ -20,7 +20,10 @@ struct exchange_events {
      * error page and answers as usual; the session closes the connection afterwards where `x->response.close_after`.
      */
     void (*refused)(void *owner, struct exchange *x, int status);
-    /* The last byte of the response was taken, or it was cut off (x->cancelled): log it, let go. The session frees the arena after this. */
+    /*
+     * Once for each exchange that was begun or refused: the last byte of the response was taken, or it was cut off (x->cancelled): log it, let go. x and its arena are
+     * freed after this, unless exchange_hold keeps them.
+     */
     void (*finished)(void *owner, struct exchange *x);
     /* produce has something again after it had said -EAGAIN. Only queue a pump. */
     void (*wake)(void *owner);
@@ -37,6 +40,7 @@ struct session_settings {
     bool keepalive;                 /* keepalive_timeout is not 0 */
     bool underscores_in_headers;
     bool merge_slashes;
+    struct log *log;                /* not owned, may be NULL: answers that may not leave (a line break in a header value) */
     struct str server_header;       /* value of Server, empty for none */
     bool is_tls;                    /* the scheme */
 };
@@ -68,10 +72,5 @@ struct protocol {
 };
 
 extern const struct protocol protocol_http1;
-
-/* x->response is ready (status, headers, body): the session frames and sends it. Once per exchange; allowed inside `begun`. */
-void exchange_answer(struct exchange *x);
-/* Sends an interim response (100 is the session's own; 103 and others): headers are written at once. 0 or -ENOMEM. */
-MUST_CHECK int exchange_inform(struct exchange *x, int status, const struct headers *headers);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 
 struct url_target {
+    struct str target;              /* origin-form, as it came: absolute-form reduced to path and query (at least "/") */
     struct str path;                /* decoded, dot segments removed, begins with "/" */
     struct str query;               /* raw, data NULL where there is none */
     struct str authority;           /* of absolute-form and authority-form, else empty */

@@ -1,0 +1,279 @@
+/*
+ * The plain bodies: nothing, bytes, a span of a file, several in a row. No
+ * descriptor is touched: a span leaves as a span, or is read by the server's reader.
+ */
+#include "http/body.h"
+
+#include "base/limits.h"
+#include "base/list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void body_close(struct body **body)
+{
+    struct body *closing = *body;
+
+    *body = NULL;
+    if (closing)
+        closing->ops->close(closing);
+}
+
+static int empty_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    return 0;
+}
+
+static void empty_close(struct body *body)
+{
+}
+
+struct body *body_empty(void)
+{
+    static const struct body_ops ops = {.next = empty_next, .close = empty_close};
+    /* Shared: a wake that a puller leaves in it is never called. */
+    static struct body body = {.ops = &ops};
+
+    return &body;
+}
+
+struct bytes_body {
+    struct body body;
+    struct str rest;
+};
+
+static int bytes_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct bytes_body *bytes = container_of(body, struct bytes_body, body);
+
+    if (bytes->rest.length == 0)
+        return 0;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(bytes->rest, 0, room)};
+    bytes->rest = str_skip(bytes->rest, room);
+    body->length = bytes->rest.length;
+    return 1;
+}
+
+struct body *body_bytes(struct arena *arena, struct str bytes)
+{
+    static const struct body_ops ops = {.next = bytes_next, .close = empty_close};
+    struct bytes_body *made = arena_alloc(arena, sizeof(*made));
+
+    if (!made)
+        return NULL;
+    *made = (struct bytes_body){.body = {.ops = &ops, .length = bytes.length}, .rest = bytes};
+    return &made->body;
+}
+
+/*
+ * Memory for reading a span into, outside the arena: a read that is under way when the body is closed goes on
+ * writing here, with the file still held, until body_read_done.
+ */
+struct file_window {
+    struct body_read read;
+    struct file_body *file; /* NULL once the body is closed */
+    void (*released)(void *held);
+    void *held;
+    bool reading;
+    int result; /* of a read that finished, until next takes it; -EAGAIN: none */
+    char bytes[LIMIT_FILE_WINDOW];
+};
+
+struct file_body {
+    struct body body;
+    int fd;
+    int64_t at;
+    struct body_reader *reader;
+    struct file_window *window; /* made when bytes are first asked for */
+    void (*released)(void *held);
+    void *held;
+};
+
+static int file_next_span(struct file_body *file, struct chunk *out)
+{
+    *out = (struct chunk){.kind = CHUNK_FILE, .file = {file->fd, file->at, file->body.length}};
+    file->at += (int64_t)file->body.length;
+    file->body.length = 0;
+    return 1;
+}
+
+/* A read ended with `count` bytes in the window: they are lent. A file that ends early breaks the body. */
+static int file_lend(struct file_body *file, int count, struct chunk *out)
+{
+    if (count < 0)
+        return count;
+    if (count == 0)
+        return -EIO;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_of(file->window->bytes, (size_t)count)};
+    file->at += count;
+    file->body.length -= (uint64_t)count;
+    return 1;
+}
+
+static int file_next_bytes(struct file_body *file, size_t room, struct chunk *out)
+{
+    struct file_window *window = file->window;
+    int result;
+
+    if (!file->reader)
+        return -ENOTSUP;
+    if (!window) {
+        window = file->window = malloc(sizeof(*window));
+        if (!window)
+            return -ENOMEM;
+        window->file = file;
+        window->reading = false;
+        window->result = -EAGAIN;
+    }
+    if (window->reading)
+        return -EAGAIN;
+    if (window->result != -EAGAIN) {
+        result = window->result;
+        window->result = -EAGAIN;
+        return file_lend(file, result, out);
+    }
+    if (room > sizeof(window->bytes))
+        room = sizeof(window->bytes);
+    if (room > file->body.length)
+        room = (size_t)file->body.length;
+    window->read = (struct body_read){.fd = file->fd, .at = file->at, .into = window->bytes, .length = room};
+    window->reading = true;
+    result = file->reader->read(file->reader, &window->read);
+    if (result == -EAGAIN)
+        return -EAGAIN;
+    window->reading = false;
+    return file_lend(file, result, out);
+}
+
+static int file_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct file_body *file = container_of(body, struct file_body, body);
+
+    if (body->length == 0)
+        return 0;
+    if ((accept & CHUNK_FILE) &&
+        !(file->window && (file->window->reading || file->window->result != -EAGAIN)))
+        return file_next_span(file, out);
+    return file_next_bytes(file, room, out);
+}
+
+static void file_close(struct body *body)
+{
+    struct file_body *file = container_of(body, struct file_body, body);
+    struct file_window *window = file->window;
+
+    if (window && window->reading) {
+        window->file = NULL;
+        window->released = file->released;
+        window->held = file->held;
+        if (file->reader->cancel)
+            file->reader->cancel(file->reader, &window->read);
+        return;
+    }
+    free(window);
+    if (file->released)
+        file->released(file->held);
+}
+
+void body_read_done(struct body_read *read, int result)
+{
+    struct file_window *window = container_of(read, struct file_window, read);
+    struct file_body *file = window->file;
+
+    window->reading = false;
+    if (!file) {
+        if (window->released)
+            window->released(window->held);
+        free(window);
+        return;
+    }
+    window->result = result == -EAGAIN ? -EIO : result;
+    if (file->body.wake)
+        file->body.wake(file->body.owner);
+}
+
+struct body *body_file(struct arena *arena, int fd, int64_t at, uint64_t length, void (*released)(void *held),
+                       void *held)
+{
+    static const struct body_ops ops = {.next = file_next, .close = file_close};
+    struct file_body *file = arena_alloc(arena, sizeof(*file));
+
+    if (!file)
+        return NULL;
+    *file = (struct file_body){
+        .body = {.ops = &ops, .length = length}, .fd = fd, .at = at, .released = released, .held = held};
+    return &file->body;
+}
+
+void body_file_read_with(struct body *body, struct body_reader *reader)
+{
+    container_of(body, struct file_body, body)->reader = reader;
+}
+
+struct concat_body {
+    struct body body;
+    unsigned current;
+    unsigned count;
+    struct body *parts[];
+};
+
+static void concat_wake(void *owner)
+{
+    struct concat_body *concat = owner;
+
+    if (concat->body.wake)
+        concat->body.wake(concat->body.owner);
+}
+
+static int concat_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct concat_body *concat = container_of(body, struct concat_body, body);
+
+    while (concat->current < concat->count) {
+        struct body *part = concat->parts[concat->current];
+        int result;
+
+        part->wake = concat_wake;
+        part->owner = concat;
+        result = part->ops->next(part, accept, room, out);
+        if (result != 0) {
+            if (result > 0 && body->length != BODY_LENGTH_UNKNOWN)
+                body->length -= chunk_length(out);
+            return result;
+        }
+        body_close(&concat->parts[concat->current++]);
+    }
+    return 0;
+}
+
+static void concat_close(struct body *body)
+{
+    struct concat_body *concat = container_of(body, struct concat_body, body);
+
+    for (unsigned i = concat->current; i < concat->count; i++)
+        body_close(&concat->parts[i]);
+}
+
+static uint64_t length_sum(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+
+    if (a == BODY_LENGTH_UNKNOWN || b == BODY_LENGTH_UNKNOWN || __builtin_add_overflow(a, b, &sum))
+        return BODY_LENGTH_UNKNOWN;
+    return sum;
+}
+
+struct body *body_concat(struct arena *arena, struct body **parts, unsigned count)
+{
+    static const struct body_ops ops = {.next = concat_next, .close = concat_close};
+    struct concat_body *concat = arena_alloc(arena, sizeof(*concat) + count * sizeof(parts[0]));
+
+    if (!concat)
+        return NULL;
+    *concat = (struct concat_body){.body = {.ops = &ops}, .count = count};
+    for (unsigned i = 0; i < count; i++) {
+        concat->parts[i] = parts[i];
+        concat->body.length = length_sum(concat->body.length, parts[i]->length);
+    }
+    return &concat->body;
+}

@@ -1,0 +1,140 @@
+/*
+ * Preconditions (RFC 9110 13). Entity tags have no escapes inside their quotes,
+ * so their lists are walked here and not by header_list_next.
+ */
+#include "http/conditional.h"
+
+#include "http/date.h"
+
+#include <errno.h>
+
+/* etagc (RFC 9110 8.8.3): any visible byte but the quote. */
+static bool is_etag_byte(char c)
+{
+    unsigned char byte = (unsigned char)c;
+
+    return byte == 0x21 || (byte >= 0x23 && byte != 0x7f);
+}
+
+/* Takes one entity-tag, with W/ and quotes, from the front of `rest`. */
+static bool take_etag(struct str *rest, struct str *out_etag)
+{
+    size_t at = str_starts(*rest, STR("W/")) ? 2 : 0;
+
+    if (at >= rest->length || rest->data[at] != '"')
+        return false;
+    for (at++; at < rest->length && is_etag_byte(rest->data[at]); at++)
+        ;
+    if (at == rest->length || rest->data[at] != '"')
+        return false;
+    *out_etag = str_slice(*rest, 0, at + 1);
+    *rest = str_skip(*rest, at + 1);
+    return true;
+}
+
+static bool is_weak(struct str etag)
+{
+    return str_starts(etag, STR("W/"));
+}
+
+/* RFC 9110 8.8.3.2 */
+static bool etags_match(struct str a, struct str b, bool strong)
+{
+    if (a.length == 0 || b.length == 0)
+        return false;
+    if (strong)
+        return !is_weak(a) && str_equal(a, b);
+    return str_equal(str_skip(a, is_weak(a) ? 2 : 0), str_skip(b, is_weak(b) ? 2 : 0));
+}
+
+/* True where a member of the list matches; a malformed rest of a list matches nothing. */
+static bool list_matches(struct str list, struct str etag, bool strong)
+{
+    struct str rest = str_trim(list);
+    struct str member;
+
+    while (rest.length) {
+        if (rest.data[0] == ',') {
+            rest = str_trim(str_skip(rest, 1));
+            continue;
+        }
+        if (!take_etag(&rest, &member))
+            return false;
+        if (etags_match(member, etag, strong))
+            return true;
+        rest = str_trim(rest);
+        if (rest.length && rest.data[0] != ',')
+            return false;
+    }
+    return false;
+}
+
+/* "*" stands for any representation; there is one here. */
+static bool field_matches(const struct headers *headers, const struct header *field, struct str etag,
+                          bool strong)
+{
+    struct str name = field->name;
+
+    for (; field; field = headers_next(headers, name, field)) {
+        if (str_equal(field->value, STR("*")) || list_matches(field->value, etag, strong))
+            return true;
+    }
+    return false;
+}
+
+/* The date of a field that must stand alone and be valid, or else is ignored. */
+static bool single_date(const struct headers *headers, struct str name, int64_t now, int64_t *out_seconds)
+{
+    const struct header *field = headers_find(headers, name);
+
+    return field && !headers_next(headers, name, field) && date_parse(field->value, now, out_seconds) == 0;
+}
+
+int conditional_check(const struct request *request, const struct validators *validators, int64_t now,
+                      bool exact)
+{
+    const struct headers *headers = &request->headers;
+    bool reads = request->method == METHOD_GET || request->method == METHOD_HEAD;
+    const struct header *field = headers_find(headers, STR("If-Match"));
+    int64_t date;
+
+    if (field) {
+        if (!field_matches(headers, field, validators->etag, true))
+            return 412;
+    } else if (validators->modified >= 0 && single_date(headers, STR("If-Unmodified-Since"), now, &date)) {
+        if (validators->modified > date)
+            return 412;
+    }
+
+    field = headers_find(headers, STR("If-None-Match"));
+    if (field) {
+        if (field_matches(headers, field, validators->etag, false))
+            return reads ? 304 : 412;
+    } else if (reads && validators->modified >= 0 &&
+               single_date(headers, STR("If-Modified-Since"), now, &date)) {
+        if (exact ? validators->modified == date : validators->modified <= date)
+            return 304;
+    }
+    return 0;
+}
+
+bool conditional_range_allowed(const struct request *request, const struct validators *validators,
+                               int64_t now)
+{
+    const struct header *field = headers_find(&request->headers, STR("If-Range"));
+    int64_t date;
+
+    if (!field)
+        return true;
+    if (headers_next(&request->headers, STR("If-Range"), field))
+        return false;
+    if (str_starts(field->value, STR("\"")) || is_weak(field->value)) {
+        struct str rest = field->value;
+        struct str etag;
+
+        return take_etag(&rest, &etag) && rest.length == 0 && etags_match(etag, validators->etag, true);
+    }
+    /* A date is a strong validator only once the second it names is over (RFC 9110 8.8.2.2). */
+    return validators->modified >= 0 && date_parse(field->value, now, &date) == 0 &&
+           date == validators->modified && now > validators->modified;
+}

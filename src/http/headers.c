@@ -1,0 +1,153 @@
+/*
+ * Header fields in their order: lookup, change, and the walk through
+ * comma-separated lists. Names compare without ASCII case; nothing is copied.
+ */
+#include "http/headers.h"
+
+#include <errno.h>
+
+#define FIRST_CAPACITY 16
+
+static struct header *find_from(const struct headers *headers, struct str name, unsigned at)
+{
+    for (; at < headers->count; at++) {
+        struct header *field = &headers->items[at];
+
+        if (field->name.length == name.length && str_equal_nocase(field->name, name))
+            return field;
+    }
+    return NULL;
+}
+
+struct header *headers_find(const struct headers *headers, struct str name)
+{
+    return find_from(headers, name, 0);
+}
+
+struct header *headers_next(const struct headers *headers, struct str name, const struct header *previous)
+{
+    return find_from(headers, name, (unsigned)(previous - headers->items) + 1);
+}
+
+struct str headers_value(const struct headers *headers, struct str name)
+{
+    struct header *field = headers_find(headers, name);
+
+    return field ? field->value : (struct str){NULL, 0};
+}
+
+static int grow(struct headers *headers, struct arena *arena)
+{
+    unsigned capacity = headers->capacity ? headers->capacity * 2 : FIRST_CAPACITY;
+    struct header *items;
+
+    if (capacity < headers->capacity)
+        return -ENOMEM;
+    items = arena_alloc(arena, (size_t)capacity * sizeof(*items));
+    if (!items)
+        return -ENOMEM;
+    if (headers->count)
+        memcpy(items, headers->items, headers->count * sizeof(*items));
+    headers->items = items;
+    headers->capacity = capacity;
+    return 0;
+}
+
+int headers_add(struct headers *headers, struct arena *arena, struct str name, struct str value)
+{
+    if (headers->count == headers->capacity) {
+        int error = grow(headers, arena);
+
+        if (error)
+            return error;
+    }
+    headers->items[headers->count++] = (struct header){name, value};
+    return 0;
+}
+
+int headers_set(struct headers *headers, struct arena *arena, struct str name, struct str value)
+{
+    struct header *first = headers_find(headers, name);
+    unsigned kept;
+
+    if (!first)
+        return headers_add(headers, arena, name, value);
+    *first = (struct header){name, value};
+    kept = (unsigned)(first - headers->items) + 1;
+    for (unsigned i = kept; i < headers->count; i++) {
+        if (!str_equal_nocase(headers->items[i].name, name))
+            headers->items[kept++] = headers->items[i];
+    }
+    headers->count = kept;
+    return 0;
+}
+
+void headers_remove(struct headers *headers, struct str name)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < headers->count; i++) {
+        if (!str_equal_nocase(headers->items[i].name, name))
+            headers->items[kept++] = headers->items[i];
+    }
+    headers->count = kept;
+}
+
+void header_list_start(struct header_list *list, const struct headers *headers, struct str name)
+{
+    *list = (struct header_list){.headers = headers, .name = name};
+    list->current = headers_find(headers, name);
+    if (list->current)
+        list->rest = list->current->value;
+}
+
+/* Length of the member that `rest` begins with: up to a comma outside quotes. */
+static size_t member_length(struct str rest)
+{
+    bool quoted = false;
+
+    for (size_t i = 0; i < rest.length; i++) {
+        char c = rest.data[i];
+
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (c == ',' && !quoted)
+            return i;
+    }
+    return rest.length;
+}
+
+bool header_list_next(struct header_list *list, struct str *out_member)
+{
+    while (list->current) {
+        while (list->rest.length) {
+            size_t length = member_length(list->rest);
+            struct str member = str_trim(str_slice(list->rest, 0, length));
+
+            list->rest = str_skip(list->rest, length + 1);
+            if (member.length) {
+                *out_member = member;
+                return true;
+            }
+        }
+        list->current = headers_next(list->headers, list->name, list->current);
+        if (list->current)
+            list->rest = list->current->value;
+    }
+    return false;
+}
+
+bool headers_list_has(const struct headers *headers, struct str name, struct str token)
+{
+    struct header_list list;
+    struct str member;
+
+    header_list_start(&list, headers, name);
+    while (header_list_next(&list, &member)) {
+        if (str_equal_nocase(str_trim(str_cut(&member, ';')), token))
+            return true;
+    }
+    return false;
+}

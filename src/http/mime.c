@@ -1,0 +1,38 @@
+/*
+ * Media types by file name extension. The table is filled by whoever reads the
+ * `types` directive.
+ */
+#include "http/mime.h"
+
+struct str mime_lookup(const struct mime *mime, struct str path)
+{
+    struct str name = str_skip(path, (size_t)(str_rfind(path, '/') + 1));
+    ssize_t dot = str_rfind(name, '.');
+    const struct str *type = NULL;
+
+    if (dot >= 0)
+        type = table_get(&mime->by_extension, str_skip(name, (size_t)dot + 1));
+    return type ? *type : mime->fallback;
+}
+
+static bool starts_nocase(struct str s, struct str prefix)
+{
+    return str_equal_nocase(str_slice(s, 0, prefix.length), prefix);
+}
+
+static bool ends_nocase(struct str s, struct str suffix)
+{
+    return s.length >= suffix.length && str_equal_nocase(str_skip(s, s.length - suffix.length), suffix);
+}
+
+bool mime_takes_charset(struct str type)
+{
+    struct str essence = str_trim(str_cut(&type, ';'));
+
+    /* A parameter that is there already was meant; XML names its own encoding (RFC 7303 3.2), JSON has but
+     * one (RFC 8259 11). */
+    if (type.data || ends_nocase(essence, STR("+xml")) || ends_nocase(essence, STR("/xml")) ||
+        ends_nocase(essence, STR("+json")))
+        return false;
+    return starts_nocase(essence, STR("text/")) || str_equal_nocase(essence, STR("application/javascript"));
+}

@@ -1,0 +1,167 @@
+#include "http/conditional.h"
+
+#include "suite.h"
+
+#define MODIFIED 784111777
+#define SAME     "Sun, 06 Nov 1994 08:49:37 GMT"
+#define EARLIER  "Sun, 06 Nov 1994 08:49:36 GMT"
+#define LATER    "Sun, 06 Nov 1994 08:49:38 GMT"
+
+struct condition {
+    const char *fields[3][2];
+    const char *etag;
+    int64_t modified;
+    enum method method;
+    int status;
+    bool exact;
+};
+
+static void fill(struct request *request, struct arena *arena, const char *const (*fields)[2])
+{
+    arena_init(arena, NULL, 0);
+    *request = (struct request){0};
+    for (size_t i = 0; i < 3 && fields[i][0]; i++)
+        ck_assert_int_eq(
+            headers_add(&request->headers, arena, str_from(fields[i][0]), str_from(fields[i][1])), 0);
+}
+
+START_TEST(preconditions)
+{
+    static const struct condition cases[] = {
+        {{{0}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        /* If-Match: strong */
+        {{{"If-Match", "\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-Match", "\"x\", \"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-Match", "\"x\""}, {"If-Match", "\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-Match", "\"x\""}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
+        {{{"If-Match", "W/\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
+        {{{"If-Match", "W/\"a\""}}, "W/\"a\"", MODIFIED, METHOD_GET, 412, false},
+        {{{"If-Match", "*"}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-Match", "*"}}, "", -1, METHOD_GET, 0, false},
+        {{{"If-Match", "\"a\""}}, "", MODIFIED, METHOD_GET, 412, false},
+        {{{"If-Match", "a"}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
+        {{{"If-Match", ""}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
+        {{{"If-Match", "\"a"}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
+        {{{"If-Match", "\"x\" \"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
+        {{{"If-Match", "\"x\"; \"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
+        /* a backslash is an ordinary byte of a tag, and a comma may stand in it */
+        {{{"If-Match", "\"b\\\", \"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-Match", "\"a,b\""}}, "\"a,b\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-Match", "\"a,b\""}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
+        /* If-Unmodified-Since: only without If-Match */
+        {{{"If-Unmodified-Since", SAME}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-Unmodified-Since", LATER}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-Unmodified-Since", EARLIER}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
+        {{{"If-Unmodified-Since", EARLIER}}, "\"a\"", -1, METHOD_GET, 0, false},
+        {{{"If-Unmodified-Since", "yesterday"}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-Unmodified-Since", EARLIER}, {"If-Match", "\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-Unmodified-Since", LATER}, {"If-Match", "\"x\""}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
+        {{{"If-Unmodified-Since", EARLIER}, {"If-Unmodified-Since", SAME}},
+         "\"a\"",
+         MODIFIED,
+         METHOD_GET,
+         0,
+         false},
+        /* If-None-Match: weak */
+        {{{"If-None-Match", "\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 304, false},
+        {{{"If-None-Match", "\"a\""}}, "\"a\"", MODIFIED, METHOD_HEAD, 304, false},
+        {{{"If-None-Match", "\"a\""}}, "\"a\"", MODIFIED, METHOD_POST, 412, false},
+        {{{"If-None-Match", "W/\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 304, false},
+        {{{"If-None-Match", "\"a\""}}, "W/\"a\"", MODIFIED, METHOD_GET, 304, false},
+        {{{"If-None-Match", "\"x\", W/\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 304, false},
+        {{{"If-None-Match", "*"}}, "\"a\"", MODIFIED, METHOD_GET, 304, false},
+        {{{"If-None-Match", "*"}}, "", -1, METHOD_PUT, 412, false},
+        {{{"If-None-Match", "\"x\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-None-Match", "w/\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-None-Match", "junk"}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-None-Match", "\"\""}}, "", MODIFIED, METHOD_GET, 0, false},
+        /* If-Modified-Since: only without If-None-Match, and only for GET and HEAD */
+        {{{"If-Modified-Since", SAME}}, "\"a\"", MODIFIED, METHOD_GET, 304, false},
+        {{{"If-Modified-Since", LATER}}, "\"a\"", MODIFIED, METHOD_GET, 304, false},
+        {{{"If-Modified-Since", EARLIER}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-Modified-Since", SAME}}, "\"a\"", MODIFIED, METHOD_GET, 304, true},
+        {{{"If-Modified-Since", LATER}}, "\"a\"", MODIFIED, METHOD_GET, 0, true},
+        {{{"If-Modified-Since", SAME}}, "\"a\"", MODIFIED, METHOD_POST, 0, false},
+        {{{"If-Modified-Since", SAME}}, "\"a\"", -1, METHOD_GET, 0, false},
+        {{{"If-Modified-Since", "1994"}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-Modified-Since", SAME}, {"If-None-Match", "\"x\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        {{{"If-Modified-Since", EARLIER}, {"If-None-Match", "\"a\""}},
+         "\"a\"",
+         MODIFIED,
+         METHOD_GET,
+         304,
+         false},
+        /* the first group goes before the second */
+        {{{"If-None-Match", "\"a\""}, {"If-Match", "\"x\""}}, "\"a\"", MODIFIED, METHOD_GET, 412, false},
+        {{{"If-None-Match", "\"a\""}, {"If-Match", "\"a\""}}, "\"a\"", MODIFIED, METHOD_GET, 304, false},
+        {{{"If-Modified-Since", SAME}, {"If-Unmodified-Since", EARLIER}},
+         "\"a\"",
+         MODIFIED,
+         METHOD_GET,
+         412,
+         false},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct validators validators = {str_from(cases[i].etag), cases[i].modified};
+        struct request request;
+        struct arena arena;
+        int status;
+
+        fill(&request, &arena, cases[i].fields);
+        request.method = cases[i].method;
+        status = conditional_check(&request, &validators, MODIFIED + 100, cases[i].exact);
+        ck_assert_msg(status == cases[i].status, "row %zu: %d instead of %d", i, status, cases[i].status);
+        arena_reset(&arena);
+    }
+}
+END_TEST
+
+START_TEST(if_range)
+{
+    static const struct {
+        const char *fields[3][2];
+        const char *etag;
+        int64_t modified;
+        int64_t age;
+        bool allowed;
+    } cases[] = {
+        {{{0}}, "\"a\"", MODIFIED, 10, true},
+        {{{"If-Range", "\"a\""}}, "\"a\"", MODIFIED, 10, true},
+        {{{"If-Range", "\"x\""}}, "\"a\"", MODIFIED, 10, false},
+        {{{"If-Range", "W/\"a\""}}, "W/\"a\"", MODIFIED, 10, false},
+        {{{"If-Range", "W/\"a\""}}, "\"a\"", MODIFIED, 10, false},
+        {{{"If-Range", "\"a\", \"b\""}}, "\"a\"", MODIFIED, 10, false},
+        {{{"If-Range", "\"a"}}, "\"a\"", MODIFIED, 10, false},
+        {{{"If-Range", "*"}}, "\"a\"", MODIFIED, 10, false},
+        {{{"If-Range", ""}}, "\"a\"", MODIFIED, 10, false},
+        {{{"If-Range", "\"a\""}}, "", MODIFIED, 10, false},
+        {{{"If-Range", SAME}}, "\"a\"", MODIFIED, 10, true},
+        {{{"If-Range", SAME}}, "\"a\"", MODIFIED, 1, true},
+        {{{"If-Range", SAME}}, "\"a\"", MODIFIED, 0, false},
+        {{{"If-Range", LATER}}, "\"a\"", MODIFIED, 10, false},
+        {{{"If-Range", EARLIER}}, "\"a\"", MODIFIED, 10, false},
+        {{{"If-Range", SAME}}, "\"a\"", -1, 10, false},
+        {{{"If-Range", "\"a\""}, {"If-Range", "\"a\""}}, "\"a\"", MODIFIED, 10, false},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct validators validators = {str_from(cases[i].etag), cases[i].modified};
+        struct request request;
+        struct arena arena;
+
+        fill(&request, &arena, cases[i].fields);
+        ck_assert_msg(conditional_range_allowed(&request, &validators, MODIFIED + cases[i].age) ==
+                          cases[i].allowed,
+                      "row %zu", i);
+        arena_reset(&arena);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {preconditions, if_range};
+
+    return suite_run("conditional", tests, COUNT(tests));
+}

@@ -1,0 +1,132 @@
+#include "http/headers.h"
+
+#include "suite.h"
+
+#include <stdio.h>
+
+static struct arena arena;
+static struct headers headers;
+
+static void fill(const char *const (*fields)[2], size_t count)
+{
+    arena_init(&arena, NULL, 0);
+    headers = (struct headers){0};
+    for (size_t i = 0; i < count; i++)
+        ck_assert_int_eq(headers_add(&headers, &arena, str_from(fields[i][0]), str_from(fields[i][1])), 0);
+}
+
+START_TEST(finds_without_case)
+{
+    static const char *const fields[][2] = {
+        {"Host", "a"}, {"accept", "1"}, {"ACCEPT", "2"}, {"Accept-Encoding", "3"}};
+    struct header *field;
+
+    fill(fields, COUNT(fields));
+    ck_assert_text(headers_value(&headers, STR("hOST")), "a");
+    field = headers_find(&headers, STR("Accept"));
+    ck_assert_text(field->value, "1");
+    field = headers_next(&headers, STR("Accept"), field);
+    ck_assert_text(field->value, "2");
+    ck_assert_ptr_null(headers_next(&headers, STR("Accept"), field));
+    ck_assert_ptr_null(headers_find(&headers, STR("Accep")));
+    ck_assert_ptr_null(headers_find(&headers, STR("")));
+    ck_assert_ptr_null(headers_value(&headers, STR("Range")).data);
+    arena_reset(&arena);
+}
+END_TEST
+
+START_TEST(grows_sets_removes)
+{
+    char names[200][8];
+
+    arena_init(&arena, NULL, 0);
+    headers = (struct headers){0};
+    for (int i = 0; i < 200; i++) {
+        snprintf(names[i], sizeof(names[i]), "n%d", i % 50);
+        ck_assert_int_eq(headers_add(&headers, &arena, str_from(names[i]), STR("v")), 0);
+    }
+    ck_assert_uint_eq(headers.count, 200);
+    ck_assert_int_eq(headers_set(&headers, &arena, STR("N7"), STR("new")), 0);
+    ck_assert_uint_eq(headers.count, 197);
+    ck_assert_text(headers.items[7].value, "new");
+    ck_assert_text(headers.items[57].name, "n8");
+    headers_remove(&headers, STR("n8"));
+    ck_assert_uint_eq(headers.count, 193);
+    ck_assert_ptr_null(headers_find(&headers, STR("n8")));
+    headers_remove(&headers, STR("absent"));
+    ck_assert_uint_eq(headers.count, 193);
+    ck_assert_int_eq(headers_set(&headers, &arena, STR("n8"), STR("again")), 0);
+    ck_assert_text(headers.items[193].value, "again");
+    arena_reset(&arena);
+}
+END_TEST
+
+START_TEST(out_of_memory)
+{
+    arena_init(&arena, NULL, 16);
+    headers = (struct headers){0};
+    ck_assert_int_lt(headers_add(&headers, &arena, STR("a"), STR("b")), 0);
+    ck_assert_int_lt(headers_set(&headers, &arena, STR("a"), STR("b")), 0);
+    ck_assert_uint_eq(headers.count, 0);
+}
+END_TEST
+
+START_TEST(lists)
+{
+    static const struct {
+        const char *fields[3][2];
+        const char *members;
+    } cases[] = {
+        {{{"L", "a, b,c"}}, "a|b|c|"},
+        {{{"L", ""}}, ""},
+        {{{"L", " , ,, "}}, ""},
+        {{{"L", ",a,"}, {"x", "no"}, {"l", "b"}}, "a|b|"},
+        {{{"L", "a;q=\"x,y\", b"}}, "a;q=\"x,y\"|b|"},
+        {{{"L", "\"a\\\",b\", c"}}, "\"a\\\",b\"|c|"},
+        {{{"L", "\"open, c"}}, "\"open, c|"},
+        {{{"L", "\"end\\"}}, "\"end\\|"},
+        {{{"L", "\t a \t,\tb"}}, "a|b|"},
+        {{{"x", "a"}}, ""},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct header_list list;
+        struct str member;
+        char seen[200] = "";
+        size_t count = 0;
+
+        while (count < 3 && cases[i].fields[count][0])
+            count++;
+        fill(cases[i].fields, count);
+        header_list_start(&list, &headers, STR("L"));
+        while (header_list_next(&list, &member)) {
+            strncat(seen, member.data, member.length);
+            strcat(seen, "|");
+        }
+        ck_assert_str_eq(seen, cases[i].members);
+        arena_reset(&arena);
+    }
+}
+END_TEST
+
+START_TEST(list_has)
+{
+    static const char *const fields[][2] = {{"Connection", "keep-alive, Upgrade"},
+                                            {"connection", "CLOSE;x=1"}};
+
+    fill(fields, COUNT(fields));
+    ck_assert(headers_list_has(&headers, STR("Connection"), STR("upgrade")));
+    ck_assert(headers_list_has(&headers, STR("Connection"), STR("close")));
+    ck_assert(!headers_list_has(&headers, STR("Connection"), STR("clos")));
+    ck_assert(!headers_list_has(&headers, STR("Connection"), STR("keep")));
+    ck_assert(!headers_list_has(&headers, STR("Other"), STR("close")));
+    arena_reset(&arena);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {finds_without_case, grows_sets_removes, out_of_memory, lists, list_has};
+
+    return suite_run("headers", tests, COUNT(tests));
+}
