@@ -31,6 +31,7 @@
 #define LIMIT_LEADING_LINES         4               /* empty lines before a request (RFC 9112 2.2) */
 #define LIMIT_HOST                  255
 #define LIMIT_REROUTES              10
+#define LIMIT_MODULES               64
 
 /* tls */
 #define LIMIT_RECORD_PLAINTEXT      16384           /* RFC 8446 5.1 */

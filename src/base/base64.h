@@ -1,0 +1,12 @@
+/*
+ * Base64 (RFC 4648 4), the strict form: standard alphabet, padding required.
+ */
+#ifndef BASE_BASE64_H
+#define BASE_BASE64_H
+
+#include "base/arena.h"
+
+/* The decoded bytes, in the arena; data NULL for anything malformed, or out of memory. */
+struct str base64_decode(struct arena *arena, struct str text);
+
+#endif

@@ -1,0 +1,289 @@
+/*
+ * Variables of the request: what the client sent, and what it was made into. Values
+ * point into the request where they can. Connection and answer have files of their own.
+ */
+#include "server/variables.h"
+
+#include "base/base64.h"
+#include "base/limits.h"
+#include "server/journey.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define ABSENT ((struct str){NULL, 0})
+
+/* What follows `name=` in a list of pairs, without ASCII case as nginx's $arg_. */
+static struct str find_pair(struct str pairs, char separator, struct str name, bool nocase)
+{
+    while (pairs.data) {
+        struct str value = str_cut(&pairs, separator);
+        struct str key;
+
+        if (separator == ';')
+            value = str_trim(value);
+        key = str_cut(&value, '=');
+        if (value.data && (nocase ? str_equal_nocase(key, name) : str_equal(key, name)))
+            return value;
+    }
+    return ABSENT;
+}
+
+static struct str get_arg(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return find_pair(x->request.query, '&', parameter, true);
+}
+
+static struct str get_args(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return x->request.query;
+}
+
+static struct str get_is_args(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return str_empty(x->request.query) ? STR("") : STR("?");
+}
+
+static struct str get_cookie(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+    const struct headers *headers = &x->request.headers;
+
+    for (const struct header *field = headers_find(headers, STR("Cookie")); field;
+         field = headers_next(headers, STR("Cookie"), field)) {
+        struct str value = find_pair(field->value, ';', parameter, false);
+
+        if (value.data)
+            return value;
+    }
+    return ABSENT;
+}
+
+/* "user_agent" names User-Agent. */
+static bool names_header(struct str parameter, struct str name)
+{
+    if (parameter.length != name.length)
+        return false;
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.data[i] == '-' ? '_' : str_lower(name.data[i]);
+
+        if (c != str_lower(parameter.data[i]))
+            return false;
+    }
+    return true;
+}
+
+struct str variable_of_headers(const struct headers *headers, struct str parameter, struct arena *arena)
+{
+    struct str joined = ABSENT;
+
+    for (unsigned i = 0; i < headers->count; i++) {
+        const struct header *field = &headers->items[i];
+
+        if (!names_header(parameter, field->name))
+            continue;
+        if (!joined.data)
+            joined = field->value;
+        else
+            joined = arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(joined), STR_ARG(field->value));
+    }
+    return joined;
+}
+
+static struct str get_http(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return variable_of_headers(&x->request.headers, parameter, arena);
+}
+
+static struct str get_content_length(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return headers_value(&x->request.headers, STR("Content-Length"));
+}
+
+static struct str get_content_type(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return headers_value(&x->request.headers, STR("Content-Type"));
+}
+
+static struct str get_host(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+    const struct virtual_server *server = visit_of(x)->server;
+
+    if (!str_empty(x->request.host))
+        return x->request.host;
+    return server ? server->name : ABSENT;
+}
+
+static struct str get_uri(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return x->request.path;
+}
+
+static struct str get_request_uri(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return x->request.target;
+}
+
+static struct str get_request(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return x->request.line;
+}
+
+static struct str get_request_method(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return x->request.method_name;
+}
+
+static struct str get_request_length(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return arena_printf(arena, "%llu", (unsigned long long)x->request.bytes);
+}
+
+static struct str get_server_protocol(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    switch (x->request.version) {
+    case HTTP_1_0:
+        return STR("HTTP/1.0");
+    case HTTP_1_1:
+        return STR("HTTP/1.1");
+    case HTTP_2:
+        return STR("HTTP/2.0");
+    }
+    return ABSENT;
+}
+
+static struct str get_remote_user(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+    struct str value = headers_value(&x->request.headers, STR("Authorization"));
+    struct str decoded;
+
+    if (!str_equal_nocase(str_slice(value, 0, 6), STR("Basic ")))
+        return ABSENT;
+    decoded = base64_decode(arena, str_trim(str_skip(value, 6)));
+    if (!decoded.data || str_find(decoded, ':') < 0)
+        return ABSENT;
+    return str_cut(&decoded, ':');
+}
+
+/* Random, and the same however often it is asked for in one exchange. */
+static struct str get_request_id(const void *subject, struct str parameter, struct arena *arena)
+{
+    struct visit *visit = visit_of(subject);
+    unsigned char random[16];
+    char *text;
+
+    if (visit->request_id)
+        return str_of(visit->request_id, 2 * sizeof(random));
+    text = arena_alloc(&visit->x->arena, 2 * sizeof(random));
+    if (!text || getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+        return ABSENT;
+    for (size_t i = 0; i < sizeof(random); i++) {
+        text[2 * i] = "0123456789abcdef"[random[i] >> 4];
+        text[2 * i + 1] = "0123456789abcdef"[random[i] & 15];
+    }
+    visit->request_id = text;
+    return str_of(text, 2 * sizeof(random));
+}
+
+static struct str get_document_root(const void *subject, struct str parameter, struct arena *arena)
+{
+    return exchange_root(visit_of(subject)->x);
+}
+
+static struct str get_realpath_root(const void *subject, struct str parameter, struct arena *arena)
+{
+    struct str root = exchange_root(visit_of(subject)->x);
+    struct str terminated = root.data ? arena_copy(arena, root) : root;
+    char *real = terminated.data ? realpath(terminated.data, NULL) : NULL;
+    struct str result = real ? arena_copy(arena, str_from(real)) : ABSENT;
+
+    free(real);
+    return result;
+}
+
+static struct str get_request_filename(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+    struct str root = exchange_root(visit_of(x)->x);
+
+    if (!root.data)
+        return ABSENT;
+    while (str_ends(root, STR("/")))
+        root.length--;
+    return arena_printf(arena, STR_FMT STR_FMT, STR_ARG(root), STR_ARG(x->request.path));
+}
+
+static const struct variable variables[] = {
+    {"arg_", true, get_arg},
+    {"args", false, get_args},
+    {"content_length", false, get_content_length},
+    {"content_type", false, get_content_type},
+    {"cookie_", true, get_cookie},
+    {"document_root", false, get_document_root},
+    {"document_uri", false, get_uri},
+    {"host", false, get_host},
+    {"http_", true, get_http},
+    {"is_args", false, get_is_args},
+    {"query_string", false, get_args},
+    {"realpath_root", false, get_realpath_root},
+    {"remote_user", false, get_remote_user},
+    {"request", false, get_request},
+    {"request_filename", false, get_request_filename},
+    {"request_id", false, get_request_id},
+    {"request_length", false, get_request_length},
+    {"request_method", false, get_request_method},
+    {"request_uri", false, get_request_uri},
+    {"server_protocol", false, get_server_protocol},
+    {"uri", false, get_uri},
+};
+
+const struct variable_table variables_core = {
+    variables,
+    sizeof(variables) / sizeof(variables[0]),
+    &variables_connection,
+};
+
+/* Made once, before any fork: the modules' tables as links in front of the core's. */
+const struct variable_table *variables_all(void)
+{
+    static struct variable_table links[LIMIT_MODULES];
+    static const struct variable_table *first;
+
+    if (first)
+        return first;
+    first = &variables_core;
+    for (unsigned i = 0; module_table[i] && i < LIMIT_MODULES; i++) {
+        if (!module_table[i]->variables)
+            continue;
+        links[i] = *module_table[i]->variables;
+        links[i].next = first;
+        first = &links[i];
+    }
+    return first;
+}

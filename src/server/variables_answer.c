@@ -1,0 +1,104 @@
+/*
+ * Variables of the answer: status, bytes, times, and the way its bytes took. Most mean something
+ * only once it has left, in the access log.
+ */
+#include "server/variables.h"
+
+#include "server/journey.h"
+
+#define ABSENT ((struct str){NULL, 0})
+
+static struct str unsigned_text(struct arena *arena, uint64_t value)
+{
+    return arena_printf(arena, "%llu", (unsigned long long)value);
+}
+
+static struct str get_status(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return arena_printf(arena, "%03d", x->response.status);
+}
+
+static struct str get_bytes_sent(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return unsigned_text(arena, x->response.bytes_sent);
+}
+
+static struct str get_body_bytes_sent(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return unsigned_text(arena, x->response.body_bytes_sent);
+}
+
+static struct str get_bytes_zero_copy(const void *subject, struct str parameter, struct arena *arena)
+{
+    return unsigned_text(arena, visit_of(subject)->zero_copy);
+}
+
+static struct str get_request_time(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+    uint64_t now_us = visit_of(x)->worker->loop.clock.monotonic_us;
+    uint64_t took_ms = now_us > x->started_us ? (now_us - x->started_us) / 1000 : 0;
+
+    return arena_printf(arena, "%llu.%03llu", (unsigned long long)(took_ms / 1000),
+                        (unsigned long long)(took_ms % 1000));
+}
+
+static struct str get_request_completion(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return x->response.head_sent && !x->cancelled ? STR("OK") : STR("");
+}
+
+static struct str get_sent_http(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+
+    return variable_of_headers(&x->response.headers, parameter, arena);
+}
+
+/* Framing belongs to the session, so the length is the body's. */
+static struct str get_sent_http_content_length(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+    const struct body *body = x->response.body;
+
+    if (!body || body->length == BODY_LENGTH_UNKNOWN)
+        return ABSENT;
+    return unsigned_text(arena, x->response.body_bytes_sent + body->length);
+}
+
+static struct str get_tls_path(const void *subject, struct str parameter, struct arena *arena)
+{
+    return str_from(wire_path_name(visit_of(subject)->tls_path));
+}
+
+static struct str get_tls_path_reason(const void *subject, struct str parameter, struct arena *arena)
+{
+    return str_from(wire_reason_name(visit_of(subject)->tls_reason));
+}
+
+static const struct variable variables[] = {
+    {"body_bytes_sent", false, get_body_bytes_sent},
+    {"bytes_sent", false, get_bytes_sent},
+    {"bytes_zero_copy", false, get_bytes_zero_copy},
+    {"request_completion", false, get_request_completion},
+    {"request_time", false, get_request_time},
+    {"sent_http_", true, get_sent_http},
+    {"sent_http_content_length", false, get_sent_http_content_length},
+    {"status", false, get_status},
+    {"tls_path", false, get_tls_path},
+    {"tls_path_reason", false, get_tls_path_reason},
+};
+
+const struct variable_table variables_answer = {
+    variables,
+    sizeof(variables) / sizeof(variables[0]),
+    NULL,
+};

@@ -1,0 +1,225 @@
+/*
+ * Variables of the connection and of the process: addresses, TLS, time, names.
+ */
+#include "server/variables.h"
+
+#include "build_options.h"
+#include "http/date.h"
+#include "server/journey.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define ABSENT ((struct str){NULL, 0})
+
+static const struct journey *journey_of(const void *subject)
+{
+    return visit_of(subject)->journey;
+}
+
+static const struct clock *clock_of(const void *subject)
+{
+    return &visit_of(subject)->worker->loop.clock;
+}
+
+static struct str unsigned_text(struct arena *arena, uint64_t value)
+{
+    return arena_printf(arena, "%llu", (unsigned long long)value);
+}
+
+static struct str address_text(const struct sockaddr *address, struct arena *arena)
+{
+    char text[INET6_ADDRSTRLEN];
+    const void *bytes = NULL;
+
+    if (address->sa_family == AF_UNIX)
+        return STR("unix:");
+    if (address->sa_family == AF_INET)
+        bytes = &((const struct sockaddr_in *)(const void *)address)->sin_addr;
+    if (address->sa_family == AF_INET6)
+        bytes = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+    if (!bytes || !inet_ntop(address->sa_family, bytes, text, sizeof(text)))
+        return ABSENT;
+    return arena_copy(arena, str_from(text));
+}
+
+static unsigned address_port(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
+    if (address->sa_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *)(const void *)address)->sin6_port);
+    return 0;
+}
+
+static struct str get_remote_addr(const void *subject, struct str parameter, struct arena *arena)
+{
+    return address_text(&journey_of(subject)->peer.any, arena);
+}
+
+static struct str get_remote_port(const void *subject, struct str parameter, struct arena *arena)
+{
+    unsigned port = address_port(&journey_of(subject)->peer.any);
+
+    return port ? unsigned_text(arena, port) : STR("");
+}
+
+/* A wildcard address is no answer: then the socket is asked. */
+static struct str get_server_addr(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct journey *journey = journey_of(subject);
+    struct sockaddr_storage own = journey->endpoint->address.socket;
+    socklen_t length = sizeof(own);
+
+    if (own.ss_family != AF_UNIX && getsockname(journey->wire.fd, (struct sockaddr *)&own, &length) < 0)
+        return ABSENT;
+    return address_text((const struct sockaddr *)&own, arena);
+}
+
+static struct str get_server_port(const void *subject, struct str parameter, struct arena *arena)
+{
+    unsigned port = endpoint_port(journey_of(subject)->endpoint);
+
+    return port ? unsigned_text(arena, port) : STR("");
+}
+
+static struct str get_server_name(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct virtual_server *server = visit_of(subject)->server;
+
+    return server ? server->name : ABSENT;
+}
+
+static struct str get_connection(const void *subject, struct str parameter, struct arena *arena)
+{
+    return unsigned_text(arena, journey_of(subject)->number);
+}
+
+static struct str get_connection_requests(const void *subject, struct str parameter, struct arena *arena)
+{
+    return unsigned_text(arena, journey_of(subject)->requests);
+}
+
+static struct str get_scheme(const void *subject, struct str parameter, struct arena *arena)
+{
+    return journey_of(subject)->endpoint->ssl ? STR("https") : STR("http");
+}
+
+static struct str get_https(const void *subject, struct str parameter, struct arena *arena)
+{
+    return journey_of(subject)->endpoint->ssl ? STR("on") : STR("");
+}
+
+static const struct tls_session *tls_of(const void *subject)
+{
+    return journey_of(subject)->wire.tls;
+}
+
+static struct str get_ssl_protocol(const void *subject, struct str parameter, struct arena *arena)
+{
+    return tls_of(subject) ? tls_session_protocol(tls_of(subject)) : ABSENT;
+}
+
+static struct str get_ssl_cipher(const void *subject, struct str parameter, struct arena *arena)
+{
+    return tls_of(subject) ? tls_session_cipher(tls_of(subject)) : ABSENT;
+}
+
+static struct str get_ssl_curve(const void *subject, struct str parameter, struct arena *arena)
+{
+    return tls_of(subject) ? tls_session_curve(tls_of(subject)) : ABSENT;
+}
+
+static struct str get_ssl_alpn_protocol(const void *subject, struct str parameter, struct arena *arena)
+{
+    return tls_of(subject) ? tls_session_alpn(tls_of(subject)) : ABSENT;
+}
+
+static struct str get_ssl_server_name(const void *subject, struct str parameter, struct arena *arena)
+{
+    return tls_of(subject) ? tls_session_server_name(tls_of(subject)) : ABSENT;
+}
+
+static struct str get_ssl_session_reused(const void *subject, struct str parameter, struct arena *arena)
+{
+    if (!tls_of(subject))
+        return ABSENT;
+    return tls_session_reused(tls_of(subject)) ? STR("r") : STR(".");
+}
+
+static struct str get_ssl_session_id(const void *subject, struct str parameter, struct arena *arena)
+{
+    char text[80];
+
+    if (!tls_of(subject))
+        return ABSENT;
+    return arena_copy(arena, tls_session_id(tls_of(subject), text, sizeof(text)));
+}
+
+static struct str get_msec(const void *subject, struct str parameter, struct arena *arena)
+{
+    int64_t wall_ms = clock_of(subject)->wall_ms;
+
+    return arena_printf(arena, "%lld.%03lld", (long long)(wall_ms / 1000), (long long)(wall_ms % 1000));
+}
+
+static struct str get_time_local(const void *subject, struct str parameter, struct arena *arena)
+{
+    char text[64];
+
+    return arena_copy(arena, date_format_local(clock_wall_s(clock_of(subject)), text));
+}
+
+static struct str get_time_iso8601(const void *subject, struct str parameter, struct arena *arena)
+{
+    char text[64];
+
+    return arena_copy(arena, date_format_iso8601(clock_wall_s(clock_of(subject)), text));
+}
+
+static struct str get_hostname(const void *subject, struct str parameter, struct arena *arena)
+{
+    return visit_of(subject)->worker->configuration->hostname;
+}
+
+static struct str get_pid(const void *subject, struct str parameter, struct arena *arena)
+{
+    return unsigned_text(arena, (uint64_t)getpid());
+}
+
+static struct str get_version(const void *subject, struct str parameter, struct arena *arena)
+{
+    return STR(SLUICE_VERSION);
+}
+
+static const struct variable variables[] = {
+    {"connection", false, get_connection},
+    {"connection_requests", false, get_connection_requests},
+    {"hostname", false, get_hostname},
+    {"https", false, get_https},
+    {"msec", false, get_msec},
+    {"nginx_version", false, get_version},
+    {"pid", false, get_pid},
+    {"remote_addr", false, get_remote_addr},
+    {"remote_port", false, get_remote_port},
+    {"scheme", false, get_scheme},
+    {"server_addr", false, get_server_addr},
+    {"server_name", false, get_server_name},
+    {"server_port", false, get_server_port},
+    {"ssl_alpn_protocol", false, get_ssl_alpn_protocol},
+    {"ssl_cipher", false, get_ssl_cipher},
+    {"ssl_curve", false, get_ssl_curve},
+    {"ssl_protocol", false, get_ssl_protocol},
+    {"ssl_server_name", false, get_ssl_server_name},
+    {"ssl_session_id", false, get_ssl_session_id},
+    {"ssl_session_reused", false, get_ssl_session_reused},
+    {"time_iso8601", false, get_time_iso8601},
+    {"time_local", false, get_time_local},
+};
+
+const struct variable_table variables_connection = {
+    variables,
+    sizeof(variables) / sizeof(variables[0]),
+    &variables_answer,
+};

@@ -1,0 +1,54 @@
+#include "base/base64.h"
+
+#include <check.h>
+
+static const struct {
+    const char *text;
+    const char *decoded; /* NULL: refused */
+} cases[] = {
+    {"", ""},
+    {"Zg==", "f"},
+    {"Zm8=", "fo"},
+    {"Zm9v", "foo"},
+    {"QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "Aladdin:open sesame"},
+    {"+/+/", "\xfb\xff\xbf"},
+    {"Zg=", NULL},
+    {"Zg", NULL},
+    {"Zh==", NULL},
+    {"Z===", NULL},
+    {"====", NULL},
+    {"Zg==Zg==", NULL},
+    {"Zm 9", NULL},
+    {"Zm-_", NULL},
+};
+
+START_TEST(decodes)
+{
+    struct arena arena;
+    struct str found;
+
+    arena_init(&arena, NULL, 0);
+    found = base64_decode(&arena, str_from(cases[_i].text));
+    if (!cases[_i].decoded)
+        ck_assert_ptr_null(found.data);
+    else
+        ck_assert(found.data && str_equal(found, str_from(cases[_i].decoded)));
+    arena_reset(&arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("base64");
+    TCase *tests = tcase_create("base64");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_loop_test(tests, decodes, 0, sizeof(cases) / sizeof(cases[0]));
+    suite_add_tcase(suite, tests);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
