@@ -1,0 +1,1 @@
+"""The tools of the end-to-end tests: a server to start, clients to ask it, files to serve."""

@@ -1,0 +1,187 @@
+"""A reader of HTTP/1.1 responses that forgives nothing (RFC 9112), over anything with recv()."""
+import socket
+import ssl
+
+from . import tls13
+
+
+class BadResponse(Exception):
+    """What came is not an HTTP/1.1 response."""
+
+
+class Response:
+    """A response with its lines as they came. `headers` has lower-case names; repeated ones are joined by a comma."""
+
+    def __init__(self, status, version, lines):
+        self.status, self.version, self.lines = status, version, lines
+        self.body = b''
+        self.headers = {}
+        for name, value in lines:
+            key = name.lower()
+            self.headers[key] = f'{self.headers[key]}, {value}' if key in self.headers else value
+
+    def __repr__(self):
+        return f'<{self.status} {self.headers} {len(self.body)} bytes>'
+
+    @property
+    def closes(self):
+        return 'close' in [token.strip().lower() for token in self.headers.get('connection', '').split(',')]
+
+
+class Client:
+    """A connection that asks and reads. `stream` has sendall and recv; recv gives b'' at the end."""
+
+    def __init__(self, stream):
+        self.stream = stream
+        self.buffer = bytearray()
+        self.ended = False
+
+    def send(self, text):
+        self.stream.sendall(text if isinstance(text, bytes) else text.encode('latin-1'))
+
+    def fill(self):
+        """Takes in more bytes; False at the end of the stream."""
+        if self.ended:
+            return False
+        try:
+            piece = self.stream.recv(65536)
+        except (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, EOFError):
+            piece = b''
+        if not piece:
+            self.ended = True
+            return False
+        self.buffer += piece
+        return True
+
+    def line(self):
+        while True:
+            end = self.buffer.find(b'\n')
+            if end >= 0:
+                if end == 0 or self.buffer[end - 1:end] != b'\r':
+                    raise BadResponse(f'a line without CR: {bytes(self.buffer[:end + 1])!r}')
+                text = bytes(self.buffer[:end - 1])
+                del self.buffer[:end + 1]
+                return text.decode('latin-1')
+            if not self.fill():
+                raise EOFError(f'the stream ended inside a line: {bytes(self.buffer)!r}')
+
+    def take(self, count):
+        while len(self.buffer) < count:
+            if not self.fill():
+                raise EOFError(f'{count - len(self.buffer)} bytes are missing')
+        piece = bytes(self.buffer[:count])
+        del self.buffer[:count]
+        return piece
+
+    def head(self):
+        first = self.line()
+        parts = first.split(' ', 2)
+        if len(parts) != 3 or parts[0] not in ('HTTP/1.1', 'HTTP/1.0') or len(parts[1]) != 3 or not parts[1].isdigit():
+            raise BadResponse(f'status line {first!r}')
+        lines = []
+        while True:
+            text = self.line()
+            if not text:
+                return Response(int(parts[1]), parts[0], lines)
+            name, colon, value = text.partition(':')
+            if not colon or not name or name != name.strip():
+                raise BadResponse(f'header line {text!r}')
+            lines.append((name, value.strip(' \t')))
+
+    def read(self, method='GET', keep=True):
+        """One final response with its body; with keep False the body is counted, not kept (response.length)."""
+        response = self.head()
+        while 100 <= response.status < 200:
+            response = self.head()
+        if method == 'HEAD' or response.status in (204, 304):
+            return response
+        coding = response.headers.get('transfer-encoding')
+        length = response.headers.get('content-length')
+        if coding is not None and length is not None:
+            raise BadResponse('both Content-Length and Transfer-Encoding')
+        if coding is not None:
+            response.body = self.chunked()
+        elif length is not None:
+            if not length.isdigit():
+                raise BadResponse(f'Content-Length: {length}')
+            response.body = self.take(int(length)) if keep else self.skip(int(length))
+        else:
+            while self.fill():
+                pass
+            response.body = bytes(self.buffer)
+            self.buffer.clear()
+        return response
+
+    def skip(self, count):
+        while count:
+            if not self.buffer and not self.fill():
+                raise EOFError(f'{count} bytes are missing')
+            taken = min(count, len(self.buffer))
+            del self.buffer[:taken]
+            count -= taken
+        return b''
+
+    def chunked(self):
+        body = b''
+        while True:
+            size = int(self.line().split(';')[0], 16)
+            if size == 0:
+                while self.line():
+                    pass
+                return body
+            body += self.take(size)
+            if self.take(2) != b'\r\n':
+                raise BadResponse('a chunk without its CRLF')
+
+    def ask(self, method, target, headers=(), body=b'', version='HTTP/1.1'):
+        """Sends a request with a Host and reads the answer."""
+        lines = [f'{method} {target} {version}']
+        given = {name.lower() for name, _ in headers}
+        if 'host' not in given:
+            lines.append('Host: localhost')
+        lines += [f'{name}: {value}' for name, value in headers]
+        if body:
+            lines.append(f'Content-Length: {len(body)}')
+        self.send(('\r\n'.join(lines) + '\r\n\r\n').encode('latin-1') + body)
+        return self.read(method)
+
+    def get(self, target, **headers):
+        return self.ask('GET', target, [(name.replace('_', '-'), value) for name, value in headers.items()])
+
+    def at_end(self):
+        """Waits for the end of the stream; True when it came with nothing before it."""
+        try:
+            return not self.buffer and not self.fill()
+        except (TimeoutError, socket.timeout):
+            return False
+
+    def alive(self):
+        """True when the server answers one more request on this connection."""
+        try:
+            return self.get('/one.txt').status == 200
+        except (EOFError, OSError):
+            return False
+
+    def close(self):
+        self.stream.close()
+
+
+def tls_context(**settings):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    for name, value in settings.items():
+        setattr(context, name, value)
+    return context
+
+
+def connect(port, transport='plain', timeout=30, **options):
+    """A Client over plain TCP, over Python's TLS ('user', 'ktls': the server's affair), or over our own ('own')."""
+    if transport == 'own':
+        return Client(tls13.connect(port, timeout=timeout, **options))
+    sock = socket.create_connection(('127.0.0.1', port), timeout=timeout)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if transport != 'plain':
+        context = options.pop('context', None) or tls_context()
+        sock = context.wrap_socket(sock, server_hostname=options.pop('server_name', 'localhost'))
+    return Client(sock)

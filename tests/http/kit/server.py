@@ -1,0 +1,183 @@
+"""Starts the server under test with a made configuration, watches it, and stops it by its process id."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+
+SLUICE = os.environ.get('SLUICE', os.path.join(os.path.dirname(__file__), '../../../build/sluice'))
+# An emulated machine is slower by a factor; nothing is asserted of time, but patience is scaled.
+PATIENCE = float(os.environ.get('SLUICE_PATIENCE', '1'))
+FIRST_PORT = int(os.environ.get('SLUICE_FIRST_PORT', '21100'))
+LAST_PORT = FIRST_PORT + 800
+SANITIZER_MARKS = ('ERROR: AddressSanitizer', 'ERROR: LeakSanitizer', 'runtime error:', 'Assertion ')
+ACCESS_FIELDS = ('request_uri', 'status', 'tls_path', 'tls_path_reason', 'bytes_zero_copy', 'body_bytes_sent',
+                 'ssl_protocol', 'ssl_cipher', 'ssl_session_reused', 'request_method')
+
+_next_port = FIRST_PORT + os.getpid() * 7 % 700
+
+
+def free_port():
+    """A port on 127.0.0.1 that nobody listens on."""
+    global _next_port
+    for _ in range(800):
+        _next_port = FIRST_PORT if _next_port >= LAST_PORT else _next_port + 1
+        with socket.socket() as probe:
+            try:
+                probe.bind(('127.0.0.1', _next_port))
+                return _next_port
+            except OSError:
+                continue
+    raise RuntimeError('no free port')
+
+
+def yaml(value, indent=0):
+    """A tree of dicts, lists and scalars as block YAML; every scalar in double quotes, so that none is guessed at."""
+    pad = '  ' * indent
+    if isinstance(value, dict):
+        lines = []
+        for key, inner in value.items():
+            name = key if key.replace('_', '').isalnum() else json.dumps(key)
+            if isinstance(inner, (dict, list)) and inner:
+                lines.append(f'{pad}{name}:\n{yaml(inner, indent + 1)}')
+            else:
+                lines.append(f'{pad}{name}: {yaml(inner)}')
+        return '\n'.join(lines) if lines else '{}'
+    if isinstance(value, list):
+        lines = []
+        for item in value:
+            text = yaml(item, indent + 1)
+            lines.append(f'{pad}- {text.lstrip()}' if isinstance(item, (dict, list)) else f'{pad}- {text}')
+        return '\n'.join(lines) if lines else '[]'
+    if value is True or value is False:
+        return 'on' if value else 'off'
+    if isinstance(value, int):
+        return str(value)
+    return json.dumps(str(value), ensure_ascii=False)
+
+
+class Server:
+    """One running server. `http` and `main` are laid over the usual configuration; `servers` replaces its server list."""
+
+    def __init__(self, folder, servers, loop='epoll', http=None, main=None, environment=None, under=()):
+        self.folder = str(folder)
+        os.makedirs(self.folder, exist_ok=True)
+        self.error_path = os.path.join(self.folder, 'error.log')
+        self.access_path = os.path.join(self.folder, 'access.log')
+        self.output_path = os.path.join(self.folder, 'output')
+        self.config_path = os.path.join(self.folder, 'sluice.yaml')
+        self.process = None
+        self.under = list(under)
+        self.environment = environment or {}
+        tree = {
+            'worker_processes': 1,
+            'pid': os.path.join(self.folder, 'pid'),
+            'error_log': {'path': self.error_path, 'level': 'info'},
+            'events': {'use': loop},
+            'http': {
+                'log_format': ["proof '" + '|'.join(f'${field}' for field in ACCESS_FIELDS) + "'"],
+                'access_log': {'path': self.access_path, 'format': 'proof'},
+                **(http or {}),
+                'server': servers,
+            },
+        }
+        tree.update(main or {})
+        self.tree = {key: value for key, value in tree.items() if value is not None}
+        with open(self.config_path, 'w', encoding='utf-8') as stream:
+            stream.write(yaml(self.tree) + '\n')
+
+    def start(self, ports):
+        """Starts it and returns once every port accepts."""
+        output = open(self.output_path, 'ab')
+        self.process = subprocess.Popen([*self.under, SLUICE, '-c', self.config_path], stdin=subprocess.DEVNULL,
+                                        stdout=output, stderr=output, env={**os.environ, **self.environment})
+        output.close()
+        deadline = time.monotonic() + 20 * PATIENCE
+        for port in ports:
+            while True:
+                if self.process.poll() is not None:
+                    raise RuntimeError(f'the server ended with {self.process.returncode}:\n{self.said()}')
+                try:
+                    socket.create_connection(('127.0.0.1', port), timeout=1).close()
+                    break
+                except OSError:
+                    if time.monotonic() > deadline:
+                        self.stop(check=False)
+                        raise RuntimeError(f'nobody listens on port {port}:\n{self.said()}') from None
+                    time.sleep(0.05)
+        return self
+
+    def stop(self, how=signal.SIGTERM, check=True):
+        """Ends it; with `check`, an exit status other than 0 or a sanitizer's report is an error."""
+        if self.process is None:
+            return 0
+        process, self.process = self.process, None
+        if process.poll() is None:
+            process.send_signal(how)
+            try:
+                process.wait(20 * PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                if check:
+                    raise RuntimeError(f'the server did not end after signal {how}:\n{self.said()}') from None
+        if check:
+            said = self.said()
+            marks = [mark for mark in SANITIZER_MARKS if mark in said]
+            if process.returncode != 0 or marks:
+                raise RuntimeError(f'the server ended with {process.returncode} {marks}:\n{said}')
+        return process.returncode
+
+    def said(self):
+        return read_text(self.output_path) + read_text(self.error_path)
+
+    def errors(self):
+        return read_text(self.error_path)
+
+    def access(self):
+        """The access log as dicts, one a request, in order."""
+        return [dict(zip(ACCESS_FIELDS, line.split('|'))) for line in read_text(self.access_path).splitlines()]
+
+    def access_for(self, uri, count=1):
+        """The last lines for one URI, waited for: the log is written in batches."""
+        deadline = time.monotonic() + 10 * PATIENCE
+        while True:
+            rows = [row for row in self.access() if row['request_uri'] == uri]
+            if len(rows) >= count:
+                return rows[-count:]
+            if time.monotonic() > deadline:
+                raise AssertionError(f'no {count} access-log lines for {uri}:\n{read_text(self.access_path)[-2000:]}')
+            time.sleep(0.05)
+
+    def processes(self):
+        """Process ids of the server and its children."""
+        found = [self.process.pid]
+        for pid in found:
+            try:
+                with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as stream:
+                    found += [int(child) for child in stream.read().split()]
+            except FileNotFoundError:
+                continue
+        return found
+
+    def workers(self):
+        return self.processes()[1:]
+
+    def ticks(self):
+        """User and system time of all its processes, in clock ticks."""
+        return sum(process_ticks(pid) for pid in self.processes())
+
+
+def process_ticks(pid):
+    with open(f'/proc/{pid}/stat', encoding='ascii') as stream:
+        fields = stream.read().rsplit(')', 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def read_text(path):
+    try:
+        with open(path, encoding='utf-8', errors='replace') as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return ''

@@ -1,0 +1,54 @@
+"""Fixtures of the tests that run in the guest: files in memory, servers with kernel TLS on and off."""
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../http'))
+sys.path.insert(0, os.path.dirname(__file__))
+
+from kit import server as server_kit  # noqa: E402
+from kit import site  # noqa: E402
+
+LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
+SIZES = {'1k': 1024, '63k': 65535, '64k': 65536, '1m': 1 << 20, '32m': 32 << 20, '64m': 64 << 20}
+
+
+@pytest.fixture(scope='session')
+def www():
+    """{'folder': ..., '32m': sha256, ...} on a tmpfs."""
+    folder = '/dev/shm/www'
+    os.makedirs(folder)
+    return {'folder': folder, **{name: site.make_file(os.path.join(folder, name), size) for name, size in SIZES.items()}}
+
+
+@pytest.fixture(scope='session')
+def certificate():
+    folder = '/dev/shm/certificates'
+    os.makedirs(folder)
+    return site.make_certificate(folder)
+
+
+@pytest.fixture(scope='session')
+def start(www, certificate, tmp_path_factory):
+    """start(loop, ktls, **more server keys) -> (server, port); all are stopped at the end."""
+    running = {}
+
+    def starter(loop, ktls, main=None, **more):
+        key = (loop, ktls, str(sorted(more.items())), str(main))
+        if key not in running:
+            port = server_kit.free_port()
+            block = {'listen': [f'127.0.0.1:{port} ssl'], 'server_name': 'localhost', 'root': www['folder'],
+                     'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': ktls, **more}
+            made = server_kit.Server(tmp_path_factory.mktemp('server'), [block], loop=loop, main=main)
+            made.start([port])
+            running[key] = made, port
+        return running[key]
+    yield starter
+    for made, _ in running.values():
+        made.stop()
+
+
+@pytest.fixture(params=LOOPS)
+def loop(request):
+    return request.param

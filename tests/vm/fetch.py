@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Fetches Debian kernels for the suite "vm" and unpacks them into the build folder; nothing is installed.
+
+usage: fetch.py BUILD_FOLDER [6.1|6.12|sid]...
+
+Each lands in BUILD_FOLDER/vm/VERSION with a file `kernel` that names its image. The mirror is the one that this
+machine's apt uses already, or DEBIAN_MIRROR. Needs apt, dpkg and kmod, and no root.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+SUITES = {
+    '6.1': ('bookworm', 'bookworm-security'),
+    '6.12': ('trixie', 'trixie-security'),
+    'sid': ('sid', None),
+}
+KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
+
+
+def mirrors():
+    """(main, security) as this machine knows them."""
+    told = os.environ.get('DEBIAN_MIRROR')
+    if told:
+        return told.rstrip('/'), told.rstrip('/').replace('/debian', '/debian-security')
+    listed = subprocess.run(['apt-get', 'indextargets', '--format', '$(REPO_URI)'], capture_output=True, text=True, check=False)
+    found = list(dict.fromkeys(line.rstrip('/') for line in listed.stdout.split()))
+    main = next((uri for uri in found if uri.endswith('/debian')), 'http://deb.debian.org/debian')
+    security = next((uri for uri in found if uri.endswith('debian-security')), 'http://deb.debian.org/debian-security')
+    return main, security
+
+
+class Apt:
+    """apt with lists and a cache of its own, for suites that need not be this machine's."""
+
+    def __init__(self, folder, suite, security):
+        self.folder = folder
+        for name in ('lists/partial', 'cache/archives/partial'):
+            os.makedirs(os.path.join(folder, name), exist_ok=True)
+        main_mirror, security_mirror = mirrors()
+        signed = f' signed-by={KEYRING}' if os.path.exists(KEYRING) else ''
+        with open(os.path.join(folder, 'sources.list'), 'w', encoding='utf-8') as stream:
+            stream.write(f'deb [arch=amd64{signed}] {main_mirror} {suite} main\n')
+            if security:
+                stream.write(f'deb [arch=amd64{signed}] {security_mirror} {security} main\n')
+        self.options = ['-o', f'Dir::Etc::sourcelist={folder}/sources.list', '-o', 'Dir::Etc::sourceparts=-',
+                        '-o', f'Dir::State::lists={folder}/lists', '-o', f'Dir::Cache={folder}/cache',
+                        '-o', 'APT::Sandbox::User=root' if os.getuid() == 0 else 'Acquire::Retries=5',
+                        '-o', 'Acquire::Retries=5', '-o', 'Acquire::http::Timeout=60', '-o', 'APT::Get::List-Cleanup=0']
+
+    def run(self, program, *arguments, cwd=None):
+        return subprocess.run([program, *self.options, *arguments], cwd=cwd, check=True, text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE).stdout
+
+    def depends(self, package):
+        return re.findall(r'^\s+\|?Depends: <?([^\s>]+)', self.run('apt-cache', 'depends', package), re.M)
+
+
+def kernel_packages(apt):
+    """The packages that hold the image and the modules behind linux-image-amd64."""
+    wanted = [name for name in apt.depends('linux-image-amd64') if re.match(r'linux-image-\d', name)][:1]
+    for name in wanted:
+        wanted += [more for more in apt.depends(name) if re.match(r'linux-(binary|modules)-\d', more) and more not in wanted]
+    return wanted
+
+
+def unpack(folder, downloads):
+    root = os.path.join(folder, 'root')
+    shutil.rmtree(root, ignore_errors=True)
+    for name in sorted(os.listdir(downloads)):
+        if name.endswith('.deb'):
+            subprocess.run(['dpkg', '-x', os.path.join(downloads, name), root], check=True)
+    if not os.path.exists(os.path.join(root, 'lib')):
+        os.symlink('usr/lib', os.path.join(root, 'lib'))
+    version = sorted(os.listdir(os.path.join(root, 'lib/modules')))[-1]
+    subprocess.run([shutil.which('depmod') or '/sbin/depmod', '-b', root, version], check=True)
+    image = os.path.join(root, 'boot', f'vmlinuz-{version}')
+    if not os.path.exists(image):
+        shutil.copy(os.path.join(root, 'lib/modules', version, 'vmlinuz'), image)
+    return image
+
+
+def fetch(folder, version):
+    kernel = os.path.join(folder, 'kernel')
+    if os.path.exists(kernel):
+        return
+    downloads = os.path.join(folder, 'downloads')
+    shutil.rmtree(downloads, ignore_errors=True)
+    os.makedirs(downloads)
+    apt = Apt(folder, *SUITES[version])
+    apt.run('apt-get', 'update')
+    packages = kernel_packages(apt)
+    apt.run('apt-get', 'download', *packages, cwd=downloads)
+    image = unpack(folder, downloads)
+    with open(kernel, 'w', encoding='utf-8') as stream:
+        stream.write(image)
+    for name in ('downloads', 'lists', 'cache'):
+        shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+    print(f'{version}: {image}')
+
+
+def main():
+    build = os.path.abspath(sys.argv[1])
+    for version in sys.argv[2:] or ['6.1']:
+        folder = os.path.join(build, 'vm', version)
+        os.makedirs(folder, exist_ok=True)
+        for attempt in range(4):
+            try:
+                fetch(folder, version)
+                break
+            except (subprocess.CalledProcessError, OSError, IndexError) as error:
+                print(f'{version}: attempt {attempt + 1}: {error}', file=sys.stderr)
+                time.sleep(5 << attempt)
+        else:
+            return 1
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

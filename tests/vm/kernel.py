@@ -1,0 +1,96 @@
+"""What the guest's kernel can tell of TLS: its counters, the record number of somebody else's socket, and strace."""
+import ctypes
+import os
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import time
+
+SOL_TLS, TLS_TX = 282, 1
+TLS_STAT = '/proc/net/tls_stat'
+# struct tls12_crypto_info_*: cipher number -> offset of rec_seq (header, iv, key, salt) and size of the whole.
+LAYOUTS = {51: (4 + 8 + 16 + 4, 40), 52: (4 + 8 + 32 + 4, 56), 54: (4 + 12 + 32 + 0, 56)}
+
+
+def counters():
+    with open(TLS_STAT, encoding='ascii') as stream:
+        return {name: int(value) for name, value in (line.split() for line in stream)}
+
+
+def socket_inode(server_port, client_port):
+    """The inode of the server's end of a connection on 127.0.0.1."""
+    with open('/proc/net/tcp', encoding='ascii') as stream:
+        for line in stream.readlines()[1:]:
+            fields = line.split()
+            local, remote = (int(fields[at].split(':')[1], 16) for at in (1, 2))
+            if local == server_port and remote == client_port:
+                return fields[9]
+    raise AssertionError(f'no connection {server_port} <- {client_port}')
+
+
+def server_socket(pids, server_port, client_port):
+    """(pid, descriptor) of the server's end."""
+    wanted = f'socket:[{socket_inode(server_port, client_port)}]'
+    for pid in pids:
+        for number in os.listdir(f'/proc/{pid}/fd'):
+            try:
+                if os.readlink(f'/proc/{pid}/fd/{number}') == wanted:
+                    return pid, int(number)
+            except FileNotFoundError:
+                continue
+    raise AssertionError('no process holds the socket')
+
+
+def record_sequence(pid, number):
+    """rec_seq of a kTLS socket of another process: the number of the next record. OSError where it is no kTLS socket."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    pidfd = os.pidfd_open(pid)
+    copy = libc.syscall(438, pidfd, number, 0)      # pidfd_getfd
+    os.close(pidfd)
+    if copy < 0:
+        raise OSError(ctypes.get_errno(), 'pidfd_getfd')
+    with socket.socket(fileno=copy) as borrowed:
+        cipher = struct.unpack('HH', borrowed.getsockopt(SOL_TLS, TLS_TX, 4))[1]
+        offset, size = LAYOUTS[cipher]
+        return int.from_bytes(borrowed.getsockopt(SOL_TLS, TLS_TX, size)[offset:offset + 8], 'big')
+
+
+class Strace:
+    """Watches what a process does with one descriptor."""
+    CALLS = 'sendfile,sendto,sendmsg,sendmmsg,write,writev,splice,setsockopt,io_uring_enter'
+
+    def __init__(self, pid, number, path):
+        self.number, self.path = number, path
+        self.watcher = subprocess.Popen([shutil.which('strace'), '-f', '-p', str(pid), '-e', f'trace={self.CALLS}', '-o', path],
+                                        stderr=subprocess.PIPE)
+        os.read(self.watcher.stderr.fileno(), 1)    # "Process N attached"
+        time.sleep(1)
+
+    def stop(self):
+        self.watcher.terminate()
+        self.watcher.wait()
+        with open(self.path, encoding='utf-8', errors='replace') as stream:
+            return stream.read()
+
+
+def sent_by(trace, number):
+    """Bytes each call put into the descriptor: {'sendfile': n, 'sendto': m, ...}."""
+    sums = {}
+    for call, result in re.findall(rf'\b(\w+)\({number}, .*\)\s+= (\d+)', trace):
+        if call != 'setsockopt':
+            sums[call] = sums.get(call, 0) + int(result)
+    for target, result in re.findall(r'\bsplice\(\d+, [^,]+, (\d+), .*\)\s+= (\d+)', trace):
+        if int(target) == number:
+            sums['splice'] = sums.get('splice', 0) + int(result)
+    return sums
+
+
+def set_system(name, value):
+    path = '/proc/sys/' + name.replace('.', '/')
+    with open(path, encoding='ascii') as stream:
+        before = stream.read().strip()
+    with open(path, 'w', encoding='ascii') as stream:
+        stream.write(str(value))
+    return before

@@ -1,0 +1,25 @@
+"""`sluice doctor` where the kernel has TLS."""
+import os
+import subprocess
+
+import kernel
+
+SLUICE = os.environ['SLUICE']
+
+
+def test_doctor_finds_kernel_tls():
+    before = kernel.counters()['TlsTxSw']
+    done = subprocess.run([SLUICE, 'doctor'], capture_output=True, text=True, timeout=300, check=False)
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0
+    for cipher in ('AES_128_GCM', 'AES_256_GCM', 'CHACHA20'):
+        assert cipher in (done.stdout + done.stderr).upper().replace('-', '_')
+    assert kernel.counters()['TlsTxSw'] > before, 'it says so from a trial, not from a guess'
+    assert kernel.counters()['TlsRxSw'] == 0
+
+
+def test_start_says_that_ktls_is_there(start, loop):
+    server, _ = start(loop, 'auto')
+    lines = [line for line in server.said().splitlines() if 'ktls' in line.lower() or 'kernel tls' in line.lower()]
+    assert len(lines) == 1, lines
+    assert 'available' in lines[0].lower() and 'not available' not in lines[0].lower() and 'unavailable' not in lines[0].lower()

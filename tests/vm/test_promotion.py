@@ -1,0 +1,153 @@
+"""The proof: on a kernel with TLS, the bytes of a large file are encrypted by that kernel, and arrive whole.
+
+For each TLS 1.3 suite and each backend of the loop, by five independent witnesses: (1) the kernel's counters, (2) its
+record number against the records that a client of our own opened, (3) the hash of the body, (4) the system calls,
+and the access log; then (5) the same with kernel TLS off, where all but the hash must say the contrary.
+"""
+import hashlib
+
+import kernel
+import pytest
+from kit import http1, tls13
+
+SUITES = list(tls13.SUITES)
+
+
+def sha256(body):
+    return hashlib.sha256(body).hexdigest()
+
+
+def open_connection(port, suite):
+    return http1.connect(port, 'own', suites=[suite], timeout=300)
+
+
+def their_socket(server, port, client):
+    return kernel.server_socket(server.processes(), port, client.stream.getsockname()[1])
+
+
+@pytest.mark.parametrize('suite', SUITES)
+def test_large_body_leaves_by_the_kernel(start, www, loop, suite):
+    server, port = start(loop, 'on')
+    before = kernel.counters()
+    client = open_connection(port, suite)
+    target = f'/32m?{loop}-{suite}'
+
+    small = client.get('/1k')
+    assert small.status == 200 and sha256(small.body) == www['1k']
+    assert kernel.counters()['TlsTxSw'] == before['TlsTxSw'], '1 KiB must not be promoted'
+    row = server.access_for('/1k')[-1]
+    assert (row['tls_path'], row['tls_path_reason']) == ('user', 'small')
+
+    large = client.get(target)
+    assert large.status == 200 and sha256(large.body) == www['32m']
+    after = kernel.counters()
+    assert after['TlsTxSw'] - before['TlsTxSw'] == 1
+    assert after['TlsCurrTxSw'] - before['TlsCurrTxSw'] == 1
+    assert after['TlsRxSw'] == 0, 'only sending is ever given to the kernel'
+    row = server.access_for(target)[-1]
+    assert row['tls_path'] == 'ktls-sendfile'
+    assert int(row['bytes_zero_copy']) == 32 << 20
+    assert row['ssl_cipher'] == suite and row['ssl_protocol'] == 'TLSv1.3'
+
+    assert kernel.record_sequence(*their_socket(server, port, client)) == len(client.stream.records)
+    again = client.get('/1k')
+    assert sha256(again.body) == www['1k'], 'a small answer after the promotion'
+    assert kernel.record_sequence(*their_socket(server, port, client)) == len(client.stream.records)
+    last = client.get('/1m', Connection='close')
+    assert sha256(last.body) == www['1m']
+    assert client.at_end() and client.stream.closed, 'close_notify goes through the kernel too'
+    assert kernel.counters()['TlsTxSw'] - before['TlsTxSw'] == 1, 'one connection, one promotion'
+    client.close()
+
+
+@pytest.mark.parametrize('suite', SUITES)
+def test_with_ktls_off_nothing_is_promoted(start, www, loop, suite):
+    server, port = start(loop, 'off')
+    before = kernel.counters()
+    client = open_connection(port, suite)
+    target = f'/32m?off-{loop}-{suite}'
+    large = client.get(target)
+    assert sha256(large.body) == www['32m']
+    assert kernel.counters()['TlsTxSw'] == before['TlsTxSw']
+    with pytest.raises(OSError):
+        kernel.record_sequence(*their_socket(server, port, client))
+    row = server.access_for(target)[-1]
+    assert row['tls_path'] == 'user' and row['tls_path_reason'] == 'off'
+    assert int(row['bytes_zero_copy']) == 0
+    client.close()
+
+
+def traced_transfer(server, port, www, path):
+    """What the system calls of one 32 MiB answer put into the socket, by call; and the trace."""
+    client = open_connection(port, SUITES[0])
+    client.get('/1k')
+    pid, number = their_socket(server, port, client)
+    strace = kernel.Strace(pid, number, str(path))
+    body = client.get('/32m').body
+    trace = strace.stop()
+    client.close()
+    assert sha256(body) == www['32m']
+    return kernel.sent_by(trace, number), trace, number
+
+
+def test_system_calls_with_ktls(start, www, loop, tmp_path):
+    server, port = start(loop, 'on')
+    sums, trace, number = traced_transfer(server, port, www, tmp_path / 'trace')
+    assert f'setsockopt({number}, SOL_TCP, TCP_ULP' in trace
+    assert f'setsockopt({number}, SOL_TLS, ' in trace
+    assert sums.pop('sendfile') == 32 << 20, 'every byte of the body went in by sendfile'
+    assert sum(sums.values()) < 4096, f'and only a head by other calls: {sums}'
+
+
+def test_system_calls_without_ktls(start, www, loop, tmp_path):
+    server, port = start(loop, 'off')
+    sums, trace, number = traced_transfer(server, port, www, tmp_path / 'trace')
+    assert 'sendfile' not in sums
+    assert f'setsockopt({number}, SOL_TLS, ' not in trace
+    if loop == 'epoll':                              # io_uring sends without a call of its own
+        assert sum(sums.values()) > 32 << 20, 'ciphertext is longer than the body'
+
+
+@pytest.mark.parametrize('name, promoted', [('63k', False), ('64k', True)])
+def test_the_threshold(start, www, loop, name, promoted):
+    server, port = start(loop, 'auto', ssl_ktls_threshold='64k')
+    before = kernel.counters()['TlsTxSw']
+    client = open_connection(port, SUITES[0])
+    assert sha256(client.get(f'/{name}').body) == www[name]
+    assert kernel.counters()['TlsTxSw'] - before == (1 if promoted else 0)
+    client.close()
+
+
+def test_head_and_body_share_the_first_record(start, www, loop):
+    """A head sent with MSG_MORE: the first record carries head and file bytes, and no answer stalls behind it."""
+    _, port = start(loop, 'on')
+    client = open_connection(port, SUITES[0])
+    client.get('/1m')
+    client.stream.records.clear()
+    client.get('/1m')
+    assert client.stream.data_records[0] == 16384
+    client.close()
+
+
+def test_many_requests_on_one_connection(start, www, loop):
+    _, port = start(loop, 'on')
+    client = open_connection(port, SUITES[0])
+    for _ in range(8):
+        for name in ('1k', '64k', '63k', '1m'):
+            assert sha256(client.get(f'/{name}').body) == www[name]
+    client.close()
+
+
+def test_ranges_by_the_kernel(start, www, loop):
+    server, port = start(loop, 'on')
+    client = open_connection(port, SUITES[0])
+    with open(f'{www["folder"]}/32m', 'rb') as stream:
+        whole = stream.read()
+    for first, last in ((0, 65535), (1, 1 << 20), (4095, 4095 + 65536), ((32 << 20) - 65537, (32 << 20) - 1)):
+        part = client.get('/32m', Range=f'bytes={first}-{last}')
+        assert part.status == 206 and part.body == whole[first:last + 1]
+    client.close()
+
+
+def test_rx_stays_with_openssl(start):
+    assert kernel.counters()['TlsRxSw'] == 0 and kernel.counters()['TlsDecryptError'] == 0

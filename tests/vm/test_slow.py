@@ -1,0 +1,70 @@
+"""A slow reader behind a tiny send buffer: 64 MiB by the kernel, nothing lost at the end, an orderly close."""
+import hashlib
+import time
+
+import kernel
+import pytest
+from kit import http1, tls13
+
+
+@pytest.fixture(autouse=True)
+def tiny_send_buffer():
+    before = kernel.set_system('net.ipv4.tcp_wmem', '4096 4096 4096')
+    yield
+    kernel.set_system('net.ipv4.tcp_wmem', before)
+
+
+def read_slowly(client, target):
+    """The body's hash; the reader rests now and then, so that every layer below fills up."""
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    response = client.head()
+    left = int(response.headers['content-length'])
+    digest = hashlib.sha256()
+    rest_at = left - (1 << 20)
+    while left:
+        if not client.buffer and not client.fill():
+            raise EOFError(f'{left} bytes are missing')
+        digest.update(client.buffer[:left])
+        left -= len(client.buffer[:left])
+        client.buffer.clear()
+        if left < rest_at:
+            time.sleep(0.05)
+            rest_at = left - (4 << 20)
+    return digest.hexdigest()
+
+
+@pytest.mark.parametrize('ktls, name', [('on', '64m'), ('off', '1m')])
+def test_slow_reader(start, www, loop, ktls, name):
+    server, port = start(loop, ktls)
+    client = http1.connect(port, 'own', suites=['TLS_AES_128_GCM_SHA256'], timeout=600, receive_buffer=65536)
+    target = f'/{name}?slow-{loop}'
+    assert read_slowly(client, target) == www[name]
+    assert client.at_end() and client.stream.closed, 'close_notify must come after the last byte'
+    client.close()
+    row = server.access_for(target)[-1]
+    assert row['tls_path'] == ('ktls-sendfile' if ktls == 'on' else 'user')
+
+
+@pytest.mark.parametrize('suite', list(tls13.SUITES))
+def test_close_right_behind_a_body(start, www, loop, suite):
+    """The tail of a body and the alert behind it survive close() of a socket whose buffer is full."""
+    _, port = start(loop, 'on')
+    for _ in range(5):
+        client = http1.connect(port, 'own', suites=[suite], timeout=600, receive_buffer=4096)
+        client.send('GET /1m HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+        time.sleep(0.2)
+        assert hashlib.sha256(client.read().body).hexdigest() == www['1m']
+        assert client.at_end() and client.stream.closed
+        client.close()
+
+
+def test_a_client_that_leaves_in_the_middle(start, www, loop):
+    server, port = start(loop, 'on')
+    for _ in range(5):
+        client = http1.connect(port, 'own', suites=['TLS_AES_128_GCM_SHA256'], timeout=600)
+        client.send('GET /64m HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        client.head()
+        client.close()
+    client = http1.connect(port, 'own', timeout=600)
+    assert client.get('/1k').status == 200
+    client.close()

@@ -1,0 +1,35 @@
+"""A Debian kernel that has no tls module at hand: everything works, in user space, and says so."""
+import hashlib
+import os
+import subprocess
+
+import pytest
+from kit import http1, server as server_kit, tls13
+
+SLUICE = os.environ['SLUICE']
+
+
+def test_doctor_says_no():
+    done = subprocess.run([SLUICE, 'doctor'], capture_output=True, text=True, timeout=300, check=False)
+    print(done.stdout, done.stderr)
+    assert done.returncode == 1
+    assert 'tls' in (done.stdout + done.stderr).lower() and 'module' in (done.stdout + done.stderr).lower()
+
+
+@pytest.mark.parametrize('suite', list(tls13.SUITES))
+def test_auto_serves_from_user_space(start, www, loop, suite):
+    server, port = start(loop, 'auto')
+    client = http1.connect(port, 'own', suites=[suite], timeout=300)
+    target = f'/32m?{loop}-{suite}'
+    assert hashlib.sha256(client.get(target).body).hexdigest() == www['32m']
+    row = server.access_for(target)[-1]
+    assert (row['tls_path'], row['tls_path_reason']) == ('user', 'no-module')
+    client.close()
+
+
+def test_on_refuses_to_start(www, certificate, tmp_path):
+    port = server_kit.free_port()
+    made = server_kit.Server(tmp_path, [{'listen': [f'127.0.0.1:{port} ssl'], 'ssl_certificate': certificate[0], 'root': www['folder'],
+                                         'ssl_certificate_key': certificate[1], 'ssl_ktls': 'on'}])
+    with pytest.raises(RuntimeError, match='(?is)ended with [1-9].*ktls'):
+        made.start([port])
