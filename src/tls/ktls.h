@@ -36,6 +36,7 @@ const char *ktls_reason_name(enum ktls_reason reason);
 /* What the probe found, per version (0: TLS 1.2, 1: TLS 1.3) and cipher. */
 struct ktls_support {
     enum ktls_reason reason[2][RECORD_CHACHA20_POLY1305 + 1];
+    bool rekey;                     /* a promoted TLS 1.3 socket takes a second key (6.14 and later) */
     int error;                      /* errno of the first refusal */
 };
 
@@ -53,8 +54,16 @@ struct str ktls_describe(const struct ktls_support *support, char *into, size_t 
  * through, and the connection goes on in user space with the same key (rule 12).
  */
 MUST_CHECK enum ktls_reason ktls_promote(const struct ktls_calls *calls, int fd, const struct record_key *key);
+/* The same; `*out_error` is the errno of the call that refused, 0 where none did. */
+MUST_CHECK enum ktls_reason ktls_promote_error(const struct ktls_calls *calls, int fd, const struct record_key *key, int *out_error);
 
-/* Sends one record of another type on a promoted socket (TLS_SET_RECORD_TYPE). Bytes, or -errno. */
+/*
+ * Gives a promoted socket its next key, after the KeyUpdate was sent as a record (kernels from 6.14 on, TLS 1.3). KTLS_OK, or
+ * KTLS_KEY_UPDATE: the old key stays in force, with which nothing may be sent any more.
+ */
+MUST_CHECK enum ktls_reason ktls_rekey(const struct ktls_calls *calls, int fd, const struct record_key *key);
+
+/* Sends one record of another type on a promoted socket (TLS_SET_RECORD_TYPE), without waiting. Bytes (all of them), or -errno. */
 MUST_CHECK ssize_t ktls_send_record(const struct ktls_calls *calls, int fd, uint8_t type, struct str plaintext);
 
 #endif

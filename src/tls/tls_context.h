@@ -12,27 +12,35 @@
 /* One certificate chain and its key. `certificate` "self-signed" is made in memory. */
 struct tls_certificate {
     struct str certificate;         /* a PEM file (chain: leaf first), or "self-signed" */
-    struct str key;                 /* a PEM file; ignored for self-signed */
+    struct str key;                 /* a PEM file; empty: the key is in `certificate`; ignored for self-signed */
 };
 
 enum tls_ktls { TLS_KTLS_AUTO, TLS_KTLS_ON, TLS_KTLS_OFF };
 
-/* One virtual server's TLS settings, as its directives say; strings live as long as the context. */
+/* ECDHE with AEAD only, AES-128-GCM first: what both the sealer and the kernel do fastest. */
+#define TLS_DEFAULT_CIPHERS                                                                                          \
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"                       \
+    "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
+#define TLS_DEFAULT_CIPHERSUITES "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+
+/* One virtual server's TLS settings, as its directives say. The array and its strings outlive the context. */
 struct tls_settings {
     const struct str *names;        /* server_name: exact, "*.example.com", ".example.com"; for SNI and for self-signed */
     size_t name_count;
     const struct tls_certificate *certificates; /* one or two kinds side by side (ECDSA, RSA) */
     size_t certificate_count;
-    unsigned protocols;             /* bits of enum tls_protocol */
-    struct str ciphers;             /* TLS 1.2, OpenSSL's list syntax */
-    struct str ciphersuites;        /* TLS 1.3 */
-    struct str curves;              /* "auto" or a list */
+    const struct str *alpn;         /* protocols in the server's order of preference; none: "http/1.1" */
+    size_t alpn_count;
+    unsigned protocols;             /* bits of enum tls_protocol; 0: both */
+    struct str ciphers;             /* TLS 1.2, OpenSSL's list syntax; empty: TLS_DEFAULT_CIPHERS */
+    struct str ciphersuites;        /* TLS 1.3; empty: TLS_DEFAULT_CIPHERSUITES */
+    struct str curves;              /* "auto", empty (the same), or a list: "X25519:prime256v1" */
     bool prefer_server_ciphers;
     bool session_tickets;
     uint64_t session_timeout_s;
     enum tls_ktls ktls;
     uint64_t ktls_threshold;        /* bytes of a body from which a connection is promoted */
-    bool is_default;                /* answers where no name fits */
+    bool is_default;                /* answers where no name fits; the first server does where none says so */
 };
 
 enum tls_protocol { TLS_PROTOCOL_1_2 = 1, TLS_PROTOCOL_1_3 = 2 };
@@ -42,8 +50,11 @@ struct tls_context;
 
 /*
  * Builds the context of one address from its servers' settings: loads, checks (key fits chain; encrypted keys
- * are refused: "... is encrypted; decrypt it with openssl pkey, ..."), and indexes the names. NULL on failure, with a
- * sentence in `out_error` that names the file and the way out (at least 512 bytes). One log line for a self-signed certificate.
+ * are refused: "... is encrypted; decrypt it with openssl pkey, ..."), and indexes the names (nobody is ever asked for a
+ * password). NULL on failure, with a sentence in `out_error` that names the file and the way out (at least 512 bytes). One log
+ * line for each self-signed certificate, a warning for an expired one and for a name given twice.
+ * To be built before fork: the keys of session tickets are drawn here, once, and workers share them by inheritance. Tickets
+ * are sealed under the default server's keys and timeout. Addresses with the same servers can share one context.
  */
 struct tls_context *tls_context_create(const struct tls_settings *servers, size_t count, struct log *log, char *out_error,
                                        size_t error_size);

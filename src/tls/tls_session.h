@@ -21,38 +21,63 @@ struct tls_session;
 struct tls_output {
     void (*ciphertext)(void *owner, struct str bytes);
     void (*record)(void *owner, uint8_t type, struct str plaintext);
-    /* The key with which the next record is sealed: at the end of the handshake, and again after our own KeyUpdate. Copied by the owner. */
+    /*
+     * The key with which the next record is sealed: at the end of the handshake, and again after our own KeyUpdate, which was
+     * passed to `record` just before and is the last one under the old key. Copied by the owner.
+     */
     void (*key_ready)(void *owner, const struct record_key *key);
+    /*
+     * The peer asks for a new key: may one come? False where the kernel holds the key and cannot be given another: then the request is
+     * not answered, and the owner finishes what it is sending and closes (rule 9). NULL: always true.
+     */
+    bool (*may_update_key)(void *owner);
 };
 
-/* NULL when out of memory. `output` and `owner` outlive the session. */
+/* NULL when out of memory. `context`, `output` and `owner` outlive the session. Events come only from within calls on the session. */
 struct tls_session *tls_session_create(struct tls_context *context, const struct tls_output *output, void *owner);
 /* Accepts NULL. Wipes what it holds; sends nothing. */
 void tls_session_destroy(struct tls_session *session);
 
 /*
- * Lends received bytes: they must stay until the session has taken them all (tls_session_lent() is 0) or
+ * Lends received bytes (none may be lent already): they must stay until the session has taken them all (tls_session_lent() is 0) or
  * are handed back by tls_session_unlend. Then call tls_session_handshake or tls_session_read until they say -EAGAIN.
  */
 void tls_session_lend(struct tls_session *session, struct str ciphertext);
 /* Bytes lent and not yet taken. */
 size_t tls_session_lent(const struct tls_session *session);
+/* Takes back what was not yet taken. */
+struct str tls_session_unlend(struct tls_session *session);
 
-/* One step of the handshake: 0 when finished, -EAGAIN: more bytes are needed, -EPROTO: it failed (an alert may have been queued). */
+/*
+ * One step of the handshake: 0 when finished, -EAGAIN: more bytes are needed, -EPROTO: it failed (an alert may have been queued).
+ * key_ready may come before the end: in TLS 1.3 with the server's own flight.
+ */
 MUST_CHECK int tls_session_handshake(struct tls_session *session);
-/* Decrypted bytes into `into`: > 0, 0 after the peer's close_notify, -EAGAIN, -EPROTO. Answers KeyUpdate requests on the way. */
+/*
+ * Decrypted bytes into `into`: > 0, 0 after the peer's close_notify, -EAGAIN, -EPROTO. Answers KeyUpdate requests on the way, and
+ * refuses a storm of them (LIMIT_KEY_UPDATES). To be called again until -EAGAIN even when nothing is lent any more:
+ * a record may be decrypted and only partly read.
+ */
 MUST_CHECK ssize_t tls_session_read(struct tls_session *session, char *into, size_t size);
-/* Only where no key was offered: seals through SSL_write. Always takes all: length or -EPROTO. */
+/* Only where no key was offered: seals through SSL_write. Always takes all: length; -EPROTO, or -EINVAL where the key was taken. */
 MUST_CHECK ssize_t tls_session_write(struct tls_session *session, struct str plaintext);
-/* Queues close_notify, once. */
+/*
+ * Asks for a new write key of our own (TLS 1.3, handshake over): a KeyUpdate is passed to `record`, then key_ready. Before
+ * LIMIT_RECORDS_PER_KEY is reached (rule 10). 0, -EPROTO, or -EOPNOTSUPP in TLS 1.2 (to be closed instead).
+ */
+MUST_CHECK int tls_session_update_key(struct tls_session *session);
+/* Queues close_notify, once; nothing before the handshake is over or after a failure. */
 void tls_session_shutdown(struct tls_session *session);
 
-/* A sentence on the last -EPROTO for the log: OpenSSL's reason, and "HTTP spoken to a TLS port" and its like. Valid until the next call. */
+/* A sentence on the last -EPROTO for the log: OpenSSL's reason, and "HTTP spoken to a TLS port" and its like. Never NULL; never freed. */
 const char *tls_session_error(const struct tls_session *session);
 /* True where the failed handshake began with plain HTTP, so that the owner can answer 400 in plain text. */
 bool tls_session_spoke_http(const struct tls_session *session);
 
-/* What was agreed; for variables. Views are valid as long as the session. */
+/* True once the key of application data was taken: from then on the owner seals. */
+bool tls_session_key_taken(const struct tls_session *session);
+
+/* What was agreed; for variables. Views are valid as long as the session; empty before the handshake is over. */
 struct str tls_session_protocol(const struct tls_session *session);    /* "TLSv1.3" */
 struct str tls_session_cipher(const struct tls_session *session);      /* "TLS_AES_128_GCM_SHA256" */
 struct str tls_session_curve(const struct tls_session *session);
@@ -61,7 +86,7 @@ struct str tls_session_server_name(const struct tls_session *session); /* SNI or
 /* The session's identifier in hex for $ssl_session_id: into `into` (65 bytes at least). */
 struct str tls_session_id(const struct tls_session *session, char *into, size_t size);
 bool tls_session_reused(const struct tls_session *session);
-/* The settings of the virtual server that SNI chose. */
+/* The settings of the virtual server that SNI chose; of the default one before the ClientHello. */
 const struct tls_settings *tls_session_settings(const struct tls_session *session);
 
 #endif

@@ -1,0 +1,26 @@
+/*
+ * A key in the layout of linux/tls.h, which is what OpenSSL offers to a BIO and
+ * what the kernel takes: the only place that knows these structs. Private to tls.
+ */
+#ifndef TLS_KTLS_LAYOUT_H
+#define TLS_KTLS_LAYOUT_H
+
+#include "tls/record.h"
+
+#include <linux/tls.h>
+
+union ktls_key {
+    struct tls_crypto_info head;
+    struct tls12_crypto_info_aes_gcm_128 aes_128_gcm;
+    struct tls12_crypto_info_aes_gcm_256 aes_256_gcm;
+    struct tls12_crypto_info_chacha20_poly1305 chacha20_poly1305;
+};
+
+/* Reads an offered key. 0, or -EINVAL for a version or cipher that we do not seal (to be declined). */
+MUST_CHECK int ktls_key_read(const void *offered, struct record_key *out_key);
+
+/* Writes the key with its current sequence number and nonce, to be wiped by the caller. The length of the
+ * layout, or 0 for none. */
+size_t ktls_key_write(const struct record_key *key, union ktls_key *out_layout);
+
+#endif

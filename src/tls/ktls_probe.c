@@ -1,0 +1,170 @@
+/*
+ * Asks the kernel, by real connections on loopback, which versions and ciphers it encrypts; /proc cannot be
+ * trusted in containers. Each answer needs a socket of its own: a key is given to a socket once.
+ */
+#include "tls/ktls.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <unistd.h>
+
+struct tcp_pair {
+    int near; /* -1: none */
+    int far;
+};
+
+static const char *const cipher_names[] = {"", "AES-128-GCM", "AES-256-GCM", "ChaCha20-Poly1305"};
+
+static void pair_close(struct tcp_pair *pair)
+{
+    if (pair->near >= 0)
+        close(pair->near);
+    if (pair->far >= 0)
+        close(pair->far);
+}
+
+/* A connected pair: TCP_ULP is refused on any other socket. 0 or -errno. */
+static int pair_open(struct tcp_pair *out_pair)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr *where = (struct sockaddr *)&address;
+    socklen_t length = sizeof(address);
+    struct tcp_pair pair = {-1, -1};
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool good = listener >= 0 && bind(listener, where, length) == 0 && listen(listener, 1) == 0 &&
+                getsockname(listener, where, &length) == 0 &&
+                (pair.near = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0 &&
+                connect(pair.near, where, length) == 0 &&
+                (pair.far = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0;
+    int error = good ? 0 : -errno;
+
+    if (listener >= 0)
+        close(listener);
+    if (good)
+        *out_pair = pair;
+    else
+        pair_close(&pair);
+    return error;
+}
+
+static struct record_key dummy_key(unsigned version, unsigned cipher)
+{
+    return (struct record_key){.version = (uint16_t)(version ? RECORD_TLS_1_3 : RECORD_TLS_1_2),
+                               .cipher = (uint8_t)cipher};
+}
+
+/* The kernel takes a second key for one socket from 6.14 on, TLS 1.3 only. */
+static void probe_rekey(const struct ktls_calls *calls, int fd, const struct record_key *key,
+                        struct ktls_support *support)
+{
+    struct record_key other = *key;
+
+    other.key[0] ^= 1;
+    if (key->version == RECORD_TLS_1_3 && ktls_rekey(calls, fd, &other) == KTLS_OK)
+        support->rekey = true;
+}
+
+static enum ktls_reason probe_one(const struct ktls_calls *calls, unsigned version, unsigned cipher,
+                                  struct ktls_support *support)
+{
+    struct record_key key = dummy_key(version, cipher);
+    struct tcp_pair pair = {-1, -1};
+    int error = -pair_open(&pair);
+
+    if (error) {
+        if (!support->error)
+            support->error = error;
+        return KTLS_ULP_REFUSED;
+    }
+    enum ktls_reason reason = ktls_promote_error(calls, pair.near, &key, &error);
+    if (reason == KTLS_OK)
+        probe_rekey(calls, pair.near, &key, support);
+    pair_close(&pair);
+    if (reason != KTLS_OK && !support->error)
+        support->error = error;
+    return reason == KTLS_TX_REFUSED ? KTLS_CIPHER : reason;
+}
+
+void ktls_probe(const struct ktls_calls *calls, struct ktls_support *out_support)
+{
+    struct ktls_support support = {0};
+    enum ktls_reason reason = KTLS_OK;
+
+    for (unsigned version = 0; version < 2; version++) {
+        support.reason[version][RECORD_NONE] = KTLS_NO_KEY;
+        for (unsigned cipher = RECORD_AES_128_GCM; cipher <= RECORD_CHACHA20_POLY1305; cipher++) {
+            /* What refuses one socket the whole layer refuses all. */
+            if (reason == KTLS_OK || reason == KTLS_CIPHER)
+                reason = probe_one(calls, version, cipher, &support);
+            support.reason[version][cipher] = reason;
+        }
+    }
+    *out_support = support;
+}
+
+static size_t append(char *into, size_t size, size_t used, const char *text)
+{
+    size_t length = strlen(text), room = used < size ? size - used : 0;
+
+    if (length > room)
+        length = room;
+    memcpy(into + used, text, length);
+    return used + length;
+}
+
+static size_t append_version(const struct ktls_support *support, unsigned version, char *into, size_t size,
+                             size_t used, bool *any)
+{
+    bool first = true;
+
+    for (unsigned cipher = RECORD_AES_128_GCM; cipher <= RECORD_CHACHA20_POLY1305; cipher++) {
+        if (support->reason[version][cipher] != KTLS_OK)
+            continue;
+        if (first)
+            used = append(into, size, used, *any ? "; " : "kTLS: available (");
+        used = append(into, size, used, !first ? ", " : version ? "TLS 1.3: " : "TLS 1.2: ");
+        used = append(into, size, used, cipher_names[cipher]);
+        first = false;
+        *any = true;
+    }
+    return used;
+}
+
+static const char *refusal(const struct ktls_support *support)
+{
+    switch (support->reason[1][RECORD_AES_128_GCM]) {
+    case KTLS_OFF:
+        return "switched off (ssl_ktls)";
+    case KTLS_NOT_BUILT:
+        return "not built in (meson option ktls)";
+    case KTLS_NO_MODULE:
+        return "the kernel has no module \"tls\" loaded (modprobe tls, as root; some kernels are built "
+               "without it)";
+    case KTLS_NO_PERMISSION:
+        return "TCP_ULP is forbidden here (a container's seccomp profile?)";
+    case KTLS_CIPHER:
+        return "the kernel refuses every cipher";
+    default:
+        return "TCP_ULP was refused";
+    }
+}
+
+struct str ktls_describe(const struct ktls_support *support, char *into, size_t size)
+{
+    size_t used = 0;
+    bool any = false;
+
+    used = append_version(support, 1, into, size, used, &any);
+    used = append_version(support, 0, into, size, used, &any);
+    if (any) {
+        used = append(into, size, used, support->rekey ? "; rekeying)" : ")");
+        return str_of(into, used);
+    }
+    used = append(into, size, used, "kTLS: not available: ");
+    used = append(into, size, used, refusal(support));
+    if (support->error) {
+        used = append(into, size, used, ": ");
+        used = append(into, size, used, strerror(support->error));
+    }
+    return str_of(into, used);
+}

@@ -1,0 +1,215 @@
+/*
+ * Reads certificate chains and keys from PEM files. Most of it is about saying what is wrong with a file in
+ * words that lead to the cure. Nobody is ever asked for a password.
+ */
+#include "tls/tls_server.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct pem_file {
+    char name[PATH_MAX];
+    char *text; /* owned: wiped and freed by pem_finish */
+    size_t length;
+};
+
+static void pem_finish(struct pem_file *file)
+{
+    OPENSSL_clear_free(file->text, LIMIT_PEM_FILE + 1);
+    file->text = NULL;
+}
+
+static bool pem_says(const struct pem_file *file, const char *words)
+{
+    return str_search(str_of(file->text, file->length), str_from(words)) >= 0;
+}
+
+static bool pem_open(struct pem_file *file, struct str name, const struct tls_failure *failure)
+{
+    file->text = NULL;
+    if (name.length >= sizeof(file->name))
+        return tls_fail(failure, "the file name \"%.64s...\" is too long", name.data);
+    memcpy(file->name, name.data, name.length);
+    file->name[name.length] = '\0';
+    FILE *stream = fopen(file->name, "rbe");
+    if (!stream)
+        return tls_fail(failure, "\"%s\" cannot be opened: %s", file->name, strerror(errno));
+    file->text = OPENSSL_malloc(LIMIT_PEM_FILE + 1);
+    if (file->text)
+        file->length = fread(file->text, 1, LIMIT_PEM_FILE + 1, stream);
+    bool failed = !file->text || ferror(stream);
+    int error = file->text ? errno : ENOMEM;
+    fclose(stream);
+    if (failed)
+        return tls_fail(failure, "\"%s\" cannot be read: %s", file->name, strerror(error));
+    if (file->length > LIMIT_PEM_FILE)
+        return tls_fail(failure, "\"%s\" is too large for a PEM file (more than %d bytes)", file->name,
+                        LIMIT_PEM_FILE);
+    return true;
+}
+
+static bool pem_lacks(const struct pem_file *file, const char *what, const char *tool,
+                      const struct tls_failure *failure)
+{
+    if (file->length == 0)
+        return tls_fail(failure, "\"%s\" is empty", file->name);
+    if (!pem_says(file, "-----BEGIN "))
+        return tls_fail(
+            failure, "\"%s\" is not PEM text; if it is DER, convert it with: openssl %s -inform der -in %s",
+            file->name, tool, file->name);
+    return tls_fail(failure, "\"%s\" holds no %s", file->name, what);
+}
+
+/* The key's password would be asked for here: never. */
+static int password_refused(char *into, int size, int writing, void *unused)
+{
+    return -1;
+}
+
+static EVP_PKEY *read_key(const struct pem_file *file, const struct tls_failure *failure)
+{
+    if (!pem_says(file, "PRIVATE KEY-----")) {
+        pem_lacks(file, "private key", "pkey", failure);
+        return NULL;
+    }
+    if (pem_says(file, "-----BEGIN ENCRYPTED PRIVATE KEY-----") || pem_says(file, "Proc-Type: 4,ENCRYPTED")) {
+        tls_fail(failure,
+                 "the key \"%s\" is encrypted; decrypt it with: openssl pkey -in %s -out NEW.key, and give "
+                 "NEW.key",
+                 file->name, file->name);
+        return NULL;
+    }
+    BIO *reader = BIO_new_mem_buf(file->text, (int)file->length);
+    EVP_PKEY *key = reader ? PEM_read_bio_PrivateKey(reader, NULL, password_refused, NULL) : NULL;
+    BIO_free(reader);
+    if (!key)
+        tls_fail(failure, "the private key in \"%s\" cannot be read: %s", file->name, tls_openssl_reason());
+    return key;
+}
+
+static void chain_free(STACK_OF(X509) * chain)
+{
+    sk_X509_pop_free(chain, X509_free);
+}
+
+/* Every certificate of the file, leaf first. */
+static STACK_OF(X509) * read_chain(const struct pem_file *file, const struct tls_failure *failure)
+{
+    BIO *reader = BIO_new_mem_buf(file->text, (int)file->length);
+    STACK_OF(X509) *chain = sk_X509_new_null();
+    X509 *one = NULL;
+    bool good = reader && chain;
+
+    while (good && (one = PEM_read_bio_X509(reader, NULL, password_refused, NULL))) {
+        good = sk_X509_num(chain) < LIMIT_PEM_CHAIN && sk_X509_push(chain, one) > 0;
+        if (!good) {
+            X509_free(one);
+            tls_fail(failure, "\"%s\" holds more than %d certificates", file->name, LIMIT_PEM_CHAIN);
+        }
+    }
+    BIO_free(reader);
+    bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+    int count = chain ? sk_X509_num(chain) : 0;
+    if (good && !ended)
+        good = tls_fail(failure, "certificate number %d in \"%s\" cannot be read: %s", count + 1, file->name,
+                        tls_openssl_reason());
+    else if (good && count == 0)
+        good = pem_lacks(file, "certificate", "x509", failure);
+    ERR_clear_error();
+    if (good)
+        return chain;
+    chain_free(chain);
+    return NULL;
+}
+
+static bool check_match(STACK_OF(X509) * chain, EVP_PKEY *key, const char *file, const char *key_file,
+                        const struct tls_failure *failure)
+{
+    if (X509_check_private_key(sk_X509_value(chain, 0), key) == 1)
+        return true;
+    for (int i = 1; i < sk_X509_num(chain); i++)
+        if (X509_check_private_key(sk_X509_value(chain, i), key) == 1) {
+            ERR_clear_error();
+            return tls_fail(failure,
+                            "\"%s\" has the server's own certificate in place %d: it must come first", file,
+                            i + 1);
+        }
+    ERR_clear_error();
+    return tls_fail(failure, "the key \"%s\" does not belong to the certificate \"%s\"", key_file, file);
+}
+
+/* SSL_CTX keeps one certificate of each kind: a second one would silently push out the first. */
+static bool check_kind(struct tls_server *server, EVP_PKEY *key, const char *file,
+                       const struct tls_failure *failure)
+{
+    for (int has = SSL_CTX_set_current_cert(server->openssl, SSL_CERT_SET_FIRST); has == 1;
+         has = SSL_CTX_set_current_cert(server->openssl, SSL_CERT_SET_NEXT)) {
+        EVP_PKEY *other = SSL_CTX_get0_privatekey(server->openssl);
+        if (other && EVP_PKEY_get_base_id(other) == EVP_PKEY_get_base_id(key))
+            return tls_fail(
+                failure,
+                "\"%s\" is a second %s certificate of the same server: one of each kind (ECDSA, RSA) is used",
+                file, EVP_PKEY_get0_type_name(key));
+    }
+    ERR_clear_error();
+    return true;
+}
+
+static void warn_of_dates(X509 *leaf, const char *file, struct log *log)
+{
+    struct clock clock;
+
+    clock_read(&clock);
+    time_t now = (time_t)clock_wall_s(&clock);
+    if (X509_cmp_time(X509_get0_notAfter(leaf), &now) < 0)
+        log_write(log, LOG_WARN, "the certificate \"%s\" has expired: clients will refuse it", file);
+    else if (X509_cmp_time(X509_get0_notBefore(leaf), &now) > 0)
+        log_write(log, LOG_WARN, "the certificate \"%s\" is not valid yet: clients will refuse it", file);
+}
+
+static bool use(struct tls_server *server, STACK_OF(X509) * chain, EVP_PKEY *key, const char *file,
+                const struct tls_failure *failure)
+{
+    X509 *leaf = sk_X509_shift(chain);
+    bool good = SSL_CTX_use_cert_and_key(server->openssl, leaf, key, chain, 1) == 1;
+
+    X509_free(leaf);
+    if (!good)
+        return tls_fail(failure, "the certificate \"%s\" cannot be used: %s", file, tls_openssl_reason());
+    return true;
+}
+
+bool tls_certificate_load(struct tls_server *server, const struct tls_certificate *certificate,
+                          struct log *log, const struct tls_failure *failure)
+{
+    struct pem_file *files = calloc(2, sizeof(*files));
+    STACK_OF(X509) *chain = NULL;
+    EVP_PKEY *key = NULL;
+    bool good = files || tls_fail(failure, "out of memory");
+
+    good = good && pem_open(&files[0], certificate->certificate, failure);
+    good = good && (chain = read_chain(&files[0], failure));
+    good =
+        good && pem_open(&files[1], str_empty(certificate->key) ? certificate->certificate : certificate->key,
+                         failure);
+    good = good && (key = read_key(&files[1], failure));
+    good = good && check_match(chain, key, files[0].name, files[1].name, failure);
+    good = good && check_kind(server, key, files[0].name, failure);
+    if (good)
+        warn_of_dates(sk_X509_value(chain, 0), files[0].name, log);
+    good = good && use(server, chain, key, files[0].name, failure);
+    chain_free(chain);
+    EVP_PKEY_free(key);
+    for (int i = 0; files && i < 2; i++)
+        pem_finish(&files[i]);
+    free(files);
+    return good;
+}

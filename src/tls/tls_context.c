@@ -1,0 +1,331 @@
+/*
+ * One SSL_CTX per virtual server, and the choice between them when a client names
+ * one: in the client-hello callback, before anything is negotiated, so that protocols, ciphers, curves,
+ * tickets and ALPN are all those of the server that was asked for.
+ */
+#include "tls/tls_context.h"
+
+#include "tls/tls_bio.h"
+#include "tls/tls_session_private.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool tls_fail(const struct tls_failure *failure, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(failure->text, failure->size, format, args);
+    va_end(args);
+    return false;
+}
+
+const char *tls_openssl_reason(void)
+{
+    const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+
+    ERR_clear_error();
+    return reason ? reason : "out of memory";
+}
+
+/* The host name in the ClientHello (RFC 6066 3); empty where there is none or it is malformed, which OpenSSL
+ * refuses later. */
+static struct str hello_name(SSL *ssl)
+{
+    const unsigned char *bytes;
+    size_t length;
+
+    if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &bytes, &length) != 1 || length < 5)
+        return (struct str){NULL, 0};
+    size_t list = (size_t)bytes[0] << 8 | bytes[1], name = (size_t)bytes[3] << 8 | bytes[4];
+    if (list != length - 2 || bytes[2] != TLSEXT_NAMETYPE_host_name || name > length - 5)
+        return (struct str){NULL, 0};
+    return str_of((const char *)bytes + 5, name);
+}
+
+/* OpenSSL's own list; before 3.5 it has no name. */
+static bool set_default_groups(SSL *ssl)
+{
+    bool good = SSL_set1_groups_list(ssl, "DEFAULT") == 1 ||
+                SSL_set1_groups_list(ssl, "X25519:P-256:X448:P-521:P-384") == 1;
+
+    ERR_clear_error();
+    return good;
+}
+
+/* SSL_set_SSL_CTX changes certificates and callbacks only: what SSL_new had copied is copied again here. */
+static bool switch_server(SSL *ssl, const struct tls_server *from, const struct tls_server *server)
+{
+    if (!SSL_set_SSL_CTX(ssl, server->openssl))
+        return false;
+    SSL_clear_options(ssl, SSL_get_options(ssl));
+    SSL_set_options(ssl, SSL_CTX_get_options(server->openssl));
+    if (server->groups ? SSL_set1_groups_list(ssl, server->groups) != 1
+                       : from->groups && !set_default_groups(ssl))
+        return false;
+    return SSL_set_min_proto_version(ssl, SSL_CTX_get_min_proto_version(server->openssl)) == 1 &&
+           SSL_set_max_proto_version(ssl, SSL_CTX_get_max_proto_version(server->openssl)) == 1 &&
+           SSL_set_num_tickets(ssl, SSL_CTX_get_num_tickets(server->openssl)) == 1;
+}
+
+static int hello_arrived(SSL *ssl, int *alert, void *argument)
+{
+    const struct tls_context *context = argument;
+    const struct tls_server *server = tls_names_find(&context->names, hello_name(ssl));
+
+    if (!server)
+        server = context->fallback;
+    tls_session_of(ssl)->server = server;
+    if (SSL_get_SSL_CTX(ssl) == server->openssl || switch_server(ssl, context->fallback, server))
+        return SSL_CLIENT_HELLO_SUCCESS;
+    *alert = SSL_AD_INTERNAL_ERROR;
+    return SSL_CLIENT_HELLO_ERROR;
+}
+
+/* Only so that OpenSSL confirms the name (RFC 6066 3) and keeps it: the choice has been made by now. */
+static int name_confirmed(SSL *ssl, int *alert, void *argument)
+{
+    return SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+}
+
+/* RFC 7301 3.2: the server's order counts, and a client that offers only strangers is told so. */
+static int protocol_chosen(SSL *ssl, const unsigned char **out, unsigned char *out_length,
+                           const unsigned char *offered, unsigned offered_length, void *argument)
+{
+    const struct tls_server *server = argument;
+    unsigned char *chosen = NULL;
+
+    if (SSL_select_next_proto(&chosen, out_length, server->alpn, server->alpn_length, offered,
+                              offered_length) != OPENSSL_NPN_NEGOTIATED)
+        return SSL_TLSEXT_ERR_ALERT_FATAL;
+    *out = chosen;
+    return SSL_TLSEXT_ERR_OK;
+}
+
+static bool set_alpn(struct tls_server *server, const struct tls_failure *failure)
+{
+    const struct str usual = STR("http/1.1"), *names = server->settings->alpn;
+    size_t count = server->settings->alpn_count, length = 0;
+
+    if (count == 0) {
+        names = &usual;
+        count = 1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (str_empty(names[i]) || names[i].length > 255)
+            return tls_fail(failure, "\"" STR_FMT "\" is no protocol name for ALPN", STR_ARG(names[i]));
+        length += 1 + names[i].length;
+    }
+    unsigned char *list = malloc(length), *next = list;
+    if (!list)
+        return tls_fail(failure, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        *next++ = (unsigned char)names[i].length;
+        memcpy(next, names[i].data, names[i].length);
+        next += names[i].length;
+    }
+    server->alpn = list;
+    server->alpn_length = (unsigned)length;
+    SSL_CTX_set_alpn_select_cb(server->openssl, protocol_chosen, server);
+    return true;
+}
+
+static bool set_protocols(struct tls_server *server, const struct tls_failure *failure)
+{
+    unsigned protocols = server->settings->protocols;
+    int least = protocols == TLS_PROTOCOL_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
+    int most = protocols == TLS_PROTOCOL_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION;
+
+    if (SSL_CTX_set_min_proto_version(server->openssl, least) == 1 &&
+        SSL_CTX_set_max_proto_version(server->openssl, most) == 1)
+        return true;
+    return tls_fail(failure, "ssl_protocols cannot be set: %s", tls_openssl_reason());
+}
+
+/* Calls an OpenSSL setter that takes a list as text. */
+static bool set_list(SSL_CTX *openssl, int (*set)(SSL_CTX *, const char *), struct str list,
+                     const char *directive, const struct tls_failure *failure)
+{
+    char *text = strndup(list.data, list.length);
+
+    if (!text)
+        return tls_fail(failure, "out of memory");
+    bool good = set(openssl, text) == 1;
+    free(text);
+    if (!good)
+        return tls_fail(failure, "%s: \"" STR_FMT "\" is not understood by OpenSSL: %s", directive,
+                        STR_ARG(list), tls_openssl_reason());
+    return true;
+}
+
+static bool set_ciphers(struct tls_server *server, const struct tls_failure *failure)
+{
+    const struct tls_settings *settings = server->settings;
+    struct str ciphers = str_empty(settings->ciphers) ? STR(TLS_DEFAULT_CIPHERS) : settings->ciphers;
+    struct str suites =
+        str_empty(settings->ciphersuites) ? STR(TLS_DEFAULT_CIPHERSUITES) : settings->ciphersuites;
+
+    return set_list(server->openssl, SSL_CTX_set_cipher_list, ciphers, "ssl_ciphers", failure) &&
+           set_list(server->openssl, SSL_CTX_set_ciphersuites, suites, "ssl_ciphersuites", failure);
+}
+
+static int set_groups_text(SSL_CTX *openssl, const char *groups)
+{
+    return (int)SSL_CTX_set1_groups_list(openssl, groups);
+}
+
+static bool set_curves(struct tls_server *server, const struct tls_failure *failure)
+{
+    struct str curves = server->settings->curves;
+
+    if (str_empty(curves) || str_equal(curves, STR("auto")))
+        return true;
+    if (!set_list(server->openssl, set_groups_text, curves, "ssl_ecdh_curve", failure))
+        return false;
+    server->groups = strndup(curves.data, curves.length);
+    return server->groups || tls_fail(failure, "out of memory");
+}
+
+/* Stateless tickets only: what a session cache would share between workers, the tickets' keys share by fork.
+ */
+static void set_tickets(struct tls_server *server)
+{
+    SSL_CTX_set_session_cache_mode(server->openssl, SSL_SESS_CACHE_OFF);
+    if (server->settings->session_timeout_s)
+        SSL_CTX_set_timeout(server->openssl, (long)server->settings->session_timeout_s);
+    if (!server->settings->session_tickets) {
+        SSL_CTX_set_options(server->openssl, SSL_OP_NO_TICKET);
+        SSL_CTX_set_num_tickets(server->openssl, 0);
+    }
+}
+
+static void set_options(struct tls_server *server)
+{
+    SSL_CTX_set_options(server->openssl,
+                        SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_ENABLE_KTLS);
+    if (server->settings->prefer_server_ciphers)
+        SSL_CTX_set_options(server->openssl, SSL_OP_CIPHER_SERVER_PREFERENCE);
+    SSL_CTX_set_mode(server->openssl, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_keylog_callback(server->openssl, tls_session_secret_changed);
+    SSL_CTX_set_tlsext_servername_callback(server->openssl, name_confirmed);
+}
+
+/* A ticket of one virtual server resumes no session of another: the context is its certificate's digest. */
+static bool set_session_context(struct tls_server *server, const struct tls_failure *failure)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned length = 0;
+    X509 *leaf = SSL_CTX_get0_certificate(server->openssl);
+
+    if (leaf && X509_digest(leaf, EVP_sha256(), digest, &length) == 1 &&
+        SSL_CTX_set_session_id_context(server->openssl, digest, length) == 1)
+        return true;
+    return tls_fail(failure, "the session context cannot be set: %s", tls_openssl_reason());
+}
+
+static bool load_certificates(struct tls_server *server, struct log *log, const struct tls_failure *failure)
+{
+    const struct tls_settings *settings = server->settings;
+
+    if (settings->certificate_count == 0)
+        return tls_fail(failure, "no ssl_certificate is given; name a PEM file, or say self-signed");
+    for (size_t i = 0; i < settings->certificate_count; i++) {
+        const struct tls_certificate *certificate = &settings->certificates[i];
+        bool good = str_equal(certificate->certificate, STR("self-signed"))
+                        ? tls_self_signed_make(server, log, failure)
+                        : tls_certificate_load(server, certificate, log, failure);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+static bool load_server(struct tls_server *server, struct log *log, const struct tls_failure *failure)
+{
+    server->openssl = SSL_CTX_new(TLS_server_method());
+    if (!server->openssl)
+        return tls_fail(failure, "OpenSSL: %s", tls_openssl_reason());
+    set_options(server);
+    set_tickets(server);
+    return set_protocols(server, failure) && set_ciphers(server, failure) && set_curves(server, failure) &&
+           set_alpn(server, failure) && load_certificates(server, log, failure) &&
+           set_session_context(server, failure);
+}
+
+static bool index_names(struct tls_context *context, struct tls_server *server, struct log *log,
+                        const struct tls_failure *failure)
+{
+    for (size_t i = 0; i < server->settings->name_count; i++) {
+        struct str name = server->settings->names[i];
+        int error = tls_names_add(&context->names, name, server);
+        if (error == -EEXIST)
+            log_write(log, LOG_WARN,
+                      "the server name \"" STR_FMT "\" is given twice for one address: the first one counts",
+                      STR_ARG(name));
+        else if (error == -EINVAL)
+            return tls_fail(
+                failure, "\"" STR_FMT "\" is no server name: a \"*\" may only be the first or the last label",
+                STR_ARG(name));
+        else if (error < 0)
+            return tls_fail(failure, "out of memory");
+    }
+    return true;
+}
+
+static bool load(struct tls_context *context, const struct tls_settings *servers, struct log *log,
+                 const struct tls_failure *failure)
+{
+    context->method = tls_bio_method();
+    if (!context->servers || !context->method)
+        return tls_fail(failure, "out of memory");
+    for (size_t i = 0; i < context->count; i++) {
+        struct tls_server *server = &context->servers[i];
+        server->settings = &servers[i];
+        if (!load_server(server, log, failure) || !index_names(context, server, log, failure))
+            return false;
+        if (!context->fallback && servers[i].is_default)
+            context->fallback = server;
+    }
+    if (!context->fallback)
+        context->fallback = &context->servers[0];
+    SSL_CTX_set_client_hello_cb(context->fallback->openssl, hello_arrived, context);
+    return true;
+}
+
+struct tls_context *tls_context_create(const struct tls_settings *servers, size_t count, struct log *log,
+                                       char *out_error, size_t error_size)
+{
+    struct tls_failure failure = {out_error, error_size};
+    struct tls_context *context = count ? calloc(1, sizeof(*context)) : NULL;
+
+    if (!context) {
+        tls_fail(&failure, count ? "out of memory" : "no server is given");
+        return NULL;
+    }
+    tls_names_init(&context->names);
+    context->count = count;
+    context->servers = calloc(count, sizeof(*context->servers));
+    if (load(context, servers, log, &failure))
+        return context;
+    tls_context_destroy(context);
+    return NULL;
+}
+
+void tls_context_destroy(struct tls_context *context)
+{
+    if (!context)
+        return;
+    for (size_t i = 0; context->servers && i < context->count; i++) {
+        SSL_CTX_free(context->servers[i].openssl);
+        free(context->servers[i].alpn);
+        free(context->servers[i].groups);
+    }
+    free(context->servers);
+    tls_names_finish(&context->names);
+    BIO_meth_free(context->method);
+    free(context);
+}

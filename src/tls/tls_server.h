@@ -1,0 +1,47 @@
+/*
+ * One virtual server, loaded: what a session switches to when SNI names it. Private to tls.
+ */
+#ifndef TLS_TLS_SERVER_H
+#define TLS_TLS_SERVER_H
+
+#include "tls/tls_context.h"
+#include "tls/tls_names.h"
+
+#include <openssl/ssl.h>
+
+struct tls_server {
+    const struct tls_settings *settings; /* not owned */
+    SSL_CTX *openssl;                    /* owned */
+    unsigned char *alpn;                 /* owned: length-prefixed names, most wanted first (RFC 7301 3.1) */
+    unsigned alpn_length;
+    char *groups; /* owned; NULL: OpenSSL's own list */
+};
+
+struct tls_context {
+    struct tls_server *servers; /* owned */
+    size_t count;
+    struct tls_server *fallback; /* where no name fits */
+    struct tls_names names;
+    BIO_METHOD *method; /* owned */
+};
+
+/* Where a failing load writes its sentence. */
+struct tls_failure {
+    char *text;
+    size_t size;
+};
+
+/* Writes the sentence and returns false. */
+bool tls_fail(const struct tls_failure *failure, const char *format, ...) PRINTF_LIKE(2, 3);
+/* OpenSSL's reason for its last failure; the queue is empty afterwards. */
+const char *tls_openssl_reason(void);
+
+/* Loads one chain and key into the server's SSL_CTX: tls_certificate.c. False with a sentence. */
+MUST_CHECK bool tls_certificate_load(struct tls_server *server, const struct tls_certificate *certificate,
+                                     struct log *log, const struct tls_failure *failure);
+
+/* Makes a certificate for the server's names, with a log line: tls_self_signed.c. False with a sentence. */
+MUST_CHECK bool tls_self_signed_make(struct tls_server *server, struct log *log,
+                                     const struct tls_failure *failure);
+
+#endif

@@ -1,0 +1,286 @@
+/*
+ * Drives one SSL: what goes in was lent to the BIO, what comes out leaves through the BIO, and what failed
+ * becomes one sentence. OpenSSL's error queue is empty before and after each call.
+ */
+#include "tls/tls_session.h"
+
+#include "base/limits.h"
+#include "tls/tls_session_private.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+
+struct tls_session *tls_session_of(const SSL *ssl)
+{
+    struct tls_bio *bio = BIO_get_data(SSL_get_rbio(ssl));
+
+    return container_of(bio, struct tls_session, bio);
+}
+
+struct tls_session *tls_session_create(struct tls_context *context, const struct tls_output *output,
+                                       void *owner)
+{
+    struct tls_session *session = calloc(1, sizeof(*session));
+
+    if (!session)
+        return NULL;
+    session->bio.output = output;
+    session->bio.owner = owner;
+    session->server = context->fallback;
+    BIO *base = tls_bio_create(context->method, &session->bio);
+    session->ssl = base ? SSL_new(context->fallback->openssl) : NULL;
+    if (!session->ssl) {
+        ERR_clear_error();
+        BIO_free(base);
+        free(session);
+        return NULL;
+    }
+    SSL_set_bio(session->ssl, base, base);
+    SSL_set_accept_state(session->ssl);
+    return session;
+}
+
+void tls_session_destroy(struct tls_session *session)
+{
+    if (!session)
+        return;
+    SSL_free(session->ssl);
+    free(session);
+}
+
+void tls_session_lend(struct tls_session *session, struct str ciphertext)
+{
+    session->bio.lent = ciphertext;
+}
+
+size_t tls_session_lent(const struct tls_session *session)
+{
+    return session->bio.lent.length;
+}
+
+struct str tls_session_unlend(struct tls_session *session)
+{
+    struct str rest = session->bio.lent;
+
+    session->bio.lent = (struct str){NULL, 0};
+    return rest;
+}
+
+static int fail(struct tls_session *session, const char *sentence)
+{
+    session->failed = true;
+    session->error = sentence;
+    ERR_clear_error();
+    return -EPROTO;
+}
+
+/* OpenSSL's words for what people meet most often say little to them. */
+static const char *explain(const struct tls_session *session)
+{
+    unsigned long error = ERR_peek_error();
+
+    if (tls_session_spoke_http(session))
+        return "plain HTTP was spoken to a TLS port";
+    if (session->bio.cut)
+        return "the peer asks for too much (KeyUpdate or renegotiation without end)";
+    if (ERR_GET_LIB(error) != ERR_LIB_SSL)
+        return error ? ERR_reason_error_string(error) : "the TLS connection broke";
+    switch (ERR_GET_REASON(error)) {
+    case SSL_R_WRONG_VERSION_NUMBER:
+        return session->finished ? "a record with a wrong version" : "what the client speaks is not TLS";
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+        return "the client supports none of ssl_protocols";
+    case SSL_R_NO_SHARED_CIPHER:
+        return "no cipher is common to the client and ssl_ciphers (or no certificate suits the client)";
+    case SSL_R_NO_APPLICATION_PROTOCOL:
+        return "the client offers only application protocols (ALPN) that are not spoken here";
+    case SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC:
+        return "a record that does not decrypt";
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+        return "the client does not trust the certificate";
+    default:
+        break;
+    }
+    const char *reason = ERR_reason_error_string(error);
+    return reason ? reason : "the TLS connection broke";
+}
+
+/* What a call on the SSL that gave no result means: -EAGAIN, 0 (the peer has closed), or -EPROTO with its
+ * sentence. */
+static int judge(struct tls_session *session, int result)
+{
+    switch (SSL_get_error(session->ssl, result)) {
+    case SSL_ERROR_WANT_READ:
+        return session->bio.cut ? fail(session, explain(session)) : -EAGAIN;
+    case SSL_ERROR_ZERO_RETURN:
+        return 0;
+    default:
+        return fail(session, explain(session));
+    }
+}
+
+static void clear_errors(void)
+{
+    if (ERR_peek_error())
+        ERR_clear_error();
+}
+
+int tls_session_handshake(struct tls_session *session)
+{
+    if (session->failed)
+        return -EPROTO;
+    if (session->finished)
+        return 0;
+    if (session->bio.taken > LIMIT_HANDSHAKE_BYTES)
+        return fail(session, "the handshake is too long");
+    clear_errors();
+    int result = SSL_do_handshake(session->ssl);
+    if (result == 1) {
+        session->finished = true;
+        session->bio.established = true;
+        return 0;
+    }
+    int error = judge(session, result);
+    return error ? error : fail(session, "the peer closed the connection during the handshake");
+}
+
+/*
+ * RFC 8446 4.6.3: a request is answered before the next application data. OpenSSL has noted it, and writes
+ * the answer in the next handshake call.
+ */
+static int answer_key_update(struct tls_session *session)
+{
+    const struct tls_output *output = session->bio.output;
+
+    if (session->update_refused || SSL_get_key_update_type(session->ssl) == SSL_KEY_UPDATE_NONE)
+        return 0;
+    if (output->may_update_key && !output->may_update_key(session->bio.owner)) {
+        session->update_refused = true;
+        return 0;
+    }
+    return tls_session_update_key(session);
+}
+
+int tls_session_update_key(struct tls_session *session)
+{
+    if (session->failed || !session->finished)
+        return -EPROTO;
+    if (SSL_version(session->ssl) != TLS1_3_VERSION)
+        return -EOPNOTSUPP;
+    clear_errors();
+    if (SSL_key_update(session->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) != 1)
+        return fail(session, "a new key cannot be made");
+    int result = SSL_do_handshake(session->ssl);
+    int error = result == 1 ? 0 : judge(session, result);
+    if (error == -EPROTO)
+        return error;
+    /* Were the new key missing, the next record would be sealed under the old one, which the peer has thrown
+     * away. */
+    if (session->bio.update_written)
+        return fail(session, "OpenSSL gave no key after its KeyUpdate");
+    return 0;
+}
+
+ssize_t tls_session_read(struct tls_session *session, char *into, size_t size)
+{
+    size_t length = 0;
+
+    if (session->failed)
+        return -EPROTO;
+    clear_errors();
+    int result = SSL_read_ex(session->ssl, into, size, &length);
+    if (result == 1)
+        session->key_updates = 0;
+    int error = result == 1 ? 0 : judge(session, result);
+    if (error < 0 && error != -EAGAIN)
+        return error;
+    if (result == 1 || error == -EAGAIN) {
+        int update = answer_key_update(session);
+        if (update < 0)
+            return update;
+    }
+    return result == 1 ? (ssize_t)length : error;
+}
+
+ssize_t tls_session_write(struct tls_session *session, struct str plaintext)
+{
+    size_t written = 0;
+
+    if (session->failed || !session->finished)
+        return -EPROTO;
+    if (tls_session_key_taken(session))
+        return -EINVAL;
+    if (str_empty(plaintext))
+        return 0;
+    clear_errors();
+    if (SSL_write_ex(session->ssl, plaintext.data, plaintext.length, &written) != 1 ||
+        written != plaintext.length)
+        return fail(session, explain(session));
+    return (ssize_t)written;
+}
+
+void tls_session_shutdown(struct tls_session *session)
+{
+    if (session->failed || session->shut || !session->finished)
+        return;
+    session->shut = true;
+    clear_errors();
+    if (SSL_shutdown(session->ssl) < 0)
+        ERR_clear_error();
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = str_lower(c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The secret in "LABEL RANDOM SECRET", all hexadecimal. 0 bytes where it does not look so. */
+static size_t parse_secret(struct str line, uint8_t into[RECORD_SECRET_MAX])
+{
+    struct str hex = str_skip(line, (size_t)str_rfind(line, ' ') + 1);
+
+    if (hex.length % 2 || hex.length > (size_t)2 * RECORD_SECRET_MAX)
+        return 0;
+    for (size_t i = 0; i < hex.length; i += 2) {
+        int high = hex_digit(hex.data[i]), low = hex_digit(hex.data[i + 1]);
+        if (high < 0 || low < 0)
+            return 0;
+        into[i / 2] = (uint8_t)(high << 4 | low);
+    }
+    return hex.length / 2;
+}
+
+/* OpenSSL before 3.2 makes a new key after its KeyUpdate but offers it to nobody: the secret tells it. */
+static void derive_updated_key(struct tls_session *session, struct str line)
+{
+    uint8_t secret[RECORD_SECRET_MAX];
+    struct record_key key;
+    size_t length = parse_secret(line, secret);
+
+    if (record_key_derive(session->bio.cipher, str_of((const char *)secret, length), &key) == 0) {
+        session->bio.update_written = false;
+        session->bio.output->key_ready(session->bio.owner, &key);
+        record_key_wipe(&key);
+    }
+    OPENSSL_cleanse(secret, sizeof(secret));
+}
+
+void tls_session_secret_changed(const SSL *ssl, const char *line)
+{
+    struct tls_session *session = tls_session_of(ssl);
+    struct str text = str_from(line);
+
+    if (str_starts(text, STR("CLIENT_TRAFFIC_SECRET_N "))) {
+        if (++session->key_updates > LIMIT_KEY_UPDATES)
+            session->bio.cut = true;
+    } else if (session->bio.update_written && str_starts(text, STR("SERVER_TRAFFIC_SECRET_N "))) {
+        derive_updated_key(session, text);
+    }
+}

@@ -1,0 +1,90 @@
+/*
+ * What a session can tell: for the log and for variables.
+ */
+#include "tls/tls_session_private.h"
+
+#include <openssl/objects.h>
+
+/* Methods and their blank or slash: "GET /", "POST ", "PRI *", "OPTIO". TLS begins with a byte below 32. */
+bool tls_session_spoke_http(const struct tls_session *session)
+{
+    const uint8_t *first = session->bio.first;
+
+    if (session->finished || session->bio.taken < TLS_BIO_FIRST || first[0] < 'A' || first[0] > 'Z' ||
+        first[1] < 'A' || first[1] > 'Z')
+        return false;
+    for (int i = 2; i < TLS_BIO_FIRST; i++) {
+        bool fits = (first[i] >= 'A' && first[i] <= 'Z') || first[i] == ' ' || first[i] == '/' ||
+                    first[i] == '*' || first[i] == '-';
+        if (!fits)
+            return false;
+    }
+    return true;
+}
+
+const char *tls_session_error(const struct tls_session *session)
+{
+    return session->error ? session->error : "no error";
+}
+
+bool tls_session_key_taken(const struct tls_session *session)
+{
+    return session->bio.cipher != RECORD_NONE;
+}
+
+struct str tls_session_protocol(const struct tls_session *session)
+{
+    return str_from(session->finished ? SSL_get_version(session->ssl) : NULL);
+}
+
+struct str tls_session_cipher(const struct tls_session *session)
+{
+    return str_from(session->finished ? SSL_CIPHER_get_name(SSL_get_current_cipher(session->ssl)) : NULL);
+}
+
+struct str tls_session_curve(const struct tls_session *session)
+{
+    int group = session->finished ? (int)SSL_get_negotiated_group(session->ssl) : NID_undef;
+
+    return str_from(group != NID_undef ? SSL_group_to_name(session->ssl, group) : NULL);
+}
+
+struct str tls_session_alpn(const struct tls_session *session)
+{
+    const unsigned char *name = NULL;
+    unsigned length = 0;
+
+    if (session->finished)
+        SSL_get0_alpn_selected(session->ssl, &name, &length);
+    return str_of((const char *)name, length);
+}
+
+struct str tls_session_server_name(const struct tls_session *session)
+{
+    return str_from(session->finished ? SSL_get_servername(session->ssl, TLSEXT_NAMETYPE_host_name) : NULL);
+}
+
+struct str tls_session_id(const struct tls_session *session, char *into, size_t size)
+{
+    static const char digits[] = "0123456789abcdef";
+    SSL_SESSION *resumable = session->finished ? SSL_get_session(session->ssl) : NULL;
+    unsigned length = 0;
+    const unsigned char *id = resumable ? SSL_SESSION_get_id(resumable, &length) : NULL;
+    size_t used = 0;
+
+    for (unsigned i = 0; i < length && used + 2 < size; i++) {
+        into[used++] = digits[id[i] >> 4];
+        into[used++] = digits[id[i] & 15];
+    }
+    return str_of(into, used);
+}
+
+bool tls_session_reused(const struct tls_session *session)
+{
+    return session->finished && SSL_session_reused(session->ssl) == 1;
+}
+
+const struct tls_settings *tls_session_settings(const struct tls_session *session)
+{
+    return session->server->settings;
+}

@@ -1,0 +1,242 @@
+#include "tls_pair.h"
+
+#include "base/limits.h"
+
+#include <check.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+
+static void sent(struct tls_pair *pair, const char *bytes, size_t length)
+{
+    pair->wire = realloc(pair->wire, pair->wire_length + length);
+    memcpy(pair->wire + pair->wire_length, bytes, length);
+    pair->wire_length += length;
+    ck_assert_int_eq(BIO_write(SSL_get_rbio(pair->client), bytes, (int)length), (int)length);
+}
+
+static void ciphertext(void *owner, struct str bytes)
+{
+    struct tls_pair *pair = owner;
+
+    ck_assert_msg(pair->keys == 0, "ciphertext after the key was taken");
+    pair->sealed_with_openssl = true;
+    sent(pair, bytes.data, bytes.length);
+}
+
+static void seal(struct tls_pair *pair, uint8_t type, struct str plaintext)
+{
+    char into[LIMIT_RECORD_PLAINTEXT + RECORD_OVERHEAD];
+    struct iovec part = {(void *)(uintptr_t)plaintext.data, plaintext.length};
+    ssize_t length = record_seal(pair->sealer, &pair->key, &pair->slot, type, &part, 1, into);
+
+    ck_assert_int_gt(length, 0);
+    ck_assert_uint_eq((size_t)length, plaintext.length + record_overhead(&pair->key));
+    sent(pair, into, (size_t)length);
+}
+
+static void record(void *owner, uint8_t type, struct str plaintext)
+{
+    struct tls_pair *pair = owner;
+
+    ck_assert_uint_gt(pair->keys, 0);
+    ck_assert_uint_ne(type, RECORD_APPLICATION_DATA);
+    pair->records++;
+    pair->sealed_with_openssl = false;
+    seal(pair, type, plaintext);
+}
+
+static void key_ready(void *owner, const struct record_key *key)
+{
+    struct tls_pair *pair = owner;
+
+    pair->key = *key;
+    pair->keys++;
+}
+
+static bool may_update_key(void *owner)
+{
+    struct tls_pair *pair = owner;
+
+    pair->asked_update++;
+    return !pair->forbid_update;
+}
+
+static const struct tls_output output = {ciphertext, record, key_ready, may_update_key};
+
+static void logged(void *owner, enum log_level level, struct str line)
+{
+    struct tls_pair *pair = owner;
+    size_t length = line.length < sizeof(pair->last_log) - 1 ? line.length : sizeof(pair->last_log) - 1;
+
+    memcpy(pair->last_log, line.data, length);
+    pair->last_log[length] = '\0';
+    pair->log_lines++;
+}
+
+struct tls_settings pair_settings(void)
+{
+    static const struct str names[] = {{"localhost", 9}};
+    static const struct tls_certificate certificates[] = {{{"self-signed", 11}, {NULL, 0}}};
+
+    return (struct tls_settings){
+        .names = names,
+        .name_count = 1,
+        .certificates = certificates,
+        .certificate_count = 1,
+        .prefer_server_ciphers = true,
+        .session_tickets = true,
+        .session_timeout_s = 300,
+    };
+}
+
+void pair_open(struct tls_pair *pair, const struct tls_settings *servers, size_t count)
+{
+    char error[512] = "";
+
+    memset(pair, 0, sizeof(*pair));
+    pair->log = (struct log){.level = LOG_DEBUG, .sink = logged, .owner = pair};
+    pair->context = tls_context_create(servers, count, &pair->log, error, sizeof(error));
+    ck_assert_msg(pair->context, "%s", error);
+    pair->sealer = record_sealer_create(4);
+    pair->client_openssl = SSL_CTX_new(TLS_client_method());
+    SSL_CTX_set_session_cache_mode(pair->client_openssl, SSL_SESS_CACHE_CLIENT);
+    pair_reconnect(pair);
+}
+
+static void disconnect(struct tls_pair *pair)
+{
+    tls_session_destroy(pair->session);
+    SSL_free(pair->client);
+    record_release(pair->sealer, &pair->slot);
+    free(pair->wire);
+    pair->wire = NULL;
+    pair->wire_length = 0;
+    pair->keys = pair->records = pair->asked_update = 0;
+    pair->sealed_with_openssl = false;
+}
+
+void pair_reconnect(struct tls_pair *pair)
+{
+    disconnect(pair);
+    pair->session = tls_session_create(pair->context, &output, pair);
+    ck_assert_ptr_nonnull(pair->session);
+    pair->client = SSL_new(pair->client_openssl);
+    SSL_set_bio(pair->client, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+    BIO_set_mem_eof_return(SSL_get_rbio(pair->client), -1);
+    SSL_set_connect_state(pair->client);
+}
+
+void pair_close(struct tls_pair *pair)
+{
+    disconnect(pair);
+    tls_context_destroy(pair->context);
+    record_sealer_destroy(pair->sealer);
+    SSL_CTX_free(pair->client_openssl);
+    ck_assert_uint_eq(ERR_peek_error(), 0);
+}
+
+/* One step of the server with the next bytes from the client. */
+static ssize_t step(struct tls_pair *pair, bool reading, char *into, size_t size, char *lent,
+                    size_t lent_size)
+{
+    size_t ask = pair->fragment && pair->fragment < lent_size ? pair->fragment : lent_size;
+    int length = BIO_read(SSL_get_wbio(pair->client), lent, (int)ask);
+
+    if (length > 0)
+        tls_session_lend(pair->session, str_of(lent, (size_t)length));
+    ssize_t result =
+        reading ? tls_session_read(pair->session, into, size) : tls_session_handshake(pair->session);
+    ck_assert_uint_eq(ERR_peek_error(), 0);
+    return result;
+}
+
+int pair_handshake(struct tls_pair *pair)
+{
+    char lent[16384];
+    int result = -EAGAIN, mine = 0;
+
+    for (int turn = 0; turn < 20000; turn++) {
+        if (mine != 1) {
+            mine = SSL_do_handshake(pair->client);
+            if (mine != 1 && SSL_get_error(pair->client, mine) != SSL_ERROR_WANT_READ) {
+                ERR_clear_error();
+                mine = 1;
+            }
+        }
+        if (result == -EAGAIN)
+            result = (int)step(pair, false, NULL, 0, lent, sizeof(lent));
+        /* With 1.3 the client's Finished is on its way when the client is content. */
+        if ((result == 0 && mine == 1) || result == -EPROTO)
+            break;
+        if (mine == 1 && BIO_ctrl_pending(SSL_get_wbio(pair->client)) == 0)
+            break;
+    }
+    if (result == 0 && tls_session_lent(pair->session) == 0)
+        return 0;
+    return result;
+}
+
+ssize_t pair_server_read(struct tls_pair *pair, char *into, size_t size)
+{
+    static char lent[65536];
+    size_t used = 0;
+    ssize_t result = -EAGAIN;
+
+    while (used < size) {
+        bool more = BIO_ctrl_pending(SSL_get_wbio(pair->client)) > 0;
+        if (tls_session_lent(pair->session) > 0)
+            result = tls_session_read(pair->session, into + used, size - used);
+        else
+            result = step(pair, true, into + used, size - used, lent, sizeof(lent));
+        if (result > 0)
+            used += (size_t)result;
+        else if (result != -EAGAIN || (!more && tls_session_lent(pair->session) == 0))
+            break;
+    }
+    return used ? (ssize_t)used : result;
+}
+
+void pair_server_write(struct tls_pair *pair, struct str plaintext)
+{
+    if (!tls_session_key_taken(pair->session)) {
+        ck_assert_int_eq(tls_session_write(pair->session, plaintext), (ssize_t)plaintext.length);
+        return;
+    }
+    while (plaintext.length) {
+        struct str part = str_slice(plaintext, 0, LIMIT_RECORD_PLAINTEXT);
+        seal(pair, RECORD_APPLICATION_DATA, part);
+        plaintext = str_skip(plaintext, part.length);
+    }
+}
+
+ssize_t pair_client_read(struct tls_pair *pair, char *into, size_t size)
+{
+    size_t used = 0;
+    int result = 0;
+
+    while (used < size && (result = SSL_read(pair->client, into + used, (int)(size - used))) > 0)
+        used += (size_t)result;
+    if (used)
+        return (ssize_t)used;
+    int error = SSL_get_error(pair->client, result);
+    ERR_clear_error();
+    return -error;
+}
+
+void pair_exchange(struct tls_pair *pair, size_t size)
+{
+    char *there = malloc(size), *back = malloc(size);
+
+    for (size_t i = 0; i < size; i++)
+        there[i] = (char)(i * 31 + i / 251);
+    pair_server_write(pair, str_of(there, size));
+    ck_assert_int_eq(pair_client_read(pair, back, size), (ssize_t)size);
+    ck_assert(memcmp(there, back, size) == 0);
+    ck_assert_int_eq(SSL_write(pair->client, there, (int)size), (int)size);
+    memset(back, 0, size);
+    ck_assert_int_eq(pair_server_read(pair, back, size), (ssize_t)size);
+    ck_assert(memcmp(there, back, size) == 0);
+    free(there);
+    free(back);
+}
