@@ -11,8 +11,8 @@
 
 struct reference {
     struct str name;
-    char form;                      /* '-', '?', or 0 for "${NAME}" */
-    struct str word;                /* default or message */
+    char form;       /* '-', '?', or 0 for "${NAME}" */
+    struct str word; /* default or message */
     size_t length;
     bool closed;
 };
@@ -96,10 +96,12 @@ static int reference_value(struct arena *arena, const struct reference *referenc
         return 0;
     }
     if (reference->form == '?' && reference->word.length)
-        return refuse(out_error, arena_printf(arena, "the environment variable %s is not set: " STR_FMT, name.data,
-                                              STR_ARG(reference->word)), out_hint, STR(""));
-    return refuse(out_error, arena_printf(arena, "the environment variable %s is not set", name.data), out_hint,
-                  arena_printf(arena, "set it, or give a default: ${%s:-default}", name.data));
+        return refuse(out_error,
+                      arena_printf(arena, "the environment variable %s is not set: " STR_FMT, name.data,
+                                   STR_ARG(reference->word)),
+                      out_hint, STR(""));
+    return refuse(out_error, arena_printf(arena, "the environment variable %s is not set", name.data),
+                  out_hint, arena_printf(arena, "set it, or give a default: ${%s:-default}", name.data));
 }
 
 static int expand_into(struct arena *arena, struct str text, struct buffer *out, size_t *out_at,

@@ -34,7 +34,12 @@ int template_escape_log(struct buffer *out, struct str value)
 static size_t utf8_length(struct str bytes)
 {
     const unsigned char *b = (const unsigned char *)bytes.data;
-    size_t length = b[0] < 0x80 ? 1 : b[0] < 0xC2 ? 0 : b[0] < 0xE0 ? 2 : b[0] < 0xF0 ? 3 : b[0] < 0xF5 ? 4 : 0;
+    size_t length = b[0] < 0x80   ? 1
+                    : b[0] < 0xC2 ? 0
+                    : b[0] < 0xE0 ? 2
+                    : b[0] < 0xF0 ? 3
+                    : b[0] < 0xF5 ? 4
+                                  : 0;
 
     if (length == 0 || length > bytes.length)
         return 0;

@@ -8,14 +8,15 @@
 
 #include <errno.h>
 
-#define PARTS_NEAR 32               /* values gathered on the stack; longer templates use the arena */
+#define PARTS_NEAR 32 /* values gathered on the stack; longer templates use the arena */
 
 struct template_part {
-    struct str text;                /* a constant, or a family's parameter */
+    struct str text; /* a constant, or a family's parameter */
     const struct variable *variable;
 };
 
-struct template {
+struct template
+{
     struct str text;
     struct template_part *parts;
     size_t count;
@@ -26,7 +27,7 @@ struct compiler {
     struct arena *arena;
     const struct variable_table *table;
     struct template *template;
-    char *constant;                 /* the constant being gathered, in memory as long as the source */
+    char *constant; /* the constant being gathered, in memory as long as the source */
     size_t length;
     size_t *out_at;
     struct str *out_error;
@@ -63,11 +64,13 @@ static int unknown_variable(struct compiler *compiler, struct str name)
     const char *nearest = variable_nearest(compiler->table, name);
 
     if (name.data[0] >= '0' && name.data[0] <= '9')
-        *compiler->out_error = arena_printf(compiler->arena, "$" STR_FMT " stands for a capture, and there is "
-                                            "no regular expression here", STR_ARG(name));
+        *compiler->out_error = arena_printf(compiler->arena,
+                                            "$" STR_FMT " stands for a capture, and there is "
+                                            "no regular expression here",
+                                            STR_ARG(name));
     else if (nearest)
-        *compiler->out_error = arena_printf(compiler->arena, "unknown variable $" STR_FMT
-                                            "; did you mean $%s?", STR_ARG(name), nearest);
+        *compiler->out_error = arena_printf(
+            compiler->arena, "unknown variable $" STR_FMT "; did you mean $%s?", STR_ARG(name), nearest);
     else
         *compiler->out_error = arena_printf(compiler->arena, "unknown variable $" STR_FMT, STR_ARG(name));
     return compiler->out_error->data ? -EINVAL : -ENOMEM;
@@ -85,7 +88,8 @@ static int variable_compile(struct compiler *compiler, struct str rest, size_t *
     name.length = name_length(name);
     *out_taken = 1 + name.length + (braced ? 2 : 0);
     if (braced && (*out_taken > rest.length || rest.data[*out_taken - 1] != '}')) {
-        *compiler->out_error = arena_printf(compiler->arena, "the variable that begins here has no closing }");
+        *compiler->out_error =
+            arena_printf(compiler->arena, "the variable that begins here has no closing }");
         return compiler->out_error->data ? -EINVAL : -ENOMEM;
     }
     variable = variable_find(compiler->table, name, &parameter);
@@ -147,7 +151,8 @@ int template_compile(struct arena *arena, struct str text, const struct variable
                      const struct template **out_template, size_t *out_at, struct str *out_error)
 {
     struct template *template = arena_zalloc(arena, 1, sizeof(*template));
-    struct compiler compiler = {arena, table, template, arena_alloc(arena, text.length), 0, out_at, out_error};
+    struct compiler compiler = {arena, table,  template, arena_alloc(arena, text.length),
+                                0,     out_at, out_error};
     int error;
 
     if (!template || !compiler.constant)
@@ -211,8 +216,8 @@ struct str template_eval(const struct template *template, const void *subject, s
     return values_join(values, template->count, length, arena);
 }
 
-int template_write(const struct template *template, const void *subject, struct arena *arena, struct buffer *out,
-                   template_escape *escape, struct str absent)
+int template_write(const struct template *template, const void *subject, struct arena *arena,
+                   struct buffer *out, template_escape *escape, struct str absent)
 {
     size_t start = out->length;
 

@@ -18,7 +18,8 @@ const struct variable *variable_find(const struct variable_table *table, struct 
 
             if (!variable->prefix && str_equal(own, name))
                 return variable;
-            if (variable->prefix && name.length > own.length && own.length > longest && str_starts(name, own)) {
+            if (variable->prefix && name.length > own.length && own.length > longest &&
+                str_starts(name, own)) {
                 family = variable;
                 longest = own.length;
             }

@@ -1,0 +1,233 @@
+/*
+ * Reads a source whole and refuses what YAML cannot hold, at its exact place: libyaml
+ * would report bytes that are no UTF-8 always in line 1.
+ */
+#include "conf/conf_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_AT_ONCE 65536
+
+static int file_read(int fd, struct buffer *out)
+{
+    for (;;) {
+        ssize_t got;
+        int error = buffer_reserve(out, READ_AT_ONCE);
+
+        if (error < 0)
+            return error;
+        got = read(fd, out->data + out->length, READ_AT_ONCE);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? -errno : 0;
+        out->length += (size_t)got;
+        if (out->length > LIMIT_CONF_FILE)
+            return -EFBIG;
+    }
+}
+
+static int path_read(const char *path, struct buffer *out)
+{
+    struct stat status;
+    int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int error;
+
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode))
+        error = -EISDIR;
+    else
+        error = file_read(fd, out);
+    close(fd);
+    return error;
+}
+
+/* Where relative paths of this file start: its folder, seen from the root. */
+static struct str folder_of(struct arena *arena, struct str path, bool in_memory)
+{
+    char here[PATH_MAX];
+    ssize_t slash = in_memory ? -1 : str_rfind(path, '/');
+    struct str folder = str_slice(path, 0, slash > 0 ? (size_t)slash : 0);
+
+    if (slash == 0)
+        return STR("/");
+    if (slash > 0 && path.data[0] == '/')
+        return arena_copy(arena, folder);
+    if (!getcwd(here, sizeof(here)))
+        return STR("/");
+    if (slash < 0)
+        return arena_copy(arena, str_from(here));
+    return arena_printf(arena, "%s/" STR_FMT, strcmp(here, "/") == 0 ? "" : here, STR_ARG(folder));
+}
+
+static int lines_count(struct arena *arena, struct conf_file *file)
+{
+    size_t count = 1;
+    size_t *lines;
+
+    for (size_t i = 0; i < file->text.length; i++)
+        count += file->text.data[i] == '\n' || file->text.data[i] == '\r';
+    lines = arena_zalloc(arena, count, sizeof(*lines));
+    if (!lines)
+        return -ENOMEM;
+    count = 1;
+    for (size_t i = 0; i < file->text.length; i++) {
+        char c = file->text.data[i];
+        bool crlf = c == '\r' && i + 1 < file->text.length && file->text.data[i + 1] == '\n';
+
+        if ((c == '\n' || c == '\r') && !crlf)
+            lines[count++] = i + 1;
+    }
+    file->lines = lines;
+    file->line_count = count;
+    return 0;
+}
+
+size_t source_character(struct str text, size_t at, uint32_t *out_code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *b = (const unsigned char *)text.data + at;
+    size_t left = text.length - at;
+    size_t length = b[0] < 0x80             ? 1
+                    : (b[0] & 0xE0) == 0xC0 ? 2
+                    : (b[0] & 0xF0) == 0xE0 ? 3
+                    : (b[0] & 0xF8) == 0xF0 ? 4
+                                            : 0;
+    uint32_t code = length == 1 ? b[0] : b[0] & (0x7Fu >> length);
+
+    if (length == 0 || length > left)
+        return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((b[i] & 0xC0) != 0x80)
+            return 0;
+        code = code << 6 | (b[i] & 0x3F);
+    }
+    if (code < least[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
+        return 0;
+    *out_code = code;
+    return length;
+}
+
+/* YAML 1.1 chapter 4.1 (printable characters), without its three exotic line breaks. */
+bool source_allowed(uint32_t code)
+{
+    if (code < 32)
+        return code == '\t' || code == '\n' || code == '\r';
+    return code != 0x7F && !(code >= 0x80 && code < 0xA0) && code != 0x2028 && code != 0x2029 &&
+           code != 0xFEFF && code != 0xFFFE && code != 0xFFFF;
+}
+
+static bool text_check(struct conf_loader *loader, const struct conf_file *file)
+{
+    struct conf_mark mark = {file, 1, 1};
+    size_t at = 0;
+
+    while (at < file->text.length) {
+        uint32_t code = 0;
+        size_t length = source_character(file->text, at, &code);
+
+        while (mark.line < file->line_count && at >= file->lines[mark.line]) {
+            mark.line++;
+            mark.column = 1;
+        }
+        if (length == 0) {
+            conf_error(loader->errors, mark, STR("save the file as UTF-8"), "byte 0x%02X is no UTF-8",
+                       (unsigned char)file->text.data[at]);
+            return false;
+        }
+        if (!source_allowed(code)) {
+            conf_error(loader->errors, mark, STR("delete it, or write it as an escape in double quotes"),
+                       "the control character U+%04X cannot stand in YAML", code);
+            return false;
+        }
+        at += length;
+        mark.column++;
+    }
+    return true;
+}
+
+static const char *reading_problem(int error)
+{
+    return error == -EFBIG ? "it is larger than 16 MiB" : strerror(-error);
+}
+
+static int text_take(struct conf_loader *loader, struct conf_file *file, struct str text)
+{
+    struct buffer bytes = {0};
+    int error = 0;
+
+    if (!text.data) {
+        error = path_read(file->path.data, &bytes);
+        text = buffer_str(&bytes);
+    } else if (text.length > LIMIT_CONF_FILE) {
+        error = -EFBIG;
+    }
+    if (error == 0) {
+        if (str_starts(text, STR("\xEF\xBB\xBF")))
+            text = str_skip(text, 3);
+        file->text = arena_copy(loader->arena, text);
+        error = file->text.data ? lines_count(loader->arena, file) : -ENOMEM;
+    }
+    buffer_finish(&bytes);
+    return error;
+}
+
+struct conf_file *source_open(struct conf_loader *loader, struct str path, struct str text,
+                              struct conf_mark included_at)
+{
+    struct conf_file *file = arena_zalloc(loader->arena, 1, sizeof(*file));
+    int error;
+
+    if (!file) {
+        conf_error(loader->errors, included_at, STR(""), "out of memory");
+        return NULL;
+    }
+    file->path = arena_copy(loader->arena, path);
+    file->order = loader->files++;
+    file->included_at = included_at;
+    file->folder = folder_of(loader->arena, path, text.data || str_equal(path, STR("-")));
+    error = file->path.data && file->folder.data ? text_take(loader, file, text) : -ENOMEM;
+    if (error < 0) {
+        conf_error(loader->errors, included_at, STR(""), "cannot read " STR_FMT ": %s", STR_ARG(path),
+                   reading_problem(error));
+        return NULL;
+    }
+    return text_check(loader, file) ? file : NULL;
+}
+
+struct str source_line(const struct conf_file *file, unsigned number)
+{
+    struct str line;
+
+    if (number == 0 || number > file->line_count)
+        return STR("");
+    line = str_slice(file->text, file->lines[number - 1],
+                     number < file->line_count ? file->lines[number] : file->text.length);
+    while (line.length && (line.data[line.length - 1] == '\n' || line.data[line.length - 1] == '\r'))
+        line.length--;
+    return line;
+}
+
+size_t source_offset(struct source_cursor *cursor, unsigned line, unsigned column)
+{
+    const struct conf_file *file = cursor->file;
+
+    if (line == 0 || line > file->line_count)
+        return file->text.length;
+    if (cursor->line != line || cursor->column > column)
+        *cursor = (struct source_cursor){file, line, 1, file->lines[line - 1]};
+    while (cursor->column < column && cursor->offset < file->text.length) {
+        cursor->offset++;
+        while (cursor->offset < file->text.length &&
+               ((unsigned char)file->text.data[cursor->offset] & 0xC0) == 0x80)
+            cursor->offset++;
+        cursor->column++;
+    }
+    return cursor->offset;
+}

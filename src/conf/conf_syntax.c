@@ -1,0 +1,350 @@
+/*
+ * libyaml's messages say what the scanner wanted; people want to know what to change.
+ * Each of its messages is translated here, looking at the text around the place.
+ */
+#include "conf/conf_fault.h"
+
+/* A line that should have been "key: value". */
+static unsigned colon_missing(const struct fault *fault, unsigned line)
+{
+    struct str text = fault_content(fault, line);
+    struct str code = fault_uncomment(text);
+    struct str comment = str_skip(text, fault_comment(text));
+    struct str word = fault_word(code);
+    struct str rest = str_trim(str_skip(code, word.length));
+    ssize_t colon = str_find(word, ':');
+    unsigned column = fault_column(fault, line, word.data);
+
+    if (str_find(comment, ':') >= 0) {
+        ssize_t end = str_rfind(text, ':');
+
+        conf_error(fault->errors, fault_mark(fault, line, fault_column(fault, line, comment.data)),
+                   fault_quote_hint(fault, str_slice(text, 0, (size_t)end)),
+                   "' #' begins a comment, which cuts this key off");
+    } else if (colon > 0 && (size_t)colon + 1 < word.length) {
+        conf_error(fault->errors, fault_mark(fault, line, fault_column(fault, line, word.data + colon)),
+                   conf_hint(fault->errors, "write " STR_FMT ": " STR_FMT, (int)colon, code.data,
+                             STR_ARG(str_skip(code, (size_t)colon + 1))),
+                   "a space is needed after ':'");
+    } else if (rest.length) {
+        conf_error(fault->errors, fault_mark(fault, line, column + word.length),
+                   conf_hint(fault->errors, "write " STR_FMT ": " STR_FMT, STR_ARG(word), STR_ARG(rest)),
+                   "missing ':' after '" STR_FMT "'", STR_ARG(word));
+    } else {
+        conf_error(fault->errors, fault_mark(fault, line, column), STR("a key needs ': ' and a value"),
+                   "missing ':' after '" STR_FMT "'", STR_ARG(word));
+    }
+    return line;
+}
+
+static bool begins_line(const struct fault *fault, unsigned line, unsigned column)
+{
+    struct str content = fault_content(fault, line);
+
+    return fault_column(fault, line, content.data) == column;
+}
+
+static unsigned too_deep(const struct fault *fault)
+{
+    struct str above = fault_content(fault, fault->last->line);
+    struct str key = above;
+    struct str content = fault_content(fault, fault->at.line);
+    ssize_t colon = str_search(above, STR(": "));
+
+    key.length = colon > 0 ? (size_t)colon : key.length;
+    conf_error(
+        fault->errors, fault_mark(fault, fault->at.line, fault_column(fault, fault->at.line, content.data)),
+        conf_hint(fault->errors, "begin it in column %u, as '" STR_FMT "' in line %u",
+                  fault_column(fault, fault->last->line, above.data), STR_ARG(key), fault->last->line),
+        "this line is indented as if it belonged to '" STR_FMT "', which has a value already", STR_ARG(key));
+    return fault->at.line;
+}
+
+/* "mapping values are not allowed in this context": there is a ':' that YAML took for the end of a key. */
+static unsigned second_colon(const struct fault *fault)
+{
+    const struct parsed_scalar *last = fault->last;
+    struct str value;
+    struct str key;
+
+    if (!last->line || last->end_line != fault->at.line || last->end_column != fault->at.column ||
+        last->quoted) {
+        conf_error(fault->errors, fault->at, STR("quote the value if the ':' belongs to it"),
+                   "a second ':' on this line");
+        return fault->at.line;
+    }
+    if (last->line < fault->at.line)
+        return begins_line(fault, last->line, last->column) ? colon_missing(fault, last->line)
+                                                            : too_deep(fault);
+    value = fault_text(fault, fault_mark(fault, last->line, last->column));
+    key = fault_content(fault, last->line);
+    key.length = (size_t)(value.data - key.data);
+    value = fault_uncomment(value);
+    conf_error(fault->errors, fault->at,
+               conf_hint(fault->errors, "quote the value: " STR_FMT "%c" STR_FMT "%c", STR_ARG(key),
+                         fault_quote(value), STR_ARG(value), fault_quote(value)),
+               "a value that contains ': ' needs quotes");
+    return fault->at.line;
+}
+
+static unsigned simple_key(const struct fault *fault)
+{
+    return colon_missing(fault, fault->around.line);
+}
+
+static unsigned document_start(const struct fault *fault)
+{
+    if (fault->last->line)
+        return colon_missing(fault, fault->last->line);
+    conf_error(fault->errors, fault->at, STR(""), "this line does not belong to what stands above it");
+    return fault->at.line;
+}
+
+/* The word's last sign belongs to what stands around it. */
+static bool closes_outside(struct str word)
+{
+    char c = word.data[word.length - 1];
+
+    return c == ':' || c == ',' || (c == ']' && str_find(word, '[') < 0) ||
+           (c == '}' && str_find(word, '{') < 0);
+}
+
+static unsigned token_start(const struct fault *fault)
+{
+    char c = fault_byte(fault, fault->at);
+    struct str text = fault_text(fault, fault->at);
+    struct str word =
+        fault_uncomment(fault_byte_before(fault, fault->at) == ' ' || fault->at.column == 1 ? text : STR(""));
+    size_t end = fault->around.line ? fault_flow_word(word).length : 0;
+
+    if (c == '\t') {
+        conf_error(fault->errors, fault->at, STR("use spaces"), "a tab is used for indentation");
+        return fault->at.line;
+    }
+    if (str_ends(word, STR(":")) || str_search(word, STR(": ")) >= 0 || str_find(word, ',') >= 0)
+        word = str_slice(word, 0, end);
+    while (word.length && closes_outside(word))
+        word.length--;
+    conf_error(fault->errors, fault->at, word.length ? fault_quote_hint(fault, word) : STR("quote it"),
+               "a word that begins with %c needs quotes", c ? c : '?');
+    return fault->at.line;
+}
+
+static unsigned alias_name(const struct fault *fault)
+{
+    struct str word = fault_flow_word(fault_text(fault, fault->around));
+    char sign = fault_byte(fault, fault->around);
+
+    if (word.length && word.data[word.length - 1] == ':')
+        word.length--;
+    conf_error(fault->errors, fault->around, fault_quote_hint(fault, word),
+               "a word that begins with %c is taken for the name of an anchor", sign ? sign : '*');
+    return fault->around.line;
+}
+
+/* The nearest line above that is indented deeper than `column` and has content: the sibling that was meant.
+ */
+static unsigned sibling_column(const struct fault *fault, unsigned line, unsigned column)
+{
+    while (--line >= 1) {
+        struct str content = str_trim(source_line(fault->file, line));
+
+        if (content.length && content.data[0] != '#') {
+            unsigned found = fault_column(fault, line, content.data);
+
+            return found > column ? found : 0;
+        }
+    }
+    return 0;
+}
+
+/* What follows a value that is complete: `"b" c`, `[80] ssl`. */
+static unsigned after_value(const struct fault *fault)
+{
+    const struct parsed_scalar *last = fault->last;
+    struct str content = fault_content(fault, fault->at.line);
+    ssize_t colon = str_search(content, STR(": "));
+    struct str value = fault_uncomment(colon > 0 ? str_trim(str_skip(content, (size_t)colon + 1)) : content);
+    char c = fault_byte(fault, fault->at);
+
+    if (last->quoted && last->end_line == fault->at.line && last->line < last->end_line) {
+        conf_error(fault->errors, fault_mark(fault, last->line, last->column),
+                   STR("close it where the text ends"), "this quote is closed only in line %u",
+                   last->end_line);
+        return last->line;
+    }
+    if (c == ']' || c == '}')
+        conf_error(fault->errors, fault->at, STR(""), "this '%c' closes nothing", c);
+    else
+        conf_error(fault->errors, fault->at, fault_quote_hint(fault, value),
+                   "text after the end of a value; the whole value needs quotes");
+    return fault->at.line;
+}
+
+static unsigned key_expected(const struct fault *fault)
+{
+    struct str content = str_trim(source_line(fault->file, fault->at.line));
+    char c = fault_byte(fault, fault->at);
+    unsigned sibling;
+
+    if (fault_column(fault, fault->at.line, content.data) != fault->at.column)
+        return after_value(fault);
+    if (c == ']' || c == '}') {
+        conf_error(fault->errors, fault->at, STR(""), "this '%c' closes nothing", c);
+        return fault->at.line;
+    }
+    if (str_starts(content, STR("- ")) || str_equal(content, STR("-"))) {
+        conf_error(fault->errors, fault->at,
+                   conf_hint(fault->errors, "the keys around it begin in column %u in line %u",
+                             fault->around.column, fault->around.line),
+                   "a list item stands among the keys of a mapping");
+        return fault->at.line;
+    }
+    if (c == ':') {
+        conf_error(fault->errors, fault->at, STR(""), "a key is missing before ':'");
+        return fault->at.line;
+    }
+    sibling = sibling_column(fault, fault->at.line, fault->at.column);
+    if (sibling && sibling != fault->around.column)
+        conf_error(fault->errors, fault->at,
+                   conf_hint(fault->errors,
+                             "begin it in column %u, as the line above, or in "
+                             "column %u, as line %u",
+                             sibling, fault->around.column, fault->around.line),
+                   "wrong indentation: column %u belongs to no mapping", fault->at.column);
+    else
+        conf_error(fault->errors, fault->at,
+                   conf_hint(fault->errors, "begin it in column %u, as line %u", fault->around.column,
+                             fault->around.line),
+                   "wrong indentation: column %u belongs to no mapping", fault->at.column);
+    return fault->at.line;
+}
+
+static unsigned item_expected(const struct fault *fault)
+{
+    conf_error(fault->errors, fault->at,
+               conf_hint(fault->errors,
+                         "the list begins in line %u; indent this line under "
+                         "an item, or move it left of column %u",
+                         fault->around.line, fault->around.column),
+               "this line is no item of the list around it: '- ' is missing");
+    return fault->at.line;
+}
+
+static unsigned quote_open(const struct fault *fault)
+{
+    char quote = fault_byte(fault, fault->around);
+
+    conf_error(fault->errors, fault->around,
+               conf_hint(fault->errors, "close it with %c", quote ? quote : '"'),
+               "this quote is never closed");
+    return fault->around.line;
+}
+
+static unsigned escape_unknown(const struct fault *fault)
+{
+    struct str text = fault_text(fault, fault->at);
+
+    conf_error(fault->errors, fault->at, STR("use single quotes, in which \\ is itself, or write \\\\"),
+               "\\" STR_FMT " is no escape in double quotes", STR_ARG(str_slice(text, 1, 2)));
+    return fault->at.line;
+}
+
+static unsigned list_inline(const struct fault *fault)
+{
+    struct str item = fault_uncomment(str_trim(str_skip(fault_text(fault, fault->at), 1)));
+
+    conf_error(fault->errors, fault->at,
+               conf_hint(fault->errors, "put '- " STR_FMT "' on the next line, or write [" STR_FMT "]",
+                         STR_ARG(item), STR_ARG(item)),
+               "a list cannot begin on the line of its key");
+    return fault->at.line;
+}
+
+static unsigned block_header(const struct fault *fault)
+{
+    struct str text = fault_uncomment(fault_text(fault, fault->around));
+
+    conf_error(fault->errors, fault->around, fault_quote_hint(fault, text),
+               "a value that begins with %c needs quotes", fault_byte(fault, fault->around));
+    return fault->around.line;
+}
+
+static unsigned directive_line(const struct fault *fault)
+{
+    conf_error(fault->errors, fault->around, STR("quote it"), "a word that begins with %% needs quotes");
+    return fault->around.line;
+}
+
+static unsigned tag_bad(const struct fault *fault)
+{
+    struct str word = fault_flow_word(fault_text(fault, fault->around));
+
+    conf_error(fault->errors, fault->around, fault_quote_hint(fault, word),
+               "a word that begins with ! is taken for a YAML tag");
+    return fault->around.line;
+}
+
+static const struct {
+    const char *context; /* the beginning of it; NULL: any */
+    const char *problem;
+    unsigned (*report)(const struct fault *fault);
+} translations[] = {
+    {"while scanning a directive", "", directive_line},
+    {"while scanning a %", "", directive_line},
+    {"while scanning a tag", "", tag_bad},
+    {"while parsing a tag", "", tag_bad},
+    {"while parsing a node", "found undefined tag handle", tag_bad},
+    {"while scanning a block scalar", "did not find expected comment", block_header},
+    {"while scanning a block scalar", "found an indentation indicator", block_header},
+    {"while scanning a simple key", "could not find expected ':'", simple_key},
+    {"while scanning an alias", "", alias_name},
+    {"while scanning an anchor", "", alias_name},
+    {"while scanning a quoted scalar", "found unexpected", quote_open},
+    {NULL, "mapping values are not allowed", second_colon},
+    {NULL, "found character that cannot start any token", token_start},
+    {NULL, "found a tab character", token_start},
+    {NULL, "did not find expected <document start>", document_start},
+    {NULL, "did not find expected key", key_expected},
+    {NULL, "did not find expected '-' indicator", item_expected},
+    {NULL, "did not find expected ',' or", flow_end_missing},
+    {NULL, "found unexpected ':'", flow_colon},
+    {NULL, "did not find expected node content", flow_content},
+    {NULL, "found unknown escape character", escape_unknown},
+    {NULL, "block sequence entries are not allowed", list_inline},
+};
+
+static struct conf_mark mark_within(const struct conf_file *file, yaml_mark_t mark)
+{
+    struct conf_mark own = {file, (unsigned)mark.line + 1, (unsigned)mark.column + 1};
+
+    if (own.line > file->line_count) {
+        own.line = (unsigned)file->line_count;
+        own.column = 1;
+    }
+    return own;
+}
+
+unsigned syntax_report(struct conf_errors *errors, const struct conf_file *file, const yaml_parser_t *yaml,
+                       const struct parsed_scalar *last)
+{
+    struct fault fault = {
+        .errors = errors,
+        .file = file,
+        .problem = yaml->problem ? yaml->problem : "unknown error",
+        .context = yaml->context ? yaml->context : "",
+        .at = mark_within(file, yaml->problem_mark),
+        .around = mark_within(file, yaml->context ? yaml->context_mark : yaml->problem_mark),
+        .last = last,
+    };
+
+    for (size_t i = 0; i < sizeof(translations) / sizeof(translations[0]); i++) {
+        if (translations[i].context &&
+            !str_starts(str_from(fault.context), str_from(translations[i].context)))
+            continue;
+        if (str_starts(str_from(fault.problem), str_from(translations[i].problem)))
+            return translations[i].report(&fault);
+    }
+    conf_error(errors, fault.at, STR(""), "YAML: %s %s", fault.problem, fault.context);
+    return fault.at.line;
+}
