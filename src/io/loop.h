@@ -34,30 +34,40 @@ struct loop;
 /* result: bytes, a new descriptor, poll events, or -errno. 0 from OP_RECV is the end of the stream. */
 typedef void op_done(struct op *op, int result);
 
-enum op_verb {
+enum __attribute__((packed)) op_verb {
     OP_NONE,
     OP_ACCEPT,   /* a new non-blocking, close-on-exec socket; `address` filled in */
     OP_CONNECT,  /* 0 when connected */
     OP_RECV,     /* bytes in op->lent */
     OP_SEND,     /* all parts are sent before `done`: the sum, or -errno (bytes sent before it in op->progress) */
-    OP_SENDFILE, /* the whole span: its length, less only where the file ended early (0 at once: truncated), or -errno */
-    OP_SPLICE,   /* as splice(2): bytes moved, 0 at the end of the source */
+    OP_SENDFILE, /* the whole span, or -errno: bytes in op->file.progress (result: at most INT_MAX of them), fewer than asked
+                    only where the file ended early or an error came */
+    OP_SPLICE,   /* as splice(2): bytes moved, 0 at the end of the source; waits for whichever end is not ready */
     OP_POLL,     /* the events that came */
     OP_TIMER,    /* 0 when due */
     OP_OPEN,     /* openat2(2): a descriptor */
     OP_READ,     /* pread: bytes, short only at the end of the file */
-    OP_OFFLOAD,  /* `work` ran on a helper thread: its result */
+    OP_OFFLOAD,  /* `work` ran on a helper thread: its result; -EBUSY where LIMIT_HELPER_QUEUE are waiting */
 };
 
-enum op_state { OP_STATE_IDLE, OP_STATE_WAITING, OP_STATE_CANCELLING, OP_STATE_FINISHED };
+enum __attribute__((packed)) op_state {
+    OP_STATE_IDLE,
+    OP_STATE_WAITING,    /* with the backend, or in the heap of timers */
+    OP_STATE_DEFERRED,   /* had its share of this turn: goes on in the next */
+    OP_STATE_HELPED,     /* with the helper threads */
+    OP_STATE_CANCELLING, /* was one of the three above; its end is under way */
+    OP_STATE_READY,      /* queued; the backend's deliver makes the call just before `done` */
+    OP_STATE_FINISHED,   /* queued with its result */
+};
 
 struct op {
     op_done *done;
-    enum op_verb verb : 8;
-    enum op_state state : 8;        /* the loop's */
+    enum op_verb verb;
+    enum op_state state;            /* the loop's */
     int fd;
     int result;                     /* the loop's, between finishing and `done` */
-    struct list link;               /* the loop's: finished or waiting queue */
+    int wait_fd;                    /* the backend's: whose readiness is waited for */
+    struct list link;               /* the loop's: of the queue that the op is in */
     union {
         struct str lent;            /* OP_RECV */
         struct {
@@ -68,19 +78,22 @@ struct op {
         } send;
         struct {
             int fd;
+            bool more;              /* OP_SENDFILE: more bytes of this answer follow at once; sendfile(2) cannot tell the kernel */
             int64_t at;
             uint64_t length;
-            uint64_t progress;
-            char *into;             /* OP_READ: the caller's memory */
-            bool more;              /* OP_SENDFILE: more bytes of this answer follow at once */
+            uint64_t progress;      /* may be read while waiting: for a timer that wants to see movement */
+            union {
+                char *into;         /* OP_READ: the caller's memory */
+                uint64_t hot_until; /* OP_SENDFILE, the loop's: file bytes before it need no disk */
+            };
         } file;
         struct {
             int to;
-            size_t length;
             unsigned flags;
+            size_t length;
         } splice;
         struct {
-            struct sockaddr_storage *address; /* OP_ACCEPT: filled in; OP_CONNECT: where to; the owner's */
+            struct sockaddr_storage *address; /* OP_ACCEPT: filled in, may be NULL; OP_CONNECT: where to; the owner's */
             socklen_t length;
         } peer;
         unsigned poll_events;
@@ -94,10 +107,10 @@ struct op {
             void *argument;
         } offload;
     };
-    union {                         /* the backend's own */
-        uint64_t words[2];
-        struct list list;
-    } backend;
+    union {                         /* the loop's own */
+        uint64_t mark;              /* place in the heap, phase of a connect, what the last receive left */
+        int (*work)(struct op *op); /* OP_STATE_HELPED: what the helper thread runs */
+    };
 };
 
 struct loop_backend {
@@ -105,15 +118,16 @@ struct loop_backend {
     int (*open)(struct loop *loop);                    /* 0 or -errno */
     void (*submit)(struct loop *loop, struct op *op);
     void (*cancel)(struct loop *loop, struct op *op);
-    int (*wait)(struct loop *loop, uint64_t until_ms); /* moves finished ops to loop->finished */
+    int (*wait)(struct loop *loop, uint64_t until_ms); /* sets the clock, moves finished ops to loop->finished */
+    void (*deliver)(struct loop *loop, struct op *op); /* makes a READY op's call and runs its `done`, or waits again */
     void (*forget)(struct loop *loop, int fd);         /* the descriptor is about to be closed */
     void (*close)(struct loop *loop);
 };
 
-extern const struct loop_backend loop_backend_uring;
-extern const struct loop_backend loop_backend_epoll;
+extern const struct loop_backend loop_backend_uring; /* where HAVE_IO_URING */
+extern const struct loop_backend loop_backend_epoll; /* where HAVE_EPOLL */
 
-struct loop_timers;                                    /* a heap; loop.c's own */
+struct loop_timers;
 struct helpers;
 
 struct loop {
@@ -122,6 +136,7 @@ struct loop {
     struct clock clock;                                /* set once per turn */
     struct log *log;                                   /* not owned */
     struct list finished;                              /* ops whose done is yet to run */
+    struct list tail;                                  /* ops that had their share of this turn */
     struct loop_timers *timers;
     struct helpers *helpers;                           /* started when first needed */
     unsigned in_flight;                                /* submitted and not yet done */
@@ -155,7 +170,10 @@ void loop_submit(struct loop *loop, struct op *op);
 /* Asks for an end: `done` still runs, once. No effect on an idle or finished op. */
 void loop_cancel(struct loop *loop, struct op *op);
 
-/* Closes a descriptor on which nothing is in flight, and forgets what the backend knew of it. */
+/*
+ * Closes a descriptor on which nothing is in flight, and forgets what the backend knew of it. Every
+ * descriptor that was ever given to an op must be closed here, not by close(2).
+ */
 void loop_close_fd(struct loop *loop, int fd);
 
 static inline bool op_idle(const struct op *op)
@@ -172,7 +190,7 @@ void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t a
 void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, unsigned flags);
 void loop_poll(struct loop *loop, struct op *op, int fd, unsigned events);
 void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms);
-/* Moves the deadline of a waiting timer (lazily: later is free), or submits an idle one. */
+/* Moves the deadline of a waiting timer (lazily: later is free), or submits an idle one. No effect on a cancelled one. */
 void loop_timer_move(struct loop *loop, struct op *op, uint64_t deadline_ms);
 void loop_open_file(struct loop *loop, struct op *op, int directory, const char *path, const struct open_how *how);
 /* Bytes that are in the page cache are read at once without a thread (preadv2 RWF_NOWAIT), others asynchronously. */

@@ -1,0 +1,268 @@
+/*
+ * The calls that every backend makes inline on non-blocking descriptors. Each is
+ * tried until it is complete, must wait for readiness, has used up its share of
+ * the turn, or would wait for a disk; no backend has its own version, so results
+ * cannot differ. Receiving is not here: lending bytes is the backends' own art.
+ */
+#include "io/backend.h"
+
+#include "base/limits.h"
+#include "io/files.h"
+#include "io/helpers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/sendfile.h>
+
+#define PARTS_AT_ONCE 16
+
+static bool finished(struct loop *loop, struct op *op, int result)
+{
+    loop_finish(loop, op, result);
+    return false;
+}
+
+static bool wait_for(struct readiness *out_wait, int fd, unsigned events)
+{
+    out_wait->fd = fd;
+    out_wait->events = events;
+    return true;
+}
+
+static int count_result(uint64_t count)
+{
+    return count > INT_MAX ? INT_MAX : (int)count;
+}
+
+/* Errors of a connection that was gone before it was accepted: accept(2) says to try the next one. */
+static bool accept_error_passes(int error)
+{
+    switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+    case EPROTO:
+    case EPERM:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool attempt_accept(struct loop *loop, struct op *op, struct readiness *out_wait)
+{
+    for (;;) {
+        socklen_t length = op->peer.address ? sizeof(*op->peer.address) : 0;
+        int fd = accept4(op->fd, (struct sockaddr *)op->peer.address, op->peer.address ? &length : NULL,
+                         SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd >= 0) {
+            op->peer.length = length;
+            return finished(loop, op, fd);
+        }
+        if (errno == EAGAIN)
+            return wait_for(out_wait, op->fd, POLLIN);
+        if (!accept_error_passes(errno))
+            return finished(loop, op, -errno);
+    }
+}
+
+/* op->mark tells a connect under way from one to be made: connect(2) again would say EALREADY or succeed twice. */
+static bool attempt_connect(struct loop *loop, struct op *op, struct readiness *out_wait)
+{
+    int error = 0;
+    socklen_t length = sizeof(error);
+
+    if (op->mark == 0) {
+        op->mark = 1;
+        if (connect(op->fd, (const struct sockaddr *)op->peer.address, op->peer.length) == 0)
+            return finished(loop, op, 0);
+        if (errno == EINPROGRESS || errno == EINTR)
+            return wait_for(out_wait, op->fd, POLLOUT);
+        return finished(loop, op, -errno);
+    }
+    if (getsockopt(op->fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
+        error = errno;
+    return finished(loop, op, -error);
+}
+
+/* Copies what is unsent of the parts, at most PARTS_AT_ONCE, to `into`; *out_left tells whether more parts follow. */
+static int unsent_parts(const struct op *op, struct iovec *into, bool *out_left)
+{
+    size_t skip = op->send.progress;
+    int count = 0;
+    int i;
+
+    for (i = 0; i < op->send.count && count < PARTS_AT_ONCE; i++) {
+        struct iovec part = op->send.parts[i];
+
+        if (skip >= part.iov_len) {
+            skip -= part.iov_len;
+            continue;
+        }
+        into[count].iov_base = (char *)part.iov_base + skip;
+        into[count].iov_len = part.iov_len - skip;
+        skip = 0;
+        count++;
+    }
+    *out_left = i < op->send.count;
+    return count;
+}
+
+/* One call to the kernel; *out_done when nothing is left. MSG_WAITALL is never used: kernel TLS refuses it. */
+static ssize_t send_some(struct op *op, bool *out_done)
+{
+    struct iovec parts[PARTS_AT_ONCE];
+    struct msghdr message = {.msg_iov = parts};
+    bool left;
+    int flags = op->send.flags | MSG_NOSIGNAL | MSG_DONTWAIT;
+    int count = unsent_parts(op, parts, &left);
+    size_t size = 0;
+    ssize_t sent;
+
+    *out_done = count == 0;
+    if (count == 0)
+        return 0;
+    for (int i = 0; i < count; i++)
+        size += parts[i].iov_len;
+    if (left)
+        flags |= MSG_MORE;
+    message.msg_iovlen = (size_t)count;
+    if (count == 1)
+        sent = send(op->fd, parts[0].iov_base, parts[0].iov_len, flags);
+    else
+        sent = sendmsg(op->fd, &message, flags);
+    *out_done = sent >= 0 && (size_t)sent == size && !left;
+    return sent;
+}
+
+static bool attempt_send(struct loop *loop, struct op *op, struct readiness *out_wait)
+{
+    size_t in_turn = 0;
+    bool done = false;
+
+    while (!done) {
+        ssize_t sent;
+
+        if (in_turn >= LIMIT_TURN_BYTES) {
+            loop_defer(loop, op);
+            return false;
+        }
+        sent = send_some(op, &done);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0 && errno == EAGAIN)
+            return wait_for(out_wait, op->fd, POLLOUT);
+        if (sent < 0)
+            return finished(loop, op, -errno);
+        op->send.progress += (size_t)sent;
+        in_turn += (size_t)sent;
+    }
+    return finished(loop, op, count_result(op->send.progress));
+}
+
+/* True when [next byte, hot_until) is not empty and needs no disk; false when a helper thread was asked for it. */
+static bool span_is_hot(struct loop *loop, struct op *op)
+{
+    if ((uint64_t)op->file.at + op->file.progress < op->file.hot_until || file_probe(op))
+        return true;
+    helpers_submit(loop, op, file_warm);
+    return false;
+}
+
+static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness *out_wait)
+{
+    uint64_t in_turn = 0;
+
+    while (op->file.progress < op->file.length) {
+        off_t at = op->file.at + (off_t)op->file.progress;
+        uint64_t want = op->file.length - op->file.progress;
+        ssize_t sent;
+
+        if (in_turn >= LIMIT_TURN_BYTES) {
+            loop_defer(loop, op);
+            return false;
+        }
+        if (!span_is_hot(loop, op))
+            return false;
+        if (want > op->file.hot_until - (uint64_t)at)
+            want = op->file.hot_until - (uint64_t)at;
+        if (want > LIMIT_TURN_BYTES - in_turn)
+            want = LIMIT_TURN_BYTES - in_turn;
+        sent = sendfile(op->fd, op->file.fd, &at, (size_t)want);
+        if (sent == 0)
+            break;
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0 && errno == EAGAIN)
+            return wait_for(out_wait, op->fd, POLLOUT);
+        if (sent < 0)
+            return finished(loop, op, -errno);
+        op->file.progress += (uint64_t)sent;
+        in_turn += (uint64_t)sent;
+    }
+    return finished(loop, op, count_result(op->file.progress));
+}
+
+/* EAGAIN of splice(2) does not say which end it means: wait for the one that is not ready. */
+static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *out_wait)
+{
+    struct pollfd ends[2] = {{.fd = op->fd, .events = POLLIN}, {.fd = op->splice.to, .events = POLLOUT}};
+
+    if (poll(ends, 2, 0) < 0 && errno != EINTR)
+        return finished(loop, op, -errno);
+    if (ends[0].revents == 0)
+        return wait_for(out_wait, op->fd, POLLIN);
+    if (ends[1].revents == 0)
+        return wait_for(out_wait, op->splice.to, POLLOUT);
+    loop_defer(loop, op); /* it became ready meanwhile */
+    return false;
+}
+
+static bool attempt_splice(struct loop *loop, struct op *op, struct readiness *out_wait)
+{
+    ssize_t moved;
+
+    do {
+        size_t want = op->splice.length < LIMIT_TURN_BYTES ? op->splice.length : LIMIT_TURN_BYTES;
+
+        moved = splice(op->fd, NULL, op->splice.to, NULL, want,
+                       op->splice.flags | SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+    } while (moved < 0 && errno == EINTR);
+    if (moved < 0 && errno == EAGAIN)
+        return splice_blocked(loop, op, out_wait);
+    return finished(loop, op, moved < 0 ? -errno : (int)moved);
+}
+
+bool attempt(struct loop *loop, struct op *op, struct readiness *out_wait)
+{
+    op->state = OP_STATE_WAITING;
+    switch (op->verb) {
+    case OP_ACCEPT:
+        return attempt_accept(loop, op, out_wait);
+    case OP_CONNECT:
+        return attempt_connect(loop, op, out_wait);
+    case OP_SEND:
+        return attempt_send(loop, op, out_wait);
+    case OP_SENDFILE:
+        return attempt_sendfile(loop, op, out_wait);
+    case OP_SPLICE:
+        return attempt_splice(loop, op, out_wait);
+    case OP_NONE:
+    case OP_RECV:
+    case OP_POLL:
+    case OP_TIMER:
+    case OP_OPEN:
+    case OP_READ:
+    case OP_OFFLOAD:
+        break;
+    }
+    return finished(loop, op, -EINVAL);
+}

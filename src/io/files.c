@@ -1,0 +1,194 @@
+/*
+ * Opening, reading and warming of files: at once where nothing must be waited
+ * for, else on a helper thread. The same on every backend.
+ */
+#include "io/files.h"
+
+#include "base/limits.h"
+#include "io/backend.h"
+#include "io/helpers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define WARM_AT_ONCE (64 * 1024)
+
+/* Of openat2(2): the kernel could not tell, because of a rename at that moment, whether ".." stays below. */
+#define OPEN_RACES 8
+
+static int open_beneath(const struct op *op, uint64_t resolve)
+{
+    struct open_how how = op->open.how;
+    long fd;
+
+    how.resolve |= resolve;
+    how.flags |= O_CLOEXEC;
+    do {
+        fd = syscall(SYS_openat2, op->fd, op->open.path, &how, sizeof(how));
+    } while (fd < 0 && errno == EINTR);
+    return fd < 0 ? -errno : (int)fd;
+}
+
+static int open_work(struct op *op)
+{
+    int result = -EAGAIN;
+
+    for (int i = 0; i < OPEN_RACES && result == -EAGAIN; i++)
+        result = open_beneath(op, 0);
+    return result;
+}
+
+/* EINVAL may mean that this kernel (before 5.12) does not know RESOLVE_CACHED: the helper finds out. */
+static void open_submit(struct loop *loop, struct op *op)
+{
+    int result = open_beneath(op, RESOLVE_CACHED);
+
+    if (result == -EAGAIN || result == -EINVAL)
+        helpers_submit(loop, op, open_work);
+    else
+        loop_finish(loop, op, result);
+}
+
+static ssize_t read_nowait(int file, int64_t at, char *into, size_t length)
+{
+    struct iovec part = {into, length};
+    ssize_t count;
+
+    do {
+        count = preadv2(file, &part, 1, at, RWF_NOWAIT);
+    } while (count < 0 && errno == EINTR);
+    return count < 0 ? -errno : count;
+}
+
+static ssize_t read_plain(int file, int64_t at, char *into, size_t length)
+{
+    ssize_t count;
+
+    do {
+        count = pread(file, into, length, at);
+    } while (count < 0 && errno == EINTR);
+    return count < 0 ? -errno : count;
+}
+
+/* File systems without RWF_NOWAIT (tmpfs before 6.6, some overlays) hold their pages in memory, or nobody can tell. */
+static bool nowait_missing(ssize_t result)
+{
+    return result == -EOPNOTSUPP || result == -ENOSYS;
+}
+
+/* Reads on until `length`, the end of the file, or an error; *progress counts, so that a helper can go on. */
+static ssize_t read_from(ssize_t (*read_once)(int, int64_t, char *, size_t), int file, int64_t at, char *into,
+                         size_t length, uint64_t *progress)
+{
+    while (*progress < length) {
+        ssize_t count = read_once(file, at + (int64_t)*progress, into + *progress, length - *progress);
+
+        if (count < 0)
+            return count;
+        if (count == 0)
+            break;
+        *progress += (uint64_t)count;
+    }
+    return (ssize_t)*progress;
+}
+
+static ssize_t read_hot(int file, int64_t at, char *into, size_t length, uint64_t *progress)
+{
+    ssize_t result = read_from(read_nowait, file, at, into, length, progress);
+
+    if (nowait_missing(result))
+        result = read_from(read_plain, file, at, into, length, progress);
+    return result;
+}
+
+ssize_t loop_read_hot(int file, int64_t at, char *into, size_t length)
+{
+    uint64_t progress = 0;
+
+    return read_hot(file, at, into, length, &progress);
+}
+
+static int read_work(struct op *op)
+{
+    return (int)read_from(read_plain, op->file.fd, op->file.at, op->file.into, (size_t)op->file.length,
+                          &op->file.progress);
+}
+
+static void read_submit(struct loop *loop, struct op *op)
+{
+    ssize_t result;
+
+    if (op->file.length > INT_MAX)
+        op->file.length = INT_MAX;
+    result = read_hot(op->file.fd, op->file.at, op->file.into, (size_t)op->file.length, &op->file.progress);
+    if (result == -EAGAIN)
+        helpers_submit(loop, op, read_work);
+    else
+        loop_finish(loop, op, (int)result);
+}
+
+void file_submit(struct loop *loop, struct op *op)
+{
+    if (op->verb == OP_OPEN)
+        open_submit(loop, op);
+    else
+        read_submit(loop, op);
+}
+
+static uint64_t next_byte(const struct op *op)
+{
+    return (uint64_t)op->file.at + op->file.progress;
+}
+
+static uint64_t window_length(const struct op *op, uint64_t most)
+{
+    uint64_t left = op->file.length - op->file.progress;
+
+    return left < most ? left : most;
+}
+
+/*
+ * A span that was hot so far is looked at in windows as long as what was found hot, up to a turn's share: a large
+ * file in memory costs one call per megabyte.
+ */
+bool file_probe(struct op *op)
+{
+    uint64_t at = next_byte(op);
+    uint64_t proved = op->file.progress;
+    uint64_t most = proved < LIMIT_COLD_WINDOW ? LIMIT_COLD_WINDOW : proved;
+    uint64_t length = window_length(op, most > LIMIT_TURN_BYTES ? LIMIT_TURN_BYTES : most);
+    ssize_t result = 1;
+    char byte;
+
+    if (op->file.hot_until != at)
+        result = read_nowait(op->file.fd, (int64_t)at, &byte, 1);
+    if (result > 0)
+        result = read_nowait(op->file.fd, (int64_t)(at + length - 1), &byte, 1);
+    if (result == -EAGAIN)
+        return false;
+    op->file.hot_until = nowait_missing(result) ? UINT64_MAX : at + length;
+    return true;
+}
+
+int file_warm(struct op *op)
+{
+    char scratch[WARM_AT_ONCE];
+    uint64_t at = next_byte(op);
+    uint64_t length = window_length(op, LIMIT_COLD_WINDOW);
+
+    for (uint64_t done = 0; done < length;) {
+        uint64_t want = length - done < sizeof(scratch) ? length - done : sizeof(scratch);
+        ssize_t count = read_plain(op->file.fd, (int64_t)(at + done), scratch, (size_t)want);
+
+        if (count <= 0)
+            break; /* sendfile will meet the same end or error, and tell it */
+        done += (uint64_t)count;
+    }
+    if (op->file.length - op->file.progress > length)
+        (void)readahead(op->file.fd, (off64_t)(at + length), LIMIT_COLD_WINDOW);
+    op->file.hot_until = at + length;
+    return 0;
+}

@@ -1,0 +1,22 @@
+/*
+ * Files without waiting for a disk: what is in the caches of the kernel is taken
+ * at once, the rest is fetched by a helper thread. Inside io only.
+ */
+#ifndef IO_FILES_H
+#define IO_FILES_H
+
+#include "io/loop.h"
+
+/*
+ * OP_SENDFILE: looks at the first and last page of the next window. True: it needs no disk, and op->file.hot_until is
+ * past its end. False: a disk is needed (file_warm). Costs one or two preadv2(RWF_NOWAIT) of one byte.
+ */
+bool file_probe(struct op *op);
+
+/*
+ * On a helper thread: reads the next window of an OP_SENDFILE, has the one after it read ahead, and counts the
+ * window as hot whatever became of it, so that no file can keep an op here for ever. 0.
+ */
+int file_warm(struct op *op);
+
+#endif

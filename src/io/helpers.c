@@ -1,0 +1,236 @@
+/*
+ * The helper threads: one queue in, one queue back, one mutex for both, and an
+ * eventfd that wakes the loop. While an op is with a thread, the loop touches only
+ * its `state` and the thread everything else.
+ */
+#include "io/helpers.h"
+
+#include "base/limits.h"
+#include "io/backend.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define STACK_SIZE (512 * 1024)
+
+struct helpers {
+    struct loop *loop;
+    struct op wake;                 /* polls the eventfd; the loop's in_flight does not count it */
+    int eventfd;
+    unsigned thread_count;          /* the loop thread's */
+    pthread_t threads[LIMIT_HELPER_THREADS];
+
+    pthread_mutex_t mutex;          /* of what follows */
+    pthread_cond_t asked;
+    struct list waiting;
+    struct list returned;
+    unsigned waiting_count;
+    unsigned idle_count;
+    bool stopping;
+};
+
+int helpers_offload(struct op *op)
+{
+    return op->offload.work(op->offload.argument);
+}
+
+static void give_back(struct helpers *helpers, struct op *op)
+{
+    const uint64_t one = 1;
+    bool first = list_empty(&helpers->returned);
+
+    list_push(&helpers->returned, &op->link);
+    if (first && write(helpers->eventfd, &one, sizeof(one)) < 0)
+        abort(); /* an eventfd of ours cannot refuse a 1 */
+}
+
+static void *thread_main(void *argument)
+{
+    struct helpers *helpers = argument;
+
+    pthread_mutex_lock(&helpers->mutex);
+    while (!helpers->stopping) {
+        struct list *link = list_pop(&helpers->waiting);
+        struct op *op;
+
+        if (!link) {
+            helpers->idle_count++;
+            pthread_cond_wait(&helpers->asked, &helpers->mutex);
+            helpers->idle_count--;
+            continue;
+        }
+        helpers->waiting_count--;
+        op = container_of(link, struct op, link);
+        pthread_mutex_unlock(&helpers->mutex);
+        op->result = op->work(op);
+        pthread_mutex_lock(&helpers->mutex);
+        give_back(helpers, op);
+    }
+    pthread_mutex_unlock(&helpers->mutex);
+    return NULL;
+}
+
+/* Signals are the loop thread's business: helpers block them all. */
+static void start_thread(struct helpers *helpers)
+{
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigset_t before;
+
+    if (helpers->thread_count == LIMIT_HELPER_THREADS || pthread_attr_init(&attributes) != 0)
+        return;
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&helpers->threads[helpers->thread_count], &attributes, thread_main, helpers) == 0)
+        helpers->thread_count++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+/* An op has come back, or its work was done on the spot. */
+static void returned(struct loop *loop, struct op *op)
+{
+    if (op->state == OP_STATE_CANCELLING) {
+        if (op->verb == OP_OPEN && op->result >= 0)
+            close(op->result);
+        loop_finish(loop, op, -ECANCELED);
+    } else if (op->verb == OP_SENDFILE) {
+        loop_defer(loop, op);
+    } else {
+        loop_finish(loop, op, op->result);
+    }
+}
+
+static void watch(struct helpers *helpers)
+{
+    loop_poll(helpers->loop, &helpers->wake, helpers->eventfd, POLLIN);
+    helpers->loop->in_flight--;
+}
+
+static void woken(struct op *wake, int result)
+{
+    struct helpers *helpers = container_of(wake, struct helpers, wake);
+    struct list all;
+    struct list *link;
+    uint64_t count;
+
+    helpers->loop->in_flight++;
+    if (result == -ECANCELED || helpers->stopping)
+        return;
+    list_init(&all);
+    pthread_mutex_lock(&helpers->mutex);
+    if (read(helpers->eventfd, &count, sizeof(count)) < 0)
+        count = 0;
+    while ((link = list_pop(&helpers->returned)) != NULL)
+        list_push(&all, link);
+    pthread_mutex_unlock(&helpers->mutex);
+    while ((link = list_pop(&all)) != NULL)
+        returned(helpers->loop, container_of(link, struct op, link));
+    watch(helpers);
+}
+
+static struct helpers *helpers_create(struct loop *loop)
+{
+    struct helpers *helpers = calloc(1, sizeof(*helpers));
+
+    if (!helpers)
+        return NULL;
+    helpers->eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (helpers->eventfd < 0) {
+        free(helpers);
+        return NULL;
+    }
+    helpers->loop = loop;
+    helpers->wake.done = woken;
+    pthread_mutex_init(&helpers->mutex, NULL);
+    pthread_cond_init(&helpers->asked, NULL);
+    list_init(&helpers->waiting);
+    list_init(&helpers->returned);
+    watch(helpers);
+    return helpers;
+}
+
+/* True when a thread will take op; -EBUSY goes into op->result where it may not be queued. */
+static bool enqueue(struct helpers *helpers, struct op *op)
+{
+    bool taken;
+
+    pthread_mutex_lock(&helpers->mutex);
+    if (helpers->idle_count <= helpers->waiting_count)
+        start_thread(helpers);
+    taken = helpers->thread_count > 0;
+    if (taken && op->verb == OP_OFFLOAD && helpers->waiting_count >= LIMIT_HELPER_QUEUE) {
+        taken = false;
+        op->result = -EBUSY;
+    }
+    if (taken) {
+        list_push(&helpers->waiting, &op->link);
+        helpers->waiting_count++;
+        pthread_cond_signal(&helpers->asked);
+    }
+    pthread_mutex_unlock(&helpers->mutex);
+    return taken;
+}
+
+void helpers_submit(struct loop *loop, struct op *op, int (*work)(struct op *op))
+{
+    op->work = work;
+    op->result = 0;
+    if (!loop->helpers)
+        loop->helpers = helpers_create(loop);
+    op->state = OP_STATE_HELPED;
+    if (loop->helpers && enqueue(loop->helpers, op))
+        return;
+    if (op->result == 0)
+        op->result = work(op);
+    returned(loop, op);
+}
+
+void helpers_cancel(struct loop *loop, struct op *op)
+{
+    struct helpers *helpers = loop->helpers;
+    bool removed = false;
+
+    pthread_mutex_lock(&helpers->mutex);
+    for (struct list *link = helpers->waiting.next; link != &helpers->waiting && !removed; link = link->next)
+        removed = link == &op->link;
+    if (removed) {
+        list_remove(&op->link);
+        helpers->waiting_count--;
+    }
+    pthread_mutex_unlock(&helpers->mutex);
+    if (removed)
+        loop_finish(loop, op, -ECANCELED);
+    else
+        op->state = OP_STATE_CANCELLING;
+}
+
+void helpers_destroy(struct loop *loop)
+{
+    struct helpers *helpers = loop->helpers;
+
+    if (!helpers)
+        return;
+    loop->helpers = NULL;
+    pthread_mutex_lock(&helpers->mutex);
+    helpers->stopping = true;
+    pthread_cond_broadcast(&helpers->asked);
+    pthread_mutex_unlock(&helpers->mutex);
+    for (unsigned i = 0; i < helpers->thread_count; i++)
+        pthread_join(helpers->threads[i], NULL);
+    loop_cancel(loop, &helpers->wake);
+    while (!op_idle(&helpers->wake)) {
+        if (loop_turn(loop, 0) < 0)
+            break;
+    }
+    loop_close_fd(loop, helpers->eventfd);
+    pthread_cond_destroy(&helpers->asked);
+    pthread_mutex_destroy(&helpers->mutex);
+    free(helpers);
+}

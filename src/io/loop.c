@@ -1,0 +1,243 @@
+/*
+ * What every backend has in common: turns, timers, the queue of finished ops, the
+ * choice of a backend, and the functions that fill an op. No descriptor is waited
+ * for in here.
+ */
+#include "io/loop.h"
+
+#include "io/backend.h"
+#include "io/backends.h"
+#include "io/helpers.h"
+#include "io/timers.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a finished op asked for is often finished at once; so many rounds are run before the kernel is asked again. */
+#define ROUNDS_PER_TURN 4
+
+int loop_open_backend(struct loop *loop, const struct loop_backend *backend, struct log *log)
+{
+    int error;
+
+    *loop = (struct loop){.backend = backend, .log = log};
+    list_init(&loop->finished);
+    list_init(&loop->tail);
+    clock_read(&loop->clock);
+    loop->timers = timers_create();
+    if (!loop->timers)
+        return -ENOMEM;
+    error = backend->open(loop);
+    if (error < 0) {
+        timers_destroy(loop->timers);
+        loop->timers = NULL;
+    }
+    return error;
+}
+
+int loop_open(struct loop *loop, const char *use, struct log *log)
+{
+    bool automatic = strcmp(use, "auto") == 0;
+    int error = -EINVAL;
+
+    for (size_t i = 0; loop_backends[i]; i++) {
+        const struct loop_backend *backend = loop_backends[i];
+        const struct loop_backend *next = loop_backends[i + 1];
+
+        if (!automatic && strcmp(use, backend->name) != 0)
+            continue;
+        error = loop_open_backend(loop, backend, log);
+        if (error == 0 || !automatic)
+            return error;
+        if (next)
+            log_write(log, LOG_NOTICE, "%s: %s, using %s", backend->name, strerror(-error), next->name);
+    }
+    return error;
+}
+
+void loop_close(struct loop *loop)
+{
+    helpers_destroy(loop);
+    assert(loop->in_flight == 0);
+    loop->backend->close(loop);
+    timers_destroy(loop->timers);
+    loop->timers = NULL;
+}
+
+void loop_finish(struct loop *loop, struct op *op, int result)
+{
+    op->result = result;
+    op->state = OP_STATE_FINISHED;
+    list_push(&loop->finished, &op->link);
+}
+
+void loop_ready(struct loop *loop, struct op *op)
+{
+    op->state = OP_STATE_READY;
+    list_push(&loop->finished, &op->link);
+}
+
+void loop_defer(struct loop *loop, struct op *op)
+{
+    op->state = OP_STATE_DEFERRED;
+    list_push(&loop->tail, &op->link);
+}
+
+void loop_run_done(struct loop *loop, struct op *op, int result)
+{
+    op->state = OP_STATE_IDLE;
+    loop->in_flight--;
+    op->done(op, result);
+}
+
+/* Takes the whole of `from`: what is added to it from now on waits for the next round. */
+static void take_all(struct list *from, struct list *into)
+{
+    list_init(into);
+    if (list_empty(from))
+        return;
+    *into = *from;
+    into->next->previous = into;
+    into->previous->next = into;
+    list_init(from);
+}
+
+static int run_round(struct loop *loop)
+{
+    struct list round;
+    struct list *link;
+    int count = 0;
+
+    take_all(&loop->finished, &round);
+    while ((link = list_pop(&round)) != NULL) {
+        struct op *op = container_of(link, struct op, link);
+
+        if (op->state == OP_STATE_READY)
+            loop->backend->deliver(loop, op);
+        else
+            loop_run_done(loop, op, op->result);
+        count++;
+    }
+    return count;
+}
+
+static void resume_deferred(struct loop *loop)
+{
+    struct list round;
+    struct list *link;
+
+    take_all(&loop->tail, &round);
+    while ((link = list_pop(&round)) != NULL) {
+        struct op *op = container_of(link, struct op, link);
+
+        op->state = OP_STATE_WAITING;
+        loop->backend->submit(loop, op);
+    }
+}
+
+static void expire_timers(struct loop *loop)
+{
+    struct op *op;
+
+    while ((op = timers_due(loop->timers, loop->clock.monotonic_ms)) != NULL)
+        loop_finish(loop, op, 0);
+}
+
+int loop_turn(struct loop *loop, uint64_t until_ms)
+{
+    uint64_t next = timers_next(loop->timers);
+    int count = 0;
+    int error;
+
+    if (next < until_ms)
+        until_ms = next;
+    if (!list_empty(&loop->finished) || !list_empty(&loop->tail))
+        until_ms = 0;
+    error = loop->backend->wait(loop, until_ms);
+    if (error < 0)
+        return error;
+    expire_timers(loop);
+    resume_deferred(loop);
+    for (int round = 0; round < ROUNDS_PER_TURN && !list_empty(&loop->finished); round++)
+        count += run_round(loop);
+    return count;
+}
+
+int loop_run(struct loop *loop)
+{
+    loop->stopping = false;
+    while (!loop->stopping) {
+        int result = loop_turn(loop, UINT64_MAX);
+
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+void loop_stop(struct loop *loop)
+{
+    loop->stopping = true;
+}
+
+static void submit_timer(struct loop *loop, struct op *op)
+{
+    int error = timers_add(loop->timers, op);
+
+    if (error < 0)
+        loop_finish(loop, op, error);
+}
+
+void loop_submit(struct loop *loop, struct op *op)
+{
+    assert(op->state == OP_STATE_IDLE);
+    op->state = OP_STATE_WAITING;
+    loop->in_flight++;
+    if (op->verb == OP_TIMER)
+        submit_timer(loop, op);
+    else
+        loop->backend->submit(loop, op);
+}
+
+static void cancel_waiting(struct loop *loop, struct op *op)
+{
+    if (op->verb != OP_TIMER) {
+        loop->backend->cancel(loop, op);
+        return;
+    }
+    timers_remove(loop->timers, op);
+    loop_finish(loop, op, -ECANCELED);
+}
+
+void loop_cancel(struct loop *loop, struct op *op)
+{
+    switch (op->state) {
+    case OP_STATE_WAITING:
+        cancel_waiting(loop, op);
+        break;
+    case OP_STATE_READY:
+        loop->backend->cancel(loop, op);
+        break;
+    case OP_STATE_DEFERRED:
+        list_remove(&op->link);
+        loop_finish(loop, op, -ECANCELED);
+        break;
+    case OP_STATE_HELPED:
+        helpers_cancel(loop, op);
+        break;
+    case OP_STATE_IDLE:
+    case OP_STATE_CANCELLING:
+    case OP_STATE_FINISHED:
+        break;
+    }
+}
+
+void loop_close_fd(struct loop *loop, int fd)
+{
+    if (fd < 0)
+        return;
+    loop->backend->forget(loop, fd);
+    close(fd);
+}

@@ -1,0 +1,383 @@
+/*
+ * The epoll backend. One slot per descriptor, registered once, edge-triggered, for
+ * everything; what the edges said is kept in the slot, so that neither a receive
+ * on a quiet connection nor a change of direction costs a system call. Calls other
+ * than receive are tried first (attempt.c) and wait only after EAGAIN.
+ */
+#include "io/loop.h"
+
+#include "base/limits.h"
+#include "io/backend.h"
+#include "io/helpers.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define EVENTS_PER_WAIT 256
+#define EVENTS_HANG_UP  (EPOLLRDHUP | EPOLLHUP | EPOLLERR)
+
+struct slot {
+    struct op *reader;              /* OP_RECV, OP_ACCEPT, OP_SPLICE from here */
+    struct op *writer;              /* OP_SEND, OP_SENDFILE, OP_CONNECT, OP_SPLICE to here */
+    struct op *poll;
+    uint32_t generation;            /* events of an earlier descriptor of this number do not match */
+    uint16_t hang_up;               /* EVENTS_HANG_UP that came: they stay */
+    bool registered;
+    bool unregistrable;             /* a regular file: always ready */
+    bool readable;                  /* an edge came, and no receive has met the end of the bytes since */
+    bool drains;                    /* a stream: a short receive is the end of the bytes */
+};
+
+struct epoll {
+    int fd;
+    struct slot *slots;
+    unsigned slot_count;
+    struct epoll_event events[EVENTS_PER_WAIT];
+    char scratch[LIMIT_LENT_BYTES]; /* lent by OP_RECV */
+};
+
+static int epoll_open(struct loop *loop)
+{
+    struct epoll *epoll = calloc(1, sizeof(*epoll));
+
+    if (!epoll)
+        return -ENOMEM;
+    epoll->fd = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll->fd < 0) {
+        free(epoll);
+        return -errno;
+    }
+    loop->backend_state = epoll;
+    return 0;
+}
+
+static void epoll_close(struct loop *loop)
+{
+    struct epoll *epoll = loop->backend_state;
+
+    close(epoll->fd);
+    free(epoll->slots);
+    free(epoll);
+    loop->backend_state = NULL;
+}
+
+static int slots_grow(struct epoll *epoll, unsigned fd)
+{
+    unsigned count = epoll->slot_count ? epoll->slot_count : 64;
+    struct slot *grown;
+
+    while (count <= fd) {
+        if (__builtin_mul_overflow(count, 2u, &count))
+            return -ENOMEM;
+    }
+    grown = reallocarray(epoll->slots, count, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    memset(grown + epoll->slot_count, 0, (count - epoll->slot_count) * sizeof(*grown));
+    epoll->slots = grown;
+    epoll->slot_count = count;
+    return 0;
+}
+
+static bool is_stream(int fd)
+{
+    int type = 0;
+    socklen_t length = sizeof(type);
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
+}
+
+static int slot_register(struct epoll *epoll, struct slot *slot, int fd)
+{
+    struct epoll_event event = {
+        .events = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET,
+        .data.u64 = (uint64_t)slot->generation << 32 | (uint32_t)fd,
+    };
+
+    if (epoll_ctl(epoll->fd, EPOLL_CTL_ADD, fd, &event) == 0) {
+        slot->registered = true;
+        slot->drains = is_stream(fd);
+        return 0;
+    }
+    if (errno != EPERM)
+        return -errno;
+    slot->unregistrable = slot->registered = true;
+    return 0;
+}
+
+/* The slot of fd, registered with the kernel. 0, -EBADF, -ENOMEM, -ENOSPC. */
+static int slot_of(struct epoll *epoll, int fd, struct slot **out_slot)
+{
+    struct slot *slot;
+    int error;
+
+    if (fd < 0)
+        return -EBADF;
+    if ((unsigned)fd >= epoll->slot_count) {
+        error = slots_grow(epoll, (unsigned)fd);
+        if (error < 0)
+            return error;
+    }
+    slot = &epoll->slots[fd];
+    if (!slot->registered) {
+        error = slot_register(epoll, slot, fd);
+        if (error < 0)
+            return error;
+    }
+    *out_slot = slot;
+    return 0;
+}
+
+static void submit_receive(struct loop *loop, struct op *op)
+{
+    struct epoll *epoll = loop->backend_state;
+    struct slot *slot;
+    int error = slot_of(epoll, op->fd, &slot);
+
+    if (error < 0) {
+        loop_finish(loop, op, error);
+        return;
+    }
+    if (slot->readable || slot->unregistrable) {
+        loop_ready(loop, op);
+        return;
+    }
+    assert(!slot->reader);
+    slot->reader = op;
+}
+
+/* What poll(2) says now; only the hang-ups are remembered well enough to do without asking. */
+static unsigned poll_now(const struct slot *slot, struct op *op)
+{
+    unsigned wanted = op->poll_events | EPOLLERR | EPOLLHUP;
+    struct pollfd now = {.fd = op->fd, .events = (short)op->poll_events};
+
+    if (slot->hang_up & wanted)
+        return slot->hang_up & wanted;
+    if ((wanted & ~EVENTS_HANG_UP) == 0 || poll(&now, 1, 0) <= 0)
+        return 0;
+    return (unsigned short)now.revents;
+}
+
+static void submit_poll(struct loop *loop, struct op *op)
+{
+    struct epoll *epoll = loop->backend_state;
+    struct slot *slot;
+    unsigned events;
+    int error = slot_of(epoll, op->fd, &slot);
+
+    if (error < 0) {
+        loop_finish(loop, op, error);
+        return;
+    }
+    events = slot->unregistrable ? op->poll_events & (POLLIN | POLLOUT) : poll_now(slot, op);
+    if (events) {
+        loop_finish(loop, op, (int)events);
+        return;
+    }
+    assert(!slot->poll);
+    slot->poll = op;
+}
+
+/* Makes the call of an op, and files it where its readiness will be seen. */
+static void try_or_wait(struct loop *loop, struct op *op)
+{
+    struct readiness wait;
+    struct slot *slot;
+    struct op **place;
+    int error;
+
+    if (!attempt(loop, op, &wait))
+        return;
+    error = slot_of(loop->backend_state, wait.fd, &slot);
+    if (error < 0) {
+        loop_finish(loop, op, error);
+        return;
+    }
+    place = wait.events == POLLIN ? &slot->reader : &slot->writer;
+    assert(!*place);
+    op->wait_fd = wait.fd;
+    *place = op;
+}
+
+static void epoll_submit(struct loop *loop, struct op *op)
+{
+    switch (op->verb) {
+    case OP_RECV:
+        submit_receive(loop, op);
+        break;
+    case OP_POLL:
+        submit_poll(loop, op);
+        break;
+    case OP_OPEN:
+    case OP_READ:
+        file_submit(loop, op);
+        break;
+    case OP_OFFLOAD:
+        helpers_submit(loop, op, helpers_offload);
+        break;
+    case OP_ACCEPT:
+    case OP_CONNECT:
+    case OP_SEND:
+    case OP_SENDFILE:
+    case OP_SPLICE:
+    case OP_TIMER:
+    case OP_NONE:
+        try_or_wait(loop, op);
+        break;
+    }
+}
+
+static void epoll_cancel(struct loop *loop, struct op *op)
+{
+    struct epoll *epoll = loop->backend_state;
+    struct slot *slot;
+
+    if (op->state == OP_STATE_READY) { /* queued already; no byte was taken yet */
+        op->result = -ECANCELED;
+        op->state = OP_STATE_FINISHED;
+        return;
+    }
+    slot = &epoll->slots[op->verb == OP_RECV || op->verb == OP_POLL ? op->fd : op->wait_fd];
+    if (slot->reader == op)
+        slot->reader = NULL;
+    if (slot->writer == op)
+        slot->writer = NULL;
+    if (slot->poll == op)
+        slot->poll = NULL;
+    loop_finish(loop, op, -ECANCELED);
+}
+
+static struct op *take(struct op **place)
+{
+    struct op *op = *place;
+
+    *place = NULL;
+    return op;
+}
+
+static void wake_reader(struct loop *loop, struct slot *slot)
+{
+    struct op *op = take(&slot->reader);
+
+    if (!op)
+        return;
+    if (op->verb == OP_RECV)
+        loop_ready(loop, op);
+    else
+        try_or_wait(loop, op);
+}
+
+static void wake_poll(struct loop *loop, struct slot *slot, unsigned events)
+{
+    events &= slot->poll->poll_events | EPOLLERR | EPOLLHUP;
+    if (events)
+        loop_finish(loop, take(&slot->poll), (int)events);
+}
+
+/* The slots may move while ops are tried (slots_grow): looked up again before each use. */
+static void spread(struct loop *loop, const struct epoll_event *event)
+{
+    struct epoll *epoll = loop->backend_state;
+    unsigned fd = (uint32_t)event->data.u64;
+    unsigned events = event->events;
+    struct slot *slot = &epoll->slots[fd];
+    struct op *writer;
+
+    if (slot->generation != event->data.u64 >> 32)
+        return;
+    slot->hang_up |= (uint16_t)(events & EVENTS_HANG_UP);
+    if (events & EPOLLPRI)
+        slot->drains = false; /* a receive stops at urgent data, with bytes behind it */
+    if (events & (EPOLLIN | EVENTS_HANG_UP))
+        slot->readable = true;
+    if (slot->poll)
+        wake_poll(loop, slot, events);
+    writer = events & (EPOLLOUT | EPOLLERR | EPOLLHUP) ? take(&slot->writer) : NULL;
+    if (slot->readable)
+        wake_reader(loop, slot);
+    if (writer)
+        try_or_wait(loop, writer);
+}
+
+static int wait_ms(const struct loop *loop, uint64_t until_ms)
+{
+    uint64_t now = loop->clock.monotonic_ms;
+
+    if (until_ms == UINT64_MAX)
+        return -1;
+    if (until_ms <= now)
+        return 0;
+    return until_ms - now > INT_MAX ? INT_MAX : (int)(until_ms - now);
+}
+
+static int epoll_wait_turn(struct loop *loop, uint64_t until_ms)
+{
+    struct epoll *epoll = loop->backend_state;
+    int count = epoll_wait(epoll->fd, epoll->events, EVENTS_PER_WAIT, wait_ms(loop, until_ms));
+    int error = errno;
+
+    clock_read(&loop->clock);
+    if (count < 0)
+        return error == EINTR ? 0 : -error;
+    for (int i = 0; i < count; i++)
+        spread(loop, &epoll->events[i]);
+    return 0;
+}
+
+static ssize_t receive(const struct op *op, char *into, size_t size)
+{
+    ssize_t count;
+
+    do {
+        count = recv(op->fd, into, size, MSG_DONTWAIT);
+    } while (count < 0 && errno == EINTR);
+    return count < 0 ? -errno : count;
+}
+
+/* OP_RECV: the bytes are fetched only now, so that one scratch buffer serves all connections. */
+static void epoll_deliver(struct loop *loop, struct op *op)
+{
+    struct epoll *epoll = loop->backend_state;
+    struct slot *slot = &epoll->slots[op->fd];
+    ssize_t count = receive(op, epoll->scratch, sizeof(epoll->scratch));
+
+    if (count == -EAGAIN) {
+        slot->readable = false;
+        op->state = OP_STATE_WAITING;
+        slot->reader = op;
+        return;
+    }
+    if (count > 0 && (size_t)count < sizeof(epoll->scratch) && slot->drains && !slot->hang_up)
+        slot->readable = false;
+    op->lent = (struct str){epoll->scratch, count > 0 ? (size_t)count : 0};
+    loop_run_done(loop, op, (int)count);
+}
+
+static void epoll_forget(struct loop *loop, int fd)
+{
+    struct epoll *epoll = loop->backend_state;
+    struct slot *slot;
+
+    if ((unsigned)fd >= epoll->slot_count)
+        return;
+    slot = &epoll->slots[fd];
+    assert(!slot->reader && !slot->writer && !slot->poll);
+    *slot = (struct slot){.generation = slot->generation + 1};
+}
+
+const struct loop_backend loop_backend_epoll = {
+    .name = "epoll",
+    .open = epoll_open,
+    .submit = epoll_submit,
+    .cancel = epoll_cancel,
+    .wait = epoll_wait_turn,
+    .deliver = epoll_deliver,
+    .forget = epoll_forget,
+    .close = epoll_close,
+};

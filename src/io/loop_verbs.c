@@ -1,0 +1,114 @@
+/*
+ * The functions that fill an op and submit it: one per verb.
+ */
+#include "io/loop.h"
+#include "io/timers.h"
+
+static void start(struct loop *loop, struct op *op, enum op_verb verb, int fd)
+{
+    op->verb = verb;
+    op->fd = fd;
+    loop_submit(loop, op);
+}
+
+void loop_accept(struct loop *loop, struct op *op, int listener, struct sockaddr_storage *address)
+{
+    op->peer.address = address;
+    op->peer.length = 0;
+    start(loop, op, OP_ACCEPT, listener);
+}
+
+void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_storage *address, socklen_t length)
+{
+    op->peer.address = address;
+    op->peer.length = length;
+    op->mark = 0;
+    start(loop, op, OP_CONNECT, fd);
+}
+
+/* Leaves op->mark alone: the io_uring backend keeps there whether the last receive left bytes behind. */
+void loop_recv(struct loop *loop, struct op *op, int fd)
+{
+    op->lent = (struct str){NULL, 0};
+    start(loop, op, OP_RECV, fd);
+}
+
+void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags)
+{
+    op->send.parts = parts;
+    op->send.count = count;
+    op->send.flags = flags;
+    op->send.progress = 0;
+    start(loop, op, OP_SEND, fd);
+}
+
+void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool more)
+{
+    op->file.fd = file;
+    op->file.more = more;
+    op->file.at = at;
+    op->file.length = length;
+    op->file.progress = 0;
+    op->file.hot_until = 0;
+    start(loop, op, OP_SENDFILE, to);
+}
+
+void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, unsigned flags)
+{
+    op->splice.to = to;
+    op->splice.length = length;
+    op->splice.flags = flags;
+    start(loop, op, OP_SPLICE, from);
+}
+
+void loop_poll(struct loop *loop, struct op *op, int fd, unsigned events)
+{
+    op->poll_events = events;
+    start(loop, op, OP_POLL, fd);
+}
+
+void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms)
+{
+    op->deadline_ms = deadline_ms;
+    start(loop, op, OP_TIMER, -1);
+}
+
+void loop_timer_move(struct loop *loop, struct op *op, uint64_t deadline_ms)
+{
+    if (op->state == OP_STATE_WAITING) {
+        timers_move(loop->timers, op, deadline_ms);
+        return;
+    }
+    if (op->state == OP_STATE_FINISHED && op->result == 0) { /* due in this turn, but not yet told */
+        list_remove(&op->link);
+        loop->in_flight--;
+        op->state = OP_STATE_IDLE;
+    }
+    if (op_idle(op))
+        loop_timer(loop, op, deadline_ms);
+}
+
+void loop_open_file(struct loop *loop, struct op *op, int directory, const char *path, const struct open_how *how)
+{
+    op->open.path = path;
+    op->open.how = *how;
+    start(loop, op, OP_OPEN, directory);
+}
+
+void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *into, size_t length)
+{
+    op->file.fd = file;
+    op->file.more = false;
+    op->file.at = at;
+    op->file.length = length;
+    op->file.progress = 0;
+    op->file.into = into;
+    start(loop, op, OP_READ, file);
+}
+
+void loop_offload(struct loop *loop, struct op *op, int (*work)(void *argument), void *argument)
+{
+    op->offload.work = work;
+    op->offload.argument = argument;
+    start(loop, op, OP_OFFLOAD, -1);
+}

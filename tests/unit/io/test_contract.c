@@ -1,0 +1,408 @@
+/* The rules printed at the top of io/loop.h, each on every backend (rule 5: test_receive.c). */
+#include "fixture.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define MANY 300
+
+static struct loop loop;
+static int depth;
+
+static void recv_inside_done(struct probe *probe)
+{
+    ck_assert_int_eq(depth, 0);
+    depth++;
+    if (probe->runs < 3) {
+        loop_recv(&loop, &probe->op, probe->op.fd);
+        ck_assert(!op_idle(&probe->op));
+    }
+    depth--;
+}
+
+/* Rule 2: once per submit, never inside a submit or another done; bytes are there already each time. */
+START_TEST(done_runs_once_and_flat)
+{
+    struct probe probe;
+    int near;
+    int far;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&probe, &loop);
+    probe.then = recv_inside_done;
+    unix_pair(&near, &far);
+    say(far, "one");
+    loop_recv(&loop, &probe.op, near);
+    ck_assert_int_eq(probe.runs, 0);
+    run_until_done(&probe, 1);
+    ck_assert(str_equal(str_of(probe.bytes, (size_t)probe.result), STR("one")));
+    turn_some(&loop, 3);
+    ck_assert_int_eq(probe.runs, 1);
+    say(far, "two");
+    run_until_done(&probe, 2);
+    close(far);
+    run_until_done(&probe, 3);
+    ck_assert_int_eq(probe.result, 0);
+    ck_assert_uint_eq(loop.in_flight, 0);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+}
+END_TEST
+
+/* Rule 3: a large send against a slow reader is one op with one result. */
+START_TEST(short_sends_never_escape)
+{
+    const size_t length = 3 * 1024 * 1024;
+    char *memory = pattern_memory(length);
+    struct iovec parts[40];
+    struct probe probe;
+    size_t at = 0;
+    int near;
+    int far;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&probe, &loop);
+    tcp_pair(&near, &far);
+    for (size_t i = 0; i < 40; i++) {
+        parts[i].iov_base = memory + i * (length / 40);
+        parts[i].iov_len = i < 39 ? length / 40 : length - 39 * (length / 40);
+    }
+    loop_send(&loop, &probe.op, near, parts, 40, 0);
+    while (probe.runs == 0) {
+        turn_some(&loop, 1);
+        drain_pattern(far, &at);
+    }
+    drain_pattern(far, &at);
+    ck_assert_int_eq(probe.result, (int)length);
+    ck_assert_uint_eq(probe.op.send.progress, length);
+    while (at < length)
+        drain_pattern(far, &at);
+    loop_send(&loop, &probe.op, near, parts, 0, 0);
+    run_until_done(&probe, 2);
+    ck_assert_int_eq(probe.result, 0);
+    close(far);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+    free(memory);
+}
+END_TEST
+
+/* Rule 3: no signal for a peer that has gone, an error instead, and what was sent before it. */
+START_TEST(send_to_the_gone)
+{
+    char byte = 'x';
+    struct iovec part = {&byte, 1};
+    struct probe probe;
+    int near;
+    int far;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&probe, &loop);
+    unix_pair(&near, &far);
+    close(far);
+    loop_send(&loop, &probe.op, near, &part, 1, 0);
+    run_until_done(&probe, 1);
+    ck_assert_int_eq(probe.result, -EPIPE);
+    ck_assert_uint_eq(probe.op.send.progress, 0);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+}
+END_TEST
+
+START_TEST(reset_is_an_error)
+{
+    struct linger hard = {1, 0};
+    struct probe probe;
+    int near;
+    int far;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&probe, &loop);
+    tcp_pair(&near, &far);
+    loop_recv(&loop, &probe.op, near);
+    turn_some(&loop, 2);
+    setsockopt(far, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+    close(far);
+    run_until_done(&probe, 1);
+    ck_assert_int_eq(probe.result, -ECONNRESET);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+}
+END_TEST
+
+static void on_alarm(int number)
+{
+}
+
+/* Rule 3: EINTR. The handler does not restart calls, and the timer of the loop still comes. */
+START_TEST(signals_do_not_escape)
+{
+    struct sigaction action = {.sa_handler = on_alarm};
+    struct itimerval often = {{0, 2000}, {0, 2000}};
+    struct itimerval never = {{0, 0}, {0, 0}};
+    struct probe probe;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&probe, &loop);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    loop_timer(&loop, &probe.op, loop.clock.monotonic_ms + 60);
+    run_until_done(&probe, 1);
+    setitimer(ITIMER_REAL, &never, NULL);
+    ck_assert_int_eq(probe.result, 0);
+    loop_close(&loop);
+}
+END_TEST
+
+/* Rule 4, before completion. */
+START_TEST(cancel_before_completion)
+{
+    struct probe receive;
+    struct probe send;
+    struct probe poll_op;
+    size_t length = 8 * 1024 * 1024;
+    char *memory = pattern_memory(length);
+    struct iovec part = {memory, length};
+    int near;
+    int far;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&receive, &loop);
+    probe_init(&send, &loop);
+    probe_init(&poll_op, &loop);
+    tcp_pair(&near, &far);
+    loop_cancel(&loop, &receive.op);
+    loop_recv(&loop, &receive.op, near);
+    loop_send(&loop, &send.op, near, &part, 1, 0);
+    loop_poll(&loop, &poll_op.op, near, POLLRDHUP);
+    turn_some(&loop, 20);
+    ck_assert_int_eq(receive.runs + send.runs + poll_op.runs, 0);
+    loop_cancel(&loop, &receive.op);
+    loop_cancel(&loop, &receive.op);
+    loop_cancel(&loop, &send.op);
+    loop_cancel(&loop, &poll_op.op);
+    ck_assert_int_eq(receive.runs + send.runs + poll_op.runs, 0);
+    run_until_done(&receive, 1);
+    run_until_done(&send, 1);
+    run_until_done(&poll_op, 1);
+    turn_some(&loop, 3);
+    ck_assert_int_eq(receive.result, -ECANCELED);
+    ck_assert_int_eq(send.result, -ECANCELED);
+    ck_assert_int_eq(poll_op.result, -ECANCELED);
+    ck_assert_uint_gt(send.op.send.progress, 0);
+    ck_assert_int_eq(receive.runs + send.runs + poll_op.runs, 3);
+    ck_assert_uint_eq(loop.in_flight, 0);
+
+    /* The descriptor is as good as before. */
+    say(far, "after");
+    loop_recv(&loop, &receive.op, near);
+    run_until_done(&receive, 2);
+    ck_assert_int_eq(receive.result, 5);
+    close(far);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+    free(memory);
+}
+END_TEST
+
+/* Rule 4, after completion: the answer is either, and comes once. */
+START_TEST(cancel_after_completion)
+{
+    char text[] = "hello";
+    struct iovec part = {text, 5};
+    struct probe receive;
+    struct probe send;
+    char bytes[8];
+    int near;
+    int far;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&receive, &loop);
+    probe_init(&send, &loop);
+    unix_pair(&near, &far);
+    loop_send(&loop, &send.op, near, &part, 1, 0);
+    loop_cancel(&loop, &send.op);
+    run_until_done(&send, 1);
+    if (send.result == -ECANCELED)
+        ck_assert_int_eq(read(far, bytes, sizeof(bytes)), send.op.send.progress ? (ssize_t)send.op.send.progress : -1);
+    else
+        ck_assert_int_eq(send.result, 5);
+    say(far, "x");
+    loop_recv(&loop, &receive.op, near);
+    turn_some(&loop, 0);
+    loop_cancel(&loop, &receive.op);
+    run_until_done(&receive, 1);
+    ck_assert(receive.result == 1 || receive.result == -ECANCELED);
+    loop_cancel(&loop, &receive.op);
+    turn_some(&loop, 3);
+    ck_assert_int_eq(receive.runs, 1);
+    close(far);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+}
+END_TEST
+
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max < 4096 ? limit.rlim_max : 4096;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* Rule 3: more receives in one turn than there are lent buffers, more submits than the submission queue holds. */
+START_TEST(many_at_once)
+{
+    static struct probe receives[MANY];
+    static struct probe polls[MANY];
+    static int near[MANY];
+    static int far[MANY];
+
+    ck_assert_int_gt(MANY, LIMIT_LENT_BUFFERS);
+    raise_descriptor_limit();
+    if (!open_loop(&loop, _i))
+        return;
+    for (int i = 0; i < MANY; i++) {
+        unix_pair(&near[i], &far[i]);
+        probe_init(&receives[i], &loop);
+        probe_init(&polls[i], &loop);
+        loop_recv(&loop, &receives[i].op, near[i]);
+        loop_poll(&loop, &polls[i].op, near[i], POLLRDHUP);
+    }
+    turn_some(&loop, 2);
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(write(far[i], &i, sizeof(i)), sizeof(i));
+    for (int i = 0; i < MANY; i++) {
+        run_until_done(&receives[i], 1);
+        ck_assert_int_eq(receives[i].result, sizeof(i));
+        ck_assert_int_eq(memcmp(receives[i].bytes, &i, sizeof(i)), 0);
+    }
+    for (int i = 0; i < MANY; i++)
+        close(far[i]);
+    for (int i = 0; i < MANY; i++) {
+        run_until_done(&polls[i], 1);
+        ck_assert_int_ne(polls[i].result & POLLRDHUP, 0);
+        loop_close_fd(&loop, near[i]);
+    }
+    loop_close(&loop);
+}
+END_TEST
+
+static void count_down(struct probe *probe)
+{
+    if (loop.in_flight == 0)
+        loop_close_fd(&loop, probe->op.fd);
+}
+
+/* Rule 6: cancel, count down, close in the last completion; the number may be used again at once. */
+START_TEST(close_with_ops_in_flight)
+{
+    struct probe receive;
+    struct probe poll_op;
+    int near;
+    int far;
+
+    if (!open_loop(&loop, _i))
+        return;
+    for (int round = 0; round < 50; round++) {
+        unix_pair(&near, &far);
+        probe_init(&receive, &loop);
+        probe_init(&poll_op, &loop);
+        receive.then = poll_op.then = count_down;
+        loop_recv(&loop, &receive.op, near);
+        loop_poll(&loop, &poll_op.op, near, POLLRDHUP);
+        turn_some(&loop, round % 3);
+        if (round % 2)
+            say(far, "bytes that nobody wants");
+        loop_cancel(&loop, &receive.op);
+        loop_cancel(&loop, &poll_op.op);
+        run_until_done(&receive, 1);
+        run_until_done(&poll_op, 1);
+        ck_assert_uint_eq(loop.in_flight, 0);
+        close(far);
+    }
+    loop_close(&loop);
+}
+END_TEST
+
+/* Rule 7: nobody takes the turn for himself. A sink that is always writable takes no more than its share of each. */
+START_TEST(turns_are_shared)
+{
+    struct probe greedy;
+    struct probe modest;
+    int file = pattern_file(5 * LIMIT_TURN_BYTES);
+    int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int near;
+    int far;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&greedy, &loop);
+    probe_init(&modest, &loop);
+    unix_pair(&near, &far);
+    loop_sendfile(&loop, &greedy.op, sink, file, 0, 5 * LIMIT_TURN_BYTES, false);
+    ck_assert_uint_le(greedy.op.file.progress, LIMIT_TURN_BYTES);
+    loop_recv(&loop, &modest.op, near);
+    say(far, "x");
+    for (int i = 1; i < 4; i++) {
+        uint64_t before = greedy.op.file.progress;
+
+        turn_some(&loop, 1);
+        ck_assert_uint_le(greedy.op.file.progress - before, LIMIT_TURN_BYTES);
+        ck_assert_int_eq(greedy.runs, 0);
+    }
+    ck_assert_int_eq(modest.runs, 1);
+    run_until_done(&greedy, 1);
+    ck_assert_int_eq(greedy.result, 5 * LIMIT_TURN_BYTES);
+
+    loop_sendfile(&loop, &greedy.op, sink, file, 0, 5 * LIMIT_TURN_BYTES, false);
+    ck_assert_int_eq(greedy.op.state, OP_STATE_DEFERRED);
+    loop_cancel(&loop, &greedy.op);
+    run_until_done(&greedy, 2);
+    ck_assert_int_eq(greedy.result, -ECANCELED);
+    close(far);
+    close(file);
+    loop_close_fd(&loop, sink);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        done_runs_once_and_flat, short_sends_never_escape, send_to_the_gone, reset_is_an_error,
+        signals_do_not_escape, cancel_before_completion, cancel_after_completion, many_at_once,
+        close_with_ops_in_flight, turns_are_shared,
+    };
+    Suite *suite = suite_create("contract");
+    TCase *group = tcase_create("contract");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(group, 60);
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+        tcase_add_loop_test(group, tests[i], 0, tested_backend_count());
+    suite_add_tcase(suite, group);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
