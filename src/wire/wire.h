@@ -77,6 +77,7 @@ void wire_shared_finish(struct wire_shared *shared);
 /* What happened to the answer that is being sent. */
 struct wire_transfer {
     uint64_t largest;               /* bytes of the longest chunk, which decides path and reason */
+    uint64_t total;
     uint64_t zero_copy;             /* $bytes_zero_copy */
     uint8_t path;                   /* enum wire_path */
     uint8_t reason;                 /* enum ktls_reason or wire_reason */
@@ -158,6 +159,7 @@ struct wire {
     bool delivering;                /* inside `received` or `opened` */
     bool peer_ended;
     bool spoke_http;
+    bool notified;                  /* close_notify was queued */
     bool worn;                      /* `ending` was called */
 };
 
@@ -184,7 +186,7 @@ unsigned wire_accepts(const struct wire *wire);
 MUST_CHECK int wire_send(struct wire *wire, const struct chunk *chunk);
 /* No more chunks for now: everything queued leaves, with no record left open. */
 void wire_flush(struct wire *wire);
-/* True when nothing is queued or leaving. */
+/* True when nothing is queued or leaving: then the wire holds no memory but its own (the live cipher context is the sealer's, which takes it when another needs it). */
 bool wire_drained(const struct wire *wire);
 
 /* Marks the end of an answer: counts its transfer and starts a new one. Returns what is to be logged. */
@@ -197,9 +199,6 @@ static inline bool wire_lingering(const struct wire *wire)
 {
     return wire->state == WIRE_LINGERING;
 }
-
-/* Releases what an idle connection does not need. The live cipher context stays until the sealer wants it for another. */
-void wire_rest(struct wire *wire);
 
 /*
  * Ends the connection. WIRE_END_ORDERLY: after everything queued has left: close_notify, shutdown of the sending side, lingering (received bytes are

@@ -1,0 +1,184 @@
+/*
+ * The life of a wire: open, the orderly end and the abrupt one, and the last
+ * completion, which frees. Receiving is in wire_receive.c, the queue in
+ * wire_send.c.
+ */
+#include "wire/wire_queue.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int wire_shared_init(struct wire_shared *shared)
+{
+    shared->plaintext = malloc(LIMIT_RECORD_PLAINTEXT);
+    shared->sealer = record_sealer_create(LIMIT_CIPHERS_LIVE);
+    if (!shared->ktls_calls)
+        shared->ktls_calls = &ktls_calls_kernel;
+    if (shared->plaintext && shared->sealer)
+        return 0;
+    wire_shared_finish(shared);
+    return -ENOMEM;
+}
+
+void wire_shared_finish(struct wire_shared *shared)
+{
+    if (shared->sealer)
+        record_sealer_destroy(shared->sealer);
+    shared->sealer = NULL;
+    free(shared->plaintext);
+    shared->plaintext = NULL;
+    wire_block_pool_finish(shared);
+}
+
+void wire_log(struct wire *wire, enum log_level level, const char *what, int error)
+{
+    if (error)
+        log_write(wire->shared->log, level, "%s (%d: %s), fd %d", what, -error, strerror(-error), wire->fd);
+    else
+        log_write(wire->shared->log, level, "%s, fd %d", what, wire->fd);
+}
+
+enum wire_end wire_end_of(int error)
+{
+    return error == -ETIMEDOUT ? WIRE_END_TIMEOUT : WIRE_END_PEER_RESET;
+}
+
+/* Answers are pushed whole by us; the kernel shall not wait for more. Not TCP (unix:): nothing to switch. */
+static void push_at_once(int fd)
+{
+    int one = 1;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+/* `opened` of a plain wire comes from the loop, as the handshake's does. */
+static void plain_opened(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, receive);
+
+    if (wire->state == WIRE_DEAD) {
+        wire_bury(wire);
+        return;
+    }
+    wire->delivering = true;
+    wire->events->opened(wire);
+    wire->delivering = false;
+    if (wire->state == WIRE_LINGERING || (wire->state == WIRE_OPEN && wire->receiving))
+        wire_receive_start(wire);
+}
+
+int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_events *events,
+              const struct wire_settings *settings, int fd, struct tls_context *context)
+{
+    wire->shared = shared;
+    wire->events = events;
+    wire->settings = settings;
+    wire->fd = fd;
+    wire->state = context ? WIRE_HANDSHAKE : WIRE_OPEN;
+    wire->sealing = context ? SEALING_HANDSHAKE : SEALING_NONE;
+    if (context) {
+        wire->tls = tls_session_create(context, &wire_tls_output, wire);
+        if (!wire->tls) {
+            loop_close_fd(shared->loop, fd);
+            return -ENOMEM;
+        }
+    }
+    push_at_once(fd);
+    if (context) {
+        wire->receiving = true;
+        wire_receive_start(wire);
+    } else {
+        wire->receive.done = plain_opened;
+        loop_timer(shared->loop, &wire->receive, shared->loop->clock.monotonic_ms);
+    }
+    return 0;
+}
+
+uint64_t wire_progress(const struct wire *wire)
+{
+    if (op_idle(&wire->send))
+        return wire->moved;
+    if (wire->send.verb == OP_SENDFILE)
+        return wire->moved + wire->send.file.progress;
+    return wire->moved + (wire->send.verb == OP_SEND ? wire->send.send.progress : 0);
+}
+
+static void close_orderly(struct wire *wire)
+{
+    if (wire->state == WIRE_HANDSHAKE) { /* nothing was promised yet */
+        wire_fail(wire, WIRE_END_ORDERLY);
+        return;
+    }
+    if (wire->state != WIRE_OPEN)
+        return;
+    wire->state = WIRE_DRAINING;
+    wire->end = WIRE_END_ORDERLY;
+    if (!wire->promoting && wire_record_close(wire) < 0)
+        wire_fail(wire, WIRE_END_ABORT);
+    else
+        wire_push(wire);
+}
+
+void wire_close(struct wire *wire, enum wire_end end)
+{
+    if (end == WIRE_END_ORDERLY)
+        close_orderly(wire);
+    else
+        wire_fail(wire, end);
+}
+
+static void cancel_all(struct wire *wire)
+{
+    loop_cancel(wire->shared->loop, &wire->receive);
+    loop_cancel(wire->shared->loop, &wire->send);
+    loop_cancel(wire->shared->loop, &wire->read);
+}
+
+static bool in_flight(const struct wire *wire)
+{
+    return !op_idle(&wire->receive) || !op_idle(&wire->send) || !op_idle(&wire->read);
+}
+
+static void last_step(struct op *op, int result)
+{
+    wire_bury(container_of(op, struct wire, receive));
+}
+
+void wire_fail(struct wire *wire, enum wire_end end)
+{
+    if (wire->state == WIRE_DEAD)
+        return;
+    wire->state = WIRE_DEAD;
+    wire->end = (uint8_t)end;
+    if (in_flight(wire)) {
+        cancel_all(wire);
+        return;
+    }
+    wire->receive.done = last_step; /* never inside the owner's call */
+    loop_timer(wire->shared->loop, &wire->receive, wire->shared->loop->clock.monotonic_ms);
+}
+
+void wire_bury(struct wire *wire)
+{
+    struct wire_shared *shared = wire->shared;
+
+    if (in_flight(wire))
+        return;
+    wire_block_put_all(shared, wire->first);
+    wire_block_put(shared, wire->reading);
+    wire->first = wire->last = wire->reading = NULL;
+    free(wire->held);
+    wire->held = NULL;
+    tls_session_destroy(wire->tls);
+    wire->tls = NULL;
+    record_release(shared->sealer, &wire->slot);
+    record_key_wipe(&wire->key);
+    loop_close_fd(shared->loop, wire->fd);
+    wire->fd = -1;
+    wire->events->closed(wire, wire->end);
+}

@@ -1,0 +1,67 @@
+/*
+ * The pool of output blocks: last in, first out, so that the next answer is
+ * written to memory that is still in the cache. Plaintext lies in blocks only
+ * until it is sealed in place; what a pool keeps is ciphertext or was public on the socket.
+ */
+#include "wire/wire_block.h"
+
+#include "base/limits.h"
+
+#include <stdlib.h>
+
+struct wire_block *wire_block_get(struct wire_shared *shared, size_t capacity)
+{
+    struct wire_block *block = shared->free_blocks;
+
+    if (block) {
+        shared->free_blocks = block->next;
+        shared->blocks_kept--;
+    }
+    if (block && block->capacity != capacity) { /* of a server with other output_buffers */
+        free(block);
+        block = NULL;
+    }
+    if (!block) {
+        block = malloc(sizeof *block + capacity);
+        if (!block)
+            return NULL;
+    }
+    *block = (struct wire_block){.capacity = (uint32_t)capacity};
+    shared->output_bytes += capacity;
+    return block;
+}
+
+void wire_block_put(struct wire_shared *shared, struct wire_block *block)
+{
+    if (!block)
+        return;
+    shared->output_bytes -= block->capacity;
+    if (shared->blocks_kept >= LIMIT_BLOCKS_KEPT) {
+        free(block);
+        return;
+    }
+    block->next = shared->free_blocks;
+    shared->free_blocks = block;
+    shared->blocks_kept++;
+}
+
+void wire_block_put_all(struct wire_shared *shared, struct wire_block *first)
+{
+    while (first) {
+        struct wire_block *next = first->next;
+
+        wire_block_put(shared, first);
+        first = next;
+    }
+}
+
+void wire_block_pool_finish(struct wire_shared *shared)
+{
+    while (shared->free_blocks) {
+        struct wire_block *block = shared->free_blocks;
+
+        shared->free_blocks = block->next;
+        free(block);
+    }
+    shared->blocks_kept = 0;
+}

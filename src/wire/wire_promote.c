@@ -1,0 +1,101 @@
+/*
+ * Who encrypts a file span: decided when it is given (rule 4), carried out when
+ * nothing is queued or in flight any more (rule 5). A head that waits in an open record goes along as
+ * plaintext, so that head and body begin in one record of the kernel's.
+ */
+#include "wire/wire_queue.h"
+
+#include <errno.h>
+
+/* KTLS_OK: by the kernel. */
+static unsigned why_not(const struct wire *wire)
+{
+    const struct tls_settings *settings;
+
+    switch ((enum wire_sealing)wire->sealing) {
+    case SEALING_NONE:
+        return REASON_PLAIN;
+    case SEALING_KERNEL:
+        return KTLS_OK;
+    case SEALING_OPENSSL:
+    case SEALING_HANDSHAKE:
+        return KTLS_NO_KEY;
+    case SEALING_USER:
+        break;
+    }
+    settings = tls_session_settings(wire->tls);
+    if (settings->ktls == TLS_KTLS_OFF)
+        return KTLS_OFF;
+    if (wire->span.file.length < settings->ktls_threshold)
+        return REASON_SMALL;
+    if (wire->refused)
+        return wire->refused;
+    if (!wire->settings->sendfile)
+        return REASON_SENDFILE_OFF;
+    if (wire->key.version != RECORD_TLS_1_3)
+        return KTLS_PROTOCOL;
+    return wire->shared->ktls ? wire->shared->ktls->reason[1][wire->key.cipher] : KTLS_NOT_BUILT;
+}
+
+static enum wire_path path_of_span(const struct wire *wire)
+{
+    switch ((enum wire_sealing)wire->sealing) {
+    case SEALING_NONE:
+        return wire->settings->sendfile ? PATH_PLAIN_SENDFILE : PATH_PLAIN;
+    case SEALING_KERNEL:
+        return wire->settings->sendfile ? PATH_KTLS_SENDFILE : PATH_KTLS_SEND;
+    case SEALING_USER:
+        return PATH_USER;
+    case SEALING_OPENSSL:
+    case SEALING_HANDSHAKE:
+        break;
+    }
+    return PATH_OPENSSL;
+}
+
+void wire_decide(struct wire *wire)
+{
+    unsigned reason = why_not(wire);
+
+    wire->promoting = reason == KTLS_OK && wire->sealing == SEALING_USER;
+    if (!wire->promoting)
+        wire_account(wire, path_of_span(wire), reason, wire->span.file.length);
+}
+
+/* From here on nothing can fail: the socket's bytes are plaintext to us. */
+static void become_kernel(struct wire *wire)
+{
+    struct wire_block *block = wire->first;
+    size_t head = wire_record_head(wire);
+    uint64_t sequence = wire->key.sequence;
+
+    if (block) {
+        block->from = block->filled + (uint32_t)head;
+        block->filled = block->from + block->open;
+        block->open = 0;
+    }
+    wire->sealing = SEALING_KERNEL;
+    record_release(wire->shared->sealer, &wire->slot);
+    record_key_wipe(&wire->key); /* the kernel has its own copy; we only count on */
+    wire->key.sequence = sequence;
+    wire->shared->counters->promotions++;
+}
+
+int wire_promote(struct wire *wire)
+{
+    enum ktls_reason reason = ktls_promote(wire->shared->ktls_calls, wire->fd, &wire->key);
+
+    wire->promoting = false;
+    if (reason == KTLS_OK) {
+        become_kernel(wire);
+    } else {
+        wire->refused = (uint8_t)reason;
+        log_write(wire->shared->log, LOG_INFO, "kTLS: the kernel refused (%s), user space goes on, fd %d",
+                  ktls_reason_name(reason), wire->fd);
+    }
+    wire_account(wire, path_of_span(wire), reason, wire->span.file.length);
+    if (reason != KTLS_OK)
+        wire_span_fill(wire);
+    wire_push(wire);
+    return 0;
+}

@@ -1,0 +1,92 @@
+/*
+ * What the files of the wire ask of each other. Private to wire.
+ *
+ * The queue is: blocks (first ... last), then one file span. Whatever is added while the span is leaving goes
+ * before the rest of the span, which is right for TLS: only records of OpenSSL come then, each whole.
+ */
+#ifndef WIRE_WIRE_QUEUE_H
+#define WIRE_WIRE_QUEUE_H
+
+#include "wire/wire_block.h"
+
+enum { BLOCKS_PER_WIRE = 2 };
+
+/* wire.c */
+
+/* Ends at once: cancels what is in flight; `closed` follows from its last completion. */
+void wire_fail(struct wire *wire, enum wire_end end);
+/* In WIRE_DEAD, from every completion: the last one frees and tells the owner. The wire may be gone
+ * afterwards. */
+void wire_bury(struct wire *wire);
+/* What an error of the socket means. */
+enum wire_end wire_end_of(int error);
+/* One line at `level` about this connection. */
+void wire_log(struct wire *wire, enum log_level level, const char *what, int error);
+
+/* wire_receive.c */
+
+/* Starts what `receiving` asks for. */
+void wire_receive_start(struct wire *wire);
+/* Everything has left and our side is shut down: drops what still comes until the peer has ended, too. */
+void wire_linger(struct wire *wire);
+
+/* wire_send.c */
+
+/* Starts the next send where none is in flight; at the end of an orderly close, the next step of that. */
+void wire_push(struct wire *wire);
+/* After something has left: fills, pushes, and tells the owner where there is room again. */
+void wire_go_on(struct wire *wire, bool had_room);
+/* A block with room for at least one byte of an open record; `bounded`: only within the connection's share.
+ * NULL: none (out of memory where not bounded). */
+struct wire_block *wire_writable(struct wire *wire, bool bounded);
+/* Plaintext bytes that the open record of the block can still take. */
+size_t wire_record_room(const struct wire *wire, const struct wire_block *block);
+/* Where the open record's next byte goes. */
+char *wire_record_end(const struct wire *wire, struct wire_block *block);
+/* Takes `count` bytes that were put at wire_record_end, and seals the record when it is full. 0 or -errno. */
+MUST_CHECK int wire_record_grow(struct wire *wire, struct wire_block *block, size_t count);
+/* Seals the open record of the last block, if any. 0 or -errno. */
+MUST_CHECK int wire_record_close(struct wire *wire);
+/* A record head's place before the open plaintext. */
+size_t wire_record_head(const struct wire *wire);
+void wire_block_append(struct wire *wire, struct wire_block *block);
+size_t wire_block_capacity(const struct wire *wire);
+
+/* wire_tls.c */
+
+/* What tls_session passes out. */
+extern const struct tls_output wire_tls_output;
+/* Seals one record whose plaintext lies in place behind the block's last one. 0 or -errno. */
+MUST_CHECK int wire_seal(struct wire *wire, struct wire_block *block, uint8_t type, size_t length);
+/* Finished bytes to the end of the queue. 0 or -ENOMEM. */
+MUST_CHECK int wire_append(struct wire *wire, struct str bytes);
+/* Sends the control record at the front of the queue by the kernel. */
+void wire_push_control(struct wire *wire);
+/* Replaces a key that wears out, or tells the owner, once. */
+void wire_wear(struct wire *wire);
+
+/* wire_span.c */
+
+/* True where the span leaves by sendfile. */
+bool wire_span_is_direct(const struct wire *wire);
+/* Moves span bytes into blocks, as far as there is room. */
+void wire_span_fill(struct wire *wire);
+/* Sends the span by sendfile. */
+void wire_span_push(struct wire *wire);
+void wire_span_read_done(struct op *op, int result);
+
+/* wire_promote.c */
+
+/* Decides who will encrypt the span just given: sets `promoting`, or accounts for the way it goes. */
+void wire_decide(struct wire *wire);
+/* The queue is drained: hands the key to the kernel, or goes on in user space. 0 or -errno. */
+MUST_CHECK int wire_promote(struct wire *wire);
+
+/* wire_transfer.c */
+
+/* Counts bytes that will leave by `path`. */
+void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint64_t bytes);
+/* The path of bytes that are given as bytes. */
+enum wire_path wire_path_of_bytes(const struct wire *wire);
+
+#endif

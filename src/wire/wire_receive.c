@@ -1,0 +1,293 @@
+/*
+ * Receiving: bytes lent by the loop are decrypted and lent on to the owner. What
+ * the owner leaves is copied (`held`), at most one receive's worth, and nothing
+ * more is asked of the socket until it is taken: that is the backpressure.
+ */
+#include "wire/wire_queue.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+/* What came and was not taken: decrypted bytes first, then ciphertext behind them. */
+struct wire_held {
+    size_t plain;
+    size_t cipher;
+    char bytes[];
+};
+
+static void deliver(struct wire *wire, struct str plain, struct str cipher);
+
+static bool hold(struct wire *wire, struct str plain, struct str cipher)
+{
+    struct wire_held *held = malloc(sizeof *held + plain.length + cipher.length);
+
+    if (!held)
+        return false;
+    held->plain = plain.length;
+    held->cipher = cipher.length;
+    if (plain.length)
+        memcpy(held->bytes, plain.data, plain.length);
+    if (cipher.length)
+        memcpy(held->bytes + plain.length, cipher.data, cipher.length);
+    wire->held = held;
+    return true;
+}
+
+static void held_due(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, receive);
+    struct wire_held *held = wire->held;
+
+    if (wire->state == WIRE_DEAD) {
+        wire_bury(wire);
+        return;
+    }
+    wire->held = NULL;
+    if (wire->state == WIRE_OPEN)
+        deliver(wire, str_of(held->bytes, held->plain), str_of(held->bytes + held->plain, held->cipher));
+    else if (wire->state == WIRE_LINGERING)
+        wire_receive_start(wire);
+    free(held);
+}
+
+/* The peer has failed in TLS: its alert leaves, and nothing else. */
+static void tls_failed(struct wire *wire)
+{
+    if (wire->state == WIRE_HANDSHAKE)
+        wire->shared->counters->handshakes_failed++;
+    log_write(wire->shared->log, LOG_INFO, "TLS: %s, fd %d", tls_session_error(wire->tls), wire->fd);
+    if (chunk_length(&wire->span) > 0) { /* nothing may follow the alert */
+        wire_fail(wire, WIRE_END_PROTOCOL);
+        return;
+    }
+    wire->state = WIRE_DRAINING;
+    wire->end = WIRE_END_PROTOCOL;
+    wire_flush(wire);
+}
+
+/* Plain HTTP on a TLS port: the owner may answer in kind. */
+static void fall_back_to_plain(struct wire *wire)
+{
+    tls_session_destroy(wire->tls);
+    wire->tls = NULL;
+    wire_block_put_all(wire->shared, wire->first);
+    wire->first = wire->last = NULL;
+    wire->shared->counters->handshakes_failed++;
+    wire->sealing = SEALING_NONE;
+    wire->state = WIRE_OPEN;
+    wire->spoke_http = true;
+    wire->receiving = false;
+    wire->events->opened(wire);
+}
+
+static void handshake_finished(struct wire *wire)
+{
+    struct wire_counters *counters = wire->shared->counters;
+
+    if (tls_session_reused(wire->tls))
+        counters->handshakes_resumed++;
+    else
+        counters->handshakes_full++;
+    if (wire->sealing == SEALING_HANDSHAKE)
+        wire->sealing = SEALING_OPENSSL;
+    wire->state = WIRE_OPEN;
+    wire->receiving = false;
+    wire->events->opened(wire);
+}
+
+/* One step; true when the wire has become open. */
+static bool handshake(struct wire *wire)
+{
+    int rc = tls_session_handshake(wire->tls);
+
+    if (wire->state != WIRE_HANDSHAKE)
+        return false;
+    if (rc == 0) {
+        handshake_finished(wire);
+        return wire->state == WIRE_OPEN;
+    }
+    if (rc == -EAGAIN)
+        return false;
+    if (tls_session_spoke_http(wire->tls) && op_idle(&wire->send))
+        fall_back_to_plain(wire);
+    else
+        tls_failed(wire);
+    return false;
+}
+
+static void peer_ended(struct wire *wire)
+{
+    if (wire->state == WIRE_HANDSHAKE) {
+        wire_fail(wire, WIRE_END_PEER_RESET);
+        return;
+    }
+    wire->peer_ended = true;
+    wire->receiving = false;
+    if (wire->state == WIRE_OPEN)
+        (void)wire->events->received(wire, STR(""));
+}
+
+/* Lends bytes to the owner; true while it takes all. */
+static bool offer(struct wire *wire, struct str plain, struct str cipher)
+{
+    size_t taken;
+
+    if (str_empty(plain))
+        return true;
+    wire->receiving = false;
+    taken = wire->events->received(wire, plain);
+    if (wire->state != WIRE_OPEN)
+        return false;
+    if (taken >= plain.length)
+        return true;
+    if (!hold(wire, str_skip(plain, taken), cipher))
+        wire_fail(wire, WIRE_END_ABORT);
+    return false;
+}
+
+/* Decrypts and offers what lies in the session, until it wants more ciphertext or the owner has enough. */
+static void read_records(struct wire *wire, struct str cipher)
+{
+    while (wire->state == WIRE_OPEN) {
+        ssize_t count = tls_session_read(wire->tls, wire->shared->plaintext, LIMIT_RECORD_PLAINTEXT);
+        size_t lent = tls_session_lent(wire->tls);
+
+        if (wire->state != WIRE_OPEN || count == -EAGAIN)
+            return;
+        if (count == 0) {
+            peer_ended(wire);
+            return;
+        }
+        if (count < 0) {
+            tls_failed(wire);
+            return;
+        }
+        if (!offer(wire, str_of(wire->shared->plaintext, (size_t)count),
+                   str_skip(cipher, cipher.length - lent)))
+            return;
+    }
+}
+
+static void deliver(struct wire *wire, struct str plain, struct str cipher)
+{
+    wire->delivering = true;
+    if (offer(wire, plain, cipher) && wire->tls) {
+        tls_session_lend(wire->tls, cipher);
+        if (wire->state == WIRE_OPEN || handshake(wire))
+            read_records(wire, cipher);
+        if (wire->tls)
+            (void)tls_session_unlend(wire->tls); /* held, or dropped with the connection */
+    }
+    wire->delivering = false;
+    if (wire->state == WIRE_DEAD)
+        return;
+    wire_push(wire); /* alerts, tickets and the handshake's own */
+    if (wire->receiving || wire->state == WIRE_LINGERING)
+        wire_receive_start(wire);
+}
+
+static void receive_done(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, receive);
+
+    if (wire->state == WIRE_DEAD) {
+        wire_bury(wire);
+    } else if (result == -ECANCELED) {
+        wire_receive_start(wire);
+    } else if (result < 0) {
+        wire_fail(wire, wire_end_of(result));
+    } else if (result == 0) {
+        peer_ended(wire);
+    } else if (wire->state == WIRE_DRAINING) { /* asked for before the end was decided */
+        wire->lingered += (uint64_t)result;
+        wire->receiving = false;
+    } else {
+        wire->moved += (uint64_t)result;
+        deliver(wire, wire->tls ? STR("") : op->lent, wire->tls ? op->lent : STR(""));
+    }
+}
+
+static void lingering_done(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, receive);
+
+    if (wire->state == WIRE_DEAD) {
+        wire_bury(wire);
+        return;
+    }
+    wire->lingered += result > 0 ? (uint64_t)result : 0;
+    if (result <= 0 || wire->lingered > LIMIT_LINGERING_BYTES)
+        wire_fail(wire, wire->end);
+    else
+        loop_recv(wire->shared->loop, &wire->receive, wire->fd);
+}
+
+static void watch_done(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, receive);
+
+    if (wire->state == WIRE_DEAD)
+        wire_bury(wire);
+    else if (result > 0 && (result & (POLLERR | POLLHUP)))
+        wire_fail(wire, WIRE_END_PEER_RESET);
+    else if (wire->receiving || wire->state == WIRE_LINGERING)
+        wire_receive_start(wire);
+}
+
+void wire_receive_start(struct wire *wire)
+{
+    struct loop *loop = wire->shared->loop;
+
+    if (!op_idle(&wire->receive)) {
+        if (wire->receive.verb == OP_POLL)
+            loop_cancel(loop, &wire->receive);
+        return;
+    }
+    if (wire->state == WIRE_LINGERING) {
+        wire->receive.done = lingering_done;
+        loop_recv(loop, &wire->receive, wire->fd);
+    } else if (wire->held) {
+        wire->receive.done = held_due;
+        loop_timer(loop, &wire->receive, loop->clock.monotonic_ms);
+    } else if (!wire->peer_ended) {
+        wire->receive.done = receive_done;
+        loop_recv(loop, &wire->receive, wire->fd);
+    }
+}
+
+void wire_receive(struct wire *wire)
+{
+    if (wire->receiving || wire->state != WIRE_OPEN || (wire->peer_ended && !wire->held))
+        return;
+    wire->receiving = true;
+    if (!wire->delivering)
+        wire_receive_start(wire);
+}
+
+void wire_watch(struct wire *wire)
+{
+    if (wire->state != WIRE_OPEN || wire->receiving || wire->delivering || !op_idle(&wire->receive))
+        return;
+    wire->receive.done = watch_done;
+    loop_poll(wire->shared->loop, &wire->receive, wire->fd, 0);
+}
+
+void wire_linger(struct wire *wire)
+{
+    if (wire->peer_ended) {
+        wire_fail(wire, wire->end);
+        return;
+    }
+    wire->state = WIRE_LINGERING;
+    wire->receiving = false;
+    if (!op_idle(&wire->receive) && wire->receive.verb == OP_RECV) {
+        wire->receive.done = lingering_done;
+        return;
+    }
+    if (!wire->delivering)
+        wire_receive_start(wire);
+}

@@ -1,0 +1,341 @@
+/*
+ * The queue of what is to be sent, and the pump that empties it: one send at a
+ * time, blocks first, then the span. Bytes are assembled into records in place and sealed when a record is
+ * full or at the flush, so that a head and its small body are one record and one send.
+ */
+#include "wire/wire_queue.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+enum {
+    OPENSSL_OVERHEAD = 320,   /* SSL3_RT_MAX_ENCRYPTED_OVERHEAD; only a bound on what a block is given */
+    RECORD_WORTHWHILE = 1024, /* the end of a block is not filled up by a smaller record */
+};
+
+size_t wire_record_head(const struct wire *wire)
+{
+    return wire->sealing == SEALING_USER ? record_head(&wire->key) : 0;
+}
+
+static size_t overhead(const struct wire *wire)
+{
+    switch ((enum wire_sealing)wire->sealing) {
+    case SEALING_USER:
+        return record_overhead(&wire->key);
+    case SEALING_OPENSSL:
+    case SEALING_HANDSHAKE:
+        return OPENSSL_OVERHEAD;
+    case SEALING_NONE:
+    case SEALING_KERNEL:
+        break;
+    }
+    return 0;
+}
+
+static size_t record_size(const struct wire *wire)
+{
+    size_t size = wire->settings->record_size;
+
+    if (size == 0 || size > LIMIT_RECORD_PLAINTEXT)
+        size = LIMIT_RECORD_PLAINTEXT;
+    return size;
+}
+
+/* Room for block_size bytes of plaintext, cut into records. */
+size_t wire_block_capacity(const struct wire *wire)
+{
+    size_t size = record_size(wire);
+    size_t records = (wire->settings->block_size + size - 1) / size;
+
+    return (records ? records : 1) * (size + RECORD_OVERHEAD);
+}
+
+/* Plaintext bytes that fit into `space` as records. */
+static size_t plaintext_in(const struct wire *wire, size_t space)
+{
+    size_t added = overhead(wire);
+    size_t whole, rest;
+
+    if (added == 0)
+        return space;
+    whole = space / (record_size(wire) + added);
+    rest = space % (record_size(wire) + added);
+    return whole * record_size(wire) + (rest > added + RECORD_WORTHWHILE ? rest - added : 0);
+}
+
+static size_t block_room(const struct wire *wire, const struct wire_block *block)
+{
+    size_t room = plaintext_in(wire, block->capacity - block->filled);
+
+    return block->type || room < block->open ? 0 : room - block->open;
+}
+
+static bool may_have_another(const struct wire *wire)
+{
+    const struct wire_shared *shared = wire->shared;
+
+    if (!wire->first)
+        return true;
+    return wire->first == wire->last && shared->output_bytes < shared->output_max;
+}
+
+size_t wire_room(const struct wire *wire)
+{
+    size_t room = 0;
+
+    if (wire->state != WIRE_OPEN || chunk_length(&wire->span) > 0 || wire->reading)
+        return 0;
+    if (wire->last)
+        room = block_room(wire, wire->last);
+    if (room == 0 && may_have_another(wire))
+        room = plaintext_in(wire, wire_block_capacity(wire));
+    return room;
+}
+
+unsigned wire_accepts(const struct wire *wire)
+{
+    return CHUNK_BYTES | CHUNK_FILE;
+}
+
+bool wire_drained(const struct wire *wire)
+{
+    return !wire->first && !wire->reading && chunk_length(&wire->span) == 0 && op_idle(&wire->send);
+}
+
+void wire_block_append(struct wire *wire, struct wire_block *block)
+{
+    block->next = NULL;
+    if (wire->last)
+        wire->last->next = block;
+    else
+        wire->first = block;
+    wire->last = block;
+}
+
+struct wire_block *wire_writable(struct wire *wire, bool bounded)
+{
+    struct wire_block *block = wire->last;
+
+    if (block && block_room(wire, block) > 0)
+        return block;
+    if (bounded && !may_have_another(wire))
+        return NULL;
+    block = wire_block_get(wire->shared, wire_block_capacity(wire));
+    if (block)
+        wire_block_append(wire, block);
+    return block;
+}
+
+size_t wire_record_room(const struct wire *wire, const struct wire_block *block)
+{
+    size_t room = block_room(wire, block);
+    size_t left = overhead(wire) == 0 ? room : record_size(wire) - block->open;
+
+    return left < room ? left : room;
+}
+
+char *wire_record_end(const struct wire *wire, struct wire_block *block)
+{
+    return block->bytes + block->filled + wire_record_head(wire) + block->open;
+}
+
+/* OpenSSL's own record layer: it appends the ciphertext behind `filled`, so its plaintext must lie elsewhere.
+ */
+static int seal_by_openssl(struct wire *wire, struct wire_block *block)
+{
+    struct wire_block *copy = wire_block_get(wire->shared, block->capacity);
+    size_t length = block->open;
+    ssize_t count;
+
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy->bytes, block->bytes + block->filled, length);
+    block->open = 0;
+    count = tls_session_write(wire->tls, str_of(copy->bytes, length));
+    wire_block_put(wire->shared, copy);
+    if (wire->state == WIRE_DEAD)
+        return -ECANCELED;
+    return count < 0 ? (int)count : 0;
+}
+
+int wire_record_close(struct wire *wire)
+{
+    struct wire_block *block = wire->last;
+    size_t length = block ? block->open : 0;
+
+    if (length == 0)
+        return 0;
+    switch ((enum wire_sealing)wire->sealing) {
+    case SEALING_NONE:
+    case SEALING_KERNEL:
+        block->open = 0;
+        block->filled += (uint32_t)length;
+        return 0;
+    case SEALING_USER:
+        block->open = 0;
+        return wire_seal(wire, block, RECORD_APPLICATION_DATA, length);
+    case SEALING_OPENSSL:
+        return seal_by_openssl(wire, block);
+    case SEALING_HANDSHAKE:
+        break;
+    }
+    return -EINVAL;
+}
+
+int wire_record_grow(struct wire *wire, struct wire_block *block, size_t count)
+{
+    block->open += (uint32_t)count;
+    return wire_record_room(wire, block) == 0 ? wire_record_close(wire) : 0;
+}
+
+static int send_bytes(struct wire *wire, struct str bytes)
+{
+    while (bytes.length > 0) {
+        struct wire_block *block = wire_writable(wire, false);
+        size_t count;
+        int rc;
+
+        if (!block)
+            return -ENOMEM;
+        count = wire_record_room(wire, block);
+        if (count > bytes.length)
+            count = bytes.length;
+        memcpy(wire_record_end(wire, block), bytes.data, count);
+        rc = wire_record_grow(wire, block, count);
+        if (rc < 0)
+            return rc;
+        bytes = str_skip(bytes, count);
+    }
+    return 0;
+}
+
+int wire_send(struct wire *wire, const struct chunk *chunk)
+{
+    if (wire->state != WIRE_OPEN)
+        return -EPIPE;
+    switch (chunk->kind) {
+    case CHUNK_BYTES:
+        wire_account(wire, wire_path_of_bytes(wire), REASON_SMALL, chunk->bytes.length);
+        return send_bytes(wire, chunk->bytes);
+    case CHUNK_FILE:
+        if (chunk->file.length == 0)
+            return 0;
+        wire->span = *chunk;
+        wire_decide(wire);
+        if (!wire->promoting && !wire_span_is_direct(wire))
+            wire_span_fill(wire);
+        return wire->state == WIRE_DEAD ? -EPIPE : 0;
+    case CHUNK_PIPE:
+        break;
+    }
+    return -EOPNOTSUPP;
+}
+
+void wire_flush(struct wire *wire)
+{
+    if (wire->state == WIRE_DEAD)
+        return;
+    if (!wire->promoting && wire_record_close(wire) < 0)
+        wire_fail(wire, WIRE_END_ABORT);
+    else
+        wire_push(wire);
+}
+
+void wire_go_on(struct wire *wire, bool had_room)
+{
+    wire_wear(wire);
+    wire_push(wire);
+    if (chunk_length(&wire->span) > 0 && !wire->promoting && !wire_span_is_direct(wire))
+        wire_span_fill(wire);
+    if (wire->state == WIRE_DRAINING && chunk_length(&wire->span) == 0)
+        wire_flush(wire); /* the span was the last of it, and no owner comes to close its record */
+    if (!had_room && wire_room(wire) > 0)
+        wire->events->room(wire);
+}
+
+static void send_done(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, send);
+    bool had_room;
+
+    if (wire->state == WIRE_DEAD) {
+        wire_bury(wire);
+        return;
+    }
+    if (result < 0) {
+        wire_fail(wire, wire_end_of(result));
+        return;
+    }
+    had_room = wire_room(wire) > 0;
+    wire->first->from += (uint32_t)result;
+    wire->moved += (uint64_t)result;
+    wire_go_on(wire, had_room);
+}
+
+static void send_block(struct wire *wire, struct wire_block *block)
+{
+    bool more = !block->next && !wire->promoting && wire_span_is_direct(wire);
+
+    wire->part = (struct iovec){block->bytes + block->from, block->filled - block->from};
+    wire->send.done = send_done;
+    loop_send(wire->shared->loop, &wire->send, wire->fd, &wire->part, 1, more ? MSG_MORE : 0);
+}
+
+static void drop_sent_blocks(struct wire *wire)
+{
+    struct wire_block *block = wire->first;
+
+    while (block && block->from == block->filled && block->open == 0) {
+        wire->first = block->next;
+        wire_block_put(wire->shared, block);
+        block = wire->first;
+    }
+    if (!block)
+        wire->last = NULL;
+}
+
+/* Everything has left. Kernel records may still be half sent, and a FIN would cut them: there the peer's end
+ * is awaited instead. */
+static void shut(struct wire *wire)
+{
+    if (wire->sealing != SEALING_KERNEL)
+        (void)shutdown(wire->fd, SHUT_WR);
+    wire_linger(wire);
+}
+
+/* close_notify goes behind all that is queued; with a span under way that is later. */
+static void push_end(struct wire *wire)
+{
+    if (wire->tls && wire->end == WIRE_END_ORDERLY && !wire->notified) {
+        wire->notified = true;
+        tls_session_shutdown(wire->tls);
+        wire_push(wire);
+    } else if (wire_drained(wire)) {
+        shut(wire);
+    }
+}
+
+void wire_push(struct wire *wire)
+{
+    struct wire_block *block;
+
+    if (wire->state >= WIRE_LINGERING)
+        return;
+    if (op_idle(&wire->send)) {
+        drop_sent_blocks(wire);
+        block = wire->first;
+        if (block && block->type)
+            wire_push_control(wire);
+        else if (block && block->filled > block->from)
+            send_block(wire, block);
+        else if (wire->promoting && wire_promote(wire) < 0)
+            wire_fail(wire, WIRE_END_ABORT);
+        else if (chunk_length(&wire->span) > 0 && wire_span_is_direct(wire))
+            wire_span_push(wire);
+    }
+    if (wire->state == WIRE_DRAINING && chunk_length(&wire->span) == 0 && !wire->reading)
+        push_end(wire);
+}

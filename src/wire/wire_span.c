@@ -1,0 +1,128 @@
+/*
+ * A span of a file on its way out: by sendfile where the kernel encrypts or
+ * nobody does, else read straight into the open record and sealed in place. Bytes that are not in the
+ * page cache are read asynchronously, one record at a time, while what was queued before them leaves.
+ */
+#include "wire/wire_queue.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+
+bool wire_span_is_direct(const struct wire *wire)
+{
+    return chunk_length(&wire->span) > 0 && wire->settings->sendfile &&
+           (wire->sealing == SEALING_NONE || wire->sealing == SEALING_KERNEL);
+}
+
+/* An answer whose length was promised cannot be finished: it is cut, so that it does not look whole (rule
+ * 13). */
+static void span_broken(struct wire *wire, int error)
+{
+    wire_log(wire, LOG_ERROR,
+             error ? "reading a file that is being sent failed" : "a file was truncated while it was sent",
+             error);
+    wire_fail(wire, WIRE_END_ABORT);
+}
+
+static size_t piece(const struct wire *wire, size_t room)
+{
+    return wire->span.file.length < room ? (size_t)wire->span.file.length : room;
+}
+
+static void read_cold(struct wire *wire)
+{
+    struct wire_block *block = wire_block_get(wire->shared, wire_block_capacity(wire));
+
+    if (!block || wire_record_close(wire) < 0) {
+        wire_block_put(wire->shared, block);
+        wire_fail(wire, WIRE_END_ABORT);
+        return;
+    }
+    wire->reading = block;
+    wire->read.done = wire_span_read_done;
+    loop_read(wire->shared->loop, &wire->read, wire->span.file.fd, wire->span.file.at,
+              wire_record_end(wire, block), piece(wire, wire_record_room(wire, block)));
+    wire_push(wire);
+}
+
+void wire_span_read_done(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, read);
+    struct wire_block *block = wire->reading;
+
+    if (wire->state == WIRE_DEAD) {
+        wire_bury(wire);
+        return;
+    }
+    wire->reading = NULL;
+    wire_block_append(wire, block);
+    if (result <= 0) {
+        span_broken(wire, result);
+        return;
+    }
+    chunk_advance(&wire->span, (uint64_t)result);
+    if (wire_record_grow(wire, block, (size_t)result) < 0)
+        wire_fail(wire, WIRE_END_ABORT);
+    else
+        wire_go_on(wire, false);
+}
+
+void wire_span_fill(struct wire *wire)
+{
+    while (chunk_length(&wire->span) > 0 && !wire->reading && wire->state != WIRE_DEAD) {
+        struct wire_block *block = wire_writable(wire, true);
+        ssize_t count;
+
+        if (!block) {
+            if (!wire->first) /* out of memory, and no completion will come back here */
+                wire_fail(wire, WIRE_END_ABORT);
+            return;
+        }
+        count = loop_read_hot(wire->span.file.fd, wire->span.file.at, wire_record_end(wire, block),
+                              piece(wire, wire_record_room(wire, block)));
+        if (count == -EAGAIN) {
+            read_cold(wire);
+            return;
+        }
+        if (count <= 0) {
+            span_broken(wire, (int)count);
+            return;
+        }
+        chunk_advance(&wire->span, (uint64_t)count);
+        if (wire_record_grow(wire, block, (size_t)count) < 0)
+            wire_fail(wire, WIRE_END_ABORT);
+        else if (wire_record_room(wire, block) == 0)
+            wire_push(wire);
+    }
+}
+
+static void span_done(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, send);
+    uint64_t sent = op->file.progress;
+
+    if (wire->state == WIRE_DEAD) {
+        wire_bury(wire);
+        return;
+    }
+    wire->moved += sent;
+    wire->transfer.zero_copy += sent;
+    chunk_advance(&wire->span, sent);
+    if (wire->sealing == SEALING_KERNEL)
+        wire->key.sequence += sent / LIMIT_RECORD_PLAINTEXT * 5 / 4 +
+                              2; /* the kernel's records are not told: rather too many */
+    if (result < 0)
+        wire_fail(wire, wire_end_of(result));
+    else if (chunk_length(&wire->span) > 0)
+        span_broken(wire, 0);
+    else
+        wire_go_on(wire, false);
+}
+
+void wire_span_push(struct wire *wire)
+{
+    wire->send.done = span_done;
+    loop_sendfile(wire->shared->loop, &wire->send, wire->fd, wire->span.file.fd, wire->span.file.at,
+                  wire->span.file.length, false);
+}

@@ -1,0 +1,195 @@
+/*
+ * The TLS side of the queue: what OpenSSL passes out joins it in order, sealed
+ * where it stands; on a promoted socket its records go to the kernel with their type.
+ */
+#include "wire/wire_queue.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <poll.h>
+
+/* Records before the end of a key at which the owner is told: answers under way can still be finished. */
+enum { WEAR_MARGIN = 1 << 20 };
+
+int wire_append(struct wire *wire, struct str bytes)
+{
+    while (bytes.length > 0) {
+        struct wire_block *block = wire->last;
+        size_t count;
+
+        if (!block || block->type || block->open || block->filled == block->capacity) {
+            block = wire_block_get(wire->shared, wire_block_capacity(wire));
+            if (!block)
+                return -ENOMEM;
+            wire_block_append(wire, block);
+        }
+        count = block->capacity - block->filled;
+        if (count > bytes.length)
+            count = bytes.length;
+        memcpy(block->bytes + block->filled, bytes.data, count);
+        block->filled += (uint32_t)count;
+        bytes = str_skip(bytes, count);
+    }
+    return 0;
+}
+
+static void must_end(struct wire *wire)
+{
+    if (wire->worn)
+        return;
+    wire->worn = true;
+    if (wire->events->ending)
+        wire->events->ending(wire);
+}
+
+void wire_wear(struct wire *wire)
+{
+    if (wire->key.sequence < LIMIT_RECORDS_PER_KEY - WEAR_MARGIN || wire->worn)
+        return;
+    if (wire->sealing == SEALING_USER && tls_session_update_key(wire->tls) == 0)
+        return; /* the sequence has begun anew */
+    if (wire->state != WIRE_DEAD)
+        must_end(wire);
+}
+
+int wire_seal(struct wire *wire, struct wire_block *block, uint8_t type, size_t length)
+{
+    struct iovec part = {block->bytes + block->filled + record_head(&wire->key), length};
+    ssize_t sealed = record_seal(wire->shared->sealer, &wire->key, &wire->slot, type, &part, 1,
+                                 block->bytes + block->filled);
+
+    if (sealed < 0) {
+        wire_log(wire, LOG_ERROR, "sealing a TLS record failed", (int)sealed);
+        return (int)sealed;
+    }
+    block->filled += (uint32_t)sealed;
+    wire->shared->counters->records++;
+    return 0;
+}
+
+static void ciphertext(void *owner, struct str bytes)
+{
+    struct wire *wire = owner;
+
+    if (wire->state != WIRE_DEAD && wire_append(wire, bytes) < 0)
+        wire_fail(wire, WIRE_END_ABORT);
+}
+
+static int seal_control(struct wire *wire, uint8_t type, struct str plaintext)
+{
+    int rc = wire_record_close(wire);
+
+    while (rc == 0 && plaintext.length > 0) {
+        struct wire_block *block = wire_writable(wire, false);
+        size_t count;
+
+        if (!block)
+            return -ENOMEM;
+        count = wire_record_room(wire, block);
+        if (count > plaintext.length)
+            count = plaintext.length;
+        memcpy(wire_record_end(wire, block), plaintext.data, count);
+        rc = wire_seal(wire, block, type, count);
+        plaintext = str_skip(plaintext, count);
+    }
+    return rc;
+}
+
+/* The kernel gets it whole, with its type, when its turn comes. */
+static int queue_control(struct wire *wire, uint8_t type, struct str plaintext)
+{
+    struct wire_block *block;
+
+    if (plaintext.length > LIMIT_RECORD_PLAINTEXT)
+        return -EMSGSIZE;
+    block = wire_block_get(wire->shared, plaintext.length);
+    if (!block)
+        return -ENOMEM;
+    memcpy(block->bytes, plaintext.data, plaintext.length);
+    block->filled = (uint32_t)plaintext.length;
+    block->type = type;
+    wire_block_append(wire, block);
+    return 0;
+}
+
+static void control_record(void *owner, uint8_t type, struct str plaintext)
+{
+    struct wire *wire = owner;
+    int rc;
+
+    if (wire->state == WIRE_DEAD)
+        return;
+    if (wire->sealing == SEALING_KERNEL)
+        rc = queue_control(wire, type, plaintext);
+    else
+        rc = seal_control(wire, type, plaintext);
+    if (rc < 0)
+        wire_fail(wire, WIRE_END_ABORT);
+}
+
+static void key_ready(void *owner, const struct record_key *key)
+{
+    struct wire *wire = owner;
+
+    if (wire->sealing == SEALING_KERNEL)
+        return;
+    if (wire_record_close(wire) < 0) {
+        wire_fail(wire, WIRE_END_ABORT);
+        return;
+    }
+    record_key_wipe(&wire->key);
+    wire->key = *key;
+    wire->sealing = SEALING_USER;
+}
+
+/*
+ * Rule 9: the kernel's key is not replaced, so a request for a new one is not answered. The peer reads on
+ * with the old one until the answer is finished, and then the connection ends.
+ */
+static bool may_update_key(void *owner)
+{
+    struct wire *wire = owner;
+
+    if (wire->sealing != SEALING_KERNEL)
+        return true;
+    wire_log(wire, LOG_INFO, "kTLS: the peer asked for a new key; the connection ends with this answer", 0);
+    must_end(wire);
+    return false;
+}
+
+const struct tls_output wire_tls_output = {
+    .ciphertext = ciphertext,
+    .record = control_record,
+    .key_ready = key_ready,
+    .may_update_key = may_update_key,
+};
+
+static void control_writable(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, send);
+
+    if (wire->state == WIRE_DEAD)
+        wire_bury(wire);
+    else if (result < 0)
+        wire_fail(wire, wire_end_of(result));
+    else
+        wire_go_on(wire, wire_room(wire) > 0);
+}
+
+void wire_push_control(struct wire *wire)
+{
+    struct wire_block *block = wire->first;
+    ssize_t sent = ktls_send_record(wire->shared->ktls_calls, wire->fd, block->type,
+                                    str_of(block->bytes + block->from, block->filled - block->from));
+
+    if (sent == -EAGAIN) {
+        wire->send.done = control_writable;
+        loop_poll(wire->shared->loop, &wire->send, wire->fd, POLLOUT);
+    } else if (sent < 0) {
+        wire_fail(wire, wire_end_of((int)sent));
+    } else {
+        block->from = block->filled;
+        wire_push(wire);
+    }
+}

@@ -1,0 +1,112 @@
+/*
+ * Names and counts: which way the bytes of an answer went, and why. An answer is
+ * called after its longest chunk: a head of 200 bytes does not make a file "user".
+ */
+#include "wire/wire_queue.h"
+
+const char *wire_path_name(enum wire_path path)
+{
+    switch (path) {
+    case PATH_PLAIN:
+        return "plain";
+    case PATH_PLAIN_SENDFILE:
+        return "plain-sendfile";
+    case PATH_USER:
+        return "user";
+    case PATH_OPENSSL:
+        return "openssl";
+    case PATH_KTLS_SEND:
+        return "ktls-send";
+    case PATH_KTLS_SENDFILE:
+        return "ktls-sendfile";
+    case PATH_KTLS_SPLICE:
+        return "ktls-splice";
+    case PATH_NONE:
+    case PATH_COUNT:
+        break;
+    }
+    return "-";
+}
+
+const char *wire_reason_name(unsigned reason)
+{
+    if (reason < KTLS_REASONS)
+        return ktls_reason_name((enum ktls_reason)reason);
+    switch ((enum wire_reason)reason) {
+    case REASON_SMALL:
+        return "small";
+    case REASON_PLAIN:
+        return "plain";
+    case REASON_BYTES:
+        return "bytes";
+    case REASON_SENDFILE_OFF:
+        return "sendfile-off";
+    case WIRE_REASONS:
+        break;
+    }
+    return "-";
+}
+
+enum wire_path wire_path_of_bytes(const struct wire *wire)
+{
+    switch ((enum wire_sealing)wire->sealing) {
+    case SEALING_NONE:
+        return PATH_PLAIN;
+    case SEALING_USER:
+        return PATH_USER;
+    case SEALING_KERNEL:
+        return PATH_KTLS_SEND;
+    case SEALING_OPENSSL:
+    case SEALING_HANDSHAKE:
+        break;
+    }
+    return PATH_OPENSSL;
+}
+
+static bool by_kernel(unsigned path)
+{
+    return path == PATH_KTLS_SEND || path == PATH_KTLS_SENDFILE || path == PATH_KTLS_SPLICE;
+}
+
+void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint64_t bytes)
+{
+    struct wire_transfer *transfer = &wire->transfer;
+
+    wire->shared->counters->bytes[path] += bytes;
+    transfer->total += bytes;
+    if (bytes < transfer->largest)
+        return;
+    transfer->largest = bytes;
+    transfer->path = (uint8_t)path;
+    transfer->reason = (uint8_t)reason;
+}
+
+/* Bytes made in memory carry "small" with them, chunk by chunk; the sum may say otherwise. */
+static unsigned final_reason(const struct wire *wire, const struct wire_transfer *transfer)
+{
+    if (!wire->tls)
+        return REASON_PLAIN;
+    if (by_kernel(transfer->path))
+        return KTLS_OK;
+    if (transfer->path == PATH_OPENSSL)
+        return KTLS_NO_KEY;
+    if (transfer->reason == REASON_SMALL &&
+        transfer->total >= tls_session_settings(wire->tls)->ktls_threshold)
+        return REASON_BYTES;
+    return transfer->reason;
+}
+
+struct wire_transfer wire_transfer_end(struct wire *wire)
+{
+    struct wire_transfer ended = wire->transfer;
+    struct wire_counters *counters = wire->shared->counters;
+
+    wire->transfer = (struct wire_transfer){0};
+    if (ended.path == PATH_NONE)
+        return ended;
+    ended.reason = (uint8_t)final_reason(wire, &ended);
+    counters->transfers[ended.path]++;
+    if (wire->tls && !by_kernel(ended.path))
+        counters->declines[ended.reason]++;
+    return ended;
+}
