@@ -33,6 +33,13 @@
 #define LIMIT_REROUTES              10
 #define LIMIT_MODULES               64
 
+/* server */
+#define LIMIT_WORKERS               1024            /* upper bound of worker_processes */
+#define LIMIT_WORKER_OUTPUT         (256 * 1024 * 1024) /* bytes held for output by all connections of a worker */
+#define LIMIT_ARENA_BLOCKS_KEPT     1024
+#define LIMIT_RESTART_DELAY_MS      10000           /* between deaths of a worker that dies at once */
+#define LIMIT_STOP_MS               5000            /* a worker that was told to end at once and does not is killed */
+
 /* tls */
 #define LIMIT_RECORD_PLAINTEXT      16384           /* RFC 8446 5.1 */
 #define LIMIT_RECORDS_PER_KEY       (1ull << 24)    /* RFC 8446 5.5: 2^24.5 full records for AES-GCM */

@@ -5,7 +5,10 @@
 #ifndef SERVER_WORKER_H
 #define SERVER_WORKER_H
 
+#include "server/channel.h"
 #include "server/configuration.h"
+#include "server/error_log.h"
+#include "server/privileges.h"
 #include "server/shared.h"
 #include "wire/wire.h"
 
@@ -13,7 +16,8 @@ struct journey;
 
 struct worker {
     struct loop loop;
-    struct log *log;
+    struct log *log;                        /* error_log's */
+    struct error_log *error_log;
     const struct configuration *configuration;
     struct shared_worker *counters;         /* this worker's slot in shared memory */
     struct wire_shared wires;
@@ -31,12 +35,37 @@ struct worker {
         const struct endpoint *endpoint;
     } *listeners;
     size_t listener_count;
+    unsigned listeners_open;                /* not yet stopped */
     struct op channel;                      /* messages of the master */
-    int channel_fd;
+    int channel_fd;                         /* -1: no master */
+    struct op signals;                      /* TERM and QUIT sent to this worker itself */
+    int signal_fd;
     struct access_log *access_log;          /* batches of access_log.c */
     struct op drain_deadline;
     bool draining;                          /* QUIT: finish what is open, take nothing new */
+    bool stopping;                          /* TERM, or the drain deadline: end now */
     uint64_t next_connection;               /* $connection */
 };
+
+/* What a worker is given; all of it outlives worker_run. */
+struct worker_start {
+    const struct configuration *configuration;
+    struct shared *shared;
+    unsigned number;                        /* its slot in shared memory */
+    struct error_log *error_log;
+    const int *sockets;                     /* one listening socket for each endpoint; the worker closes them */
+    int channel_fd;                         /* owned from then on; -1: none */
+    const struct identity *identity;        /* NULL: stay who we are */
+    pid_t master;                           /* whose end is ours; 0: nobody's */
+    bool detached;                          /* a daemon's: leaves the terminal once it is ready */
+};
+
+enum worker_exit { WORKER_EXIT_DONE = 0, WORKER_EXIT_FAILED = 2 };
+
+/*
+ * The life of a worker, in the process that is to be it: gives up root, opens the loop, serves until told to end by the channel or by
+ * TERM or QUIT (which, like the master's other signals, are blocked by the caller). Returns an enum worker_exit.
+ */
+int worker_run(const struct worker_start *start);
 
 #endif

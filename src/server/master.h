@@ -1,0 +1,29 @@
+/*
+ * The master: it owns the listening sockets, the log files, the pid file and shared
+ * memory; forks the workers, replaces those that die, and answers signals. It touches no
+ * connection.
+ */
+#ifndef SERVER_MASTER_H
+#define SERVER_MASTER_H
+
+#include "server/configuration.h"
+#include "server/error_log.h"
+
+struct master_start {
+    struct configuration *configuration; /* owned by the caller; outlives master_run */
+    const char *error_log;          /* -e: where the configuration names none; NULL: stderr */
+    bool quiet;                     /* -q: no line on the terminal but errors */
+    void (*ready)(void *owner, const struct ktls_support *ktls); /* every worker accepts connections; NULL: nobody asks */
+    void *owner;
+};
+
+/*
+ * Runs until a signal ends it: 0, or 1 where it could not start (it has said why). In daemon mode the launching command leaves with the same
+ * status once the workers run. In workers this function does not return.
+ */
+int master_run(const struct master_start *start);
+
+/* worker_processes, where `auto` is one for each core that we may use. */
+unsigned master_worker_count(const struct core_main *main);
+
+#endif

@@ -1,0 +1,400 @@
+/*
+ * The life of a worker: it gives up root, opens its loop, its caches and its modules,
+ * accepts until it is told to end, and takes everything down in the reverse order. What happens
+ * to a connection is journey.c's.
+ */
+#include "server/worker.h"
+
+#include "base/limits.h"
+#include "server/access_log.h"
+#include "server/daemon.h"
+#include "server/journey.h"
+#include "server/module.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define FOREVER UINT64_MAX
+
+static void tell_master(struct worker *worker, enum channel_kind kind)
+{
+    int result;
+
+    if (worker->channel_fd < 0)
+        return;
+    result = channel_send(worker->channel_fd, &(struct channel_message){.kind = kind, .fd = -1});
+    if (result < 0)
+        log_write(worker->log, LOG_ALERT, "sending to the master failed (%d: %s)", -result,
+                  strerror(-result));
+}
+
+static void listener_stopped(void *owner, struct listener *listener)
+{
+    struct worker *worker = owner;
+
+    loop_close_fd(&worker->loop, listener->fd);
+    listener->fd = -1;
+    worker->listeners_open--;
+}
+
+static void stop_listening(struct worker *worker)
+{
+    for (size_t i = 0; i < worker->listener_count; i++) {
+        struct listener *listener = &worker->listeners[i].listener;
+
+        if (listener->fd >= 0 && !listener->stopping)
+            listener_stop(listener);
+    }
+}
+
+static void stop_now(struct worker *worker)
+{
+    if (worker->stopping)
+        return;
+    worker->stopping = true;
+    stop_listening(worker);
+    journey_abort_all(worker);
+}
+
+static void drain_deadline_passed(struct op *op, int result)
+{
+    struct worker *worker = container_of(op, struct worker, drain_deadline);
+
+    if (result == -ECANCELED)
+        return;
+    log_write(worker->log, LOG_NOTICE, "worker_shutdown_timeout: %u connections are closed before their end",
+              worker->connections);
+    stop_now(worker);
+}
+
+static void drain(struct worker *worker)
+{
+    uint64_t timeout_ms = worker->configuration->main->worker_shutdown_timeout_ms;
+
+    if (worker->draining || worker->stopping)
+        return;
+    worker->draining = true;
+    stop_listening(worker);
+    journey_drain_all(worker);
+    if (timeout_ms > 0)
+        loop_timer(&worker->loop, &worker->drain_deadline, worker->loop.clock.monotonic_ms + timeout_ms);
+}
+
+static void obey(struct worker *worker, const struct channel_message *message)
+{
+    switch (message->kind) {
+    case CHANNEL_STOP:
+        stop_now(worker);
+        break;
+    case CHANNEL_QUIT:
+        drain(worker);
+        break;
+    case CHANNEL_ERROR_LOG:
+        error_log_replace(worker->error_log, message->fd);
+        break;
+    case CHANNEL_ACCESS_LOG:
+        if (message->index < worker->configuration->access_log_count)
+            access_log_replace(worker, message->index, message->fd);
+        else
+            close(message->fd);
+        break;
+    case CHANNEL_READY:
+    case CHANNEL_FAILED:
+    case CHANNEL_KINDS:
+        break;
+    }
+}
+
+static void channel_readable(struct op *op, int result)
+{
+    struct worker *worker = container_of(op, struct worker, channel);
+    struct channel_message message;
+
+    if (result == -ECANCELED)
+        return;
+    while ((result = channel_receive(worker->channel_fd, &message)) == 1)
+        obey(worker, &message);
+    if (result == -EPROTO)
+        log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");
+    if (result == 0 || (result < 0 && result != -EAGAIN && result != -EPROTO)) {
+        /* A worker without its master is nobody's: it would hold the port for ever. */
+        log_write(worker->log, LOG_ALERT, "the master is gone, so this worker ends");
+        stop_now(worker);
+        return;
+    }
+    loop_poll(&worker->loop, op, worker->channel_fd, POLLIN);
+}
+
+static void signal_arrived(struct op *op, int result)
+{
+    struct worker *worker = container_of(op, struct worker, signals);
+    struct signalfd_siginfo arrived;
+
+    if (result < 0)
+        return;
+    while (read(worker->signal_fd, &arrived, sizeof(arrived)) == sizeof(arrived)) {
+        if (arrived.ssi_signo == SIGTERM)
+            stop_now(worker);
+        else
+            drain(worker);
+    }
+    loop_poll(&worker->loop, op, worker->signal_fd, POLLIN);
+}
+
+static int open_signals(struct worker *worker)
+{
+    sigset_t wanted;
+
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, SIGQUIT);
+    worker->signal_fd = signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (worker->signal_fd < 0)
+        return -errno;
+    worker->signals.done = signal_arrived;
+    loop_poll(&worker->loop, &worker->signals, worker->signal_fd, POLLIN);
+    return 0;
+}
+
+static int give_up_root(const struct worker_start *start, struct log *log)
+{
+    const char *step;
+    int result;
+
+    if (!start->identity)
+        return 0;
+    result = privileges_drop(start->identity, &step);
+    if (result < 0)
+        log_write(log, LOG_EMERG, "%s for user \"%s\" failed (%d: %s)", step, start->identity->name, -result,
+                  strerror(-result));
+    return result;
+}
+
+static int start_modules(struct worker *worker)
+{
+    size_t count = 0;
+
+    while (module_table[count])
+        count++;
+    worker->module_states = calloc(count + 1, sizeof(*worker->module_states));
+    if (!worker->module_states)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        int result = 0;
+
+        if (module_table[i]->worker_start)
+            result = module_table[i]->worker_start(worker, &worker->module_states[i]);
+        if (result < 0) {
+            log_write(worker->log, LOG_EMERG, "module %s cannot start (%d: %s)", module_table[i]->name,
+                      -result, strerror(-result));
+            return result;
+        }
+    }
+    return 0;
+}
+
+static void stop_modules(struct worker *worker)
+{
+    if (!worker->module_states)
+        return;
+    for (size_t i = 0; module_table[i]; i++) {
+        if (module_table[i]->worker_stop && worker->module_states[i])
+            module_table[i]->worker_stop(worker->module_states[i]);
+    }
+    free(worker->module_states);
+}
+
+static int start_listening(struct worker *worker, const struct worker_start *start)
+{
+    const struct configuration *configuration = worker->configuration;
+
+    worker->listeners = calloc(configuration->endpoint_count + 1, sizeof(*worker->listeners));
+    if (!worker->listeners)
+        return -ENOMEM;
+    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+        struct worker_listener *place = &worker->listeners[i];
+
+        place->endpoint = &configuration->endpoints[i];
+        place->listener.loop = &worker->loop;
+        place->listener.log = worker->log;
+        place->listener.fd = start->sockets[i];
+        place->listener.accepted = journey_accept;
+        place->listener.stopped = listener_stopped;
+        place->listener.owner = worker;
+        worker->listener_count++;
+        worker->listeners_open++;
+        listener_start(&place->listener);
+    }
+    return 0;
+}
+
+static int open_wires(struct worker *worker, const struct worker_start *start)
+{
+    worker->wires = (struct wire_shared){.loop = &worker->loop,
+                                         .log = worker->log,
+                                         .ktls = &start->shared->ktls,
+                                         .counters = &worker->counters->wires,
+                                         .output_max = LIMIT_WORKER_OUTPUT};
+    return wire_shared_init(&worker->wires);
+}
+
+/* The worker must not outlive its master, however that one ends. Only now: a change of user clears this flag
+ * (prctl(2)). */
+static int die_with_master(pid_t master)
+{
+    if (master == 0)
+        return 0;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+        return -errno;
+    return getppid() == master ? 0 : -ESRCH;
+}
+
+static const char *const backend_names[] = {"auto", "io_uring", "epoll"};
+
+/* Everything but the loop. A worker that fails half-way is taken down by worker_finish. */
+static int open_parts(struct worker *worker, const struct worker_start *start)
+{
+    int result = open_wires(worker, start);
+
+    if (result < 0)
+        return result;
+    worker->files = file_cache_create(&worker->loop, &worker->configuration->file_cache);
+    if (!worker->files)
+        return -ENOMEM;
+    result = access_log_start(worker);
+    if (result == 0)
+        result = start_modules(worker);
+    if (result == 0)
+        result = open_signals(worker);
+    if (result < 0)
+        return result;
+    if (worker->channel_fd >= 0) {
+        worker->channel.done = channel_readable;
+        loop_poll(&worker->loop, &worker->channel, worker->channel_fd, POLLIN);
+    }
+    return start_listening(worker, start);
+}
+
+static void worker_init(struct worker *worker, const struct worker_start *start)
+{
+    *worker = (struct worker){.log = &start->error_log->log,
+                              .error_log = start->error_log,
+                              .configuration = start->configuration,
+                              .counters = &start->shared->workers[start->number],
+                              .channel_fd = start->channel_fd,
+                              .signal_fd = -1};
+    worker->arenas.max_kept = LIMIT_ARENA_BLOCKS_KEPT;
+    worker->drain_deadline.done = drain_deadline_passed;
+    list_init(&worker->journeys);
+    list_init(&worker->resumed);
+    list_init(&worker->awake);
+    list_init(&worker->free_journeys);
+    worker->counters->pid = getpid();
+}
+
+static bool over(const struct worker *worker)
+{
+    return (worker->draining || worker->stopping) && worker->connections == 0 && worker->listeners_open == 0;
+}
+
+static void turn(struct worker *worker, uint64_t until_ms)
+{
+    int result = loop_turn(&worker->loop, until_ms);
+
+    if (result < 0) {
+        log_write(worker->log, LOG_EMERG, "the loop failed (%d: %s)", -result, strerror(-result));
+        abort();
+    }
+    journey_resume_all(worker);
+    access_log_flush(worker);
+}
+
+/* Ends what is still asked for, for a short time: after that the process ends anyway, and its memory with it.
+ */
+static bool settle(struct worker *worker)
+{
+    uint64_t limit = worker->loop.clock.monotonic_ms + 1000;
+
+    loop_cancel(&worker->loop, &worker->channel);
+    loop_cancel(&worker->loop, &worker->signals);
+    loop_cancel(&worker->loop, &worker->drain_deadline);
+    while (worker->loop.in_flight > 0 && worker->loop.clock.monotonic_ms < limit) {
+        if (loop_turn(&worker->loop, limit) < 0)
+            return false;
+    }
+    return worker->loop.in_flight == 0;
+}
+
+static void worker_finish(struct worker *worker)
+{
+    if (worker->access_log)
+        access_log_stop(worker);
+    stop_modules(worker);
+    if (!settle(worker)) {
+        log_write(worker->log, LOG_ALERT, "%u operations did not end", worker->loop.in_flight);
+        return;
+    }
+    journey_free_all(worker);
+    file_cache_destroy(worker->files);
+    wire_shared_finish(&worker->wires);
+    worker->log->clock = NULL;
+    loop_close(&worker->loop);
+    arena_pool_finish(&worker->arenas);
+    free(worker->listeners);
+    if (worker->signal_fd >= 0)
+        close(worker->signal_fd);
+    worker->signal_fd = -1;
+}
+
+static int serve(struct worker *worker, const struct worker_start *start)
+{
+    int use = worker->configuration->main->use;
+    int result = loop_open(&worker->loop, backend_names[use], worker->log);
+
+    if (result < 0) {
+        log_write(worker->log, LOG_EMERG, "events: use: %s failed (%d: %s)", backend_names[use], -result,
+                  strerror(-result));
+        return result;
+    }
+    worker->log->clock = &worker->loop.clock;
+    result = open_parts(worker, start);
+    if (result == 0) {
+        if (start->detached)
+            daemon_leave_terminal();
+        worker->error_log->echo = false;
+        tell_master(worker, CHANNEL_READY);
+        while (!over(worker))
+            turn(worker, FOREVER);
+    } else {
+        log_write(worker->log, LOG_EMERG, "this worker cannot start (%d: %s)", -result, strerror(-result));
+        stop_now(worker);
+    }
+    worker_finish(worker);
+    return result;
+}
+
+int worker_run(const struct worker_start *start)
+{
+    struct worker *worker = malloc(sizeof(*worker));
+    int result;
+
+    if (!worker)
+        return WORKER_EXIT_FAILED;
+    worker_init(worker, start);
+    result = give_up_root(start, worker->log);
+    if (result == 0)
+        result = die_with_master(start->master);
+    if (result == 0)
+        result = serve(worker, start);
+    if (result < 0)
+        tell_master(worker, CHANNEL_FAILED);
+    if (worker->channel_fd >= 0)
+        close(worker->channel_fd);
+    free(worker);
+    return result < 0 ? WORKER_EXIT_FAILED : WORKER_EXIT_DONE;
+}
