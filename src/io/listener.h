@@ -12,12 +12,16 @@ struct listen_address {
     socklen_t length;
 };
 
-/* 0, or -EINVAL. Names are not resolved here. */
+/* 0, or -EINVAL. An address without a port gets 80. Names are not resolved here. */
 MUST_CHECK int listen_address_parse(struct str text, struct listen_address *out_address);
 /* "127.0.0.1:80", "[::1]:443", "unix:/path" into `into` (at least 128 bytes); returns it. */
 struct str listen_address_format(const struct listen_address *address, char *into, size_t size);
 
-/* Opens a non-blocking, close-on-exec listening socket with SO_REUSEADDR, SO_REUSEPORT (not for unix:) and IPV6_V6ONLY. fd or -errno. */
+/*
+ * Opens a non-blocking, close-on-exec listening socket with SO_REUSEADDR, SO_REUSEPORT (not for unix:) and
+ * IPV6_V6ONLY. TCP_NODELAY is set on it, and inherited by what it accepts. A UNIX socket on which nobody listens any
+ * more is replaced. fd or -errno.
+ */
 MUST_CHECK int listener_open(const struct listen_address *address, int backlog);
 
 /*
@@ -38,14 +42,15 @@ struct listener {
     void *owner;
     bool paused;                    /* by listener_pause */
     bool stopping;
+    bool starved;                   /* out of descriptors or memory, and said so */
 };
 
 /* Starts accepting; fields loop, log, fd, accepted, stopped and owner are set by the caller. */
 void listener_start(struct listener *listener);
-/* Stops accepting until listener_resume (worker_connections reached). */
+/* Stops accepting until listener_resume (worker_connections reached). One that was accepted already may still come. */
 void listener_pause(struct listener *listener);
 void listener_resume(struct listener *listener);
-/* Cancels and calls `stopped` once nothing is in flight. */
+/* Cancels, and calls `stopped` once nothing is in flight, never inside this call. One more may be accepted before it. */
 void listener_stop(struct listener *listener);
 
 #endif

@@ -1,0 +1,123 @@
+/*
+ * Accepting from a listening socket, for as long as there are descriptors and
+ * memory; without them it rests a while rather than spin.
+ */
+#include "io/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAUSE_MS 100
+
+static void ask(struct listener *listener)
+{
+    if (op_idle(&listener->accept))
+        loop_accept(listener->loop, &listener->accept, listener->fd, &listener->peer);
+}
+
+static void rest(struct listener *listener, uint64_t ms)
+{
+    if (op_idle(&listener->pause))
+        loop_timer(listener->loop, &listener->pause, listener->loop->clock.monotonic_ms + ms);
+}
+
+static void stop_when_idle(struct listener *listener)
+{
+    if (!op_idle(&listener->accept) || !op_idle(&listener->pause))
+        return;
+    if (listener->spare_fd >= 0)
+        close(listener->spare_fd);
+    listener->spare_fd = -1;
+    listener->stopped(listener->owner, listener);
+}
+
+static int spare_open(void)
+{
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* Lets one client know at once, by a closed connection, instead of leaving it in the queue. */
+static void shed_one(struct listener *listener)
+{
+    int fd;
+
+    if (listener->spare_fd < 0)
+        return;
+    close(listener->spare_fd);
+    fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    listener->spare_fd = spare_open();
+}
+
+static void accept_failed(struct listener *listener, int error)
+{
+    if (error == -EMFILE || error == -ENFILE)
+        shed_one(listener);
+    if (!listener->starved)
+        log_write(listener->log, LOG_CRIT, "accept: %s, resting for %d ms at a time", strerror(-error), PAUSE_MS);
+    listener->starved = true;
+    rest(listener, PAUSE_MS);
+}
+
+static void accepted(struct op *op, int result)
+{
+    struct listener *listener = container_of(op, struct listener, accept);
+
+    if (result >= 0) {
+        listener->starved = false;
+        listener->accepted(listener->owner, listener, result, &listener->peer);
+    }
+    if (listener->stopping)
+        stop_when_idle(listener);
+    else if (result < 0 && result != -ECANCELED)
+        accept_failed(listener, result);
+    else if (!listener->paused)
+        ask(listener);
+}
+
+static void rested(struct op *op, int result)
+{
+    struct listener *listener = container_of(op, struct listener, pause);
+
+    if (listener->stopping)
+        stop_when_idle(listener);
+    else if (!listener->paused)
+        ask(listener);
+}
+
+void listener_start(struct listener *listener)
+{
+    listener->accept = (struct op){.done = accepted};
+    listener->pause = (struct op){.done = rested};
+    listener->spare_fd = spare_open();
+    listener->paused = listener->stopping = listener->starved = false;
+    ask(listener);
+}
+
+void listener_pause(struct listener *listener)
+{
+    listener->paused = true;
+    loop_cancel(listener->loop, &listener->accept);
+}
+
+void listener_resume(struct listener *listener)
+{
+    if (!listener->paused || listener->stopping)
+        return;
+    listener->paused = false;
+    if (op_idle(&listener->pause))
+        ask(listener);
+}
+
+void listener_stop(struct listener *listener)
+{
+    if (listener->stopping)
+        return;
+    listener->stopping = true;
+    loop_cancel(listener->loop, &listener->accept);
+    loop_cancel(listener->loop, &listener->pause);
+    rest(listener, 0);
+}

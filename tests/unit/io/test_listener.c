@@ -1,0 +1,267 @@
+/* Addresses, and accepting until there are no descriptors left and beyond. */
+#include "fixture.h"
+
+#include "io/listener.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static const struct {
+    const char *text;
+    const char *formatted;          /* NULL: refused */
+} addresses[] = {
+    {"8080", "0.0.0.0:8080"},
+    {"*:80", "0.0.0.0:80"},
+    {"*", "0.0.0.0:80"},
+    {"127.0.0.1:8443", "127.0.0.1:8443"},
+    {"127.0.0.1", "127.0.0.1:80"},
+    {"[::1]:443", "[::1]:443"},
+    {"[::]", "[::]:80"},
+    {"unix:/run/x.sock", "unix:/run/x.sock"},
+    {"", NULL},
+    {"0", NULL},
+    {"65536", NULL},
+    {"127.0.0.1:0", NULL},
+    {"127.0.0.1:", NULL},
+    {"127.0.0.1:x", NULL},
+    {"127.0.0.1:80:90", NULL},
+    {"1.2.3", NULL},
+    {"::1", NULL},
+    {"[::1", NULL},
+    {"[::1]443", NULL},
+    {"[::1]:", NULL},
+    {"[1.2.3.4]:80", NULL},
+    {"localhost:80", NULL},
+    {"unix:", NULL},
+    {"-80", NULL},
+    {"unix:/012345678901234567890123456789012345678901234567890123456789"
+     "012345678901234567890123456789012345678901234567890",
+     NULL},
+};
+
+START_TEST(addresses_are_parsed)
+{
+    struct listen_address address = {.length = 4711};
+    char into[128];
+    int error = listen_address_parse(str_from(addresses[_i].text), &address);
+
+    if (!addresses[_i].formatted) {
+        ck_assert_int_eq(error, -EINVAL);
+        ck_assert_uint_eq(address.length, 4711);
+        return;
+    }
+    ck_assert_int_eq(error, 0);
+    ck_assert(str_equal(listen_address_format(&address, into, sizeof(into)), str_from(addresses[_i].formatted)));
+}
+END_TEST
+
+START_TEST(format_is_bounded)
+{
+    struct listen_address address;
+    char into[8];
+
+    ck_assert_int_eq(listen_address_parse(STR("127.0.0.1:8443"), &address), 0);
+    ck_assert(str_equal(listen_address_format(&address, into, sizeof(into)), STR("127.0.0")));
+}
+END_TEST
+
+struct door {
+    struct loop loop;
+    struct listener listener;
+    struct listen_address address;
+    int accepted;
+    int stopped;
+    int pause_at;
+    int fds[64];
+};
+
+static void came(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer)
+{
+    struct door *door = owner;
+
+    ck_assert_int_eq(peer->ss_family, door->address.socket.ss_family);
+    ck_assert_int_lt(door->accepted, 64);
+    door->fds[door->accepted++] = fd;
+    if (door->accepted == door->pause_at)
+        listener_pause(listener);
+}
+
+static void has_stopped(void *owner, struct listener *listener)
+{
+    ((struct door *)owner)->stopped++;
+}
+
+/* A listener on a port that the kernel chooses. */
+static bool door_open(struct door *door, int index)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&door->address.socket;
+
+    memset(door, 0, sizeof(*door));
+    if (!open_loop(&door->loop, index))
+        return false;
+    v4->sin_family = AF_INET;
+    v4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    door->address.length = sizeof(door->address.socket);
+    door->listener.fd = listener_open(&door->address, 128);
+    ck_assert_int_ge(door->listener.fd, 0);
+    getsockname(door->listener.fd, (struct sockaddr *)&door->address.socket, &door->address.length);
+    door->listener.loop = &door->loop;
+    door->listener.accepted = came;
+    door->listener.stopped = has_stopped;
+    door->listener.owner = door;
+    listener_start(&door->listener);
+    return true;
+}
+
+static void door_close(struct door *door)
+{
+    listener_stop(&door->listener);
+    listener_stop(&door->listener);
+    ck_assert_int_eq(door->stopped, 0);
+    for (int i = 0; i < 100 && door->stopped == 0; i++)
+        loop_turn(&door->loop, door->loop.clock.monotonic_ms + 10);
+    ck_assert_int_eq(door->stopped, 1);
+    ck_assert_uint_eq(door->loop.in_flight, 0);
+    for (int i = 0; i < door->accepted; i++)
+        loop_close_fd(&door->loop, door->fds[i]);
+    loop_close_fd(&door->loop, door->listener.fd);
+    loop_close(&door->loop);
+}
+
+static int knock(const struct door *door)
+{
+    int fd = socket(door->address.socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&door->address.socket, door->address.length), 0);
+    return fd;
+}
+
+static void wait_accepted(struct door *door, int count)
+{
+    for (int i = 0; i < 500 && door->accepted < count; i++)
+        ck_assert_int_ge(loop_turn(&door->loop, door->loop.clock.monotonic_ms + 10), 0);
+    ck_assert_int_eq(door->accepted, count);
+}
+
+START_TEST(accepts_pauses_resumes)
+{
+    struct door door;
+    int clients[20];
+    int on = 0;
+    socklen_t length = sizeof(on);
+
+    if (!door_open(&door, _i))
+        return;
+    for (int i = 0; i < 10; i++)
+        clients[i] = knock(&door);
+    wait_accepted(&door, 10);
+    ck_assert_int_eq(getsockopt(door.fds[0], IPPROTO_TCP, TCP_NODELAY, &on, &length), 0);
+    ck_assert_int_ne(on, 0);
+    door.pause_at = 13;
+    for (int i = 10; i < 20; i++)
+        clients[i] = knock(&door);
+    wait_accepted(&door, 13);
+    turn_some(&door.loop, 10);
+    ck_assert_int_eq(door.accepted, 13);
+    listener_resume(&door.listener);
+    wait_accepted(&door, 20);
+    for (int i = 0; i < 20; i++)
+        close(clients[i]);
+    door_close(&door);
+}
+END_TEST
+
+/* Without descriptors it sheds one, rests, and takes up its work when there are some again. */
+START_TEST(survives_without_descriptors)
+{
+    struct door door;
+    struct rlimit limit;
+    struct rlimit none;
+    int clients[3];
+    int turns;
+
+    if (!door_open(&door, _i))
+        return;
+    turn_some(&door.loop, 3);
+    for (int i = 0; i < 3; i++)
+        clients[i] = knock(&door);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    none = limit;
+    none.rlim_cur = (rlim_t)clients[2] + 1;
+    for (int fd = 3; fd < clients[2]; fd++) { /* no holes below */
+        if (fcntl(fd, F_GETFD) < 0)
+            dup2(clients[0], fd);
+    }
+    setrlimit(RLIMIT_NOFILE, &none);
+    for (turns = 0; turns < 50 && !door.listener.starved; turns++)
+        ck_assert_int_ge(loop_turn(&door.loop, door.loop.clock.monotonic_ms + 10), 0);
+    ck_assert(door.listener.starved);
+    ck_assert_int_eq(door.accepted, 0);
+    ck_assert_int_ge(door.listener.spare_fd, 0);
+    for (turns = 0; turns < 5; turns++) /* resting: nothing to do until the timer */
+        ck_assert_int_eq(loop_turn(&door.loop, 0), 0);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    wait_accepted(&door, 2);
+    ck_assert(!door.listener.starved);
+    for (int i = 0; i < 3; i++)
+        close(clients[i]);
+    door_close(&door);
+}
+END_TEST
+
+START_TEST(unix_sockets)
+{
+    struct listen_address address;
+    char name[64];
+    int first;
+    int second;
+
+    snprintf(name, sizeof(name), "unix:/tmp/sluice-listen-%ld.sock", (long)getpid());
+    ck_assert_int_eq(listen_address_parse(str_from(name), &address), 0);
+    first = listener_open(&address, 8);
+    ck_assert_int_ge(first, 0);
+    ck_assert_int_eq(listener_open(&address, 8), -EADDRINUSE);
+    close(first);
+    second = listener_open(&address, 8);
+    ck_assert_int_ge(second, 0);
+    close(second);
+    unlink(name + 5);
+}
+END_TEST
+
+START_TEST(refuses_what_is_taken)
+{
+    struct listen_address address;
+
+    ck_assert_int_eq(listen_address_parse(STR("192.0.2.1:8080"), &address), 0);
+    ck_assert_int_eq(listener_open(&address, 8), -EADDRNOTAVAIL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("listener");
+    TCase *group = tcase_create("listener");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_loop_test(group, addresses_are_parsed, 0, (int)(sizeof(addresses) / sizeof(addresses[0])));
+    tcase_add_test(group, format_is_bounded);
+    tcase_add_test(group, unix_sockets);
+    tcase_add_test(group, refuses_what_is_taken);
+    tcase_add_loop_test(group, accepts_pauses_resumes, 0, tested_backend_count());
+    tcase_add_loop_test(group, survives_without_descriptors, 0, tested_backend_count());
+    suite_add_tcase(suite, group);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
