@@ -25,11 +25,12 @@ struct journey {
     struct session *session;        /* owned */
     struct wire wire;
     struct op timer;                /* the one timer of the connection */
-    uint64_t waiting_since_ms;      /* when what we wait for (`phase`) began, or last moved */
+    uint64_t waiting_since_ms;      /* when that began, or last moved */
     uint64_t progress;              /* wire_progress at that time */
     uint64_t number;                /* $connection */
     unsigned requests;              /* $connection_requests */
-    uint8_t phase;                  /* enum journey_phase */
+    unsigned requests_seen;         /* when the clock was last looked at */
+    uint8_t phase;                  /* what is waited for: journey_clock.c */
     bool closed;                    /* the wire is closed; the timer is still to be cancelled */
     union peer_address peer;
 };

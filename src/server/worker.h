@@ -30,6 +30,7 @@ struct worker {
     unsigned connections;
     struct list free_journeys;              /* memory kept for the next connections */
     unsigned free_journey_count;
+    bool paused;                            /* no more connections are accepted for the moment: see journey_crowd.c */
     struct worker_listener {                /* one per endpoint and per inherited socket */
         struct listener listener;
         const struct endpoint *endpoint;

@@ -163,9 +163,12 @@ void wire_fail(struct wire *wire, enum wire_end end)
     loop_timer(wire->shared->loop, &wire->receive, wire->shared->loop->clock.monotonic_ms);
 }
 
+/* The owner may still ask about session and socket (for its log); after `closed` the wire itself may be gone. */
 void wire_bury(struct wire *wire)
 {
     struct wire_shared *shared = wire->shared;
+    struct tls_session *tls = wire->tls;
+    int fd = wire->fd;
 
     if (in_flight(wire))
         return;
@@ -174,11 +177,9 @@ void wire_bury(struct wire *wire)
     wire->first = wire->last = wire->reading = NULL;
     free(wire->held);
     wire->held = NULL;
-    tls_session_destroy(wire->tls);
-    wire->tls = NULL;
     record_release(shared->sealer, &wire->slot);
     record_key_wipe(&wire->key);
-    loop_close_fd(shared->loop, wire->fd);
-    wire->fd = -1;
     wire->events->closed(wire, wire->end);
+    tls_session_destroy(tls);
+    loop_close_fd(shared->loop, fd);
 }

@@ -103,7 +103,10 @@ struct wire_events {
     void (*room)(struct wire *wire);
     /* The connection may not go on for long (the key is worn out, or could not be replaced): finish the answer, then close in order. May be NULL. */
     void (*ending)(struct wire *wire);
-    /* Last event: nothing is in flight, the socket is closed, the wire's memory is the owner's again. */
+    /*
+     * Last event: nothing is in flight. wire->tls and wire->fd may be asked until it returns, and are closed then; the wire's
+     * memory is the owner's again.
+     */
     void (*closed)(struct wire *wire, enum wire_end end);
 };
 

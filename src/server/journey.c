@@ -1,0 +1,358 @@
+/*
+ * THE STORY: the path of a byte through the server, top to bottom. Each step says
+ * what is done and leaves to others how; it ends by asking for one thing, and
+ * its comment names the step that follows.
+ *
+ *      accept -> handshake -> receive -> route -> serve -> shape -> pump -> finish -> rest -> receive ...
+ *
+ * A journey is one connection: accept, handshake, receive, pump and rest are its own. A visit is the server's
+ * part of one exchange (a request and its answer): route, serve, shape and finish belong to it, and HTTP/2
+ * has many at once. So nothing of an exchange is kept in the journey. Bytes that arrive are pushed into the
+ * session (the connection's HTTP); bytes that leave are pulled from it, as long as the wire has room. Not
+ * pulling is all the backpressure there is.
+ */
+#include "server/journey.h"
+
+#include "server/access_log.h"
+#include "server/journey_steps.h"
+#include "server/refuse.h"
+#include "server/route.h"
+
+#include <errno.h>
+
+enum { STATUS_CUT = 444 }; /* `return: 444`: no answer, only an end */
+
+static const struct wire_events wire_events;
+static const struct exchange_events exchange_events;
+
+/* What is spoken here; the first where the client says nothing (ALPN). */
+static const struct protocol *const protocols[] = {&protocol_http1};
+
+static const char plain_to_tls[] = "HTTP/1.1 400 Bad Request\r\n"
+                                   "Content-Type: text/plain; charset=utf-8\r\n"
+                                   "Content-Length: 46\r\n"
+                                   "Connection: close\r\n"
+                                   "\r\n"
+                                   "The plain HTTP request was sent to HTTPS port\n";
+
+static struct journey *journey_of(struct wire *wire)
+{
+    return container_of(wire, struct journey, wire);
+}
+
+/* A listener handed us a socket. The wire is opened over it: next is journey_handshake, or journey_closed. */
+void journey_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer)
+{
+    struct worker *worker = owner;
+    struct journey *journey = journey_take(worker);
+
+    if (!journey) {
+        loop_close_fd(&worker->loop, fd);
+        return;
+    }
+    journey->endpoint = container_of(listener, struct worker_listener, listener)->endpoint;
+    memcpy(&journey->peer, peer, sizeof journey->peer);
+    if (wire_open(&journey->wire, &worker->wires, &wire_events, &journey->endpoint->wire, fd,
+                  journey->endpoint->tls) < 0)
+        journey_give(journey);
+    else
+        journey_clock_start(journey);
+}
+
+/* The client spoke plain HTTP to an HTTPS port: it is told so in the only words that it understands. */
+static void answer_in_plain(struct journey *journey)
+{
+    struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = {plain_to_tls, sizeof plain_to_tls - 1}};
+
+    log_write(journey->worker->log, LOG_INFO, "*%llu client sent plain HTTP request to HTTPS port",
+              (unsigned long long)journey->number);
+    if (wire_send(&journey->wire, &chunk) < 0)
+        wire_close(&journey->wire, WIRE_END_ABORT);
+    else
+        wire_close(&journey->wire, WIRE_END_ORDERLY);
+}
+
+static const struct protocol *protocol_by_name(struct str alpn)
+{
+    for (size_t i = 1; i < sizeof protocols / sizeof protocols[0]; i++) {
+        if (str_equal(alpn, str_from(protocols[i]->alpn)))
+            return protocols[i];
+    }
+    return protocols[0];
+}
+
+/* Application bytes can flow (after TLS, where there is TLS): ALPN picks the protocol. Next: journey_receive.
+ */
+static void journey_handshake(struct wire *wire)
+{
+    struct journey *journey = journey_of(wire);
+    const struct endpoint *endpoint = journey->endpoint;
+    struct worker *worker = journey->worker;
+
+    if (wire_spoke_http(wire)) {
+        answer_in_plain(journey);
+        return;
+    }
+    journey->protocol = protocol_by_name(wire->tls ? tls_session_alpn(wire->tls) : STR(""));
+    journey->session = journey->protocol->open(&endpoint->session, &exchange_events, journey, &worker->arenas,
+                                               &worker->loop.clock);
+    if (!journey->session) {
+        wire_close(wire, WIRE_END_ABORT);
+        return;
+    }
+    if (worker->draining)
+        journey->protocol->signal(journey->session, SESSION_DRAIN);
+    wire_receive(wire);
+    journey_pump(journey);
+}
+
+/* Bytes arrived: the session gets them, and calls journey_route for each head that is whole. Next:
+ * journey_pump. */
+static size_t journey_receive(struct wire *wire, struct str bytes)
+{
+    struct journey *journey = journey_of(wire);
+    size_t taken = 0;
+
+    if (str_empty(bytes))
+        journey->protocol->signal(journey->session, SESSION_PEER_CLOSED);
+    else
+        taken = journey->protocol->consume(journey->session, bytes);
+    if (taken < bytes.length)
+        wire_watch(wire); /* it has enough; asked again once something has moved (journey_rest) */
+    else
+        wire_receive(wire);
+    journey_pump(journey);
+    return taken;
+}
+
+static void journey_locate(struct visit *visit);
+
+/* The server's part of an exchange begins; its host names the server. NULL: out of memory, and the connection
+ * ends. */
+static struct visit *begin_visit(struct journey *journey, struct exchange *x)
+{
+    struct visit *visit = visit_open(x, journey, journey->worker);
+
+    journey->requests++;
+    journey->worker->counters->requests++;
+    if (visit)
+        route_server(visit, journey->endpoint);
+    else
+        wire_close(&journey->wire, WIRE_END_ABORT);
+    return visit;
+}
+
+/* A request head is whole, and becomes a visit. Next: journey_locate. */
+static void journey_route(void *owner, struct exchange *x)
+{
+    struct visit *visit = begin_visit(owner, x);
+
+    if (visit)
+        journey_locate(visit);
+}
+
+static void journey_serve(struct visit *visit);
+static void journey_shape(struct visit *visit);
+
+/* The path names the location, also after a reroute. Next: journey_serve, unless the location itself refuses.
+ */
+static void journey_locate(struct visit *visit)
+{
+    route_location(visit);
+    visit->next_module = 0;
+    journey_continue(visit, route_guard(visit));
+}
+
+/* A head that could not be accepted is refused like any other request, by the server it may have named. Next:
+ * journey_shape. */
+static void journey_refuse(void *owner, struct exchange *x, int status)
+{
+    struct visit *visit = begin_visit(owner, x);
+
+    if (!visit)
+        return;
+    visit->location = visit->server->root;
+    journey_continue(visit, exchange_refuse(x, status));
+}
+
+/* What a step or a module has decided. */
+void journey_continue(struct visit *visit, enum outcome outcome)
+{
+    switch (outcome) {
+    case OUTCOME_PASS:
+    case OUTCOME_ALLOW:
+        journey_serve(visit);
+        break;
+    case OUTCOME_ANSWERED:
+        journey_shape(visit);
+        break;
+    case OUTCOME_REROUTE: /* at most LIMIT_REROUTES times: exchange_reroute counts */
+        journey_locate(visit);
+        break;
+    case OUTCOME_PENDING: /* exchange_resume brings it back to journey_continue */
+        visit->pending = true;
+        break;
+    }
+}
+
+/* Modules are asked in order until one answers. Next: journey_shape; or nothing, while a module keeps the
+ * exchange. */
+static void journey_serve(struct visit *visit)
+{
+    void *const *states = visit->worker->module_states;
+    enum outcome outcome = OUTCOME_PASS;
+    const struct module *module;
+
+    while ((outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW) &&
+           (module = module_table[visit->next_module])) {
+        unsigned index = visit->next_module++;
+
+        if (module->answer)
+            outcome = module->answer(visit->x, visit->location->module_conf[index], states[index]);
+    }
+    if (outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW)
+        outcome = exchange_refuse(visit->x, 404);
+    journey_continue(visit, outcome);
+}
+
+/* From the last module to the first, each may edit the head and wrap the body. */
+static int shape_all(struct visit *visit)
+{
+    unsigned index = 0;
+    int rc = 0;
+
+    while (module_table[index])
+        index++;
+    while (index-- > 0 && rc == 0) {
+        if (module_table[index]->shape)
+            rc = module_table[index]->shape(visit->x, visit->location->module_conf[index]);
+    }
+    return rc;
+}
+
+/* There is an answer. A refusal gets its page, modules shape it, the session frames it. Next: journey_pump
+ * pulls it out. */
+static void journey_shape(struct visit *visit)
+{
+    struct exchange *x = visit->x;
+
+    if (x->response.status == STATUS_CUT) {
+        wire_close(&visit->journey->wire, WIRE_END_ABORT);
+        return;
+    }
+    if (x->response.status >= 300 && !x->response.body && refuse_page(visit) == OUTCOME_REROUTE) {
+        journey_locate(visit);
+        return;
+    }
+    refuse_settle(visit);
+    if (shape_all(visit) < 0)
+        (void)exchange_refuse(x, 500);
+    exchange_answer(x);
+}
+
+static void journey_rest(struct journey *journey, bool moved);
+
+/* One chunk from the session to the wire: 1, or what produce said. */
+static int move_chunk(struct journey *journey, size_t room)
+{
+    struct chunk chunk;
+    int rc = journey->protocol->produce(journey->session, wire_accepts(&journey->wire), room, &chunk);
+
+    if (rc > 0 && wire_send(&journey->wire, &chunk) < 0)
+        return -EIO;
+    return rc;
+}
+
+/* While the wire has room, the session is asked for the next chunk, and the wire sends it as it sees fit.
+ * Next: journey_rest. */
+void journey_pump(struct journey *journey)
+{
+    struct wire *wire = &journey->wire;
+    bool moved = false;
+    int rc = -EAGAIN;
+    size_t room;
+
+    while ((room = wire_room(wire)) > 0 && (rc = move_chunk(journey, room)) > 0)
+        moved = true;
+    if (rc == 0)
+        wire_close(wire, WIRE_END_ORDERLY); /* nothing more will ever come; what is queued leaves first */
+    else if (rc < 0 && rc != -EAGAIN)
+        wire_close(wire, WIRE_END_ABORT); /* an answer broke off: the client must see that it is not whole */
+    else
+        wire_flush(wire);
+    journey_rest(journey, moved);
+}
+
+/* The response has been taken to its last byte, or was cut off: modules let go, the log gets its line. The
+ * session frees the arena next. */
+static void journey_finish(void *owner, struct exchange *x)
+{
+    struct journey *journey = owner;
+    struct visit *visit = visit_of(x);
+    struct wire_transfer transfer = wire_transfer_end(&journey->wire);
+
+    if (!visit)
+        return;
+    visit->tls_path = transfer.path;
+    visit->tls_reason = transfer.reason;
+    visit->zero_copy = transfer.zero_copy;
+    journey_let_go(visit);
+    access_log_write(visit);
+}
+
+/*
+ * Nothing can be done now but to wait, for whatever comes first: more bytes (journey_receive), room
+ * (journey_pump), a module (journey_continue), or the clock. At rest a connection holds no buffer and no
+ * arena.
+ */
+static void journey_rest(struct journey *journey, bool moved)
+{
+    if (moved)
+        wire_receive(&journey->wire);
+    journey_clock_look(journey);
+}
+
+/* What had left makes room for more. Next: journey_pump. */
+static void journey_room(struct wire *wire)
+{
+    journey_pump(journey_of(wire));
+}
+
+/* The connection may not last (its key is worn out): answers under way are finished, then the session has
+ * nothing more to say. */
+static void journey_ending(struct wire *wire)
+{
+    struct journey *journey = journey_of(wire);
+
+    journey->protocol->signal(journey->session, SESSION_DRAIN);
+    journey_wake(journey);
+}
+
+/* The wire is closed, in order or not. What was still open in the session is cut (journey_finish for each),
+ * and the journey ends. */
+static void journey_closed(struct wire *wire, enum wire_end end)
+{
+    struct journey *journey = journey_of(wire);
+
+    log_write(journey->worker->log, LOG_DEBUG, "*%llu closed (%d)", (unsigned long long)journey->number,
+              (int)end);
+    if (journey->session)
+        journey->protocol->close(journey->session);
+    journey->session = NULL;
+    journey_clock_stop(journey);
+}
+
+static const struct wire_events wire_events = {
+    .opened = journey_handshake,
+    .received = journey_receive,
+    .room = journey_room,
+    .ending = journey_ending,
+    .closed = journey_closed,
+};
+
+static const struct exchange_events exchange_events = {
+    .begun = journey_route,
+    .refused = journey_refuse,
+    .finished = journey_finish,
+    .wake = journey_wake,
+};

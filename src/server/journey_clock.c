@@ -1,0 +1,180 @@
+/*
+ * The one timer of a connection. What is waited for decides how long; the
+ * deadline moves lazily, so that a request costs no timer operation. Nothing is
+ * timed while a module works on an answer: modules keep their own time.
+ */
+#include "server/journey_steps.h"
+
+enum phase {
+    PHASE_HANDSHAKE,
+    PHASE_FIRST,
+    PHASE_IDLE,
+    PHASE_HEAD,
+    PHASE_BODY,
+    PHASE_WAITING,
+    PHASE_SENDING,
+    PHASE_LINGERING
+};
+
+static enum phase phase_of(const struct journey *journey)
+{
+    if (wire_lingering(&journey->wire))
+        return PHASE_LINGERING;
+    if (!journey->session)
+        return journey->wire.state == WIRE_HANDSHAKE ? PHASE_HANDSHAKE : PHASE_SENDING;
+    if (!wire_drained(&journey->wire))
+        return PHASE_SENDING;
+    switch (journey->protocol->phase(journey->session)) {
+    case SESSION_IDLE:
+        return journey->requests ? PHASE_IDLE : PHASE_FIRST;
+    case SESSION_HEAD:
+        return PHASE_HEAD;
+    case SESSION_BODY:
+        return PHASE_BODY;
+    case SESSION_WAITING:
+    case SESSION_SENDING: /* but nothing is on its way: the answer itself is slow */
+        return PHASE_WAITING;
+    case SESSION_OVER:
+        break;
+    }
+    return PHASE_SENDING;
+}
+
+static uint64_t patience_ms(const struct journey *journey, enum phase phase)
+{
+    const struct core_site *site = journey->endpoint->servers[0]->root->site;
+
+    switch (phase) {
+    case PHASE_HANDSHAKE:
+        return journey->endpoint->handshake_timeout_ms;
+    case PHASE_FIRST:
+    case PHASE_HEAD:
+        return site->client_header_timeout_ms;
+    case PHASE_IDLE:
+        return site->keepalive_timeout_ms;
+    case PHASE_BODY:
+        return site->client_body_timeout_ms;
+    case PHASE_SENDING:
+        return site->send_timeout_ms;
+    case PHASE_LINGERING:
+        return journey->endpoint->wire.lingering_ms;
+    case PHASE_WAITING:
+        break;
+    }
+    return UINT64_MAX;
+}
+
+/* Between two reads or two writes is counted from the last one; everything else from its beginning. */
+static bool movement_counts(enum phase phase)
+{
+    return phase == PHASE_BODY || phase == PHASE_SENDING;
+}
+
+static uint64_t *gauge(struct journey *journey, enum phase phase)
+{
+    struct shared_worker *counters = journey->worker->counters;
+
+    switch (phase) {
+    case PHASE_HANDSHAKE:
+    case PHASE_FIRST:
+    case PHASE_HEAD:
+    case PHASE_BODY:
+        return &counters->reading;
+    case PHASE_IDLE:
+        return &counters->waiting;
+    case PHASE_WAITING:
+    case PHASE_SENDING:
+    case PHASE_LINGERING:
+        break;
+    }
+    return &counters->writing;
+}
+
+/* Notes what is waited for now, and since when. Returns the deadline. */
+static uint64_t deadline_of(struct journey *journey)
+{
+    uint64_t now = journey->worker->loop.clock.monotonic_ms;
+    enum phase phase = phase_of(journey);
+    uint64_t progress = wire_progress(&journey->wire);
+    uint64_t patience;
+
+    if (phase != journey->phase) {
+        --*gauge(journey, journey->phase);
+        ++*gauge(journey, phase);
+    }
+    if (phase != journey->phase || journey->requests != journey->requests_seen ||
+        (movement_counts(phase) && progress != journey->progress)) {
+        journey->phase = (uint8_t)phase;
+        journey->requests_seen = journey->requests;
+        journey->progress = progress;
+        journey->waiting_since_ms = now;
+    }
+    patience = patience_ms(journey, phase);
+    return patience > UINT64_MAX - journey->waiting_since_ms ? UINT64_MAX
+                                                             : journey->waiting_since_ms + patience;
+}
+
+static void deadline_passed(struct journey *journey)
+{
+    switch ((enum phase)journey->phase) {
+    case PHASE_FIRST:
+    case PHASE_IDLE:
+    case PHASE_HEAD:
+    case PHASE_BODY: /* the session may have something to say to it: 408, or just an orderly end */
+        journey->protocol->signal(journey->session, SESSION_TIMEOUT);
+        journey_pump(journey);
+        break;
+    case PHASE_HANDSHAKE:
+    case PHASE_SENDING:
+    case PHASE_LINGERING:
+        wire_close(&journey->wire, WIRE_END_TIMEOUT);
+        break;
+    case PHASE_WAITING:
+        break;
+    }
+}
+
+static void timer_done(struct op *op, int result)
+{
+    struct journey *journey = container_of(op, struct journey, timer);
+
+    if (journey->closed) {
+        journey_give(journey);
+        return;
+    }
+    if (deadline_of(journey) <= journey->worker->loop.clock.monotonic_ms)
+        deadline_passed(journey);
+    if (op_idle(op))
+        journey_clock_look(journey);
+}
+
+void journey_clock_start(struct journey *journey)
+{
+    journey->phase = (uint8_t)phase_of(journey);
+    journey->waiting_since_ms = journey->worker->loop.clock.monotonic_ms;
+    ++*gauge(journey, journey->phase);
+    journey->timer.done = timer_done;
+    journey_clock_look(journey);
+}
+
+void journey_clock_look(struct journey *journey)
+{
+    uint64_t deadline = deadline_of(journey);
+
+    if (journey->closed)
+        return;
+    if (op_idle(&journey->timer))
+        loop_timer(&journey->worker->loop, &journey->timer, deadline);
+    else
+        loop_timer_move(&journey->worker->loop, &journey->timer, deadline);
+}
+
+void journey_clock_stop(struct journey *journey)
+{
+    --*gauge(journey, journey->phase);
+    journey->closed = true;
+    if (op_idle(&journey->timer))
+        journey_give(journey);
+    else
+        loop_cancel(&journey->worker->loop, &journey->timer);
+}

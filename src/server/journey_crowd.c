@@ -1,0 +1,171 @@
+/*
+ * All journeys of a worker: how many there may be, those that are to go on at the
+ * turn's end, and what happens to them when the worker stops. What happens to one
+ * is journey.c's.
+ */
+#include "server/journey_steps.h"
+
+#include "base/limits.h"
+
+#include <stdlib.h>
+
+static bool full(const struct worker *worker)
+{
+    return worker->connections >= worker->configuration->main->worker_connections ||
+           worker->wires.output_bytes >= worker->wires.output_max;
+}
+
+/* Too many, or too much memory is held for output: new connections wait in the kernel's queue. */
+static void pause_or_resume(struct worker *worker)
+{
+    bool pause = full(worker);
+
+    if (pause == worker->paused || worker->draining)
+        return;
+    worker->paused = pause;
+    if (pause)
+        log_write(worker->log, LOG_WARN, "accepting pauses: %u connections, %zu bytes held for output",
+                  worker->connections, worker->wires.output_bytes);
+    for (size_t i = 0; i < worker->listener_count; i++) {
+        if (pause)
+            listener_pause(&worker->listeners[i].listener);
+        else
+            listener_resume(&worker->listeners[i].listener);
+    }
+}
+
+static struct journey *journey_memory(struct worker *worker)
+{
+    struct list *link = list_pop(&worker->free_journeys);
+
+    if (!link)
+        return malloc(sizeof(struct journey));
+    worker->free_journey_count--;
+    return container_of(link, struct journey, link);
+}
+
+struct journey *journey_take(struct worker *worker)
+{
+    struct journey *journey = journey_memory(worker);
+
+    if (!journey)
+        return NULL;
+    *journey = (struct journey){.worker = worker, .number = ++worker->next_connection};
+    list_init(&journey->awake);
+    list_push(&worker->journeys, &journey->link);
+    worker->connections++;
+    worker->counters->accepted++;
+    worker->counters->active++;
+    pause_or_resume(worker);
+    return journey;
+}
+
+void journey_give(struct journey *journey)
+{
+    struct worker *worker = journey->worker;
+
+    list_remove(&journey->awake);
+    list_remove(&journey->link);
+    worker->connections--;
+    worker->counters->closed++;
+    worker->counters->active--;
+    if (worker->free_journey_count < LIMIT_JOURNEYS_KEPT) {
+        list_push(&worker->free_journeys, &journey->link);
+        worker->free_journey_count++;
+    } else {
+        free(journey);
+    }
+    pause_or_resume(worker);
+}
+
+void journey_wake(void *owner)
+{
+    struct journey *journey = owner;
+
+    if (list_empty(&journey->awake))
+        list_push(&journey->worker->awake, &journey->awake);
+}
+
+static void count_status(struct shared_worker *counters, int status)
+{
+    unsigned class = status >= 100 && status < 600 ? (unsigned)status / 100 : 0;
+
+    counters->by_status[class]++;
+}
+
+/* The module that keeps a pending exchange is the one before the next to be asked. */
+static void cancel_pending(struct visit *visit)
+{
+    unsigned index = visit->next_module - 1;
+    const struct module *module = module_table[index];
+
+    visit->pending = false;
+    if (module->cancel)
+        module->cancel(visit->x, visit->worker->module_states[index]);
+}
+
+void journey_let_go(struct visit *visit)
+{
+    bool resumed = !list_empty(&visit->resumed);
+
+    list_remove(&visit->resumed);
+    if (visit->pending && !resumed)
+        cancel_pending(visit);
+    for (unsigned index = 0; module_table[index]; index++) {
+        if (module_table[index]->finish)
+            module_table[index]->finish(visit->x, visit->location->module_conf[index]);
+    }
+    count_status(visit->worker->counters, visit->x->response.status);
+}
+
+void journey_resume_all(struct worker *worker)
+{
+    struct list *link;
+
+    while ((link = list_pop(&worker->resumed)) != NULL) {
+        struct visit *visit = container_of(link, struct visit, resumed);
+        struct journey *journey = visit->journey;
+
+        visit->pending = false;
+        journey_continue(visit, visit->resumed_with);
+        journey_wake(journey);
+    }
+    while ((link = list_pop(&worker->awake)) != NULL) {
+        struct journey *journey = container_of(link, struct journey, awake);
+
+        if (!journey->session)
+            continue;
+        wire_receive(&journey->wire);
+        journey_pump(journey);
+    }
+    if (worker->paused)
+        pause_or_resume(worker);
+}
+
+/* Each ends later, never inside these calls: the list stays whole. */
+void journey_drain_all(struct worker *worker)
+{
+    for (struct list *link = worker->journeys.next; link != &worker->journeys; link = link->next) {
+        struct journey *journey = container_of(link, struct journey, link);
+
+        if (!journey->session) /* in its handshake: told at its end */
+            continue;
+        journey->protocol->signal(journey->session, SESSION_DRAIN);
+        journey_wake(journey);
+    }
+}
+
+void journey_abort_all(struct worker *worker)
+{
+    for (struct list *link = worker->journeys.next; link != &worker->journeys; link = link->next)
+        wire_close(&container_of(link, struct journey, link)->wire, WIRE_END_ABORT);
+}
+
+void journey_free_all(struct worker *worker)
+{
+    struct list *link;
+
+    while ((link = list_pop(&worker->free_journeys)) != NULL)
+        free(container_of(link, struct journey, link));
+    worker->free_journey_count = 0;
+}

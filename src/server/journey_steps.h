@@ -1,0 +1,36 @@
+/*
+ * What the files of the journey ask of each other. Private to journey*.c.
+ */
+#ifndef SERVER_JOURNEY_STEPS_H
+#define SERVER_JOURNEY_STEPS_H
+
+#include "server/journey.h"
+
+/* journey.c */
+
+/* While the wire has room, the session is asked for what is to be sent. */
+void journey_pump(struct journey *journey);
+/* A module that kept the exchange has made up its mind: goes on in the story. */
+void journey_continue(struct visit *visit, enum outcome outcome);
+
+/* journey_crowd.c */
+
+/* Memory for one connection, zeroed, counted, on worker->journeys. NULL when out of memory. Pauses the listeners at the cap. */
+struct journey *journey_take(struct worker *worker);
+/* Gives it back. */
+void journey_give(struct journey *journey);
+/* The session of `journey` has something to send again, or room for more: pumped at the turn's end. */
+void journey_wake(void *journey);
+/* A visit ends: modules let go, and it is counted. */
+void journey_let_go(struct visit *visit);
+
+/* journey_clock.c */
+
+/* Starts the connection's one timer. */
+void journey_clock_start(struct journey *journey);
+/* After each event: what are we waiting for now, and until when? */
+void journey_clock_look(struct journey *journey);
+/* The wire is closed: stops the clock, then gives the journey back. */
+void journey_clock_stop(struct journey *journey);
+
+#endif
