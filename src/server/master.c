@@ -226,7 +226,7 @@ static int open_all(struct master *master)
         result = sockets_open(&master->sockets, master->configuration, master->child_count, log);
     if (result == 0)
         result = probe_ktls(master);
-    if (result == 0)
+    if (result == 0 && !master->start->no_pid_file)
         result = write_pid(master);
     if (result == 0) {
         result = block_signals(master);

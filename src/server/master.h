@@ -12,7 +12,7 @@
 struct master_start {
     struct configuration *configuration; /* owned by the caller; outlives master_run */
     const char *error_log;          /* -e: where the configuration names none; NULL: stderr */
-    bool quiet;                     /* -q: no line on the terminal but errors */
+    bool no_pid_file;
     void (*ready)(void *owner, const struct ktls_support *ktls); /* every worker accepts connections; NULL: nobody asks */
     void *owner;
 };

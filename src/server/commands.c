@@ -1,0 +1,228 @@
+/*
+ * The commands around the configuration: run it, test it, print it, explain it, and signal
+ * the server that runs by it.
+ */
+#include "server/commands.h"
+
+#include "build_options.h"
+#include "server/configuration.h"
+#include "server/error_log.h"
+#include "server/master.h"
+#include "server/module.h"
+#include "server/pid_file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <openssl/crypto.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int print(FILE *stream, const struct buffer *text)
+{
+    if (text->length > 0 && fwrite(text->data, 1, text->length, stream) != text->length)
+        return -EIO;
+    return fflush(stream) == 0 ? 0 : -EIO;
+}
+
+/* Loads the configuration that the options name. What is wrong with it has been printed; with `quiet`,
+ * warnings are not. */
+static struct configuration *load(const struct options *options, const char *path, bool test_only, bool quiet)
+{
+    struct configuration_source source = {.path = str_from(path),
+                                          .prefix = str_from(options->prefix),
+                                          .overlay = str_from(options->overlay),
+                                          .test_only = test_only};
+    struct configuration *configuration;
+    struct buffer said = {0};
+    struct error_log log;
+
+    if (error_log_open(&log, str_from(options->error_log ? options->error_log : "stderr"),
+                       test_only ? LOG_WARN : LOG_NOTICE) < 0)
+        error_log_say(LOG_ALERT, "could not open error log file: \"%s\"", options->error_log);
+    configuration = configuration_load(&source, &log.log, &said);
+    if (!(configuration && quiet) && print(stderr, &said) < 0)
+        errno = 0;
+    buffer_finish(&said);
+    error_log_finish(&log);
+    return configuration;
+}
+
+static const char *conf_path(const struct options *options, char *into)
+{
+    const char *path = options_conf_path(options, into, PATH_MAX);
+
+    if (!path)
+        error_log_say(LOG_EMERG, "the name of the configuration file is too long");
+    return path;
+}
+
+int command_run(const struct options *options)
+{
+    char space[PATH_MAX];
+    const char *path = conf_path(options, space);
+    struct configuration *configuration = path ? load(options, path, false, options->quiet) : NULL;
+    struct master_start start = {.configuration = configuration, .error_log = options->error_log};
+    int status;
+
+    if (!configuration)
+        return EXIT_FAILURE;
+    status = master_run(&start);
+    configuration_destroy(configuration);
+    return status;
+}
+
+static int print_tree(const struct configuration *configuration, const char *path)
+{
+    struct buffer text = {0};
+    int result = buffer_printf(&text, "# configuration file %s:\n", path);
+
+    if (result == 0)
+        result = conf_print_tree(configuration->tree, &text);
+    if (result == 0)
+        result = print(stdout, &text);
+    buffer_finish(&text);
+    return result;
+}
+
+int command_test(const struct options *options)
+{
+    char space[PATH_MAX];
+    const char *path = conf_path(options, space);
+    struct configuration *configuration = path ? load(options, path, true, options->quiet) : NULL;
+    int result = 0;
+
+    if (!configuration) {
+        if (path)
+            fprintf(stderr, "sluice: configuration file %s test failed\n", path);
+        return EXIT_FAILURE;
+    }
+    if (!options->quiet)
+        fprintf(stderr,
+                "sluice: the configuration file %s syntax is ok\n"
+                "sluice: configuration file %s test is successful\n",
+                path, path);
+    if (options->command == COMMAND_TEST_PRINT)
+        result = print_tree(configuration, path);
+    configuration_destroy(configuration);
+    return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int signal_number(const char *name)
+{
+    if (strcmp(name, "stop") == 0)
+        return SIGTERM;
+    if (strcmp(name, "quit") == 0)
+        return SIGQUIT;
+    return strcmp(name, "reopen") == 0 ? SIGUSR1 : 0;
+}
+
+static int send_signal(const char *pid_path, int number)
+{
+    long owner = pid_file_owner(pid_path);
+
+    if (owner == -EINVAL) {
+        error_log_say(LOG_ERROR, "invalid PID number in \"%s\"", pid_path);
+        return EXIT_FAILURE;
+    }
+    if (owner < 0) {
+        error_log_say(LOG_ERROR, "open() \"%s\" failed (%ld: %s)", pid_path, -owner, strerror((int)-owner));
+        return EXIT_FAILURE;
+    }
+    if (owner == 0) {
+        error_log_say(LOG_ERROR, "\"%s\" was left behind: no server runs with it", pid_path);
+        return EXIT_FAILURE;
+    }
+    if (kill((pid_t)owner, number) < 0) {
+        error_log_say(LOG_ALERT, "kill(%ld, %d) failed (%d: %s)", owner, number, errno, strerror(errno));
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}
+
+int command_signal(const struct options *options)
+{
+    int number = signal_number(options->signal);
+    char space[PATH_MAX];
+    const char *path = conf_path(options, space);
+    struct configuration *configuration;
+    int status = EXIT_FAILURE;
+
+    if (number == 0) {
+        error_log_say(
+            LOG_ERROR,
+            "reload is not supported in this version: nothing was changed. A new configuration needs "
+            "-s quit and a new start");
+        return EXIT_FAILURE;
+    }
+    configuration = path ? load(options, path, true, true) : NULL;
+    if (!configuration)
+        return EXIT_FAILURE;
+    if (configuration->main->pid.length < sizeof(space)) {
+        snprintf(space, sizeof(space), STR_FMT, STR_ARG(configuration->main->pid));
+        status = send_signal(space, number);
+    }
+    configuration_destroy(configuration);
+    return status;
+}
+
+int command_build(void)
+{
+    printf("sluice version: sluice/" SLUICE_VERSION "\n"
+           "built with %s, running with %s\n"
+           "loop: %s\n"
+           "kernel TLS: %s\n"
+           "configuration: " SLUICE_CONF "\n"
+           "modules, in the order in which they are asked:",
+           OPENSSL_VERSION_TEXT, OpenSSL_version(OPENSSL_VERSION), BUILD_LOOPS, BUILD_KTLS);
+    for (size_t i = 0; module_table[i]; i++)
+        printf(" %s", module_table[i]->name);
+    return putchar('\n') == EOF;
+}
+
+int command_schema(void)
+{
+    struct buffer text = {0};
+    int result = conf_print_json_schema(configuration_schema(), &text);
+
+    if (result == 0)
+        result = print(stdout, &text);
+    buffer_finish(&text);
+    return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Every directive, group by group. */
+static int list_directives(struct buffer *out)
+{
+    const struct conf_schema *schema = configuration_schema();
+    int result = buffer_append(out, STR("sluice help DIRECTIVE explains one of these:\n"));
+
+    for (size_t i = 0; i < schema->count && result == 0; i++) {
+        const struct directive *directive = schema->groups[i]->directives;
+
+        if (!directive || !directive->name)
+            continue;
+        result = buffer_printf(out, "\n%s:", schema->groups[i]->name);
+        for (; directive->name && result == 0; directive++)
+            result = buffer_printf(out, " %s", directive->name);
+        if (result == 0)
+            result = buffer_append(out, STR("\n"));
+    }
+    return result;
+}
+
+int command_help(const struct options *options)
+{
+    struct buffer text = {0};
+    int result;
+
+    if (options->directive)
+        result = conf_print_help(configuration_schema(), str_from(options->directive), &text);
+    else
+        result = list_directives(&text);
+    /* An unknown name is answered with the nearest ones, on the stream for mistakes. */
+    if (print(result == 0 ? stdout : stderr, &text) < 0)
+        result = -EIO;
+    buffer_finish(&text);
+    return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

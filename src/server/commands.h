@@ -1,0 +1,27 @@
+/*
+ * What sluice can be asked to do, one function each. They print for people, and
+ * return the exit status of the process.
+ */
+#ifndef SERVER_COMMANDS_H
+#define SERVER_COMMANDS_H
+
+#include "server/options.h"
+
+/* Loads the configuration and runs the server until a signal ends it. */
+int command_run(const struct options *options);
+/* -t and -T: nginx's two lines on standard error; -T prints the effective configuration on standard output. Needs no rights. */
+int command_test(const struct options *options);
+/* -s: finds the running server by its pid file. */
+int command_signal(const struct options *options);
+/* -V: versions, and what was built in. */
+int command_build(void);
+/* JSON Schema of the configuration on standard output. */
+int command_schema(void);
+/* One directive, or the names of all. */
+int command_help(const struct options *options);
+/* serve.c: HTTPS for a folder, without a configuration file. */
+int command_serve(const struct options *options);
+/* doctor.c: is kernel TLS engaged here, and if not, why. */
+int command_doctor(const struct options *options);
+
+#endif

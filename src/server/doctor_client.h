@@ -1,0 +1,20 @@
+/* The other end of the doctor's trial, run in a child process. */
+#ifndef SERVER_DOCTOR_CLIENT_H
+#define SERVER_DOCTOR_CLIENT_H
+
+#include <stdint.h>
+
+enum doctor_client_end {
+    DOCTOR_CLIENT_WHOLE,            /* every byte right, then close_notify */
+    DOCTOR_CLIENT_NO_HANDSHAKE,
+    DOCTOR_CLIENT_WRONG,            /* a byte differs, or there are too many */
+    DOCTOR_CLIENT_SHORT,            /* the stream ended early */
+    DOCTOR_CLIENT_CUT,              /* all bytes, but no close_notify */
+};
+
+/* The byte of the trial's file at an offset. */
+unsigned char doctor_pattern(uint64_t at);
+/* Connects TLS over `fd` (blocking, closed at the end) and reads `expected` bytes. */
+enum doctor_client_end doctor_client_run(int fd, const char *suite, uint64_t expected);
+
+#endif

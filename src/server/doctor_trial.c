@@ -1,0 +1,302 @@
+/*
+ * The proof: a server with our loop, wire and hand-off sends a file to a client of
+ * OpenSSL's in another process, over loopback. Nothing in here is special to it but
+ * the file, which is made in memory.
+ */
+#include "server/doctor.h"
+
+#include "base/limits.h"
+#include "io/listener.h"
+#include "server/doctor_client.h"
+#include "tls/tls_context.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TRIAL_BYTES (1024 * 1024)
+#define TRIAL_MS    15000
+
+struct stage {
+    struct trial *trial;
+    struct loop loop;
+    struct log log;
+    struct wire wire;
+    struct wire_shared shared;
+    struct wire_counters counters;
+    struct op deadline;
+    int file;
+    bool given; /* the file was handed to the wire */
+    bool closing;
+    bool closed;
+};
+
+static void fault(struct trial *trial, const char *what, int error)
+{
+    if (trial->fault[0])
+        return;
+    if (error)
+        snprintf(trial->fault, sizeof(trial->fault), "%s: %s", what, strerror(error < 0 ? -error : error));
+    else
+        snprintf(trial->fault, sizeof(trial->fault), "%s", what);
+}
+
+static void keep_line(void *owner, enum log_level level, struct str line)
+{
+    struct trial *trial = owner;
+    ssize_t at = str_search(line, STR("#0: "));
+
+    if (level <= LOG_ERROR && at >= 0 && !trial->fault[0])
+        snprintf(trial->fault, sizeof(trial->fault), STR_FMT,
+                 STR_ARG(str_slice(line, (size_t)at + 4, line.length - 1)));
+}
+
+static int make_file(void)
+{
+    unsigned char part[16384];
+    int fd = memfd_create("sluice-doctor", MFD_CLOEXEC);
+
+    for (uint64_t at = 0; fd >= 0 && at < TRIAL_BYTES; at += sizeof(part)) {
+        for (size_t i = 0; i < sizeof(part); i++)
+            part[i] = doctor_pattern(at + i);
+        if (write(fd, part, sizeof(part)) != (ssize_t)sizeof(part)) {
+            close(fd);
+            return -EIO;
+        }
+    }
+    return fd < 0 ? -errno : fd;
+}
+
+/* Gives what the wire has room for; once the file has left, ends in order. */
+static void go_on(struct stage *stage)
+{
+    struct wire *wire = &stage->wire;
+    struct chunk chunk = {.kind = CHUNK_FILE};
+
+    if (stage->closing)
+        return;
+    if (!stage->given && wire_room(wire) > 0) {
+        chunk.file.fd = stage->file;
+        chunk.file.length = TRIAL_BYTES;
+        stage->given = true;
+        if (wire_send(wire, &chunk) < 0) {
+            fault(stage->trial, "the wire took no file", 0);
+            wire_close(wire, WIRE_END_ABORT);
+            return;
+        }
+        wire_flush(wire);
+    }
+    if (stage->given && wire_room(wire) > 0) {
+        struct wire_transfer transfer = wire_transfer_end(wire);
+
+        stage->trial->path = transfer.path;
+        stage->trial->reason = transfer.reason;
+        stage->trial->bytes = transfer.total;
+        stage->closing = true;
+        wire_close(wire, WIRE_END_ORDERLY);
+    }
+}
+
+static void opened(struct wire *wire)
+{
+    struct stage *stage = container_of(wire, struct stage, wire);
+    struct str protocol = tls_session_protocol(wire->tls);
+    struct str cipher = tls_session_cipher(wire->tls);
+
+    stage->trial->handshake = true;
+    stage->trial->key_offered = wire->sealing == SEALING_USER;
+    snprintf(stage->trial->protocol, sizeof(stage->trial->protocol), STR_FMT, STR_ARG(protocol));
+    snprintf(stage->trial->cipher, sizeof(stage->trial->cipher), STR_FMT, STR_ARG(cipher));
+    wire_receive(wire);
+    go_on(stage);
+}
+
+static size_t received(struct wire *wire, struct str bytes)
+{
+    return bytes.length;
+}
+
+static void room(struct wire *wire)
+{
+    go_on(container_of(wire, struct stage, wire));
+}
+
+static void closed(struct wire *wire, enum wire_end end)
+{
+    struct stage *stage = container_of(wire, struct stage, wire);
+
+    if (end != WIRE_END_ORDERLY)
+        fault(stage->trial, end == WIRE_END_PROTOCOL ? "TLS failed" : "the connection broke", 0);
+    stage->closed = true;
+    loop_cancel(&stage->loop, &stage->deadline);
+}
+
+static void too_late(struct op *op, int result)
+{
+    struct stage *stage = container_of(op, struct stage, deadline);
+
+    if (result == -ECANCELED)
+        return;
+    fault(stage->trial, "it took too long", 0);
+    wire_close(&stage->wire, WIRE_END_TIMEOUT);
+}
+
+static const struct wire_events events = {
+    .opened = opened, .received = received, .room = room, .closed = closed};
+static const struct wire_settings settings = {
+    .sendfile = true, .block_size = 65536, .record_size = LIMIT_RECORD_PLAINTEXT, .lingering_ms = 5000};
+
+static void serve_one(struct stage *stage, struct tls_context *context, int fd)
+{
+    int result = loop_open(&stage->loop, "auto", &stage->log);
+
+    if (result < 0) {
+        fault(stage->trial, "no loop", result);
+        close(fd);
+        return;
+    }
+    stage->shared.loop = &stage->loop;
+    stage->deadline.done = too_late;
+    result = wire_shared_init(&stage->shared);
+    if (result == 0) {
+        result = wire_open(&stage->wire, &stage->shared, &events, &settings, fd, context);
+        if (result == 0) {
+            loop_timer(&stage->loop, &stage->deadline, stage->loop.clock.monotonic_ms + TRIAL_MS);
+            while (result >= 0 && (!stage->closed || stage->loop.in_flight > 0))
+                result = loop_turn(&stage->loop, UINT64_MAX);
+        }
+        wire_shared_finish(&stage->shared);
+    }
+    if (result < 0)
+        fault(stage->trial, "the loop failed", result);
+    else
+        loop_close(&stage->loop);
+}
+
+/* A connected pair over loopback TCP: kernel TLS knows nothing else. 0 or -errno. */
+static int connect_pair(int *out_server, int *out_client)
+{
+    struct sockaddr_in loopback = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct listen_address address = {.length = sizeof(loopback)};
+    int listener;
+    int client = -1;
+    int server = -1;
+    int error = 0;
+
+    memcpy(&address.socket, &loopback, sizeof(loopback));
+    listener = listener_open(&address, 1);
+    if (listener < 0)
+        return listener;
+    client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (client < 0 || getsockname(listener, (struct sockaddr *)&address.socket, &address.length) < 0 ||
+        connect(client, (const struct sockaddr *)&address.socket, address.length) < 0)
+        error = -errno;
+    if (error == 0 && poll(&(struct pollfd){.fd = listener, .events = POLLIN}, 1, 2000) != 1)
+        error = -ETIMEDOUT;
+    if (error == 0) {
+        server = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        error = server < 0 ? -errno : 0;
+    }
+    close(listener);
+    if (error < 0 && client >= 0)
+        close(client);
+    *out_server = server;
+    *out_client = client;
+    return error;
+}
+
+static void judge_client(struct trial *trial, pid_t child)
+{
+    int status = 0;
+
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) {
+        fault(trial, "the client did not end by itself", 0);
+        return;
+    }
+    switch ((enum doctor_client_end)WEXITSTATUS(status)) {
+    case DOCTOR_CLIENT_WHOLE:
+        trial->delivered = true;
+        break;
+    case DOCTOR_CLIENT_NO_HANDSHAKE:
+        fault(trial, "the client's handshake failed", 0);
+        break;
+    case DOCTOR_CLIENT_WRONG:
+        fault(trial, "the client decrypted other bytes than were sent", 0);
+        break;
+    case DOCTOR_CLIENT_SHORT:
+        fault(trial, "the stream ended early", 0);
+        break;
+    case DOCTOR_CLIENT_CUT:
+        fault(trial, "no close_notify came", 0);
+        break;
+    }
+}
+
+/* The fork comes before the loop: no ring exists before fork. */
+static void try_with(struct stage *stage, struct tls_context *context, const char *suite)
+{
+    int server;
+    int client;
+    int error = connect_pair(&server, &client);
+    pid_t child;
+
+    if (error < 0) {
+        fault(stage->trial, "no connection over 127.0.0.1", error);
+        return;
+    }
+    child = fork();
+    if (child == 0) {
+        close(server);
+        _exit(doctor_client_run(client, suite, TRIAL_BYTES));
+    }
+    close(client);
+    if (child < 0) {
+        fault(stage->trial, "fork()", errno);
+        close(server);
+        return;
+    }
+    serve_one(stage, context, server);
+    judge_client(stage->trial, child);
+}
+
+void doctor_try(const struct ktls_support *support, const char *suite, struct trial *out_trial)
+{
+    static const struct tls_certificate certificate = {.certificate = {"self-signed", 11}};
+    static const struct str name = {"localhost", 9};
+    const struct tls_settings tls = {.names = &name,
+                                     .name_count = 1,
+                                     .certificates = &certificate,
+                                     .certificate_count = 1,
+                                     .ciphersuites = str_from(suite),
+                                     .ktls_threshold = 1,
+                                     .is_default = true};
+    struct stage *stage = calloc(1, sizeof(*stage));
+    struct tls_context *context;
+    char error[512] = "";
+
+    *out_trial = (struct trial){.handshake = false};
+    if (!stage)
+        return;
+    stage->trial = out_trial;
+    stage->log = (struct log){.level = LOG_ERROR, .sink = keep_line, .owner = out_trial};
+    stage->shared = (struct wire_shared){
+        .log = &stage->log, .ktls = support, .counters = &stage->counters, .output_max = LIMIT_WORKER_OUTPUT};
+    context = tls_context_create(&tls, 1, &stage->log, error, sizeof(error));
+    stage->file = make_file();
+    if (!context)
+        fault(out_trial, error, 0);
+    else if (stage->file < 0)
+        fault(out_trial, "no file in memory", stage->file);
+    else
+        try_with(stage, context, suite);
+    tls_context_destroy(context);
+    if (stage->file >= 0)
+        close(stage->file);
+    free(stage);
+}
