@@ -165,9 +165,9 @@ static bool set_list(SSL_CTX *openssl, int (*set)(SSL_CTX *, const char *), stru
 static bool set_ciphers(struct tls_server *server, const struct tls_failure *failure)
 {
     const struct tls_settings *settings = server->settings;
-    struct str ciphers = str_empty(settings->ciphers) ? STR(TLS_DEFAULT_CIPHERS) : settings->ciphers;
+    struct str ciphers = str_empty(settings->ciphers) ? STR(TLS_CIPHERS_DEFAULT) : settings->ciphers;
     struct str suites =
-        str_empty(settings->ciphersuites) ? STR(TLS_DEFAULT_CIPHERSUITES) : settings->ciphersuites;
+        str_empty(settings->ciphersuites) ? STR(TLS_CIPHERSUITES_DEFAULT) : settings->ciphersuites;
 
     return set_list(server->openssl, SSL_CTX_set_cipher_list, ciphers, "ssl_ciphers", failure) &&
            set_list(server->openssl, SSL_CTX_set_ciphersuites, suites, "ssl_ciphersuites", failure);
@@ -210,6 +210,7 @@ static void set_options(struct tls_server *server)
     if (server->settings->prefer_server_ciphers)
         SSL_CTX_set_options(server->openssl, SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(server->openssl, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_clear_mode(server->openssl, SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_keylog_callback(server->openssl, tls_session_secret_changed);
     SSL_CTX_set_tlsext_servername_callback(server->openssl, name_confirmed);
 }

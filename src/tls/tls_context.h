@@ -18,10 +18,10 @@ struct tls_certificate {
 enum tls_ktls { TLS_KTLS_AUTO, TLS_KTLS_ON, TLS_KTLS_OFF };
 
 /* ECDHE with AEAD only, AES-128-GCM first: what both the sealer and the kernel do fastest. */
-#define TLS_DEFAULT_CIPHERS                                                                                          \
+#define TLS_CIPHERS_DEFAULT                                                                                          \
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"                       \
     "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
-#define TLS_DEFAULT_CIPHERSUITES "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+#define TLS_CIPHERSUITES_DEFAULT "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
 /* One virtual server's TLS settings, as its directives say. The array and its strings outlive the context. */
 struct tls_settings {
@@ -32,8 +32,8 @@ struct tls_settings {
     const struct str *alpn;         /* protocols in the server's order of preference; none: "http/1.1" */
     size_t alpn_count;
     unsigned protocols;             /* bits of enum tls_protocol; 0: both */
-    struct str ciphers;             /* TLS 1.2, OpenSSL's list syntax; empty: TLS_DEFAULT_CIPHERS */
-    struct str ciphersuites;        /* TLS 1.3; empty: TLS_DEFAULT_CIPHERSUITES */
+    struct str ciphers;             /* TLS 1.2, OpenSSL's list syntax; empty: TLS_CIPHERS_DEFAULT */
+    struct str ciphersuites;        /* TLS 1.3; empty: TLS_CIPHERSUITES_DEFAULT */
     struct str curves;              /* "auto", empty (the same), or a list: "X25519:prime256v1" */
     bool prefer_server_ciphers;
     bool session_tickets;

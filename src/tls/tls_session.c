@@ -185,25 +185,39 @@ int tls_session_update_key(struct tls_session *session)
     return 0;
 }
 
-ssize_t tls_session_read(struct tls_session *session, char *into, size_t size)
+/* One record at most, so that a request for a new key is seen before OpenSSL would answer it by itself. */
+static ssize_t read_record(struct tls_session *session, char *into, size_t size)
 {
     size_t length = 0;
+    int result = SSL_read_ex(session->ssl, into, size, &length);
+    int error = result == 1 ? -EAGAIN : judge(session, result);
+
+    if (result == 1)
+        session->key_updates = 0;
+    if (error != -EAGAIN)
+        return error;
+    int update = answer_key_update(session);
+    if (update < 0)
+        return update;
+    return result == 1 ? (ssize_t)length : -EAGAIN;
+}
+
+ssize_t tls_session_read(struct tls_session *session, char *into, size_t size)
+{
+    ssize_t result;
 
     if (session->failed)
         return -EPROTO;
     clear_errors();
-    int result = SSL_read_ex(session->ssl, into, size, &length);
-    if (result == 1)
-        session->key_updates = 0;
-    int error = result == 1 ? 0 : judge(session, result);
-    if (error < 0 && error != -EAGAIN)
-        return error;
-    if (result == 1 || error == -EAGAIN) {
-        int update = answer_key_update(session);
-        if (update < 0)
-            return update;
-    }
-    return result == 1 ? (ssize_t)length : error;
+    do {
+        /* OpenSSL would answer at the next message from the peer: after a refusal none is let in. */
+        if (session->update_refused && SSL_pending(session->ssl) == 0) {
+            session->bio.lent = (struct str){NULL, 0};
+            return -EAGAIN;
+        }
+        result = read_record(session, into, size);
+    } while (result == -EAGAIN && session->bio.lent.length > 0);
+    return result;
 }
 
 ssize_t tls_session_write(struct tls_session *session, struct str plaintext)

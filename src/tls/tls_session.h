@@ -28,7 +28,7 @@ struct tls_output {
     void (*key_ready)(void *owner, const struct record_key *key);
     /*
      * The peer asks for a new key: may one come? False where the kernel holds the key and cannot be given another: then the request is
-     * not answered, and the owner finishes what it is sending and closes (rule 9). NULL: always true.
+     * not answered, whatever else arrives is dropped, and the owner finishes what it is sending and closes (rule 9). NULL: always true.
      */
     bool (*may_update_key)(void *owner);
 };

@@ -1,4 +1,5 @@
 #include "base/limits.h"
+#include "tls/tls_server.h"
 #include "tls_pair.h"
 
 #include <check.h>
@@ -36,17 +37,6 @@ static void open_suite(struct tls_pair *pair, const struct suite *suite, struct 
     pair_reconnect(pair);
 }
 
-static void assert_closed(struct tls_pair *pair)
-{
-    char byte;
-
-    tls_session_shutdown(pair->session);
-    tls_session_shutdown(pair->session);
-    ck_assert_int_eq(pair_client_read(pair, &byte, 1), -SSL_ERROR_ZERO_RETURN);
-    SSL_shutdown(pair->client);
-    ck_assert_int_eq(pair_server_read(pair, &byte, 1), 0);
-}
-
 START_TEST(every_suite_speaks_both_ways)
 {
     const struct suite *suite = &suites[_i / 2];
@@ -63,7 +53,306 @@ START_TEST(every_suite_speaks_both_ways)
     ck_assert(str_equal(tls_session_protocol(pair.session), str_from(SSL_get_version(pair.client))));
     for (size_t size = 1; size < 70000; size = size * 5 + 3)
         pair_exchange(&pair, size);
-    assert_closed(&pair);
+    pair_shutdown(&pair);
+    pair_close(&pair);
+}
+END_TEST
+
+/* Each server record of the wire, once its keys are on: calls back with type and payload. */
+static void each_protected(const struct tls_pair *pair,
+                           void (*seen)(void *, uint8_t, const uint8_t *, size_t), void *owner)
+{
+    const uint8_t *wire = (const uint8_t *)pair->wire;
+    bool protected = false;
+
+    for (size_t at = 0; at < pair->wire_length;) {
+        size_t length = (size_t)wire[at + 3] << 8 | wire[at + 4];
+        ck_assert_uint_le(at + 5 + length, pair->wire_length);
+        if (protected)
+            seen(owner, wire[at], wire + at + 5, length);
+        protected = protected || wire[at] == 20;
+        at += 5 + length;
+    }
+}
+
+struct nonces {
+    uint64_t last;
+    unsigned count;
+};
+
+static void nonce_seen(void *owner, uint8_t type, const uint8_t *payload, size_t length)
+{
+    struct nonces *nonces = owner;
+    uint64_t nonce = 0;
+
+    ck_assert_uint_ge(length, 24);
+    for (int i = 0; i < 8; i++)
+        nonce = nonce << 8 | payload[i];
+    if (nonces->count++)
+        ck_assert_msg(nonce == nonces->last + 1, "nonce %016lx after %016lx", nonce, nonces->last);
+    nonces->last = nonce;
+}
+
+START_TEST(explicit_nonces_never_repeat)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+    struct nonces nonces = {0};
+    char byte;
+
+    open_suite(&pair, &suites[4 + _i], &settings);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert_uint_eq(pair.records, 1); /* Finished */
+    ck_assert_uint_eq(pair.key.sequence, 1);
+    for (int i = 0; i < 300; i++)
+        pair_exchange(&pair, 100);
+    tls_session_shutdown(pair.session);
+    ck_assert_int_eq(pair_client_read(&pair, &byte, 1), -SSL_ERROR_ZERO_RETURN);
+    each_protected(&pair, nonce_seen, &nonces);
+    ck_assert_uint_eq(nonces.count, 302);
+    ck_assert_uint_eq(pair.key.sequence, 302);
+    pair_close(&pair);
+}
+END_TEST
+
+START_TEST(tickets_are_counted)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+
+    open_suite(&pair, &suites[0], &settings);
+    SSL_CTX_set_num_tickets(pair.context->servers[0].openssl, (size_t)_i);
+    pair_reconnect(&pair);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert_uint_eq(pair.records, (unsigned)_i);
+    ck_assert_uint_eq(pair.key.sequence, (unsigned)_i);
+    pair_exchange(&pair, 1000);
+    ck_assert_uint_eq(pair.key.sequence, (unsigned)_i + 1);
+    pair_shutdown(&pair);
+    pair_close(&pair);
+}
+END_TEST
+
+START_TEST(no_tickets_when_switched_off)
+{
+    const struct suite *suite = &suites[_i ? 0 : 4];
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+
+    settings.session_tickets = false;
+    open_suite(&pair, suite, &settings);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    pair_exchange(&pair, 10);
+    SSL_SESSION *kept = SSL_get1_session(pair.client);
+    ck_assert(!SSL_SESSION_has_ticket(kept));
+    pair_shutdown(&pair);
+    pair_reconnect(&pair);
+    SSL_set_session(pair.client, kept);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert(!tls_session_reused(pair.session));
+    SSL_SESSION_free(kept);
+    pair_close(&pair);
+}
+END_TEST
+
+START_TEST(a_ticket_resumes)
+{
+    const struct suite *suite = &suites[_i];
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+    char id[80];
+
+    open_suite(&pair, suite, &settings);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert(!tls_session_reused(pair.session));
+    pair_exchange(&pair, 100);
+    SSL_SESSION *kept = SSL_get1_session(pair.client);
+    pair_shutdown(&pair);
+    pair_reconnect(&pair);
+    SSL_set_session(pair.client, kept);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert(tls_session_reused(pair.session) && SSL_session_reused(pair.client));
+    ck_assert_uint_eq(tls_session_id(pair.session, id, sizeof(id)).length % 2, 0);
+    pair_exchange(&pair, 20000);
+    SSL_SESSION_free(kept);
+    pair_shutdown(&pair);
+    pair_close(&pair);
+}
+END_TEST
+
+static void client_updates(struct tls_pair *pair, int kind)
+{
+    ck_assert_int_eq(SSL_key_update(pair->client, kind), 1);
+    ck_assert_int_eq(SSL_do_handshake(pair->client), 1);
+}
+
+START_TEST(the_peers_key_update)
+{
+    const struct suite *suite = &suites[_i / 4];
+    bool requested = _i % 4 / 2;
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+    char into[16];
+
+    open_suite(&pair, suite, &settings);
+    pair.fragment = _i % 2;
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    pair_exchange(&pair, 100);
+    for (unsigned round = 1; round < 4; round++) {
+        unsigned records = pair.records;
+        client_updates(&pair, requested ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
+        ck_assert_int_eq(pair_server_read(&pair, into, sizeof(into)), -EAGAIN);
+        if (suite->cipher) {
+            ck_assert_uint_eq(pair.records, records + requested);
+            ck_assert_uint_eq(pair.keys, requested ? 1 + round : 1);
+            ck_assert_uint_eq(pair.key.sequence, requested ? 0 : 2 + round);
+        }
+        ck_assert_uint_eq(pair.asked_update, requested ? round : 0);
+        pair_exchange(&pair, 100);
+    }
+    pair_shutdown(&pair);
+    pair_close(&pair);
+}
+END_TEST
+
+START_TEST(our_own_key_update)
+{
+    const struct suite *suite = &suites[_i];
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+
+    open_suite(&pair, suite, &settings);
+    ck_assert_int_eq(tls_session_update_key(pair.session), -EPROTO);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    pair_exchange(&pair, 100);
+    int result = tls_session_update_key(pair.session);
+    ck_assert_int_eq(result, suite->version == TLS1_3_VERSION ? 0 : -EOPNOTSUPP);
+    if (result == 0 && suite->cipher)
+        ck_assert_uint_eq(pair.keys, 2);
+    pair_exchange(&pair, 50000);
+    pair_shutdown(&pair);
+    pair_close(&pair);
+}
+END_TEST
+
+/* The kernel holds a key that cannot be replaced: nothing is answered, and the old key goes on to the close.
+ */
+START_TEST(an_update_that_the_owner_forbids)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+    char into[32];
+
+    open_suite(&pair, &suites[_i], &settings);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    pair.forbid_update = true;
+    unsigned records = pair.records;
+    for (int i = 0; i < 3; i++) {
+        client_updates(
+            &pair, SSL_KEY_UPDATE_REQUESTED); /* three in one buffer: the second one finds an answer due */
+        ck_assert_int_eq(SSL_write(pair.client, "more", 4), 4);
+    }
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(pair_server_read(&pair, into, sizeof(into)), -EAGAIN);
+        ck_assert_uint_eq(tls_session_lent(pair.session), 0);
+        client_updates(&pair, SSL_KEY_UPDATE_REQUESTED);
+        pair_server_write(&pair, STR("the rest of the answer"));
+        ck_assert_int_eq(pair_client_read(&pair, into, 22), 22);
+    }
+    ck_assert_uint_eq(pair.asked_update, 1);
+    ck_assert_uint_eq(pair.records, records);
+    ck_assert_uint_eq(pair.keys, 1);
+    tls_session_shutdown(pair.session);
+    ck_assert_int_eq(pair_client_read(&pair, into, 1), -SSL_ERROR_ZERO_RETURN);
+    ck_assert_uint_eq(pair.records, records + 1);
+    pair_close(&pair);
+}
+END_TEST
+
+START_TEST(a_storm_of_key_updates_is_refused)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+    char into[16];
+    ssize_t result = -EAGAIN;
+    int rounds = 0;
+
+    open_suite(&pair, &suites[0], &settings);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    for (int i = 0; i < 3 * LIMIT_KEY_UPDATES; i++) {
+        client_updates(&pair, i % 2 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
+        if (i % 8 == 7)
+            pair_exchange(&pair, 1);
+    }
+    while (result == -EAGAIN && rounds++ <= 2 * LIMIT_KEY_UPDATES) {
+        client_updates(&pair, _i ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
+        result = pair_server_read(&pair, into, sizeof(into));
+        if (result == -EAGAIN)
+            (void)pair_client_read(&pair, into, sizeof(into));
+    }
+    ck_assert_int_eq(result, -EPROTO);
+    ck_assert_int_eq(rounds, LIMIT_KEY_UPDATES + 1);
+    ck_assert_ptr_nonnull(strstr(tls_session_error(pair.session), "asks for too much"));
+    ck_assert_int_eq(tls_session_read(pair.session, into, sizeof(into)), -EPROTO);
+    pair_close(&pair);
+}
+END_TEST
+
+/* All in one piece: the cut must come inside of one read. */
+START_TEST(a_storm_in_one_buffer_is_cut)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+    char into[16];
+
+    open_suite(&pair, &suites[0], &settings);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    for (int i = 0; i < 400; i++)
+        client_updates(&pair, SSL_KEY_UPDATE_NOT_REQUESTED);
+    ck_assert_int_eq(pair_server_read(&pair, into, sizeof(into)), -EPROTO);
+    ck_assert_uint_gt(tls_session_unlend(pair.session).length, 300 * 27);
+    ck_assert_uint_eq(tls_session_lent(pair.session), 0);
+    pair_close(&pair);
+}
+END_TEST
+
+START_TEST(what_was_lent_can_be_taken_back)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+    char lent[4096], into[10];
+
+    open_suite(&pair, &suites[0], &settings);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert_int_eq(SSL_write(pair.client, "0123456789", 10), 10);
+    ck_assert_int_eq(SSL_write(pair.client, "abcdefghij", 10), 10);
+    int length = BIO_read(SSL_get_wbio(pair.client), lent, sizeof(lent));
+    tls_session_lend(pair.session, str_of(lent, (size_t)length));
+    ck_assert_int_eq(tls_session_read(pair.session, into, sizeof(into)), 10);
+    struct str rest = tls_session_unlend(pair.session);
+    ck_assert_uint_eq(rest.length, (size_t)length / 2);
+    ck_assert_int_eq(tls_session_read(pair.session, into, sizeof(into)), -EAGAIN);
+    tls_session_lend(pair.session, rest);
+    ck_assert_int_eq(tls_session_read(pair.session, into, 4), 4);
+    ck_assert_uint_eq(tls_session_lent(pair.session), 0);
+    ck_assert_int_eq(tls_session_read(pair.session, into + 4, 6), 6);
+    ck_assert(memcmp(into, "abcdefghij", 10) == 0);
+    pair_close(&pair);
+}
+END_TEST
+
+START_TEST(writing_is_the_sealers_alone)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+
+    open_suite(&pair, &suites[0], &settings);
+    ck_assert_int_eq(tls_session_write(pair.session, STR("early")), -EPROTO);
+    tls_session_shutdown(pair.session); /* nothing to say before the handshake */
+    ck_assert_uint_eq(pair.wire_length, 0);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert_int_eq(tls_session_write(pair.session, STR("late")), -EINVAL);
+    pair_exchange(&pair, 10);
     pair_close(&pair);
 }
 END_TEST
@@ -71,11 +360,23 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("tls_session");
-    TCase *talk = tcase_create("talk");
+    TCase *talk = tcase_create("talk"), *update = tcase_create("key update");
     SRunner *runner;
 
     tcase_add_loop_test(talk, every_suite_speaks_both_ways, 0, 2 * SUITES);
+    tcase_add_loop_test(talk, explicit_nonces_never_repeat, 0, 2);
+    tcase_add_loop_test(talk, tickets_are_counted, 0, 4);
+    tcase_add_loop_test(talk, no_tickets_when_switched_off, 0, 2);
+    tcase_add_loop_test(talk, a_ticket_resumes, 0, SUITES);
+    tcase_add_test(talk, what_was_lent_can_be_taken_back);
+    tcase_add_test(talk, writing_is_the_sealers_alone);
     suite_add_tcase(suite, talk);
+    tcase_add_loop_test(update, the_peers_key_update, 0, 4 * 4);
+    tcase_add_loop_test(update, our_own_key_update, 0, SUITES);
+    tcase_add_loop_test(update, an_update_that_the_owner_forbids, 0, 3);
+    tcase_add_loop_test(update, a_storm_of_key_updates_is_refused, 0, 2);
+    tcase_add_test(update, a_storm_in_one_buffer_is_cut);
+    suite_add_tcase(suite, update);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -240,3 +240,14 @@ void pair_exchange(struct tls_pair *pair, size_t size)
     free(there);
     free(back);
 }
+
+void pair_shutdown(struct tls_pair *pair)
+{
+    char byte;
+
+    tls_session_shutdown(pair->session);
+    tls_session_shutdown(pair->session);
+    ck_assert_int_eq(pair_client_read(pair, &byte, 1), -SSL_ERROR_ZERO_RETURN);
+    SSL_shutdown(pair->client);
+    ck_assert_int_eq(pair_server_read(pair, &byte, 1), 0);
+}

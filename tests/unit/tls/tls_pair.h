@@ -50,5 +50,7 @@ ssize_t pair_client_read(struct tls_pair *pair, char *into, size_t size);
 
 /* Client and server send each other `size` bytes and compare. */
 void pair_exchange(struct tls_pair *pair, size_t size);
+/* An orderly end from both sides. */
+void pair_shutdown(struct tls_pair *pair);
 
 #endif

@@ -1,0 +1,32 @@
+/*
+ * Certificates and keys made for a test, as PEM files in a folder of its own
+ * that is removed at the end.
+ */
+#ifndef TEST_PEM_FILES_H
+#define TEST_PEM_FILES_H
+
+#include "tls/tls_context.h"
+
+#include <openssl/x509.h>
+
+struct pem_pair {
+    EVP_PKEY *key;
+    X509 *certificate;
+};
+
+/* A fresh folder; aborts the test on failure. */
+void pem_folder_make(void);
+void pem_folder_remove(void);
+/* The path of a file in the folder; lives until pem_folder_remove. */
+struct str pem_path(const char *name);
+
+/* `kind` is "EC", "RSA" or "ED25519"; days from now; `issuer` NULL: self-signed. */
+struct pem_pair pem_make(const char *kind, const char *common_name, int from_days, int to_days, const struct pem_pair *issuer);
+void pem_free(struct pem_pair *pair);
+
+/* Write into the folder. A password encrypts the key (PKCS#8, or the old way with `traditional`). */
+void pem_write_certificates(const char *name, X509 *const *certificates, int count);
+void pem_write_key(const char *name, EVP_PKEY *key, const char *password, bool traditional);
+void pem_write_text(const char *name, struct str text);
+
+#endif

@@ -1,0 +1,243 @@
+#include "base/limits.h"
+#include "hex.h"
+#include "tls/record.h"
+
+#include <check.h>
+#include <errno.h>
+
+static char into[LIMIT_RECORD_PLAINTEXT + RECORD_OVERHEAD], other[sizeof(into)],
+    text[LIMIT_RECORD_PLAINTEXT + 1];
+
+static struct record_key make_key(uint16_t version, uint8_t cipher, uint8_t seed)
+{
+    struct record_key key = {.version = version, .cipher = cipher, .sequence = 5};
+
+    memset(key.key, seed, record_key_length(cipher));
+    memset(key.iv, seed + 1, sizeof(key.iv));
+    memset(key.explicit_nonce, 0xff, 7);
+    return key;
+}
+
+static ssize_t seal(struct record_sealer *sealer, struct record_key *key, struct record_slot **slot,
+                    uint8_t type, const char *from, size_t length, char *to)
+{
+    struct iovec part = {(void *)(uintptr_t)from, length};
+
+    return record_seal(sealer, key, slot, type, &part, 1, to);
+}
+
+/* RFC 8448 3: what server and client send under their application keys after the handshake. */
+static const struct vector {
+    const char *key, *iv;
+    uint64_t sequence;
+    uint8_t type;
+    const char *plaintext, *record;
+} vectors[] = {
+    {"9f02283b6c9c07efc26bb9f2ac92e356", "cf782b88dd83549aadf1e984", 1, RECORD_APPLICATION_DATA,
+     "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f3031",
+     "17030300432e937e11ef4ac740e538ad36005fc4a46932fc3225d05f82aa1b36e30efaf97d90e6dffc602dcb501a59a8fcc49c4"
+     "bf2e5f0a21c0047c2"
+     "abf332540dd032e167c2955d"},
+    {"9f02283b6c9c07efc26bb9f2ac92e356", "cf782b88dd83549aadf1e984", 2, RECORD_ALERT, "0100",
+     "1703030013b58fd67166ebf599d24720cfbe7efa7a8864a9"},
+    {"17422dda596ed5d9acd890e3c63f5051", "5b78923dee08579033e523d9", 0, RECORD_APPLICATION_DATA,
+     "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f3031",
+     "1703030043a23f7054b62c94d0affafe8228ba55cbefacea42f914aa66bcab3f2b9819a8a5b46b395bd54a9a20441e2b62974e1"
+     "f5a6292a2977014bd"
+     "1e3deae63aeebb21694915e4"},
+};
+
+START_TEST(rfc_8448_records)
+{
+    const struct vector *vector = &vectors[_i];
+    struct record_sealer *sealer = record_sealer_create(1);
+    struct record_key key = {
+        .version = RECORD_TLS_1_3, .cipher = RECORD_AES_128_GCM, .sequence = vector->sequence};
+    struct record_slot *slot = NULL;
+    uint8_t plaintext[128], expected[256];
+    size_t length = from_hex(vector->plaintext, plaintext), wanted = from_hex(vector->record, expected);
+
+    from_hex(vector->key, key.key);
+    from_hex(vector->iv, key.iv);
+    ck_assert_int_eq(seal(sealer, &key, &slot, vector->type, (char *)plaintext, length, into),
+                     (ssize_t)wanted);
+    ck_assert_mem_eq(into, expected, wanted);
+    ck_assert_uint_eq(key.sequence, vector->sequence + 1);
+    record_sealer_destroy(sealer);
+    ck_assert_ptr_null(slot);
+}
+END_TEST
+
+static const struct kind {
+    uint16_t version;
+    uint8_t cipher;
+    size_t head, overhead;
+} kinds[] = {
+    {RECORD_TLS_1_3, RECORD_AES_128_GCM, 5, 22},       {RECORD_TLS_1_3, RECORD_AES_256_GCM, 5, 22},
+    {RECORD_TLS_1_3, RECORD_CHACHA20_POLY1305, 5, 22}, {RECORD_TLS_1_2, RECORD_AES_128_GCM, 13, 29},
+    {RECORD_TLS_1_2, RECORD_AES_256_GCM, 13, 29},      {RECORD_TLS_1_2, RECORD_CHACHA20_POLY1305, 5, 21},
+};
+
+/* In one part, in many, and in place: the same plaintext under the same sequence is the same record. */
+START_TEST(all_ways_to_give_plaintext_are_one)
+{
+    static const size_t lengths[] = {0, 1, 15, 16, 17, 255, 1200, 4096, 16383, 16384};
+    const struct kind *kind = &kinds[_i];
+    struct record_sealer *sealer = record_sealer_create(2);
+    struct record_slot *slot = NULL;
+
+    for (size_t i = 0; i < sizeof(text); i++)
+        text[i] = (char)(i * 7 + i / 256);
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        struct record_key key = make_key(kind->version, kind->cipher, 3), again = key, third = key;
+        size_t length = lengths[i], cut = length / 3, head = record_head(&key);
+        struct iovec parts[] = {{text, cut},
+                                {NULL, 0},
+                                {text + cut, 1 * (length > cut)},
+                                {text + cut + (length > cut), 0},
+                                {NULL, 0}};
+
+        parts[3].iov_len = length - cut - parts[2].iov_len;
+        ck_assert_uint_eq(head, kind->head);
+        ck_assert_uint_eq(record_overhead(&key), kind->overhead);
+        ssize_t sealed = seal(sealer, &key, &slot, 23, text, length, into);
+        ck_assert_int_eq(sealed, (ssize_t)(length + kind->overhead));
+        ck_assert_int_eq(record_seal(sealer, &again, &slot, 23, parts, 5, other), sealed);
+        ck_assert_mem_eq(into, other, (size_t)sealed);
+        memset(other, 0, sizeof(other));
+        memcpy(other + head, text, length);
+        ck_assert_int_eq(seal(sealer, &third, &slot, 23, other + head, length, other), sealed);
+        ck_assert_mem_eq(into, other, (size_t)sealed);
+        ck_assert_uint_eq(key.sequence, 6);
+        ck_assert_mem_eq(&key, &third, sizeof(key));
+    }
+    record_release(sealer, &slot);
+    record_sealer_destroy(sealer);
+}
+END_TEST
+
+START_TEST(no_parts_is_an_empty_record)
+{
+    const struct kind *kind = &kinds[_i];
+    struct record_sealer *sealer = record_sealer_create(2);
+    struct record_key key = make_key(kind->version, kind->cipher, 3);
+    struct record_slot *slot = NULL;
+
+    ck_assert_int_eq(record_seal(sealer, &key, &slot, 23, NULL, 0, into), (ssize_t)kind->overhead);
+    record_sealer_destroy(sealer);
+}
+END_TEST
+
+START_TEST(the_explicit_nonce_counts)
+{
+    struct record_sealer *sealer = record_sealer_create(1);
+    struct record_key key = make_key(RECORD_TLS_1_2, RECORD_AES_128_GCM, 1);
+    struct record_slot *slot = NULL;
+    static const uint8_t first[8] = {255, 255, 255, 255, 255, 255, 255, 254}, wrapped[8] = {0};
+
+    memcpy(key.explicit_nonce, first, 8);
+    ck_assert_int_gt(seal(sealer, &key, &slot, 23, "a", 1, into), 0);
+    ck_assert_mem_eq(into + 5, first, 8);
+    ck_assert_int_gt(seal(sealer, &key, &slot, 23, "a", 1, into), 0);
+    ck_assert_uint_eq((uint8_t)into[12], 255);
+    ck_assert_mem_eq(key.explicit_nonce, wrapped, 8);
+    record_sealer_destroy(sealer);
+}
+END_TEST
+
+START_TEST(refusals_take_no_sequence_number)
+{
+    struct record_sealer *sealer = record_sealer_create(1);
+    struct record_key key = make_key(RECORD_TLS_1_2, RECORD_AES_128_GCM, 1), before = key;
+    struct record_slot *slot = NULL;
+    struct iovec parts[] = {{text, LIMIT_RECORD_PLAINTEXT}, {text, 1}},
+                 endless[] = {{text, SIZE_MAX}, {text, SIZE_MAX}};
+
+    ck_assert_int_eq(record_seal(sealer, &key, &slot, 23, parts, 2, into), -EMSGSIZE);
+    ck_assert_int_eq(record_seal(sealer, &key, &slot, 23, endless, 2, into), -EMSGSIZE);
+    ck_assert_mem_eq(&key, &before, sizeof(key));
+    key.cipher = RECORD_NONE;
+    ck_assert_int_eq(seal(sealer, &key, &slot, 23, "a", 1, into), -EINVAL);
+    key.cipher = 77;
+    ck_assert_int_eq(seal(sealer, &key, &slot, 23, "a", 1, into), -EINVAL);
+    key.cipher = RECORD_AES_128_GCM;
+    key.version = 0x0302;
+    ck_assert_int_eq(seal(sealer, &key, &slot, 23, "a", 1, into), -EINVAL);
+    ck_assert_uint_eq(key.sequence, before.sequence);
+    record_sealer_destroy(sealer);
+}
+END_TEST
+
+START_TEST(a_key_wears_out)
+{
+    struct record_sealer *sealer = record_sealer_create(1);
+    struct record_key key = make_key(RECORD_TLS_1_3, RECORD_AES_128_GCM, 1);
+    struct record_slot *slot = NULL;
+    int alerts = 0;
+
+    key.sequence = LIMIT_RECORDS_PER_KEY - 1;
+    ck_assert_int_gt(seal(sealer, &key, &slot, RECORD_APPLICATION_DATA, "a", 1, into), 0);
+    ck_assert_int_eq(seal(sealer, &key, &slot, RECORD_APPLICATION_DATA, "a", 1, into), -EKEYEXPIRED);
+    ck_assert_int_gt(seal(sealer, &key, &slot, RECORD_HANDSHAKE, "a", 1, into), 0);
+    while (seal(sealer, &key, &slot, RECORD_ALERT, "a", 1, into) > 0)
+        ck_assert_int_lt(alerts++, 100);
+    ck_assert_int_eq(seal(sealer, &key, &slot, RECORD_ALERT, "a", 1, into), -EKEYEXPIRED);
+    record_sealer_destroy(sealer);
+}
+END_TEST
+
+/* More connections than contexts: each record is what a sealer of its own would have made. */
+START_TEST(contexts_are_taken_from_whoever_rests)
+{
+    enum { CONNECTIONS = 7 };
+    struct record_sealer *few = record_sealer_create((unsigned)_i), *own[CONNECTIONS];
+    struct record_key keys[CONNECTIONS], copies[CONNECTIONS];
+    struct record_slot *slots[CONNECTIONS] = {NULL}, *own_slots[CONNECTIONS] = {NULL};
+
+    for (int i = 0; i < CONNECTIONS; i++) {
+        own[i] = record_sealer_create(1);
+        keys[i] = copies[i] = make_key(kinds[i % 6].version, kinds[i % 6].cipher, (uint8_t)(10 + i));
+    }
+    for (int round = 0; round < 200; round++) {
+        int i = (round * round + round / 3) % CONNECTIONS;
+        ssize_t length = seal(few, &keys[i], &slots[i], 23, text, (size_t)round, into);
+        ck_assert_int_eq(length, seal(own[i], &copies[i], &own_slots[i], 23, text, (size_t)round, other));
+        ck_assert_mem_eq(into, other, (size_t)length);
+        int held = 0;
+        for (int j = 0; j < CONNECTIONS; j++)
+            held += slots[j] != NULL;
+        ck_assert_int_le(held, _i ? _i : 1);
+        if (round % 11 == 0)
+            record_release(few, &slots[i]);
+        if (round == 100)
+            memset(keys[i].key, 99, 16), memset(copies[i].key, 99, 16); /* a new key is noticed by itself */
+    }
+    for (int i = 0; i < CONNECTIONS; i++)
+        record_sealer_destroy(own[i]);
+    record_sealer_destroy(few);
+    for (int i = 0; i < CONNECTIONS; i++)
+        ck_assert_ptr_null(slots[i]);
+    record_sealer_destroy(NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("record");
+    TCase *all = tcase_create("record");
+    SRunner *runner;
+
+    tcase_add_loop_test(all, rfc_8448_records, 0, 3);
+    tcase_add_loop_test(all, all_ways_to_give_plaintext_are_one, 0, 6);
+    tcase_add_loop_test(all, no_parts_is_an_empty_record, 0, 6);
+    tcase_add_test(all, the_explicit_nonce_counts);
+    tcase_add_test(all, refusals_take_no_sequence_number);
+    tcase_add_test(all, a_key_wears_out);
+    tcase_add_loop_test(all, contexts_are_taken_from_whoever_rests, 0, 4);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,442 @@
+#include "base/limits.h"
+#include "pem_files.h"
+#include "tls/tls_server.h"
+#include "tls_pair.h"
+
+#include <check.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+
+static void count_line(void *owner, enum log_level level, struct str line)
+{
+    (*(int *)owner)++;
+}
+
+/* Loads one server with this certificate and expects a refusal that says `words`, or none (NULL). */
+static void assert_loads(struct str certificate, struct str key, const char *words)
+{
+    struct tls_certificate files = {certificate, key};
+    struct tls_settings settings = pair_settings();
+    int lines = 0;
+    struct log log = {.level = LOG_DEBUG, .sink = count_line, .owner = &lines};
+    char error[512] = "";
+
+    settings.certificates = &files;
+    struct tls_context *context = tls_context_create(&settings, 1, &log, error, sizeof(error));
+    if (words)
+        ck_assert_msg(!context && strstr(error, words), "expected \"%s\", got \"%s\"", words, error);
+    else
+        ck_assert_msg(context, "%s", error);
+    tls_context_destroy(context);
+    ck_assert_uint_eq(ERR_peek_error(), 0);
+}
+
+START_TEST(what_is_wrong_with_a_file_is_said)
+{
+    struct pem_pair one = pem_make("EC", "one", -1, 9, NULL), two = pem_make("EC", "two", -1, 9, NULL);
+    char *many = calloc(1, LIMIT_PEM_FILE + 10);
+
+    pem_folder_make();
+    pem_write_certificates("one.pem", &one.certificate, 1);
+    pem_write_certificates("reversed.pem", (X509 *[]){two.certificate, one.certificate}, 2);
+    pem_write_key("one.key", one.key, NULL, false);
+    pem_write_key("old.key", one.key, NULL, true);
+    pem_write_key("two.key", two.key, NULL, false);
+    pem_write_key("secret.key", one.key, "pass", false);
+    pem_write_key("oldsecret.key", one.key, "pass", true);
+    pem_write_text("empty.pem", STR(""));
+    pem_write_text("der.pem", STR("\x30\x82\x01\x02zzz"));
+    pem_write_text("cut.pem", STR("-----BEGIN CERTIFICATE-----\nMIIB"));
+    pem_write_text("bad.pem", STR("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"));
+    pem_write_text("bad.key", STR("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"));
+    pem_write_text("huge.pem", str_of(many, LIMIT_PEM_FILE + 10));
+    assert_loads(pem_path("one.pem"), pem_path("one.key"), NULL);
+    assert_loads(pem_path("one.pem"), pem_path("old.key"), NULL);
+    assert_loads(pem_path("one.pem"), pem_path("two.key"), "does not belong to the certificate");
+    assert_loads(pem_path("reversed.pem"), pem_path("one.key"), "must come first");
+    assert_loads(pem_path("one.pem"), pem_path("secret.key"), "decrypt it with: openssl pkey -in /tmp/");
+    assert_loads(pem_path("one.pem"), pem_path("oldsecret.key"), "is encrypted");
+    assert_loads(pem_path("none.pem"), pem_path("one.key"), "cannot be opened: No such file");
+    assert_loads(pem_path("one.pem"), pem_path("none.key"), "none.key\" cannot be opened: No such file");
+    assert_loads(pem_path("empty.pem"), pem_path("one.key"), "is empty");
+    assert_loads(pem_path("der.pem"), pem_path("one.key"), "openssl x509 -inform der");
+    assert_loads(pem_path("one.pem"), pem_path("der.pem"), "openssl pkey -inform der");
+    assert_loads(pem_path("one.key"), pem_path("one.key"), "holds no certificate");
+    assert_loads(pem_path("one.pem"), pem_path("one.pem"), "holds no private key");
+    assert_loads(pem_path("one.pem"), STR(""), "holds no private key");
+    assert_loads(pem_path("cut.pem"), pem_path("one.key"), "certificate number 1 in");
+    assert_loads(pem_path("bad.pem"), pem_path("one.key"), "certificate number 1 in");
+    assert_loads(pem_path("one.pem"), pem_path("bad.key"), "cannot be read");
+    assert_loads(pem_path("huge.pem"), pem_path("one.key"), "too large");
+    assert_loads(pem_path(""), pem_path("one.key"), "cannot be read: Is a directory");
+    assert_loads(str_of(many, 5000), pem_path("one.key"), "too long");
+    pem_folder_remove();
+    pem_free(&one);
+    pem_free(&two);
+    free(many);
+}
+END_TEST
+
+static const struct {
+    const char *field, *value, *words;
+} settings_cases[] = {
+    {"ciphers", "NONSENSE", "ssl_ciphers: \"NONSENSE\""},
+    {"ciphersuites", "TLS_NONSENSE", "ssl_ciphersuites"},
+    {"curves", "P-999", "ssl_ecdh_curve"},
+    {"alpn", "", "no protocol name"},
+    {"name", "a.*.b", "is no server name"},
+    {"none", "", "no ssl_certificate"},
+};
+
+START_TEST(wrong_settings_are_refused)
+{
+    struct tls_settings settings = pair_settings();
+    struct str value = str_from(settings_cases[_i].value);
+    const char *field = settings_cases[_i].field;
+    int lines = 0;
+    struct log log = {.level = LOG_DEBUG, .sink = count_line, .owner = &lines};
+    char error[512] = "";
+
+    if (strcmp(field, "ciphers") == 0)
+        settings.ciphers = value;
+    else if (strcmp(field, "ciphersuites") == 0)
+        settings.ciphersuites = value;
+    else if (strcmp(field, "curves") == 0)
+        settings.curves = value;
+    else if (strcmp(field, "alpn") == 0)
+        settings.alpn = &value, settings.alpn_count = 1;
+    else if (strcmp(field, "name") == 0)
+        settings.names = &value;
+    else
+        settings.certificate_count = 0;
+    ck_assert_ptr_null(tls_context_create(&settings, 1, &log, error, sizeof(error)));
+    ck_assert_msg(strstr(error, settings_cases[_i].words), "%s", error);
+    ck_assert_uint_eq(ERR_peek_error(), 0);
+    ck_assert_ptr_null(tls_context_create(NULL, 0, &log, error, sizeof(error)));
+}
+END_TEST
+
+static void open_with(struct tls_pair *pair, struct tls_settings *settings,
+                      const struct tls_certificate *certificates, size_t count)
+{
+    *settings = pair_settings();
+    settings->certificates = certificates;
+    settings->certificate_count = count;
+    pair_open(pair, settings, 1);
+}
+
+START_TEST(dates_are_warned_of)
+{
+    static const struct {
+        int from, to;
+        const char *words;
+    } cases[] = {{-10, -1, "has expired"}, {1, 10, "not valid yet"}, {-1, 1, NULL}};
+    struct pem_pair made = pem_make("EC", "dated", cases[_i].from, cases[_i].to, NULL);
+    struct tls_certificate files;
+    struct tls_settings settings;
+    struct tls_pair pair;
+
+    pem_folder_make();
+    pem_write_certificates("c.pem", &made.certificate, 1);
+    pem_write_key("c.key", made.key, NULL, false);
+    files = (struct tls_certificate){pem_path("c.pem"), pem_path("c.key")};
+    open_with(&pair, &settings, &files, 1);
+    ck_assert_uint_eq(pair.log_lines, cases[_i].words ? 1 : 0);
+    if (cases[_i].words)
+        ck_assert_msg(strstr(pair.last_log, cases[_i].words) && strstr(pair.last_log, "[warn]"), "%s",
+                      pair.last_log);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    pair_close(&pair);
+    pem_folder_remove();
+    pem_free(&made);
+}
+END_TEST
+
+/* Both kinds side by side: each client gets what it can verify, with the chain. */
+START_TEST(ecdsa_and_rsa_with_chains)
+{
+    struct pem_pair root = pem_make("EC", "root", -1, 9, NULL),
+                    middle = pem_make("RSA", "middle", -1, 9, &root);
+    struct pem_pair ec = pem_make("EC", "leaf", -1, 9, &middle),
+                    rsa = pem_make("RSA", "leaf", -1, 9, &middle);
+    struct tls_certificate files[2], twice[2];
+    struct tls_settings settings;
+    struct tls_pair pair;
+    char error[512];
+
+    pem_folder_make();
+    pem_write_certificates("ec.pem", (X509 *[]){ec.certificate, middle.certificate}, 2);
+    pem_write_certificates("rsa.pem", (X509 *[]){rsa.certificate, middle.certificate}, 2);
+    pem_write_key("ec.key", ec.key, NULL, false);
+    pem_write_key("rsa.key", rsa.key, NULL, false);
+    files[0] = (struct tls_certificate){pem_path("ec.pem"), pem_path("ec.key")};
+    files[1] = (struct tls_certificate){pem_path("rsa.pem"), pem_path("rsa.key")};
+    open_with(&pair, &settings, files, 2);
+    SSL_CTX_set_verify(pair.client_openssl, SSL_VERIFY_PEER, NULL);
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(pair.client_openssl), root.certificate);
+    for (int i = 0; i < 4; i++) {
+        bool wants_rsa = i % 2;
+        pair_reconnect(&pair);
+        if (i < 2)
+            SSL_set1_sigalgs_list(pair.client, wants_rsa ? "RSA-PSS+SHA256" : "ECDSA+SHA256:RSA-PSS+SHA256");
+        else
+            SSL_set_cipher_list(pair.client,
+                                wants_rsa ? "ECDHE-RSA-AES128-GCM-SHA256" : "ECDHE-ECDSA-AES128-GCM-SHA256");
+        SSL_set_max_proto_version(pair.client, i < 2 ? TLS1_3_VERSION : TLS1_2_VERSION);
+        ck_assert_msg(pair_handshake(&pair) == 0, "%d: %s", i, tls_session_error(pair.session));
+        X509 *seen = SSL_get1_peer_certificate(pair.client);
+        ck_assert_int_eq(X509_cmp(seen, wants_rsa ? rsa.certificate : ec.certificate), 0);
+        X509_free(seen);
+        ck_assert_int_eq(SSL_get_verify_result(pair.client), X509_V_OK);
+        pair_exchange(&pair, 5000);
+    }
+    twice[0] = twice[1] = files[0];
+    settings.certificates = twice;
+    ck_assert_ptr_null(tls_context_create(&settings, 1, &pair.log, error, sizeof(error)));
+    ck_assert_msg(strstr(error, "second EC certificate"), "%s", error);
+    pair_close(&pair);
+    pem_folder_remove();
+    pem_free(&root);
+    pem_free(&middle);
+    pem_free(&ec);
+    pem_free(&rsa);
+}
+END_TEST
+
+/* 20 KiB of certificates and more leave in one go: nothing is refused, and the key is still offered (rule 3).
+ */
+START_TEST(a_long_chain_still_hands_the_key_over)
+{
+    char long_name[64];
+    struct pem_pair made[12];
+    X509 *chain[12];
+    struct tls_certificate files;
+    struct tls_settings settings;
+    struct tls_pair pair;
+
+    memset(long_name, 'x', 63);
+    long_name[63] = '\0';
+    for (int i = 0; i < 12; i++) {
+        made[i] = pem_make("RSA", long_name, -1, 9, i ? &made[i - 1] : NULL);
+        chain[11 - i] = made[i].certificate;
+    }
+    pem_folder_make();
+    pem_write_certificates("long.pem", chain, 12);
+    pem_write_key("long.key", made[11].key, NULL, false);
+    files = (struct tls_certificate){pem_path("long.pem"), pem_path("long.key")};
+    open_with(&pair, &settings, &files, 1);
+    SSL_CTX_set_max_proto_version(pair.client_openssl, _i ? TLS1_3_VERSION : TLS1_2_VERSION);
+    pair_reconnect(&pair);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert_uint_gt(pair.wire_length, 9000);
+    ck_assert_uint_eq(pair.keys, 1);
+    pair_exchange(&pair, 40000);
+    pair_close(&pair);
+    pem_folder_remove();
+    for (int i = 0; i < 12; i++)
+        pem_free(&made[i]);
+}
+END_TEST
+
+START_TEST(self_signed_says_its_names)
+{
+    static const struct str names[] = {
+        {"Example.com", 11}, {"*.example.com", 13}, {".example.org", 12}, {"10.1.2.3", 8}, {"_", 1},
+        {"www.*", 5},        {"~^a(b)$", 7},        {"fe80::1", 7}};
+    static const char *const good[] = {"example.com", "www.example.com", "example.org", "a.example.org",
+                                       "localhost"};
+    static const char *const good_addresses[] = {"10.1.2.3", "127.0.0.1", "::1", "fe80::1"};
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+
+    settings.names = names;
+    settings.name_count = sizeof(names) / sizeof(names[0]);
+    pair_open(&pair, &settings, 1);
+    ck_assert_uint_eq(pair.log_lines, 1);
+    ck_assert_ptr_nonnull(strstr(pair.last_log, "self-signed certificate for \"Example.com\""));
+    ck_assert_ptr_nonnull(strstr(pair.last_log, "SHA-256 "));
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    X509 *seen = SSL_get1_peer_certificate(pair.client);
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        ck_assert_msg(X509_check_host(seen, good[i], 0, 0, NULL) == 1, "%s", good[i]);
+    for (size_t i = 0; i < sizeof(good_addresses) / sizeof(good_addresses[0]); i++)
+        ck_assert_msg(X509_check_ip_asc(seen, good_addresses[i], 0) == 1, "%s", good_addresses[i]);
+    ck_assert_int_eq(X509_check_host(seen, "example.net", 0, 0, NULL), 0);
+    ck_assert_int_eq(X509_check_host(seen, "www.example.net", 0, 0, NULL), 0);
+    ck_assert_int_eq(EVP_PKEY_get_base_id(X509_get0_pubkey(seen)), EVP_PKEY_EC);
+    ck_assert_int_eq(X509_verify(seen, X509_get0_pubkey(seen)), 1);
+    ck_assert_int_le(X509_cmp_current_time(X509_get0_notBefore(seen)), 0);
+    ck_assert_int_gt(X509_cmp_current_time(X509_get0_notAfter(seen)), 0);
+    X509_free(seen);
+    pair_close(&pair);
+}
+END_TEST
+
+static const struct str zero_names[] = {{"zero.example", 12}},
+                        one_names[] = {{"one.example", 11}, {"*.one.example", 13}},
+                        two_names[] = {{"two.example", 11}}, two_alpn[] = {{"h2", 2}, {"http/1.1", 8}};
+
+/* Three servers that differ in everything: the second is the default one. */
+static void three_servers(struct tls_settings servers[3])
+{
+    for (int i = 0; i < 3; i++)
+        servers[i] = pair_settings();
+    servers[0].names = zero_names;
+    servers[0].protocols = TLS_PROTOCOL_1_2;
+    servers[0].ciphers = STR("ECDHE-ECDSA-AES256-GCM-SHA384");
+    servers[1].names = one_names;
+    servers[1].name_count = 2;
+    servers[1].is_default = true;
+    servers[1].curves = STR("P-384");
+    servers[2].names = two_names;
+    servers[2].protocols = TLS_PROTOCOL_1_3;
+    servers[2].ciphersuites = STR("TLS_CHACHA20_POLY1305_SHA256");
+    servers[2].alpn = two_alpn;
+    servers[2].alpn_count = 2;
+}
+
+static const struct {
+    const char *name; /* SNI; NULL: none */
+    int server;
+    const char *protocol, *cipher, *curve, *alpn;
+} choices[] = {
+    {"zero.example", 0, "TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384", "x25519", "http/1.1"},
+    {"ZERO.Example.", 0, "TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384", "x25519", "http/1.1"},
+    {"one.example", 1, "TLSv1.3", "TLS_AES_128_GCM_SHA256", "secp384r1", "http/1.1"},
+    {"www.One.example", 1, "TLSv1.3", "TLS_AES_128_GCM_SHA256", "secp384r1", "http/1.1"},
+    {"two.example", 2, "TLSv1.3", "TLS_CHACHA20_POLY1305_SHA256", "x25519", "h2"},
+    {"stranger.example", 1, "TLSv1.3", "TLS_AES_128_GCM_SHA256", "secp384r1", "http/1.1"},
+    {NULL, 1, "TLSv1.3", "TLS_AES_128_GCM_SHA256", "secp384r1", "http/1.1"},
+};
+
+START_TEST(the_name_chooses_everything)
+{
+    static const unsigned char offered[] = "\x08http/1.1\x02h2\x07strange";
+    const char *name = choices[_i].name;
+    struct tls_settings servers[3];
+    struct tls_pair pair;
+
+    three_servers(servers);
+    pair_open(&pair, servers, 3);
+    ck_assert_ptr_eq(tls_session_settings(pair.session), &servers[1]);
+    ck_assert_uint_eq(tls_session_protocol(pair.session).length, 0);
+    SSL_set_alpn_protos(pair.client, offered, sizeof(offered) - 1);
+    SSL_set1_groups_list(pair.client, "X25519:P-384:P-256");
+    SSL_set_ciphersuites(pair.client,
+                         "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256");
+    if (name)
+        SSL_set_tlsext_host_name(pair.client, name);
+    ck_assert_msg(pair_handshake(&pair) == 0, "%s", tls_session_error(pair.session));
+    ck_assert_ptr_eq(tls_session_settings(pair.session), &servers[choices[_i].server]);
+    ck_assert(str_equal(tls_session_protocol(pair.session), str_from(choices[_i].protocol)));
+    ck_assert(str_equal(tls_session_cipher(pair.session), str_from(choices[_i].cipher)));
+    ck_assert_msg(str_equal_nocase(tls_session_curve(pair.session), str_from(choices[_i].curve)), STR_FMT,
+                  STR_ARG(tls_session_curve(pair.session)));
+    ck_assert(str_equal(tls_session_alpn(pair.session), str_from(choices[_i].alpn)));
+    ck_assert(str_equal(tls_session_server_name(pair.session), str_from(name)));
+    X509 *seen = SSL_get1_peer_certificate(pair.client);
+    ck_assert_int_eq(X509_check_host(seen, servers[choices[_i].server].names[0].data,
+                                     servers[choices[_i].server].names[0].length, 0, NULL),
+                     1);
+    X509_free(seen);
+    pair_exchange(&pair, 3000);
+    pair_close(&pair);
+}
+END_TEST
+
+START_TEST(a_ticket_is_good_for_its_server_only)
+{
+    struct tls_settings servers[3];
+    struct tls_pair pair;
+
+    three_servers(servers);
+    servers[2].protocols = servers[0].protocols = 0;
+    servers[2].ciphersuites = STR("");
+    pair_open(&pair, servers, 3);
+    SSL_CTX_set_max_proto_version(pair.client_openssl, _i ? TLS1_3_VERSION : TLS1_2_VERSION);
+    SSL_CTX_set_cipher_list(pair.client_openssl, "ECDHE-ECDSA-AES256-GCM-SHA384");
+    pair_reconnect(&pair);
+    SSL_set_tlsext_host_name(pair.client, "one.example");
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    pair_exchange(&pair, 10);
+    SSL_SESSION *kept = SSL_get1_session(pair.client);
+    pair_shutdown(&pair);
+    for (int i = 0; i < 2; i++) {
+        pair_reconnect(&pair);
+        SSL_set_session(pair.client, kept);
+        SSL_set_tlsext_host_name(pair.client, (i ? "two.example" : "one.example"));
+        ck_assert_int_eq(pair_handshake(&pair), 0);
+        ck_assert_int_eq(tls_session_reused(pair.session), i == 0);
+        pair_exchange(&pair, 10);
+        pair_shutdown(&pair);
+    }
+    SSL_SESSION_free(kept);
+    pair_close(&pair);
+}
+END_TEST
+
+START_TEST(aes_128_first_by_default)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+
+    pair_open(&pair, &settings, 1);
+    SSL_CTX_set_ciphersuites(pair.client_openssl,
+                             "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256");
+    SSL_CTX_set_cipher_list(pair.client_openssl, "ECDHE+CHACHA20:ECDHE+AES256:ECDHE+AES128:AES128-SHA");
+    SSL_CTX_set_max_proto_version(pair.client_openssl, _i ? TLS1_3_VERSION : TLS1_2_VERSION);
+    pair_reconnect(&pair);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert_uint_eq(pair.key.cipher, RECORD_AES_128_GCM);
+    pair_reconnect(&pair);
+    SSL_set_cipher_list(pair.client, "AES128-SHA:ECDHE-ECDSA-AES128-SHA256");
+    SSL_set_ciphersuites(pair.client, "TLS_AES_128_CCM_SHA256");
+    ck_assert_int_eq(pair_handshake(&pair), -EPROTO);
+    ck_assert_ptr_nonnull(strstr(tls_session_error(pair.session), "no cipher is common"));
+    pair_close(&pair);
+}
+END_TEST
+
+START_TEST(a_name_given_twice_is_warned_of)
+{
+    struct tls_settings servers[2] = {pair_settings(), pair_settings()};
+    struct tls_pair pair;
+
+    pair_open(&pair, servers, 2);
+    ck_assert_ptr_nonnull(strstr(pair.last_log, "\"localhost\" is given twice"));
+    SSL_set_tlsext_host_name(pair.client, "localhost");
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert_ptr_eq(tls_session_settings(pair.session), &servers[0]);
+    pair_close(&pair);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tls_context");
+    TCase *files = tcase_create("files"), *choice = tcase_create("choice");
+    SRunner *runner;
+
+    tcase_set_timeout(files, 60);
+    tcase_add_test(files, what_is_wrong_with_a_file_is_said);
+    tcase_add_loop_test(files, wrong_settings_are_refused, 0,
+                        sizeof(settings_cases) / sizeof(settings_cases[0]));
+    tcase_add_loop_test(files, dates_are_warned_of, 0, 3);
+    tcase_add_test(files, ecdsa_and_rsa_with_chains);
+    tcase_add_loop_test(files, a_long_chain_still_hands_the_key_over, 0, 2);
+    tcase_add_test(files, self_signed_says_its_names);
+    suite_add_tcase(suite, files);
+    tcase_add_loop_test(choice, the_name_chooses_everything, 0, sizeof(choices) / sizeof(choices[0]));
+    tcase_add_loop_test(choice, a_ticket_is_good_for_its_server_only, 0, 2);
+    tcase_add_loop_test(choice, aes_128_first_by_default, 0, 2);
+    tcase_add_test(choice, a_name_given_twice_is_warned_of);
+    suite_add_tcase(suite, choice);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,108 @@
+#include "tls/tls_names.h"
+
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int result;
+} added[] = {
+    {"example.com", 0},
+    {"EXAMPLE.com.", -EEXIST},
+    {"*.example.com", 0},
+    {"*.a.example.com", 0},
+    {".dotted.org", 0},
+    {"mail.*", 0},
+    {"mail.example.*", 0},
+    {"~^regex\\.(.*)$", 0},
+    {"", 0},
+    {"a.*.com", -EINVAL},
+    {"*example.com", -EINVAL},
+    {"*.example.*", -EINVAL},
+    {"*.example.com", -EEXIST},
+    {"*", -EINVAL},
+    {"localhost", 0},
+    {"*.", -EINVAL},
+};
+enum { ADDED = sizeof(added) / sizeof(added[0]) };
+
+static const struct {
+    const char *asked, *found;
+} asked[] = {
+    {"example.com", "example.com"},
+    {"Example.COM", "example.com"},
+    {"example.com.", "example.com"},
+    {"EXAMPLE.COM.", "example.com"},
+    {"example.com..", NULL},
+    {"www.example.com", "*.example.com"},
+    {"x.y.Example.Com.", "*.example.com"},
+    {"x.a.example.com", "*.a.example.com"},
+    {"a.example.com", "*.example.com"},
+    {".example.com", NULL},
+    {"dotted.org", ".dotted.org"},
+    {"www.dotted.org", ".dotted.org"},
+    {"notdotted.org", NULL},
+    {"mail.net", "mail.*"},
+    {"mail.example.net", "mail.example.*"},
+    {"mail.example.com", "*.example.com"},
+    {"mail", NULL},
+    {"mailx.net", NULL},
+    {"localhost", "localhost"},
+    {"", NULL},
+    {".", NULL},
+    {"org", NULL},
+    {"regex.org", NULL},
+};
+
+START_TEST(a_name_means_one_server)
+{
+    struct tls_names names;
+
+    tls_names_init(&names);
+    for (int i = 0; i < ADDED; i++)
+        ck_assert_msg(tls_names_add(&names, str_from(added[i].name), (void *)(uintptr_t)added[i].name) ==
+                          added[i].result,
+                      "%s", added[i].name);
+    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+        const char *found = tls_names_find(&names, str_from(asked[i].asked));
+        ck_assert_msg(found && asked[i].found ? strcmp(found, asked[i].found) == 0 : found == asked[i].found,
+                      "%s finds %s", asked[i].asked, found ? found : "nothing");
+    }
+    tls_names_finish(&names);
+}
+END_TEST
+
+START_TEST(overlong_names_are_strangers)
+{
+    struct tls_names names;
+    char name[300];
+
+    memset(name, '.', sizeof(name));
+    tls_names_init(&names);
+    ck_assert_int_eq(tls_names_add(&names, STR("*.com"), &names), 0);
+    memcpy(name + 251, ".com", 4);
+    ck_assert_ptr_eq(tls_names_find(&names, str_of(name, 255)), &names);
+    memcpy(name + 296, ".com", 4);
+    ck_assert_ptr_null(tls_names_find(&names, str_of(name, 300)));
+    ck_assert_ptr_null(tls_names_find(&names, str_of("a\0.net", 6)));
+    ck_assert_ptr_null(tls_names_find(&names, str_of(NULL, 0)));
+    tls_names_finish(&names);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tls_names");
+    TCase *all = tcase_create("names");
+    SRunner *runner;
+
+    tcase_add_test(all, a_name_means_one_server);
+    tcase_add_test(all, overlong_names_are_strangers);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
