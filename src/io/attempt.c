@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/sendfile.h>
 
@@ -177,6 +179,18 @@ static bool span_is_hot(struct loop *loop, struct op *op)
     return false;
 }
 
+/*
+ * On a kTLS socket, sendfile passes each record to TCP with MSG_MORE while more is to come, and where the send
+ * buffer is then full it gives up without pushing: a segment larger than the buffer (loopback) would never
+ * leave, and POLLOUT never come. Ending a cork that nobody began pushes it, and changes nothing else.
+ */
+static void push_held_back(int fd)
+{
+    int off = 0;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof(off));
+}
+
 static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
     uint64_t in_turn = 0;
@@ -201,8 +215,10 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
             break;
         if (sent < 0 && errno == EINTR)
             continue;
-        if (sent < 0 && errno == EAGAIN)
+        if (sent < 0 && errno == EAGAIN) {
+            push_held_back(op->fd);
             return wait_for(out_wait, op->fd, POLLOUT);
+        }
         if (sent < 0)
             return finished(loop, op, -errno);
         op->file.progress += (uint64_t)sent;
