@@ -28,16 +28,18 @@ struct file_cache_limits {
     uint64_t inactive_ms;
 };
 
-struct file_entry {
+struct file_entry {                 /* never changes while somebody refers to it: what changed on disk is a new entry */
     struct list link;               /* least recently used last */
-    struct str key;                 /* root, NUL, path, policy */
+    struct str key;                 /* root, NUL, path, NUL, policy */
     unsigned references;            /* the cache's own not counted */
     int error;                      /* 0, or -ENOENT, -EACCES, -ELOOP (a link was refused), -EXDEV (left the root), -ENOTDIR, ... */
-    int fd;                         /* -1 for directories and errors; O_RDONLY */
+    int fd;                         /* -1 for directories and errors; O_RDONLY; never polled, closed by the entry */
     struct stat stat;
     struct str content;             /* the whole file where it is small, else data NULL */
     uint64_t checked_ms;
+    uint64_t used_ms;
     bool linked;                    /* still in the table: false once replaced or evicted while in use */
+    bool settled;                   /* so long unchanged when it was read that its times would tell a change */
 };
 
 struct file_cache;
@@ -47,24 +49,22 @@ struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_
 /* No lookup may be in flight. Entries still referenced die with their last unref. */
 void file_cache_destroy(struct file_cache *cache);
 
-/* One lookup, embedded in its owner. */
+/* One lookup, embedded in its owner, who sets `found`. */
 struct file_lookup {
-    struct op op;
-    struct file_cache *cache;
     void (*found)(struct file_lookup *lookup, struct file_entry *entry); /* entry referenced for the caller; NULL: cancelled or out of memory */
-    struct file_entry *entry;       /* the cache's, while waiting */
     struct list waiting;            /* lookups of the same path share one open */
+    bool cancelled;
 };
 
 /*
  * The entry of `path` (relative, no leading slash, "" is the root itself) beneath `root`. Returns it at once, referenced, when the cache holds it
  * fresh or the kernel can open it without waiting; otherwise NULL with *out_pending true, and `lookup->found` is called
- * later, once, never inside this call. NULL with *out_pending false: out of memory.
- * Absolute `root` directories are opened once and kept.
+ * later, once, never inside this call. NULL with *out_pending false: out of memory. Only regular files and
+ * directories are ever given: others are -EACCES. Where the cache is off, every call opens anew.
  */
 struct file_entry *file_cache_get(struct file_cache *cache, struct file_lookup *lookup, struct str root, struct str path,
                                   enum symlinks symlinks, bool *out_pending);
-/* Asks for an end of a pending lookup: `found` is still called once, with NULL. */
+/* Asks for an end of a pending lookup: `found` is still called once, later, with NULL. */
 void file_lookup_cancel(struct file_lookup *lookup);
 
 struct file_entry *file_entry_ref(struct file_entry *entry);

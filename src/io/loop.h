@@ -172,7 +172,7 @@ void loop_cancel(struct loop *loop, struct op *op);
 
 /*
  * Closes a descriptor on which nothing is in flight, and forgets what the backend knew of it. Every
- * descriptor that was ever given to an op must be closed here, not by close(2).
+ * descriptor that was ever waited for (sockets, pipes, eventfds) must be closed here, not by close(2); files need not.
  */
 void loop_close_fd(struct loop *loop, int fd);
 

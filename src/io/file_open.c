@@ -1,0 +1,190 @@
+/*
+ * openat2(2) beneath a root, what was opened checked to be a regular file or a
+ * directory, small files read whole.
+ */
+#include "io/file_open.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Half a grain more than the coarsest time stamps that file systems keep. */
+#define SETTLED_MS 3000
+
+/* How often to try again when a rename at that moment kept the kernel from telling whether ".." stays below. */
+#define RACES 8
+
+static int open_how(int directory, const char *path, uint64_t flags, uint64_t resolve, bool wait)
+{
+    struct open_how how = {.flags = flags, .resolve = resolve | (wait ? 0 : RESOLVE_CACHED)};
+    long fd;
+
+    for (int i = 0; i < RACES; i++) {
+        fd = syscall(SYS_openat2, directory, path, &how, sizeof(how));
+        if (fd >= 0)
+            return (int)fd;
+        if (errno != EINTR && !(errno == EAGAIN && wait))
+            break;
+    }
+    if (errno == EINVAL && !wait) /* before 5.12 there is no RESOLVE_CACHED: let a helper do it */
+        return -EAGAIN;
+    return errno == EPERM ? -ENOSYS : -errno; /* sandboxes that do not know a call say EPERM */
+}
+
+int root_open(const char *root, bool wait)
+{
+    int fd = open_how(AT_FDCWD, root, O_PATH | O_DIRECTORY | O_CLOEXEC, 0, wait);
+
+    if (fd == -ENOSYS) {
+        fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+    }
+    return fd;
+}
+
+/* A directory that may be entered but not listed is still a directory, for redirects and index files. */
+static int open_unreadable(int root, const char *path, uint64_t resolve, bool wait, struct opened_file *file)
+{
+    int fd = open_how(root, path, O_PATH | O_CLOEXEC, resolve, wait);
+
+    if (fd < 0)
+        return fd == -EAGAIN ? -EAGAIN : -EACCES;
+    file->error = -EACCES;
+    if (fstat(fd, &file->stat) == 0 && S_ISDIR(file->stat.st_mode))
+        file->error = 0;
+    close(fd);
+    return file->error;
+}
+
+static int open_by_kernel(int root, const char *path, enum symlinks symlinks, bool wait, struct opened_file *file)
+{
+    uint64_t resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+    int fd;
+
+    if (symlinks == SYMLINKS_NONE)
+        resolve |= RESOLVE_NO_SYMLINKS;
+    fd = open_how(root, path, FILE_OPEN_FLAGS, resolve, wait);
+    if (fd == -EACCES)
+        return open_unreadable(root, path, resolve, wait, file);
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &file->stat) < 0) {
+        int error = -errno;
+
+        close(fd);
+        return error;
+    }
+    file->fd = fd;
+    return 0;
+}
+
+static int open_by_walk(int root, const char *path, enum symlinks symlinks, bool wait, struct opened_file *file)
+{
+    bool directory;
+    int fd;
+
+    if (!wait)
+        return -EAGAIN;
+    fd = file_walk(root, path, symlinks, &file->stat, &directory);
+    if (fd < 0)
+        return fd;
+    file->fd = directory ? -1 : fd;
+    return 0;
+}
+
+static ssize_t read_whole(int fd, char *into, size_t length, bool wait)
+{
+    ssize_t count;
+
+    if (!wait)
+        return loop_read_hot(fd, 0, into, length);
+    do {
+        count = pread(fd, into, length, 0);
+    } while (count < 0 && errno == EINTR);
+    return count < 0 ? -errno : count;
+}
+
+/* 0 with or without content: a file that is not as long as it said is changing, and is better read when it is sent. */
+static int read_content(struct opened_file *file, bool wait)
+{
+    size_t length = (size_t)file->stat.st_size;
+    char *content;
+    ssize_t count;
+
+    if (file->stat.st_size <= 0 || file->stat.st_size > LIMIT_FILE_CACHE_CONTENT)
+        return 0;
+    content = malloc(length);
+    if (!content)
+        return 0;
+    count = read_whole(file->fd, content, length, wait);
+    if (count == (ssize_t)length)
+        file->content = content;
+    else
+        free(content);
+    return count == -EAGAIN ? -EAGAIN : 0;
+}
+
+/* Neither a file nor a directory: closed again. */
+static void check_kind(struct opened_file *file)
+{
+    if (S_ISREG(file->stat.st_mode))
+        return;
+    if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+    if (!S_ISDIR(file->stat.st_mode))
+        file->error = -EACCES;
+}
+
+int file_open(int root, const char *path, enum symlinks symlinks, bool wait, bool walk, struct opened_file *out_file)
+{
+    struct opened_file file = {.fd = -1};
+    int error;
+
+    if (*path == '\0')
+        path = ".";
+    if (walk || symlinks == SYMLINKS_OWNER)
+        error = open_by_walk(root, path, symlinks, wait, &file);
+    else
+        error = open_by_kernel(root, path, symlinks, wait, &file);
+    if (error == -EAGAIN || error == -ENOSYS)
+        return error;
+    file.error = error == -ENXIO ? -EACCES : error; /* ENXIO: a socket */
+    if (error == 0)
+        check_kind(&file);
+    if (file.fd >= 0 && read_content(&file, wait) == -EAGAIN) {
+        close(file.fd);
+        return -EAGAIN;
+    }
+    *out_file = file;
+    return 0;
+}
+
+void opened_file_drop(struct opened_file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    free(file->content);
+}
+
+bool file_settled(const struct stat *stat, int64_t wall_ms)
+{
+    int64_t changed_s = stat->st_mtim.tv_sec > stat->st_ctim.tv_sec ? stat->st_mtim.tv_sec : stat->st_ctim.tv_sec;
+
+    return wall_ms - changed_s * 1000 > SETTLED_MS;
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool file_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size && a->st_mode == b->st_mode &&
+           same_time(&a->st_mtim, &b->st_mtim) && same_time(&a->st_ctim, &b->st_ctim);
+}

@@ -1,0 +1,205 @@
+/*
+ * A path resolved component by component with O_NOFOLLOW, links followed by their
+ * text: for kernels and sandboxes without openat2(2), and for `if_not_owner`,
+ * which no kernel call knows. The directories walked through are kept open, so that
+ * ".." goes back the way we came, whatever is renamed meanwhile, and never above
+ * the root.
+ */
+#include "io/file_open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 64
+#define LINKS_MAX 40                /* as the kernel's own limit */
+
+/* An owner that must be found again at what the link leads to: when no more than `rest` of the path is left. */
+struct owned_link {
+    size_t rest;
+    uid_t owner;
+};
+
+struct walk {
+    enum symlinks symlinks;
+    int directories[DEPTH_MAX];     /* the first is the root, not ours to close */
+    int depth;
+    char path[2 * PATH_MAX];        /* what is left of it, from `at` on */
+    size_t at;
+    int links;
+    struct owned_link owned[LINKS_MAX];
+    int owned_count;
+};
+
+static const char *rest_of(const struct walk *walk)
+{
+    return walk->path + walk->at;
+}
+
+/* Cuts the next component into `name`; false at the end of the path. */
+static bool next_component(struct walk *walk, char name[NAME_MAX + 1], int *out_error)
+{
+    size_t length;
+
+    walk->at += strspn(rest_of(walk), "/");
+    length = strcspn(rest_of(walk), "/");
+    *out_error = length > NAME_MAX ? -ENAMETOOLONG : 0;
+    if (length == 0 || length > NAME_MAX)
+        return false;
+    memcpy(name, rest_of(walk), length);
+    name[length] = '\0';
+    walk->at += length;
+    return true;
+}
+
+/* Puts the link's text in front of what is left. */
+static int follow(struct walk *walk, int link, const struct stat *stat)
+{
+    char target[PATH_MAX];
+    size_t rest = strlen(rest_of(walk));
+    ssize_t length;
+
+    if (walk->symlinks == SYMLINKS_NONE || walk->links == LINKS_MAX)
+        return -ELOOP;
+    length = readlinkat(link, "", target, sizeof(target));
+    if (length <= 0)
+        return length < 0 ? -errno : -ENOENT;
+    if (target[0] == '/')
+        return -EXDEV;
+    if ((size_t)length == sizeof(target) || (size_t)length + rest + 1 > sizeof(walk->path))
+        return -ENAMETOOLONG;
+    memmove(walk->path + length, rest_of(walk), rest + 1);
+    memcpy(walk->path, target, (size_t)length);
+    walk->at = 0;
+    walk->links++;
+    walk->owned[walk->owned_count++] = (struct owned_link){rest, stat->st_uid};
+    return 0;
+}
+
+/* Links whose text is used up have led to what `stat` describes. */
+static bool owners_agree(struct walk *walk, const struct stat *stat)
+{
+    size_t rest = strlen(rest_of(walk));
+
+    while (walk->owned_count > 0 && walk->owned[walk->owned_count - 1].rest >= rest) {
+        walk->owned_count--;
+        if (walk->symlinks == SYMLINKS_OWNER && walk->owned[walk->owned_count].owner != stat->st_uid)
+            return false;
+    }
+    return true;
+}
+
+/* The directory that was reached, which a link may have led to. */
+static int here(struct walk *walk, struct stat *stat)
+{
+    if (fstat(walk->directories[walk->depth - 1], stat) < 0)
+        return -errno;
+    return owners_agree(walk, stat) ? 0 : -ELOOP;
+}
+
+static int step_up(struct walk *walk, struct stat *stat)
+{
+    if (walk->depth == 1)
+        return -EXDEV;
+    close(walk->directories[--walk->depth]);
+    return here(walk, stat);
+}
+
+static int step_down(struct walk *walk, int directory)
+{
+    if (walk->depth == DEPTH_MAX)
+        return -ENAMETOOLONG;
+    walk->directories[walk->depth++] = directory;
+    return 0;
+}
+
+/* What was looked at by O_PATH, opened for reading: refused if something else took its name meanwhile. */
+static int open_seen(int directory, const char *name, const struct stat *seen)
+{
+    struct stat now;
+    int fd = openat(directory, name, FILE_OPEN_FLAGS | O_NOFOLLOW);
+
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &now) == 0 && now.st_ino == seen->st_ino && now.st_dev == seen->st_dev)
+        return fd;
+    close(fd);
+    return -ENOENT;
+}
+
+/* One component that is neither "." nor "..". 1: go on; a descriptor in *out_fd: found; -errno. */
+static int step(struct walk *walk, const char *name, struct stat *stat, int *out_fd)
+{
+    int directory = walk->directories[walk->depth - 1];
+    int seen = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int result;
+
+    if (seen < 0)
+        return -errno;
+    if (fstat(seen, stat) < 0)
+        result = -errno;
+    else if (S_ISLNK(stat->st_mode))
+        result = follow(walk, seen, stat);
+    else if (!owners_agree(walk, stat))
+        result = -ELOOP;
+    else if (S_ISDIR(stat->st_mode))
+        result = step_down(walk, seen);
+    else if (*rest_of(walk) != '\0')
+        result = -ENOTDIR;
+    else if (!S_ISREG(stat->st_mode))
+        result = -EACCES;
+    else
+        result = *out_fd = open_seen(directory, name, stat);
+    if (result < 0 || !S_ISDIR(stat->st_mode))
+        close(seen);
+    return result < 0 ? result : 1;
+}
+
+static int walk_on(struct walk *walk, struct stat *stat, bool *out_directory)
+{
+    char name[NAME_MAX + 1];
+    int fd = -1;
+    int error;
+
+    while (fd < 0 && next_component(walk, name, &error)) {
+        int result;
+
+        if (strcmp(name, "..") == 0)
+            result = step_up(walk, stat);
+        else if (strcmp(name, ".") == 0)
+            result = here(walk, stat);
+        else
+            result = step(walk, name, stat, &fd);
+        if (result < 0)
+            return result;
+    }
+    if (fd >= 0 || error < 0)
+        return fd >= 0 ? fd : error;
+    *out_directory = true;
+    return here(walk, stat);
+}
+
+int file_walk(int root, const char *path, enum symlinks symlinks, struct stat *out_stat, bool *out_directory)
+{
+    struct walk walk;
+    int result;
+
+    walk.symlinks = symlinks;
+    walk.directories[0] = root;
+    walk.depth = 1;
+    walk.at = 0;
+    walk.links = walk.owned_count = 0;
+    *out_directory = false;
+    if (path[0] == '/')
+        return -EXDEV;
+    if (strlen(path) >= PATH_MAX)
+        return -ENAMETOOLONG;
+    memcpy(walk.path, path, strlen(path) + 1);
+    result = walk_on(&walk, out_stat, out_directory);
+    while (walk.depth > 1)
+        close(walk.directories[--walk.depth]);
+    return result;
+}

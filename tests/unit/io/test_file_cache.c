@@ -1,0 +1,391 @@
+/* The cache of open files: what it keeps, notices, bounds and shares. */
+#include "fixture.h"
+#include "tree.h"
+
+#include "base/limits.h"
+#include "io/file_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct loop loop;
+static const struct file_cache_limits usual = {
+    .enabled = true, .max_entries = 8, .max_content_bytes = 10000, .valid_ms = 1000, .inactive_ms = 20000};
+
+/* Puts the file's times so far back that they would tell a change. */
+static void settle(const char *name)
+{
+    struct timespec past[2] = {{.tv_sec = time(NULL) - 100}, {.tv_sec = time(NULL) - 100}};
+
+    ck_assert_int_eq(utimensat(AT_FDCWD, in_root(name), past, 0), 0);
+}
+
+struct waiter {
+    struct file_lookup lookup;
+    struct file_entry *entry;
+    int runs;
+};
+
+static void was_found(struct file_lookup *lookup, struct file_entry *entry)
+{
+    struct waiter *waiter = container_of(lookup, struct waiter, lookup);
+
+    waiter->entry = entry;
+    waiter->runs++;
+}
+
+/* The entry, at once or later. */
+static struct file_entry *get_from(struct file_cache *cache, const char *top, const char *path,
+                                   enum symlinks symlinks)
+{
+    struct waiter waiter = {.lookup.found = was_found};
+    bool pending;
+    struct file_entry *entry;
+
+    entry = file_cache_get(cache, &waiter.lookup, str_from(top), str_from(path), symlinks, &pending);
+
+    if (!pending) {
+        ck_assert_ptr_nonnull(entry);
+        return entry;
+    }
+    ck_assert_int_eq(waiter.runs, 0);
+    while (waiter.runs == 0)
+        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 100), 0);
+    ck_assert_ptr_nonnull(waiter.entry);
+    return waiter.entry;
+}
+
+static struct file_entry *get(struct file_cache *cache, const char *path)
+{
+    return get_from(cache, root, path, SYMLINKS_BENEATH);
+}
+
+START_TEST(hits_and_policies_apart)
+{
+    struct file_cache *cache = file_cache_create(&loop, &usual);
+    struct file_entry *first = get(cache, "file");
+    struct file_entry *again = get(cache, "file");
+    struct file_entry *absent = get(cache, "absent");
+    struct file_entry *link = get(cache, "link");
+    struct file_entry *none = get_from(cache, root, "link", SYMLINKS_NONE);
+
+    ck_assert_ptr_eq(first, again);
+    ck_assert_uint_eq(first->references, 2);
+    ck_assert(str_equal(first->content, STR("hello")));
+    ck_assert_int_ge(first->fd, 0);
+    ck_assert_int_eq(absent->error, -ENOENT);
+    ck_assert(absent->linked);
+    ck_assert_int_eq(link->error, 0);
+    ck_assert_int_eq(none->error, -ELOOP);
+    file_entry_unref(first);
+    file_entry_unref(again);
+    file_entry_unref(absent);
+    file_entry_unref(link);
+    file_cache_destroy(cache);
+    ck_assert_int_eq(none->error, -ELOOP); /* outlives the cache */
+    file_entry_unref(none);
+    file_entry_unref(NULL);
+}
+END_TEST
+
+/* What is replaced, changed or removed on disk is noticed after valid_ms, and not before. */
+START_TEST(changes_are_noticed)
+{
+    struct file_cache *cache = file_cache_create(&loop, &usual);
+    struct file_entry *before;
+    struct file_entry *after;
+
+    settle("file");
+    loop.clock.wall_ms += 100000; /* ctime cannot be put back */
+    before = get(cache, "file");
+    ck_assert(before->settled);
+    put("new", "world");
+    ck_assert_int_eq(rename(in_root("new"), in_root("file")), 0);
+    after = get(cache, "file");
+    ck_assert_ptr_eq(before, after);
+    file_entry_unref(after);
+    loop.clock.monotonic_ms += 1000;
+    after = get(cache, "file");
+    ck_assert_ptr_ne(before, after);
+    ck_assert(str_equal(after->content, STR("world")));
+    ck_assert(str_equal(before->content, STR("hello")));
+    ck_assert(!before->linked);
+    file_entry_unref(before);
+    file_entry_unref(after);
+
+    loop.clock.monotonic_ms += 1000;
+    before = get(cache, "file");
+    loop.clock.monotonic_ms += 1000;
+    after = get(cache, "file");
+    ck_assert_ptr_eq(before, after); /* confirmed */
+    ck_assert_uint_eq(after->checked_ms, loop.clock.monotonic_ms);
+    file_entry_unref(before);
+    file_entry_unref(after);
+    unlink(in_root("file"));
+    loop.clock.monotonic_ms += 1000;
+    after = get(cache, "file");
+    ck_assert_int_eq(after->error, -ENOENT);
+    file_entry_unref(after);
+    put("file", "back");
+    loop.clock.monotonic_ms += 1000;
+    after = get(cache, "file");
+    ck_assert_int_eq(after->error, 0);
+    file_entry_unref(after);
+    file_cache_destroy(cache);
+}
+END_TEST
+
+/* A file rewritten within the grain of its time stamps: not confirmed while it is so young. */
+START_TEST(young_files_are_read_again)
+{
+    struct file_cache *cache = file_cache_create(&loop, &usual);
+    struct file_entry *before = get(cache, "file");
+    struct file_entry *after;
+
+    ck_assert(!before->settled);
+    loop.clock.monotonic_ms += 1000;
+    after = get(cache, "file");
+    ck_assert_ptr_ne(before, after);
+    file_entry_unref(before);
+    file_entry_unref(after);
+    file_cache_destroy(cache);
+}
+END_TEST
+
+START_TEST(a_root_that_is_a_link_moves)
+{
+    struct file_cache *cache = file_cache_create(&loop, &usual);
+    struct file_entry *entry;
+
+    ck_assert_int_eq(mkdir(in_root("r1"), 0755) + mkdir(in_root("r2"), 0755), 0);
+    put("r1/version", "one");
+    put("r2/version", "two");
+    ck_assert_int_eq(symlink("r1", in_root("current")), 0);
+    entry = get_from(cache, in_root("current"), "version", SYMLINKS_BENEATH);
+    ck_assert(str_equal(entry->content, STR("one")));
+    file_entry_unref(entry);
+    ck_assert_int_eq(symlink("r2", in_root("next")), 0);
+    ck_assert_int_eq(rename(in_root("next"), in_root("current")), 0);
+    loop.clock.monotonic_ms += 1000;
+    entry = get_from(cache, in_root("current"), "version", SYMLINKS_BENEATH);
+    ck_assert(str_equal(entry->content, STR("two")));
+    file_entry_unref(entry);
+    file_cache_destroy(cache);
+}
+END_TEST
+
+START_TEST(is_bounded)
+{
+    struct file_cache *cache = file_cache_create(&loop, &usual);
+    struct file_entry *kept = get(cache, "dir/inner");
+    struct file_entry *large;
+    char text[6001];
+    char name[16];
+
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "f%d", i);
+        put(name, i == 19 ? text : "small");
+        file_entry_unref(get(cache, name));
+        snprintf(name, sizeof(name), "absent%d", i);
+        file_entry_unref(get(cache, name));
+    }
+    ck_assert(!kept->linked); /* evicted in use, and still whole */
+    ck_assert(str_equal(kept->content, STR("inner")));
+    file_entry_unref(kept);
+    put("big", text);
+    large = get(cache, "big");
+    ck_assert_ptr_nonnull(large->content.data);
+    file_entry_unref(large);
+    kept = get(cache, "f18");
+    ck_assert_ptr_nonnull(kept->content.data);
+    file_entry_unref(kept);
+    file_cache_destroy(cache);
+}
+END_TEST
+
+START_TEST(large_and_odd_sizes)
+{
+    struct file_cache_limits limits = usual;
+    struct file_cache *cache;
+    char *text = malloc(LIMIT_FILE_CACHE_CONTENT + 2);
+    struct file_entry *entry;
+
+    limits.max_content_bytes = 1 << 20;
+    cache = file_cache_create(&loop, &limits);
+    memset(text, 'x', LIMIT_FILE_CACHE_CONTENT + 1);
+    text[LIMIT_FILE_CACHE_CONTENT + 1] = '\0';
+    put("over", text);
+    put("exact", text + 1);
+    entry = get(cache, "over");
+    ck_assert_ptr_null(entry->content.data);
+    file_entry_unref(entry);
+    entry = get(cache, "exact");
+    ck_assert_uint_eq(entry->content.length, LIMIT_FILE_CACHE_CONTENT);
+    file_entry_unref(entry);
+    entry = get(cache, "empty");
+    ck_assert_int_eq(entry->error, 0);
+    ck_assert_ptr_null(entry->content.data);
+    file_entry_unref(entry);
+    file_cache_destroy(cache);
+    free(text);
+}
+END_TEST
+
+/* Names that no path can be: refused without asking the kernel, and nothing kept. */
+START_TEST(impossible_names)
+{
+    struct file_cache *cache = file_cache_create(&loop, &usual);
+    struct waiter waiter = {.lookup.found = was_found};
+    char *longest = malloc(5000);
+    struct file_entry *entry;
+    bool pending;
+
+    memset(longest, 'x', 5000);
+    entry = file_cache_get(cache, &waiter.lookup, str_from(root), str_of("file\0x", 6), SYMLINKS_BENEATH, &pending);
+    ck_assert_int_eq(entry->error, -ENOENT);
+    ck_assert(!entry->linked);
+    file_entry_unref(entry);
+    entry = file_cache_get(cache, &waiter.lookup, str_from(root), str_of(longest, 5000), SYMLINKS_BENEATH, &pending);
+    ck_assert_int_eq(entry->error, -ENAMETOOLONG);
+    file_entry_unref(entry);
+    longest[300] = '\0';
+    entry = get(cache, longest);
+    ck_assert_int_eq(entry->error, -ENAMETOOLONG);
+    file_entry_unref(entry);
+    file_cache_destroy(cache);
+    free(longest);
+}
+END_TEST
+
+/* Several lookups of one path share one open by a helper; one of them lets go. */
+START_TEST(waiters_share)
+{
+    struct file_cache *cache = file_cache_create(&loop, &usual);
+    struct waiter waiters[3] = {
+        {.lookup.found = was_found}, {.lookup.found = was_found}, {.lookup.found = was_found}};
+    bool pending;
+
+    for (int i = 0; i < 3; i++) {
+        ck_assert_ptr_null(file_cache_get(cache, &waiters[i].lookup, str_from(root), STR("link"), SYMLINKS_OWNER,
+                                          &pending));
+        ck_assert(pending);
+    }
+    file_lookup_cancel(&waiters[1].lookup);
+    ck_assert_int_eq(waiters[1].runs, 0);
+    while (waiters[2].runs == 0)
+        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 100), 0);
+    ck_assert_int_eq(waiters[0].runs + waiters[1].runs + waiters[2].runs, 3);
+    ck_assert_ptr_null(waiters[1].entry);
+    ck_assert_ptr_eq(waiters[0].entry, waiters[2].entry);
+    ck_assert_int_eq(waiters[0].entry->error, 0);
+    ck_assert_uint_eq(waiters[0].entry->references, 2);
+    file_entry_unref(waiters[0].entry);
+    file_entry_unref(waiters[2].entry);
+    ck_assert_uint_eq(loop.in_flight, 0);
+    file_cache_destroy(cache);
+}
+END_TEST
+
+START_TEST(switched_off_opens_anew)
+{
+    struct file_cache_limits limits = usual;
+    struct file_cache *cache;
+    struct file_entry *first;
+    struct file_entry *second;
+
+    limits.enabled = false;
+    cache = file_cache_create(&loop, &limits);
+    first = get(cache, "file");
+    put("file", "other");
+    second = get(cache, "file");
+    ck_assert_ptr_ne(first, second);
+    ck_assert(str_equal(second->content, STR("other")));
+    file_entry_unref(first);
+    file_entry_unref(second);
+    file_cache_destroy(cache);
+}
+END_TEST
+
+/* Out of descriptors: older entries give theirs up. */
+START_TEST(descriptors_run_out)
+{
+    struct file_cache_limits limits = usual;
+    struct rlimit all;
+    struct rlimit few;
+    struct file_cache *cache;
+    char name[16];
+
+    limits.max_entries = 100;
+    getrlimit(RLIMIT_NOFILE, &all);
+    cache = file_cache_create(&loop, &limits);
+    for (int i = 0; i < 60; i++) {
+        snprintf(name, sizeof(name), "f%d", i);
+        put(name, "x");
+    }
+    few = all;
+    few.rlim_cur = 40;
+    setrlimit(RLIMIT_NOFILE, &few);
+    for (int i = 0; i < 60; i++) {
+        struct file_entry *entry;
+
+        snprintf(name, sizeof(name), "f%d", i);
+        entry = get(cache, name);
+        ck_assert_int_eq(entry->error, 0);
+        file_entry_unref(entry);
+    }
+    setrlimit(RLIMIT_NOFILE, &all);
+    file_cache_destroy(cache);
+}
+END_TEST
+
+START_TEST(a_root_that_is_not_there)
+{
+    struct file_cache *cache = file_cache_create(&loop, &usual);
+    struct file_entry *entry = get_from(cache, "/nowhere", "file", SYMLINKS_BENEATH);
+
+    ck_assert_int_eq(entry->error, -ENOENT);
+    file_entry_unref(entry);
+    file_cache_destroy(cache);
+}
+END_TEST
+
+static void set_up(void)
+{
+    make_root();
+    ck_assert_int_eq(loop_open(&loop, "epoll", NULL), 0);
+}
+
+static void tear_down(void)
+{
+    loop_close(&loop);
+    remove_root();
+}
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        hits_and_policies_apart, changes_are_noticed, young_files_are_read_again,
+        a_root_that_is_a_link_moves, is_bounded, large_and_odd_sizes, impossible_names, waiters_share,
+        switched_off_opens_anew, descriptors_run_out, a_root_that_is_not_there,
+    };
+    Suite *suite = suite_create("file_cache");
+    TCase *group = tcase_create("file_cache");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_checked_fixture(group, set_up, tear_down);
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+        tcase_add_test(group, tests[i]);
+    suite_add_tcase(suite, group);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,184 @@
+/* Opening beneath a root, by openat2(2) and by walking. */
+#include "fixture.h"
+#include "tree.h"
+
+#include "io/file_open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { FOUND_FILE = 1, FOUND_DIRECTORY };
+
+static const struct {
+    const char *path;
+    int beneath;                    /* what is found, or the error; by openat2 and by walk alike */
+    int none;                       /* the same where links are refused */
+} paths[] = {
+    {"file", FOUND_FILE, FOUND_FILE},
+    {"empty", FOUND_FILE, FOUND_FILE},
+    {"", FOUND_DIRECTORY, FOUND_DIRECTORY},
+    {"dir", FOUND_DIRECTORY, FOUND_DIRECTORY},
+    {"dir/", FOUND_DIRECTORY, FOUND_DIRECTORY},
+    {"dir//inner", FOUND_FILE, FOUND_FILE},
+    {"dir/./inner", FOUND_FILE, FOUND_FILE},
+    {"dir/../file", FOUND_FILE, FOUND_FILE},
+    {"dir/deep/../../file", FOUND_FILE, FOUND_FILE},
+    {"file/", -ENOTDIR, -ENOTDIR},
+    {"file/x", -ENOTDIR, -ENOTDIR},
+    {"absent", -ENOENT, -ENOENT},
+    {"absent/x", -ENOENT, -ENOENT},
+    {"fifo", -EACCES, -EACCES},
+    {"socket", -EACCES, -EACCES},
+    {"..", -EXDEV, -EXDEV},
+    {"../etc/passwd", -EXDEV, -EXDEV},
+    {"dir/../../x", -EXDEV, -EXDEV},
+    {"/etc/passwd", -EXDEV, -EXDEV},
+    {"link", FOUND_FILE, -ELOOP},
+    {"dir/up", FOUND_FILE, -ELOOP},
+    {"dirlink", FOUND_DIRECTORY, -ELOOP},
+    {"dirlink/inner", FOUND_FILE, -ELOOP},
+    {"dir/parent/file", FOUND_FILE, -ELOOP},
+    {"dir/parent", FOUND_DIRECTORY, -ELOOP},
+    {"dir/parent/dir/parent/dir/inner", FOUND_FILE, -ELOOP},
+    {"escape", -EXDEV, -ELOOP},
+    {"above", -EXDEV, -ELOOP},
+    {"above/etc", -EXDEV, -ELOOP},
+    {"absolute", -EXDEV, -ELOOP},
+    {"magic", -EXDEV, -ELOOP},
+    {"loop", -ELOOP, -ELOOP},
+    {"dangling", -ENOENT, -ELOOP},
+};
+
+#define PATH_COUNT ((int)(sizeof(paths) / sizeof(paths[0])))
+
+static void make_socket(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", root);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    close(fd);
+}
+
+static void check_opened(const char *path, const struct opened_file *file, int want)
+{
+    if (want < 0) {
+        ck_assert_msg(file->error == want, "%s: %d, not %d", path, file->error, want);
+        ck_assert_int_eq(file->fd, -1);
+        return;
+    }
+    ck_assert_msg(file->error == 0, "%s: %d", path, file->error);
+    ck_assert_int_eq(file->fd >= 0, want == FOUND_FILE);
+    ck_assert(want == FOUND_FILE ? S_ISREG(file->stat.st_mode) : S_ISDIR(file->stat.st_mode));
+}
+
+START_TEST(policies)
+{
+    bool walk = _i == 1;
+    int fd = root_open(root, true);
+
+    make_socket();
+    ck_assert_int_ge(fd, 0);
+    for (int i = 0; i < PATH_COUNT; i++) {
+        for (int none = 0; none < 2; none++) {
+            struct opened_file file;
+            enum symlinks symlinks = none ? SYMLINKS_NONE : SYMLINKS_BENEATH;
+
+            ck_assert_int_eq(file_open(fd, paths[i].path, symlinks, true, walk, &file), 0);
+            check_opened(paths[i].path, &file, none ? paths[i].none : paths[i].beneath);
+            if (file.fd >= 0)
+                close(file.fd);
+            free(file.content);
+        }
+    }
+    close(fd);
+}
+END_TEST
+
+/* if_not_owner: links of the same owner as their target only. */
+START_TEST(owners)
+{
+    static const struct {
+        const char *path;
+        int error;
+    } cases[] = {{"file", 0}, {"link", 0}, {"dirlink/inner", 0}, {"dir/parent/file", 0}, {"foreign", -ELOOP},
+                 {"foreigndir/inner", -ELOOP}, {"dir/foreignup/file", -ELOOP}, {"chain", -ELOOP}, {"escape", -EXDEV}};
+    int fd = root_open(root, true);
+
+    if (geteuid() != 0)
+        return; /* only root can make another's link */
+    ck_assert_int_eq(symlink("file", in_root("foreign")), 0);
+    ck_assert_int_eq(symlink("dir", in_root("foreigndir")), 0);
+    ck_assert_int_eq(symlink("..", in_root("dir/foreignup")), 0);
+    ck_assert_int_eq(symlink("foreign", in_root("chain")), 0);
+    ck_assert_int_eq(lchown(in_root("foreign"), 1234, 1234), 0);
+    ck_assert_int_eq(lchown(in_root("foreigndir"), 1234, 1234), 0);
+    ck_assert_int_eq(lchown(in_root("dir/foreignup"), 1234, 1234), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct opened_file file;
+
+        ck_assert_int_eq(file_open(fd, cases[i].path, SYMLINKS_OWNER, false, false, &file), -EAGAIN);
+        ck_assert_int_eq(file_open(fd, cases[i].path, SYMLINKS_OWNER, true, false, &file), 0);
+        ck_assert_msg(file.error == cases[i].error, "%s: %d", cases[i].path, file.error);
+        if (file.fd >= 0)
+            close(file.fd);
+        free(file.content);
+    }
+    close(fd);
+}
+END_TEST
+
+/* A directory that may be entered but not read is found; a file that may not be read is not. */
+START_TEST(permissions)
+{
+    struct opened_file file;
+    int fd;
+
+    ck_assert_int_eq(chmod(root, 0755), 0);
+    ck_assert_int_eq(chmod(in_root("dir"), 0711), 0);
+    ck_assert_int_eq(chmod(in_root("file"), 0600), 0);
+    if (geteuid() == 0)
+        ck_assert_int_eq(seteuid(1234), 0);
+    else
+        ck_assert_int_eq(chmod(in_root("dir"), 0111) + chmod(in_root("file"), 0), 0);
+    fd = root_open(root, true);
+    for (int walk = 0; walk < 2; walk++) {
+        ck_assert_int_eq(file_open(fd, "dir", SYMLINKS_BENEATH, true, walk, &file), 0);
+        check_opened("dir", &file, FOUND_DIRECTORY);
+        ck_assert_int_eq(file_open(fd, "file", SYMLINKS_BENEATH, true, walk, &file), 0);
+        check_opened("file", &file, -EACCES);
+        ck_assert_int_eq(file_open(fd, "dir/inner", SYMLINKS_BENEATH, true, walk, &file), 0);
+        check_opened("dir/inner", &file, FOUND_FILE);
+        close(file.fd);
+        free(file.content);
+    }
+    close(fd);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("file_open");
+    TCase *group = tcase_create("file_open");
+    TCase *as_other = tcase_create("permissions");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_checked_fixture(group, make_root, remove_root);
+    tcase_add_loop_test(group, policies, 0, 2);
+    tcase_add_test(group, owners);
+    tcase_add_unchecked_fixture(as_other, make_root, remove_root);
+    tcase_add_test(as_other, permissions);
+    suite_add_tcase(suite, group);
+    suite_add_tcase(suite, as_other);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

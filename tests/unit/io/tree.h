@@ -1,0 +1,14 @@
+/* A folder with one of everything that a path may meet, for the tests of files. */
+#ifndef TESTS_IO_TREE_H
+#define TESTS_IO_TREE_H
+
+extern char root[64];
+
+/* "ROOT/name", in one of four buffers used in turn. */
+char *in_root(const char *name);
+/* Writes a file. */
+void put(const char *name, const char *text);
+void make_root(void);
+void remove_root(void);
+
+#endif
