@@ -23,12 +23,14 @@
 #define LIMIT_HEADERS               1000            /* upper bound of max_headers */
 #define LIMIT_REQUEST_HEAD          (1024 * 1024)   /* upper bound of client_header_buffer_size and its large kin */
 #define LIMIT_CHUNK_LINE            256             /* a chunk-size line with its extensions */
+#define LIMIT_CHUNK_EXTENSIONS      (16 * 1024)     /* of all chunks of one body */
 #define LIMIT_TRAILER_BYTES         8192
 #define LIMIT_RANGES                100             /* upper bound of max_ranges */
 #define LIMIT_PIPELINE_DRAIN        (64 * 1024)
 #define LIMIT_EXCHANGE_MEMORY       (32 * 1024 * 1024) /* one exchange's arena: its head, its answer's head, a generated page */
 #define LIMIT_FILE_WINDOW           (16 * 1024)     /* file bytes read at once for who wants bytes */
 #define LIMIT_LEADING_LINES         4               /* empty lines before a request (RFC 9112 2.2) */
+#define LIMIT_REFUSED_HEAD          1024            /* bytes kept of a head that was refused, for the log */
 #define LIMIT_HOST                  255
 #define LIMIT_REROUTES              10
 #define LIMIT_MODULES               64

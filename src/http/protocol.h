@@ -6,10 +6,15 @@
 #define HTTP_PROTOCOL_H
 
 #include "base/chunk.h"
-#include "base/log.h"
+#include "base/clock.h"
 #include "http/exchange.h"
 
-struct session;
+struct protocol;
+
+/* The part of every protocol's session that others may see. */
+struct session {
+    const struct protocol *protocol;
+};
 
 /* What a session tells the server (`owner` is the one given to open). The server may answer at once, inside the call, or later. */
 struct exchange_events {
@@ -36,11 +41,10 @@ struct session_settings {
     size_t head_max;                /* the whole head: number * size of large_client_header_buffers */
     unsigned max_headers;
     size_t body_buffer_size;        /* client_body_buffer_size */
-    unsigned keepalive_requests;
+    unsigned keepalive_requests;    /* at least 1 */
     bool keepalive;                 /* keepalive_timeout is not 0 */
     bool underscores_in_headers;
     bool merge_slashes;
-    struct log *log;                /* not owned, may be NULL: answers that may not leave (a line break in a header value) */
     struct str server_header;       /* value of Server, empty for none */
     bool is_tls;                    /* the scheme */
 };
@@ -66,7 +70,10 @@ struct protocol {
     int (*produce)(struct session *session, unsigned accept, size_t room, struct chunk *out);
     /* The clock of the connection's one timer asks: what are we waiting for? */
     enum session_phase (*phase)(const struct session *session);
-    /* A deadline passed, the peer ended its stream, or the server is stopping (finish the current answers, then say 0). */
+    /*
+     * A deadline passed, the peer ended its stream, or the server is stopping (finish the current answers, then say 0). May call back (`refused`
+     * with 408, `wake`); afterwards ask phase, and produce.
+     */
     void (*signal)(struct session *session, enum session_signal signal);
     void (*close)(struct session *session); /* cancels what is open (finished is called for each), frees all */
 };

@@ -187,6 +187,7 @@ int url_target_parse(struct arena *arena, struct str target, bool merge_slashes,
     path = question < 0 ? target : str_slice(target, 0, (size_t)question);
     if (question >= 0)
         parsed.query = str_skip(target, (size_t)question + 1);
+    parsed.bare = target.length == 0;
     if (path.length == 0)
         path = STR("/");
     if (parsed.target.length == 0)

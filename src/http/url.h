@@ -13,6 +13,7 @@ struct url_target {
     struct str query;               /* raw, data NULL where there is none */
     struct str authority;           /* of absolute-form and authority-form, else empty */
     bool asterisk;                  /* OPTIONS * */
+    bool bare;                      /* absolute-form with neither path nor query */
 };
 
 /*

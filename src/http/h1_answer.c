@@ -1,0 +1,211 @@
+/*
+ * The answer of one HTTP/1 exchange: framed when the server gives it, and then
+ * pulled out piece by piece as the wire has room.
+ */
+#include "http/h1_session.h"
+
+#include "base/list.h"
+
+#include <errno.h>
+
+static struct h1_exchange *h1_exchange_of(struct exchange *x)
+{
+    return container_of(x, struct h1_exchange, x);
+}
+
+static void response_woken(void *owner)
+{
+    struct h1_exchange *h = owner;
+
+    h->response_waits = false;
+    h1_session_wake(h->session);
+}
+
+/* RFC 9112 9.3: what decides whether the connection may go on after this answer. */
+static bool may_stay(const struct h1_exchange *h)
+{
+    const struct h1_session *h1 = h->session;
+
+    return h1->keepalive && h->wants_keepalive && !h->x.response.close_after && h->framing != FRAMING_CLOSE &&
+           h1->requests < h1->settings->keepalive_requests && h1_body_drainable(h);
+}
+
+static int write_head(struct h1_exchange *h)
+{
+    struct h1_session *h1 = h->session;
+
+    h->framing = h1_framing_of(&h->x);
+    h1->keepalive = may_stay(h);
+    return h1_write_head(&h->x, h1->settings, clock_wall_s(h1->clock), h->framing, h1->keepalive, &h->head);
+}
+
+/* A value that could split the message must not leave: a bare 500 does, and the server logs
+ * x->response.fault. */
+static int write_bare_error(struct h1_exchange *h)
+{
+    struct response *response = &h->x.response;
+
+    body_close(&response->body);
+    response->headers.count = response->trailers.count = 0;
+    response->status = 500;
+    return write_head(h);
+}
+
+static void answer(struct exchange *x)
+{
+    struct h1_exchange *h = h1_exchange_of(x);
+    int error;
+
+    if (h->stage != STAGE_REQUEST)
+        return;
+    error = write_head(h);
+    if (error == -EINVAL)
+        error = write_bare_error(h);
+    if (error) {
+        h1_session_break(h->session, error);
+        return;
+    }
+    h->stage = STAGE_HEAD;
+    if (x->response.body) {
+        x->response.body->wake = response_woken;
+        x->response.body->owner = h;
+        h->rest = x->response.body->length;
+    }
+    h1_session_wake(h->session);
+}
+
+int h1_answer_interim(struct h1_exchange *h, struct str head)
+{
+    if (h->pending.length) {
+        head = arena_printf(&h->x.arena, STR_FMT STR_FMT, STR_ARG(h->pending), STR_ARG(head));
+        if (!head.data)
+            return -ENOMEM;
+    }
+    h->pending = head;
+    h1_session_wake(h->session);
+    return 0;
+}
+
+static int inform(struct exchange *x, int status, const struct headers *headers)
+{
+    struct h1_exchange *h = h1_exchange_of(x);
+    struct str head;
+    int error;
+
+    if (h->stage != STAGE_REQUEST || x->request.version < HTTP_1_1)
+        return 0;
+    error = h1_write_interim(x, status, headers, &head);
+    if (error)
+        return error;
+    return h1_answer_interim(h, head);
+}
+
+const struct exchange_ops h1_exchange_ops = {.answer = answer, .inform = inform};
+
+static int give(struct h1_exchange *h, struct chunk *out)
+{
+    h->x.response.bytes_sent += chunk_length(out);
+    return 1;
+}
+
+static int give_pending(struct h1_exchange *h, size_t room, struct chunk *out)
+{
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(h->pending, 0, room)};
+    h->pending = str_skip(h->pending, room);
+    return give(h, out);
+}
+
+/* The promise of a length is broken: the client can only be told by a cut. */
+static int break_promise(struct h1_exchange *h, struct str fault)
+{
+    h->x.response.fault = fault;
+    return -EPROTO;
+}
+
+/* A piece of the response body into h->part. 1, 0 at its end, or an error. */
+static int pull_part(struct h1_exchange *h, unsigned accept, size_t room)
+{
+    struct body *body = h->x.response.body;
+    uint64_t length;
+    int result;
+
+    if (h->framing == FRAMING_NONE || !body || (h->framing == FRAMING_LENGTH && h->rest == 0))
+        return 0;
+    do {
+        result = body->ops->next(body, accept, room, &h->part);
+    } while (result > 0 && chunk_length(&h->part) == 0);
+    if (result < 0)
+        return result;
+    if (result == 0)
+        return h->framing == FRAMING_LENGTH ? break_promise(h, STR("the body is shorter than its length"))
+                                            : 0;
+    length = chunk_length(&h->part);
+    if (h->framing == FRAMING_LENGTH) {
+        if (length > h->rest)
+            return break_promise(h, STR("the body is longer than its length"));
+        h->rest -= length;
+    }
+    h->x.response.body_bytes_sent += length;
+    return 1;
+}
+
+/* 1: *out is given; 0: the stage has changed, or something is pending; or an error. */
+static int produce_body(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out)
+{
+    int result = pull_part(h, accept, room);
+
+    if (result < 0)
+        return result;
+    if (result == 0) {
+        h->stage = STAGE_LAST;
+        return h->framing == FRAMING_CHUNKED ? h1_write_last_chunk(&h->x, &h->pending) : 0;
+    }
+    if (h->framing == FRAMING_CHUNKED) {
+        h->pending = h1_write_chunk_line(chunk_length(&h->part), h->line);
+        h->stage = STAGE_PART;
+        return 0;
+    }
+    *out = h->part;
+    return give(h, out);
+}
+
+/* The bytes of a chunk, whole or by pieces, and then the CRLF behind them. */
+static int produce_part(struct h1_exchange *h, size_t room, struct chunk *out)
+{
+    *out = h->part;
+    if (out->kind == CHUNK_BYTES)
+        out->bytes = str_slice(out->bytes, 0, room);
+    chunk_advance(&h->part, chunk_length(out));
+    if (chunk_length(&h->part) == 0) {
+        h->pending = STR("\r\n");
+        h->stage = STAGE_BODY;
+    }
+    return give(h, out);
+}
+
+/* One step of the open exchange. 1: *out is given; 0: go on; -EAGAIN: nothing until a wake; other errors:
+ * cut. */
+int h1_answer_produce(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out)
+{
+    if (h->pending.length)
+        return give_pending(h, room, out);
+    switch (h->stage) {
+    case STAGE_REQUEST:
+    case STAGE_DRAINING:
+        return -EAGAIN;
+    case STAGE_HEAD:
+        h->pending = h->head;
+        h->x.response.head_sent = true;
+        h->stage = STAGE_BODY;
+        return 0;
+    case STAGE_BODY:
+        h->response_waits = false;
+        return produce_body(h, accept, room, out);
+    case STAGE_PART:
+        return produce_part(h, room, out);
+    case STAGE_LAST:
+        h1_exchange_end(h);
+        return 0;
+    }
+    return -EINVAL;
+}

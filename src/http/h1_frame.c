@@ -1,0 +1,279 @@
+/*
+ * The chunked decoder. Body bytes are never copied here; size lines only where
+ * they come in pieces.
+ */
+#include "http/h1_frame.h"
+
+#include "base/limits.h"
+#include "http/h1_parse.h"
+
+#include <errno.h>
+
+void h1_chunked_init(struct h1_chunked *chunked, struct arena *arena, struct headers *trailers,
+                     unsigned max_trailers, bool underscores)
+{
+    *chunked = (struct h1_chunked){
+        .arena = arena, .trailers = trailers, .max_trailers = max_trailers, .underscores = underscores};
+    buffer_init(&chunked->pending, LIMIT_TRAILER_BYTES);
+}
+
+void h1_chunked_finish(struct h1_chunked *chunked)
+{
+    buffer_finish(&chunked->pending);
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+static struct str skip_blanks(struct str s)
+{
+    size_t blanks = 0;
+
+    while (blanks < s.length && (s.data[blanks] == ' ' || s.data[blanks] == '\t'))
+        blanks++;
+    return str_skip(s, blanks);
+}
+
+/* Takes a token or a quoted-string (RFC 9110 5.6.4) off the front. */
+static bool take_word(struct str *rest, bool may_be_quoted)
+{
+    size_t at = 0;
+
+    if (may_be_quoted && rest->length && rest->data[0] == '"') {
+        for (at = 1; at < rest->length && rest->data[at] != '"'; at++)
+            at += rest->data[at] == '\\';
+        if (at >= rest->length || !h1_is_value(str_slice(*rest, 0, at)))
+            return false;
+        *rest = str_skip(*rest, at + 1);
+        return true;
+    }
+    while (at < rest->length && h1_is_token(str_of(rest->data + at, 1)))
+        at++;
+    *rest = str_skip(*rest, at);
+    return at > 0;
+}
+
+/* *( BWS ";" BWS name [ BWS "=" BWS value ] ) (RFC 9112 7.1.1). What it says is ignored; how it is written is
+ * not. */
+static bool extensions_are_sound(struct str rest)
+{
+    while (rest.length) {
+        struct str behind;
+
+        rest = skip_blanks(rest);
+        if (rest.length == 0 || rest.data[0] != ';')
+            return false;
+        rest = skip_blanks(str_skip(rest, 1));
+        if (!take_word(&rest, false))
+            return false;
+        behind = skip_blanks(rest);
+        if (behind.length == 0 || behind.data[0] != '=')
+            continue;
+        rest = skip_blanks(str_skip(behind, 1));
+        if (!take_word(&rest, true))
+            return false;
+    }
+    return true;
+}
+
+int h1_chunk_line_parse(struct str line, uint64_t *out_size, size_t *out_extension)
+{
+    uint64_t size = 0;
+    size_t digits = 0;
+    int digit;
+
+    while (digits < line.length && (digit = hex_digit(line.data[digits])) >= 0) {
+        if (digits == 16)
+            return -EBADMSG;
+        size = size << 4 | (uint64_t)digit;
+        digits++;
+    }
+    if (digits == 0 || size > INT64_MAX || !extensions_are_sound(str_skip(line, digits)))
+        return -EBADMSG;
+    *out_size = size;
+    *out_extension = line.length - digits;
+    return 0;
+}
+
+/*
+ * Takes a line with its CRLF off *in. Where it is not whole, or where pieces are waiting, it is gathered in
+ * `pending` (from `from` on). 1: *out_line is without CRLF, and valid until pending changes; 0: more is
+ * needed; -EBADMSG, -ENOMEM.
+ */
+static int take_line(struct h1_chunked *chunked, struct str *in, size_t from, size_t longest,
+                     struct str *out_line)
+{
+    ssize_t feed = str_find(*in, '\n');
+    struct str piece = feed < 0 ? *in : str_slice(*in, 0, (size_t)feed + 1);
+    struct str line = piece;
+
+    if (chunked->pending.length - from + piece.length > longest)
+        return -EBADMSG;
+    if (feed < 0 || chunked->state == CHUNKED_TRAILERS || chunked->pending.length > from) {
+        int error = buffer_append(&chunked->pending, piece);
+
+        if (error)
+            return error == -ENOMEM ? error : -EBADMSG;
+        line = str_skip(buffer_str(&chunked->pending), from);
+    }
+    *in = str_skip(*in, piece.length);
+    if (feed < 0)
+        return 0;
+    if (!str_ends(line, STR("\r\n")))
+        return -EBADMSG;
+    *out_line = str_slice(line, 0, line.length - 2);
+    return 1;
+}
+
+static int next_size(struct h1_chunked *chunked, struct str *in)
+{
+    struct str line;
+    size_t extension;
+    int result = take_line(chunked, in, 0, LIMIT_CHUNK_LINE, &line);
+
+    if (result <= 0)
+        return result ? result : -EAGAIN;
+    result = h1_chunk_line_parse(line, &chunked->left, &extension);
+    chunked->pending.length = 0;
+    chunked->extension_bytes += extension;
+    if (result || chunked->extension_bytes > LIMIT_CHUNK_EXTENSIONS)
+        return -EBADMSG;
+    chunked->state = chunked->left ? CHUNKED_CONTENT : CHUNKED_TRAILERS;
+    return 0;
+}
+
+/* The CRLF behind a chunk's bytes; `left` counts those of it that have come. */
+static int next_content_end(struct h1_chunked *chunked, struct str *in)
+{
+    while (chunked->left < 2) {
+        if (in->length == 0)
+            return -EAGAIN;
+        if (in->data[0] != "\r\n"[chunked->left])
+            return -EBADMSG;
+        *in = str_skip(*in, 1);
+        chunked->left++;
+    }
+    chunked->state = CHUNKED_SIZE;
+    return 0;
+}
+
+/* Fields that say how a message is framed, routed, allowed or understood have no place behind it (RFC
+ * 9110 6.5.1). */
+static bool may_trail(struct str name)
+{
+    static const struct str forbidden[] = {
+        {"Authorization", 13},
+        {"Cache-Control", 13},
+        {"Connection", 10},
+        {"Content-Encoding", 16},
+        {"Content-Length", 14},
+        {"Content-Range", 13},
+        {"Content-Type", 12},
+        {"Cookie", 6},
+        {"Expect", 6},
+        {"Host", 4},
+        {"If-Match", 8},
+        {"If-Modified-Since", 17},
+        {"If-None-Match", 13},
+        {"If-Range", 8},
+        {"If-Unmodified-Since", 19},
+        {"Keep-Alive", 10},
+        {"Max-Forwards", 12},
+        {"Pragma", 6},
+        {"Proxy-Authorization", 19},
+        {"Proxy-Connection", 16},
+        {"Range", 5},
+        {"Set-Cookie", 10},
+        {"TE", 2},
+        {"Trailer", 7},
+        {"Transfer-Encoding", 17},
+        {"Upgrade", 7},
+    };
+
+    for (size_t i = 0; i < sizeof(forbidden) / sizeof(forbidden[0]); i++) {
+        if (str_equal_nocase(name, forbidden[i]))
+            return false;
+    }
+    return true;
+}
+
+/* The whole section is here: it moves to the arena, and what may not trail is left out. */
+static int trailers_whole(struct h1_chunked *chunked, size_t length)
+{
+    struct headers *trailers = chunked->trailers;
+    struct str lines = arena_copy(chunked->arena, str_of(chunked->pending.data, length));
+    unsigned kept = 0;
+    int error;
+
+    if (!lines.data)
+        return -ENOMEM;
+    buffer_finish(&chunked->pending);
+    error = h1_parse_fields(lines, chunked->underscores, chunked->arena, trailers);
+    if (error)
+        return error;
+    for (unsigned i = 0; i < trailers->count; i++) {
+        if (may_trail(trailers->items[i].name))
+            trailers->items[kept++] = trailers->items[i];
+    }
+    trailers->count = kept;
+    chunked->state = CHUNKED_WHOLE;
+    return 0;
+}
+
+static int next_trailers(struct h1_chunked *chunked, struct str *in)
+{
+    for (;;) {
+        struct str line;
+        size_t from = (size_t)chunked->left; /* where the line begins that is not whole yet */
+        int result = take_line(chunked, in, from, LIMIT_TRAILER_BYTES, &line);
+
+        if (result <= 0)
+            return result ? result : -EAGAIN;
+        if (line.length == 0)
+            return trailers_whole(chunked, from);
+        if (++chunked->trailer_lines > chunked->max_trailers)
+            return -EBADMSG;
+        chunked->left = chunked->pending.length;
+    }
+}
+
+int h1_chunked_next(struct h1_chunked *chunked, struct str *in, struct str *out_part)
+{
+    int result = 0;
+
+    while (result == 0) {
+        switch (chunked->state) {
+        case CHUNKED_SIZE:
+            result = next_size(chunked, in);
+            break;
+        case CHUNKED_CONTENT:
+            if (in->length == 0)
+                return -EAGAIN;
+            *out_part = str_slice(*in, 0, chunked->left < in->length ? (size_t)chunked->left : in->length);
+            *in = str_skip(*in, out_part->length);
+            chunked->left -= out_part->length;
+            if (chunked->left == 0)
+                chunked->state = CHUNKED_CRLF;
+            return 1;
+        case CHUNKED_CRLF:
+            result = next_content_end(chunked, in);
+            if (result == 0)
+                chunked->left = 0;
+            break;
+        case CHUNKED_TRAILERS:
+            result = next_trailers(chunked, in);
+            break;
+        case CHUNKED_WHOLE:
+            return 0;
+        }
+    }
+    return result;
+}

@@ -1,0 +1,392 @@
+/*
+ * The parser of heads: one pass over the bytes, by a table of byte classes. It
+ * decides what a message is and how it is framed; whether it is wanted is decided elsewhere.
+ */
+#include "http/h1_parse.h"
+
+#include "base/limits.h"
+#include "http/url.h"
+
+#include <errno.h>
+
+enum { BYTE_TOKEN = 1, BYTE_VALUE = 2, BYTE_TARGET = 4, BYTE_UNDERSCORE = 8 };
+
+/* tchar (RFC 9110 5.6.2); bytes of field values; bytes of request targets: all that is visible, since names
+ * in raw UTF-8 occur. */
+static const uint8_t byte_classes[256] = {
+    /* clang-format off */
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, /* 0x00 */
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* 0x10 */
+    2, 7, 6, 7, 7, 7, 7, 7, 6, 6, 7, 7, 6, 7, 7, 6, /* 0x20 */
+    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 6, 6, 6, 6, 6, 6, /* 0x30 */
+    6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, /* 0x40 */
+    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 6, 6, 6, 7, 15, /* 0x50 */
+    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, /* 0x60 */
+    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 6, 7, 6, 7, 0, /* 0x70 */
+    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* 0x80 */
+    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* 0x90 */
+    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* 0xa0 */
+    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* 0xb0 */
+    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* 0xc0 */
+    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* 0xd0 */
+    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* 0xe0 */
+    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* 0xf0 */
+    /* clang-format on */
+};
+
+static uint8_t class_of(char c)
+{
+    return byte_classes[(unsigned char)c];
+}
+
+/* Length of the front of `s` that has only bytes of `class`. */
+static size_t span_of(struct str s, uint8_t class)
+{
+    size_t length = 0;
+
+    while (length < s.length && (class_of(s.data[length]) & class))
+        length++;
+    return length;
+}
+
+bool h1_is_token(struct str s)
+{
+    return s.length && span_of(s, BYTE_TOKEN) == s.length;
+}
+
+bool h1_is_value(struct str s)
+{
+    return span_of(s, BYTE_VALUE) == s.length;
+}
+
+/*
+ * Empty lines before a request are skipped (RFC 9112 2.2), a few. What then comes must begin like a method,
+ * so that a TLS handshake on a plain port is told at once and not after a timeout. 1: begun, 0: more is
+ * needed, -400.
+ */
+static int skip_empty_lines(struct h1_scan *scan, struct str bytes)
+{
+    while (scan->start < bytes.length) {
+        const char *at = bytes.data + scan->start;
+        size_t left = bytes.length - scan->start;
+
+        if (*at != '\r')
+            return (class_of(*at) & BYTE_TOKEN) ? 1 : -400;
+        if (left < 2)
+            return 0;
+        if (at[1] != '\n' || scan->start >= 2 * LIMIT_LEADING_LINES)
+            return -400;
+        scan->start += 2;
+        scan->line = scan->searched = scan->start;
+    }
+    return 0;
+}
+
+/* Whether the line is too long, or the head with it: `end` is just behind the last byte that is here. */
+static int line_fault(const struct h1_scan *scan, const struct session_settings *settings, size_t end)
+{
+    size_t longest = settings->large_header_size > settings->header_buffer_size
+                         ? settings->large_header_size
+                         : settings->header_buffer_size;
+
+    if (end - scan->line > longest || end - scan->start > settings->head_max)
+        return scan->lines ? -431 : -414;
+    return 0;
+}
+
+int h1_head_end(struct h1_scan *scan, const struct session_settings *settings, struct str bytes)
+{
+    int begun = scan->lines ? 1 : skip_empty_lines(scan, bytes);
+
+    if (begun <= 0)
+        return begun;
+    while (scan->searched < bytes.length) {
+        const char *feed = memchr(bytes.data + scan->searched, '\n', bytes.length - scan->searched);
+        size_t end = feed ? (size_t)(feed - bytes.data) + 1 : bytes.length;
+        int fault = line_fault(scan, settings, end);
+
+        if (fault)
+            return fault;
+        scan->searched = (uint32_t)end;
+        if (!feed)
+            return 0;
+        if (end - scan->line < 2 || feed[-1] != '\r')
+            return -400;
+        if (end - scan->line == 2)
+            return (int)end;
+        /* The request line and max_headers fields. */
+        if (scan->lines > settings->max_headers)
+            return -431;
+        scan->lines++;
+        scan->line = (uint32_t)end;
+    }
+    return 0;
+}
+
+/* One field line from the front of *rest. */
+static int parse_field(struct str *rest, struct header *out_field, bool *out_underscore)
+{
+    const char *at = rest->data;
+    const char *end = at + rest->length;
+    const char *value;
+    uint8_t seen = 0;
+
+    while (at < end && (class_of(*at) & BYTE_TOKEN))
+        seen |= class_of(*at++);
+    if (at == rest->data || at == end || *at != ':')
+        return -EBADMSG;
+    out_field->name = str_of(rest->data, (size_t)(at - rest->data));
+    *out_underscore = seen & BYTE_UNDERSCORE;
+    for (at++; at < end && (*at == ' ' || *at == '\t'); at++)
+        ;
+    value = at;
+    while (at < end && (class_of(*at) & BYTE_VALUE))
+        at++;
+    if (end - at < 2 || at[0] != '\r' || at[1] != '\n')
+        return -EBADMSG;
+    *rest = str_of(at + 2, (size_t)(end - at) - 2);
+    while (at > value && (at[-1] == ' ' || at[-1] == '\t'))
+        at--;
+    out_field->value = str_of(value, (size_t)(at - value));
+    return 0;
+}
+
+int h1_parse_fields(struct str lines, bool underscores, struct arena *arena, struct headers *headers)
+{
+    while (lines.length) {
+        struct header field;
+        bool underscore;
+        int error = parse_field(&lines, &field, &underscore);
+
+        if (!error && (underscores || !underscore))
+            error = headers_add(headers, arena, field.name, field.value);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* HTTP-version (RFC 9112 2.3). A later minor version is ours all the same; 0.9 never had a version to name.
+ */
+static int parse_version(struct str text, enum http_version *out_version)
+{
+    const char *digits = text.data + 5;
+
+    if (text.length != 8 || !str_starts(text, STR("HTTP/")) || digits[1] != '.' || digits[0] < '1' ||
+        digits[0] > '9' || digits[2] < '0' || digits[2] > '9')
+        return 400;
+    if (digits[0] > '1')
+        return 505;
+    *out_version = digits[2] == '0' ? HTTP_1_0 : HTTP_1_1;
+    return 0;
+}
+
+/* Method, target and version (RFC 9112 3), one space between; `line` is without its CRLF. */
+static int parse_request_line(struct str line, struct request *request)
+{
+    struct str rest = line;
+    size_t length = span_of(rest, BYTE_TOKEN);
+
+    request->line = line;
+    if (length == 0 || length == rest.length || rest.data[length] != ' ')
+        return 400;
+    request->method_name = str_slice(rest, 0, length);
+    request->method = method_parse(request->method_name);
+    rest = str_skip(rest, length + 1);
+    length = span_of(rest, BYTE_TARGET);
+    if (length == 0 || length == rest.length || rest.data[length] != ' ')
+        return 400;
+    request->target = str_slice(rest, 0, length);
+    return parse_version(str_skip(rest, length + 1), &request->version);
+}
+
+void h1_parse_remains(struct str bytes, struct request *request)
+{
+    ssize_t end = str_find(bytes, '\n');
+    struct str line = end < 0 ? bytes : str_slice(bytes, 0, (size_t)end);
+
+    if (line.length && line.data[line.length - 1] == '\r')
+        line.length--;
+    if (request->line.length == 0 && parse_request_line(line, request) == 505)
+        request->version = HTTP_1_1;
+}
+
+static int status_of(int error)
+{
+    return error == -ENOMEM ? 500 : 400;
+}
+
+/* CONNECT names a host and port (RFC 9112 3.2.3); it is not implemented here. */
+static int refuse_connect(struct request *request, struct arena *arena)
+{
+    int error = url_host_parse(arena, request->target, &request->host, &request->port);
+
+    if (error)
+        return status_of(error);
+    return request->port ? 501 : 400;
+}
+
+/* The target in its four forms (RFC 9112 3.2). *out_authority is that of absolute-form, else empty. */
+static int read_target(struct request *request, bool merge_slashes, struct arena *arena,
+                       struct str *out_authority)
+{
+    struct url_target target;
+    int error;
+
+    if (request->method == METHOD_CONNECT)
+        return refuse_connect(request, arena);
+    error = url_target_parse(arena, request->target, merge_slashes, &target);
+    if (error)
+        return status_of(error);
+    if (target.asterisk && request->method != METHOD_OPTIONS)
+        return 400;
+    request->target = target.target;
+    request->path = target.path;
+    request->query = target.query;
+    *out_authority = target.authority;
+    /* OPTIONS http://host without a path asks about the server (RFC 9112 3.2.4). */
+    if (target.authority.length && request->method == METHOD_OPTIONS && target.bare)
+        request->target = request->path = STR("*");
+    return 0;
+}
+
+/* The fields that decide what the message is. A repeated one has more than one. */
+struct decisive {
+    struct header host, content_length, transfer_encoding, expect;
+    unsigned hosts, content_lengths, transfer_encodings, expects, connections;
+};
+
+static void note(const struct header *field, const char *name, struct header *out_field, unsigned *count)
+{
+    if (str_equal_nocase(field->name, str_of(name, field->name.length))) {
+        *out_field = *field;
+        ++*count;
+    }
+}
+
+static struct decisive find_decisive(const struct headers *headers)
+{
+    struct decisive found = {0};
+    struct header connection;
+
+    for (unsigned i = 0; i < headers->count; i++) {
+        const struct header *field = &headers->items[i];
+
+        switch (field->name.length) {
+        case 4:
+            note(field, "host", &found.host, &found.hosts);
+            break;
+        case 6:
+            note(field, "expect", &found.expect, &found.expects);
+            break;
+        case 10:
+            note(field, "connection", &connection, &found.connections);
+            break;
+        case 14:
+            note(field, "content-length", &found.content_length, &found.content_lengths);
+            break;
+        case 17:
+            note(field, "transfer-encoding", &found.transfer_encoding, &found.transfer_encodings);
+            break;
+        default:
+            break;
+        }
+    }
+    return found;
+}
+
+/* Host and the authority of absolute-form, which wins over it but does not excuse a bad one (RFC 9112 3.2.2).
+ */
+static int read_host(const struct decisive *found, struct str authority, struct request *request,
+                     struct arena *arena)
+{
+    int error = 0;
+
+    if (found->hosts > 1 || (found->hosts == 0 && request->version >= HTTP_1_1))
+        return 400;
+    if (found->hosts)
+        error = url_host_parse(arena, found->host.value, &request->host, &request->port);
+    if (!error && authority.length)
+        error = url_host_parse(arena, authority, &request->host, &request->port);
+    return error ? status_of(error) : 0;
+}
+
+/* How long the body is (RFC 9112 6.3). Whatever two readers could understand differently is refused. */
+static int read_framing(const struct decisive *found, struct request *request)
+{
+    uint64_t length;
+    int error;
+
+    if (found->transfer_encodings) {
+        if (found->transfer_encodings > 1 || found->content_lengths || request->version < HTTP_1_1 ||
+            !str_equal_nocase(found->transfer_encoding.value, STR("chunked")))
+            return 400;
+        request->content_length = BODY_LENGTH_UNKNOWN;
+        return 0;
+    }
+    if (found->content_lengths == 0)
+        return 0;
+    error = found->content_lengths > 1 ? -EINVAL : str_to_u64(found->content_length.value, &length);
+    if (error == -ERANGE || (!error && length > INT64_MAX))
+        return 413;
+    if (error)
+        return 400;
+    request->content_length = length;
+    return 0;
+}
+
+static int read_expect(const struct decisive *found, struct request *request)
+{
+    if (found->expects == 0)
+        return 0;
+    if (found->expects > 1 || !str_equal_nocase(found->expect.value, STR("100-continue")))
+        return 417;
+    request->expects_continue = request->version >= HTTP_1_1 && request->content_length > 0;
+    return 0;
+}
+
+static bool wants_keepalive(const struct decisive *found, const struct request *request)
+{
+    struct str name = STR("Connection");
+
+    if (found->connections == 0)
+        return request->version >= HTTP_1_1;
+    if (headers_list_has(&request->headers, name, STR("close")))
+        return false;
+    return request->version >= HTTP_1_1 || headers_list_has(&request->headers, name, STR("keep-alive"));
+}
+
+int h1_parse_head(struct str head, const struct session_settings *settings, struct arena *arena,
+                  struct request *request, bool *out_keepalive)
+{
+    ssize_t feed = str_find(head, '\n');
+    struct str authority = {NULL, 0};
+    struct decisive found;
+    int status;
+
+    *out_keepalive = false;
+    request->bytes = head.length;
+    request->version = HTTP_1_1;
+    if (feed < 1 || !str_ends(head, STR("\r\n\r\n")))
+        return 400;
+    status = parse_request_line(str_slice(head, 0, (size_t)feed - 1), request);
+    if (status)
+        return status;
+    status = h1_parse_fields(str_slice(head, (size_t)feed + 1, head.length - 2),
+                             settings->underscores_in_headers, arena, &request->headers);
+    if (status)
+        return status_of(status);
+    status = read_target(request, settings->merge_slashes, arena, &authority);
+    if (status)
+        return status;
+    found = find_decisive(&request->headers);
+    status = read_host(&found, authority, request, arena);
+    if (!status)
+        status = read_framing(&found, request);
+    if (!status)
+        status = read_expect(&found, request);
+    if (status)
+        return status;
+    *out_keepalive = wants_keepalive(&found, request);
+    return 0;
+}

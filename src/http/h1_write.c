@@ -1,0 +1,250 @@
+/*
+ * A head is measured first and then written by plain copies into memory of that
+ * size: no formatting, no growing buffer.
+ */
+#include "http/h1_write.h"
+
+#include "http/date.h"
+#include "http/h1_parse.h"
+
+#include <errno.h>
+
+#define LONGEST_LENGTH 20 /* UINT64_MAX in decimal */
+
+/* Fields that are the session's to write. */
+enum own_field { FIELD_OTHER, FIELD_FRAMING, FIELD_DATE, FIELD_SERVER };
+
+static enum own_field field_of(struct str name)
+{
+    switch (name.length) {
+    case 4:
+        return str_equal_nocase(name, STR("Date")) ? FIELD_DATE : FIELD_OTHER;
+    case 6:
+        return str_equal_nocase(name, STR("Server")) ? FIELD_SERVER : FIELD_OTHER;
+    case 10:
+        return str_equal_nocase(name, STR("Connection")) || str_equal_nocase(name, STR("Keep-Alive"))
+                   ? FIELD_FRAMING
+                   : FIELD_OTHER;
+    case 14:
+        return str_equal_nocase(name, STR("Content-Length")) ? FIELD_FRAMING : FIELD_OTHER;
+    case 17:
+        return str_equal_nocase(name, STR("Transfer-Encoding")) ? FIELD_FRAMING : FIELD_OTHER;
+    default:
+        return FIELD_OTHER;
+    }
+}
+
+enum h1_framing h1_framing_of(const struct exchange *x)
+{
+    const struct response *response = &x->response;
+
+    if (x->request.method == METHOD_HEAD || status_bodiless(response->status))
+        return FRAMING_NONE;
+    if (!response->body || response->body->length != BODY_LENGTH_UNKNOWN)
+        return FRAMING_LENGTH;
+    return x->request.version >= HTTP_1_1 ? FRAMING_CHUNKED : FRAMING_CLOSE;
+}
+
+static char *put(char *at, struct str s)
+{
+    if (s.length)
+        memcpy(at, s.data, s.length);
+    return at + s.length;
+}
+
+static char *put_field(char *at, struct str name, struct str value)
+{
+    at = put(at, name);
+    at = put(at, STR(": "));
+    at = put(at, value);
+    return put(at, STR("\r\n"));
+}
+
+static size_t field_length(struct str name, struct str value)
+{
+    return name.length + value.length + 4;
+}
+
+static char *put_number(char *at, uint64_t number)
+{
+    char digits[LONGEST_LENGTH];
+    size_t count = 0;
+
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number);
+    while (count)
+        *at++ = digits[--count];
+    return at;
+}
+
+static char *put_status_line(char *at, int status)
+{
+    if (status == 200)
+        return put(at, STR("HTTP/1.1 200 OK\r\n"));
+    at = put(at, STR("HTTP/1.1 "));
+    at = put_number(at, (uint64_t)status);
+    at = put(at, STR(" "));
+    at = put(at, status_reason(status));
+    return put(at, STR("\r\n"));
+}
+
+/* Bytes that the fields take at most; marks Date and Server where the answer has its own. -EINVAL names the
+ * first that may not go out. */
+static int measure_fields(const struct headers *headers, size_t *out_length, bool *out_dated,
+                          bool *out_served, struct str *out_fault)
+{
+    size_t length = 0;
+
+    for (unsigned i = 0; i < headers->count; i++) {
+        const struct header *field = &headers->items[i];
+
+        if (!h1_is_token(field->name) || !h1_is_value(field->value)) {
+            *out_fault = field->name;
+            return -EINVAL;
+        }
+        *out_dated |= field_of(field->name) == FIELD_DATE;
+        *out_served |= field_of(field->name) == FIELD_SERVER;
+        length += field_length(field->name, field->value);
+    }
+    *out_length = length;
+    return 0;
+}
+
+static char *put_fields(char *at, const struct headers *headers)
+{
+    for (unsigned i = 0; i < headers->count; i++) {
+        const struct header *field = &headers->items[i];
+
+        if (field_of(field->name) != FIELD_FRAMING)
+            at = put_field(at, field->name, field->value);
+    }
+    return at;
+}
+
+/* The fields that tell how long the body is. HEAD tells what GET would, where that is known (RFC 9110 9.3.2).
+ */
+static char *put_framing(char *at, const struct exchange *x, enum h1_framing framing)
+{
+    const struct body *body = x->response.body;
+    uint64_t length = body ? body->length : 0;
+
+    if (framing == FRAMING_CHUNKED)
+        return put(at, STR("Transfer-Encoding: chunked\r\n"));
+    if (framing == FRAMING_CLOSE || status_bodiless(x->response.status) || length == BODY_LENGTH_UNKNOWN ||
+        (framing == FRAMING_NONE && !body))
+        return at;
+    at = put(at, STR("Content-Length: "));
+    at = put_number(at, length);
+    return put(at, STR("\r\n"));
+}
+
+/* HTTP/1.1 stays open unless told otherwise, 1.0 closes unless told otherwise (RFC 9112 9.3). */
+static char *put_connection(char *at, const struct exchange *x, bool keepalive)
+{
+    if (!keepalive)
+        return put(at, STR("Connection: close\r\n"));
+    return x->request.version >= HTTP_1_1 ? at : put(at, STR("Connection: keep-alive\r\n"));
+}
+
+int h1_write_head(struct exchange *x, const struct session_settings *settings, int64_t now,
+                  enum h1_framing framing, bool keepalive, struct str *out_head)
+{
+    const struct response *response = &x->response;
+    struct str reason = status_reason(response->status);
+    bool dated = false;
+    bool served = false;
+    char date[DATE_LENGTH + 1];
+    size_t length;
+    char *head;
+    char *at;
+
+    if (response->status < 200 || response->status > 999) {
+        x->response.fault = STR("a status that is none");
+        return -EINVAL;
+    }
+    if (measure_fields(&response->headers, &length, &dated, &served, &x->response.fault) != 0)
+        return -EINVAL;
+    length += sizeof("HTTP/1.1 999 \r\n") + reason.length + sizeof("Connection: keep-alive\r\n") +
+              sizeof("Transfer-Encoding: chunked\r\n") + LONGEST_LENGTH + sizeof("Date: \r\n") + DATE_LENGTH +
+              field_length(STR("Server"), settings->server_header) + sizeof("\r\n");
+    at = head = arena_alloc(&x->arena, length);
+    if (!head)
+        return -ENOMEM;
+    at = put_status_line(at, response->status);
+    if (!served && settings->server_header.length)
+        at = put_field(at, STR("Server"), settings->server_header);
+    if (!dated)
+        at = put_field(at, STR("Date"), date_format(now, date));
+    at = put_fields(at, &response->headers);
+    at = put_framing(at, x, framing);
+    at = put_connection(at, x, keepalive);
+    at = put(at, STR("\r\n"));
+    *out_head = str_of(head, (size_t)(at - head));
+    return 0;
+}
+
+int h1_write_interim(struct exchange *x, int status, const struct headers *headers, struct str *out_head)
+{
+    static const struct headers none = {0};
+    const struct headers *fields = headers ? headers : &none;
+    struct str reason = status_reason(status);
+    struct str fault;
+    bool ignored = false;
+    size_t length;
+    char *head;
+    char *at;
+
+    /* 101 changes the protocol, and is no interim answer of this one. */
+    if (status < 100 || status > 199 || status == 101 ||
+        measure_fields(fields, &length, &ignored, &ignored, &fault) != 0)
+        return -EINVAL;
+    length += sizeof("HTTP/1.1 999 \r\n\r\n") + reason.length;
+    at = head = arena_alloc(&x->arena, length);
+    if (!head)
+        return -ENOMEM;
+    at = put_status_line(at, status);
+    at = put_fields(at, fields);
+    at = put(at, STR("\r\n"));
+    *out_head = str_of(head, (size_t)(at - head));
+    return 0;
+}
+
+int h1_write_last_chunk(struct exchange *x, struct str *out_bytes)
+{
+    struct headers *trailers = &x->response.trailers;
+    bool ignored = false;
+    size_t length = 0;
+    char *bytes;
+    char *at;
+
+    /* Too late for a 500: what may not go out stays here. */
+    while (measure_fields(trailers, &length, &ignored, &ignored, &x->response.fault) != 0)
+        headers_remove(trailers, x->response.fault);
+    if (trailers->count == 0) {
+        *out_bytes = STR("0\r\n\r\n");
+        return 0;
+    }
+    at = bytes = arena_alloc(&x->arena, length + sizeof("0\r\n\r\n"));
+    if (!bytes)
+        return -ENOMEM;
+    at = put(at, STR("0\r\n"));
+    at = put_fields(at, trailers);
+    at = put(at, STR("\r\n"));
+    *out_bytes = str_of(bytes, (size_t)(at - bytes));
+    return 0;
+}
+
+struct str h1_write_chunk_line(uint64_t size, char *into)
+{
+    unsigned digits = 1;
+
+    while (digits < 16 && size >> (4 * digits))
+        digits++;
+    for (unsigned i = 0; i < digits; i++)
+        into[i] = "0123456789abcdef"[size >> (4 * (digits - 1 - i)) & 15];
+    into[digits] = '\r';
+    into[digits + 1] = '\n';
+    return str_of(into, digits + 2);
+}

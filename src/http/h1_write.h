@@ -1,0 +1,36 @@
+/*
+ * Heads of HTTP/1 responses, written: status line, fields, and the framing that
+ * goes with the body. Nothing that could split a message ever gets out of here.
+ */
+#ifndef HTTP_H1_WRITE_H
+#define HTTP_H1_WRITE_H
+
+#include "http/protocol.h"
+
+enum h1_framing {
+    FRAMING_NONE,                   /* no bytes follow: HEAD, 204, 304 */
+    FRAMING_LENGTH,                 /* Content-Length */
+    FRAMING_CHUNKED,
+    FRAMING_CLOSE,                  /* up to the end of the connection: unknown length in HTTP/1.0 */
+};
+
+/* How the answer of x is framed (RFC 9112 6). */
+enum h1_framing h1_framing_of(const struct exchange *x);
+
+/*
+ * The head of x's answer, in x's arena and in one piece. `keepalive`: whether the connection stays (not with FRAMING_CLOSE). Date and Server are
+ * written unless the answer has its own; Content-Length, Transfer-Encoding and Connection of its own are left out. 0, -ENOMEM, or -EINVAL: a
+ * status, name or value that may not go out (x->response.fault says which).
+ */
+MUST_CHECK int h1_write_head(struct exchange *x, const struct session_settings *settings, int64_t now, enum h1_framing framing,
+                             bool keepalive, struct str *out_head);
+/* An interim response (RFC 9110 15.2) in x's arena: 0, -ENOMEM or -EINVAL. */
+MUST_CHECK int h1_write_interim(struct exchange *x, int status, const struct headers *headers, struct str *out_head);
+/* What follows the last chunk's bytes: the zero chunk, x's trailers, the empty line. Trailers that may not go out are left out. */
+MUST_CHECK int h1_write_last_chunk(struct exchange *x, struct str *out_bytes);
+
+#define H1_CHUNK_LINE 18            /* sixteen digits and CRLF */
+/* "1f4\r\n" into `into`, which has H1_CHUNK_LINE bytes. */
+struct str h1_write_chunk_line(uint64_t size, char *into);
+
+#endif

@@ -1,0 +1,340 @@
+/*
+ * The server in memory. Memory that runs out aborts: this is a test's part.
+ */
+#include "table_server.h"
+
+#include "base/list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* The server's part of one exchange. */
+struct table_visit {
+    struct table_server *server;
+    struct exchange *x;
+    const struct table_row *row;
+    struct buffer read; /* TABLE_ECHO: of the request body */
+    struct body stream; /* TABLE_STREAM: pulls the request body */
+    bool finished;
+};
+
+static void must(int result)
+{
+    if (result < 0)
+        abort();
+}
+
+static void body_woken(void *owner)
+{
+    struct table_visit *visit = owner;
+
+    visit->server->reads = true;
+    visit->server->woken = true;
+}
+
+static int stream_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct table_visit *visit = container_of(body, struct table_visit, stream);
+    struct body *source = visit->x->request.body;
+
+    source->wake = body->wake;
+    source->owner = body->owner;
+    return source->ops->next(source, accept, room, out);
+}
+
+static void stream_close(struct body *body)
+{
+}
+
+/* Gives one chunk and then an error; or, where a length is promised that is not kept, one chunk and the end.
+ */
+static int broken_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct table_visit *visit = container_of(body, struct table_visit, stream);
+
+    if (visit->finished)
+        return visit->row->promised ? 0 : -EIO;
+    visit->finished = true;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(str_from(visit->row->body), 0, room)};
+    return 1;
+}
+
+static void add_field(struct headers *headers, struct arena *arena, const char *line)
+{
+    struct str value = str_from(line);
+    struct str name;
+
+    if (!line)
+        return;
+    name = str_cut(&value, ':');
+    must(headers_add(headers, arena, name, str_skip(value, 1)));
+}
+
+static struct body *unknown(struct body *body)
+{
+    body->length = BODY_LENGTH_UNKNOWN;
+    return body;
+}
+
+static void answer(struct table_visit *visit, int status, struct str body)
+{
+    static const struct body_ops stream_ops = {stream_next, stream_close};
+    static const struct body_ops broken_ops = {broken_next, stream_close};
+    const struct table_row *row = visit->row;
+    struct response *response = &visit->x->response;
+
+    response->status = status;
+    response->close_after |= row->close_after;
+    add_field(&response->headers, &visit->x->arena, row->header);
+    add_field(&response->trailers, &visit->x->arena, row->trailer);
+    if (row->manner == TABLE_STREAM || row->manner == TABLE_BROKEN) {
+        visit->stream = (struct body){.ops = row->manner == TABLE_STREAM ? &stream_ops : &broken_ops};
+        visit->stream.length = row->promised ? row->promised : BODY_LENGTH_UNKNOWN;
+        response->body = &visit->stream;
+    } else if (body.data) {
+        response->body = body_bytes(&visit->x->arena, body);
+        if (row->unknown_length)
+            unknown(response->body);
+    }
+    exchange_answer(visit->x);
+}
+
+/* Reads what there is of the request body; answers once it is whole, or broken. */
+static void echo(struct table_visit *visit)
+{
+    struct request *request = &visit->x->request;
+    struct chunk chunk;
+    int result;
+
+    request->body->wake = body_woken;
+    request->body->owner = visit;
+    while ((result = request->body->ops->next(request->body, CHUNK_BYTES, 7, &chunk)) == 1)
+        must(buffer_append(&visit->read, chunk.bytes));
+    if (result == -EAGAIN)
+        return;
+    visit->server->later = NULL;
+    for (unsigned i = 0; result == 0 && i < request->trailers.count; i++)
+        must(buffer_printf(&visit->read, "[" STR_FMT "]", STR_ARG(request->trailers.items[i].name)));
+    if (result < 0)
+        answer(visit, exchange_body_status(result), STR("no"));
+    else
+        answer(visit, 200, visit->read.length ? buffer_str(&visit->read) : STR(""));
+}
+
+static const struct table_row *row_of(const struct table_server *server, struct str path)
+{
+    const struct table_row *row = server->rows;
+
+    while (row->path && !str_equal(path, str_from(row->path)))
+        row++;
+    return row;
+}
+
+static struct table_visit *visit_open(struct table_server *server, struct exchange *x)
+{
+    struct table_visit *visit = arena_zalloc(&x->arena, 1, sizeof(*visit));
+
+    if (!visit)
+        abort();
+    visit->server = server;
+    visit->x = x;
+    visit->row = row_of(server, x->request.path);
+    x->owner = visit;
+    return visit;
+}
+
+static void begun(void *owner, struct exchange *x)
+{
+    struct table_server *server = owner;
+    struct table_visit *visit = visit_open(server, x);
+    int status;
+
+    server->begun++;
+    if (visit->row->inform) {
+        struct headers headers = {0};
+
+        add_field(&headers, &x->arena, visit->row->inform);
+        must(exchange_inform(x, 103, &headers));
+    }
+    status = exchange_limit_body(x, visit->row->body_limit);
+    if (status) {
+        answer(visit, status, STR("no"));
+        return;
+    }
+    switch (visit->row->manner) {
+    case TABLE_AT_ONCE:
+    case TABLE_STREAM:
+    case TABLE_BROKEN:
+        answer(visit, visit->row->status, str_from(visit->row->body));
+        break;
+    case TABLE_LATER:
+        server->later = x;
+        break;
+    case TABLE_ECHO:
+        server->later = x;
+        echo(visit);
+        break;
+    }
+}
+
+static void refused(void *owner, struct exchange *x, int status)
+{
+    static const struct table_row none = {.path = NULL};
+    struct table_server *server = owner;
+    struct table_visit *visit = visit_open(server, x);
+
+    server->refused++;
+    visit->row = &none;
+    answer(visit, status, STR("refused"));
+}
+
+static void finished(void *owner, struct exchange *x)
+{
+    struct table_server *server = owner;
+    struct table_visit *visit = x->owner;
+
+    server->finished++;
+    if (server->later == x)
+        server->later = NULL;
+    must(buffer_printf(&server->log, STR_FMT " " STR_FMT " %d %llu%s\n", STR_ARG(x->request.method_name),
+                       STR_ARG(x->request.path), x->response.status,
+                       (unsigned long long)x->response.body_bytes_sent, x->cancelled ? " cancelled" : ""));
+    buffer_finish(&visit->read);
+}
+
+static void wake(void *owner)
+{
+    struct table_server *server = owner;
+
+    server->woken = true;
+}
+
+void table_server_open(struct table_server *server, const struct protocol *protocol,
+                       const struct table_row *rows)
+{
+    static const struct exchange_events events = {begun, refused, finished, wake};
+
+    *server = (struct table_server){
+        .rows = rows,
+        .protocol = protocol,
+        .pool = {.max_kept = 8},
+        .clock = {.wall_ms = 784111777000, .monotonic_ms = 1000, .monotonic_us = 1000000},
+        .settings = {.header_buffer_size = 1024,
+                     .large_header_size = 8192,
+                     .head_max = 4 * 8192,
+                     .max_headers = 100,
+                     .body_buffer_size = 16384,
+                     .keepalive_requests = 1000,
+                     .keepalive = true,
+                     .merge_slashes = true},
+    };
+    server->session = protocol->open(&server->settings, &events, server, &server->pool, &server->clock);
+    if (!server->session)
+        abort();
+}
+
+void table_server_hang_up(struct table_server *server)
+{
+    if (server->session)
+        server->protocol->close(server->session);
+    server->session = NULL;
+}
+
+void table_server_close(struct table_server *server)
+{
+    table_server_hang_up(server);
+    if (server->begun + server->refused != server->finished)
+        abort();
+    buffer_finish(&server->held);
+    buffer_finish(&server->out);
+    buffer_finish(&server->log);
+    arena_pool_finish(&server->pool);
+}
+
+static void gather(struct table_server *server, const struct chunk *chunk, size_t room)
+{
+    if (chunk->kind == CHUNK_BYTES) {
+        if (chunk->bytes.length == 0 || chunk->bytes.length > room)
+            abort();
+        must(buffer_append(&server->out, chunk->bytes));
+        return;
+    }
+    must(buffer_printf(&server->out, "{%d bytes}", (int)chunk_length(chunk)));
+}
+
+static void produce(struct table_server *server)
+{
+    size_t room = server->room ? server->room : 65536;
+    struct chunk chunk;
+
+    while ((server->result =
+                server->protocol->produce(server->session, CHUNK_BYTES | CHUNK_FILE, room, &chunk)) == 1)
+        gather(server, &chunk, room);
+}
+
+void table_server_pump(struct table_server *server)
+{
+    do {
+        server->woken = false;
+        if (server->reads && server->later) {
+            server->reads = false;
+            echo(server->later->owner);
+        }
+        produce(server);
+    } while (server->woken);
+}
+
+/* Offers what is held until the session takes nothing of it any more. */
+static void offer(struct table_server *server)
+{
+    size_t taken;
+
+    do {
+        taken = server->protocol->consume(server->session, buffer_str(&server->held));
+        if (taken > server->held.length)
+            abort();
+        buffer_consume(&server->held, taken);
+        table_server_pump(server);
+    } while (taken && server->held.length);
+}
+
+void table_server_feed(struct table_server *server, struct str bytes, size_t piece)
+{
+    while (bytes.length) {
+        size_t length = piece && piece < bytes.length ? piece : bytes.length;
+
+        must(buffer_append(&server->held, str_slice(bytes, 0, length)));
+        bytes = str_skip(bytes, length);
+        offer(server);
+    }
+}
+
+void table_server_signal(struct table_server *server, enum session_signal signal)
+{
+    server->protocol->signal(server->session, signal);
+    table_server_pump(server);
+}
+
+void table_server_answer(struct table_server *server)
+{
+    struct table_visit *visit = server->later->owner;
+
+    server->later = NULL;
+    answer(visit, visit->row->status, str_from(visit->row->body));
+    table_server_pump(server);
+    if (server->held.length)
+        offer(server);
+}
+
+enum session_phase table_server_phase(const struct table_server *server)
+{
+    return server->protocol->phase(server->session);
+}
+
+struct str table_server_take(struct table_server *server)
+{
+    struct str taken = buffer_str(&server->out);
+
+    server->out.length = 0;
+    return taken;
+}

@@ -1,0 +1,339 @@
+#include "http/h1_session.h"
+
+#include "session_rows.h"
+#include "suite.h"
+
+#include <errno.h>
+
+START_TEST(rests_small)
+{
+    struct table_server server;
+    struct h1_session *h1;
+
+    ck_assert_uint_le(sizeof(struct h1_session), 300);
+    table_server_open(&server, &protocol_http1, rows);
+    ck_assert_int_eq(table_server_phase(&server), SESSION_IDLE);
+    table_server_feed(&server, STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    table_server_feed(&server, STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 1);
+    ck_assert_int_eq(table_server_phase(&server), SESSION_IDLE);
+    h1 = (struct h1_session *)server.session;
+    ck_assert_ptr_null(h1->current);
+    ck_assert_ptr_null(h1->head.data);
+    ck_assert_uint_eq(server.pool.kept, 1);
+    table_server_close(&server);
+}
+END_TEST
+
+START_TEST(phases)
+{
+    struct table_server server;
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("\r\n"), 0);
+    ck_assert_int_eq(table_server_phase(&server), SESSION_IDLE);
+    table_server_feed(&server, STR("POST /echo HTTP/1.1\r\nHost: a\r\nContent-"), 0);
+    ck_assert_int_eq(table_server_phase(&server), SESSION_HEAD);
+    table_server_feed(&server, STR("Length: 5\r\n\r\n123"), 0);
+    ck_assert_int_eq(table_server_phase(&server), SESSION_BODY);
+    table_server_feed(&server, STR("45GET /later HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    ck_assert_int_eq(table_server_phase(&server), SESSION_WAITING);
+    table_server_feed(&server, STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    ck_assert_uint_gt(server.held.length, 0);
+    table_server_answer(&server);
+    ck_assert_uint_eq(server.held.length, 0);
+    ck_assert_int_eq(table_server_phase(&server), SESSION_IDLE);
+    ck_assert_text(table_server_take(&server), ECHOED("5", "12345") ECHOED("5", "later") HELLO);
+    /* Nobody produces: the answer is there to be sent. */
+    ck_assert_uint_gt(server.protocol->consume(server.session, STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")),
+                      0);
+    ck_assert_int_eq(table_server_phase(&server), SESSION_SENDING);
+    table_server_signal(&server, SESSION_TIMEOUT);
+    ck_assert_int_eq(table_server_phase(&server), SESSION_OVER);
+    ck_assert_int_eq(server.result, -ETIMEDOUT);
+    table_server_close(&server);
+}
+END_TEST
+
+START_TEST(timeouts)
+{
+    struct table_server server;
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_signal(&server, SESSION_TIMEOUT);
+    ck_assert_int_eq(server.result, 0);
+    ck_assert_uint_eq(server.out.length, 0);
+    table_server_close(&server);
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("GET /hello HTTP/1.1\r\nHo"), 0);
+    table_server_signal(&server, SESSION_TIMEOUT);
+    ck_assert_text(table_server_take(&server), REFUSED("408 Request Timeout"));
+    ck_assert_int_eq(server.result, 0);
+    ck_assert_text(buffer_str(&server.log), "GET  408 7\n");
+    table_server_close(&server);
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n123"), 0);
+    table_server_signal(&server, SESSION_TIMEOUT);
+    ck_assert_text(table_server_take(&server), "HTTP/1.1 408 Request Timeout\r\n" DATED
+                                               "Content-Length: 2\r\nConnection: close\r\n\r\nno");
+    ck_assert_int_eq(server.result, 0);
+    table_server_close(&server);
+
+    /* An unread body that does not come */
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n123"), 0);
+    ck_assert_text(table_server_take(&server), HELLO);
+    ck_assert_int_eq(table_server_phase(&server), SESSION_BODY);
+    table_server_signal(&server, SESSION_TIMEOUT);
+    ck_assert_int_eq(server.result, 0);
+    table_server_close(&server);
+
+    /* The server may take its time. */
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("GET /later HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    table_server_signal(&server, SESSION_TIMEOUT);
+    table_server_answer(&server);
+    ck_assert_text(table_server_take(&server), ECHOED("5", "later"));
+    table_server_close(&server);
+}
+END_TEST
+
+START_TEST(peer_closes)
+{
+    struct table_server server;
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_signal(&server, SESSION_PEER_CLOSED);
+    ck_assert_int_eq(server.result, 0);
+    table_server_close(&server);
+
+    /* in the middle of a head: nobody is told */
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("GET /hel"), 0);
+    table_server_signal(&server, SESSION_PEER_CLOSED);
+    ck_assert_int_eq(server.result, 0);
+    ck_assert_uint_eq(server.begun + server.refused + server.out.length, 0);
+    table_server_close(&server);
+
+    /* in the middle of a body */
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n123"), 0);
+    table_server_signal(&server, SESSION_PEER_CLOSED);
+    ck_assert_text(buffer_str(&server.log), "POST /echo 400 2\n");
+    ck_assert_int_eq(server.result, 0);
+    table_server_close(&server);
+
+    /* half: it still reads */
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("GET /later HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    table_server_signal(&server, SESSION_PEER_CLOSED);
+    ck_assert_int_eq(server.result, -EAGAIN);
+    table_server_answer(&server);
+    ck_assert_int_eq(server.result, 0);
+    ck_assert_text(table_server_take(&server),
+                   "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 5\r\nConnection: close\r\n\r\nlater");
+    table_server_close(&server);
+
+    /* while the rest of a body is drained */
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n123"), 0);
+    table_server_signal(&server, SESSION_PEER_CLOSED);
+    ck_assert_int_eq(server.result, 0);
+    table_server_close(&server);
+}
+END_TEST
+
+START_TEST(drains)
+{
+    struct table_server server;
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    table_server_signal(&server, SESSION_DRAIN);
+    ck_assert_int_eq(server.result, 0);
+    table_server_close(&server);
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server,
+                      STR("GET /later HTTP/1.1\r\nHost: a\r\n\r\nGET /bye HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    table_server_signal(&server, SESSION_DRAIN);
+    ck_assert_int_eq(server.result, -EAGAIN);
+    table_server_answer(&server);
+    ck_assert_int_eq(server.result, 0);
+    ck_assert_text(table_server_take(&server),
+                   "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 5\r\nConnection: close\r\n\r\nlater");
+    table_server_close(&server);
+
+    /* a head that has begun may come whole */
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("GET /hello HTTP/1.1\r\n"), 0);
+    table_server_signal(&server, SESSION_DRAIN);
+    ck_assert_int_eq(server.result, -EAGAIN);
+    table_server_feed(&server, STR("Host: a\r\n\r\n"), 0);
+    ck_assert_int_eq(server.result, 0);
+    ck_assert_text(buffer_str(&server.log), "GET /hello 200 5\n");
+    table_server_close(&server);
+}
+END_TEST
+
+START_TEST(cancels)
+{
+    struct table_server server;
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("GET /later HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    table_server_hang_up(&server);
+    ck_assert_text(buffer_str(&server.log), "GET /later 0 0 cancelled\n");
+    table_server_close(&server);
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;a"),
+                      0);
+    table_server_hang_up(&server);
+    ck_assert_text(buffer_str(&server.log), "POST /echo 0 0 cancelled\n");
+    table_server_close(&server);
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("GET /broken HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    table_server_hang_up(&server);
+    ck_assert_text(buffer_str(&server.log), "GET /broken 200 4 cancelled\n");
+    table_server_close(&server);
+
+    /* an exchange that ended is not told twice, though its body is still drained */
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n123"), 0);
+    table_server_hang_up(&server);
+    ck_assert_text(buffer_str(&server.log), "POST /hello 200 5\n");
+    table_server_close(&server);
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("GET /hel"), 0);
+    table_server_close(&server);
+}
+END_TEST
+
+START_TEST(keepalive_limits)
+{
+    struct table_server server;
+
+    table_server_open(&server, &protocol_http1, rows);
+    server.settings.keepalive_requests = 2;
+    table_server_feed(&server,
+                      STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
+                          "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"),
+                      0);
+    ck_assert_text(table_server_take(&server),
+                   HELLO "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 5\r\nConnection: close\r\n\r\nhello");
+    ck_assert_int_eq(server.result, 0);
+    ck_assert_uint_eq(server.begun, 2);
+    table_server_close(&server);
+}
+END_TEST
+
+START_TEST(asks_to_continue)
+{
+    static const char head[] =
+        "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 5\r\n\r\n";
+    struct table_server server;
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, str_from(head), 0);
+    ck_assert_text(table_server_take(&server), "HTTP/1.1 100 Continue\r\n\r\n");
+    table_server_feed(&server, STR("12345"), 1);
+    ck_assert_text(table_server_take(&server), ECHOED("5", "12345"));
+    ck_assert_int_eq(server.result, -EAGAIN);
+    table_server_close(&server);
+}
+END_TEST
+
+START_TEST(body_presses_back)
+{
+    struct table_server server;
+    char bytes[3000];
+
+    memset(bytes, 'b', sizeof(bytes));
+    table_server_open(&server, &protocol_http1, rows);
+    server.settings.body_buffer_size = 1000;
+    table_server_feed(&server, STR("POST /later HTTP/1.1\r\nHost: a\r\nContent-Length: 3000\r\n\r\n"), 0);
+    table_server_feed(&server, str_of(bytes, sizeof(bytes)), 0);
+    ck_assert_uint_eq(server.held.length, 2000);
+    table_server_answer(&server);
+    ck_assert_uint_eq(server.held.length, 0);
+    ck_assert_text(table_server_take(&server), ECHOED("5", "later"));
+    table_server_feed(&server, STR("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3000\r\n\r\n"), 0);
+    table_server_feed(&server, str_of(bytes, sizeof(bytes)), 0);
+    ck_assert_uint_eq(server.held.length, 0);
+    ck_assert_uint_gt(server.out.length, 3000);
+    ck_assert_int_eq(server.result, -EAGAIN);
+    table_server_close(&server);
+}
+END_TEST
+
+/* Chunks that nobody reads are dropped up to a cap. */
+START_TEST(drain_is_capped)
+{
+    struct table_server server;
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("POST /hello HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"),
+                      0);
+    for (int i = 0; i < 40; i++)
+        table_server_feed(&server, STR("4\r\n1234\r\n"), 0);
+    ck_assert_int_eq(server.result, -EAGAIN);
+    for (int i = 0; i < 10000; i++)
+        table_server_feed(&server, STR("4\r\n1234\r\n"), 0);
+    ck_assert_int_eq(server.result, 0);
+    ck_assert_text(table_server_take(&server), HELLO);
+    table_server_close(&server);
+}
+END_TEST
+
+START_TEST(streams)
+{
+    struct table_server server;
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("POST /stream HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"),
+                      0);
+    ck_assert_text(table_server_take(&server),
+                   "HTTP/1.1 200 OK\r\n" DATED "Transfer-Encoding: chunked\r\n\r\n");
+    ck_assert_int_eq(table_server_phase(&server), SESSION_BODY);
+    table_server_feed(&server, STR("5\r\nabcde\r\n"), 0);
+    ck_assert_text(table_server_take(&server), "5\r\nabcde\r\n");
+    server.room = 7;
+    table_server_feed(&server, STR("10\r\n0123456789abcdef\r\n0\r\n\r\n"), 0);
+    ck_assert_text(table_server_take(&server), "7\r\n0123456\r\n7\r\n789abcd\r\n2\r\nef\r\n0\r\n\r\n");
+    ck_assert_int_eq(table_server_phase(&server), SESSION_IDLE);
+    table_server_close(&server);
+}
+END_TEST
+
+/* Whoever holds an exchange may still look at it. */
+START_TEST(held_past_the_end)
+{
+    struct table_server server;
+    struct exchange *x;
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("GET /later HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    x = server.later;
+    exchange_hold(x);
+    table_server_hang_up(&server);
+    ck_assert(x->cancelled);
+    ck_assert_ptr_null(x->session);
+    ck_assert_text(x->request.path, "/later");
+    exchange_answer(x);
+    exchange_release(x);
+    table_server_close(&server);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        rests_small,      phases,           timeouts,          peer_closes,     drains,  cancels,
+        keepalive_limits, asks_to_continue, body_presses_back, drain_is_capped, streams, held_past_the_end};
+
+    return suite_run("h1_life", tests, COUNT(tests));
+}
