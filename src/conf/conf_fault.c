@@ -4,6 +4,8 @@
  */
 #include "conf/conf_fault.h"
 
+#define QUOTED_MAX 60 /* longer texts are not repeated in a hint */
+
 struct conf_mark fault_mark(const struct fault *fault, size_t line, size_t column)
 {
     return (struct conf_mark){fault->file, (unsigned)line, (unsigned)column};
@@ -91,6 +93,8 @@ struct str fault_quote_hint(const struct fault *fault, struct str text)
 {
     char quote = fault_quote(text);
 
+    if (text.length > QUOTED_MAX)
+        return STR("quote it");
     return conf_hint(fault->errors, "quote it: %c" STR_FMT "%c", quote, STR_ARG(text), quote);
 }
 

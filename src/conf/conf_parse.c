@@ -178,8 +178,10 @@ static void pair_read(struct parse *parse, struct map_reader *reader, unsigned d
     reader->skip_next = false;
     if (!key || !value || skip)
         return;
-    if (value->absent && value->kind == CONF_SCALAR)
+    if (value->absent) {
         value->mark = key->mark;
+        value->key = key->text;
+    }
     if (flow && flow_key_refused(parse, reader, key, &key_end, value->absent))
         return;
     if (!key->quoted && str_equal(key->text, STR("<<")))
@@ -286,25 +288,41 @@ static struct conf_node *document_read(struct parse *parse)
     return root;
 }
 
-/* Blanks the line and what is indented under it. False: there was nothing left to blank. */
+static bool tab_indented(struct str line)
+{
+    size_t blanks = 0;
+
+    while (blanks < line.length && line.data[blanks] == ' ')
+        blanks++;
+    return blanks < line.length && line.data[blanks] == '\t';
+}
+
+static size_t indentation(struct str line)
+{
+    size_t blanks = 0;
+
+    while (blanks < line.length && (line.data[blanks] == ' ' || line.data[blanks] == '\t'))
+        blanks++;
+    return blanks;
+}
+
+/*
+ * Blanks the line and what is indented under it; where tabs indent, only the lines that follow with tabs too,
+ * as nothing else is known of them. False: there was nothing left to blank.
+ */
 static bool block_blank(const struct conf_file *file, char *text, unsigned line)
 {
-    size_t indent = SIZE_MAX;
+    bool tabs = tab_indented(source_line(file, line));
+    size_t indent = indentation(source_line(file, line));
     bool blanked = false;
 
-    for (; line >= 1 && line <= file->line_count; line++) {
-        struct str whole = source_line(file, line);
+    for (unsigned at = line; at >= 1 && at <= file->line_count; at++) {
+        struct str whole = source_line(file, at);
         char *start = text + (whole.data - file->text.data);
-        size_t blanks = 0;
 
-        while (blanks < whole.length && whole.data[blanks] == ' ')
-            blanks++;
-        if (blanks == whole.length)
-            continue;
-        if (indent != SIZE_MAX && blanks <= indent)
+        if (at > line &&
+            (tabs ? !tab_indented(whole) : indentation(whole) <= indent && indentation(whole) < whole.length))
             break;
-        if (indent == SIZE_MAX)
-            indent = blanks;
         for (size_t i = 0; i < whole.length; i++) {
             blanked |= start[i] != ' ';
             start[i] = ' ';

@@ -22,21 +22,32 @@ struct conf_scope_values {
 };
 
 /*
- * Reads the map `node` as `scope`. Keys that open inner scopes (http, server, location, upstream, events...) and keys beginning with x-
- * are left to the caller: named in `inner`, a NULL-terminated list. Unknown keys, keys of other scopes, wrong types: all reported with
- * hints. `outer` gives the inherited values (NULL for none). NULL where out of memory; errors are in reader->errors.
+ * Reads the map `node` as `scope`. Keys that open inner scopes (http, server, location, upstream, events...) are left
+ * to the caller, named in `inner`, a NULL-terminated list (NULL: none); keys beginning with x- are left alone. Unknown
+ * keys, keys of other scopes, wrong types: all reported with hints. A node that is no map is reported and read as an
+ * empty one. `outer` gives the inherited values (NULL for none). NULL where out of memory; errors are in reader->errors.
  */
-struct conf_scope_values *conf_scope_read(struct conf_reader *reader, const struct conf_schema *schema, enum conf_scope scope,
-                                          const struct conf_node *node, const struct conf_scope_values *outer,
-                                          const char *const *inner);
-/* Runs the groups' checks on a scope once it is complete. */
-void conf_scope_check(struct conf_reader *reader, const struct conf_schema *schema, const struct conf_scope_values *values);
+struct conf_scope_values *conf_scope_read(struct conf_reader *reader, const struct conf_schema *schema,
+                                          enum conf_scope scope, const struct conf_node *node,
+                                          const struct conf_scope_values *outer, const char *const *inner);
+/* Runs the groups' checks on a scope once it is complete: of those groups that have a struct of their own here. */
+void conf_scope_check(struct conf_reader *reader, const struct conf_schema *schema,
+                      const struct conf_scope_values *values);
 
 /* The values of one group in a scope. */
 static inline void *conf_scope_group(const struct conf_scope_values *values, size_t group)
 {
     return values->values[group];
 }
+
+/* True where directive `index` of the group was written in this scope or an outer one: not its fallback. */
+static inline bool conf_scope_is_set(const struct conf_scope_values *values, size_t group, size_t index)
+{
+    return values->set[group][index / 64] >> (index % 64) & 1;
+}
+
+/* The words for a scope: "server". */
+const char *conf_scope_name(enum conf_scope scope);
 
 /* Printing; each 0 or -ENOMEM. */
 MUST_CHECK int conf_print_json_schema(const struct conf_schema *schema, struct buffer *out);

@@ -181,6 +181,17 @@ static unsigned after_value(const struct fault *fault)
     return fault->at.line;
 }
 
+/* The line above was a key until a comment took its colon. */
+static bool cut_by_comment(const struct fault *fault)
+{
+    const struct parsed_scalar *last = fault->last;
+    struct str text = fault_content(fault, last->line);
+    struct str comment = str_skip(text, fault_comment(text));
+
+    return last->line && !last->quoted && last->end_line < fault->at.line &&
+           begins_line(fault, last->line, last->column) && str_find(comment, ':') >= 0;
+}
+
 static unsigned key_expected(const struct fault *fault)
 {
     struct str content = str_trim(source_line(fault->file, fault->at.line));
@@ -189,6 +200,8 @@ static unsigned key_expected(const struct fault *fault)
 
     if (fault_column(fault, fault->at.line, content.data) != fault->at.column)
         return after_value(fault);
+    if (cut_by_comment(fault))
+        return colon_missing(fault, fault->last->line);
     if (c == ']' || c == '}') {
         conf_error(fault->errors, fault->at, STR(""), "this '%c' closes nothing", c);
         return fault->at.line;

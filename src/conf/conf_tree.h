@@ -47,6 +47,7 @@ struct conf_node {
     unsigned height;                /* levels below */
     size_t size;                    /* nodes below and itself, aliases expanded */
     struct str text;                /* scalar, environment already expanded */
+    struct str key;                 /* absent: the key that has no value */
     struct str comment;             /* plain scalar: a comment that follows on its line, from the '#' */
     struct conf_node **items;       /* list */
     struct conf_pair *pairs;        /* map, in the order of the file */

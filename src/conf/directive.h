@@ -25,16 +25,16 @@ enum directive_type {
     DIRECTIVE_PATH,                 /* struct str, absolute: relative ones start at the folder of the file, or at -p */
     DIRECTIVE_NUMBER,               /* uint64_t, within [low, high] */
     DIRECTIVE_SIZE,                 /* uint64_t bytes: 10, 4k, 10m, 1g (10MiB too) */
-    DIRECTIVE_DURATION,             /* uint64_t milliseconds: 500ms, 30s, 1h30m */
+    DIRECTIVE_DURATION,             /* uint64_t milliseconds: 500ms, 30s, 1h30m; a unit is required, but for 0 */
     DIRECTIVE_SWITCH,               /* bool */
-    DIRECTIVE_CHOICE,               /* int: index in `choices`, a NULL-terminated list; booleans written on/off match "on"/"off" */
+    DIRECTIVE_CHOICE,               /* int: index in `choices`, a NULL-terminated list; true and yes match "on", false and no "off" */
     DIRECTIVE_FLAGS,                /* unsigned: bit i for choices[i]; words */
     DIRECTIVE_TEMPLATE,             /* const struct template * */
     DIRECTIVE_WORDS,                /* struct conf_words: a list, or one scalar split into words (quotes group) */
     DIRECTIVE_TEMPLATES,            /* struct conf_templates: as WORDS, each a template */
-    DIRECTIVE_REPEAT,               /* repeatable: struct conf_rows of `row_size`, each filled by `row` from one node, appended in order */
-    DIRECTIVE_BLOCK,                /* a map read with the child table into the same struct at `offset` */
-    DIRECTIVE_CUSTOM,               /* `row` reads the node into the field itself */
+    DIRECTIVE_REPEAT,               /* repeatable: struct conf_rows of `row_size`, each filled by `row` from one node, in order */
+    DIRECTIVE_BLOCK,                /* a map read with the child table; the children's offsets count from `offset` */
+    DIRECTIVE_CUSTOM,               /* `row` reads the node into the field itself, which is `row_size` bytes */
 };
 
 enum directive_merge {
@@ -60,7 +60,10 @@ struct conf_rows {
 
 struct conf_reader;
 
-/* Reads one node into `out` (zeroed before). Reports through the reader and returns -EINVAL, or -ENOMEM; 0 good. */
+/*
+ * Reads one node into `out`, zeroed before; only a CUSTOM field with MERGE_APPEND holds the outer scope's value
+ * (shared: extend a copy). Reports through the reader and returns -EINVAL, or -ENOMEM; 0 good.
+ */
 typedef int directive_row(struct conf_reader *reader, const struct conf_node *node, void *out);
 
 struct directive {
@@ -97,12 +100,18 @@ struct conf_reader {
     struct str prefix;              /* -p, or empty */
     bool test_only;                 /* -t: open nothing that needs rights */
     enum conf_scope scope;          /* where we stand at the moment */
+    const struct directive *directive; /* what is being read, for messages; NULL: none */
 };
 
-/* For custom rows. Each reports for itself. */
+/*
+ * For custom rows. Each reports for itself (a value that is missing, a list where none is taken, a text whose end
+ * became a comment) and returns 0, -EINVAL or -ENOMEM; outputs live in the reader's arena.
+ */
 MUST_CHECK int conf_read_text(struct conf_reader *reader, const struct conf_node *node, struct str *out_text);
 MUST_CHECK int conf_read_path(struct conf_reader *reader, const struct conf_node *node, struct str *out_path);
-MUST_CHECK int conf_read_number(struct conf_reader *reader, const struct conf_node *node, uint64_t low, uint64_t high, uint64_t *out);
+/* high 0: no upper bound. */
+MUST_CHECK int conf_read_number(struct conf_reader *reader, const struct conf_node *node, uint64_t low, uint64_t high,
+                                uint64_t *out);
 MUST_CHECK int conf_read_size(struct conf_reader *reader, const struct conf_node *node, uint64_t *out_bytes);
 MUST_CHECK int conf_read_duration(struct conf_reader *reader, const struct conf_node *node, uint64_t *out_ms);
 MUST_CHECK int conf_read_switch(struct conf_reader *reader, const struct conf_node *node, bool *out);
@@ -110,6 +119,14 @@ MUST_CHECK int conf_read_template(struct conf_reader *reader, const struct conf_
 /* A template from a word of a scalar: errors point at the node. */
 MUST_CHECK int conf_read_template_word(struct conf_reader *reader, const struct conf_node *node, struct str word,
                                        const struct template **out_template);
+/* A list of scalars, each one word; or one scalar split at blanks, in which quotes group and \", \', \\, \t, \n, \r are escapes. */
 MUST_CHECK int conf_read_words(struct conf_reader *reader, const struct conf_node *node, struct conf_words *out_words);
+MUST_CHECK int conf_read_choice(struct conf_reader *reader, const struct conf_node *node, const char *const *choices,
+                                int *out_index);
+/* A map by a table of its keys, into the struct `out` (fallbacks first). Unknown keys and missing values are reported. */
+MUST_CHECK int conf_read_block(struct conf_reader *reader, const struct conf_node *node, const struct directive *children,
+                               void *out);
+/* Appends one row (copied) to rows whose array may be shared with an outer scope: the array is made anew. 0 or -ENOMEM. */
+MUST_CHECK int conf_rows_append(struct conf_reader *reader, struct conf_rows *rows, const void *row, size_t row_size);
 
 #endif

@@ -64,7 +64,8 @@ static const struct {
     {"${SLUICE_UNSET:?}", 0, "the environment variable SLUICE_UNSET is not set",
      "set it, or give a default: ${SLUICE_UNSET:-default}"},
     {"${SLUICE_SET", 0, "${SLUICE_SET has no closing }", "write ${SLUICE_SET} or ${SLUICE_SET:-default}"},
-    {"xy${SLUICE_SET:-a", 2, "${SLUICE_SET has no closing }", "write ${SLUICE_SET} or ${SLUICE_SET:-default}"},
+    {"xy${SLUICE_SET:-a", 2, "${SLUICE_SET has no closing }",
+     "write ${SLUICE_SET} or ${SLUICE_SET:-default}"},
 };
 
 START_TEST(refusals)

@@ -115,7 +115,8 @@ START_TEST(refusals)
     size_t at = 99;
 
     arena_init(&arena, NULL, 0);
-    ck_assert_int_eq(template_compile(&arena, str_from(bad[_i].text), &table, &template, &at, &error), -EINVAL);
+    ck_assert_int_eq(template_compile(&arena, str_from(bad[_i].text), &table, &template, &at, &error),
+                     -EINVAL);
     ck_assert_ptr_null(template);
     ck_assert_uint_eq(at, bad[_i].at);
     ck_assert_msg(str_equal(error, str_from(bad[_i].error)), "got \"" STR_FMT "\"", STR_ARG(error));

@@ -36,7 +36,8 @@ static struct str value(const struct conf_node *map, const char *key)
 
 START_TEST(marks_and_kinds)
 {
-    const struct conf_node *root = tree("\xef\xbb\xbf" "\xc3\xa4: 1\r\nlist: [a, 'b']\r\nmap:\r\n  k: no\r\n  e:\r\n");
+    const struct conf_node *root = tree("\xef\xbb\xbf"
+                                        "\xc3\xa4: 1\r\nlist: [a, 'b']\r\nmap:\r\n  k: no\r\n  e:\r\n");
     const struct conf_node *list = conf_map_get(root, STR("list"));
     const struct conf_node *map = conf_map_get(root, STR("map"));
 

@@ -1,0 +1,342 @@
+/*
+ * Single values: a scalar's text as the type that the table asks for. YAML's own
+ * guessing has no part in it.
+ */
+#include "conf/conf_value.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
+static struct str example_hint(struct conf_reader *reader)
+{
+    const struct directive *directive = reader->directive;
+
+    if (directive && directive->type == DIRECTIVE_SWITCH)
+        return conf_hint(reader->errors, "write %s: on, or off", directive->name);
+    if (directive && directive->example)
+        return conf_hint(reader->errors, "for example %s", directive->example);
+    if (directive && directive->fallback && *directive->fallback)
+        return conf_hint(reader->errors, "for example %s: %s", directive->name, directive->fallback);
+    return STR("");
+}
+
+static size_t directive_word(struct str text)
+{
+    size_t length = 0;
+
+    while (length < text.length &&
+           ((text.data[length] >= 'a' && text.data[length] <= 'z') || text.data[length] == '_'))
+        length++;
+    return length;
+}
+
+struct str value_space_hint(struct conf_reader *reader, const struct conf_node *node)
+{
+    struct str name = str_slice(node->text, 0, node->kind == CONF_SCALAR ? directive_word(node->text) : 0);
+    struct str rest = str_skip(node->text, name.length + 1);
+    char next = rest.length ? node->text.data[name.length] : '\0';
+
+    if (node->quoted || !name.length || (next != ':' && next != ' '))
+        return example_hint(reader);
+    return conf_hint(reader->errors, "%s: write " STR_FMT ": " STR_FMT,
+                     next == ':' ? "a space is needed after ':'" : "':' is missing", STR_ARG(name),
+                     STR_ARG(rest));
+}
+
+int value_refuse_kind(struct conf_reader *reader, const struct conf_node *node, const char *wanted)
+{
+    static const char *const kinds[] = {"a plain value", "a list", "a mapping"};
+    const char *name = reader->directive ? reader->directive->name : "this key";
+
+    if (node->absent)
+        conf_error(reader->errors, node->mark, example_hint(reader), "'" STR_FMT "' has no value",
+                   STR_ARG(node->key.length ? node->key : str_from(name)));
+    else
+        conf_error(reader->errors, node->mark, value_space_hint(reader, node),
+                   "'%s' takes %s, and %s stands here", name, wanted, kinds[node->kind]);
+    return -EINVAL;
+}
+
+/* Where the comment behind a scalar begins: `comment` points into the source. */
+static struct conf_mark comment_mark(const struct conf_node *node)
+{
+    const struct conf_file *file = node->mark.file;
+    size_t offset = (size_t)(node->comment.data - file->text.data);
+    struct conf_mark mark = {file, node->mark.line, 1};
+
+    while (mark.line < file->line_count && file->lines[mark.line] <= offset)
+        mark.line++;
+    for (size_t at = file->lines[mark.line - 1]; at < offset; at++)
+        mark.column += ((unsigned char)file->text.data[at] & 0xC0) != 0x80;
+    return mark;
+}
+
+/* "200 #ok": what follows is gone without a word. A comment has a blank after its sign. */
+static int comment_check(struct conf_reader *reader, const struct conf_node *node)
+{
+    struct str comment = node->comment;
+
+    if (comment.length < 2 || comment.data[1] == ' ' || comment.data[1] == '\t' || comment.data[1] == '#' ||
+        comment.data[1] == '!')
+        return 0;
+    conf_error(reader->errors, comment_mark(node),
+               conf_hint(reader->errors,
+                         "quote the whole value: \"" STR_FMT " " STR_FMT
+                         "\"; or write '# ' if it is a comment",
+                         STR_ARG(node->text), STR_ARG(comment)),
+               "' #' begins a comment: '" STR_FMT "' is not read", STR_ARG(comment));
+    return -EINVAL;
+}
+
+int value_scalar(struct conf_reader *reader, const struct conf_node *node, const char *wanted)
+{
+    if (node->kind != CONF_SCALAR || node->absent)
+        return value_refuse_kind(reader, node, wanted);
+    return 0;
+}
+
+int value_text(struct conf_reader *reader, const struct conf_node *node, const char *wanted)
+{
+    int error = value_scalar(reader, node, wanted);
+
+    return error < 0 ? error : comment_check(reader, node);
+}
+
+int conf_read_text(struct conf_reader *reader, const struct conf_node *node, struct str *out_text)
+{
+    int error = value_text(reader, node, "a text");
+
+    if (error < 0)
+        return error;
+    *out_text = node->text;
+    return 0;
+}
+
+/* Where relative paths start: -p, or the folder of the file. */
+static struct str folder_for(struct conf_reader *reader, const struct conf_node *node)
+{
+    char here[PATH_MAX];
+    bool prefixed = reader->prefix.length > 0;
+
+    if (prefixed && reader->prefix.data[0] == '/')
+        return reader->prefix;
+    if (!prefixed && node->mark.file)
+        return node->mark.file->folder;
+    if (!getcwd(here, sizeof(here)))
+        return STR("");
+    return prefixed ? arena_printf(reader->arena, "%s/" STR_FMT, here, STR_ARG(reader->prefix))
+                    : arena_copy(reader->arena, str_from(here));
+}
+
+int conf_read_path(struct conf_reader *reader, const struct conf_node *node, struct str *out_path)
+{
+    int error = value_text(reader, node, "a path");
+    struct str folder;
+
+    if (error < 0)
+        return error;
+    if (!node->text.length) {
+        conf_error(reader->errors, node->mark, example_hint(reader), "an empty path");
+        return -EINVAL;
+    }
+    if (node->text.data[0] == '/') {
+        *out_path = node->text;
+        return 0;
+    }
+    folder = folder_for(reader, node);
+    while (folder.length > 1 && folder.data[folder.length - 1] == '/')
+        folder.length--;
+    if (str_equal(folder, STR("/")))
+        folder = STR("");
+    *out_path = arena_printf(reader->arena, STR_FMT "/" STR_FMT, STR_ARG(folder), STR_ARG(node->text));
+    return out_path->data ? 0 : -ENOMEM;
+}
+
+int conf_read_number(struct conf_reader *reader, const struct conf_node *node, uint64_t low, uint64_t high,
+                     uint64_t *out)
+{
+    int error = value_scalar(reader, node, "a number");
+    uint64_t value = 0;
+
+    if (error < 0)
+        return error;
+    error = str_to_u64(node->text, &value);
+    if (error == -EINVAL) {
+        conf_error(reader->errors, node->mark, example_hint(reader), "'" STR_FMT "' is no whole number",
+                   STR_ARG(node->text));
+        return -EINVAL;
+    }
+    if (error < 0 || value < low || (high && value > high)) {
+        struct str bounds = high ? conf_hint(reader->errors, "from %llu to %llu", (unsigned long long)low,
+                                             (unsigned long long)high)
+                                 : conf_hint(reader->errors, "at least %llu", (unsigned long long)low);
+
+        conf_error(reader->errors, node->mark, bounds, STR_FMT " is too %s", STR_ARG(node->text),
+                   error == 0 && value < low ? "small" : "large");
+        return -EINVAL;
+    }
+    *out = value;
+    return 0;
+}
+
+struct unit {
+    const char *name;
+    uint64_t factor;
+};
+
+static const struct unit sizes[] = {
+    {"", 1},         {"k", 1 << 10},  {"m", 1 << 20},   {"g", 1 << 30},   {"kb", 1 << 10},
+    {"mb", 1 << 20}, {"gb", 1 << 30}, {"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30},
+};
+
+/* Largest first: the order in which they may follow each other. M is nginx's month. */
+static const struct unit durations[] = {
+    {"y", 365ull * 86400000},
+    {"M", 30ull * 86400000},
+    {"w", 7ull * 86400000},
+    {"d", 86400000},
+    {"h", 3600000},
+    {"m", 60000},
+    {"s", 1000},
+    {"ms", 1},
+};
+
+static size_t digits_of(struct str text)
+{
+    size_t count = 0;
+
+    while (count < text.length && text.data[count] >= '0' && text.data[count] <= '9')
+        count++;
+    return count;
+}
+
+static int size_parse(struct str text, uint64_t *out_bytes)
+{
+    struct str unit = str_skip(text, digits_of(text));
+    uint64_t number;
+    int error = str_to_u64(str_slice(text, 0, digits_of(text)), &number);
+
+    if (error < 0)
+        return error;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        if (str_equal_nocase(unit, str_from(sizes[i].name)))
+            return __builtin_mul_overflow(number, sizes[i].factor, out_bytes) ? -ERANGE : 0;
+    }
+    return -EINVAL;
+}
+
+int conf_read_size(struct conf_reader *reader, const struct conf_node *node, uint64_t *out_bytes)
+{
+    int error = value_scalar(reader, node, "a size");
+    uint64_t bytes;
+
+    if (error < 0)
+        return error;
+    error = size_parse(node->text, &bytes);
+    if (error < 0) {
+        conf_error(reader->errors, node->mark, STR("write 512, 4k, 10m or 1g"), "'" STR_FMT "' is %s",
+                   STR_ARG(node->text), error == -ERANGE ? "too large" : "no size");
+        return -EINVAL;
+    }
+    *out_bytes = bytes;
+    return 0;
+}
+
+static size_t unit_of(struct str text)
+{
+    size_t length = 0;
+
+    while (length < text.length && (text.data[length] < '0' || text.data[length] > '9') &&
+           text.data[length] != ' ')
+        length++;
+    return length;
+}
+
+/* "1h30m", "1h 30m": numbers with units, larger ones first. -ENOMSG: a number without a unit. */
+static int duration_parse(struct str text, uint64_t *out_ms)
+{
+    size_t least = 0;
+    uint64_t total = 0;
+
+    if (str_equal(text, STR("0"))) {
+        *out_ms = 0;
+        return 0;
+    }
+    do {
+        struct str digits = str_slice(text, 0, digits_of(text));
+        struct str rest = str_skip(text, digits.length);
+        struct str unit = str_slice(rest, 0, unit_of(rest));
+        uint64_t number;
+        uint64_t part;
+        int error = str_to_u64(digits, &number);
+
+        if (error < 0)
+            return error;
+        if (!unit.length)
+            return -ENOMSG;
+        while (least < sizeof(durations) / sizeof(durations[0]) &&
+               !str_equal(unit, str_from(durations[least].name)))
+            least++;
+        if (least == sizeof(durations) / sizeof(durations[0]))
+            return -EINVAL;
+        if (__builtin_mul_overflow(number, durations[least++].factor, &part) ||
+            __builtin_add_overflow(total, part, &total))
+            return -ERANGE;
+        text = str_trim(str_skip(rest, unit.length));
+    } while (text.length);
+    *out_ms = total;
+    return 0;
+}
+
+int conf_read_duration(struct conf_reader *reader, const struct conf_node *node, uint64_t *out_ms)
+{
+    int error = value_scalar(reader, node, "a duration");
+    struct str text = node->text;
+    uint64_t ms;
+
+    if (error < 0)
+        return error;
+    error = duration_parse(text, &ms);
+    if (error == 0) {
+        *out_ms = ms;
+        return 0;
+    }
+    if (error == -ENOMSG)
+        conf_error(reader->errors, node->mark,
+                   conf_hint(reader->errors, "write " STR_FMT "s, " STR_FMT "ms or " STR_FMT "m",
+                             STR_ARG(text), STR_ARG(text), STR_ARG(text)),
+                   "'" STR_FMT "' has no unit", STR_ARG(text));
+    else
+        conf_error(reader->errors, node->mark,
+                   STR("write 500ms, 30s, 5m, 1h30m or 7d; larger units first, no fractions"),
+                   "'" STR_FMT "' is %s", STR_ARG(text), error == -ERANGE ? "too long" : "no duration");
+    return -EINVAL;
+}
+
+int switch_parse(struct str text, bool *out)
+{
+    static const char *const words[] = {"off", "on", "false", "true", "no", "yes"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (str_equal_nocase(text, str_from(words[i]))) {
+            *out = i % 2;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+int conf_read_switch(struct conf_reader *reader, const struct conf_node *node, bool *out)
+{
+    int error = value_scalar(reader, node, "on or off");
+
+    if (error < 0)
+        return error;
+    if (switch_parse(node->text, out) < 0) {
+        conf_error(reader->errors, node->mark, STR("write on or off"), "'" STR_FMT "' is neither on nor off",
+                   STR_ARG(node->text));
+        return -EINVAL;
+    }
+    return 0;
+}

@@ -1,0 +1,166 @@
+/*
+ * Tables only: what people's existing files contain. A directive that a module of
+ * this build declares is found before anything here is asked.
+ */
+#include "conf/conf_vocabulary.h"
+
+static const struct {
+    const char *name;
+    unsigned opens;
+    unsigned stands;
+} blocks[] = {
+    {"events", SCOPE_EVENTS, SCOPE_MAIN},
+    {"http", SCOPE_HTTP, SCOPE_MAIN},
+    {"stream", SCOPE_STREAM, SCOPE_MAIN},
+    {"server", SCOPE_SERVER | SCOPE_STREAM_SERVER, SCOPE_HTTP | SCOPE_STREAM | SCOPE_UPSTREAM},
+    {"location", SCOPE_LOCATION, SCOPE_SERVER | SCOPE_LOCATION},
+    {"upstream", SCOPE_UPSTREAM, SCOPE_HTTP | SCOPE_STREAM},
+};
+
+unsigned vocabulary_blocks(struct str name)
+{
+    for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
+        if (str_equal(name, str_from(blocks[i].name)))
+            return blocks[i].stands;
+    }
+    return 0;
+}
+
+const char *vocabulary_block(size_t index, unsigned *out_opens, unsigned *out_stands)
+{
+    if (index >= sizeof(blocks) / sizeof(blocks[0]))
+        return NULL;
+    *out_opens = blocks[index].opens;
+    *out_stands = blocks[index].stands;
+    return blocks[index].name;
+}
+
+/* Known and not carried; a name that ends with '*' stands for its family. */
+static const struct {
+    const char *name;
+    const char *hint;
+} refused[] = {
+    {"if", "use locations, and 'when' where it is carried: sluice has no if"},
+    {"break", "use locations, and 'when' where it is carried: sluice has no break"},
+    {"ssl_stapling*", "delete it: certificate authorities have ended OCSP"},
+    {"ssl", "write it behind the port: listen: 443 ssl"},
+    {"ssi*",
+     "sluice has no server-side includes: make the pages beforehand, or serve them by an application"},
+    {"perl*", "sluice runs no Perl: put the code behind a proxy"},
+    {"js_*", "sluice runs no JavaScript: put the code behind a proxy"},
+    {"lua_*", "sluice runs no Lua: put the code behind a proxy"},
+    {"uwsgi_*", "sluice does not speak uwsgi: let the application speak HTTP"},
+    {"scgi_*", "sluice does not speak SCGI: let the application speak HTTP"},
+    {"memcached_*", "sluice does not speak memcached"},
+    {"mail", "sluice is no mail proxy"},
+    {"load_module", "modules are built in: see sluice -V"},
+    {"aio*", "delete it: files are read without blocking anyway"},
+    {"directio*", "delete it: files leave from the page cache"},
+    {"tcp_nopush", "delete it: heads and files leave in full packets anyway"},
+    {"accept_mutex*", "delete it: every worker has sockets of its own"},
+    {"worker_cpu_affinity", "delete it, or let the service manager do it"},
+    {"worker_rlimit_nofile", "set the limit in the service manager (LimitNOFILE=)"},
+    {"worker_rlimit_core", "set the limit in the service manager (LimitCORE=)"},
+    {"sendfile_max_chunk", "delete it: no connection takes the loop for itself"},
+    {"types_hash_*", "delete it: tables size themselves"},
+    {"server_names_hash_*", "delete it: tables size themselves"},
+    {"variables_hash_*", "delete it: tables size themselves"},
+    {"map_hash_*", "delete it: tables size themselves"},
+    {"expires_by_type", "use expires with a map"},
+};
+
+/* nginx's and sluice's own words that will be carried, of which this build has no module yet. */
+static const char *const coming[] = {
+    "alias",
+    "try_files",
+    "autoindex",
+    "autoindex_format",
+    "autoindex_exact_size",
+    "autoindex_localtime",
+    "rewrite",
+    "recursive_error_pages",
+    "add_trailer",
+    "expires",
+    "ignore_invalid_headers",
+    "client_body_temp_path",
+    "map",
+    "set",
+    "stub_status",
+    "ssl_conf_command",
+    "ssl_session_cache",
+    "ssl_session_ticket_key",
+    "ssl_verify_client",
+    "ssl_client_certificate",
+    "ssl_trusted_certificate",
+    "ssl_verify_depth",
+    "ssl_crl",
+    "ssl_password_file",
+    "ssl_reject_handshake",
+    "ssl_certificate_cache",
+    "ssl_early_data",
+    "ssl_alpn",
+    "ssl_preread",
+    "ssl_dhparam",
+    "http2*",
+    "allow",
+    "deny",
+    "satisfy",
+    "auth_basic",
+    "auth_basic_user_file",
+    "auth_request",
+    "auth_request_set",
+    "limit_*",
+    "set_real_ip_from",
+    "real_ip_*",
+    "gzip*",
+    "gunzip",
+    "brotli*",
+    "zstd*",
+    "precompressed",
+    "upstream",
+    "keepalive",
+    "least_conn",
+    "least_time",
+    "ip_hash",
+    "hash",
+    "random",
+    "zone",
+    "resolver",
+    "resolver_timeout",
+    "proxy_*",
+    "mirror",
+    "stream",
+    "preread_*",
+    "geo",
+    "secure_link*",
+    "fastcgi_*",
+    "health_check",
+    "sticky",
+    "slow_start",
+    "when",
+    "security_headers",
+    "preload",
+    "error_page_format",
+};
+
+static bool matches(const char *pattern, struct str name)
+{
+    struct str own = str_from(pattern);
+
+    if (str_ends(own, STR("*")))
+        return str_starts(name, str_slice(own, 0, own.length - 1));
+    return str_equal(own, name);
+}
+
+struct str vocabulary_missing(struct str name)
+{
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        if (matches(refused[i].name, name))
+            return str_from(refused[i].hint);
+    }
+    for (size_t i = 0; i < sizeof(coming) / sizeof(coming[0]); i++) {
+        if (matches(coming[i], name))
+            return STR("this build of sluice does not carry it; sluice -V lists the modules it has");
+    }
+    return (struct str){NULL, 0};
+}

@@ -1,0 +1,18 @@
+/*
+ * Words of configurations that are no directives of this build: scopes, nginx's
+ * directives that sluice will carry or does not carry, and the way out for each.
+ */
+#ifndef CONF_CONF_VOCABULARY_H
+#define CONF_CONF_VOCABULARY_H
+
+#include "conf/directive.h"
+
+/* The scopes in which a key that opens an inner scope ("server") may stand; 0 for any other word. */
+unsigned vocabulary_blocks(struct str name);
+/* The key of the i-th such block, with its own scope (`out_opens`, may be several) and where it may stand; NULL at the end. */
+const char *vocabulary_block(size_t index, unsigned *out_opens, unsigned *out_stands);
+
+/* A directive of nginx that this build has not: what to do instead. data NULL: not known. */
+struct str vocabulary_missing(struct str name);
+
+#endif
