@@ -79,7 +79,8 @@ static int fail(struct tls_session *session, const char *sentence)
 /* OpenSSL's words for what people meet most often say little to them. */
 static const char *explain(const struct tls_session *session)
 {
-    unsigned long error = ERR_peek_error();
+    /* The SSL's own reason is raised after that of the cipher beneath it. */
+    unsigned long error = ERR_peek_last_error();
 
     if (tls_session_spoke_http(session))
         return "plain HTTP was spoken to a TLS port";
