@@ -1,0 +1,348 @@
+/*
+ * The io_uring backend, and the only file that includes liburing.h. Receives are
+ * submitted with buffer selection, so that bytes arrive without a system call of
+ * their own and an idle connection holds no buffer. What can be done inline is
+ * done inline (attempt.c) and polled for by the ring after EAGAIN. One
+ * io_uring_enter per turn submits everything and collects what finished.
+ */
+#include "io/loop.h"
+
+#include "base/limits.h"
+#include "io/backend.h"
+#include "io/helpers.h"
+
+#include <errno.h>
+#include <liburing.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define SUBMIT_ENTRIES   256
+#define COMPLETE_ENTRIES 4096
+#define BUFFER_GROUP     0
+
+#define CANCEL_UNASKED   (-2)       /* op->wait_fd: its cancel waits for room in the submission queue */
+
+struct uring {
+    struct io_uring ring;
+    struct io_uring_buf_ring *buffer_ring;
+    char *buffers;                  /* LIMIT_LENT_BUFFERS of LIMIT_LENT_BYTES */
+    struct list cancels;            /* ops whose cancel is yet to be submitted */
+};
+
+/* The best that this kernel takes: deferred task work is 6.1, a single issuer 6.0, cooperative task work 5.19. */
+static int ring_open(struct io_uring *ring)
+{
+    static const unsigned flags[] = {
+        IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL,
+        IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SUBMIT_ALL,
+        IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SUBMIT_ALL,
+        0,
+    };
+    int error = -EINVAL;
+
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]) && error == -EINVAL; i++) {
+        struct io_uring_params params = {.flags = flags[i] | IORING_SETUP_CQSIZE, .cq_entries = COMPLETE_ENTRIES};
+
+        error = io_uring_queue_init_params(SUBMIT_ENTRIES, ring, &params);
+    }
+    return error;
+}
+
+static void *map_memory(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+#define BUFFER_RING_SIZE (LIMIT_LENT_BUFFERS * sizeof(struct io_uring_buf))
+#define BUFFERS_SIZE     ((size_t)LIMIT_LENT_BUFFERS * LIMIT_LENT_BYTES)
+
+static void buffers_unmap(struct uring *uring)
+{
+    if (uring->buffer_ring)
+        munmap(uring->buffer_ring, BUFFER_RING_SIZE);
+    if (uring->buffers)
+        munmap(uring->buffers, BUFFERS_SIZE);
+}
+
+static void buffer_return(struct uring *uring, unsigned number)
+{
+    io_uring_buf_ring_add(uring->buffer_ring, uring->buffers + (size_t)number * LIMIT_LENT_BYTES, LIMIT_LENT_BYTES,
+                          (unsigned short)number, io_uring_buf_ring_mask(LIMIT_LENT_BUFFERS), 0);
+    io_uring_buf_ring_advance(uring->buffer_ring, 1);
+}
+
+static int buffers_open(struct uring *uring)
+{
+    struct io_uring_buf_reg registration = {.ring_entries = LIMIT_LENT_BUFFERS, .bgid = BUFFER_GROUP};
+    int error;
+
+    uring->buffer_ring = map_memory(BUFFER_RING_SIZE);
+    uring->buffers = map_memory(BUFFERS_SIZE);
+    if (!uring->buffer_ring || !uring->buffers)
+        return -ENOMEM;
+    registration.ring_addr = (uintptr_t)uring->buffer_ring;
+    io_uring_buf_ring_init(uring->buffer_ring);
+    error = io_uring_register_buf_ring(&uring->ring, &registration, 0);
+    if (error < 0)
+        return error == -EINVAL ? -EOPNOTSUPP : error; /* before 5.19 */
+    for (unsigned i = 0; i < LIMIT_LENT_BUFFERS; i++)
+        buffer_return(uring, i);
+    return 0;
+}
+
+static int uring_open(struct loop *loop)
+{
+    struct uring *uring = calloc(1, sizeof(*uring));
+    int error;
+
+    if (!uring)
+        return -ENOMEM;
+    error = ring_open(&uring->ring);
+    if (error < 0) {
+        free(uring);
+        return error;
+    }
+    error = buffers_open(uring);
+    if (error < 0) {
+        io_uring_queue_exit(&uring->ring);
+        buffers_unmap(uring);
+        free(uring);
+        return error;
+    }
+    (void)io_uring_register_ring_fd(&uring->ring); /* spares looking the descriptor up; 5.18 */
+    list_init(&uring->cancels);
+    loop->backend_state = uring;
+    return 0;
+}
+
+static void uring_close(struct loop *loop)
+{
+    struct uring *uring = loop->backend_state;
+
+    io_uring_queue_exit(&uring->ring);
+    buffers_unmap(uring);
+    free(uring);
+    loop->backend_state = NULL;
+}
+
+/* NULL where the kernel takes no more at the moment. */
+static struct io_uring_sqe *take_entry(struct uring *uring)
+{
+    struct io_uring_sqe *entry = io_uring_get_sqe(&uring->ring);
+
+    if (entry)
+        return entry;
+    io_uring_submit(&uring->ring);
+    return io_uring_get_sqe(&uring->ring);
+}
+
+/*
+ * op->mark: the last receive left bytes in the socket. Without such a hint the kernel is told to wait first, since
+ * trying first would only cost it an EAGAIN.
+ */
+static void submit_receive(struct loop *loop, struct op *op)
+{
+    struct io_uring_sqe *entry = take_entry(loop->backend_state);
+
+    if (!entry) {
+        loop_defer(loop, op);
+        return;
+    }
+    io_uring_prep_recv(entry, op->fd, NULL, LIMIT_LENT_BYTES, 0);
+    if (op->mark != IORING_CQE_F_SOCK_NONEMPTY)
+        entry->ioprio = IORING_RECVSEND_POLL_FIRST;
+    entry->flags |= IOSQE_BUFFER_SELECT;
+    entry->buf_group = BUFFER_GROUP;
+    io_uring_sqe_set_data(entry, op);
+}
+
+static void submit_poll(struct loop *loop, struct op *op, int fd, unsigned events)
+{
+    struct io_uring_sqe *entry = take_entry(loop->backend_state);
+
+    if (!entry) {
+        loop_defer(loop, op);
+        return;
+    }
+    io_uring_prep_poll_add(entry, fd, events);
+    io_uring_sqe_set_data(entry, op);
+}
+
+static void try_or_wait(struct loop *loop, struct op *op)
+{
+    struct readiness wait;
+
+    if (attempt(loop, op, &wait))
+        submit_poll(loop, op, wait.fd, wait.events);
+}
+
+static void uring_submit(struct loop *loop, struct op *op)
+{
+    op->wait_fd = -1;
+    switch (op->verb) {
+    case OP_RECV:
+        submit_receive(loop, op);
+        break;
+    case OP_POLL:
+        submit_poll(loop, op, op->fd, op->poll_events);
+        break;
+    case OP_OPEN:
+    case OP_READ:
+        file_submit(loop, op);
+        break;
+    case OP_OFFLOAD:
+        helpers_submit(loop, op, helpers_offload);
+        break;
+    case OP_ACCEPT:
+    case OP_CONNECT:
+    case OP_SEND:
+    case OP_SENDFILE:
+    case OP_SPLICE:
+    case OP_TIMER:
+    case OP_NONE:
+        try_or_wait(loop, op);
+        break;
+    }
+}
+
+static bool ask_cancel(struct uring *uring, struct op *op)
+{
+    struct io_uring_sqe *entry = take_entry(uring);
+
+    if (!entry)
+        return false;
+    io_uring_prep_cancel(entry, op, 0);
+    io_uring_sqe_set_data(entry, NULL);
+    return true;
+}
+
+/* A READY op holds bytes that have left the socket: they are its true result. */
+static void uring_cancel(struct loop *loop, struct op *op)
+{
+    struct uring *uring = loop->backend_state;
+
+    if (op->state == OP_STATE_READY)
+        return;
+    op->state = OP_STATE_CANCELLING;
+    if (ask_cancel(uring, op))
+        return;
+    op->wait_fd = CANCEL_UNASKED;
+    list_push(&uring->cancels, &op->link);
+}
+
+static void ask_cancels(struct uring *uring)
+{
+    while (!list_empty(&uring->cancels)) {
+        struct op *op = container_of(uring->cancels.next, struct op, link);
+
+        if (!ask_cancel(uring, op))
+            return;
+        list_remove(&op->link);
+        op->wait_fd = -1;
+    }
+}
+
+static void received(struct loop *loop, struct op *op, int result, unsigned flags)
+{
+    struct uring *uring = loop->backend_state;
+    unsigned number = flags >> IORING_CQE_BUFFER_SHIFT;
+    bool cancelled = op->state == OP_STATE_CANCELLING;
+
+    if (result > 0) {
+        op->mark = flags & IORING_CQE_F_SOCK_NONEMPTY;
+        op->lent = (struct str){uring->buffers + (size_t)number * LIMIT_LENT_BYTES, (size_t)result};
+        loop_ready(loop, op);
+        return;
+    }
+    if (flags & IORING_CQE_F_BUFFER)
+        buffer_return(uring, number);
+    if (result != -ENOBUFS && result != -EAGAIN && result != -EINTR)
+        loop_finish(loop, op, result);
+    else if (cancelled)
+        loop_finish(loop, op, -ECANCELED);
+    else
+        loop_defer(loop, op); /* buffers come back in this turn */
+}
+
+static void completed(struct loop *loop, const struct io_uring_cqe *completion)
+{
+    struct op *op = io_uring_cqe_get_data(completion);
+
+    if (!op)
+        return;
+    if (op->wait_fd == CANCEL_UNASKED)
+        list_remove(&op->link);
+    if (op->verb == OP_RECV)
+        received(loop, op, completion->res, completion->flags);
+    else if (op->verb == OP_POLL)
+        loop_finish(loop, op, completion->res);
+    else if (op->state == OP_STATE_CANCELLING)
+        loop_finish(loop, op, -ECANCELED);
+    else
+        try_or_wait(loop, op);
+}
+
+static int enter(struct loop *loop, uint64_t until_ms)
+{
+    struct uring *uring = loop->backend_state;
+    uint64_t now = loop->clock.monotonic_ms;
+    struct __kernel_timespec timeout = {0, 0};
+    struct io_uring_cqe *first;
+
+    if (until_ms <= now)
+        return io_uring_submit_and_get_events(&uring->ring);
+    if (until_ms == UINT64_MAX)
+        return io_uring_submit_and_wait(&uring->ring, 1);
+    timeout.tv_sec = (long long)((until_ms - now) / 1000);
+    timeout.tv_nsec = (long long)((until_ms - now) % 1000 * 1000000);
+    return io_uring_submit_and_wait_timeout(&uring->ring, &first, 1, &timeout, NULL);
+}
+
+static int uring_wait(struct loop *loop, uint64_t until_ms)
+{
+    struct uring *uring = loop->backend_state;
+    struct io_uring_cqe *completion;
+    unsigned head;
+    unsigned count = 0;
+    int result;
+
+    ask_cancels(uring);
+    result = enter(loop, until_ms);
+    clock_read(&loop->clock);
+    if (result < 0 && result != -EINTR && result != -ETIME && result != -EAGAIN && result != -EBUSY)
+        return result;
+    io_uring_for_each_cqe(&uring->ring, head, completion)
+    {
+        completed(loop, completion);
+        count++;
+    }
+    io_uring_cq_advance(&uring->ring, count);
+    return 0;
+}
+
+static void uring_deliver(struct loop *loop, struct op *op)
+{
+    struct uring *uring = loop->backend_state;
+    size_t offset = (size_t)(op->lent.data - uring->buffers);
+
+    loop_run_done(loop, op, (int)op->lent.length);
+    buffer_return(uring, (unsigned)(offset / LIMIT_LENT_BYTES));
+}
+
+static void uring_forget(struct loop *loop, int fd)
+{
+}
+
+const struct loop_backend loop_backend_uring = {
+    .name = "io_uring",
+    .open = uring_open,
+    .submit = uring_submit,
+    .cancel = uring_cancel,
+    .wait = uring_wait,
+    .deliver = uring_deliver,
+    .forget = uring_forget,
+    .close = uring_close,
+};
