@@ -50,7 +50,8 @@ struct journey *journey_take(struct worker *worker)
 
     if (!journey)
         return NULL;
-    *journey = (struct journey){.worker = worker, .number = ++worker->next_connection};
+    *journey = (struct journey){.worker = worker,
+                                .number = __atomic_add_fetch(worker->connection_number, 1, __ATOMIC_RELAXED)};
     list_init(&journey->awake);
     list_push(&worker->journeys, &journey->link);
     worker->connections++;

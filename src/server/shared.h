@@ -23,7 +23,7 @@ struct shared {
     size_t size;
     unsigned worker_count;
     struct ktls_support ktls;       /* found by the master */
-    uint64_t next_connection;       /* atomic */
+    uint64_t connection_number;     /* the last one given out; atomic */
     struct shared_worker workers[];
 };
 

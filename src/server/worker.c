@@ -286,6 +286,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
                               .error_log = start->error_log,
                               .configuration = start->configuration,
                               .counters = &start->shared->workers[start->number],
+                              .connection_number = &start->shared->connection_number,
                               .channel_fd = start->channel_fd,
                               .signal_fd = -1};
     worker->arenas.max_kept = LIMIT_ARENA_BLOCKS_KEPT;
@@ -351,17 +352,32 @@ static void worker_finish(struct worker *worker)
     worker->signal_fd = -1;
 }
 
-static int serve(struct worker *worker, const struct worker_start *start)
+/* Which backend it is, and why not the better one, is said once, not by every worker. */
+static int open_loop(struct worker *worker, const struct worker_start *start)
 {
-    int use = worker->configuration->main->use;
-    int result = loop_open(&worker->loop, backend_names[use], worker->log);
+    const char *use = backend_names[worker->configuration->main->use];
+    struct log once = *worker->log;
+    int result;
 
+    if (start->number > 0 && once.level > LOG_ERROR)
+        once.level = LOG_ERROR;
+    result = loop_open(&worker->loop, use, &once);
     if (result < 0) {
-        log_write(worker->log, LOG_EMERG, "events: use: %s failed (%d: %s)", backend_names[use], -result,
-                  strerror(-result));
+        log_write(worker->log, LOG_EMERG, "events: use: %s failed (%d: %s)", use, -result, strerror(-result));
         return result;
     }
+    log_write(&once, LOG_INFO, "loop: %s", worker->loop.backend->name);
+    worker->loop.log = worker->log;
     worker->log->clock = &worker->loop.clock;
+    return 0;
+}
+
+static int serve(struct worker *worker, const struct worker_start *start)
+{
+    int result = open_loop(worker, start);
+
+    if (result < 0)
+        return result;
     result = open_parts(worker, start);
     if (result == 0) {
         if (start->detached)

@@ -45,7 +45,7 @@ struct worker {
     struct op drain_deadline;
     bool draining;                          /* QUIT: finish what is open, take nothing new */
     bool stopping;                          /* TERM, or the drain deadline: end now */
-    uint64_t next_connection;               /* $connection */
+    uint64_t *connection_number;            /* shared by all workers, atomic: $connection */
 };
 
 /* What a worker is given; all of it outlives worker_run. */
