@@ -36,6 +36,9 @@
 #define LIMIT_MODULES               64
 
 /* server */
+#define LIMIT_ACCESS_BATCH          (64 * 1024)     /* bytes of access log that one worker holds for one target */
+
+/* server */
 #define LIMIT_WORKERS               1024            /* upper bound of worker_processes */
 #define LIMIT_WORKER_OUTPUT         (256 * 1024 * 1024) /* bytes held for output by all connections of a worker */
 #define LIMIT_ARENA_BLOCKS_KEPT     1024

@@ -20,7 +20,7 @@ struct log_format {
 struct access_log_target {
     struct str path;                /* an absolute path, "stdout" or "stderr" */
     unsigned index;                 /* in configuration->access_logs */
-    int fd;                         /* opened by the master, replaced after USR1; -1: closed */
+    int fd;                         /* opened by the master (log_file_open), replaced after USR1; -1: closed */
 };
 
 /* One `access_log` line of the configuration. */
@@ -31,13 +31,6 @@ struct access_log_row {
     struct access_log_target *target;   /* both filled in once everything is read; NULL: off */
     const struct log_format *format;
 };
-
-/*
- * Opens a target for appending, non-blocking, close-on-exec: a file is made where there is none (0644); "stdout" and "stderr" get an
- * open file description of their own, so that no other process is disturbed. A FIFO that nobody reads gives -ENXIO
- * unless it is opened for both ends: it is. fd or -errno. For the master, at start and at USR1.
- */
-MUST_CHECK int access_log_open(struct str path);
 
 /* The worker's batches, one for each target of its configuration: worker->access_log. 0 or -ENOMEM. */
 MUST_CHECK int access_log_start(struct worker *worker);

@@ -17,6 +17,7 @@
 #include "wire/wire.h"
 
 struct access_log_target;           /* server/access_log.h */
+struct media_table;
 
 /* The groups of the core, first in every scope's values; the modules' follow in the order of module_table. */
 enum core_group { CORE_MAIN, CORE_HTTP, CORE_SITE, CORE_SERVER, CORE_SSL, CORE_GROUPS };
@@ -34,7 +35,8 @@ struct core_main {
         struct str path;            /* a file, "stderr", or "syslog"-like words are refused */
         int level;                  /* enum log_level */
     } error_log;
-    int use;                        /* enum: auto, io_uring, epoll */
+    int use;                        /* 0 auto, 1 io_uring, 2 epoll: see configuration_backend */
+    bool multi_accept;              /* no effect */
     struct str prefix;
 };
 
@@ -74,8 +76,9 @@ struct location {
     struct str pattern;
     const struct core_site *site;
     void *const *module_conf;       /* by index in module_table; points into values */
-    struct location **inner;        /* nested locations, longest prefix first */
+    struct location **inner;        /* locations inside: exact ones first, then the longest prefix */
     size_t inner_count;
+    bool nested;                    /* false: a server's own scope */
     const struct conf_scope_values *values;
 };
 
@@ -89,7 +92,10 @@ struct virtual_server {
 /* One listening address with the servers that share it. */
 struct endpoint {
     struct listen_address address;
+    struct str text;                /* the address in its one spelling */
+    struct conf_mark mark;          /* where it is first listened on */
     bool ssl;
+    bool has_default;               /* a server said default_server */
     uint64_t backlog;
     struct virtual_server **servers; /* the first, or the one marked default_server, is servers[0] */
     size_t server_count;
@@ -97,6 +103,7 @@ struct endpoint {
     struct table leading;           /* ".example.com" of "*.example.com" and ".example.com" */
     struct table trailing;          /* "www.example." of "www.example.*" */
     struct tls_context *tls;        /* NULL for plain */
+    bool tls_borrowed;              /* another endpoint with the same servers owns it */
     struct session_settings session;
     struct wire_settings wire;
     uint64_t handshake_timeout_ms;
@@ -112,7 +119,8 @@ struct configuration {
     struct str hostname;            /* of this machine, for $hostname */
     struct access_log_target **access_logs; /* every distinct target, opened by the master */
     size_t access_log_count;
-    const struct conf_node *tree;   /* for -T */
+    struct conf_node *tree;         /* for -T */
+    struct media_table *media_tables; /* of all scopes; configuration.c's own */
     struct file_cache_limits file_cache;
 };
 
@@ -131,6 +139,9 @@ struct configuration_source {
 struct configuration *configuration_load(const struct configuration_source *source, struct log *log, struct buffer *out_diagnostics);
 /* Accepts NULL. */
 void configuration_destroy(struct configuration *configuration);
+
+/* The name for loop_open: "auto", "io_uring", "epoll". */
+const char *configuration_backend(const struct configuration *configuration);
 
 /* The TCP port of an endpoint; 0 for unix:. */
 unsigned endpoint_port(const struct endpoint *endpoint);

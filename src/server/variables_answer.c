@@ -17,7 +17,10 @@ static struct str get_status(const void *subject, struct str parameter, struct a
 {
     const struct exchange *x = subject;
 
-    return arena_printf(arena, "%03d", x->response.status);
+    /* nginx's number for a client that left before it was answered. */
+    if (x->response.status == 0)
+        return x->cancelled ? STR("499") : STR("000");
+    return arena_printf(arena, "%d", x->response.status);
 }
 
 static struct str get_bytes_sent(const void *subject, struct str parameter, struct arena *arena)

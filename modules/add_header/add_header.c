@@ -1,0 +1,256 @@
+/*
+ * `add_header`: header fields of the configuration's own. An inner scope adds to what the outer one says, and
+ * replaces a field of the same name. The smallest module that shapes.
+ */
+#include "http/exchange.h"
+#include "server/module.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct added {
+    struct str name;
+    const struct template *value;
+    bool always; /* with errors too */
+};
+
+/* One item of the directive: a line, or a map of several fields. */
+struct added_row {
+    struct added *items;
+    size_t count;
+    unsigned scope; /* how deep it stands; 0 until its scope is checked */
+};
+
+struct add_header_conf {
+    struct conf_rows rows; /* struct added_row, outer scopes first */
+    struct added *headers; /* what holds here */
+    size_t count;
+};
+
+#define HINT STR("write: add_header: [X-Frame-Options DENY always, {Cache-Control: 'max-age=60'}]")
+
+/* Fields that frame the message: the connection would break if they lied. */
+static bool is_framing(struct str name)
+{
+    static const char *const names[] = {"Content-Length", "Transfer-Encoding", "Connection",
+                                        "Date",           "Trailer",           "Upgrade"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (str_equal_nocase(name, str_from(names[i])))
+            return true;
+    }
+    return false;
+}
+
+/* A token (RFC 9110 5.6.2). */
+static bool is_token(struct str name)
+{
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.data[i];
+        bool alphanumeric = (c >= '0' && c <= '9') || (str_lower(c) >= 'a' && str_lower(c) <= 'z');
+
+        if (!alphanumeric && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c)))
+            return false;
+    }
+    return name.length > 0;
+}
+
+static int check_name(struct conf_reader *reader, struct conf_mark mark, struct str name)
+{
+    if (!is_token(name)) {
+        conf_error(reader->errors, mark, HINT, "\"" STR_FMT "\" is no name of a header", STR_ARG(name));
+        return -EINVAL;
+    }
+    if (is_framing(name)) {
+        conf_error(reader->errors, mark, STR("the server writes it itself"), "add_header cannot set " STR_FMT,
+                   STR_ARG(name));
+        return -EINVAL;
+    }
+    return 0;
+}
+
+/* {value: DENY, always: on} */
+static int read_detailed(struct conf_reader *reader, const struct conf_node *node, struct added *out)
+{
+    const struct conf_node *value = conf_map_get(node, STR("value"));
+    const struct conf_node *always = conf_map_get(node, STR("always"));
+
+    if (!value || node->count != 1u + (always != NULL)) {
+        conf_error(reader->errors, node->mark,
+                   STR("add_header: {X-Frame-Options: {value: DENY, always: on}}"),
+                   "a header has a value, and perhaps always");
+        return -EINVAL;
+    }
+    if (always) {
+        int error = conf_read_switch(reader, always, &out->always);
+
+        if (error < 0)
+            return error;
+    }
+    return conf_read_template(reader, value, &out->value);
+}
+
+static int read_map(struct conf_reader *reader, const struct conf_node *node, struct added_row *row)
+{
+    row->items = arena_zalloc(reader->arena, node->count + 1, sizeof(*row->items));
+    if (!row->items)
+        return -ENOMEM;
+    for (size_t i = 0; i < node->count; i++) {
+        const struct conf_pair *pair = &node->pairs[i];
+        struct added *header = &row->items[row->count++];
+        int error = check_name(reader, pair->key->mark, pair->key->text);
+
+        header->name = pair->key->text;
+        if (error == 0 && pair->value->kind == CONF_MAP)
+            error = read_detailed(reader, pair->value, header);
+        else if (error == 0)
+            error = conf_read_template(reader, pair->value, &header->value);
+        if (error < 0)
+            return error;
+    }
+    return 0;
+}
+
+/* "Name value", "Name value always", or a map from names to values. */
+static int read_row(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct added_row *row = out;
+    struct conf_words words;
+    int error;
+
+    if (node->kind == CONF_MAP)
+        return read_map(reader, node, row);
+    error = conf_read_words(reader, node, &words);
+    if (error < 0)
+        return error;
+    if (words.count < 2 || words.count > 3 ||
+        (words.count == 3 && !str_equal(words.items[2], STR("always")))) {
+        conf_error(reader->errors, node->mark,
+                   STR("quote a value of several words: add_header: 'Cache-Control \"no-cache, private\"'"),
+                   "add_header takes a name, a value, and perhaps always");
+        return -EINVAL;
+    }
+    row->items = arena_zalloc(reader->arena, 1, sizeof(*row->items));
+    if (!row->items)
+        return -ENOMEM;
+    row->count = 1;
+    row->items->name = words.items[0];
+    row->items->always = words.count == 3;
+    error = check_name(reader, node->mark, words.items[0]);
+    return error < 0 ? error : conf_read_template_word(reader, node, words.items[1], &row->items->value);
+}
+
+static bool is_replaced(const struct added_row *rows, size_t count, const struct added_row *row,
+                        struct str name)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; rows[i].scope > row->scope && k < rows[i].count; k++) {
+            if (str_equal_nocase(rows[i].items[k].name, name))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Rows that no scope has claimed are this one's; those of outer scopes give way where a name comes again. */
+static int check_rows(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct add_header_conf *own = conf;
+    struct added_row *rows = own->rows.items;
+    unsigned deepest = 0;
+    size_t total = 0;
+
+    for (size_t i = 0; i < own->rows.count; i++) {
+        deepest = rows[i].scope > deepest ? rows[i].scope : deepest;
+        total += rows[i].count;
+    }
+    own->headers = arena_zalloc(reader->arena, total + 1, sizeof(*own->headers));
+    if (!own->headers)
+        return -ENOMEM;
+    own->count = 0;
+    for (size_t i = 0; i < own->rows.count; i++) {
+        if (rows[i].scope == 0)
+            rows[i].scope = deepest + 1;
+    }
+    for (size_t i = 0; i < own->rows.count; i++) {
+        for (size_t k = 0; k < rows[i].count; k++) {
+            if (!is_replaced(rows, own->rows.count, &rows[i], rows[i].items[k].name))
+                own->headers[own->count++] = rows[i].items[k];
+        }
+    }
+    return 0;
+}
+
+static const struct directive directives[] = {
+    {.name = "add_header",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .merge = MERGE_APPEND,
+     .offset = offsetof(struct add_header_conf, rows),
+     .row_size = sizeof(struct added_row),
+     .row = read_row,
+     .example = "add_header: [X-Frame-Options DENY always, {Cache-Control: 'public, max-age=60'}]",
+     .help = "Header fields for answers that are no errors (always: for these too). Inner scopes add to "
+             "outer ones, and "
+             "replace a field of the same name.",
+     .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\"}]}"},
+    {0},
+};
+
+/* The statuses for which nginx adds headers without `always`. */
+static bool is_good(int status)
+{
+    static const int good[] = {200, 201, 204, 206, 301, 302, 303, 304, 307, 308};
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        if (status == good[i])
+            return true;
+    }
+    return false;
+}
+
+/* What describes the representation is said once; anything else is added. */
+static bool is_single(struct str name)
+{
+    static const char *const names[] = {"ETag",   "Last-Modified", "Content-Type",
+                                        "Server", "Location",      "Expires"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (str_equal_nocase(name, str_from(names[i])))
+            return true;
+    }
+    return false;
+}
+
+static int add_header_shape(struct exchange *x, const void *conf)
+{
+    const struct add_header_conf *own = conf;
+    bool good = is_good(x->response.status);
+
+    for (size_t i = 0; i < own->count; i++) {
+        const struct added *header = &own->headers[i];
+        struct str value;
+        int error;
+
+        if (!good && !header->always)
+            continue;
+        value = exchange_eval(x, header->value);
+        if (!value.data)
+            return -ENOMEM;
+        if (str_empty(value))
+            continue;
+        error = is_single(header->name) ? headers_set(&x->response.headers, &x->arena, header->name, value)
+                                        : headers_add(&x->response.headers, &x->arena, header->name, value);
+        if (error < 0)
+            return error;
+    }
+    return 0;
+}
+
+const struct module module_add_header = {
+    .name = "add_header",
+    .directives = directives,
+    .conf_size = sizeof(struct add_header_conf),
+    .conf_check = check_rows,
+    .shape = add_header_shape,
+};

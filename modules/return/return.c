@@ -1,0 +1,136 @@
+/*
+ * `return`: an answer that stands in the configuration itself: a status, a text, a redirect. The smallest
+ * module that answers.
+ */
+#include "http/exchange.h"
+#include "server/module.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct return_value {
+    int status;                  /* 0: the module is silent here */
+    const struct template *text; /* the body, or where to go; NULL: the status alone */
+    bool of_location;            /* written in a location: locations inside it do not inherit it */
+};
+
+struct return_conf {
+    struct return_value value;
+};
+
+#define HINT                                                                                                 \
+    STR("write: return: 404, return: '200 \"some text\"', or return: 301 https://example.com$request_uri")
+
+static bool is_redirect(int status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+static int read_status(struct conf_reader *reader, const struct conf_node *node, struct str word,
+                       int *out_status)
+{
+    uint64_t status;
+
+    if (str_to_u64(word, &status) < 0 || status < 200 || status > 999) {
+        conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no status to return", STR_ARG(word));
+        return -EINVAL;
+    }
+    *out_status = (int)status;
+    return 0;
+}
+
+static bool is_url(struct str word)
+{
+    return str_starts(word, STR("http://")) || str_starts(word, STR("https://")) ||
+           str_starts(word, STR("$scheme"));
+}
+
+/* "404", "200 text", "301 URL", or a URL alone (302). */
+static int read_return(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct return_value value = {.of_location = reader->scope == SCOPE_LOCATION};
+    struct return_value *into = out;
+    struct conf_words words;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    if (words.count < 1 || words.count > 2) {
+        conf_error(reader->errors, node->mark, HINT,
+                   "return takes a status and one text or URL, and here are %zu words", words.count);
+        return -EINVAL;
+    }
+    if (words.count == 1 && is_url(words.items[0]))
+        value.status = 302;
+    else
+        error = read_status(reader, node, words.items[0], &value.status);
+    if (error == 0 && (words.count == 2 || is_url(words.items[0])))
+        error = conf_read_template_word(reader, node, words.items[words.count - 1], &value.text);
+    if (error < 0)
+        return error;
+    if (is_redirect(value.status) && !value.text) {
+        conf_error(reader->errors, node->mark, HINT, "return: %d needs to know where to go", value.status);
+        return -EINVAL;
+    }
+    *into = value;
+    return 0;
+}
+
+/* As in nginx, a location's return is its own; a server's holds for all its locations. */
+static int check_return(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct return_conf *own = conf;
+
+    if (own->value.of_location && !conf_map_get(at, STR("return")))
+        own->value = (struct return_value){0};
+    return 0;
+}
+
+static const struct directive directives[] = {
+    {.name = "return",
+     .scopes = SCOPE_SERVER | SCOPE_LOCATION,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = offsetof(struct return_conf, value),
+     .row_size = sizeof(struct return_value),
+     .row = read_return,
+     .example = "return: 308 https://$host$request_uri",
+     .help =
+         "Answer with a status and perhaps a text, or redirect; 444 closes the connection without an answer.",
+     .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}]}"},
+    {0},
+};
+
+static enum outcome return_answer(struct exchange *x, const void *conf, void *state)
+{
+    const struct return_value *value = &((const struct return_conf *)conf)->value;
+    struct str text = {NULL, 0};
+
+    if (!value->status || (value->status != 444 && exchange_is_error_page(x) && !value->text))
+        return OUTCOME_PASS;
+    if (value->status == 444)
+        return exchange_cut(x);
+    if (value->text) {
+        text = exchange_eval(x, value->text);
+        if (!text.data)
+            return exchange_refuse(x, 500);
+    }
+    if (is_redirect(value->status))
+        return exchange_redirect(x, value->status, text);
+    exchange_refuse(x, value->status);
+    /* An error without a text gets its page, and 204 and 304 nothing at all. */
+    if (status_bodiless(value->status) || (!value->text && value->status >= 300))
+        return OUTCOME_ANSWERED;
+    x->response.body = body_bytes(&x->arena, text.data ? text : STR(""));
+    if (!x->response.body ||
+        headers_add(&x->response.headers, &x->arena, STR("Content-Type"), exchange_text_type(x)) < 0)
+        return exchange_refuse(x, 500);
+    return OUTCOME_ANSWERED;
+}
+
+const struct module module_return = {
+    .name = "return",
+    .directives = directives,
+    .conf_size = sizeof(struct return_conf),
+    .conf_check = check_return,
+    .answer = return_answer,
+};

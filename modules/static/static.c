@@ -1,0 +1,315 @@
+/*
+ * Static files: from the path of the request to a file beneath the root, its index, a redirect, or an
+ * error. What is sent of a file is static_answer.c's. The search may wait for the kernel: then the exchange
+ * is kept, and goes on in `found`.
+ */
+#include "static.h"
+
+#include "base/limits.h"
+#include "http/url.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+/* What is being looked for. */
+enum seek { SEEK_FILE, SEEK_INDEX, SEEK_FOLDER };
+
+struct search {
+    struct file_lookup lookup;
+    struct exchange *x;
+    const struct static_conf *conf;
+    struct str root;
+    struct str uri; /* of what is looked for: begins with "/" */
+    enum seek seek;
+    size_t index; /* which of `index` */
+};
+
+static enum outcome search_step(struct search *search);
+
+static const char *const etags[] = {"off", "on", "mtime", NULL};
+static const char *const modifieds[] = {"off", "exact", "before", NULL};
+
+#define AT(field) offsetof(struct static_conf, field)
+
+static const struct directive directives[] = {
+    {.name = "index",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_TEMPLATES,
+     .offset = AT(index),
+     .fallback = "index.html",
+     .help = "Files that answer for a folder: the first one there is; the last may be a path beginning with "
+             "a slash."},
+    {.name = "etag",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .choices = etags,
+     .offset = AT(etag),
+     .fallback = "on",
+     .help = "Send a strong ETag made of the file's time and size (on and mtime are the same), or none."},
+    {.name = "if_modified_since",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .choices = modifieds,
+     .offset = AT(if_modified_since),
+     .fallback = "exact",
+     .help = "When If-Modified-Since gives 304: on the very same time, on any time not before the file's, or "
+             "never."},
+    {.name = "max_ranges",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_NUMBER,
+     .high = LIMIT_RANGES,
+     .offset = AT(max_ranges),
+     .fallback = "100",
+     .help = "The most ranges of one request; more are ignored, and 0 ignores all."},
+    {0},
+};
+
+/* A segment that begins with a dot is private (.git, .env), but for .well-known (RFC 8615). */
+static bool is_hidden(struct str path)
+{
+    for (ssize_t at = str_search(path, STR("/.")); at >= 0; at = str_search(path, STR("/."))) {
+        struct str rest;
+
+        path = str_skip(path, (size_t)at + 1);
+        rest = path;
+        if (!str_equal(str_cut(&rest, '/'), STR(".well-known")))
+            return true;
+    }
+    return false;
+}
+
+/* Of the errors that opening gives: what the client hears, and from which level on the log. */
+static enum outcome refuse_error(struct search *search, int error)
+{
+    struct exchange *x = search->x;
+    enum log_level level = LOG_ERROR;
+    const char *hint = "";
+    int status;
+
+    switch (error) {
+    case -ENOENT:
+    case -ENOTDIR:
+    case -ENAMETOOLONG:
+        status = 404;
+        level = LOG_INFO;
+        break;
+    case -EACCES:
+    case -EPERM:
+        status = 403;
+        break;
+    case -ELOOP:
+    case -EXDEV:
+        status = 403;
+        hint = exchange_symlinks(x) == SYMLINKS_BENEATH
+                   ? "; a link leaves the root, whatever disable_symlinks says"
+                   : "; disable_symlinks refuses the link";
+        break;
+    case -EMFILE:
+    case -ENFILE:
+        status = 503;
+        level = LOG_CRIT;
+        break;
+    default:
+        status = 500;
+        level = LOG_CRIT;
+    }
+    return exchange_refuse_because(x, status, level, "open() \"" STR_FMT STR_FMT "\" failed (%d: %s)%s",
+                                   STR_ARG(search->root), STR_ARG(search->uri), -error, strerror(-error),
+                                   hint);
+}
+
+/* The same with a slash at its end, and the query kept. Several slashes in front would name another host. */
+static enum outcome redirect_to_folder(struct search *search)
+{
+    struct exchange *x = search->x;
+    struct str path = x->request.path;
+    struct str location;
+
+    while (path.length > 1 && path.data[1] == '/')
+        path = str_skip(path, 1);
+    location = url_path_encode(&x->arena, path);
+    if (location.data)
+        location = arena_printf(&x->arena, STR_FMT "/%s" STR_FMT, STR_ARG(location),
+                                x->request.query.data ? "?" : "", STR_ARG(x->request.query));
+    if (!location.data)
+        return exchange_refuse(x, 500);
+    return exchange_redirect(x, 301, location);
+}
+
+static enum outcome judge_file(struct search *search, struct file_entry *entry)
+{
+    mode_t mode = entry->stat.st_mode;
+    int error = entry->error;
+
+    if (error == 0 && S_ISREG(mode))
+        return static_answer_file(search->x, search->conf, entry);
+    file_entry_unref(entry);
+    if (error < 0)
+        return refuse_error(search, error);
+    if (S_ISDIR(mode))
+        return redirect_to_folder(search);
+    return exchange_refuse_because(search->x, 404, LOG_ERROR, "\"" STR_FMT STR_FMT "\" is not a regular file",
+                                   STR_ARG(search->root), STR_ARG(search->uri));
+}
+
+/* An index that is there is asked for anew, by its own location; one that is not gives way to the next. */
+static enum outcome judge_index(struct search *search, struct file_entry *entry)
+{
+    int error = entry->error;
+    bool regular = error == 0 && !S_ISDIR(entry->stat.st_mode);
+
+    file_entry_unref(entry);
+    if (regular)
+        return exchange_reroute(search->x, search->uri, (struct str){NULL, 0});
+    if (error < 0 && error != -ENOENT)
+        return refuse_error(search, error);
+    search->index++;
+    return search_step(search);
+}
+
+static enum outcome judge_folder(struct search *search, struct file_entry *entry)
+{
+    int error = entry->error;
+
+    file_entry_unref(entry);
+    if (error < 0)
+        return refuse_error(search, error);
+    return exchange_refuse_because(search->x, 403, LOG_ERROR,
+                                   "directory index of \"" STR_FMT STR_FMT "\" is forbidden",
+                                   STR_ARG(search->root), STR_ARG(search->uri));
+}
+
+static enum outcome judge(struct search *search, struct file_entry *entry)
+{
+    switch (search->seek) {
+    case SEEK_FILE:
+        return judge_file(search, entry);
+    case SEEK_INDEX:
+        return judge_index(search, entry);
+    case SEEK_FOLDER:
+        return judge_folder(search, entry);
+    }
+    return exchange_refuse(search->x, 500);
+}
+
+/* The kernel has answered. A client that left meanwhile leaves nothing but the exchange to let go of. */
+static void found(struct file_lookup *lookup, struct file_entry *entry)
+{
+    struct search *search = container_of(lookup, struct search, lookup);
+    struct exchange *x = search->x;
+    enum outcome outcome = OUTCOME_PENDING;
+
+    if (x->cancelled)
+        file_entry_unref(entry);
+    else
+        outcome = entry ? judge(search, entry) : exchange_refuse(x, 500);
+    if (outcome != OUTCOME_PENDING)
+        exchange_resume(x, outcome);
+    exchange_release(x);
+}
+
+static enum outcome look_up(struct search *search, struct str uri)
+{
+    struct exchange *x = search->x;
+    struct file_entry *entry;
+    bool pending = false;
+
+    search->uri = uri;
+    entry = file_cache_get(worker_file_cache(exchange_worker(x)), &search->lookup, search->root,
+                           str_skip(uri, 1), exchange_symlinks(x), &pending);
+    if (entry)
+        return judge(search, entry);
+    if (!pending)
+        return exchange_refuse(x, 500);
+    /* The lookup lies in the exchange's arena: it stays until `found`, even when the client leaves. */
+    exchange_hold(x);
+    return OUTCOME_PENDING;
+}
+
+/* The next candidate of `index` for a path that ends with a slash; then the folder itself. */
+static enum outcome seek_index(struct search *search)
+{
+    struct exchange *x = search->x;
+    struct str name;
+    struct str path;
+
+    if (search->index == search->conf->index.count) {
+        search->seek = SEEK_FOLDER;
+        return look_up(search, x->request.path);
+    }
+    name = exchange_eval(x, search->conf->index.items[search->index]);
+    if (!name.data)
+        return exchange_refuse(x, 500);
+    if (str_starts(name, STR("/")))
+        return exchange_reroute(x, name, (struct str){NULL, 0});
+    path = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(x->request.path), STR_ARG(name));
+    if (!path.data)
+        return exchange_refuse(x, 500);
+    return look_up(search, path);
+}
+
+static enum outcome search_step(struct search *search)
+{
+    switch (search->seek) {
+    case SEEK_INDEX:
+        return seek_index(search);
+    case SEEK_FILE:
+    case SEEK_FOLDER:
+        break;
+    }
+    return look_up(search, search->x->request.path);
+}
+
+/* Methods other than GET and HEAD. */
+static enum outcome answer_method(struct exchange *x)
+{
+    int status = x->request.method == METHOD_OPTIONS ? 204 : x->request.method == METHOD_OTHER ? 501 : 405;
+
+    exchange_refuse(x, status);
+    if (status != 501 &&
+        headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("GET, HEAD, OPTIONS")) < 0)
+        return exchange_refuse(x, 500);
+    return OUTCOME_ANSWERED;
+}
+
+static enum outcome static_answer(struct exchange *x, const void *conf, void *state)
+{
+    struct str root = exchange_root(x);
+    struct search *search;
+
+    if (!root.data)
+        return OUTCOME_PASS;
+    if (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD)
+        return answer_method(x);
+    if (is_hidden(x->request.path))
+        return exchange_refuse_because(x, 404, LOG_INFO,
+                                       "\"" STR_FMT "\" is hidden: a name in it begins with a dot",
+                                       STR_ARG(x->request.path));
+    search = exchange_state(x, &module_static, sizeof(*search));
+    if (!search)
+        return exchange_refuse(x, 500);
+    search->x = x;
+    search->conf = conf;
+    search->root = root;
+    search->lookup.found = found;
+    search->seek = str_ends(x->request.path, STR("/")) ? SEEK_INDEX : SEEK_FILE;
+    search->index = 0;
+    return search_step(search);
+}
+
+/* The client is gone while the kernel looks: `found` still comes, and lets go. */
+static void static_cancel(struct exchange *x, void *state)
+{
+    struct search *search = exchange_state(x, &module_static, sizeof(*search));
+
+    if (search && search->x)
+        file_lookup_cancel(&search->lookup);
+}
+
+const struct module module_static = {
+    .name = "static",
+    .directives = directives,
+    .conf_size = sizeof(struct static_conf),
+    .answer = static_answer,
+    .cancel = static_cancel,
+};

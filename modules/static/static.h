@@ -1,0 +1,28 @@
+/*
+ * The static module's own: its directives as read, one request's search for its file, and the two steps after it.
+ */
+#ifndef MODULES_STATIC_STATIC_H
+#define MODULES_STATIC_STATIC_H
+
+#include "http/exchange.h"
+#include "server/module.h"
+
+enum static_etag { ETAG_OFF, ETAG_ON, ETAG_MTIME };
+enum static_modified { MODIFIED_OFF, MODIFIED_EXACT, MODIFIED_BEFORE };
+
+struct static_conf {
+    struct conf_templates index;
+    int etag;                       /* enum static_etag */
+    int if_modified_since;          /* enum static_modified */
+    uint64_t max_ranges;            /* 0: ranges are ignored */
+};
+
+extern const struct module module_static;
+
+/* Answers with a regular file: preconditions, ranges, headers, body. Takes the reference over. */
+enum outcome static_answer_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry);
+
+/* A body of bytes [at, at + length) of the file; holds a reference of its own until closed. NULL when out of memory. */
+struct body *static_body(struct arena *arena, struct file_entry *entry, uint64_t at, uint64_t length);
+
+#endif

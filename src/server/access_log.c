@@ -1,0 +1,340 @@
+/*
+ * The batches of the access log. A regular file is written by a helper thread, 32 KiB or a second's
+ * worth at a time, while the next batch fills; pipes, terminals and sockets are written at the end of the
+ * turn, whole lines of at most PIPE_BUF bytes at once, so that workers do not tear each other's lines. What
+ * does not fit is dropped.
+ */
+#include "server/access_log.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define FILE_BATCH       (LIMIT_ACCESS_BATCH / 2)
+#define FILE_AGE_MS      1000
+#define RETRY_MS         20
+#define COMPLAIN_EACH_MS 10000
+
+struct batch {
+    struct access_log *log;
+    const struct access_log_target *target;
+    int fd;
+    int replaced_fd; /* to be closed when the write in flight is over; -1: none */
+    bool regular, socket, blocking;
+    struct buffer lines;   /* filling */
+    struct buffer leaving; /* a regular file's, while the helper writes */
+    struct op op;
+    uint64_t due_ms;  /* when the lines leave at the latest, or are tried again */
+    uint64_t dropped; /* lines, since it was last said */
+};
+
+struct access_log {
+    struct worker *worker;
+    struct op timer;
+    uint64_t quiet_until_ms; /* no complaint before */
+    bool pending;            /* some batch holds lines */
+    unsigned count;
+    struct batch batches[];
+};
+
+static uint64_t now_ms(const struct access_log *log)
+{
+    return log->worker->loop.clock.monotonic_ms;
+}
+
+static void batch_adopt(struct batch *batch, int fd)
+{
+    struct stat stat;
+
+    batch->fd = fd;
+    batch->regular = batch->socket = batch->blocking = false;
+    if (fd < 0 || fstat(fd, &stat) < 0)
+        return;
+    batch->regular = S_ISREG(stat.st_mode);
+    batch->socket = S_ISSOCK(stat.st_mode);
+    batch->blocking = !batch->regular && !(fcntl(fd, F_GETFL) & O_NONBLOCK);
+}
+
+static void count_dropped(struct batch *batch, uint64_t lines)
+{
+    batch->dropped += lines;
+    batch->log->worker->counters->log_lines_dropped += lines;
+}
+
+static void complain(struct access_log *log)
+{
+    if (now_ms(log) < log->quiet_until_ms)
+        return;
+    for (unsigned i = 0; i < log->count; i++) {
+        struct batch *batch = &log->batches[i];
+
+        if (!batch->dropped)
+            continue;
+        log->quiet_until_ms = now_ms(log) + COMPLAIN_EACH_MS;
+        log_write(log->worker->log, LOG_ERROR,
+                  "access log \"" STR_FMT "\": %llu lines dropped, it does not take them fast enough",
+                  STR_ARG(batch->target->path), (unsigned long long)batch->dropped);
+        batch->dropped = 0;
+    }
+}
+
+static uint64_t count_lines(struct str text)
+{
+    uint64_t lines = 0;
+
+    for (size_t i = 0; i < text.length; i++)
+        lines += text.data[i] == '\n';
+    return lines;
+}
+
+/* Whole lines of at most PIPE_BUF bytes; a longer line is a piece by itself. */
+static struct str next_piece(struct str lines)
+{
+    ssize_t end;
+
+    if (lines.length <= PIPE_BUF)
+        return lines;
+    end = str_rfind(str_slice(lines, 0, PIPE_BUF), '\n');
+    if (end < 0)
+        end = str_find(lines, '\n');
+    return end < 0 ? lines : str_slice(lines, 0, (size_t)end + 1);
+}
+
+static ssize_t write_piece(const struct batch *batch, struct str piece)
+{
+    struct pollfd room = {.fd = batch->fd, .events = POLLOUT};
+    ssize_t written;
+
+    if (batch->blocking && !batch->socket && (poll(&room, 1, 0) != 1 || !(room.revents & POLLOUT)))
+        return -EAGAIN;
+    do {
+        written = batch->socket ? send(batch->fd, piece.data, piece.length, MSG_DONTWAIT | MSG_NOSIGNAL)
+                                : write(batch->fd, piece.data, piece.length);
+    } while (written < 0 && errno == EINTR);
+    return written < 0 ? -errno : written;
+}
+
+/* Pipes, terminals, sockets: as much as goes now. */
+static void batch_push(struct batch *batch)
+{
+    while (batch->lines.length) {
+        struct str piece = next_piece(buffer_str(&batch->lines));
+        ssize_t written = write_piece(batch, piece);
+
+        if (written == -EAGAIN) {
+            batch->due_ms = now_ms(batch->log) + RETRY_MS;
+            return;
+        }
+        if (written < 0) {
+            count_dropped(batch, count_lines(buffer_str(&batch->lines)));
+            batch->lines.length = 0;
+            return;
+        }
+        buffer_consume(&batch->lines, (size_t)written);
+    }
+}
+
+/* On a helper thread: nothing but the descriptor and the bytes that leave. */
+static int write_leaving(void *argument)
+{
+    const struct batch *batch = argument;
+    struct str rest = buffer_str(&batch->leaving);
+
+    while (rest.length) {
+        ssize_t written = write(batch->fd, rest.data, rest.length);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return written < 0 ? -errno : -EIO;
+        rest = str_skip(rest, (size_t)written);
+    }
+    return 0;
+}
+
+static void leaving_written(struct op *op, int result)
+{
+    struct batch *batch = container_of(op, struct batch, op);
+
+    if (result < 0)
+        count_dropped(batch, count_lines(buffer_str(&batch->leaving)));
+    batch->leaving.length = 0;
+    if (batch->replaced_fd >= 0) {
+        close(batch->fd);
+        batch_adopt(batch, batch->replaced_fd);
+        batch->replaced_fd = -1;
+    }
+}
+
+static void batch_hand_over(struct batch *batch)
+{
+    struct buffer lines = batch->lines;
+
+    if (!op_idle(&batch->op))
+        return;
+    batch->lines = batch->leaving;
+    batch->leaving = lines;
+    loop_offload(&batch->log->worker->loop, &batch->op, write_leaving, batch);
+}
+
+static bool batch_due(const struct batch *batch)
+{
+    if (!batch->lines.length)
+        return false;
+    return now_ms(batch->log) >= batch->due_ms || (batch->regular && batch->lines.length >= FILE_BATCH);
+}
+
+void access_log_flush(struct worker *worker)
+{
+    struct access_log *log = worker->access_log;
+
+    if (!log || !log->pending)
+        return;
+    log->pending = false;
+    for (unsigned i = 0; i < log->count; i++) {
+        struct batch *batch = &log->batches[i];
+
+        if (batch_due(batch)) {
+            if (batch->regular)
+                batch_hand_over(batch);
+            else
+                batch_push(batch);
+        }
+        log->pending |= batch->lines.length || batch->dropped;
+    }
+    complain(log);
+    if (log->pending && op_idle(&log->timer))
+        loop_timer(&worker->loop, &log->timer, now_ms(log) + FILE_AGE_MS);
+}
+
+static void timer_due(struct op *op, int result)
+{
+    struct access_log *log = container_of(op, struct access_log, timer);
+
+    if (result == 0)
+        access_log_flush(log->worker);
+}
+
+int access_log_start(struct worker *worker)
+{
+    unsigned count = (unsigned)worker->configuration->access_log_count;
+    struct access_log *log = calloc(1, sizeof(*log) + count * sizeof(struct batch));
+
+    if (!log)
+        return -ENOMEM;
+    log->worker = worker;
+    log->count = count;
+    log->timer.done = timer_due;
+    for (unsigned i = 0; i < count; i++) {
+        struct batch *batch = &log->batches[i];
+
+        batch->log = log;
+        batch->target = worker->configuration->access_logs[i];
+        batch->op.done = leaving_written;
+        batch->replaced_fd = -1;
+        buffer_init(&batch->lines, LIMIT_ACCESS_BATCH);
+        buffer_init(&batch->leaving, LIMIT_ACCESS_BATCH);
+        batch_adopt(batch, batch->target->fd);
+    }
+    worker->access_log = log;
+    return 0;
+}
+
+static int write_line(struct batch *batch, const struct log_format *format, struct exchange *x)
+{
+    static template_escape *const escapes[] = {template_escape_log, template_escape_json, NULL};
+    size_t before = batch->lines.length;
+    int error = template_write(format->template, x, &x->arena, &batch->lines, escapes[format->escape],
+                               format->escape == LOG_ESCAPE_DEFAULT ? STR("-") : STR(""));
+
+    if (error == 0)
+        error = buffer_append(&batch->lines, STR("\n"));
+    if (error < 0)
+        batch->lines.length = before;
+    return error;
+}
+
+void access_log_write(struct visit *visit)
+{
+    struct access_log *log = visit->worker->access_log;
+    const struct access_log_row *rows;
+
+    if (!log || !visit->location || !visit->location->site->access_logs.count)
+        return;
+    rows = visit->location->site->access_logs.items;
+    for (size_t i = 0; i < visit->location->site->access_logs.count; i++) {
+        struct batch *batch;
+
+        if (!rows[i].target)
+            continue;
+        batch = &log->batches[rows[i].target->index];
+        if (batch->fd < 0)
+            continue;
+        if (!batch->lines.length)
+            batch->due_ms = now_ms(log) + (batch->regular ? FILE_AGE_MS : 0);
+        log->pending = true;
+        if (write_line(batch, rows[i].format, visit->x) < 0)
+            count_dropped(batch, 1);
+    }
+}
+
+void access_log_replace(struct worker *worker, unsigned index, int fd)
+{
+    struct access_log *log = worker->access_log;
+    struct batch *batch;
+
+    if (!log || index >= log->count) {
+        close(fd);
+        return;
+    }
+    batch = &log->batches[index];
+    if (!op_idle(&batch->op)) {
+        if (batch->replaced_fd >= 0)
+            close(batch->replaced_fd);
+        batch->replaced_fd = fd;
+        return;
+    }
+    if (batch->fd >= 0)
+        close(batch->fd);
+    batch_adopt(batch, fd);
+}
+
+static bool is_busy(const struct access_log *log)
+{
+    for (unsigned i = 0; i < log->count; i++) {
+        if (!op_idle(&log->batches[i].op))
+            return true;
+    }
+    return !op_idle(&log->timer);
+}
+
+void access_log_stop(struct worker *worker)
+{
+    struct access_log *log = worker->access_log;
+
+    if (!log)
+        return;
+    loop_cancel(&worker->loop, &log->timer);
+    while (is_busy(log)) {
+        if (loop_turn(&worker->loop, now_ms(log) + FILE_AGE_MS) < 0)
+            break;
+    }
+    log->quiet_until_ms = 0;
+    for (unsigned i = 0; i < log->count; i++) {
+        struct batch *batch = &log->batches[i];
+
+        if (batch->lines.length && batch->fd >= 0)
+            batch_push(batch);
+        count_dropped(batch, count_lines(buffer_str(&batch->lines)));
+        buffer_finish(&batch->lines);
+        buffer_finish(&batch->leaving);
+    }
+    complain(log);
+    worker->access_log = NULL;
+    free(log);
+}

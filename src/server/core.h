@@ -1,0 +1,99 @@
+/*
+ * The directive tables of the core, and what their rows read: for the folder's own use. Each
+ * table stands in a file of its theme; configuration.c puts them together.
+ */
+#ifndef SERVER_CORE_H
+#define SERVER_CORE_H
+
+#include "server/configuration.h"
+
+extern const struct conf_group core_main_group;
+extern const struct conf_group core_http_group;
+extern const struct conf_group core_site_group;
+extern const struct conf_group core_server_group;
+extern const struct conf_group core_ssl_group;
+
+/* Directives of http alone. */
+struct core_http {
+    struct conf_rows log_formats;   /* struct log_format, without the built-in ones */
+    struct core_file_cache {
+        bool enabled;
+        uint64_t max_entries;
+        uint64_t inactive_ms;
+    } open_file_cache;
+    uint64_t open_file_cache_valid_ms;
+    uint64_t open_file_cache_min_uses;
+    bool open_file_cache_errors;
+};
+
+/* One `listen`. */
+struct listen_row {
+    struct listen_address address;
+    struct str text;                /* the address in its one spelling: the key by which servers are brought together */
+    struct conf_mark mark;
+    bool ssl;
+    bool is_default;
+    uint64_t backlog;
+};
+
+/* Directives of server alone. */
+struct core_server {
+    struct conf_rows listens;       /* struct listen_row */
+    struct conf_words names;
+};
+
+/* A file that the configuration names, and where. */
+struct core_file {
+    struct str path;
+    struct conf_mark mark;
+};
+
+struct core_ssl {
+    struct conf_rows certificates;  /* struct core_file */
+    struct conf_rows keys;          /* struct core_file */
+    unsigned protocols;             /* bits of enum tls_protocol */
+    struct str ciphers;
+    struct str ciphersuites;
+    struct str curves;
+    bool prefer_server_ciphers;
+    bool session_tickets;
+    uint64_t session_timeout_ms;
+    int ktls;                       /* enum tls_ktls */
+    uint64_t ktls_threshold;
+    uint64_t buffer_size;
+};
+
+/* One extension of `types`. */
+struct media_type {
+    struct str extension;
+    struct str type;
+};
+
+/* `types`: a map from types to extensions, into a struct conf_rows. */
+directive_row core_types_read;
+/*
+ * Fills site->mime from types, default_type and charset. The table belongs to the caller (table_finish). 0 or -ENOMEM.
+ */
+MUST_CHECK int core_types_build(struct arena *arena, struct core_site *site);
+
+/* `log_format` into a struct conf_rows; `access_log` into a struct access_log_row. */
+directive_row core_log_formats_read;
+directive_row core_access_log_read;
+/* A format by name: those of the file, then `main`, `combined` and `json`, compiled when first asked for. NULL: unknown or out of memory. */
+const struct log_format *core_log_format_find(struct conf_reader *reader, const struct core_http *http, struct str name);
+
+/* The node as one word of it: for reading a word as a path, number, size. */
+static inline struct conf_node core_word_node(const struct conf_node *node, struct str word)
+{
+    struct conf_node made = *node;
+
+    made.kind = CONF_SCALAR;
+    made.text = word;
+    made.absent = false;
+    made.items = NULL;
+    made.pairs = NULL;
+    made.count = 0;
+    return made;
+}
+
+#endif

@@ -1,0 +1,297 @@
+/*
+ * Directives that http, server and location share: timeouts and sizes of requests, root, types, logs, error
+ * pages.
+ */
+#include "base/limits.h"
+#include "server/access_log.h"
+#include "server/core.h"
+#include "server/refuse.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#define AT(field) offsetof(struct core_site, field)
+
+/* "4 8k" into two numbers that stand side by side: count and size. */
+static int read_buffers(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    uint64_t *numbers = out;
+    uint64_t count;
+    uint64_t size;
+    struct conf_words words;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    if (words.count != 2) {
+        conf_error(reader->errors, node->mark, STR("write a number and a size, as in: 4 8k"),
+                   "two words are wanted, and here are %zu", words.count);
+        return -EINVAL;
+    }
+    struct conf_node first = core_word_node(node, words.items[0]);
+    struct conf_node second = core_word_node(node, words.items[1]);
+
+    error = conf_read_number(reader, &first, 1, 1024, &count);
+    if (error == 0)
+        error = conf_read_size(reader, &second, &size);
+    if (error < 0)
+        return error;
+    if (size < 1024 || size > LIMIT_REQUEST_HEAD) {
+        conf_error(reader->errors, node->mark, STR(""), "a buffer has from 1k to %d bytes",
+                   LIMIT_REQUEST_HEAD);
+        return -EINVAL;
+    }
+    numbers[0] = count;
+    numbers[1] = size;
+    return 0;
+}
+
+/* A path as any other, or a template that begins with a variable. */
+static int read_root(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct str path;
+    int error = conf_read_text(reader, node, &path);
+
+    if (error < 0)
+        return error;
+    if (!str_starts(path, STR("$"))) {
+        error = conf_read_path(reader, node, &path);
+        if (error < 0)
+            return error;
+    }
+    return conf_read_template_word(reader, node, path, out);
+}
+
+static const char *const lingering[] = {"off", "on", "always", NULL};
+static const char *const symlinks[] = {"off", "if_not_owner", "on", NULL};
+
+static const struct directive directives[] = {
+    {.name = "root",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(root),
+     .row_size = sizeof(const struct template *),
+     .row = read_root,
+     .example = "root: www",
+     .help = "The folder that files are served from: the path of the request is added to it."},
+    {.name = "types",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(types),
+     .row_size = sizeof(struct conf_rows),
+     .row = core_types_read,
+     .schema = "{\"type\": \"object\"}",
+     .example = "types: {text/x-log: [log, out]}",
+     .help = "Media types by extension, laid over the built-in ones; an empty map forgets those."},
+    {.name = "default_type",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_TEXT,
+     .offset = AT(default_type),
+     .example = "default_type: text/plain",
+     .help = "The media type of other extensions; application/octet-stream where it is not given."},
+    {.name = "charset",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_TEXT,
+     .offset = AT(charset),
+     .fallback = "utf-8",
+     .help = "Said with text types; off says none."},
+    {.name = "disable_symlinks",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(disable_symlinks),
+     .choices = symlinks,
+     .fallback = "off",
+     .help = "Refuse links: on all, if_not_owner those whose owner does not own the target. Links that leave "
+             "the root "
+             "are always refused."},
+    {.name = "error_page",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(error_pages),
+     .row_size = sizeof(struct error_page),
+     .row = refuse_read_row,
+     .example = "error_page: [404 /404.html, 500 502 503 =200 /busy.html]",
+     .help = "What answers instead of an error: statuses, perhaps =status, and a path, @name or URL."},
+    {.name = "access_log",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(access_logs),
+     .row_size = sizeof(struct access_log_row),
+     .row = core_access_log_read,
+     .example = "access_log: {path: stdout, format: main}",
+     .help = "Where a line for each request goes (a file, stdout, stderr), and in which format; or off.",
+     .schema =
+         "{\"oneOf\": [{\"type\": \"string\"}, {\"const\": false}, {\"type\": \"object\", "
+         "\"additionalProperties\": false, \"properties\": {\"path\": {\"type\": \"string\"}, \"format\": "
+         "{\"type\": \"string\"}}}]}"},
+    {.name = "keepalive_timeout",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(keepalive_timeout_ms),
+     .fallback = "75s",
+     .help = "How long an idle connection is kept open; 0 closes after each answer."},
+    {.name = "keepalive_requests",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(keepalive_requests),
+     .low = 1,
+     .high = 1000000000,
+     .fallback = "1000",
+     .help = "Requests on one connection before it is closed."},
+    {.name = "keepalive_time",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(keepalive_time_ms),
+     .fallback = "1h",
+     .help = "How long a connection may serve requests in all before it is closed."},
+    {.name = "send_timeout",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(send_timeout_ms),
+     .low = 1,
+     .fallback = "60s",
+     .help = "How long the client may take none of the answer before the connection is cut."},
+    {.name = "client_header_timeout",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(client_header_timeout_ms),
+     .low = 1,
+     .fallback = "60s",
+     .help = "How long a request head (and a TLS handshake) may take, counted from its first byte."},
+    {.name = "client_body_timeout",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(client_body_timeout_ms),
+     .low = 1,
+     .fallback = "60s",
+     .help = "How long may pass between two reads of a request body."},
+    {.name = "client_header_buffer_size",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(client_header_buffer_size),
+     .low = 128,
+     .high = LIMIT_REQUEST_HEAD,
+     .fallback = "1k",
+     .help = "The buffer that a request head is read into at first."},
+    {.name = "large_client_header_buffers",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(large_header_count),
+     .row_size = 2 * sizeof(uint64_t),
+     .row = read_buffers,
+     .fallback = "4 8k",
+     .help = "Number and size of the buffers for long heads: one line fits one buffer (414, 431)."},
+    {.name = "client_max_body_size",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(client_max_body_size),
+     .fallback = "1m",
+     .help = "The longest request body; more is answered 413. 0: no limit."},
+    {.name = "client_body_buffer_size",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(client_body_buffer_size),
+     .low = 1024,
+     .high = 16 * 1024 * 1024,
+     .fallback = "16k",
+     .help = "How much of a request body is held in memory before the client is made to wait."},
+    {.name = "max_headers",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(max_headers),
+     .low = 1,
+     .high = LIMIT_HEADERS,
+     .fallback = "1000",
+     .help = "The most header lines of a request; more is answered 431."},
+    {.name = "lingering_close",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(lingering_close),
+     .choices = lingering,
+     .fallback = "on",
+     .help = "Read on for a while before closing, so that the client sees the whole answer."},
+    {.name = "lingering_time",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(lingering_time_ms),
+     .fallback = "30s",
+     .help = "How long lingering may last in all."},
+    {.name = "lingering_timeout",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(lingering_timeout_ms),
+     .fallback = "5s",
+     .help = "How long lingering waits for more bytes of the client."},
+    {.name = "output_buffers",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(output_buffer_count),
+     .row_size = 2 * sizeof(uint64_t),
+     .row = read_buffers,
+     .fallback = "1 32k",
+     .help = "Number and size of the buffers in which answers are sealed or copied; the size counts."},
+    {.name = "merge_slashes",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(merge_slashes),
+     .fallback = "on",
+     .help = "Take repeated slashes of a path as one."},
+    {.name = "underscores_in_headers",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(underscores_in_headers),
+     .fallback = "off",
+     .help =
+         "Accept underscores in names of request headers; where off, such a request is refused with 400."},
+    {.name = "server_tokens",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(server_tokens),
+     .fallback = "off",
+     .help = "Tell the version in the Server header (off here, unlike nginx); error pages never tell it."},
+    {.name = "sendfile",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(sendfile),
+     .fallback = "on",
+     .help = "Send files by sendfile where the connection is plain or encrypted by the kernel."},
+    {.name = "tcp_nodelay",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(tcp_nodelay),
+     .fallback = "on",
+     .help = "Send small packets at once."},
+    {.name = "internal",
+     .scopes = SCOPE_LOCATION,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(internal),
+     .fallback = "off",
+     .help = "Answer only requests that were rerouted (error_page, index); others get 404.",
+     .merge = MERGE_NONE},
+    {.name = "absolute_redirect",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(absolute_redirect),
+     .fallback = "off",
+     .help = "Begin redirects with scheme and name; off here, unlike nginx: a relative Location is right "
+             "behind every proxy and port."},
+    {.name = "port_in_redirect",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(port_in_redirect),
+     .fallback = "on",
+     .help = "Name the port in absolute redirects where it is not the scheme's own."},
+    {.name = "server_name_in_redirect",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(server_name_in_redirect),
+     .fallback = "off",
+     .help = "Name the first server_name in absolute redirects instead of the client's Host."},
+    {0},
+};
+
+const struct conf_group core_site_group = {
+    .name = "site",
+    .directives = directives,
+    .size = sizeof(struct core_site),
+};

@@ -1,0 +1,159 @@
+/*
+ * Directives of TLS: certificates, protocols and ciphers, tickets, and the hand-off to the kernel.
+ */
+#include "base/limits.h"
+#include "server/core.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#define AT(field) offsetof(struct core_ssl, field)
+
+static int read_certificate(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct core_file *file = out;
+    struct str text;
+    int error = conf_read_text(reader, node, &text);
+
+    if (error < 0)
+        return error;
+    file->mark = node->mark;
+    if (str_equal(text, STR("self-signed"))) {
+        file->path = text;
+        return 0;
+    }
+    return conf_read_path(reader, node, &file->path);
+}
+
+static int read_key(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct core_file *file = out;
+
+    file->mark = node->mark;
+    return conf_read_path(reader, node, &file->path);
+}
+
+static const char *const protocols[] = {"TLSv1.2", "TLSv1.3", NULL};
+static const char *const ktls[] = {"auto", "on", "off", NULL};
+
+static const struct directive directives[] = {
+    {.name = "ssl_certificate",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(certificates),
+     .row_size = sizeof(struct core_file),
+     .row = read_certificate,
+     .example = "ssl_certificate: [ecdsa.pem, rsa.pem]",
+     .help =
+         "PEM files, each a chain with the server's own certificate first; or self-signed: made at start."},
+    {.name = "ssl_certificate_key",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(keys),
+     .row_size = sizeof(struct core_file),
+     .row = read_key,
+     .example = "ssl_certificate_key: [ecdsa.key, rsa.key]",
+     .help = "The private keys, in the order of ssl_certificate, as unencrypted PEM; without it they are in "
+             "those files."},
+    {.name = "ssl_protocols",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_FLAGS,
+     .offset = AT(protocols),
+     .choices = protocols,
+     .fallback = "TLSv1.2 TLSv1.3",
+     .help = "Which versions are spoken."},
+    {.name = "ssl_ciphers",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_TEXT,
+     .offset = AT(ciphers),
+     .fallback = TLS_CIPHERS_DEFAULT,
+     .help = "Suites of TLS 1.2, in OpenSSL's words; AES-128-GCM first, which the kernel encrypts fastest."},
+    {.name = "ssl_ciphersuites",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_TEXT,
+     .offset = AT(ciphersuites),
+     .fallback = TLS_CIPHERSUITES_DEFAULT,
+     .help = "Suites of TLS 1.3."},
+    {.name = "ssl_ecdh_curve",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_TEXT,
+     .offset = AT(curves),
+     .fallback = "auto",
+     .help = "Groups of the key exchange, by preference: X25519:prime256v1; auto leaves it to OpenSSL."},
+    {.name = "ssl_prefer_server_ciphers",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(prefer_server_ciphers),
+     .fallback = "on",
+     .help = "The server's order of suites decides, not the client's (on here, unlike nginx)."},
+    {.name = "ssl_session_tickets",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(session_tickets),
+     .fallback = "on",
+     .help = "Let clients resume by tickets."},
+    {.name = "ssl_session_timeout",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(session_timeout_ms),
+     .low = 1000,
+     .high = 7ull * 86400 * 1000,
+     .fallback = "5m",
+     .help = "How long a session may be resumed; at most seven days (RFC 8446 4.6.1)."},
+    {.name = "ssl_buffer_size",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(buffer_size),
+     .low = 1024,
+     .high = LIMIT_RECORD_PLAINTEXT,
+     .fallback = "16k",
+     .help = "The longest record that is sealed in user space; the kernel always fills its records."},
+    {.name = "ssl_ktls",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(ktls),
+     .choices = ktls,
+     .fallback = "auto",
+     .help = "Hand session keys to the kernel, which encrypts what sendfile sends; on refuses to start "
+             "without it."},
+    {.name = "ssl_ktls_threshold",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(ktls_threshold),
+     .fallback = "64k",
+     .help =
+         "Bodies from this size on move a connection to the kernel; smaller ones are sealed in user space."},
+    {0},
+};
+
+/* Each certificate from a file needs its key, in the same place of the other list. */
+static int check_pairs(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    const struct core_ssl *ssl = conf;
+    const struct core_file *certificates = ssl->certificates.items;
+    size_t from_files = 0;
+
+    /* http may give the certificates and a server their keys. */
+    if (reader->scope != SCOPE_SERVER)
+        return 0;
+    for (size_t i = 0; i < ssl->certificates.count; i++)
+        from_files += !str_equal(certificates[i].path, STR("self-signed"));
+    if (from_files != ssl->certificates.count && ssl->certificates.count > 1) {
+        conf_error(reader->errors, certificates[0].mark, STR("name files only, or self-signed alone"),
+                   "self-signed stands beside other certificates");
+        return -EINVAL;
+    }
+    if (from_files == ssl->keys.count || from_files == 0 || ssl->keys.count == 0)
+        return 0;
+    conf_error(reader->errors, certificates[0].mark,
+               STR("ssl_certificate_key: as many keys, in the same order; or ssl_certificate: self-signed"),
+               "%zu certificates and %zu keys", from_files, ssl->keys.count);
+    return -EINVAL;
+}
+
+const struct conf_group core_ssl_group = {
+    .name = "ssl",
+    .directives = directives,
+    .size = sizeof(struct core_ssl),
+    .check = check_pairs,
+};

@@ -1,0 +1,46 @@
+/*
+ * One load of a configuration: what its parts (scopes, servers, endpoints) share while it lasts.
+ */
+#ifndef SERVER_LOAD_H
+#define SERVER_LOAD_H
+
+#include "server/core.h"
+
+/* A server as it was read, with what it needs until its endpoints are known. */
+struct loaded_server {
+    struct virtual_server *server;
+    const struct core_server *own;
+    const struct core_ssl *ssl;
+    const struct core_site *site;
+    const struct conf_node *node;
+};
+
+struct load {
+    struct configuration *configuration;
+    const struct conf_schema *schema;
+    struct conf_reader reader;
+    struct conf_errors *errors;
+    struct log *log;
+    const struct core_http *http;
+    struct loaded_server *servers;
+    size_t server_count;
+};
+
+/*
+ * Reads a scope, checks it, and makes what its core_site needs (media types, targets of access logs). NULL when out of memory;
+ * mistakes are in load->errors.
+ */
+struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, const struct conf_node *node,
+                                     const struct conf_scope_values *outer, const char *const *inner);
+
+/* The servers of `http` with their locations, into load->servers and the configuration. 0 or -ENOMEM. */
+MUST_CHECK int load_servers(struct load *load, const struct conf_node *http, const struct conf_scope_values *values);
+/* One server's locations below `outer`, from the map at `node` (NULL: none). 0 or -ENOMEM. */
+MUST_CHECK int load_locations(struct load *load, const struct conf_node *node, struct location *outer);
+
+/* Brings servers together by their addresses; names, defaults, certificates. 0 or -ENOMEM; mistakes are reported. */
+MUST_CHECK int load_endpoints(struct load *load);
+/* The TLS context of each ssl endpoint, once all is known to be right. 0 or -ENOMEM; mistakes are reported. */
+MUST_CHECK int load_tls(struct load *load);
+
+#endif

@@ -1,0 +1,196 @@
+/*
+ * Endpoints: servers brought together by the address they listen on, their names looked up by
+ * table, the default chosen; and the settings that a connection has before any server is known.
+ */
+#include "build_options.h"
+#include "server/load.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static struct endpoint *find_endpoint(struct configuration *configuration, const struct listen_row *row)
+{
+    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+        if (str_equal(configuration->endpoints[i].text, row->text))
+            return &configuration->endpoints[i];
+    }
+    return NULL;
+}
+
+static struct endpoint *add_endpoint(struct load *load, const struct listen_row *row)
+{
+    struct endpoint *endpoint = &load->configuration->endpoints[load->configuration->endpoint_count];
+
+    endpoint->servers = arena_zalloc(load->reader.arena, load->server_count, sizeof(struct virtual_server *));
+    if (!endpoint->servers)
+        return NULL;
+    endpoint->address = row->address;
+    endpoint->text = row->text;
+    endpoint->mark = row->mark;
+    endpoint->ssl = row->ssl;
+    endpoint->backlog = row->backlog;
+    table_init(&endpoint->exact, false);
+    table_init(&endpoint->leading, false);
+    table_init(&endpoint->trailing, false);
+    load->configuration->endpoint_count++;
+    return endpoint;
+}
+
+static void report_ssl(struct load *load, const struct endpoint *endpoint, const struct listen_row *row)
+{
+    conf_error(load->errors, row->mark, STR("write ssl with both, or use another port"),
+               "\"" STR_FMT "\" is %s here, and %s at " STR_FMT ":%u", STR_ARG(row->text),
+               row->ssl ? "ssl" : "plain", endpoint->ssl ? "ssl" : "plain",
+               STR_ARG(endpoint->mark.file ? endpoint->mark.file->path : STR("the default")),
+               endpoint->mark.line);
+}
+
+/* The default stands first; the others keep the order of the file. */
+static void join_server(struct endpoint *endpoint, struct virtual_server *server, bool first)
+{
+    size_t at = first ? 0 : endpoint->server_count;
+
+    for (size_t i = endpoint->server_count; i > at; i--)
+        endpoint->servers[i] = endpoint->servers[i - 1];
+    endpoint->servers[at] = server;
+    endpoint->server_count++;
+}
+
+static int join_endpoint(struct load *load, struct virtual_server *server, const struct listen_row *row)
+{
+    struct endpoint *endpoint = find_endpoint(load->configuration, row);
+
+    if (!endpoint)
+        endpoint = add_endpoint(load, row);
+    if (!endpoint)
+        return -ENOMEM;
+    for (size_t i = 0; i < endpoint->server_count; i++) {
+        if (endpoint->servers[i] == server) {
+            conf_error(load->errors, row->mark, STR("one of the two is enough"),
+                       "this server listens on \"" STR_FMT "\" twice", STR_ARG(row->text));
+            return 0;
+        }
+    }
+    if (endpoint->ssl != row->ssl)
+        report_ssl(load, endpoint, row);
+    if (row->is_default && endpoint->has_default)
+        conf_error(load->errors, row->mark, STR("only one server of an address is the default"),
+                   "\"" STR_FMT "\" has a default_server already", STR_ARG(row->text));
+    join_server(endpoint, server, row->is_default && !endpoint->has_default);
+    endpoint->has_default |= row->is_default;
+    if (row->backlog > endpoint->backlog)
+        endpoint->backlog = row->backlog;
+    return 0;
+}
+
+/* nginx's *:80, or *:8000 for those who may not have port 80. */
+static int default_listen(struct load *load, const struct loaded_server *loaded)
+{
+    struct listen_row row = {.text = geteuid() == 0 ? STR("0.0.0.0:80") : STR("0.0.0.0:8000"),
+                             .backlog = 511};
+
+    row.mark = loaded->node->mark;
+    if (listen_address_parse(row.text, &row.address) < 0)
+        return -ENOMEM;
+    return join_endpoint(load, loaded->server, &row);
+}
+
+static int set_name(struct load *load, struct endpoint *endpoint, struct table *table, struct str key,
+                    struct virtual_server *server)
+{
+    if (table_get(table, key)) {
+        conf_warning(load->errors, endpoint->mark, STR("the first server of the file keeps it"),
+                     "two servers on \"" STR_FMT "\" are named \"" STR_FMT "\"", STR_ARG(endpoint->text),
+                     STR_ARG(key));
+        return 0;
+    }
+    return table_set(table, key, server);
+}
+
+static int index_name(struct load *load, struct endpoint *endpoint, struct str name,
+                      struct virtual_server *server)
+{
+    if (str_starts(name, STR("*.")))
+        return set_name(load, endpoint, &endpoint->leading, str_skip(name, 1), server);
+    if (str_ends(name, STR(".*")))
+        return set_name(load, endpoint, &endpoint->trailing, str_slice(name, 0, name.length - 1), server);
+    if (str_starts(name, STR(".")) && name.length > 1) {
+        int error = set_name(load, endpoint, &endpoint->leading, name, server);
+
+        return error < 0 ? error : set_name(load, endpoint, &endpoint->exact, str_skip(name, 1), server);
+    }
+    return set_name(load, endpoint, &endpoint->exact, name, server);
+}
+
+static int index_names(struct load *load, struct endpoint *endpoint)
+{
+    for (size_t i = 0; i < endpoint->server_count; i++) {
+        struct virtual_server *server = endpoint->servers[i];
+
+        for (size_t k = 0; k < server->names.count; k++) {
+            int error = index_name(load, endpoint, server->names.items[k], server);
+
+            if (error < 0)
+                return error;
+        }
+    }
+    return 0;
+}
+
+/* Before a request names its server, the default server's settings hold. */
+static void take_settings(struct endpoint *endpoint)
+{
+    const struct core_site *site = endpoint->servers[0]->root->site;
+    const struct core_ssl *ssl = conf_scope_group(endpoint->servers[0]->root->values, CORE_SSL);
+
+    endpoint->session = (struct session_settings){
+        .header_buffer_size = (size_t)site->client_header_buffer_size,
+        .large_header_size = (size_t)site->large_header_size,
+        .head_max = (size_t)(site->large_header_count * site->large_header_size),
+        .max_headers = (unsigned)site->max_headers,
+        .body_buffer_size = (size_t)site->client_body_buffer_size,
+        .keepalive_requests = (unsigned)site->keepalive_requests,
+        .keepalive = site->keepalive_timeout_ms != 0,
+        .underscores_in_headers = site->underscores_in_headers,
+        .merge_slashes = site->merge_slashes,
+        .server_header = site->server_tokens ? STR("sluice/" SLUICE_VERSION) : STR("sluice"),
+        .is_tls = endpoint->ssl,
+    };
+    endpoint->wire = (struct wire_settings){
+        .sendfile = site->sendfile,
+        .block_size = (size_t)site->output_buffer_size,
+        .record_size = (size_t)ssl->buffer_size,
+        .lingering_ms = site->lingering_timeout_ms < site->lingering_time_ms ? site->lingering_timeout_ms
+                                                                             : site->lingering_time_ms,
+    };
+    if (site->lingering_close == 0)
+        endpoint->wire.lingering_ms = 0;
+    endpoint->handshake_timeout_ms = site->client_header_timeout_ms;
+}
+
+int load_endpoints(struct load *load)
+{
+    struct configuration *configuration = load->configuration;
+    size_t most = load->server_count;
+    int error = 0;
+
+    for (size_t i = 0; i < load->server_count; i++)
+        most += load->servers[i].own->listens.count;
+    configuration->endpoints = arena_zalloc(load->reader.arena, most, sizeof(*configuration->endpoints));
+    if (!configuration->endpoints)
+        return -ENOMEM;
+    for (size_t i = 0; i < load->server_count && error == 0; i++) {
+        const struct listen_row *rows = load->servers[i].own->listens.items;
+        size_t count = load->servers[i].own->listens.count;
+
+        for (size_t k = 0; k < count && error == 0; k++)
+            error = join_endpoint(load, load->servers[i].server, &rows[k]);
+        if (count == 0)
+            error = default_listen(load, &load->servers[i]);
+    }
+    for (size_t i = 0; i < configuration->endpoint_count && error == 0; i++) {
+        take_settings(&configuration->endpoints[i]);
+        error = index_names(load, &configuration->endpoints[i]);
+    }
+    return error;
+}

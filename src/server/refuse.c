@@ -1,0 +1,234 @@
+/*
+ * Error answers: what `error_page` says, and the built-in page. A page is made at most once for an exchange,
+ * so that an error page that fails cannot go round in circles.
+ */
+#include "server/refuse.h"
+
+#include "server/core.h"
+#include "server/route.h"
+
+#include <errno.h>
+
+#define MAX_STATUSES (sizeof(((struct error_page *)0)->statuses) / sizeof(unsigned))
+#define ROW_HINT     STR("write: error_page: [404 /404.html, 500 502 503 =200 /busy.html]")
+
+static int add_status(struct conf_reader *reader, const struct conf_node *node, struct str word,
+                      struct error_page *row)
+{
+    uint64_t status;
+
+    if (str_to_u64(word, &status) < 0 || status < 300 || status > 599 || status == 304) {
+        conf_error(reader->errors, node->mark, ROW_HINT,
+                   "\"" STR_FMT "\" is no status of an error (300 to 599)", STR_ARG(word));
+        return -EINVAL;
+    }
+    if (row->count == MAX_STATUSES) {
+        conf_error(reader->errors, node->mark, STR("write the rest as another item of the list"),
+                   "more than %zu statuses for one error page", MAX_STATUSES);
+        return -EINVAL;
+    }
+    row->statuses[row->count++] = (unsigned)status;
+    return 0;
+}
+
+/* "=" or "=200" */
+static int read_answer(struct conf_reader *reader, const struct conf_node *node, struct str word,
+                       struct error_page *row)
+{
+    struct str number = str_skip(word, 1);
+    uint64_t status;
+
+    if (str_empty(number)) {
+        row->answer_status = -1;
+        return 0;
+    }
+    if (str_to_u64(number, &status) < 0 || status < 200 || status > 599) {
+        conf_error(reader->errors, node->mark, ROW_HINT, "\"" STR_FMT "\" is no status to answer with",
+                   STR_ARG(word));
+        return -EINVAL;
+    }
+    row->answer_status = (int)status;
+    return 0;
+}
+
+int refuse_read_row(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct error_page *row = out;
+    struct conf_words words;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    if (words.count < 2) {
+        conf_error(reader->errors, node->mark, ROW_HINT, "error_page takes statuses and a page");
+        return -EINVAL;
+    }
+    for (size_t i = 0; i + 1 < words.count && error == 0; i++) {
+        if (str_starts(words.items[i], STR("=")))
+            error = read_answer(reader, node, words.items[i], row);
+        else
+            error = add_status(reader, node, words.items[i], row);
+    }
+    if (error == 0 && row->count == 0) {
+        conf_error(reader->errors, node->mark, ROW_HINT, "error_page names no status");
+        error = -EINVAL;
+    }
+    if (error < 0)
+        return error;
+    return conf_read_template_word(reader, node, words.items[words.count - 1], &row->target);
+}
+
+static const struct error_page *find_page(const struct core_site *site, unsigned status)
+{
+    const struct error_page *rows = site->error_pages.items;
+
+    for (size_t i = 0; i < site->error_pages.count; i++) {
+        for (unsigned k = 0; k < rows[i].count; k++) {
+            if (rows[i].statuses[k] == status)
+                return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+/* A plain sentence for those who see the page. */
+static const char *sentence(int status)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } sentences[] = {
+        {400, "The server could not understand this request."},
+        {401, "This page asks for a name and a password."},
+        {403, "You may not see this page."},
+        {404, "There is nothing at this address."},
+        {405, "This page cannot be used in that way."},
+        {408, "The request took too long to arrive."},
+        {412, "The page is no longer as the request expected it to be."},
+        {413, "What was sent is larger than this server takes."},
+        {414, "The address is longer than this server takes."},
+        {416, "The page does not have the part that was asked for."},
+        {417, "The server cannot do what the request expected of it."},
+        {429, "Too many requests came from you; wait a moment and try again."},
+        {431, "The head of the request is longer than this server takes."},
+        {500, "Something went wrong on the server."},
+        {501, "The server does not know how to do this."},
+        {502, "The server behind this one gave no proper answer."},
+        {503, "The server is busy; try again in a moment."},
+        {504, "The server behind this one took too long to answer."},
+        {505, "The server does not speak this version of HTTP."},
+    };
+
+    for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
+        if (sentences[i].status == status)
+            return sentences[i].text;
+    }
+    if (status < 400)
+        return "The page has moved.";
+    return status < 500 ? "The request cannot be answered." : "The server could not answer this request.";
+}
+
+static struct str built_in_page(struct arena *arena, int status)
+{
+    struct str reason = status_reason(status);
+
+    return arena_printf(arena,
+                        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+                        "<meta name=\"viewport\" content=\"width=device-width\">\n"
+                        "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                        "<title>%d " STR_FMT "</title>\n"
+                        "<style>body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:15vh auto;"
+                        "padding:0 1rem;color:#222;background:#fff}h1{font-weight:600}"
+                        "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}}</style>\n"
+                        "<h1>%d " STR_FMT "</h1>\n<p>%s</p>\n</html>\n",
+                        status, STR_ARG(reason), status, STR_ARG(reason), sentence(status));
+}
+
+static enum outcome answer_built_in(struct visit *visit)
+{
+    struct exchange *x = visit->x;
+    struct str page = built_in_page(&x->arena, x->response.status);
+
+    /* Without memory for a page the status alone has to do. */
+    x->response.body = page.data ? body_bytes(&x->arena, page) : NULL;
+    if (x->response.body && headers_set(&x->response.headers, &x->arena, STR("Content-Type"),
+                                        STR("text/html; charset=utf-8")) < 0)
+        x->response.close_after = true;
+    return OUTCOME_ANSWERED;
+}
+
+/* The target is asked for by GET, whatever the failed request was; HEAD stays what it is. */
+static void become_get(struct exchange *x)
+{
+    if (x->request.method == METHOD_HEAD || x->request.method == METHOD_GET)
+        return;
+    x->request.method = METHOD_GET;
+    x->request.method_name = STR("GET");
+}
+
+static enum outcome go_to_name(struct visit *visit, struct str name)
+{
+    visit->named = route_named(visit, name);
+    if (!visit->named) {
+        log_write(visit->worker->log, LOG_ERROR, "error_page: there is no location \"" STR_FMT "\"",
+                  STR_ARG(name));
+        return answer_built_in(visit);
+    }
+    visit->internal = true;
+    return OUTCOME_REROUTE;
+}
+
+static enum outcome go_to_page(struct visit *visit, const struct error_page *page, struct str target)
+{
+    struct exchange *x = visit->x;
+    struct str query = target;
+    struct str path = str_cut(&query, '?');
+    int status = x->response.status;
+    enum outcome outcome;
+
+    visit->error_page = true;
+    visit->error_status = page->answer_status == -1 ? 0 : page->answer_status ? page->answer_status : status;
+    if (str_starts(target, STR("@"))) {
+        outcome = go_to_name(visit, target);
+    } else {
+        become_get(x);
+        outcome = exchange_reroute(x, path, query);
+    }
+    if (outcome == OUTCOME_REROUTE)
+        return outcome;
+    visit->error_status = 0;
+    return x->response.body ? OUTCOME_ANSWERED : answer_built_in(visit);
+}
+
+enum outcome refuse_page(struct visit *visit)
+{
+    struct exchange *x = visit->x;
+    const struct error_page *page = NULL;
+    struct str target;
+
+    if (x->response.body || status_bodiless(x->response.status) || x->response.status == 444)
+        return OUTCOME_ANSWERED;
+    /* The page of an error failed in turn: the first error is what the client hears of. */
+    if (visit->error_status >= 300)
+        x->response.status = visit->error_status;
+    visit->error_status = 0;
+    if (!visit->error_page && visit->location)
+        page = find_page(visit->location->site, (unsigned)x->response.status);
+    if (!page)
+        return answer_built_in(visit);
+    target = exchange_eval(x, page->target);
+    if (str_empty(target))
+        return answer_built_in(visit);
+    if (target.data[0] == '/' || target.data[0] == '@')
+        return go_to_page(visit, page, target);
+    visit->error_page = true;
+    exchange_redirect(x, page->answer_status >= 300 && page->answer_status < 400 ? page->answer_status : 302,
+                      target);
+    return answer_built_in(visit);
+}
+
+void refuse_settle(struct visit *visit)
+{
+    if (visit->error_status && visit->x->response.status != 444)
+        visit->x->response.status = visit->error_status;
+}
