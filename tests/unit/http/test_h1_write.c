@@ -1,0 +1,234 @@
+#include "http/h1_write.h"
+
+#include "suite.h"
+
+#include <errno.h>
+
+#define DATED "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
+
+static const struct session_settings settings = {.server_header = {"sluice", 6}};
+
+static struct exchange *fresh(enum method method, enum http_version version, int status)
+{
+    struct exchange *x = exchange_create(NULL, sizeof(*x));
+
+    x->request.method = method;
+    x->request.version = version;
+    x->response.status = status;
+    return x;
+}
+
+static void add(struct exchange *x, const char *name, struct str value)
+{
+    ck_assert_int_eq(headers_add(&x->response.headers, &x->arena, str_from(name), value), 0);
+}
+
+START_TEST(framings)
+{
+    static const struct {
+        enum method method;
+        enum http_version version;
+        int status;
+        bool body, unknown;
+        enum h1_framing framing;
+        const char *fields;
+    } cases[] = {
+        {METHOD_GET, HTTP_1_1, 200, true, false, FRAMING_LENGTH, "Content-Length: 3\r\n"},
+        {METHOD_GET, HTTP_1_1, 200, false, false, FRAMING_LENGTH, "Content-Length: 0\r\n"},
+        {METHOD_GET, HTTP_1_1, 200, true, true, FRAMING_CHUNKED, "Transfer-Encoding: chunked\r\n"},
+        {METHOD_GET, HTTP_1_0, 200, true, false, FRAMING_LENGTH, "Content-Length: 3\r\n"},
+        {METHOD_GET, HTTP_1_0, 200, true, true, FRAMING_CLOSE, ""},
+        {METHOD_HEAD, HTTP_1_1, 200, true, false, FRAMING_NONE, "Content-Length: 3\r\n"},
+        {METHOD_HEAD, HTTP_1_1, 200, true, true, FRAMING_NONE, ""},
+        {METHOD_HEAD, HTTP_1_1, 200, false, false, FRAMING_NONE, ""},
+        {METHOD_GET, HTTP_1_1, 204, true, false, FRAMING_NONE, ""},
+        {METHOD_GET, HTTP_1_1, 304, true, false, FRAMING_NONE, ""},
+        {METHOD_GET, HTTP_1_1, 304, false, false, FRAMING_NONE, ""},
+        {METHOD_HEAD, HTTP_1_1, 304, true, true, FRAMING_NONE, ""},
+        {METHOD_GET, HTTP_1_1, 205, false, false, FRAMING_LENGTH, "Content-Length: 0\r\n"},
+        {METHOD_POST, HTTP_1_1, 404, true, false, FRAMING_LENGTH, "Content-Length: 3\r\n"},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct exchange *x = fresh(cases[i].method, cases[i].version, cases[i].status);
+        struct str head;
+        struct str expected;
+
+        if (cases[i].body)
+            x->response.body = body_bytes(&x->arena, STR("abc"));
+        if (cases[i].unknown)
+            x->response.body->length = BODY_LENGTH_UNKNOWN;
+        ck_assert_int_eq(h1_framing_of(x), cases[i].framing);
+        ck_assert_int_eq(h1_write_head(x, &settings, 0, cases[i].framing, false, &head), 0);
+        expected = arena_printf(
+            &x->arena, "HTTP/1.1 %d " STR_FMT "\r\nServer: sluice\r\n" DATED "%sConnection: close\r\n\r\n",
+            cases[i].status, STR_ARG(status_reason(cases[i].status)), cases[i].fields);
+        ck_assert_text(head, expected.data);
+        exchange_release(x);
+    }
+}
+END_TEST
+
+START_TEST(connections)
+{
+    static const struct session_settings nameless = {0};
+    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 999);
+    struct str head;
+
+    ck_assert_int_eq(h1_write_head(x, &nameless, 0, FRAMING_LENGTH, true, &head), 0);
+    ck_assert_text(head, "HTTP/1.1 999 \r\n" DATED "Content-Length: 0\r\n\r\n");
+    x->request.version = HTTP_1_0;
+    ck_assert_int_eq(h1_write_head(x, &nameless, 0, FRAMING_LENGTH, true, &head), 0);
+    ck_assert_text(head, "HTTP/1.1 999 \r\n" DATED "Content-Length: 0\r\nConnection: keep-alive\r\n\r\n");
+    ck_assert_int_eq(h1_write_head(x, &nameless, 0, FRAMING_LENGTH, false, &head), 0);
+    ck_assert_text(head, "HTTP/1.1 999 \r\n" DATED "Content-Length: 0\r\nConnection: close\r\n\r\n");
+    exchange_release(x);
+}
+END_TEST
+
+START_TEST(own_fields)
+{
+    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
+    struct str head;
+
+    add(x, "server", STR("other"));
+    add(x, "DATE", STR("then"));
+    add(x, "content-length", STR("7"));
+    add(x, "Transfer-Encoding", STR("gzip"));
+    add(x, "Connection", STR("upgrade"));
+    add(x, "Keep-Alive", STR("timeout=5"));
+    add(x, "X-Empty", STR(""));
+    ck_assert_int_eq(h1_write_head(x, &settings, 0, FRAMING_LENGTH, true, &head), 0);
+    ck_assert_text(
+        head, "HTTP/1.1 200 OK\r\nserver: other\r\nDATE: then\r\nX-Empty: \r\nContent-Length: 0\r\n\r\n");
+    exchange_release(x);
+}
+END_TEST
+
+START_TEST(longest_numbers)
+{
+    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
+    struct str head;
+
+    x->response.body = body_bytes(&x->arena, STR("abc"));
+    x->response.body->length = UINT64_MAX - 1;
+    ck_assert_int_eq(h1_write_head(x, &settings, 253402300799, FRAMING_LENGTH, false, &head), 0);
+    ck_assert_text(head, "HTTP/1.1 200 OK\r\nServer: sluice\r\nDate: Fri, 31 Dec 9999 23:59:59 GMT\r\n"
+                         "Content-Length: 18446744073709551614\r\nConnection: close\r\n\r\n");
+    exchange_release(x);
+}
+END_TEST
+
+START_TEST(nothing_evil_leaves)
+{
+    static const struct {
+        struct str name, value;
+    } cases[] = {
+        {{"A", 1}, {"b\r\nC: d", 7}}, {{"A", 1}, {"b\n", 2}},  {{"A", 1}, {"\r", 1}},
+        {{"A", 1}, {"b\0c", 3}},      {{"A", 1}, {"\x7f", 1}}, {{"A\r\nB", 4}, {"c", 1}},
+        {{"", 0}, {"c", 1}},          {{"A B", 3}, {"c", 1}},  {{"A:", 2}, {"c", 1}},
+        {{"\xc3\xa9", 2}, {"c", 1}},
+    };
+    static const int statuses[] = {0, -1, 99, 100, 101, 199, 1000, 70000};
+    struct str head = STR("untouched");
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
+
+        add(x, "Fine", STR("yes"));
+        ck_assert_int_eq(headers_add(&x->response.headers, &x->arena, cases[i].name, cases[i].value), 0);
+        ck_assert_int_eq(h1_write_head(x, &settings, 0, FRAMING_LENGTH, true, &head), -EINVAL);
+        ck_assert(str_equal(x->response.fault, cases[i].name));
+        ck_assert_int_eq(h1_write_interim(x, 103, &x->response.headers, &head), -EINVAL);
+        ck_assert_text(head, "untouched");
+        exchange_release(x);
+    }
+    for (size_t i = 0; i < COUNT(statuses); i++) {
+        struct exchange *x = fresh(METHOD_GET, HTTP_1_1, statuses[i]);
+
+        ck_assert_int_eq(h1_write_head(x, &settings, 0, FRAMING_LENGTH, true, &head), -EINVAL);
+        ck_assert_uint_gt(x->response.fault.length, 0);
+        exchange_release(x);
+    }
+}
+END_TEST
+
+START_TEST(interim)
+{
+    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 0);
+    struct str head;
+
+    add(x, "Link", STR("</a>"));
+    ck_assert_int_eq(h1_write_interim(x, 103, &x->response.headers, &head), 0);
+    ck_assert_text(head, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+    ck_assert_int_eq(h1_write_interim(x, 100, NULL, &head), 0);
+    ck_assert_text(head, "HTTP/1.1 100 Continue\r\n\r\n");
+    ck_assert_int_eq(h1_write_interim(x, 101, NULL, &head), -EINVAL);
+    ck_assert_int_eq(h1_write_interim(x, 200, NULL, &head), -EINVAL);
+    exchange_release(x);
+}
+END_TEST
+
+START_TEST(last_chunks)
+{
+    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
+    struct headers *trailers = &x->response.trailers;
+    struct str bytes;
+
+    ck_assert_int_eq(h1_write_last_chunk(x, &bytes), 0);
+    ck_assert_text(bytes, "0\r\n\r\n");
+    ck_assert_int_eq(headers_add(trailers, &x->arena, STR("A"), STR("1")), 0);
+    ck_assert_int_eq(headers_add(trailers, &x->arena, STR("Evil"), STR("1\r\n\r\nGET")), 0);
+    ck_assert_int_eq(headers_add(trailers, &x->arena, STR(""), STR("1")), 0);
+    ck_assert_int_eq(headers_add(trailers, &x->arena, STR("Content-Length"), STR("1")), 0);
+    ck_assert_int_eq(headers_add(trailers, &x->arena, STR("B"), STR("2")), 0);
+    ck_assert_int_eq(h1_write_last_chunk(x, &bytes), 0);
+    ck_assert_text(bytes, "0\r\nA: 1\r\nB: 2\r\n\r\n");
+    exchange_release(x);
+}
+END_TEST
+
+START_TEST(chunk_lines)
+{
+    static const struct {
+        uint64_t size;
+        const char *line;
+    } cases[] = {{0, "0\r\n"},
+                 {1, "1\r\n"},
+                 {15, "f\r\n"},
+                 {16, "10\r\n"},
+                 {255, "ff\r\n"},
+                 {0x12345, "12345\r\n"},
+                 {UINT64_MAX, "ffffffffffffffff\r\n"},
+                 {1ull << 60, "1000000000000000\r\n"}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char into[H1_CHUNK_LINE];
+
+        ck_assert_text(h1_write_chunk_line(cases[i].size, into), cases[i].line);
+    }
+}
+END_TEST
+
+START_TEST(out_of_memory)
+{
+    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
+    struct str head;
+
+    ck_assert_int_eq(headers_add(&x->response.trailers, &x->arena, STR("A"), STR("1")), 0);
+    x->arena.max_size = 1;
+    x->arena.next = x->arena.end;
+    ck_assert_int_eq(h1_write_head(x, &settings, 0, FRAMING_LENGTH, true, &head), -ENOMEM);
+    ck_assert_int_eq(h1_write_interim(x, 103, NULL, &head), -ENOMEM);
+    ck_assert_int_eq(h1_write_last_chunk(x, &head), -ENOMEM);
+    exchange_release(x);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {framings, connections, own_fields,  longest_numbers, nothing_evil_leaves,
+                                  interim,  last_chunks, chunk_lines, out_of_memory};
+
+    return suite_run("h1_write", tests, COUNT(tests));
+}
