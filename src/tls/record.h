@@ -22,7 +22,7 @@ enum record_version { RECORD_TLS_1_2 = 0x0303, RECORD_TLS_1_3 = 0x0304 };
 #define RECORD_HEAD_MAX 13          /* the largest record_head() */
 #define RECORD_SECRET_MAX 48        /* a TLS 1.3 traffic secret: SHA-256 or SHA-384 */
 
-/* The write key of one connection: 72 bytes, wiped by record_key_wipe. */
+/* The write key of one connection: 64 bytes, wiped by record_key_wipe. */
 struct record_key {
     uint16_t version;               /* enum record_version */
     uint8_t cipher;                 /* enum record_cipher */
@@ -44,7 +44,7 @@ size_t record_key_length(uint8_t cipher);
  */
 MUST_CHECK int record_key_derive(uint8_t cipher, struct str secret, struct record_key *out_key);
 
-/* Live cipher contexts of a worker, least recently used first out: an EVP AES-GCM context is 1.2 KB, a key 72 bytes. */
+/* Live cipher contexts of a worker, least recently used first out: an EVP AES-GCM context is 1.2 KB, a key 64 bytes. */
 struct record_sealer;
 struct record_slot;                 /* a context that is keyed for one connection at the moment */
 
