@@ -2,8 +2,9 @@
 #include "fixture.h"
 
 #include "io/backends.h"
+#include "scripted.h"
 
-int tested_backend_count(void)
+int kernel_backend_count(void)
 {
     int count = 0;
 
@@ -12,7 +13,12 @@ int tested_backend_count(void)
     return count;
 }
 
+int tested_backend_count(void)
+{
+    return kernel_backend_count() + 1;
+}
+
 const struct loop_backend *tested_backend(int index)
 {
-    return loop_backends[index];
+    return index < kernel_backend_count() ? loop_backends[index] : &loop_backend_scripted;
 }

@@ -1,12 +1,15 @@
 /* See fixture.h. */
 #include "fixture.h"
 
+#include "scripted.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static void noted(struct op *op, int result)
@@ -58,33 +61,116 @@ void turn_some(struct loop *loop, int turns)
         ck_assert_int_ge(loop_turn(loop, 0), 0);
 }
 
-void tcp_pair(int *out_near, int *out_far)
+/* What the peer of a scripted connection has room for until it reads. */
+#define SCRIPTED_ROOM 65536
+
+/* The loop of the scripted connections; NULL while a kernel's backend is tested. */
+static struct loop *scripted;
+
+static bool scripted_pair(struct loop *loop, int *out_near, int *out_far)
+{
+    scripted = loop->backend == &loop_backend_scripted ? loop : NULL;
+    if (!scripted)
+        return false;
+    *out_near = *out_far = scripted_socket(loop);
+    scripted_give_room(loop, *out_near, SCRIPTED_ROOM);
+    return true;
+}
+
+void tcp_pair(struct loop *loop, int *out_near, int *out_far)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof(address);
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int near = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int far;
+    int listener;
 
+    if (scripted_pair(loop, out_near, out_far))
+        return;
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    *out_near = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, length), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &length), 0);
-    ck_assert_int_eq(connect(near, (struct sockaddr *)&address, length), 0);
-    far = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    ck_assert_int_ge(far, 0);
+    ck_assert_int_eq(connect(*out_near, (struct sockaddr *)&address, length), 0);
+    *out_far = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    ck_assert_int_ge(*out_far, 0);
+    ck_assert_int_eq(fcntl(*out_near, F_SETFL, O_NONBLOCK), 0);
     close(listener);
-    ck_assert_int_eq(fcntl(near, F_SETFL, O_NONBLOCK), 0);
-    *out_near = near;
-    *out_far = far;
 }
 
-void unix_pair(int *out_near, int *out_far)
+void unix_pair(struct loop *loop, int *out_near, int *out_far)
 {
     int ends[2];
 
+    if (scripted_pair(loop, out_near, out_far))
+        return;
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
     *out_near = ends[0];
     *out_far = ends[1];
+}
+
+void say_bytes(int far, const void *bytes, size_t length)
+{
+    if (scripted)
+        scripted_peer_send(scripted, far, str_of(bytes, length));
+    else
+        ck_assert_int_eq(write(far, bytes, length), (ssize_t)length);
+}
+
+void say(int far, const char *text)
+{
+    say_bytes(far, text, strlen(text));
+}
+
+void far_close(int far)
+{
+    if (scripted)
+        scripted_peer_close(scripted, far);
+    else
+        close(far);
+}
+
+void far_reset(int far)
+{
+    const struct linger hard = {1, 0};
+
+    if (scripted) {
+        scripted_peer_reset(scripted, far);
+        return;
+    }
+    setsockopt(far, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+    close(far);
+}
+
+size_t far_pending(int far)
+{
+    int count = 0;
+
+    if (scripted)
+        return scripted_sent(scripted, far).length;
+    ck_assert_int_eq(ioctl(far, FIONREAD, &count), 0);
+    return (size_t)count;
+}
+
+static void check_pattern(struct str bytes, size_t *at)
+{
+    for (size_t i = 0; i < bytes.length; i++)
+        ck_assert_int_eq(bytes.data[i], pattern_byte(*at + i));
+    *at += bytes.length;
+}
+
+void far_drain_pattern(int far, size_t *at)
+{
+    char bytes[65536];
+    ssize_t count;
+
+    if (scripted) {
+        check_pattern(scripted_sent(scripted, far), at);
+        scripted_sent_clear(scripted, far);
+        scripted_give_room(scripted, far, SCRIPTED_ROOM);
+        return;
+    }
+    while ((count = read(far, bytes, sizeof(bytes))) > 0)
+        check_pattern(str_of(bytes, (size_t)count), at);
 }
 
 char pattern_byte(size_t at)
@@ -108,23 +194,6 @@ int pattern_file(size_t length)
         ck_assert_int_eq(write(fd, block, want), (ssize_t)want);
     }
     return fd;
-}
-
-void say(int fd, const char *text)
-{
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-}
-
-void drain_pattern(int fd, size_t *at)
-{
-    char bytes[65536];
-    ssize_t count;
-
-    while ((count = read(fd, bytes, sizeof(bytes))) > 0) {
-        for (ssize_t i = 0; i < count; i++)
-            ck_assert_int_eq(bytes[i], pattern_byte(*at + (size_t)i));
-        *at += (size_t)count;
-    }
 }
 
 char *pattern_memory(size_t length)

@@ -1,0 +1,53 @@
+/* The sockets of the scripted backend: what each side knows of them. */
+#ifndef TESTS_SCRIPTED_SOCKETS_H
+#define TESTS_SCRIPTED_SOCKETS_H
+
+#include "base/buffer.h"
+#include "scripted.h"
+
+#define SCRIPTED_FD_BASE 0x40000000
+#define ARRIVED_MAX      256
+#define FAILURES_MAX     8
+
+struct fake {
+    struct list link;
+    int fd;
+    struct buffer unread;           /* by us, sent by the peer */
+    struct buffer sent;             /* by us */
+    size_t receive_most;            /* 0: all */
+    size_t send_most;
+    size_t room;
+    bool ended;
+    bool reset;
+    bool reset_told;
+    bool closed;
+    bool connect_held;
+    int connect_result;
+    int arrived[ARRIVED_MAX];       /* the last is the first to be accepted */
+    int arrived_count;
+    struct {
+        enum op_verb verb;
+        int error;
+    } failures[FAILURES_MAX];
+    int failure_count;
+};
+
+struct scripted {
+    struct list waiting;            /* ops, in the order of submission */
+    struct list sockets;
+    int next_fd;
+    unsigned seed;
+    bool cancel_loses;
+};
+
+/* The socket of that number, made if need be; never NULL. */
+struct fake *socket_of(struct loop *loop, int fd);
+/* Takes the failure that was scripted for op, if any. */
+bool socket_failure(struct loop *loop, const struct op *op, int *out_result);
+/* Bytes that have moved so far: a turn that moved none did nothing. */
+uint64_t sockets_progress(const struct scripted *scripted);
+void sockets_free(struct scripted *scripted);
+/* What accepted peers seem to be: 192.0.2.1:1234. */
+void scripted_peer_address(struct sockaddr_storage *address, socklen_t *out_length);
+
+#endif
