@@ -81,7 +81,7 @@ static void become_kernel(struct wire *wire)
     wire->shared->counters->promotions++;
 }
 
-int wire_promote(struct wire *wire)
+void wire_promote(struct wire *wire)
 {
     enum ktls_reason reason = ktls_promote(wire->shared->ktls_calls, wire->fd, &wire->key);
 
@@ -97,5 +97,4 @@ int wire_promote(struct wire *wire)
     if (reason != KTLS_OK)
         wire_span_fill(wire);
     wire_push(wire);
-    return 0;
 }

@@ -79,8 +79,8 @@ void wire_span_read_done(struct op *op, int result);
 
 /* Decides who will encrypt the span just given: sets `promoting`, or accounts for the way it goes. */
 void wire_decide(struct wire *wire);
-/* The queue is drained: hands the key to the kernel, or goes on in user space. 0 or -errno. */
-MUST_CHECK int wire_promote(struct wire *wire);
+/* The queue is drained: hands the key to the kernel, or goes on in user space; then pushes. */
+void wire_promote(struct wire *wire);
 
 /* wire_transfer.c */
 

@@ -219,6 +219,7 @@ int wire_send(struct wire *wire, const struct chunk *chunk)
     switch (chunk->kind) {
     case CHUNK_BYTES:
         wire_account(wire, wire_path_of_bytes(wire), REASON_SMALL, chunk->bytes.length);
+        wire->transfer.made += chunk->bytes.length;
         return send_bytes(wire, chunk->bytes);
     case CHUNK_FILE:
         if (chunk->file.length == 0)
@@ -318,24 +319,29 @@ static void push_end(struct wire *wire)
     }
 }
 
-void wire_push(struct wire *wire)
+/* Nothing is in flight: what is next? */
+static void push_next(struct wire *wire)
 {
     struct wire_block *block;
 
+    drop_sent_blocks(wire);
+    block = wire->first;
+    if (block && block->type)
+        wire_push_control(wire);
+    else if (block && block->filled > block->from)
+        send_block(wire, block);
+    else if (wire->promoting)
+        wire_promote(wire);
+    else if (wire_span_is_direct(wire))
+        wire_span_push(wire);
+}
+
+void wire_push(struct wire *wire)
+{
     if (wire->state >= WIRE_LINGERING)
         return;
-    if (op_idle(&wire->send)) {
-        drop_sent_blocks(wire);
-        block = wire->first;
-        if (block && block->type)
-            wire_push_control(wire);
-        else if (block && block->filled > block->from)
-            send_block(wire, block);
-        else if (wire->promoting && wire_promote(wire) < 0)
-            wire_fail(wire, WIRE_END_ABORT);
-        else if (chunk_length(&wire->span) > 0 && wire_span_is_direct(wire))
-            wire_span_push(wire);
-    }
+    if (op_idle(&wire->send))
+        push_next(wire);
     if (wire->state == WIRE_DRAINING && chunk_length(&wire->span) == 0 && !wire->reading)
         push_end(wire);
 }

@@ -73,7 +73,6 @@ void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint6
     struct wire_transfer *transfer = &wire->transfer;
 
     wire->shared->counters->bytes[path] += bytes;
-    transfer->total += bytes;
     if (bytes < transfer->largest)
         return;
     transfer->largest = bytes;
@@ -91,7 +90,7 @@ static unsigned final_reason(const struct wire *wire, const struct wire_transfer
     if (transfer->path == PATH_OPENSSL)
         return KTLS_NO_KEY;
     if (transfer->reason == REASON_SMALL &&
-        transfer->total >= tls_session_settings(wire->tls)->ktls_threshold)
+        transfer->made >= tls_session_settings(wire->tls)->ktls_threshold)
         return REASON_BYTES;
     return transfer->reason;
 }

@@ -1,0 +1,363 @@
+/*
+ * How a wire ends: in order, cut off, reset by the peer or given up by the owner at any moment; each time `closed` comes once, nothing
+ * is left in flight or in memory, and a cut answer never looks whole.
+ */
+#include "kit.h"
+
+#include "base/limits.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct kit kit;
+
+static void start(int index, int buffer)
+{
+    kit_prepare(&kit, index / transport_count, &transports[index % transport_count]);
+    kit_open(&kit, buffer);
+}
+
+static void plan(int fd, size_t length)
+{
+    kit_plan_bytes(&kit, STR("HEAD"));
+    kit_plan_file(&kit, fd, 0, length);
+}
+
+/* The client is slow and its window small; the owner has already closed: all of it arrives, and close_notify behind it. */
+START_TEST(orderly_with_a_slow_reader)
+{
+    int fd = kit_file(400000);
+
+    start(_i, 4096);
+    plan(fd, 400000);
+    kit.close_after = true;
+    kit.sip = 3000;
+    kit_say(&kit, "GET\n");
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert_uint_eq(kit.got_length, 400004);
+    ck_assert_mem_eq(kit.got + 4, kit_pattern(), 400000);
+    ck_assert_int_eq(kit.got_close_notify, kit.transport->version != 0);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+/* The answer and the end are asked for in one round. */
+START_TEST(orderly_at_once)
+{
+    start(_i, 0);
+    kit_until_open(&kit);
+    kit_plan_bytes(&kit, STR("only this"));
+    kit.close_after = true;
+    kit_pump(&kit);
+    kit_until_closed(&kit);
+    ck_assert_uint_eq(kit.got_length, 9);
+    ck_assert_int_eq(kit.got_close_notify, kit.transport->version != 0);
+    ck_assert(!kit.got_reset);
+    kit_close(&kit);
+}
+END_TEST
+
+START_TEST(truncated_file)
+{
+    int fd = kit_file(2000000);
+
+    start(_i, 4096);
+    plan(fd, 2000000);
+    kit.sip = 20000;
+    kit_say(&kit, "GET\n");
+    kit_until_got(&kit, 10000);
+    ck_assert_int_eq(ftruncate(fd, 150000), 0);
+    kit.sip = 0;
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_ABORT);
+    ck_assert(!kit.got_close_notify);
+    ck_assert_uint_lt(kit.got_length, 2000004);
+    ck_assert_ptr_nonnull(strstr(kit.last_log, "truncated"));
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+/* The descriptor cannot be read at all. */
+START_TEST(unreadable_file)
+{
+    int fd = open("/dev/null", O_WRONLY);
+
+    start(_i, 0);
+    plan(fd, 1000);
+    kit_say(&kit, "GET\n");
+    kit_until_closed(&kit);
+    ck_assert_int_ne(kit.end, WIRE_END_ORDERLY);
+    ck_assert(!kit.got_close_notify);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+static void reset_client(void)
+{
+    struct linger now = {.l_onoff = 1};
+
+    setsockopt(kit.far, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    close(kit.far);
+    kit.far = -1;
+}
+
+enum { MOMENTS = 12 };
+
+static void until_moment(int moment, int fd)
+{
+    bool said = false;
+
+    plan(fd, 1000000);
+    for (int i = 0; i < moment * moment && !kit.closed; i++) {
+        kit_turn(&kit);
+        if (kit.opened && kit.client_connected && !said) {
+            kit_say(&kit, "GET\n");
+            said = true;
+        }
+    }
+}
+
+START_TEST(reset_at_every_moment)
+{
+    int fd = kit_file(1000000);
+
+    start(_i % (transport_count * backend_count()), 4096);
+    kit.sip = 5000;
+    until_moment(_i / (transport_count * backend_count()), fd);
+    reset_client();
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_PEER_RESET);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+START_TEST(given_up_at_every_moment)
+{
+    int fd = kit_file(1000000);
+
+    start(_i % (transport_count * backend_count()), 4096);
+    kit.sip = 5000;
+    until_moment(_i / (transport_count * backend_count()), fd);
+    wire_close(&kit.wire, WIRE_END_TIMEOUT);
+    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    ck_assert_uint_eq(kit.closed, 0);
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_TIMEOUT);
+    ck_assert(!kit.got_close_notify);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+/* An orderly end that the owner's timer hurries: the peer does not read and does not end. */
+START_TEST(orderly_end_in_a_hurry)
+{
+    int fd = kit_file(1000000);
+
+    start(_i, 4096);
+    plan(fd, 1000000);
+    kit.sip = 1;
+    kit_say(&kit, "GET\n");
+    for (int i = 0; i < 20; i++)
+        kit_turn(&kit);
+    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    for (int i = 0; i < 20; i++)
+        kit_turn(&kit);
+    ck_assert_uint_eq(kit.closed, 0);
+    wire_close(&kit.wire, WIRE_END_TIMEOUT);
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_TIMEOUT);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+/* While the wire lingers, a peer that keeps talking is heard out, up to a cap. */
+START_TEST(lingering_is_bounded)
+{
+    static char junk[65536];
+    size_t sent = 0;
+
+    start(_i, 0);
+    kit_until_open(&kit);
+    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    while (!kit.closed && sent < 4 * (size_t)LIMIT_LINGERING_BYTES) {
+        ssize_t count = send(kit.far, junk, sizeof junk, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        sent += count > 0 ? (size_t)count : 0;
+        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
+    }
+    ck_assert_uint_gt(sent, LIMIT_LINGERING_BYTES);
+    ck_assert_uint_eq(kit.closed, 1);
+    while (kit.loop.in_flight)
+        kit_turn(&kit);
+    kit_close(&kit);
+}
+END_TEST
+
+/* The peer's end is told once, whether TLS says it or only TCP. */
+START_TEST(peer_ends)
+{
+    start(_i, 0);
+    kit_until_open(&kit);
+    if (kit.client && _i % 2)
+        SSL_shutdown(kit.client);
+    shutdown(kit.far, SHUT_WR);
+    for (int i = 0; i < 100 && !kit.peer_ended; i++)
+        kit_turn(&kit);
+    ck_assert(kit.peer_ended);
+    ck_assert_uint_eq(kit.closed, 0);
+    wire_receive(&kit.wire);        /* no more to come, no harm */
+    kit_plan_bytes(&kit, STR("last words"));
+    kit.close_after = true;
+    kit_pump(&kit);
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert_uint_eq(kit.got_length, 10);
+    kit_close(&kit);
+}
+END_TEST
+
+static void speak(const char *bytes, size_t length, bool half_closed)
+{
+    kit_prepare(&kit, 0, &transports[1]);
+    kit_open(&kit, 0);
+    SSL_free(kit.client);
+    SSL_CTX_free(kit.client_openssl);
+    kit.client = NULL;
+    kit.client_openssl = NULL;
+    kit.client_connected = true;
+    ck_assert_int_eq(send(kit.far, bytes, length, MSG_NOSIGNAL), (ssize_t)length);
+    if (half_closed)
+        shutdown(kit.far, SHUT_WR);
+}
+
+START_TEST(plain_http_is_noticed)
+{
+    speak("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, false);
+    for (int i = 0; i < 100 && !kit.opened; i++)
+        kit_turn(&kit);
+    ck_assert(wire_spoke_http(&kit.wire));
+    ck_assert_ptr_null(kit.wire.tls);
+    kit_plan_bytes(&kit, STR("HTTP/1.1 400"));
+    kit.close_after = true;
+    kit_pump(&kit);
+    kit_until_closed(&kit);
+    ck_assert_uint_eq(kit.got_length, 12);
+    ck_assert_mem_eq(kit.got, "HTTP/1.1 400", 12);
+    ck_assert_uint_eq(kit.counters.handshakes_failed, 1);
+    kit_close(&kit);
+}
+END_TEST
+
+static const struct {
+    const char *bytes;
+    size_t length;
+} garbage[] = {
+    {"\0\0\0\0\0\0\0\0\0\0\0\0", 12},
+    {"\x16\x03\x01\xff\xff garbage of a length that is too long", 40},
+    {"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00", 10},
+    {"\x15\x03\x03\x00\x02\x02\x28", 7},
+    {"SSH-2.0-OpenSSH_9.2\r\n", 21},
+};
+
+START_TEST(garbage_for_a_handshake)
+{
+    speak(garbage[_i].bytes, garbage[_i].length, false);
+    kit_until_closed(&kit);
+    ck_assert_uint_eq(kit.opened, 0);
+    ck_assert_int_eq(kit.end, WIRE_END_PROTOCOL);
+    ck_assert_uint_eq(kit.counters.handshakes_failed, 1);
+    kit_close(&kit);
+}
+END_TEST
+
+START_TEST(gone_before_the_handshake)
+{
+    speak("\x16\x03", 2, true);
+    kit_until_closed(&kit);
+    ck_assert_uint_eq(kit.opened, 0);
+    kit_close(&kit);
+}
+END_TEST
+
+/* A broken record in the middle: the connection ends, with an alert and not with close_notify. */
+START_TEST(garbage_after_the_handshake)
+{
+    kit_prepare(&kit, 0, &transports[1 + _i]);
+    kit_open(&kit, 0);
+    kit_until_open(&kit);
+    ck_assert_int_eq(send(kit.far, "\x17\x03\x03\x00\x20 0123456789012345678901234567890", 37, MSG_NOSIGNAL), 37);
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_PROTOCOL);
+    ck_assert(!kit.got_close_notify);
+    kit_close(&kit);
+}
+END_TEST
+
+/* A file that is not in the page cache (where the file system lets go of it). */
+START_TEST(cold_file)
+{
+    char name[] = "cold-XXXXXX";
+    int fd = mkstemp(name);
+
+    ck_assert_int_ge(fd, 0);
+    unlink(name);
+    ck_assert_int_eq(write(fd, kit_pattern(), KIT_PATTERN), KIT_PATTERN);
+    fsync(fd);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    start(_i, 0);
+    plan(fd, KIT_PATTERN);
+    kit_say(&kit, "GET\n");
+    kit_until_got(&kit, KIT_PATTERN + 4);
+    ck_assert_uint_eq(kit.got_length, KIT_PATTERN + 4);
+    ck_assert_mem_eq(kit.got + 4, kit_pattern(), KIT_PATTERN);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    plan(fd, KIT_PATTERN);          /* and given up with a read under way, perhaps */
+    kit_say(&kit, "GET\n");
+    for (int i = 0; i < 3; i++)
+        kit_turn(&kit);
+    wire_close(&kit.wire, WIRE_END_ABORT);
+    kit_until_closed(&kit);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ends");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+    int count = transport_count * backend_count();
+
+    tcase_set_timeout(all, 60);
+    tcase_add_loop_test(all, orderly_with_a_slow_reader, 0, count);
+    tcase_add_loop_test(all, orderly_at_once, 0, count);
+    tcase_add_loop_test(all, truncated_file, 0, count);
+    tcase_add_loop_test(all, unreadable_file, 0, count);
+    tcase_add_loop_test(all, reset_at_every_moment, 0, count * MOMENTS);
+    tcase_add_loop_test(all, given_up_at_every_moment, 0, count * MOMENTS);
+    tcase_add_loop_test(all, orderly_end_in_a_hurry, 0, count);
+    tcase_add_loop_test(all, lingering_is_bounded, 0, count);
+    tcase_add_loop_test(all, peer_ends, 0, count);
+    tcase_add_test(all, plain_http_is_noticed);
+    tcase_add_loop_test(all, garbage_for_a_handshake, 0, sizeof garbage / sizeof garbage[0]);
+    tcase_add_test(all, gone_before_the_handshake);
+    tcase_add_loop_test(all, garbage_after_the_handshake, 0, transport_count - 1);
+    tcase_add_loop_test(all, cold_file, 0, count);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    count = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return count ? 1 : 0;
+}

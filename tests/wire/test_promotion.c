@@ -1,0 +1,406 @@
+/*
+ * The hand-off: the kernel's calls are scripted. Where they refuse, not a byte is lost and the reason is kept; where they agree, the bytes
+ * behind that point are plaintext on the socket (there is no kernel that would seal them), in the right order,
+ * and the sequence number handed over is that of the next record.
+ */
+#include "kit.h"
+
+#include <check.h>
+#include <errno.h>
+#include <linux/tls.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct kit kit;
+
+/* What the scripted kernel says, and what it was told. */
+static struct {
+    int ulp_error, tx_error;
+    int ulp_calls, tx_calls;
+    uint64_t sequence;
+    int control_eagain;             /* so many control records are put off first */
+    uint8_t control_types[8];
+    unsigned controls;
+    char control[256];
+    size_t control_length;
+} kernel;
+
+static int scripted_setsockopt(int fd, int level, int name, const void *value, socklen_t length)
+{
+    const struct tls12_crypto_info_aes_gcm_128 *key = value;
+
+    if (level == IPPROTO_TCP && name == TCP_ULP) {
+        kernel.ulp_calls++;
+        errno = kernel.ulp_error;
+        return kernel.ulp_error ? -1 : 0;
+    }
+    kernel.tx_calls++;
+    if (kernel.tx_error) {
+        errno = kernel.tx_error;
+        return -1;
+    }
+    kernel.sequence = 0;
+    if (length == sizeof *key) {
+        for (int i = 0; i < 8; i++)
+            kernel.sequence = kernel.sequence << 8 | key->rec_seq[i];
+    }
+    return 0;
+}
+
+static ssize_t scripted_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    const struct cmsghdr *control = CMSG_FIRSTHDR(message);
+
+    if (kernel.control_eagain-- > 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    ck_assert_int_eq(flags & MSG_MORE, 0);
+    kernel.control_types[kernel.controls++] = *CMSG_DATA(control);
+    kernel.control_length = message->msg_iov[0].iov_len;
+    memcpy(kernel.control, message->msg_iov[0].iov_base, kernel.control_length);
+    return (ssize_t)kernel.control_length;
+}
+
+static const struct ktls_calls scripted = {scripted_setsockopt, scripted_sendmsg};
+
+static void start(int backend, const struct transport *transport, bool offered)
+{
+    memset(&kernel, 0, sizeof kernel);
+    kit_prepare(&kit, backend, transport);
+    kit.shared.ktls_calls = &scripted;
+    if (offered) {
+        for (int cipher = 0; cipher <= RECORD_CHACHA20_POLY1305; cipher++)
+            kit.support.reason[0][cipher] = kit.support.reason[1][cipher] = KTLS_OK;
+    }
+}
+
+static void fetch_file(int fd, size_t length)
+{
+    size_t before = kit.got_length;
+
+    kit_plan_bytes(&kit, STR("HEAD"));
+    kit_plan_file(&kit, fd, 0, length);
+    kit_say(&kit, "GET\n");
+    kit_until_got(&kit, before + 4 + length);
+    ck_assert_uint_eq(kit.got_length, before + 4 + length);
+    ck_assert_mem_eq(kit.got + before, "HEAD", 4);
+    ck_assert_mem_eq(kit.got + before + 4, kit_pattern(), length);
+}
+
+static void finish(void)
+{
+    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    kit_close(&kit);
+}
+
+/* The scripted kernel keeps close_notify to itself, and no FIN is sent before it: the client ends by itself. */
+static void finish_promoted(void)
+{
+    if (kit.wire.state == WIRE_OPEN)
+        wire_close(&kit.wire, WIRE_END_ORDERLY);
+    while (kernel.controls == 0)
+        kit_turn(&kit);
+    for (int i = 0; i < 10; i++)
+        kit_turn(&kit);
+    ck_assert(wire_lingering(&kit.wire));
+    ck_assert(!kit.got_end);
+    close(kit.far);
+    kit.far = -1;
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert_uint_eq(kernel.controls, 1);
+    ck_assert_uint_eq(kernel.control_types[0], RECORD_ALERT);
+    ck_assert_mem_eq(kernel.control, "\1\0", 2); /* warning, close_notify */
+    kit_close(&kit);
+}
+
+static void expect_reason(const char *path, const char *reason)
+{
+    kit.transfer = wire_transfer_end(&kit.wire);
+    ck_assert_str_eq(wire_path_name(kit.transfer.path), path);
+    ck_assert_str_eq(wire_reason_name(kit.transfer.reason), reason);
+}
+
+static const struct {
+    const char *name;
+    int ulp_error, tx_error;
+    const char *reason;
+    int ulp_calls;                  /* in two answers: a refusal is not tried again */
+} refusals[] = {
+    {"no module", ENOENT, 0, "no-module", 1},
+    {"ulp not permitted", EPERM, 0, "no-permission", 1},
+    {"ulp refused", EOPNOTSUPP, 0, "ulp-refused", 1},
+    {"not established", ENOTCONN, 0, "ulp-refused", 1},
+    {"cipher refused", 0, EINVAL, "tx-refused", 1},
+    {"out of memory", 0, ENOMEM, "tx-refused", 1},
+};
+enum { REFUSALS = sizeof refusals / sizeof refusals[0], CIPHERS = 3 };
+
+/* Per backend, per TLS 1.3 cipher, per refusal, after a small answer in the middle of the connection. */
+START_TEST(refusal_in_the_middle_loses_nothing)
+{
+    int fd = kit_file(1000000), small = kit_file(100);
+    int row = _i % REFUSALS, cipher = _i / REFUSALS % CIPHERS, backend = _i / REFUSALS / CIPHERS;
+
+    start(backend, &transports[1 + cipher], true);
+    kernel.ulp_error = refusals[row].ulp_error;
+    kernel.tx_error = refusals[row].tx_error;
+    kit_open(&kit, 0);
+    fetch_file(small, 100);
+    expect_reason("user", "small");
+    ck_assert_int_eq(kernel.ulp_calls, 0);
+    fetch_file(fd, 1000000);
+    expect_reason("user", refusals[row].reason);
+    fetch_file(fd, 1000000);
+    expect_reason("user", refusals[row].reason);
+    ck_assert_int_eq(kernel.ulp_calls, refusals[row].ulp_calls);
+    ck_assert_uint_eq(kit.counters.promotions, 0);
+    ck_assert_uint_eq(kit.counters.declines[KTLS_OK], 0);
+    finish();
+    close(fd);
+    close(small);
+}
+END_TEST
+
+/* Decided without asking the kernel. */
+START_TEST(declined_beforehand)
+{
+    static const char *const reasons[] = {"off", "no-module", "sendfile-off", "small"};
+    int fd = kit_file(100000), row = _i % 4;
+
+    start(_i / 4, &transports[1], row != 1);
+    if (row == 0)
+        kit.tls.ktls = TLS_KTLS_OFF;
+    if (row == 2)
+        kit.settings.sendfile = false;
+    if (row == 3)
+        kit.tls.ktls_threshold = 100001;
+    kit_open(&kit, 0);
+    fetch_file(fd, 100000);
+    expect_reason("user", reasons[row]);
+    ck_assert_int_eq(kernel.ulp_calls + kernel.tx_calls, 0);
+    finish();
+    close(fd);
+}
+END_TEST
+
+START_TEST(declined_for_the_version)
+{
+    int fd = kit_file(100000);
+
+    start(0, &transports[4 + _i], true);
+    kit_open(&kit, 0);
+    fetch_file(fd, 100000);
+    expect_reason(_i == 3 ? "openssl" : "user", _i == 3 ? "no-key" : "tls1.2");
+    ck_assert_int_eq(kernel.ulp_calls + kernel.tx_calls, 0);
+    finish();
+    close(fd);
+}
+END_TEST
+
+/* From here on the client is told to read the socket as it is. */
+static void read_plainly(void)
+{
+    SSL_free(kit.client);
+    SSL_CTX_free(kit.client_openssl);
+    kit.client = NULL;
+    kit.client_openssl = NULL;
+    kit.got_length = 0;
+}
+
+/* The client asks, and stops being one: what follows comes without encryption. */
+static void promote(int fd, size_t length)
+{
+    kit_plan_bytes(&kit, STR("HEAD"));
+    kit_plan_file(&kit, fd, 0, length);
+    kit_say(&kit, "GET\n");
+    read_plainly();
+    kit_until_got(&kit, 4 + length);
+    ck_assert_uint_eq(kit.got_length, 4 + length);
+    ck_assert_mem_eq(kit.got, "HEAD", 4);
+    ck_assert_mem_eq(kit.got + 4, kit_pattern(), length);
+}
+
+START_TEST(promotion_hands_over_everything)
+{
+    int fd = kit_file(3000000), small = kit_file(100);
+    uint64_t records;
+
+    start(_i, &transports[1], true);
+    kit_open(&kit, 0);
+    fetch_file(small, 100);
+    (void)wire_transfer_end(&kit.wire);
+    records = kit.counters.records;
+    promote(fd, 3000000);
+    ck_assert_int_eq(kernel.tx_calls, 1);
+    ck_assert_uint_eq(kernel.sequence, records); /* two tickets, one answer: the head of this one went by the kernel */
+    ck_assert_uint_eq(kit.counters.records, records);
+    ck_assert_uint_eq(kit.counters.promotions, 1);
+    expect_reason("ktls-sendfile", "ok");
+    ck_assert_uint_eq(kit.transfer.zero_copy, 3000000);
+    finish_promoted();
+    close(fd);
+    close(small);
+}
+END_TEST
+
+/* Sealed bytes that have not left yet go first; the key is handed over when the last one is out. */
+START_TEST(promotion_waits_for_the_queue)
+{
+    int fd = kit_file(500000);
+    size_t sealed;
+
+    start(_i, &transports[1], true);
+    kit_open(&kit, 4096);
+    kit_until_open(&kit);
+    kit_plan_bytes(&kit, str_of(kit_pattern(), 60000));
+    kit_plan_file(&kit, fd, 0, 500000);
+    kit.sip = 1;
+    kit_say(&kit, "GET\n");
+    for (int i = 0; i < 50; i++)
+        kit_turn(&kit);
+    ck_assert_int_eq(kernel.tx_calls, 0);
+    kit.sip = 0;
+    while (kernel.tx_calls == 0) {
+        kit.sip = kit.got_length < 49152 ? 2000 : 1; /* three whole records are read as TLS, the fourth is in the promoted head */
+        kit_turn(&kit);
+    }
+    sealed = 60000 / 16384 * 16384;
+    while (kit.got_length < sealed) {
+        kit.sip = sealed - kit.got_length;
+        kit_turn(&kit);
+    }
+    ck_assert_uint_eq(kit.got_length, sealed);
+    ck_assert_mem_eq(kit.got, kit_pattern(), sealed);
+    read_plainly();
+    kit.sip = 0;
+    kit_until_got(&kit, 60000 - sealed + 500000);
+    ck_assert_mem_eq(kit.got, kit_pattern() + sealed, 60000 - sealed);
+    ck_assert_mem_eq(kit.got + 60000 - sealed, kit_pattern(), 500000);
+    finish_promoted();
+    close(fd);
+}
+END_TEST
+
+/* After promotion: small answers by send, records of OpenSSL in their place, put off as long as the socket is full. */
+START_TEST(promoted_connection_goes_on)
+{
+    int fd = kit_file(100000);
+    size_t length;
+
+    start(_i, &transports[1], true);
+    kit_open(&kit, 0);
+    promote(fd, 100000);
+    (void)wire_transfer_end(&kit.wire);
+    length = kit.got_length;
+    kit_plan_bytes(&kit, STR("small answer"));
+    kit_pump(&kit);
+    kit_until_got(&kit, length + 12);
+    ck_assert_mem_eq(kit.got + length, "small answer", 12);
+    expect_reason("ktls-send", "ok");
+    length = kit.got_length;
+    kit_plan_bytes(&kit, STR("HEAD"));
+    kit_plan_file(&kit, fd, 5, 90000);
+    kit.close_after = true;
+    kernel.control_eagain = 3;
+    kit_pump(&kit);
+    kit_until_got(&kit, length + 90004);
+    ck_assert_mem_eq(kit.got + length + 4, kit_pattern() + 5, 90000);
+    finish_promoted();
+    ck_assert_int_eq(kernel.tx_calls, 1);
+    close(fd);
+}
+END_TEST
+
+/* A file that ends early while the kernel sends it: no close_notify, so that the answer does not look whole. */
+START_TEST(truncated_after_promotion)
+{
+    int fd = kit_file(2000000);
+
+    start(_i, &transports[1], true);
+    kit_open(&kit, 4096);
+    kit_plan_file(&kit, fd, 0, 2000000);
+    kit_say(&kit, "GET\n");
+    read_plainly();
+    kit_until_got(&kit, 10000);
+    ck_assert_int_eq(ftruncate(fd, 100000), 0);
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_ABORT);
+    ck_assert_uint_eq(kernel.controls, 0);
+    ck_assert_uint_lt(kit.got_length, 2000000);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+/* A request for a new key is not answered by the kernel's connection: it ends with the answer, in order. */
+START_TEST(key_update_after_promotion)
+{
+    int fd = kit_file(100000);
+
+    start(_i, &transports[1], true);
+    kit_open(&kit, 0);
+    kit_plan_file(&kit, fd, 0, 100000);
+    kit_say(&kit, "GET\n");
+    while (kit.counters.promotions == 0)
+        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
+    ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
+    ck_assert_int_eq(SSL_do_handshake(kit.client), 1);
+    read_plainly();
+    kit_until_got(&kit, 100000);
+    while (!kit.ending)
+        kit_turn(&kit);
+    ck_assert_uint_eq(kit.ending, 1);
+    ck_assert_uint_eq(kernel.controls, 0);
+    finish_promoted();
+    close(fd);
+}
+END_TEST
+
+/* In user space a new key simply comes. */
+START_TEST(key_update_in_user_space)
+{
+    int fd = kit_file(100000);
+
+    start(_i, &transports[1], false);
+    kit_open(&kit, 0);
+    fetch_file(fd, 100000);
+    ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
+    fetch_file(fd, 100000);
+    fetch_file(fd, 100000);
+    ck_assert_uint_eq(kit.ending, 0);
+    ck_assert_uint_lt(kit.wire.key.sequence, 20);
+    finish();
+    close(fd);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("promotion");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+    int backends = backend_count(), failed;
+
+    tcase_set_timeout(all, 60);
+    tcase_add_loop_test(all, refusal_in_the_middle_loses_nothing, 0, REFUSALS * CIPHERS * backends);
+    tcase_add_loop_test(all, declined_beforehand, 0, 4 * backends);
+    tcase_add_loop_test(all, declined_for_the_version, 0, 4);
+    tcase_add_loop_test(all, promotion_hands_over_everything, 0, backends);
+    tcase_add_loop_test(all, promotion_waits_for_the_queue, 0, backends);
+    tcase_add_loop_test(all, promoted_connection_goes_on, 0, backends);
+    tcase_add_loop_test(all, truncated_after_promotion, 0, backends);
+    tcase_add_loop_test(all, key_update_after_promotion, 0, backends);
+    tcase_add_loop_test(all, key_update_in_user_space, 0, backends);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

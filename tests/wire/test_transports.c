@@ -1,0 +1,188 @@
+/*
+ * Every transport over every backend: what the client gets is what the owner gave, whichever way it went, under any socket buffer.
+ */
+#include "kit.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct kit kit;
+
+static const struct transport *pick(int index, int *out_backend)
+{
+    *out_backend = index / transport_count;
+    return &transports[index % transport_count];
+}
+
+static void finish(void)
+{
+    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert(kit.got_end || kit.got_close_notify);
+    if (kit.transport->version)
+        ck_assert(kit.got_close_notify);
+    kit_close(&kit);
+}
+
+static void start(int index, int buffer)
+{
+    int backend;
+    const struct transport *transport = pick(index, &backend);
+
+    kit_prepare(&kit, backend, transport);
+    kit_open(&kit, buffer);
+}
+
+/* A head and a small file: one record (where records are ours), one answer after another. */
+START_TEST(small_answers)
+{
+    int fd = kit_file(1024);
+    size_t length = 0;
+    uint64_t records;
+
+    start(_i, 0);
+    kit_until_open(&kit);
+    records = kit.counters.records;
+    for (int i = 0; i < 20; i++) {
+        kit_plan_bytes(&kit, STR("HEAD"));
+        kit_plan_file(&kit, fd, 0, 1024);
+        kit_say(&kit, "GET\n");
+        length += 4 + 1024;
+        kit_until_got(&kit, length);
+        ck_assert_uint_eq(kit.got_length, length);
+        ck_assert_mem_eq(kit.got + length - 1028, "HEAD", 4);
+        ck_assert_mem_eq(kit.got + length - 1024, kit_pattern(), 1024);
+    }
+    ck_assert(wire_drained(&kit.wire));
+    ck_assert_uint_eq(kit.shared.output_bytes, 0);
+    if (kit.transport->file_path == PATH_USER)
+        ck_assert_uint_eq(kit.counters.records - records, 20);
+    kit.transfer = wire_transfer_end(&kit.wire);
+    ck_assert_int_eq(kit.transfer.path, kit.transport->file_path);
+    finish();
+    close(fd);
+}
+END_TEST
+
+/* Large bytes and large files in turns, odd lengths, a reader as fast as it can. */
+static void large(int index, int buffer, size_t sip, bool sendfile)
+{
+    static const size_t sizes[] = {1, 16384, 65537, 300001, 1048576, 16385};
+    int fd = kit_file(KIT_PATTERN), backend;
+    const struct transport *transport = pick(index, &backend);
+    size_t length = 0;
+
+    kit_prepare(&kit, backend, transport);
+    kit.settings.sendfile = sendfile;
+    kit_open(&kit, buffer);
+    kit.sip = sip;
+    for (size_t i = 0; i < 6; i++) {
+        kit_plan_bytes(&kit, str_of(kit_pattern(), sizes[5 - i] % 300000));
+        kit_plan_file(&kit, fd, (int64_t)i, sizes[i]);
+    }
+    kit_say(&kit, "GET\n");
+    for (size_t i = 0; i < 6; i++) {
+        kit_until_got(&kit, length + sizes[5 - i] % 300000 + sizes[i]);
+        ck_assert_mem_eq(kit.got + length, kit_pattern(), sizes[5 - i] % 300000);
+        length += sizes[5 - i] % 300000;
+        ck_assert_mem_eq(kit.got + length, kit_pattern() + i, sizes[i]);
+        length += sizes[i];
+    }
+    ck_assert_uint_eq(kit.got_length, length);
+    finish();
+    close(fd);
+}
+
+START_TEST(large_answers)
+{
+    large(_i, 0, 0, true);
+}
+END_TEST
+
+START_TEST(large_answers_without_sendfile)
+{
+    large(_i, 0, 0, false);
+}
+END_TEST
+
+/* 4 KiB buffers: sends are short, and everything waits for room. */
+START_TEST(large_answers_through_a_small_window)
+{
+    large(_i, 4096, 3000, true);
+}
+END_TEST
+
+/* The paths and reasons that the log will show. */
+START_TEST(large_file_names_its_way)
+{
+    int fd = kit_file(200000), backend;
+    const struct transport *transport = pick(_i, &backend);
+
+    kit_prepare(&kit, backend, transport);
+    kit_open(&kit, 0);
+    kit_plan_bytes(&kit, STR("HEAD"));
+    kit_plan_file(&kit, fd, 0, 200000);
+    kit_say(&kit, "GET\n");
+    kit_until_got(&kit, 200004);
+    kit.transfer = wire_transfer_end(&kit.wire);
+    ck_assert_str_eq(wire_path_name(kit.transfer.path), wire_path_name(transport->file_path));
+    ck_assert_str_eq(wire_reason_name(kit.transfer.reason), wire_reason_name(transport->reason));
+    ck_assert_uint_eq(kit.transfer.zero_copy, transport->version ? 0 : 200000);
+    ck_assert_uint_eq(kit.counters.transfers[transport->file_path], 1);
+    kit_plan_bytes(&kit, str_of(kit_pattern(), 70000));
+    kit_say(&kit, "GET\n");
+    kit_until_got(&kit, 270004);
+    kit.transfer = wire_transfer_end(&kit.wire);
+    ck_assert_int_eq(kit.transfer.path, transport->bytes_path);
+    finish();
+    close(fd);
+}
+END_TEST
+
+/* What the owner does not take is offered again, whole and once. */
+START_TEST(backpressure_holds_bytes)
+{
+    char text[30001];
+
+    start(_i, 0);
+    kit_until_open(&kit);
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    kit.greedy = false;
+    kit_say(&kit, text);
+    for (int i = 0; i < 20; i++)
+        kit_turn(&kit);
+    ck_assert_uint_eq(kit.heard_length, 0);
+    wire_watch(&kit.wire);
+    kit.greedy = true;
+    wire_receive(&kit.wire);
+    for (int i = 0; i < 200 && kit.heard_length < 30000; i++)
+        kit_turn(&kit);
+    ck_assert_uint_eq(kit.heard_length, 30000);
+    finish();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("transports");
+    TCase *all = tcase_create("all");
+    int count = transport_count * backend_count();
+    SRunner *runner;
+
+    tcase_set_timeout(all, 120);
+    tcase_add_loop_test(all, small_answers, 0, count);
+    tcase_add_loop_test(all, large_answers, 0, count);
+    tcase_add_loop_test(all, large_answers_without_sendfile, 0, count);
+    tcase_add_loop_test(all, large_answers_through_a_small_window, 0, count);
+    tcase_add_loop_test(all, large_file_names_its_way, 0, count);
+    tcase_add_loop_test(all, backpressure_holds_bytes, 0, count);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    count = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return count ? 1 : 0;
+}
