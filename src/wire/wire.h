@@ -77,7 +77,8 @@ void wire_shared_finish(struct wire_shared *shared);
 /* What happened to the answer that is being sent. */
 struct wire_transfer {
     uint64_t largest;               /* bytes of the longest chunk, which decides path and reason */
-    uint64_t made;                  /* bytes given as bytes */
+    uint64_t total;                 /* bytes given in all */
+    uint64_t made;                  /* of them, as bytes in memory */
     uint64_t zero_copy;             /* $bytes_zero_copy */
     uint8_t path;                   /* enum wire_path */
     uint8_t reason;                 /* enum ktls_reason or wire_reason */

@@ -73,6 +73,7 @@ void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint6
     struct wire_transfer *transfer = &wire->transfer;
 
     wire->shared->counters->bytes[path] += bytes;
+    transfer->total += bytes;
     if (bytes < transfer->largest)
         return;
     transfer->largest = bytes;
