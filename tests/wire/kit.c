@@ -156,8 +156,11 @@ void kit_prepare(struct kit *kit, int backend, const struct transport *transport
             kit->support.reason[version][cipher] = KTLS_NO_MODULE;
     }
     kit->settings = (struct wire_settings){.sendfile = true, .block_size = 65536, .record_size = 16384};
-    kit->shared = (struct wire_shared){.loop = &kit->loop, .log = &kit->log, .ktls = &kit->support,
-                                       .counters = &kit->counters, .output_max = 1 << 30};
+    kit->shared = (struct wire_shared){.loop = &kit->loop,
+                                       .log = &kit->log,
+                                       .ktls = &kit->support,
+                                       .counters = &kit->counters,
+                                       .output_max = 1 << 30};
     kit->tls.ktls_threshold = 65536;
     context_for(kit);
 }

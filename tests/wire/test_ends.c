@@ -1,6 +1,6 @@
 /*
- * How a wire ends: in order, cut off, reset by the peer or given up by the owner at any moment; each time `closed` comes once, nothing
- * is left in flight or in memory, and a cut answer never looks whole.
+ * How a wire ends: in order, cut off, reset by the peer or given up by the owner at any moment; each time
+ * `closed` comes once, nothing is left in flight or in memory, and a cut answer never looks whole.
  */
 #include "kit.h"
 
@@ -26,7 +26,8 @@ static void plan(int fd, size_t length)
     kit_plan_file(&kit, fd, 0, length);
 }
 
-/* The client is slow and its window small; the owner has already closed: all of it arrives, and close_notify behind it. */
+/* The client is slow and its window small; the owner has already closed: all of it arrives, and close_notify
+ * behind it. */
 START_TEST(orderly_with_a_slow_reader)
 {
     int fd = kit_file(150000);
@@ -215,7 +216,7 @@ START_TEST(peer_ends)
         kit_turn(&kit);
     ck_assert(kit.peer_ended);
     ck_assert_uint_eq(kit.closed, 0);
-    wire_receive(&kit.wire);        /* no more to come, no harm */
+    wire_receive(&kit.wire); /* no more to come, no harm */
     kit_plan_bytes(&kit, STR("last words"));
     kit.close_after = true;
     kit_pump(&kit);
@@ -295,7 +296,8 @@ START_TEST(garbage_after_the_handshake)
     kit_prepare(&kit, 0, &transports[1 + _i]);
     kit_open(&kit, 0);
     kit_until_open(&kit);
-    ck_assert_int_eq(send(kit.far, "\x17\x03\x03\x00\x20 0123456789012345678901234567890", 37, MSG_NOSIGNAL), 37);
+    ck_assert_int_eq(send(kit.far, "\x17\x03\x03\x00\x20 0123456789012345678901234567890", 37, MSG_NOSIGNAL),
+                     37);
     kit_until_closed(&kit);
     ck_assert_int_eq(kit.end, WIRE_END_PROTOCOL);
     ck_assert(!kit.got_close_notify);
@@ -321,7 +323,7 @@ START_TEST(cold_file)
     ck_assert_uint_eq(kit.got_length, KIT_PATTERN + 4);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), KIT_PATTERN);
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    plan(fd, KIT_PATTERN);          /* and given up with a read under way, perhaps */
+    plan(fd, KIT_PATTERN); /* and given up with a read under way, perhaps */
     kit_say(&kit, "GET\n");
     for (int i = 0; i < 3; i++)
         kit_turn(&kit);

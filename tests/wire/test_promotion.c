@@ -1,7 +1,7 @@
 /*
- * The hand-off: the kernel's calls are scripted. Where they refuse, not a byte is lost and the reason is kept; where they agree, the bytes
- * behind that point are plaintext on the socket (there is no kernel that would seal them), in the right order,
- * and the sequence number handed over is that of the next record.
+ * The hand-off: the kernel's calls are scripted. Where they refuse, not a byte is lost and the reason is
+ * kept; where they agree, the bytes behind that point are plaintext on the socket (there is no kernel that
+ * would seal them), in the right order, and the sequence number handed over is that of the next record.
  */
 #include "kit.h"
 
@@ -20,7 +20,7 @@ static struct {
     int ulp_error, tx_error;
     int ulp_calls, tx_calls;
     uint64_t sequence;
-    int control_eagain;             /* so many control records are put off first */
+    int control_eagain; /* so many control records are put off first */
     uint8_t control_types[8];
     unsigned controls;
     char control[256];
@@ -98,7 +98,8 @@ static void finish(void)
     kit_close(&kit);
 }
 
-/* The scripted kernel keeps close_notify to itself, and no FIN is sent before it: the client ends by itself. */
+/* The scripted kernel keeps close_notify to itself, and no FIN is sent before it: the client ends by itself.
+ */
 static void finish_promoted(void)
 {
     if (kit.wire.state == WIRE_OPEN)
@@ -130,14 +131,11 @@ static const struct {
     const char *name;
     int ulp_error, tx_error;
     const char *reason;
-    int ulp_calls;                  /* in two answers: a refusal is not tried again */
+    int ulp_calls; /* in two answers: a refusal is not tried again */
 } refusals[] = {
-    {"no module", ENOENT, 0, "no-module", 1},
-    {"ulp not permitted", EPERM, 0, "no-permission", 1},
-    {"ulp refused", EOPNOTSUPP, 0, "ulp-refused", 1},
-    {"not established", ENOTCONN, 0, "ulp-refused", 1},
-    {"cipher refused", 0, EINVAL, "tx-refused", 1},
-    {"out of memory", 0, ENOMEM, "tx-refused", 1},
+    {"no module", ENOENT, 0, "no-module", 1},         {"ulp not permitted", EPERM, 0, "no-permission", 1},
+    {"ulp refused", EOPNOTSUPP, 0, "ulp-refused", 1}, {"not established", ENOTCONN, 0, "ulp-refused", 1},
+    {"cipher refused", 0, EINVAL, "tx-refused", 1},   {"out of memory", 0, ENOMEM, "tx-refused", 1},
 };
 enum { REFUSALS = sizeof refusals / sizeof refusals[0], CIPHERS = 3 };
 
@@ -238,7 +236,8 @@ START_TEST(promotion_hands_over_everything)
     records = kit.counters.records;
     promote(fd, 3000000);
     ck_assert_int_eq(kernel.tx_calls, 1);
-    ck_assert_uint_eq(kernel.sequence, records); /* two tickets, one answer: the head of this one went by the kernel */
+    ck_assert_uint_eq(kernel.sequence,
+                      records); /* two tickets, one answer: the head of this one went by the kernel */
     ck_assert_uint_eq(kit.counters.records, records);
     ck_assert_uint_eq(kit.counters.promotions, 1);
     expect_reason("ktls-sendfile", "ok");
@@ -267,7 +266,9 @@ START_TEST(promotion_waits_for_the_queue)
     ck_assert_int_eq(kernel.tx_calls, 0);
     kit.sip = 0;
     while (kernel.tx_calls == 0) {
-        kit.sip = kit.got_length < 49152 ? 2000 : 1; /* three whole records are read as TLS, the fourth is in the promoted head */
+        kit.sip = kit.got_length < 49152
+                      ? 2000
+                      : 1; /* three whole records are read as TLS, the fourth is in the promoted head */
         kit_turn(&kit);
     }
     sealed = 60000 / 16384 * 16384;
@@ -287,7 +288,8 @@ START_TEST(promotion_waits_for_the_queue)
 }
 END_TEST
 
-/* After promotion: small answers by send, records of OpenSSL in their place, put off as long as the socket is full. */
+/* After promotion: small answers by send, records of OpenSSL in their place, put off as long as the socket is
+ * full. */
 START_TEST(promoted_connection_goes_on)
 {
     int fd = kit_file(100000);
@@ -317,7 +319,8 @@ START_TEST(promoted_connection_goes_on)
 }
 END_TEST
 
-/* A file that ends early while the kernel sends it: no close_notify, so that the answer does not look whole. */
+/* A file that ends early while the kernel sends it: no close_notify, so that the answer does not look whole.
+ */
 START_TEST(truncated_after_promotion)
 {
     int fd = kit_file(2000000);

@@ -1,5 +1,6 @@
 /*
- * Every transport over every backend: what the client gets is what the owner gave, whichever way it went, under any socket buffer.
+ * Every transport over every backend: what the client gets is what the owner gave, whichever way it went,
+ * under any socket buffer.
  */
 #include "kit.h"
 
