@@ -66,7 +66,6 @@ static const struct {
     {"server_names_hash_*", "delete it: tables size themselves"},
     {"variables_hash_*", "delete it: tables size themselves"},
     {"map_hash_*", "delete it: tables size themselves"},
-    {"expires_by_type", "use expires with a map"},
 };
 
 /* nginx's and sluice's own words that will be carried, of which this build has no module yet. */
@@ -142,6 +141,14 @@ static const char *const coming[] = {
     "preload",
     "error_page_format",
 };
+
+const char *vocabulary_refused(size_t index, const char **out_hint)
+{
+    if (index >= sizeof(refused) / sizeof(refused[0]))
+        return NULL;
+    *out_hint = refused[index].hint;
+    return refused[index].name;
+}
 
 static bool matches(const char *pattern, struct str name)
 {

@@ -12,6 +12,9 @@ unsigned vocabulary_blocks(struct str name);
 /* The key of the i-th such block, with its own scope (`out_opens`, may be several) and where it may stand; NULL at the end. */
 const char *vocabulary_block(size_t index, unsigned *out_opens, unsigned *out_stands);
 
+/* The i-th name (a family ends with '*') that is known and will not be carried, with its hint; NULL at the end. */
+const char *vocabulary_refused(size_t index, const char **out_hint);
+
 /* A directive of nginx that this build has not: what to do instead. data NULL: not known. */
 struct str vocabulary_missing(struct str name);
 

@@ -221,6 +221,19 @@ static const char introduction[] =
     "and\n"
     "`www/`, the page that the default configuration serves.\n"
     "\n"
+    "## Scopes\n"
+    "\n"
+    "```yaml\n"
+    "worker_processes: auto        # the main scope\n"
+    "events: {worker_connections: 4096}\n"
+    "http:\n"
+    "  keepalive_timeout: 75s      # http: for all servers\n"
+    "  server:                     # one mapping, or a list of them\n"
+    "    - listen: 8443 ssl\n"
+    "      location:               # a prefix, '= exact', '^~ prefix', '@name'\n"
+    "        /images/: {root: media}\n"
+    "```\n"
+    "\n"
     "## How values are written\n"
     "\n"
     "| kind | written | |\n"
@@ -259,11 +272,25 @@ static int reference_entry(const struct directive *directive, struct buffer *out
         error = value_print(directive, out);
     if (error == 0 && directive->fallback && *directive->fallback)
         error = buffer_printf(out, ". Default: `%s`", directive->fallback);
+    if (error == 0 && directive->scopes & ~(unsigned)(SCOPE_MAIN | SCOPE_EVENTS))
+        error = buffer_printf(out, ". Inheritance: %s", inheritance(directive));
     if (error == 0)
-        error = buffer_printf(out, ". Inheritance: %s.\n\n```yaml\n", inheritance(directive));
+        error = buffer_append(out, STR(".\n\n```yaml\n"));
     if (error == 0)
         error = example_print(directive, out);
     return error == 0 ? buffer_append(out, STR("\n```\n")) : error;
+}
+
+static int refused_print(struct buffer *out)
+{
+    const char *hint;
+    const char *name;
+    int error =
+        buffer_append(out, STR("\n## Known from nginx, and not carried\n\n| directive | instead |\n|-|-|\n"));
+
+    for (size_t i = 0; error == 0 && (name = vocabulary_refused(i, &hint)); i++)
+        error = buffer_printf(out, "| `%s` | %s |\n", name, hint);
+    return error;
 }
 
 int conf_print_reference(const struct conf_schema *schema, struct buffer *out)
@@ -279,5 +306,5 @@ int conf_print_reference(const struct conf_schema *schema, struct buffer *out)
         for (size_t i = 0; group->directives[i].name && error == 0; i++)
             error = reference_entry(&group->directives[i], out);
     }
-    return error;
+    return error == 0 ? refused_print(out) : error;
 }

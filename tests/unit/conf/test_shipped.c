@@ -1,0 +1,139 @@
+/*
+ * What is shipped must load: the default configuration, the examples, and the example of
+ * every directive in the tables of this build.
+ */
+#include "server/configuration.h"
+#include "server/variables.h"
+
+#include <check.h>
+#include <glob.h>
+#include <stdio.h>
+
+static const char *folder;
+
+static void load_good(const char *path)
+{
+    struct configuration_source source = {.path = str_from(path), .test_only = true};
+    struct log log = {0};
+    struct buffer said = {0};
+    struct configuration *configuration = configuration_load(&source, &log, &said);
+
+    ck_assert_msg(configuration && said.length == 0, "%s:\n" STR_FMT, path, STR_ARG(buffer_str(&said)));
+    ck_assert_uint_gt(configuration->server_count, 0);
+    configuration_destroy(configuration);
+    buffer_finish(&said);
+}
+
+static void load_all(const char *pattern, size_t least)
+{
+    char path[4096];
+    glob_t found;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, pattern);
+    ck_assert_int_eq(glob(path, 0, NULL, &found), 0);
+    ck_assert_uint_ge(found.gl_pathc, least);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        load_good(found.gl_pathv[i]);
+    globfree(&found);
+}
+
+START_TEST(default_configuration)
+{
+    load_all("sluice.yaml", 1);
+}
+END_TEST
+
+START_TEST(examples)
+{
+    load_all("examples/*.yaml", 5);
+}
+END_TEST
+
+static enum conf_scope first_scope(unsigned scopes)
+{
+    return (enum conf_scope)(scopes & -scopes);
+}
+
+static void example_reads(const struct directive *directive)
+{
+    struct arena arena;
+    struct conf_errors errors = {.arena = &arena};
+    struct conf_reader reader = {
+        .arena = &arena, .errors = &errors, .variables = variables_all(), .test_only = true};
+    struct conf_node *node;
+    struct buffer said = {0};
+
+    arena_init(&arena, NULL, 0);
+    node = conf_tree_parse(&arena, str_from(directive->name), str_from(directive->example), &errors);
+    if (node) {
+        ck_assert_ptr_nonnull(conf_map_get(node, str_from(directive->name)));
+        ck_assert_ptr_nonnull(conf_scope_read(&reader, configuration_schema(), first_scope(directive->scopes),
+                                              node, NULL, NULL));
+    }
+    ck_assert_int_eq(conf_errors_print(&errors, &said), 0);
+    ck_assert_msg(node && errors.count == 0, "%s:\n" STR_FMT, directive->example, STR_ARG(buffer_str(&said)));
+    buffer_finish(&said);
+    arena_reset(&arena);
+}
+
+START_TEST(examples_of_directives)
+{
+    const struct conf_schema *schema = configuration_schema();
+    size_t count = 0;
+
+    for (size_t slot = 0; slot < schema->count; slot++) {
+        const struct directive *directives = schema->groups[slot]->directives;
+
+        for (size_t i = 0; directives && directives[i].name; i++) {
+            ck_assert_msg(directives[i].help && *directives[i].help, "%s has no help", directives[i].name);
+            if (directives[i].example)
+                example_reads(&directives[i]);
+            count++;
+        }
+    }
+    ck_assert_uint_gt(count, 40);
+}
+END_TEST
+
+/* The schema of each custom row stands in the JSON Schema as it is: it must be JSON, and so YAML. */
+START_TEST(schemas_of_directives)
+{
+    const struct conf_schema *schema = configuration_schema();
+    struct arena arena;
+    struct conf_errors errors = {.arena = &arena};
+
+    arena_init(&arena, NULL, 0);
+    for (size_t slot = 0; slot < schema->count; slot++) {
+        const struct directive *directives = schema->groups[slot]->directives;
+
+        for (size_t i = 0; directives && directives[i].name; i++) {
+            if (directives[i].schema)
+                ck_assert_msg(
+                    conf_tree_parse(&arena, STR("schema"), str_from(directives[i].schema), &errors) &&
+                        !errors.failed,
+                    "the schema of %s", directives[i].name);
+        }
+    }
+    arena_reset(&arena);
+}
+END_TEST
+
+int main(int count, char **arguments)
+{
+    Suite *suite = suite_create("shipped");
+    TCase *tests = tcase_create("shipped");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    folder = count > 1 ? arguments[1] : "conf";
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, default_configuration);
+    tcase_add_test(tests, examples);
+    tcase_add_test(tests, examples_of_directives);
+    tcase_add_test(tests, schemas_of_directives);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
