@@ -76,11 +76,21 @@ static int fail(struct tls_session *session, const char *sentence)
     return -EPROTO;
 }
 
+/* The first reason of the SSL's own: a cipher's comes before it, and from 3.2 on "record layer failure" after it. */
+static unsigned long first_reason(void)
+{
+    unsigned long first = 0, next;
+
+    while ((next = ERR_get_error()))
+        if (!first || (ERR_GET_LIB(first) != ERR_LIB_SSL && ERR_GET_LIB(next) == ERR_LIB_SSL))
+            first = next;
+    return first;
+}
+
 /* OpenSSL's words for what people meet most often say little to them. */
 static const char *explain(const struct tls_session *session)
 {
-    /* The SSL's own reason is raised after that of the cipher beneath it. */
-    unsigned long error = ERR_peek_last_error();
+    unsigned long error = first_reason();
 
     if (tls_session_spoke_http(session))
         return "plain HTTP was spoken to a TLS port";
