@@ -1,11 +1,15 @@
 #include "tls_pair.h"
 
+#include "tls/ktls.h"
+
 #include "base/limits.h"
 
 #include <check.h>
 #include <errno.h>
 #include <openssl/err.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static void sent(struct tls_pair *pair, const char *bytes, size_t length)
 {
@@ -22,6 +26,18 @@ static void ciphertext(void *owner, struct str bytes)
     ck_assert_msg(pair->keys == 0, "ciphertext after the key was taken");
     pair->sealed_with_openssl = true;
     sent(pair, bytes.data, bytes.length);
+}
+
+void pair_from_kernel(struct tls_pair *pair, size_t length)
+{
+    char bytes[65536];
+
+    while (length) {
+        ssize_t received = recv(pair->kernel_far, bytes, length < sizeof(bytes) ? length : sizeof(bytes), 0);
+        ck_assert_int_gt(received, 0);
+        length -= (size_t)received;
+        sent(pair, bytes, (size_t)received);
+    }
 }
 
 static void seal(struct tls_pair *pair, uint8_t type, struct str plaintext)
@@ -43,6 +59,12 @@ static void record(void *owner, uint8_t type, struct str plaintext)
     ck_assert_uint_ne(type, RECORD_APPLICATION_DATA);
     pair->records++;
     pair->sealed_with_openssl = false;
+    if (pair->kernel_near) {
+        ck_assert_int_eq(ktls_send_record(&ktls_calls_kernel, pair->kernel_near, type, plaintext),
+                         (ssize_t)plaintext.length);
+        pair_from_kernel(pair, plaintext.length + record_overhead(&pair->key));
+        return;
+    }
     seal(pair, type, plaintext);
 }
 
@@ -52,6 +74,8 @@ static void key_ready(void *owner, const struct record_key *key)
 
     pair->key = *key;
     pair->keys++;
+    if (pair->kernel_near)
+        ck_assert_int_eq(ktls_rekey(&ktls_calls_kernel, pair->kernel_near, key), KTLS_OK);
 }
 
 static bool may_update_key(void *owner)
@@ -109,6 +133,11 @@ static void disconnect(struct tls_pair *pair)
     tls_session_destroy(pair->session);
     SSL_free(pair->client);
     record_release(pair->sealer, &pair->slot);
+    if (pair->kernel_near) {
+        close(pair->kernel_near);
+        close(pair->kernel_far);
+        pair->kernel_near = pair->kernel_far = 0;
+    }
     free(pair->wire);
     pair->wire = NULL;
     pair->wire_length = 0;

@@ -22,6 +22,8 @@ struct tls_pair {
     unsigned asked_update;
     char *wire;                     /* everything the server sent */
     size_t wire_length;
+    int kernel_near;                /* a promoted socket, whose kernel seals from now on; 0: none */
+    int kernel_far;                 /* its other end */
     SSL_CTX *client_openssl;
     SSL *client;
     size_t fragment;                /* bytes lent at once; 0: all */
@@ -50,6 +52,9 @@ ssize_t pair_client_read(struct tls_pair *pair, char *into, size_t size);
 
 /* Client and server send each other `size` bytes and compare. */
 void pair_exchange(struct tls_pair *pair, size_t size);
+/* Hands the client what the kernel has sealed: waits until at least `length` bytes of records are there. */
+void pair_from_kernel(struct tls_pair *pair, size_t length);
+
 /* An orderly end from both sides. */
 void pair_shutdown(struct tls_pair *pair);
 
