@@ -137,11 +137,12 @@ static int make_parts(struct file_answer *answer, const struct range *ranges, un
     struct str line;
 
     for (unsigned i = 0; i < count; i++) {
+        struct str span = content_range(answer, &ranges[i]);
+
         line =
             arena_printf(arena, "%s--%s\r\nContent-Type: " STR_FMT "\r\nContent-Range: " STR_FMT "\r\n\r\n",
-                         i ? "\r\n" : "", boundary, STR_ARG(answer->media_type),
-                         STR_ARG(content_range(answer, &ranges[i])));
-        parts[2 * i] = line.data ? body_bytes(arena, line) : NULL;
+                         i ? "\r\n" : "", boundary, STR_ARG(answer->media_type), STR_ARG(span));
+        parts[2 * i] = line.data && span.data ? body_bytes(arena, line) : NULL;
         parts[2 * i + 1] =
             static_body(arena, answer->entry, ranges[i].first, ranges[i].last - ranges[i].first + 1);
         if (!parts[2 * i] || !parts[2 * i + 1])

@@ -1,0 +1,97 @@
+#include "loopback.h"
+
+static struct loopback server;
+
+static unsigned count_field(const char *name)
+{
+    struct str rest = server.head;
+    unsigned count = 0;
+
+    while (rest.data) {
+        struct str line = str_cut(&rest, '\n');
+
+        count += str_equal_nocase(str_cut(&line, ':'), str_from(name));
+    }
+    return count;
+}
+
+START_TEST(scopes_merge)
+{
+    loopback_open(&server,
+                  "http:\n"
+                  "  add_header: [X-Frame-Options DENY, 'X-Outer http']\n"
+                  "  server:\n"
+                  "    listen: 8080\n"
+                  "    add_header: X-Server $server_name\n"
+                  "    server_name: example.com\n"
+                  "    location:\n"
+                  "      /a: {return: 200 a, add_header: {X-Frame-Options: SAMEORIGIN, Set-Cookie: a=1}}\n"
+                  "      /b: {return: 200 b}\n"
+                  "      /c: {return: 200 c, add_header: [Link '<a>', Link '<b>']}\n"
+                  "      /d: {return: 404, add_header: ['X-Always \"a b\" always', X-Sometimes yes]}\n");
+    loopback_ask(&server, "GET /a HTTP/1.1");
+    ck_assert_text(loopback_field(&server, "X-Frame-Options"), "SAMEORIGIN");
+    ck_assert_uint_eq(count_field("X-Frame-Options"), 1);
+    ck_assert_text(loopback_field(&server, "X-Outer"), "http");
+    ck_assert_text(loopback_field(&server, "X-Server"), "example.com");
+    ck_assert_text(loopback_field(&server, "Set-Cookie"), "a=1");
+    loopback_ask(&server, "GET /b HTTP/1.1");
+    ck_assert_text(loopback_field(&server, "X-Frame-Options"), "DENY");
+    ck_assert_uint_eq(count_field("Set-Cookie"), 0);
+    loopback_ask(&server, "GET /c HTTP/1.1");
+    ck_assert_uint_eq(count_field("Link"), 2);
+    ck_assert_text(loopback_field(&server, "X-Outer"), "http");
+    loopback_ask(&server, "GET /d HTTP/1.1");
+    ck_assert_int_eq(server.status, 404);
+    ck_assert_text(loopback_field(&server, "X-Always"), "a b");
+    ck_assert_uint_eq(count_field("X-Sometimes"), 0);
+    ck_assert_uint_eq(count_field("X-Outer"), 0);
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(values_are_templates_and_empty_ones_are_not_sent)
+{
+    loopback_open(
+        &server,
+        "http: {server: {listen: 8080, return: 200 ok, add_header: [{X-Id: '$arg_id', X-Uri: 'u:$uri', "
+        "X-Detailed: {value: 'v', always: on}}, 'Content-Type text/x-own']}}");
+    loopback_ask(&server, "GET /p HTTP/1.1");
+    ck_assert_uint_eq(count_field("X-Id"), 0);
+    ck_assert_text(loopback_field(&server, "X-Uri"), "u:/p");
+    ck_assert_text(loopback_field(&server, "X-Detailed"), "v");
+    ck_assert_text(loopback_field(&server, "Content-Type"), "text/x-own");
+    ck_assert_uint_eq(count_field("Content-Type"), 1);
+    loopback_ask(&server, "GET /p?id=7 HTTP/1.1");
+    ck_assert_text(loopback_field(&server, "X-Id"), "7");
+    loopback_close(&server);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    const char *said;
+} mistakes[] = {
+    {"add_header: X-Only", "takes a name, a value"},
+    {"add_header: X-A b sometimes", "takes a name, a value"},
+    {"add_header: 'X@A b'", "no name of a header"},
+    {"add_header: Content-Length 7", "cannot set Content-Length"},
+    {"add_header: {Connection: close}", "cannot set Connection"},
+    {"add_header: {X-A: {values: b}}", "a header has a value"},
+    {"add_header: {Cache-Control: no-cache, max-age=0}", "max-age"},
+};
+
+START_TEST(mistakes_are_told)
+{
+    for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
+        loopback_refuses(mistakes[i].text, mistakes[i].said);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {scopes_merge, values_are_templates_and_empty_ones_are_not_sent,
+                                  mistakes_are_told, NULL};
+
+    return loopback_run("add_header", tests);
+}
