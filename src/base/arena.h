@@ -46,6 +46,6 @@ void *arena_zalloc(struct arena *arena, size_t count, size_t size);
 struct str arena_copy(struct arena *arena, struct str s);
 /* printf into the arena; data is NULL when out of memory. */
 struct str arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
-struct str arena_vprintf(struct arena *arena, const char *format, va_list args);
+struct str arena_vprintf(struct arena *arena, const char *format, va_list args) PRINTF_LIKE(2, 0);
 
 #endif

@@ -61,6 +61,7 @@ int buffer_append(struct buffer *buffer, struct str bytes)
 }
 
 /* vsnprintf ends what it writes with a NUL, for which the cap leaves no room: so the text is made aside when long. */
+PRINTF_LIKE(2, 0)
 static int append_formatted(struct buffer *buffer, const char *format, va_list args, size_t length)
 {
     char near[512];

@@ -25,7 +25,7 @@ struct log {
  * the text are written as \xNN, and a line is cut at LIMIT_LOG_LINE, so that hostile input cannot forge lines.
  */
 void log_write(struct log *log, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
-void log_vwrite(struct log *log, enum log_level level, const char *format, va_list args);
+void log_vwrite(struct log *log, enum log_level level, const char *format, va_list args) PRINTF_LIKE(3, 0);
 
 /* "debug" ... "emerg". 0 or -EINVAL. */
 MUST_CHECK int log_level_parse(struct str name, enum log_level *out_level);
