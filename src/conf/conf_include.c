@@ -133,11 +133,12 @@ static void pair_merge(struct merge *merge, struct conf_pair pair)
 
 /* Finding and loading. */
 
-static bool stands_in_itself(struct conf_loader *loader, struct str path, const struct conf_node *at)
+static bool stands_in_itself(struct conf_loader *loader, const struct conf_file *own,
+                             const struct conf_node *at)
 {
     for (const struct conf_file *file = at->mark.file; file; file = file->included_at.file) {
-        if (str_equal(file->path, path)) {
-            conf_error(loader->errors, at->mark, STR(""), STR_FMT " includes itself", STR_ARG(path));
+        if (own->inode && file->inode == own->inode && file->device == own->device) {
+            conf_error(loader->errors, at->mark, STR(""), STR_FMT " includes itself", STR_ARG(own->path));
             return true;
         }
     }
@@ -164,10 +165,10 @@ static struct conf_node *file_load(struct conf_loader *loader, struct str path, 
     struct conf_file *file;
     struct conf_node *root;
 
-    if (stands_in_itself(loader, path, at) || !caps_hold(loader, at))
+    if (!caps_hold(loader, at))
         return NULL;
     file = source_open(loader, path, (struct str){NULL, 0}, at->mark);
-    root = file ? parse_source(loader, file) : NULL;
+    root = file && !stands_in_itself(loader, file, at) ? parse_source(loader, file) : NULL;
     return root ? includes_resolve(loader, root) : NULL;
 }
 

@@ -32,18 +32,20 @@ static int file_read(int fd, struct buffer *out)
     }
 }
 
-static int path_read(const char *path, struct buffer *out)
+static int path_read(struct conf_file *file, struct buffer *out)
 {
+    const char *path = file->path.data;
     struct stat status;
     int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     int error;
 
     if (fd < 0)
         return -errno;
-    if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode))
-        error = -EISDIR;
-    else
-        error = file_read(fd, out);
+    error = fstat(fd, &status) < 0 ? -errno : S_ISDIR(status.st_mode) ? -EISDIR : file_read(fd, out);
+    if (error == 0) {
+        file->device = status.st_dev;
+        file->inode = status.st_ino;
+    }
     close(fd);
     return error;
 }
@@ -163,7 +165,7 @@ static int text_take(struct conf_loader *loader, struct conf_file *file, struct 
     int error = 0;
 
     if (!text.data) {
-        error = path_read(file->path.data, &bytes);
+        error = path_read(file, &bytes);
         text = buffer_str(&bytes);
     } else if (text.length > LIMIT_CONF_FILE) {
         error = -EFBIG;

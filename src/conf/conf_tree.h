@@ -25,6 +25,8 @@ struct conf_file {
     const size_t *lines;            /* offsets in `text` at which lines begin */
     size_t line_count;
     unsigned order;                 /* files are numbered as they are read */
+    dev_t device;                   /* which file it is, however it is named; both 0 for text in memory */
+    ino_t inode;
     struct conf_mark included_at;   /* the place of the include; file NULL for the main file */
 };
 

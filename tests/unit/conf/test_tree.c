@@ -74,6 +74,92 @@ START_TEST(anchors_and_merges)
 }
 END_TEST
 
+/* Ten levels of ten aliases each would be ten billion nodes. */
+START_TEST(billion_laughs)
+{
+    struct buffer text = {0};
+    struct buffer out = {0};
+
+    ck_assert_int_eq(buffer_append(&text, STR("x-0: &a0 [l, l, l, l, l, l, l, l, l, l]\n")), 0);
+    for (int i = 1; i < 10; i++) {
+        ck_assert_int_eq(buffer_printf(&text, "x-%d: &a%d [", i, i), 0);
+        for (int k = 0; k < 10; k++)
+            ck_assert_int_eq(buffer_printf(&text, "*a%d%s", i - 1, k < 9 ? ", " : "]\n"), 0);
+    }
+    ck_assert_ptr_null(conf_tree_parse(&arena, STR("t.yaml"), buffer_str(&text), &errors));
+    ck_assert_int_eq(conf_errors_print(&errors, &out), 0);
+    ck_assert_int_ge(str_search(buffer_str(&out), STR("t.yaml:6:")), 0);
+    ck_assert_int_ge(str_search(buffer_str(&out), STR("more than 1000000 values")), 0);
+    buffer_finish(&out);
+    buffer_finish(&text);
+}
+END_TEST
+
+/* Depth counts through aliases: each stands in a list that the next one names. */
+START_TEST(deep_by_aliases)
+{
+    struct buffer text = {0};
+
+    ck_assert_int_eq(buffer_append(&text, STR("x-0: &a0 [l]\n")), 0);
+    for (int i = 1; i < 40; i++)
+        ck_assert_int_eq(buffer_printf(&text, "x-%d: &a%d [*a%d]\n", i, i, i - 1), 0);
+    ck_assert_ptr_null(conf_tree_parse(&arena, STR("t.yaml"), buffer_str(&text), &errors));
+    ck_assert_uint_eq(errors.count, 1);
+    ck_assert_uint_eq(errors.items[0].mark.line, 31);
+    buffer_finish(&text);
+}
+END_TEST
+
+START_TEST(overlays)
+{
+    struct conf_node *base = tree("a: 1\nx-m: &m {k: v, l: w}\nb: *m\nc: *m\nd: {e: {f: 1}}\n");
+    struct conf_node *over = tree("a: 2\nb: {k: changed, n: new}\nz: 26\nd: [1]\n");
+
+    ck_assert_int_eq(conf_tree_overlay(&arena, base, over), 0);
+    ck_assert(str_equal(value(base, "a"), STR("2")) && str_equal(value(base, "z"), STR("26")));
+    ck_assert(str_equal(value(conf_map_get(base, STR("b")), "k"), STR("changed")));
+    ck_assert(str_equal(value(conf_map_get(base, STR("b")), "l"), STR("w")));
+    ck_assert(str_equal(value(conf_map_get(base, STR("b")), "n"), STR("new")));
+    ck_assert(str_equal(value(conf_map_get(base, STR("c")), "k"), STR("v")));
+    ck_assert_uint_eq(conf_map_get(base, STR("d"))->kind, CONF_LIST);
+}
+END_TEST
+
+START_TEST(many_keys)
+{
+    struct buffer text = {0};
+    const struct conf_node *root;
+
+    for (int i = 0; i < 20000; i++)
+        ck_assert_int_eq(buffer_printf(&text, "key%d: %d\n", i, i), 0);
+    root = tree((buffer_append(&text, str_of("", 1)) == 0 ? text.data : ""));
+    ck_assert_uint_eq(root->count, 20000);
+    ck_assert(str_equal(value(root, "key19999"), STR("19999")));
+    buffer_finish(&text);
+}
+END_TEST
+
+START_TEST(tight_memory)
+{
+    static const char text[] = "a: &a {b: [1, 2, {c: d}], e: 'f'}\ng: {<<: *a, h: ${TIGHT_X:-i}}\n";
+    unsigned failed = 0;
+
+    for (size_t room = 1; room < 40; room++) {
+        struct arena tight;
+        struct conf_errors own = {.arena = &tight};
+        struct buffer out = {0};
+
+        arena_init(&tight, NULL, room * 512);
+        failed += conf_tree_parse(&tight, STR("t.yaml"), str_from(text), &own) == NULL;
+        ck_assert_int_eq(conf_errors_print(&own, &out), 0);
+        buffer_finish(&out);
+        arena_reset(&tight);
+    }
+    ck_assert_uint_gt(failed, 0);
+    ck_assert_uint_lt(failed, 39);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tree");
@@ -84,6 +170,11 @@ int main(void)
     tcase_add_checked_fixture(tests, start, finish);
     tcase_add_test(tests, marks_and_kinds);
     tcase_add_test(tests, anchors_and_merges);
+    tcase_add_test(tests, billion_laughs);
+    tcase_add_test(tests, deep_by_aliases);
+    tcase_add_test(tests, overlays);
+    tcase_add_test(tests, many_keys);
+    tcase_add_test(tests, tight_memory);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

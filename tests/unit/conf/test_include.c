@@ -1,0 +1,305 @@
+/*
+ * Includes over real files in a folder made for each test.
+ */
+#include "conf/conf_tree.h"
+
+#include <check.h>
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct arena arena;
+static struct conf_errors errors;
+static struct buffer said;
+static char folder[] = "/tmp/sluice-include-XXXXXX";
+
+static void start(void)
+{
+    strcpy(folder + sizeof(folder) - 7, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chdir(folder), 0);
+    arena_init(&arena, NULL, 0);
+    errors = (struct conf_errors){.arena = &arena};
+    buffer_init(&said, 0);
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+    return remove(path);
+}
+
+static void finish(void)
+{
+    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    arena_reset(&arena);
+    buffer_finish(&said);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static struct conf_node *load(const char *path)
+{
+    struct conf_node *root = conf_tree_load(&arena, str_from(path), &errors);
+
+    ck_assert_int_eq(conf_errors_print(&errors, &said), 0);
+    return root;
+}
+
+static struct conf_node *load_good(const char *path)
+{
+    struct conf_node *root = load(path);
+
+    ck_assert_msg(root && !errors.failed, STR_FMT, STR_ARG(buffer_str(&said)));
+    return root;
+}
+
+static void expect(const char *text)
+{
+    ck_assert_msg(str_equal(buffer_str(&said), str_from(text)), "got\n" STR_FMT "\nwanted\n%s",
+                  STR_ARG(buffer_str(&said)), text);
+}
+
+static struct str value(const struct conf_node *map, const char *key)
+{
+    const struct conf_node *node = conf_map_get(map, str_from(key));
+
+    return node && node->kind == CONF_SCALAR ? node->text : STR("(none)");
+}
+
+START_TEST(merges_where_it_stands)
+{
+    const struct conf_node *root;
+    const struct conf_node *http;
+
+    mkdir("conf.d", 0700);
+    write_file("a.yaml", "first: 1\ninclude: conf.d/*.yaml\nlast: 9\nhttp: {a: 1, list: [x]}\n");
+    write_file("conf.d/10.yaml", "http:\n  b: 2\n  list: [y, z]\nmiddle: m\n");
+    write_file("conf.d/20.yaml", "http: {c: {d: 4}}\n");
+    write_file("conf.d/30.yaml", "http: {c: {e: 5}}\n");
+    write_file("conf.d/ignored.txt", "first: 2\n");
+    root = load_good("a.yaml");
+    http = conf_map_get(root, STR("http"));
+    ck_assert_uint_eq(root->count, 4);
+    ck_assert(str_equal(root->pairs[1].key->text, STR("http")));
+    ck_assert(str_equal(root->pairs[2].key->text, STR("middle")));
+    ck_assert(str_equal(value(http, "a"), STR("1")) && str_equal(value(http, "b"), STR("2")));
+    ck_assert_uint_eq(conf_map_get(http, STR("list"))->count, 3);
+    ck_assert(str_equal(conf_map_get(http, STR("list"))->items[0]->text, STR("y")));
+    ck_assert(str_equal(value(conf_map_get(http, STR("c")), "d"), STR("4")));
+    ck_assert(str_equal(value(conf_map_get(http, STR("c")), "e"), STR("5")));
+}
+END_TEST
+
+START_TEST(servers_append)
+{
+    const struct conf_node *servers;
+
+    write_file("a.yaml", "http:\n  include: [one.yaml, two.yaml]\n  server: {listen: 3}\n");
+    write_file("one.yaml", "server: {listen: 1}\n");
+    write_file("two.yaml", "server:\n- listen: 2\n");
+    servers = conf_map_get(conf_map_get(load_good("a.yaml"), STR("http")), STR("server"));
+    ck_assert_uint_eq(servers->kind, CONF_LIST);
+    ck_assert_uint_eq(servers->count, 3);
+    ck_assert(str_equal(value(servers->items[0], "listen"), STR("1")));
+    ck_assert(str_equal(value(servers->items[2], "listen"), STR("3")));
+}
+END_TEST
+
+START_TEST(lists_by_tag)
+{
+    const struct conf_node *root;
+
+    write_file("a.yaml", "list:\n- a\n- !include more.yaml\n- !include one.yaml\nmap: !include one.yaml\n");
+    write_file("more.yaml", "- b\n- c\n");
+    write_file("one.yaml", "k: v\n");
+    root = load_good("a.yaml");
+    ck_assert_uint_eq(conf_map_get(root, STR("list"))->count, 4);
+    ck_assert(str_equal(value(conf_map_get(root, STR("list"))->items[3], "k"), STR("v")));
+    ck_assert(str_equal(value(conf_map_get(root, STR("map")), "k"), STR("v")));
+}
+END_TEST
+
+START_TEST(relative_to_its_own_file)
+{
+    const struct conf_node *root;
+    const struct conf_node *leaf;
+    char want[64];
+
+    mkdir("sub", 0700);
+    mkdir("sub/deep", 0700);
+    write_file("a.yaml", "include: sub/b.yaml\n");
+    write_file("sub/b.yaml", "include: deep/*.yaml\n");
+    write_file("sub/deep/c.yaml", "leaf: here\n");
+    root = load_good("a.yaml");
+    leaf = conf_map_get(root, STR("leaf"));
+    snprintf(want, sizeof(want), "%s/sub/deep", folder);
+    ck_assert(str_equal(leaf->mark.file->folder, str_from(want)));
+    ck_assert(str_equal(leaf->mark.file->path, STR("sub/deep/c.yaml")));
+    ck_assert(str_equal(leaf->mark.file->included_at.file->path, STR("sub/b.yaml")));
+    snprintf(want, sizeof(want), "%s/a.yaml", folder);
+    leaf = conf_map_get(load_good(want), STR("leaf"));
+    ck_assert(str_starts(leaf->mark.file->path, str_from(folder)));
+}
+END_TEST
+
+START_TEST(nothing_found)
+{
+    const struct conf_node *root;
+
+    write_file("a.yaml", "a: 1\ninclude: [none/*.yaml, empty.yaml]\n");
+    write_file("empty.yaml", "# nothing\n");
+    root = load_good("a.yaml");
+    ck_assert_uint_eq(root->count, 1);
+}
+END_TEST
+
+START_TEST(given_twice)
+{
+    write_file("a.yaml", "root: /a\ninclude: b.yaml\n");
+    write_file("b.yaml", "# a comment\nroot: /b\n");
+    load("a.yaml");
+    expect("b.yaml:2:1: error: 'root' is given here and in a.yaml:1\n"
+           "    2 | root: /b\n"
+           "      | ^\n"
+           "      hint: keep one of them\n"
+           "      included from a.yaml:2\n");
+}
+END_TEST
+
+START_TEST(mistakes_in_included_files)
+{
+    write_file("a.yaml", "http:\n  include: b.yaml\n");
+    write_file("b.yaml", "include: c.yaml\nname: *.example.com\n");
+    write_file("c.yaml", "a 1\nb: 2\n");
+    load("a.yaml");
+    expect("b.yaml:2:7: error: a word that begins with * is taken for the name of an anchor\n"
+           "    2 | name: *.example.com\n"
+           "      |       ^\n"
+           "      hint: quote it: '*.example.com'\n"
+           "      included from a.yaml:2\n"
+           "c.yaml:1:2: error: missing ':' after 'a'\n"
+           "    1 | a 1\n"
+           "      |  ^\n"
+           "      hint: write a: 1\n"
+           "      included from b.yaml:1\n"
+           "      included from a.yaml:2\n");
+}
+END_TEST
+
+START_TEST(itself)
+{
+    write_file("a.yaml", "include: b.yaml\n");
+    write_file("b.yaml", "include: ./a.yaml\nx: 1\n");
+    load("a.yaml");
+    expect("b.yaml:1:10: error: ./a.yaml includes itself\n"
+           "    1 | include: ./a.yaml\n"
+           "      |          ^\n"
+           "      included from a.yaml:1\n");
+}
+END_TEST
+
+START_TEST(missing_file)
+{
+    write_file("a.yaml", "include: none.yaml\n");
+    load("a.yaml");
+    expect("a.yaml:1:10: error: cannot read none.yaml: No such file or directory\n"
+           "    1 | include: none.yaml\n"
+           "      |          ^\n");
+}
+END_TEST
+
+START_TEST(not_a_mapping)
+{
+    write_file("a.yaml", "include: [b.yaml, {}]\nc:\n  include:\n");
+    write_file("b.yaml", "- a\n");
+    load("a.yaml");
+    expect("a.yaml:1:11: error: b.yaml holds no mapping, which include: needs\n"
+           "    1 | include: [b.yaml, {}]\n"
+           "      |           ^\n"
+           "      hint: a list comes in by '- !include FILE', as an item of a list\n"
+           "a.yaml:1:19: error: include needs a file name, a pattern, or a list of them\n"
+           "    1 | include: [b.yaml, {}]\n"
+           "      |                   ^\n"
+           "      hint: write include: conf.d/*.yaml\n"
+           "a.yaml:3:3: error: include needs a file name, a pattern, or a list of them\n"
+           "    3 |   include:\n"
+           "      |   ^\n"
+           "      hint: write include: conf.d/*.yaml\n");
+}
+END_TEST
+
+START_TEST(unreadable)
+{
+    ck_assert_ptr_null(load("none.yaml"));
+    ck_assert_ptr_null(load("/tmp"));
+    expect("error: cannot read none.yaml: No such file or directory\n"
+           "error: cannot read none.yaml: No such file or directory\n"
+           "error: cannot read /tmp: Is a directory\n");
+}
+END_TEST
+
+START_TEST(too_many_files)
+{
+    char name[32];
+
+    mkdir("d", 0700);
+    for (int i = 0; i < LIMIT_CONF_INCLUDES; i++) {
+        snprintf(name, sizeof(name), "d/%04d.yaml", i);
+        write_file(name, "");
+    }
+    write_file("a.yaml", "include: d/*.yaml\n");
+    load("a.yaml");
+    ck_assert(errors.failed);
+    ck_assert_int_ge(str_search(buffer_str(&said), STR("more than 1000 files included")), 0);
+}
+END_TEST
+
+START_TEST(too_large)
+{
+    FILE *file = fopen("a.yaml", "w");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(ftruncate(fileno(file), LIMIT_CONF_FILE + 1), 0);
+    fclose(file);
+    load("a.yaml");
+    expect("error: cannot read a.yaml: it is larger than 16 MiB\n");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("include");
+    TCase *tests = tcase_create("include");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_checked_fixture(tests, start, finish);
+    tcase_add_test(tests, merges_where_it_stands);
+    tcase_add_test(tests, servers_append);
+    tcase_add_test(tests, lists_by_tag);
+    tcase_add_test(tests, relative_to_its_own_file);
+    tcase_add_test(tests, nothing_found);
+    tcase_add_test(tests, given_twice);
+    tcase_add_test(tests, mistakes_in_included_files);
+    tcase_add_test(tests, itself);
+    tcase_add_test(tests, missing_file);
+    tcase_add_test(tests, not_a_mapping);
+    tcase_add_test(tests, unreadable);
+    tcase_add_test(tests, too_many_files);
+    tcase_add_test(tests, too_large);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
