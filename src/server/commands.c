@@ -177,7 +177,7 @@ int command_build(void)
            OPENSSL_VERSION_TEXT, OpenSSL_version(OPENSSL_VERSION), BUILD_LOOPS, BUILD_KTLS);
     for (size_t i = 0; module_table[i]; i++)
         printf(" %s", module_table[i]->name);
-    return putchar('\n') == EOF;
+    return putchar('\n') == EOF || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int command_schema(void)

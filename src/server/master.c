@@ -275,9 +275,14 @@ static void stop(struct master *master)
 
 static void quit(struct master *master)
 {
+    uint64_t timeout_ms = master->configuration->main->worker_shutdown_timeout_ms;
+
     if (master->phase == MASTER_QUITTING || master->phase == MASTER_STOPPING)
         return;
     master->phase = MASTER_QUITTING;
+    /* Workers keep this time themselves; one that cannot is helped. */
+    if (timeout_ms > 0)
+        master->kill_ms = master->clock.monotonic_ms + timeout_ms + LIMIT_STOP_MS;
     service_notify("STOPPING=1");
     children_tell(master, CHANNEL_QUIT, 0, -1);
     /* Ours are closed too, or the kernel would go on queueing connections for nobody. */

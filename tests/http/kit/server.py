@@ -32,6 +32,16 @@ def free_port():
     raise RuntimeError('no free port')
 
 
+def open_up(folder):
+    """Lets every user enter a folder and those above it: workers give up root, and pytest's folders are its user's alone."""
+    folder = os.path.abspath(folder)
+    while folder != '/':
+        mode = os.stat(folder).st_mode
+        if mode & 0o055 != 0o055:
+            os.chmod(folder, mode & 0o7777 | 0o755)
+        folder = os.path.dirname(folder)
+
+
 def yaml(value, indent=0):
     """A tree of dicts, lists and scalars as block YAML; every scalar in double quotes, so that none is guessed at."""
     pad = '  ' * indent
