@@ -1,0 +1,51 @@
+/*
+ * The command line's other end: one function for each thing that sluice can be
+ * asked to do. What the words mean is options.c's; how it is done is the server's.
+ */
+#include "build_options.h"
+#include "server/commands.h"
+#include "server/error_log.h"
+#include "server/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int print(const char *text)
+{
+    return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    char error[256];
+
+    if (options_parse(argc, argv, &options, error, sizeof(error)) < 0) {
+        error_log_say(LOG_EMERG, "%s (see sluice -h)", error);
+        return EXIT_FAILURE;
+    }
+    switch (options.command) {
+    case COMMAND_RUN:
+        return command_run(&options);
+    case COMMAND_TEST:
+    case COMMAND_TEST_PRINT:
+        return command_test(&options);
+    case COMMAND_SIGNAL:
+        return command_signal(&options);
+    case COMMAND_VERSION:
+        return print("sluice version: sluice/" SLUICE_VERSION "\n");
+    case COMMAND_BUILD:
+        return command_build();
+    case COMMAND_USAGE:
+        return print(options_usage());
+    case COMMAND_SERVE:
+        return command_serve(&options);
+    case COMMAND_DOCTOR:
+        return command_doctor(&options);
+    case COMMAND_SCHEMA:
+        return command_schema();
+    case COMMAND_HELP:
+        return command_help(&options);
+    }
+    return EXIT_FAILURE;
+}
