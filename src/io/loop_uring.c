@@ -259,6 +259,8 @@ static void received(struct loop *loop, struct op *op, int result, unsigned flag
     }
     if (flags & IORING_CQE_F_BUFFER)
         buffer_return(uring, number);
+    if (result == -EAGAIN)
+        op->mark = IORING_CQE_F_SOCK_NONEMPTY; /* cannot be polled, so it is no socket: the call itself will say so */
     if (result != -ENOBUFS && result != -EAGAIN && result != -EINTR)
         loop_finish(loop, op, result);
     else if (cancelled)

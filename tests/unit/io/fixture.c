@@ -151,11 +151,15 @@ size_t far_pending(int far)
     return (size_t)count;
 }
 
-static void check_pattern(struct str bytes, size_t *at)
+/* One assert for all: each of them writes to a pipe. */
+void check_pattern(const char *bytes, size_t length, size_t *at)
 {
-    for (size_t i = 0; i < bytes.length; i++)
-        ck_assert_int_eq(bytes.data[i], pattern_byte(*at + i));
-    *at += bytes.length;
+    size_t same = 0;
+
+    while (same < length && bytes[same] == pattern_byte(*at + same))
+        same++;
+    ck_assert_uint_eq(same, length);
+    *at += length;
 }
 
 void far_drain_pattern(int far, size_t *at)
@@ -164,13 +168,13 @@ void far_drain_pattern(int far, size_t *at)
     ssize_t count;
 
     if (scripted) {
-        check_pattern(scripted_sent(scripted, far), at);
+        check_pattern(scripted_sent(scripted, far).data, scripted_sent(scripted, far).length, at);
         scripted_sent_clear(scripted, far);
         scripted_give_room(scripted, far, SCRIPTED_ROOM);
         return;
     }
     while ((count = read(far, bytes, sizeof(bytes))) > 0)
-        check_pattern(str_of(bytes, (size_t)count), at);
+        check_pattern(bytes, (size_t)count, at);
 }
 
 char pattern_byte(size_t at)

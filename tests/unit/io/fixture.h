@@ -53,6 +53,8 @@ void far_drain_pattern(int far, size_t *at);
 /* A file of `length` bytes, byte i being (char)(i * 7 + i / 256), unlinked already. */
 int pattern_file(size_t length);
 char pattern_byte(size_t at);
+/* Checks bytes against the pattern from *at on, and moves *at past them. */
+void check_pattern(const char *bytes, size_t length, size_t *at);
 /* The same bytes in memory, to be freed. */
 char *pattern_memory(size_t length);
 

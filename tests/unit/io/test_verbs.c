@@ -1,0 +1,381 @@
+/* What each verb does, on every backend of the kernel. */
+#include "fixture.h"
+
+#include "base/limits.h"
+#include "io/listener.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct loop loop;
+static struct probe probe;
+
+static bool begin(int index)
+{
+    probe_init(&probe, &loop);
+    return open_loop(&loop, index);
+}
+
+START_TEST(connects_and_is_refused)
+{
+    struct sockaddr_storage address = {.ss_family = AF_INET};
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&address;
+    struct listen_address from = {.length = sizeof(*v4)};
+    socklen_t length = sizeof(*v4);
+    int listener;
+    int fd;
+
+    if (!begin(_i))
+        return;
+    v4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    from.socket = address;
+    listener = listener_open(&from, 8);
+    ck_assert_int_ge(listener, 0);
+    getsockname(listener, (struct sockaddr *)&address, &length);
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    loop_connect(&loop, &probe.op, fd, &address, length);
+    run_until_done(&probe, 1);
+    ck_assert_int_eq(probe.result, 0);
+    loop_close_fd(&loop, fd);
+    close(listener);
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    loop_connect(&loop, &probe.op, fd, &address, length);
+    run_until_done(&probe, 2);
+    ck_assert_int_eq(probe.result, -ECONNREFUSED);
+    loop_close_fd(&loop, fd);
+    loop_close(&loop);
+}
+END_TEST
+
+START_TEST(bad_descriptors_are_errors)
+{
+    char byte = 'x';
+    struct iovec part = {&byte, 1};
+    int file = pattern_file(10);
+
+    if (!begin(_i))
+        return;
+    loop_recv(&loop, &probe.op, 999);
+    run_until_done(&probe, 1);
+    ck_assert_int_eq(probe.result, -EBADF);
+    loop_recv(&loop, &probe.op, file);
+    run_until_done(&probe, 2);
+    ck_assert_int_eq(probe.result, -ENOTSOCK);
+    loop_send(&loop, &probe.op, file, &part, 1, 0);
+    run_until_done(&probe, 3);
+    ck_assert_int_eq(probe.result, -ENOTSOCK);
+    loop_accept(&loop, &probe.op, file, NULL);
+    run_until_done(&probe, 4);
+    ck_assert_int_eq(probe.result, -ENOTSOCK);
+    loop_read(&loop, &probe.op, -1, 0, &byte, 1);
+    run_until_done(&probe, 5);
+    ck_assert_int_eq(probe.result, -EBADF);
+    loop_close_fd(&loop, file);
+    loop_close(&loop);
+}
+END_TEST
+
+START_TEST(polls)
+{
+    int near;
+    int far;
+    int file = pattern_file(10);
+
+    if (!begin(_i))
+        return;
+    unix_pair(&loop, &near, &far);
+    loop_poll(&loop, &probe.op, near, POLLOUT);
+    run_until_done(&probe, 1);
+    ck_assert_int_eq(probe.result, POLLOUT);
+    loop_poll(&loop, &probe.op, near, POLLIN);
+    turn_some(&loop, 3);
+    ck_assert_int_eq(probe.runs, 1);
+    say(far, "x");
+    run_until_done(&probe, 2);
+    ck_assert_int_eq(probe.result, POLLIN);
+    for (int i = 3; i < 6; i++) { /* as poll(2): as long as the byte is there */
+        loop_poll(&loop, &probe.op, near, POLLIN);
+        run_until_done(&probe, i);
+        ck_assert_int_eq(probe.result, POLLIN);
+    }
+    loop_recv(&loop, &probe.op, near);
+    run_until_done(&probe, 6);
+    loop_poll(&loop, &probe.op, near, POLLIN);
+    turn_some(&loop, 3);
+    ck_assert_int_eq(probe.runs, 6);
+    far_close(far);
+    run_until_done(&probe, 7);
+    ck_assert_int_ne(probe.result & POLLIN, 0);
+    for (int i = 8; i < 10; i++) {
+        loop_poll(&loop, &probe.op, near, POLLRDHUP);
+        run_until_done(&probe, i);
+        ck_assert_int_ne(probe.result & POLLRDHUP, 0);
+    }
+    loop_poll(&loop, &probe.op, file, POLLIN);
+    run_until_done(&probe, 10);
+    ck_assert_int_eq(probe.result, POLLIN);
+    loop_close_fd(&loop, file);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+}
+END_TEST
+
+START_TEST(opens_beneath)
+{
+    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC, .resolve = RESOLVE_BENEATH};
+    int etc = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (!begin(_i))
+        return;
+    loop_open_file(&loop, &probe.op, etc, "passwd", &how);
+    ck_assert_int_eq(probe.runs, 0);
+    run_until_done(&probe, 1);
+    ck_assert_int_ge(probe.result, 0);
+    close(probe.result);
+    loop_open_file(&loop, &probe.op, etc, "no-such-file", &how);
+    run_until_done(&probe, 2);
+    ck_assert_int_eq(probe.result, -ENOENT);
+    loop_open_file(&loop, &probe.op, etc, "../etc/passwd", &how);
+    run_until_done(&probe, 3);
+    ck_assert_int_eq(probe.result, -EXDEV);
+    how.mode = 0777; /* without O_CREAT */
+    loop_open_file(&loop, &probe.op, etc, "passwd", &how);
+    run_until_done(&probe, 4);
+    ck_assert_int_eq(probe.result, -EINVAL);
+    close(etc);
+    loop_close(&loop);
+}
+END_TEST
+
+static void check_bytes(const char *bytes, size_t at, size_t length)
+{
+    check_pattern(bytes, length, &at);
+}
+
+START_TEST(reads_hot_and_cold)
+{
+    const size_t length = 3 * 1024 * 1024;
+    char *bytes = malloc(length + 100);
+    int file = pattern_file(length);
+    ssize_t result;
+
+    if (!begin(_i))
+        return;
+    for (int round = 0; round < 2; round++) {
+        loop_read(&loop, &probe.op, file, 5, bytes, 1000);
+        run_until_done(&probe, 3 * round + 1);
+        ck_assert_int_eq(probe.result, 1000);
+        check_bytes(bytes, 5, 1000);
+        loop_read(&loop, &probe.op, file, 100, bytes, length);
+        run_until_done(&probe, 3 * round + 2);
+        ck_assert_int_eq(probe.result, (int)length - 100);
+        check_bytes(bytes, 100, length - 100);
+        loop_read(&loop, &probe.op, file, (int64_t)length, bytes, 1);
+        run_until_done(&probe, 3 * round + 3);
+        ck_assert_int_eq(probe.result, 0);
+        fsync(file); /* then the pages can be dropped, where the file system has a disk */
+        posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    }
+    result = loop_read_hot(file, 7, bytes, 100);
+    ck_assert(result == -EAGAIN || result == 100); /* 100 where no disk is under the file system */
+    loop_read(&loop, &probe.op, file, 0, bytes, length);
+    run_until_done(&probe, 7);
+    ck_assert_int_eq((int)loop_read_hot(file, 7, bytes, 100), 100);
+    check_bytes(bytes, 7, 100);
+    ck_assert_int_eq((int)loop_read_hot(file, (int64_t)length - 3, bytes, 100), 3);
+    ck_assert_int_eq((int)loop_read_hot(-1, 0, bytes, 1), -EBADF);
+    close(file);
+    free(bytes);
+    loop_close(&loop);
+}
+END_TEST
+
+static void drain_until_done(int far, size_t *at, int runs)
+{
+    for (int i = 0; i < 100000 && probe.runs < runs; i++) {
+        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 1), 0);
+        far_drain_pattern(far, at);
+    }
+    ck_assert_int_eq(probe.runs, runs);
+    far_drain_pattern(far, at);
+}
+
+/* Hot, then dropped from memory: the same bytes. */
+START_TEST(sends_files)
+{
+    const size_t length = 5 * 1024 * 1024 + 17;
+    int file = pattern_file(length);
+    size_t at = 3;
+    int near;
+    int far;
+
+    if (!begin(_i))
+        return;
+    tcp_pair(&loop, &near, &far);
+    for (int round = 1; round < 4; round++) {
+        size_t end = at + length - 3;
+
+        at = 3;
+        end = length;
+        loop_sendfile(&loop, &probe.op, near, file, 3, length - 3, false);
+        drain_until_done(far, &at, round);
+        ck_assert_int_eq(probe.result, (int)length - 3);
+        ck_assert_uint_eq(probe.op.file.progress, length - 3);
+        while (at < end)
+            far_drain_pattern(far, &at);
+        fsync(file);
+        posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    }
+    loop_sendfile(&loop, &probe.op, near, file, 0, 0, false);
+    run_until_done(&probe, 4);
+    ck_assert_int_eq(probe.result, 0);
+    close(file);
+    far_close(far);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+}
+END_TEST
+
+START_TEST(files_that_shrink)
+{
+    int file = pattern_file(10000);
+    size_t at = 0;
+    int near;
+    int far;
+
+    if (!begin(_i))
+        return;
+    signal(SIGPIPE, SIG_IGN); /* as the server does: sendfile(2) has no MSG_NOSIGNAL */
+    unix_pair(&loop, &near, &far);
+    loop_sendfile(&loop, &probe.op, near, file, 0, 1000000, false);
+    run_until_done(&probe, 1);
+    ck_assert_int_eq(probe.result, 10000);
+    far_drain_pattern(far, &at);
+    ck_assert_uint_eq(at, 10000);
+    loop_sendfile(&loop, &probe.op, near, file, 20000, 5, false);
+    run_until_done(&probe, 2);
+    ck_assert_int_eq(probe.result, 0);
+    far_close(far);
+    loop_sendfile(&loop, &probe.op, near, file, 0, 100, false);
+    run_until_done(&probe, 3);
+    ck_assert_int_eq(probe.result, -EPIPE);
+    close(file);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+}
+END_TEST
+
+/* A full pipe and an empty socket give the same EAGAIN: neither may stall. */
+START_TEST(splices_through_a_full_pipe)
+{
+    const size_t length = 1024 * 1024;
+    char *memory = pattern_memory(length);
+    size_t given = 0;
+    size_t at = 0;
+    struct probe out;
+    int pipes[2];
+    int near;
+    int far;
+
+    if (!begin(_i))
+        return;
+    probe_init(&out, &loop);
+    unix_pair(&loop, &near, &far);
+    ck_assert_int_eq(pipe2(pipes, O_NONBLOCK | O_CLOEXEC), 0);
+    loop_splice(&loop, &probe.op, near, pipes[1], length, 0);
+    for (int i = 0; at < length && i < 100000; i++) {
+        char bytes[4096];
+        ssize_t count = given < length ? write(far, memory + given, length - given) : 0;
+
+        given += count > 0 ? (size_t)count : 0;
+        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 1), 0);
+        if (op_idle(&probe.op) && probe.result > 0)
+            loop_splice(&loop, &probe.op, near, pipes[1], length, 0);
+        if (i % 3)
+            continue; /* the pipe fills up meanwhile */
+        while ((count = read(pipes[0], bytes, sizeof(bytes))) > 0) {
+            check_bytes(bytes, at, (size_t)count);
+            at += (size_t)count;
+        }
+    }
+    ck_assert_uint_eq(at, length);
+    far_close(far);
+    run_until_done(&probe, probe.runs + (op_idle(&probe.op) ? 0 : 1));
+    ck_assert_int_eq(probe.result, 0);
+    close(pipes[0]);
+    loop_close_fd(&loop, pipes[1]);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+    free(memory);
+}
+END_TEST
+
+START_TEST(accepts_one_at_a_time)
+{
+    struct listen_address address;
+    struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
+    char name[64];
+    int listener;
+    int clients[3];
+
+    if (!begin(_i))
+        return;
+    snprintf(name, sizeof(name), "unix:/tmp/sluice-verbs-%ld.sock", (long)getpid());
+    ck_assert_int_eq(listen_address_parse(str_from(name), &address), 0);
+    listener = listener_open(&address, 8);
+    loop_accept(&loop, &probe.op, listener, &peer);
+    turn_some(&loop, 2);
+    for (int i = 0; i < 3; i++) {
+        clients[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_eq(connect(clients[i], (struct sockaddr *)&address.socket, address.length), 0);
+    }
+    for (int i = 1; i <= 3; i++) {
+        run_until_done(&probe, i);
+        turn_some(&loop, 2);
+        ck_assert_int_eq(probe.runs, i);
+        ck_assert_int_ge(probe.result, 0);
+        ck_assert_int_eq(peer.ss_family, AF_UNIX);
+        ck_assert_int_ne(fcntl(probe.result, F_GETFL) & O_NONBLOCK, 0);
+        ck_assert_int_ne(fcntl(probe.result, F_GETFD) & FD_CLOEXEC, 0);
+        loop_close_fd(&loop, probe.result);
+        loop_accept(&loop, &probe.op, listener, &peer);
+    }
+    loop_cancel(&loop, &probe.op);
+    run_until_done(&probe, 4);
+    ck_assert_int_eq(probe.result, -ECANCELED);
+    for (int i = 0; i < 3; i++)
+        close(clients[i]);
+    loop_close_fd(&loop, listener);
+    unlink(name + 5);
+    loop_close(&loop);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        connects_and_is_refused, bad_descriptors_are_errors, polls, opens_beneath, reads_hot_and_cold, sends_files,
+        files_that_shrink, splices_through_a_full_pipe, accepts_one_at_a_time,
+    };
+    Suite *suite = suite_create("verbs");
+    TCase *group = tcase_create("verbs");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(group, 60);
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+        tcase_add_loop_test(group, tests[i], 0, kernel_backend_count());
+    suite_add_tcase(suite, group);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
