@@ -313,6 +313,99 @@ START_TEST(old_clients_are_told)
 }
 END_TEST
 
+/* Records that no honest client sends, sealed under its key. */
+static const struct {
+    uint8_t type;
+    const char *plaintext;
+    size_t length;
+    ssize_t result;
+    unsigned keys; /* after it */
+} forged[] = {
+    {RECORD_HANDSHAKE, OPENING("\x18\0\0\x01\x00"), -EAGAIN, 1}, /* KeyUpdate: fine */
+    {RECORD_HANDSHAKE, OPENING("\x18\0\0\x01\x01"), -EAGAIN, 2}, /* with a request */
+    {RECORD_HANDSHAKE, OPENING("\x18\0\0\x01\x02"), -EPROTO, 1}, /* neither: RFC 8446 4.6.3 */
+    {RECORD_HANDSHAKE, OPENING("\x18\0\0\x02\x00\x00"), -EPROTO, 1},
+    {RECORD_HANDSHAKE, OPENING("\x18\0\0\0"), -EPROTO, 1},
+    {RECORD_HANDSHAKE, OPENING("\x18\0\0\x01\x00\x18\0\0\x01\x00"), -EPROTO, 1}, /* two in one record: 5.1 */
+    {RECORD_HANDSHAKE, OPENING("\x18\xff\xff\xff\x00"), -EPROTO, 1},
+    {RECORD_HANDSHAKE, OPENING("\x01\0\0\x04\x03\x03\0\0"), -EPROTO, 1}, /* a ClientHello */
+    {RECORD_HANDSHAKE, OPENING("\x04\0\0\x04\0\0\0\0"), -EPROTO, 1},     /* a ticket from the client */
+    {RECORD_HANDSHAKE, OPENING("\x0b\0\0\x04\0\0\0\0"), -EPROTO, 1},     /* a certificate nobody asked for */
+    {RECORD_HANDSHAKE, OPENING(""), -EPROTO, 1},
+    {RECORD_ALERT, OPENING("\x01\x00"), 0, 1}, /* close_notify */
+    {RECORD_ALERT, OPENING("\x02\x28"), -EPROTO, 1},
+    {RECORD_ALERT, OPENING("\x01"), -EPROTO, 1},
+    {RECORD_ALERT, OPENING("\x01\x00\x00"), -EPROTO, 1},
+    {RECORD_ALERT, OPENING(""), -EPROTO, 1},
+    {20, OPENING("\x01"), -EPROTO, 1},              /* ChangeCipherSpec, protected */
+    {24, OPENING("\x01\x00\x10hello"), -EPROTO, 1}, /* a heartbeat */
+    {99, OPENING("x"), -EPROTO, 1},
+    {RECORD_APPLICATION_DATA, OPENING(""), -EAGAIN, 1},
+    {RECORD_APPLICATION_DATA, OPENING("x"), 1, 1},
+};
+enum { FORGED = sizeof(forged) / sizeof(forged[0]) };
+
+START_TEST(forged_records)
+{
+    struct tls_settings settings;
+    struct tls_pair pair;
+    char into[16];
+
+    open_version(&pair, &settings, TLS1_3_VERSION);
+    ssize_t result = pair_forge(&pair, forged[_i].type, str_of(forged[_i].plaintext, forged[_i].length), into,
+                                sizeof(into));
+    ck_assert_int_eq(result, forged[_i].result);
+    ck_assert_uint_eq(pair.keys, forged[_i].keys);
+    ck_assert_uint_eq(ERR_peek_error(), 0);
+    pair_close(&pair);
+}
+END_TEST
+
+/* The same again and again: what is harmless once has an end, or costs only its sender. */
+START_TEST(floods_end)
+{
+    static const struct {
+        uint8_t type;
+        const char *plaintext;
+        size_t length;
+    } floods[] = {
+        {RECORD_ALERT, OPENING("\x01\x5a")}, /* user_canceled */
+        {RECORD_APPLICATION_DATA, OPENING("")},
+    };
+    struct tls_settings settings;
+    struct tls_pair pair;
+    char into[16];
+    ssize_t result = -EAGAIN;
+    int rounds = 0;
+
+    open_version(&pair, &settings, TLS1_3_VERSION);
+    while (result == -EAGAIN && rounds++ < 1000)
+        result = pair_forge(&pair, floods[_i].type, str_of(floods[_i].plaintext, floods[_i].length), into,
+                            sizeof(into));
+    ck_assert_int_eq(result, -EPROTO);
+    pair_close(&pair);
+}
+END_TEST
+
+/* A KeyUpdate one byte a record is one KeyUpdate. */
+START_TEST(a_key_update_in_pieces)
+{
+    struct tls_settings settings;
+    struct tls_pair pair;
+    char into[16];
+
+    open_version(&pair, &settings, TLS1_3_VERSION);
+    for (int i = 0; i < 5; i++) {
+        ck_assert_uint_eq(pair.keys, 1);
+        ck_assert_int_eq(
+            pair_forge(&pair, RECORD_HANDSHAKE, str_of("\x18\0\0\x01\x01" + i, 1), into, sizeof(into)),
+            -EAGAIN);
+    }
+    ck_assert_uint_eq(pair.keys, 2);
+    pair_close(&pair);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tls_hostile");
@@ -332,6 +425,9 @@ int main(void)
     tcase_add_loop_test(later, a_replayed_record_is_refused, 0, 2);
     tcase_add_loop_test(later, an_oversize_record_is_refused, 0, 2);
     tcase_add_loop_test(later, renegotiation_is_refused, 0, 2);
+    tcase_add_loop_test(later, forged_records, 0, FORGED);
+    tcase_add_loop_test(later, floods_end, 0, 2);
+    tcase_add_test(later, a_key_update_in_pieces);
     suite_add_tcase(suite, later);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,5 +1,6 @@
 #include "tls_pair.h"
 
+#include "hex.h"
 #include "tls/ktls.h"
 
 #include "base/limits.h"
@@ -98,6 +99,20 @@ static void logged(void *owner, enum log_level level, struct str line)
     pair->log_lines++;
 }
 
+static void client_secret(const SSL *client, const char *line)
+{
+    static const char label[] = "CLIENT_TRAFFIC_SECRET_0 ";
+    struct tls_pair *pair = SSL_get_app_data(client);
+    uint8_t secret[RECORD_SECRET_MAX];
+
+    if (strncmp(line, label, sizeof(label) - 1) != 0)
+        return;
+    size_t length = from_hex(strrchr(line, ' '), secret);
+    ck_assert_int_eq(record_key_derive(length == 48 ? RECORD_AES_256_GCM : RECORD_AES_128_GCM,
+                                       str_of((char *)secret, length), &pair->client_key),
+                     0);
+}
+
 struct tls_settings pair_settings(void)
 {
     static const struct str names[] = {{"localhost", 9}};
@@ -125,6 +140,7 @@ void pair_open(struct tls_pair *pair, const struct tls_settings *servers, size_t
     pair->sealer = record_sealer_create(4);
     pair->client_openssl = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_session_cache_mode(pair->client_openssl, SSL_SESS_CACHE_CLIENT);
+    SSL_CTX_set_keylog_callback(pair->client_openssl, client_secret);
     pair_reconnect(pair);
 }
 
@@ -133,6 +149,7 @@ static void disconnect(struct tls_pair *pair)
     tls_session_destroy(pair->session);
     SSL_free(pair->client);
     record_release(pair->sealer, &pair->slot);
+    record_release(pair->sealer, &pair->client_slot);
     if (pair->kernel_near) {
         close(pair->kernel_near);
         close(pair->kernel_far);
@@ -151,6 +168,7 @@ void pair_reconnect(struct tls_pair *pair)
     pair->session = tls_session_create(pair->context, &output, pair);
     ck_assert_ptr_nonnull(pair->session);
     pair->client = SSL_new(pair->client_openssl);
+    SSL_set_app_data(pair->client, pair);
     SSL_set_bio(pair->client, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
     BIO_set_mem_eof_return(SSL_get_rbio(pair->client), -1);
     SSL_set_connect_state(pair->client);
@@ -279,4 +297,17 @@ void pair_shutdown(struct tls_pair *pair)
     ck_assert_int_eq(pair_client_read(pair, &byte, 1), -SSL_ERROR_ZERO_RETURN);
     SSL_shutdown(pair->client);
     ck_assert_int_eq(pair_server_read(pair, &byte, 1), 0);
+}
+
+ssize_t pair_forge(struct tls_pair *pair, uint8_t type, struct str plaintext, char *into, size_t size)
+{
+    static char bytes[LIMIT_RECORD_PLAINTEXT + RECORD_OVERHEAD];
+    struct iovec part = {(void *)(uintptr_t)plaintext.data, plaintext.length};
+    ssize_t length = record_seal(pair->sealer, &pair->client_key, &pair->client_slot, type, &part, 1, bytes);
+
+    ck_assert_int_gt(length, 0);
+    tls_session_lend(pair->session, str_of(bytes, (size_t)length));
+    ssize_t result = tls_session_read(pair->session, into, size);
+    tls_session_unlend(pair->session);
+    return result;
 }

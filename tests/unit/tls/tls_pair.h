@@ -24,6 +24,8 @@ struct tls_pair {
     size_t wire_length;
     int kernel_near;                /* a promoted socket, whose kernel seals from now on; 0: none */
     int kernel_far;                 /* its other end */
+    struct record_key client_key;   /* TLS 1.3: with it a test forges what the client would never send */
+    struct record_slot *client_slot;
     SSL_CTX *client_openssl;
     SSL *client;
     size_t fragment;                /* bytes lent at once; 0: all */
@@ -52,6 +54,9 @@ ssize_t pair_client_read(struct tls_pair *pair, char *into, size_t size);
 
 /* Client and server send each other `size` bytes and compare. */
 void pair_exchange(struct tls_pair *pair, size_t size);
+/* Lends the session one record sealed as the client would (TLS 1.3), and reads once: tls_session_read's result. */
+ssize_t pair_forge(struct tls_pair *pair, uint8_t type, struct str plaintext, char *into, size_t size);
+
 /* Hands the client what the kernel has sealed: waits until at least `length` bytes of records are there. */
 void pair_from_kernel(struct tls_pair *pair, size_t length);
 
