@@ -46,6 +46,22 @@ static int read_buffers(struct conf_reader *reader, const struct conf_node *node
     return 0;
 }
 
+/* The folder that a relative path starts at is no template: a dollar sign in its name is one. */
+static struct str escape_folder(struct arena *arena, struct str path, size_t folder)
+{
+    char *text = arena_alloc(arena, path.length + folder);
+    size_t length = 0;
+
+    if (!text)
+        return (struct str){NULL, 0};
+    for (size_t i = 0; i < path.length; i++) {
+        text[length++] = path.data[i];
+        if (i < folder && path.data[i] == '$')
+            text[length++] = '$';
+    }
+    return str_of(text, length);
+}
+
 /* A path as any other, or a template that begins with a variable. */
 static int read_root(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
@@ -55,9 +71,14 @@ static int read_root(struct conf_reader *reader, const struct conf_node *node, v
     if (error < 0)
         return error;
     if (!str_starts(path, STR("$"))) {
+        size_t written = path.length;
+
         error = conf_read_path(reader, node, &path);
         if (error < 0)
             return error;
+        path = escape_folder(reader->arena, path, path.length - written);
+        if (!path.data)
+            return -ENOMEM;
     }
     return conf_read_template_word(reader, node, path, out);
 }

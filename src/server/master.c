@@ -267,6 +267,8 @@ static void reopen_logs(struct master *master)
 
 static void stop(struct master *master)
 {
+    if (master->phase == MASTER_STOPPING)
+        return;
     master->phase = MASTER_STOPPING;
     master->kill_ms = master->clock.monotonic_ms + LIMIT_STOP_MS;
     service_notify("STOPPING=1");
