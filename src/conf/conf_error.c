@@ -40,6 +40,7 @@ static void controls_hide(struct str text)
     }
 }
 
+PRINTF_LIKE(3, 0)
 static void error_add(struct conf_errors *errors, struct conf_error error, const char *format, va_list args)
 {
     error.message = arena_vprintf(errors->arena, format, args);

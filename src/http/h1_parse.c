@@ -82,14 +82,19 @@ static int skip_empty_lines(struct h1_scan *scan, struct str bytes)
     return 0;
 }
 
-/* Whether the line is too long, or the head with it: `end` is just behind the last byte that is here. */
-static int line_fault(const struct h1_scan *scan, const struct session_settings *settings, size_t end)
+size_t h1_longest_line(const struct session_settings *settings)
 {
     size_t longest = settings->large_header_size > settings->header_buffer_size
                          ? settings->large_header_size
                          : settings->header_buffer_size;
 
-    if (end - scan->line > longest || end - scan->start > settings->head_max)
+    return longest < settings->head_max ? longest : settings->head_max;
+}
+
+/* Whether the line is too long, or the head with it: `end` is just behind the last byte that is here. */
+static int line_fault(const struct h1_scan *scan, const struct session_settings *settings, size_t end)
+{
+    if (end - scan->line > h1_longest_line(settings) || end - scan->start > settings->head_max)
         return scan->lines ? -431 : -414;
     return 0;
 }

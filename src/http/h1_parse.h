@@ -22,6 +22,9 @@ struct h1_scan {
  */
 int h1_head_end(struct h1_scan *scan, const struct session_settings *settings, struct str bytes);
 
+/* Bytes of the longest line that is let through, with its CRLF. */
+size_t h1_longest_line(const struct session_settings *settings);
+
 /*
  * Parses a whole head, from the request line to the empty line, into `request`, which keeps slices of it; `arena` gets headers, decoded paths, host. 0, or the status
  * of the refusal (400, 413, 417, 501, 505; 500 when out of memory): then what was understood before is filled in. *out_keepalive: the

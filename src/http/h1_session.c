@@ -92,6 +92,7 @@ static void refuse(struct h1_exchange *h, int status)
 static void refuse_remains(struct h1_session *h1, struct str bytes, int status)
 {
     struct h1_exchange *h = exchange_open(h1);
+    size_t kept = h1_longest_line(h1->settings);
     struct str remains;
 
     if (!h) {
@@ -99,7 +100,8 @@ static void refuse_remains(struct h1_session *h1, struct str bytes, int status)
         return;
     }
     h->x.request.bytes = bytes.length;
-    remains = arena_copy(&h->x.arena, str_slice(bytes, 0, LIMIT_REFUSED_HEAD));
+    remains =
+        arena_copy(&h->x.arena, str_slice(bytes, 0, kept < LIMIT_REFUSED_HEAD ? kept : LIMIT_REFUSED_HEAD));
     if (remains.data)
         h1_parse_remains(remains, &h->x.request);
     refuse(h, status);
