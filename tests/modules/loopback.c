@@ -140,6 +140,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
 
     if (!loopback->folder[0])
         loopback_make_folder(loopback);
+    loopback->worker = (struct worker){0};
     loopback->error_log.log = (struct log){.level = LOG_INFO, .sink = log_line, .owner = loopback};
     worker->log = &loopback->error_log.log;
     worker->error_log = &loopback->error_log;
@@ -324,6 +325,7 @@ void loopback_close(struct loopback *loopback)
     buffer_finish(&loopback->logged);
     buffer_finish(&loopback->text);
     nftw(loopback->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    loopback->folder[0] = '\0';
 }
 
 int loopback_run(const char *name, const TTest *const *tests)

@@ -1,0 +1,170 @@
+#include "loopback.h"
+
+#include "server/access_log.h"
+#include "server/log_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct loopback server;
+static char seen[400000];
+
+static struct str file_text(const char *name)
+{
+    int fd = open(loopback_path(&server, name), O_RDONLY | O_NONBLOCK);
+    ssize_t length;
+
+    ck_assert_int_ge(fd, 0);
+    length = read(fd, seen, sizeof(seen));
+    close(fd);
+    return str_of(seen, length > 0 ? (size_t)length : 0);
+}
+
+START_TEST(lines_come_after_a_while)
+{
+    struct str text;
+
+    loopback_open(&server,
+                  "http:\n"
+                  "  access_log: '@/main.log'\n"
+                  "  log_format:\n"
+                  "    short: '$status $uri $http_none $sent_http_x_own'\n"
+                  "    pieces: [a, $status, ' b']\n"
+                  "    raw: {escape: none, format: '$arg_a|$arg_b'}\n"
+                  "  server:\n"
+                  "    listen: 8080\n"
+                  "    return: 200 ok\n"
+                  "    location:\n"
+                  "      /short: {access_log: ['@/short.log short', {path: '@/json.log', format: json}, "
+                  "'@/pieces.log pieces'], add_header: X-Own mine}\n"
+                  "      /raw: {access_log: '@/raw.log raw'}\n"
+                  "      /off: {access_log: off}\n");
+    loopback_ask(&server, "GET /\" HTTP/1.1\nUser-Agent: a\"b\\c");
+    loopback_ask(&server, "GET /short HTTP/1.1\nUser-Agent: a\"b\\c");
+    loopback_ask(&server, "GET /off HTTP/1.1");
+    loopback_ask(&server, "GET /raw?a=\"x HTTP/1.1");
+    ck_assert_uint_eq(file_text("main.log").length, 0);
+    loopback_turn(&server, 1200);
+    text = file_text("main.log");
+    ck_assert(str_starts(text, STR("127.0.0.1 - - [")));
+    ck_assert_int_ge(str_search(text, STR("\"GET /\\x22 HTTP/1.1\" 200 2 \"-\" \"a\\x22b\\x5Cc\" plain ")),
+                     0);
+    ck_assert_int_lt(str_search(text, STR("/off")), 0);
+    ck_assert_int_lt(str_search(text, STR("/short")), 0);
+    ck_assert_text(file_text("short.log"), "200 /short - mine\n");
+    ck_assert_text(file_text("pieces.log"), "a200 b\n");
+    ck_assert_text(file_text("raw.log"), "\"x|\n");
+    text = file_text("json.log");
+    ck_assert(str_starts(text, STR("{\"time\":\"")));
+    ck_assert_int_ge(str_search(text, STR("\"status\":200,\"body_bytes_sent\":2,")), 0);
+    ck_assert_int_ge(str_search(text, STR("\"user_agent\":\"a\\\"b\\\\c\"")), 0);
+    ck_assert(str_ends(text, STR("}\n")));
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(the_end_writes_the_rest)
+{
+    int fd;
+    char path[128];
+
+    loopback_open(&server, "http: {server: {listen: 8080, return: 200 ok, access_log: '@/a.log'}}");
+    loopback_ask(&server, "GET /last HTTP/1.1");
+    snprintf(path, sizeof(path), "%s", loopback_path(&server, "a.log"));
+    fd = open(path, O_RDONLY);
+    loopback_close(&server);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_gt(read(fd, seen, sizeof(seen)), 0);
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_reopened_log_gets_what_follows)
+{
+    int fd;
+
+    loopback_open(&server, "http: {server: {listen: 8080, return: 200 ok, access_log: '@/a.log'}}");
+    loopback_ask(&server, "GET /one HTTP/1.1");
+    loopback_turn(&server, 1200);
+    ck_assert_int_eq(rename(loopback_path(&server, "a.log"), loopback_path(&server, "a.old")), 0);
+    fd = log_file_open(str_from(loopback_path(&server, "a.log")));
+    ck_assert_int_ge(fd, 0);
+    server.configuration->access_logs[0]->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    access_log_replace(&server.worker, 0, fd);
+    loopback_ask(&server, "GET /two HTTP/1.1");
+    loopback_turn(&server, 1200);
+    ck_assert_int_ge(str_search(file_text("a.old"), STR("/one")), 0);
+    ck_assert_int_ge(str_search(file_text("a.log"), STR("/two")), 0);
+    loopback_close(&server);
+}
+END_TEST
+
+static uint64_t count_lines(struct str text)
+{
+    uint64_t lines = 0;
+
+    for (size_t i = 0; i < text.length; i++)
+        lines += text.data[i] == '\n';
+    return lines;
+}
+
+/* Nobody reads the FIFO: what it and the batch hold is kept, the rest is dropped in whole lines, counted and
+ * said. */
+START_TEST(a_full_pipe_drops_whole_lines)
+{
+    const unsigned asked = 700;
+    static char request[2048];
+    uint64_t dropped;
+    uint64_t lines = 0;
+    struct str text;
+
+    memset(request, 'a', sizeof(request) - 1);
+    memcpy(request, "GET /", 5);
+    memcpy(request + sizeof(request) - 10, " HTTP/1.1", 10);
+    loopback_make_folder(&server);
+    ck_assert_int_eq(mkfifo(loopback_path(&server, "fifo"), 0600), 0);
+    loopback_open(
+        &server,
+        "http: {large_client_header_buffers: 4 16k, server: {listen: 8080, return: 200 ok, access_log: "
+        "'@/fifo short', error_page: 404 /x}, log_format: {short: '$status $uri.'}}");
+    for (unsigned i = 0; i < asked; i++)
+        loopback_ask(&server, request);
+    dropped = server.worker.counters->log_lines_dropped;
+    ck_assert_uint_gt(dropped, 0);
+    ck_assert(loopback_logged(&server, "lines dropped"));
+    while ((text = file_text("fifo")).length) {
+        struct str rest = text;
+
+        lines += count_lines(text);
+        while (rest.length) {
+            struct str line = str_cut(&rest, '\n');
+
+            ck_assert(str_starts(line, STR("200 /a")) && str_ends(line, STR("a.")));
+        }
+        loopback_turn(&server, 50);
+    }
+    ck_assert_uint_eq(lines + dropped, asked);
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(mistakes_are_told)
+{
+    loopback_refuses("access_log: {format: main}", "needs a path");
+    loopback_refuses("access_log: a.log nothing", "no log format \"nothing\"");
+    loopback_refuses("access_log: a.log main gzip", "knows no \"gzip\"");
+    loopback_refuses("access_log: {path: a.log, formta: main}", "no key \"formta\"");
+    loopback_refuses("access_log: 'syslog:server=unix:/dev/log'", "cannot be sent to");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        lines_come_after_a_while,      the_end_writes_the_rest, a_reopened_log_gets_what_follows,
+        a_full_pipe_drops_whole_lines, mistakes_are_told,       NULL};
+
+    return loopback_run("access_log", tests);
+}

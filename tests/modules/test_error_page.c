@@ -1,0 +1,133 @@
+#include "loopback.h"
+
+static struct loopback server;
+
+START_TEST(the_built_in_page)
+{
+    loopback_open(&server, "http: {server: {listen: 8080, root: @/}}");
+    loopback_ask(&server, "GET /absent HTTP/1.1");
+    ck_assert_int_eq(server.status, 404);
+    ck_assert_text(loopback_field(&server, "Content-Type"), "text/html; charset=utf-8");
+    ck_assert_int_ge(str_search(server.body, STR("404 Not Found")), 0);
+    ck_assert_int_ge(str_search(server.body, STR("prefers-color-scheme:dark")), 0);
+    ck_assert_int_lt(str_search(server.body, STR("sluice")), 0);
+    ck_assert_uint_lt(server.body.length, 1024);
+    loopback_ask(&server, "HEAD /absent HTTP/1.1");
+    ck_assert_int_eq(server.status, 404);
+    ck_assert_text(server.body, "");
+    loopback_ask_raw(&server, STR("GET / HTTP/1.1\r\n\r\n"));
+    ck_assert_int_eq(server.status, 400);
+    ck_assert_int_ge(str_search(server.body, STR("400 Bad Request")), 0);
+    loopback_close(&server);
+}
+END_TEST
+
+static const struct {
+    const char *request;
+    int status;
+    const char *body; /* NULL: not looked at */
+    const char *field;
+    const char *value;
+} cases[] = {
+    {"GET /absent HTTP/1.1", 404, "not here", "Content-Type", "text/html; charset=utf-8"},
+    {"HEAD /absent HTTP/1.1", 404, "", "Content-Length", "8"},
+    {"GET /absent HTTP/1.1\nRange: bytes=0-1", 404, "not here", NULL, NULL},
+    {"GET /absent HTTP/1.1\nIf-None-Match: *", 404, "not here", NULL, NULL},
+    {"POST /page.html HTTP/1.1\nContent-Length: 0", 405, "not here", "Allow", "GET, HEAD, OPTIONS"},
+    {"GET /errors/404.html HTTP/1.1", 404, "not here", NULL, NULL}, /* internal */
+    {"GET /calm HTTP/1.1", 200, "not here", NULL, NULL},
+    {"GET /own HTTP/1.1", 200, "fallback /own", NULL, NULL},
+    {"GET /own?a=b HTTP/1.1", 200, "fallback /own?a=b", NULL, NULL},
+    {"GET /named HTTP/1.1", 502, "fallback /named", NULL, NULL},
+    {"GET /away HTTP/1.1", 302, NULL, "Location", "https://example.com/away"},
+    {"GET /away-for-good HTTP/1.1", 301, NULL, "Location", "https://example.com/"},
+    {"GET /missing HTTP/1.1", 503, NULL, NULL, NULL},
+    {"GET /nobody HTTP/1.1", 500, NULL, NULL, NULL},
+    {"GET /round HTTP/1.1", 403, NULL, NULL, NULL},
+};
+
+START_TEST(error_page_in_each_form)
+{
+    loopback_make_folder(&server);
+    loopback_mkdir(&server, "www");
+    loopback_mkdir(&server, "www/errors");
+    loopback_write(&server, "www/page.html", STR("page"));
+    loopback_write(&server, "www/errors/404.html", STR("not here"));
+    loopback_open(&server,
+                  "http:\n"
+                  "  error_page: [404 405 /errors/404.html]\n"
+                  "  server:\n"
+                  "    listen: 8080\n"
+                  "    root: @/www\n"
+                  "    location:\n"
+                  "      /errors/: {internal: on}\n"
+                  "      /calm: {return: 404, error_page: '404 =200 /errors/404.html'}\n"
+                  "      /own: {return: 404, error_page: '404 = @fallback'}\n"
+                  "      /named: {return: 502, error_page: '502 @fallback'}\n"
+                  "      /away: {return: 404, error_page: '404 https://example.com$uri'}\n"
+                  "      /away-for-good: {return: 404, error_page: '404 =301 https://example.com/'}\n"
+                  "      /missing: {return: 503, error_page: '503 /errors/absent.html'}\n"
+                  "      /nobody: {return: 500, error_page: '500 @nobody'}\n"
+                  "      /round: {return: 403, error_page: '403 /round'}\n"
+                  "      '@fallback': {return: '200 \"fallback $uri$is_args$args\"'}\n");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        loopback_ask(&server, cases[i].request);
+        ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].request, server.status);
+        if (cases[i].body)
+            ck_assert_text(server.body, cases[i].body);
+        if (cases[i].field)
+            ck_assert_text(loopback_field(&server, cases[i].field), cases[i].value);
+    }
+    ck_assert(loopback_logged(&server, "there is no location \"@nobody\""));
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(a_large_body_is_told_its_key)
+{
+    loopback_open(&server, "http: {server: {listen: 8080, root: @/, client_max_body_size: 10}}");
+    loopback_ask(&server, "POST / HTTP/1.1\nContent-Length: 11");
+    ck_assert_int_eq(server.status, 413);
+    ck_assert(loopback_logged(&server, "client_max_body_size is 10"));
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(reroutes_have_an_end)
+{
+    loopback_make_folder(&server);
+    loopback_mkdir(&server, "www");
+    loopback_open(&server, "http: {server: {listen: 8080, root: @/www, index: /again/}}");
+    loopback_ask(&server, "GET / HTTP/1.1");
+    ck_assert_int_eq(server.status, 500);
+    ck_assert(loopback_logged(&server, "rerouted more than 10 times"));
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(mistakes_are_told)
+{
+    static const struct {
+        const char *text;
+        const char *said;
+    } mistakes[] = {
+        {"error_page: 404", "takes statuses and a page"},
+        {"error_page: 200 /x", "no status of an error"},
+        {"error_page: 404 =99 /x", "no status to answer with"},
+        {"error_page: '=200 /x'", "names no status"},
+        {"error_page: 304 /x", "no status of an error"},
+        {"error_page: 404 $nothing_like_it", "nothing_like_it"},
+    };
+
+    for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
+        loopback_refuses(mistakes[i].text, mistakes[i].said);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {the_built_in_page,    error_page_in_each_form, a_large_body_is_told_its_key,
+                                  reroutes_have_an_end, mistakes_are_told,       NULL};
+
+    return loopback_run("error_page", tests);
+}
