@@ -1,0 +1,272 @@
+#include "server/configuration.h"
+
+#include "runner.h"
+#include "server/access_log.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static struct buffer said;
+static struct log quiet = {.level = LOG_EMERG};
+
+static struct configuration *load(const char *text)
+{
+    struct configuration_source source = {.text = str_from(text), .prefix = STR("/srv")};
+
+    buffer_finish(&said);
+    return configuration_load(&source, &quiet, &said);
+}
+
+static bool has_said(const char *text)
+{
+    return str_search(buffer_str(&said), str_from(text)) >= 0;
+}
+
+static struct configuration *load_good(const char *text)
+{
+    struct configuration *configuration = load(text);
+
+    ck_assert_msg(configuration != NULL, "refused:\n%.*s", (int)said.length, said.data);
+    return configuration;
+}
+
+#define ck_assert_text(actual, expected) ck_assert(str_equal(actual, str_from(expected)))
+
+START_TEST(main_scope)
+{
+    struct configuration *c = load_good("worker_processes: 3\n"
+                                        "worker_shutdown_timeout: 5s\n"
+                                        "daemon: on\n"
+                                        "pid: run/here.pid\n"
+                                        "user: www-data www\n"
+                                        "error_log: {path: stderr, level: warn}\n"
+                                        "events: {use: epoll, worker_connections: 99}\n"
+                                        "http: {server: {listen: 8080}}\n");
+
+    ck_assert_uint_eq(c->main->worker_processes, 3);
+    ck_assert_uint_eq(c->main->worker_shutdown_timeout_ms, 5000);
+    ck_assert(c->main->daemon);
+    ck_assert_text(c->main->pid, "/srv/run/here.pid");
+    ck_assert_text(c->main->user, "www-data");
+    ck_assert_text(c->main->group, "www");
+    ck_assert_text(c->main->error_log.path, "stderr");
+    ck_assert_int_eq(c->main->error_log.level, LOG_WARN);
+    ck_assert_str_eq(configuration_backend(c), "epoll");
+    ck_assert_uint_eq(c->main->worker_connections, 99);
+    configuration_destroy(c);
+}
+END_TEST
+
+START_TEST(defaults)
+{
+    struct configuration *c = load_good("http: {server: {listen: 8080}}");
+    const struct core_site *site = c->servers[0]->root->site;
+
+    ck_assert_uint_eq(c->main->worker_processes, 0);
+    ck_assert(!c->main->daemon);
+    ck_assert_str_eq(configuration_backend(c), "auto");
+    ck_assert_uint_eq(c->main->worker_connections, 4096);
+    ck_assert_int_eq(c->main->error_log.level, LOG_NOTICE);
+    ck_assert_ptr_null(site->root);
+    ck_assert_uint_eq(site->keepalive_timeout_ms, 75000);
+    ck_assert_uint_eq(site->client_max_body_size, 1 << 20);
+    ck_assert_uint_eq(site->access_logs.count, 0);
+    ck_assert_text(mime_lookup(&site->mime, STR("/a.HTML")), "text/html; charset=utf-8");
+    ck_assert_text(mime_lookup(&site->mime, STR("/a.json")), "application/json");
+    ck_assert_text(mime_lookup(&site->mime, STR("/a.png")), "image/png");
+    ck_assert_text(mime_lookup(&site->mime, STR("/a")), "application/octet-stream");
+    ck_assert(c->file_cache.enabled);
+    ck_assert_uint_eq(c->file_cache.valid_ms, 1000);
+    ck_assert_uint_eq(c->endpoint_count, 1);
+    ck_assert_uint_eq(endpoint_port(&c->endpoints[0]), 8080);
+    ck_assert_uint_eq(c->endpoints[0].session.head_max, 32768);
+    ck_assert_text(c->endpoints[0].session.server_header, "sluice");
+    configuration_destroy(c);
+}
+END_TEST
+
+START_TEST(scopes_inherit)
+{
+    struct configuration *c = load_good("http:\n"
+                                        "  root: /a\n"
+                                        "  access_log: stdout\n"
+                                        "  keepalive_timeout: 10s\n"
+                                        "  server:\n"
+                                        "    listen: 8080\n"
+                                        "    types: {text/x-one: [one, .two]}\n"
+                                        "    location:\n"
+                                        "      /: {keepalive_timeout: 0, charset: off}\n"
+                                        "      /b: {root: /b, access_log: off, types: {}}\n");
+    const struct location *root = c->servers[0]->root;
+    const struct location *b = root->inner[0];
+    const struct location *slash = root->inner[1];
+
+    ck_assert_uint_eq(root->inner_count, 2);
+    ck_assert_text(template_text(slash->site->root), "/a");
+    ck_assert_text(template_text(b->site->root), "/b");
+    ck_assert_uint_eq(root->site->keepalive_timeout_ms, 10000);
+    ck_assert_uint_eq(slash->site->keepalive_timeout_ms, 0);
+    ck_assert_ptr_nonnull(((struct access_log_row *)slash->site->access_logs.items)->target);
+    ck_assert_ptr_null(((struct access_log_row *)b->site->access_logs.items)->target);
+    ck_assert_uint_eq(c->access_log_count, 1);
+    ck_assert_text(mime_lookup(&root->site->mime, STR("x.two")), "text/x-one; charset=utf-8");
+    ck_assert_text(mime_lookup(&slash->site->mime, STR("x.one")), "text/x-one");
+    ck_assert_text(mime_lookup(&slash->site->mime, STR("x.html")), "text/html");
+    ck_assert_text(mime_lookup(&b->site->mime, STR("x.html")), "application/octet-stream");
+    configuration_destroy(c);
+}
+END_TEST
+
+START_TEST(endpoints_are_brought_together)
+{
+    struct configuration *c =
+        load_good("http:\n"
+                  "  server:\n"
+                  "    - {listen: [8080, '[::]:8080'], server_name: a}\n"
+                  "    - {listen: '*:8080 default_server backlog=7', server_name: [b, a]}\n"
+                  "    - {listen: 'unix:/tmp/s.sock', server_name: c}\n");
+
+    ck_assert_uint_eq(c->endpoint_count, 3);
+    ck_assert_uint_eq(c->endpoints[0].server_count, 2);
+    ck_assert_ptr_eq(c->endpoints[0].servers[0], c->servers[1]);
+    ck_assert_uint_eq(c->endpoints[0].backlog, 511);
+    ck_assert_uint_eq(c->endpoints[1].server_count, 1);
+    ck_assert_uint_eq(endpoint_port(&c->endpoints[2]), 0);
+    ck_assert(has_said("warning"));
+    ck_assert(has_said("two servers"));
+    configuration_destroy(c);
+}
+END_TEST
+
+START_TEST(tls_is_shared_by_the_same_servers)
+{
+    struct configuration *c = load_good(
+        "http: {server: {listen: [8443 ssl, '[::]:8443 ssl', 8080], server_name: localhost, ssl_certificate: "
+        "self-signed, ssl_protocols: TLSv1.3, ssl_ktls: on, ssl_ktls_threshold: 1m}}");
+    struct ktls_support none = {0};
+    struct ktls_support some = {0};
+
+    ck_assert_ptr_nonnull(c->endpoints[0].tls);
+    ck_assert_ptr_eq(c->endpoints[0].tls, c->endpoints[1].tls);
+    ck_assert_ptr_null(c->endpoints[2].tls);
+    ck_assert_uint_eq(c->servers[0]->tls.protocols, TLS_PROTOCOL_1_3);
+    ck_assert_uint_eq(c->servers[0]->tls.ktls_threshold, 1 << 20);
+    memset(none.reason, KTLS_NO_MODULE, sizeof(none.reason));
+    for (unsigned i = 0; i < 2; i++) {
+        for (unsigned k = 0; k < sizeof(none.reason[0]) / sizeof(none.reason[0][0]); k++)
+            none.reason[i][k] = some.reason[i][k] = KTLS_NO_MODULE;
+    }
+    some.reason[1][0] = KTLS_OK;
+    ck_assert_int_eq(configuration_check_ktls(c, &none, &quiet), -ENOTSUP);
+    ck_assert_int_eq(configuration_check_ktls(c, &some, &quiet), 0);
+    configuration_destroy(c);
+}
+END_TEST
+
+START_TEST(overlays_replace)
+{
+    struct configuration_source source = {
+        .text = STR("daemon: on\nworker_processes: 2\nhttp: {server: {listen: 8080}}"),
+        .overlay = STR("daemon off; worker_processes 4;")};
+    struct configuration *c = configuration_load(&source, &quiet, &said);
+
+    ck_assert_ptr_nonnull(c);
+    ck_assert(!c->main->daemon);
+    ck_assert_uint_eq(c->main->worker_processes, 4);
+    configuration_destroy(c);
+    source.overlay = STR("worker_processes: 5");
+    c = configuration_load(&source, &quiet, &said);
+    ck_assert_ptr_nonnull(c);
+    ck_assert_uint_eq(c->main->worker_processes, 5);
+    configuration_destroy(c);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    const char *said;
+} mistakes[] = {
+    {"daemon: off", "the file has no http"},
+    {"http: {root: x}", "http has no server"},
+    {"worker_processes: 0\nhttp: {server: {listen: 1}}", "worker_processes"},
+    {"worker_processes: many\nhttp: {server: {listen: 1}}", "worker_processes"},
+    {"error_log: stderr loud\nhttp: {server: {listen: 1}}", "no level of the error log"},
+    {"error_log: {paht: x}\nhttp: {server: {listen: 1}}", "no key \"paht\""},
+    {"error_log: 'syslog:x'\nhttp: {server: {listen: 1}}", "cannot be sent to"},
+    {"user: a b c\nhttp: {server: {listen: 1}}", "user takes a name"},
+    {"events: {use: kqueue}\nhttp: {server: {listen: 1}}", "kqueue"},
+    {"http: {server: {listen: nowhere}}", "no address to listen on"},
+    {"http: {server: {listen: 8080 sll}}", "listen knows no \"sll\""},
+    {"http: {server: {listen: {ssl: on}}}", "listen needs an address"},
+    {"http: {server: {listen: [8080, '*:8080']}}", "listens on \"0.0.0.0:8080\" twice"},
+    {"http: {server: [{listen: 8443 ssl, ssl_certificate: self-signed}, {listen: 8443}]}",
+     "is plain here, and ssl at"},
+    {"http: {server: [{listen: 1 default_server}, {listen: 1 default_server}]}",
+     "has a default_server already"},
+    {"http: {server: {listen: 8443 ssl}}", "has no certificate"},
+    {"http: {server: {listen: 8443 ssl}}", "ssl_certificate: self-signed"},
+    {"http: {server: {listen: 8443 ssl, ssl_certificate: /nowhere.pem}}", "/nowhere.pem"},
+    {"http: {server: {listen: 8443 ssl, ssl_certificate: [a.pem, b.pem], ssl_certificate_key: a.key}}",
+     "2 certificates and 1 keys"},
+    {"http: {server: {listen: 8443 ssl, ssl_certificate: [self-signed, b.pem], ssl_certificate_key: a.key}}",
+     "self-signed stands beside"},
+    {"http: {server: {listen: 1, server_name: '~^www'}}", "regular expression"},
+    {"http: {server: {listen: 1, server_name: 'a.*.b'}}", "no name of a server"},
+    {"http: {server: {listen: 1, location: {'~ ^/a': {}}}}", "regular expression"},
+    {"http: {server: {listen: 1, location: {a: {}}}}", "does not begin with a slash"},
+    {"http: {server: {listen: 1, location: {/a: {}, '^~ /a': {}}}}", "stands here twice"},
+    {"http: {server: {listen: 1, location: {/a: {location: {/b: {}}}}}}", "is outside of \"/a\""},
+    {"http: {server: {listen: 1, location: {= /a: {location: {/a/b: {}}}}}}", "cannot stand inside"},
+    {"http: {server: {listen: 1, location: {/a: {location: {'@b': {}}}}}}", "a named location stands inside"},
+    {"http: {server: {listen: 1, location: [/a]}}", "location is a map"},
+    {"http: {server: {listen: 1, types: {text: [a]}}}", "types maps a media type"},
+    {"http: {server: {listen: 1, large_client_header_buffers: 4}}", "two words are wanted"},
+    {"http: {server: {listen: 1, keepalive_timeout: 65}}", "keepalive_timeout"},
+    {"http: {open_file_cache: max=many, server: {listen: 1}}", "open_file_cache"},
+    {"http: {open_file_cache: size=3, server: {listen: 1}}", "no option \"size\""},
+    {"http: {log_format: {a: {escape: xml, format: b}}, server: {listen: 1}}", "no escaping"},
+    {"http: {log_format: {a: {escape: json}}, server: {listen: 1}}", "needs its text"},
+    {"http: {log_format: [a], server: {listen: 1}}", "log_format is a map"},
+    {"http: {server: {listen: 1, rot: x}}", "rot"},
+};
+
+START_TEST(mistakes_are_told)
+{
+    for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+        ck_assert_msg(!load(mistakes[i].text), "taken: %s", mistakes[i].text);
+        ck_assert_msg(has_said(mistakes[i].said), "%s:\n%.*s", mistakes[i].text, (int)said.length, said.data);
+    }
+}
+END_TEST
+
+START_TEST(the_schema_names_every_group)
+{
+    const struct conf_schema *schema = configuration_schema();
+
+    ck_assert_uint_gt(schema->count, CORE_GROUPS);
+    ck_assert_ptr_eq(schema, configuration_schema());
+    for (size_t i = 0; i < schema->count; i++) {
+        for (const struct directive *d = schema->groups[i]->directives; d && d->name; d++) {
+            ck_assert_msg(d->help != NULL, "%s has no help", d->name);
+            ck_assert_msg(d->scopes != 0, "%s stands nowhere", d->name);
+            ck_assert_msg(d->type != DIRECTIVE_CUSTOM || (d->row && d->row_size), "%s has no reader",
+                          d->name);
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {main_scope,
+                                  defaults,
+                                  scopes_inherit,
+                                  endpoints_are_brought_together,
+                                  tls_is_shared_by_the_same_servers,
+                                  overlays_replace,
+                                  mistakes_are_told,
+                                  the_schema_names_every_group,
+                                  NULL};
+
+    return run_tests("configuration", tests);
+}

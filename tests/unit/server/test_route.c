@@ -1,0 +1,162 @@
+#include "server/route.h"
+
+#include "runner.h"
+
+#include <stdio.h>
+
+static const char servers[] = "http:\n"
+                              "  server:\n"
+                              "    - {listen: 8080, server_name: default}\n"
+                              "    - {listen: 8080, server_name: example.com}\n"
+                              "    - {listen: 8080, server_name: '*.example.com'}\n"
+                              "    - {listen: 8080, server_name: '*.deep.example.com'}\n"
+                              "    - {listen: 8080, server_name: 'www.*'}\n"
+                              "    - {listen: 8080, server_name: 'www.trail.*'}\n"
+                              "    - {listen: 8080, server_name: .dotted.org}\n"
+                              "    - {listen: 8080, server_name: [Upper.Example.ORG, '']}\n";
+
+static const struct {
+    const char *host;
+    const char *name; /* the server's first name */
+} names[] = {
+    {"example.com", "example.com"},
+    {"example.com.", "example.com"},
+    {"a.example.com", "*.example.com"},
+    {"a.b.example.com", "*.example.com"},
+    {"a.deep.example.com", "*.deep.example.com"},
+    {"deep.example.com", "*.example.com"},
+    {"www.example.com", "*.example.com"}, /* leading before trailing */
+    {"www.other.net", "www.*"},
+    {"www.trail.net", "www.trail.*"},
+    {"www.trail.co.net", "www.trail.*"},
+    {"www", "default"},
+    {"www.", "default"},
+    {"dotted.org", ".dotted.org"},
+    {"x.dotted.org", ".dotted.org"},
+    {"xdotted.org", "default"},
+    {"upper.example.org", "upper.example.org"},
+    {"", "upper.example.org"},
+    {"nobody", "default"},
+    {".example.com", "default"},
+    {"[::1]", "default"},
+};
+
+static const char locations[] = "http:\n"
+                                "  server:\n"
+                                "    listen: 8080\n"
+                                "    location:\n"
+                                "      = /: {}\n"
+                                "      /: {}\n"
+                                "      /images: {}\n"
+                                "      /images/: {location: {/images/icons/: {}, = /images/one: {}}}\n"
+                                "      = /images/exact: {}\n"
+                                "      ^~ /final/: {}\n"
+                                "      '@named': {}\n";
+
+static const struct {
+    const char *path;
+    const char *pattern;
+    enum location_kind kind;
+} paths[] = {
+    {"/", "/", LOCATION_EXACT},
+    {"/x", "/", LOCATION_PREFIX},
+    {"/image", "/", LOCATION_PREFIX},
+    {"/images", "/images", LOCATION_PREFIX},
+    {"/imagesque", "/images", LOCATION_PREFIX},
+    {"/images/", "/images/", LOCATION_PREFIX},
+    {"/images/a", "/images/", LOCATION_PREFIX},
+    {"/images/icons/a", "/images/icons/", LOCATION_PREFIX},
+    {"/images/icons", "/images/", LOCATION_PREFIX},
+    {"/images/one", "/images/one", LOCATION_EXACT},
+    {"/images/one/", "/images/", LOCATION_PREFIX},
+    {"/images/exact", "/images/exact", LOCATION_EXACT},
+    {"/images/exact/", "/images/", LOCATION_PREFIX},
+    {"/final/x", "/final/", LOCATION_PREFIX_FINAL},
+    {"/final", "/", LOCATION_PREFIX},
+    {"/@named", "/", LOCATION_PREFIX},
+    {"@named", "/", LOCATION_PREFIX}, /* never by its name; here the server's own scope */
+};
+
+static struct configuration *load(const char *text)
+{
+    struct configuration_source source = {.text = str_from(text)};
+    struct buffer said = {0};
+    struct log quiet = {.level = LOG_EMERG};
+    struct configuration *configuration = configuration_load(&source, &quiet, &said);
+
+    ck_assert_msg(configuration != NULL, "refused:\n%.*s", (int)said.length, said.data);
+    buffer_finish(&said);
+    return configuration;
+}
+
+START_TEST(servers_by_name)
+{
+    struct configuration *c = load(servers);
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct exchange x = {.request.host = str_from(names[i].host)};
+        struct visit visit = {.x = &x};
+
+        route_server(&visit, &c->endpoints[0]);
+        ck_assert_msg(str_equal(visit.server->name, str_from(names[i].name)), "%s: %.*s", names[i].host,
+                      (int)visit.server->name.length, visit.server->name.data);
+    }
+    configuration_destroy(c);
+}
+END_TEST
+
+START_TEST(one_server_answers_all_names)
+{
+    struct configuration *c = load(locations);
+    struct exchange x = {.request.host = STR("whatever")};
+    struct visit visit = {.x = &x};
+
+    route_server(&visit, &c->endpoints[0]);
+    ck_assert_ptr_eq(visit.server, c->servers[0]);
+    configuration_destroy(c);
+}
+END_TEST
+
+START_TEST(locations_by_path)
+{
+    struct configuration *c = load(locations);
+
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        struct exchange x = {.request.path = str_from(paths[i].path)};
+        struct visit visit = {.x = &x, .server = c->servers[0]};
+
+        route_location(&visit);
+        ck_assert_msg(str_equal(visit.location->pattern, str_from(paths[i].pattern)), "%s: %.*s",
+                      paths[i].path, (int)visit.location->pattern.length, visit.location->pattern.data);
+        ck_assert_int_eq(visit.location->kind, paths[i].kind);
+    }
+    configuration_destroy(c);
+}
+END_TEST
+
+START_TEST(locations_by_name)
+{
+    struct configuration *c = load(locations);
+    struct exchange x = {.request.path = STR("/images/a")};
+    struct visit visit = {.x = &x, .server = c->servers[0]};
+
+    ck_assert_ptr_null(route_named(&visit, STR("@nobody")));
+    ck_assert_ptr_null(route_named(&visit, STR("/images")));
+    visit.named = route_named(&visit, STR("@named"));
+    ck_assert_ptr_nonnull(visit.named);
+    route_location(&visit);
+    ck_assert(str_equal(visit.location->pattern, STR("@named")));
+    ck_assert_ptr_null(visit.named);
+    route_location(&visit);
+    ck_assert(str_equal(visit.location->pattern, STR("/images/")));
+    configuration_destroy(c);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {servers_by_name, one_server_answers_all_names, locations_by_path,
+                                  locations_by_name, NULL};
+
+    return run_tests("route", tests);
+}
