@@ -192,10 +192,10 @@ static bool batch_due(const struct batch *batch)
 void access_log_flush(struct worker *worker)
 {
     struct access_log *log = worker->access_log;
+    uint64_t next = UINT64_MAX;
 
     if (!log || !log->pending)
         return;
-    log->pending = false;
     for (unsigned i = 0; i < log->count; i++) {
         struct batch *batch = &log->batches[i];
 
@@ -205,11 +205,15 @@ void access_log_flush(struct worker *worker)
             else
                 batch_push(batch);
         }
-        log->pending |= batch->lines.length || batch->dropped;
+        if (batch->dropped && next > log->quiet_until_ms)
+            next = log->quiet_until_ms;
+        if (batch->lines.length && next > batch->due_ms)
+            next = batch->due_ms;
     }
     complain(log);
-    if (log->pending && op_idle(&log->timer))
-        loop_timer(&worker->loop, &log->timer, now_ms(log) + FILE_AGE_MS);
+    log->pending = next != UINT64_MAX;
+    if (log->pending)
+        loop_timer_move(&worker->loop, &log->timer, next > now_ms(log) ? next : now_ms(log) + RETRY_MS);
 }
 
 static void timer_due(struct op *op, int result)
