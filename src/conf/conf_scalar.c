@@ -180,13 +180,13 @@ static bool colon_follows(struct parse *parse, const yaml_mark_t *end)
 
 static void comma_report(struct parse *parse, const struct map_reader *reader, const struct conf_node *key)
 {
-    const struct conf_pair *pairs =
-        (const struct conf_pair *)(const void *)(parse->pending.data + reader->start);
-    size_t count = (parse->pending.length - reader->start) / sizeof(*pairs);
-    const struct conf_pair *before = count ? &pairs[count - 1] : NULL;
+    size_t length = parse->pending.length - reader->start;
+    const struct conf_pair *before = NULL;
     ssize_t colon = str_find(key->text, ':');
     struct str hint = STR("inside {} every key needs ': ' and a value");
 
+    if (length)
+        before = (const struct conf_pair *)(const void *)(parse->pending.data + parse->pending.length) - 1;
     if (colon > 0)
         hint = conf_hint(parse->loader->errors, "a space is needed after ':': " STR_FMT ": " STR_FMT,
                          (int)colon, key->text.data, STR_ARG(str_skip(key->text, (size_t)colon + 1)));

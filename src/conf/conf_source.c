@@ -32,16 +32,27 @@ static int file_read(int fd, struct buffer *out)
     }
 }
 
+/* The main file may be a pipe; of what is included, a pattern may have caught anything. */
 static int path_read(struct conf_file *file, struct buffer *out)
 {
     const char *path = file->path.data;
     struct stat status;
-    int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    bool included = file->included_at.file;
+    int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (included ? O_NONBLOCK : 0);
+    int fd =
+        strcmp(path, "-") == 0 && !included ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, flags);
     int error;
 
     if (fd < 0)
         return -errno;
-    error = fstat(fd, &status) < 0 ? -errno : S_ISDIR(status.st_mode) ? -EISDIR : file_read(fd, out);
+    if (fstat(fd, &status) < 0)
+        error = -errno;
+    else if (S_ISDIR(status.st_mode))
+        error = -EISDIR;
+    else if (included && !S_ISREG(status.st_mode))
+        error = -ENODEV;
+    else
+        error = file_read(fd, out);
     if (error == 0) {
         file->device = status.st_dev;
         file->inode = status.st_ino;
@@ -156,6 +167,8 @@ static bool text_check(struct conf_loader *loader, const struct conf_file *file)
 
 static const char *reading_problem(int error)
 {
+    if (error == -ENODEV)
+        return "it is no regular file";
     return error == -EFBIG ? "it is larger than 16 MiB" : strerror(-error);
 }
 

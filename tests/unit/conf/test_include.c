@@ -218,6 +218,20 @@ START_TEST(missing_file)
 }
 END_TEST
 
+START_TEST(no_file)
+{
+    ck_assert_int_eq(mkfifo("pipe.yaml", 0600), 0);
+    write_file("a.yaml", "include: [pipe.yaml, /dev/zero]\n");
+    load("a.yaml");
+    expect("a.yaml:1:11: error: cannot read pipe.yaml: it is no regular file\n"
+           "    1 | include: [pipe.yaml, /dev/zero]\n"
+           "      |           ^\n"
+           "a.yaml:1:22: error: cannot read /dev/zero: it is no regular file\n"
+           "    1 | include: [pipe.yaml, /dev/zero]\n"
+           "      |                      ^\n");
+}
+END_TEST
+
 START_TEST(not_a_mapping)
 {
     write_file("a.yaml", "include: [b.yaml, {}]\nc:\n  include:\n");
@@ -293,6 +307,7 @@ int main(void)
     tcase_add_test(tests, mistakes_in_included_files);
     tcase_add_test(tests, itself);
     tcase_add_test(tests, missing_file);
+    tcase_add_test(tests, no_file);
     tcase_add_test(tests, not_a_mapping);
     tcase_add_test(tests, unreadable);
     tcase_add_test(tests, too_many_files);
