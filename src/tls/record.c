@@ -8,6 +8,7 @@
 #include "base/limits.h"
 
 #include <errno.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -252,6 +253,15 @@ static uint8_t *encrypt_parts(EVP_CIPHER_CTX *sealing, uint8_t inner, const stru
     return into;
 }
 
+/* By its parameter: EVP_CTRL_AEAD_GET_TAG comes to the same with one detour more. */
+static bool put_tag(EVP_CIPHER_CTX *sealing, uint8_t *into)
+{
+    OSSL_PARAM tag[] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, into, TAG),
+                        OSSL_PARAM_construct_end()};
+
+    return EVP_CIPHER_CTX_get_params(sealing, tag) == 1;
+}
+
 static bool gather_length(const struct iovec *parts, int count, size_t *out_length)
 {
     size_t length = 0;
@@ -322,8 +332,7 @@ ssize_t record_seal(struct record_sealer *sealer, struct record_key *key, struct
     if (EVP_EncryptInit_ex(slot->sealing, NULL, NULL, NULL, nonce) != 1 ||
         EVP_EncryptUpdate(slot->sealing, NULL, &written, aad, (int)aad_length) != 1 ||
         !(end = encrypt_parts(slot->sealing, key->version == RECORD_TLS_1_3 ? type : 0, parts, count, end)) ||
-        EVP_EncryptFinal_ex(slot->sealing, end, &written) != 1 ||
-        EVP_CIPHER_CTX_ctrl(slot->sealing, EVP_CTRL_AEAD_GET_TAG, TAG, end) != 1) {
+        EVP_EncryptFinal_ex(slot->sealing, end, &written) != 1 || !put_tag(slot->sealing, end)) {
         ERR_clear_error();
         record_release(sealer, hint);
         return -ENOMEM;

@@ -226,6 +226,9 @@ ssize_t tls_session_read(struct tls_session *session, char *into, size_t size)
             session->bio.lent = (struct str){NULL, 0};
             return -EAGAIN;
         }
+        /* Asking OpenSSL for what cannot be there costs it a buffer, made and released. */
+        if (session->bio.lent.length == 0 && !SSL_has_pending(session->ssl))
+            return -EAGAIN;
         result = read_record(session, into, size);
     } while (result == -EAGAIN && session->bio.lent.length > 0);
     return result;
