@@ -5,6 +5,8 @@
  */
 #include "server/journey_steps.h"
 
+#define LOOK_MS 1000
+
 enum phase {
     PHASE_HANDSHAKE,
     PHASE_FIRST,
@@ -157,12 +159,25 @@ void journey_clock_start(struct journey *journey)
     journey_clock_look(journey);
 }
 
+/* Nobody tells when the last byte has left and lingering begins, which may take less long: so it is looked for. */
+static uint64_t look_for_lingering(const struct journey *journey, uint64_t deadline)
+{
+    uint64_t soon = journey->endpoint->wire.lingering_ms;
+
+    if (soon < LOOK_MS)
+        soon = LOOK_MS;
+    soon += journey->worker->loop.clock.monotonic_ms;
+    return deadline < soon ? deadline : soon;
+}
+
 void journey_clock_look(struct journey *journey)
 {
     uint64_t deadline = deadline_of(journey);
 
     if (journey->closed)
         return;
+    if (journey->wire.state == WIRE_DRAINING)
+        deadline = look_for_lingering(journey, deadline);
     if (op_idle(&journey->timer))
         loop_timer(&journey->worker->loop, &journey->timer, deadline);
     else
