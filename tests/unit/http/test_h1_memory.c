@@ -1,0 +1,185 @@
+/*
+ * Every allocation of a session fails once: nothing may crash or leak, the owner
+ * is told of every end, and what was answered is a beginning of the right answer or a 500.
+ */
+#include "base/limits.h"
+#include "http/protocol.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+void *__real_malloc(size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static long until_failure = -1; /* allocations that still succeed; -1: all */
+
+static bool fails(void)
+{
+    if (until_failure < 0)
+        return false;
+    return until_failure-- == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return fails() ? NULL : __real_realloc(memory, size);
+}
+
+static int open_exchanges;
+
+static void finished(void *owner, struct exchange *x)
+{
+    open_exchanges--;
+}
+
+static void wake(void *owner)
+{
+}
+
+static void answer(struct exchange *x, int status)
+{
+    x->response.status = status;
+    if (headers_add(&x->response.headers, &x->arena, STR("X"), STR("y")) != 0)
+        x->response.status = 500;
+    x->response.body = body_bytes(&x->arena, STR("body"));
+    if (x->response.body)
+        x->response.body->length = status == 200 ? BODY_LENGTH_UNKNOWN : 4;
+    if (headers_add(&x->response.trailers, &x->arena, STR("T"), STR("t")) != 0)
+        x->response.status = 500;
+    exchange_answer(x);
+}
+
+/* Pulls what there is, and answers when it ends. */
+static void pull(void *owner)
+{
+    struct exchange *x = owner;
+    struct chunk chunk;
+    int result;
+
+    x->request.body->wake = pull;
+    x->request.body->owner = x;
+    while ((result = x->request.body->ops->next(x->request.body, CHUNK_BYTES, 4, &chunk)) == 1)
+        ;
+    if (result != -EAGAIN)
+        answer(x, result ? exchange_body_status(result) : 200);
+}
+
+static void begun(void *owner, struct exchange *x)
+{
+    static struct header link = {{"Link", 4}, {"</a>", 4}};
+    static const struct headers hints = {.items = &link, .count = 1};
+
+    open_exchanges++;
+    if (exchange_inform(x, 103, &hints) != 0 || exchange_inform(x, 103, &hints) != 0) {
+        answer(x, 500);
+        return;
+    }
+    pull(x);
+}
+
+static void refused(void *owner, struct exchange *x, int status)
+{
+    open_exchanges++;
+    answer(x, status);
+}
+
+/* Plays `sent` in pieces of seven, with the allocation number `failing` refused. True where one was refused.
+ */
+static bool play(struct str sent, long failing, char *received, size_t size)
+{
+    static const struct exchange_events events = {begun, refused, finished, wake};
+    static const struct session_settings settings = {.header_buffer_size = 1024,
+                                                     .large_header_size = 8192,
+                                                     .head_max = 32768,
+                                                     .max_headers = 100,
+                                                     .body_buffer_size = 10,
+                                                     .keepalive_requests = 10,
+                                                     .keepalive = true};
+    struct arena_pool pool = {0};
+    struct clock clock = {0};
+    struct session *session;
+    struct chunk chunk;
+    size_t have = 0;
+    bool refused_one;
+
+    open_exchanges = 0;
+    until_failure = failing;
+    session = protocol_http1.open(&settings, &events, NULL, &pool, &clock);
+    for (size_t at = 0; session && at < sent.length;) {
+        at += protocol_http1.consume(session, str_slice(sent, at, at + 7));
+        while (protocol_http1.produce(session, CHUNK_BYTES, 100, &chunk) == 1) {
+            memcpy(received + have, chunk.bytes.data, chunk.bytes.length);
+            have += chunk.bytes.length;
+            if (have > size - 200)
+                abort(); /* not a ck_assert: that allocates */
+        }
+    }
+    refused_one = failing >= 0 && until_failure < 0;
+    until_failure = -1;
+    received[have] = '\0';
+    if (session)
+        protocol_http1.close(session);
+    ck_assert_int_eq(open_exchanges, 0);
+    arena_pool_finish(&pool);
+    return refused_one;
+}
+
+START_TEST(every_allocation_fails)
+{
+    static const char *const talks[] = {
+        "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /%20 HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 25\r\n\r\n1234567890123456789012345GET / "
+        "HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n10;a=b\r\n0123456789abcdef\r\n0\r\nA: b\r\n\r\n",
+        "bad\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: "
+        "a\r\nA:1\r\nB:1\r\nC:1\r\nD:1\r\nE:1\r\nF:1\r\nG:1\r\nH:1\r\nI:1\r\nJ:1\r\nK:1\r\nL:1\r\nM:1\r\nN:"
+        "1\r\n"
+        "O:1\r\nP:1\r\nQ:1\r\n\r\n",
+    };
+    char right[4000];
+    char seen[4000];
+
+    for (size_t i = 0; i < COUNT(talks); i++) {
+        long failing = 0;
+
+        ck_assert(!play(str_from(talks[i]), -1, right, sizeof(right)));
+        ck_assert_uint_gt(strlen(right), 0);
+        while (play(str_from(talks[i]), failing, seen, sizeof(seen))) {
+            ck_assert_msg(strncmp(seen, right, strlen(seen)) == 0 ||
+                              strstr(seen, " 500 Internal Server Error\r\n"),
+                          "allocation %ld of talk %zu: %s", failing, i, seen);
+            failing++;
+        }
+        ck_assert_int_ge(failing, 2);
+        ck_assert_str_eq(seen, right);
+    }
+}
+END_TEST
+
+/* A request may not take more than its share, whatever it asks for. */
+START_TEST(arena_is_capped)
+{
+    struct exchange *x = exchange_create(NULL, sizeof(*x));
+
+    ck_assert_ptr_null(arena_alloc(&x->arena, LIMIT_EXCHANGE_MEMORY));
+    ck_assert_ptr_nonnull(arena_alloc(&x->arena, 1000));
+    exchange_release(x);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {every_allocation_fails, arena_is_capped};
+
+    return suite_run("h1_memory", tests, COUNT(tests));
+}
