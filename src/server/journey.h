@@ -30,6 +30,7 @@ struct journey {
     uint64_t number;                /* $connection */
     unsigned requests;              /* $connection_requests */
     unsigned requests_seen;         /* when the clock was last looked at */
+    uint32_t opened_s;              /* for keepalive_time */
     uint8_t phase;                  /* what is waited for: journey_clock.c */
     bool closed;                    /* the wire is closed; the timer is still to be cancelled */
     union peer_address peer;

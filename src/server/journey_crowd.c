@@ -51,6 +51,7 @@ struct journey *journey_take(struct worker *worker)
     if (!journey)
         return NULL;
     *journey = (struct journey){.worker = worker,
+                                .opened_s = (uint32_t)(worker->loop.clock.monotonic_ms / 1000),
                                 .number = __atomic_add_fetch(worker->connection_number, 1, __ATOMIC_RELAXED)};
     list_init(&journey->awake);
     list_push(&worker->journeys, &journey->link);

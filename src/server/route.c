@@ -5,6 +5,8 @@
  */
 #include "server/route.h"
 
+#include "server/journey.h"
+
 static struct virtual_server *find_leading(const struct endpoint *endpoint, struct str host)
 {
     /* From the left, so that the longest wildcard is found first; "*" stands for at least one label. */
@@ -117,10 +119,14 @@ static enum outcome answer_asterisk(struct exchange *x)
     return OUTCOME_ANSWERED;
 }
 
-static bool too_large(const struct exchange *x, const struct core_site *site)
+/* keepalive_time: a connection that has lasted so long ends with this answer. */
+static void end_if_old(struct visit *visit)
 {
-    return site->client_max_body_size && x->request.content_length != BODY_LENGTH_UNKNOWN &&
-           x->request.content_length > site->client_max_body_size;
+    uint64_t limit_s = visit->location->site->keepalive_time_ms / 1000;
+    uint32_t now_s = (uint32_t)(visit->worker->loop.clock.monotonic_ms / 1000);
+
+    if (now_s - visit->journey->opened_s >= limit_s)
+        visit->x->response.close_after = true;
 }
 
 enum outcome route_guard(struct visit *visit)
@@ -130,7 +136,8 @@ enum outcome route_guard(struct visit *visit)
 
     if (site->internal && !visit->internal)
         return exchange_refuse(x, 404);
-    if (!visit->error_page && too_large(x, site))
+    end_if_old(visit);
+    if (!visit->error_page && exchange_limit_body(x, site->client_max_body_size) == 413)
         return exchange_refuse_because(
             x, 413, LOG_ERROR,
             "client intended to send too large a body (%llu bytes): client_max_body_size is %llu",

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -242,6 +243,49 @@ START_TEST(what_is_no_file_is_not_opened)
 }
 END_TEST
 
+/* With no descriptor left the answer is "busy", and the next one is right again. */
+START_TEST(without_descriptors)
+{
+    struct rlimit before;
+    struct rlimit none;
+    int lowest;
+
+    set_up(SITE);
+    loopback_ask(&server, "GET /page HTTP/1.1");
+    lowest = dup(0);
+    ck_assert_int_ge(lowest, 0);
+    close(lowest);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){(rlim_t)lowest + 2, before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    loopback_ask(&server, "GET /hello.txt HTTP/1.1");
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_assert_int_eq(server.status, 503);
+    ck_assert(loopback_logged(&server, "Too many open files"));
+    loopback_ask(&server, "GET /hello.txt HTTP/1.1");
+    ck_assert_int_eq(server.status, 200);
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(connections_last_as_long_as_they_may)
+{
+    static const char two[] = "GET /page HTTP/1.1\r\nHost: a\r\n\r\nGET /hello.txt HTTP/1.1\r\nHost: a\r\n"
+                              "Connection: close\r\n\r\n";
+
+    set_up(SITE);
+    loopback_ask_raw(&server, str_from(two));
+    ck_assert_int_ge(str_search(buffer_str(&server.text), STR("Hello, world")), 0);
+    loopback_close(&server);
+    set_up("http: {keepalive_time: 0, server: {listen: 8080, root: @/www}}");
+    loopback_ask_raw(&server, str_from(two));
+    ck_assert_int_eq(server.status, 200);
+    ck_assert_text(loopback_field(&server, "Connection"), "close");
+    ck_assert_text(server.body, "<p>");
+    loopback_close(&server);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {serves_a_file,
@@ -252,6 +296,8 @@ int main(void)
                                   settings_are_kept,
                                   a_changed_file_is_seen_again,
                                   what_is_no_file_is_not_opened,
+                                  without_descriptors,
+                                  connections_last_as_long_as_they_may,
                                   NULL};
 
     return loopback_run("static", tests);
