@@ -293,6 +293,10 @@ static void journey_finish(void *owner, struct exchange *x)
 
     if (!visit)
         return;
+    if (x->response.fault.length)
+        log_write(journey->worker->log, LOG_ERROR,
+                  "*%llu the answer to \"" STR_FMT "\" could not be sent as it was: " STR_FMT,
+                  (unsigned long long)journey->number, STR_ARG(x->request.line), STR_ARG(x->response.fault));
     visit->tls_path = transfer.path;
     visit->tls_reason = transfer.reason;
     visit->zero_copy = transfer.zero_copy;
