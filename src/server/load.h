@@ -26,6 +26,9 @@ struct load {
     size_t server_count;
 };
 
+/* What was read of a server. */
+const struct loaded_server *load_find_server(const struct load *load, const struct virtual_server *server);
+
 /*
  * Reads a scope, checks it, and makes what its core_site needs (media types, targets of access logs). NULL when out of memory;
  * mistakes are in load->errors.

@@ -95,31 +95,34 @@ static int default_listen(struct load *load, const struct loaded_server *loaded)
     return join_endpoint(load, loaded->server, &row);
 }
 
+/* A name of a server of this endpoint, looked up by `key` in `table`. */
 static int set_name(struct load *load, struct endpoint *endpoint, struct table *table, struct str key,
-                    struct virtual_server *server)
+                    struct virtual_server *server, struct str name)
 {
-    if (table_get(table, key)) {
-        conf_warning(load->errors, endpoint->mark, STR("the first server of the file keeps it"),
-                     "two servers on \"" STR_FMT "\" are named \"" STR_FMT "\"", STR_ARG(endpoint->text),
-                     STR_ARG(key));
-        return 0;
-    }
-    return table_set(table, key, server);
+    if (!table_get(table, key))
+        return table_set(table, key, server);
+    conf_warning(load->errors, load_find_server(load, server)->node->mark,
+                 STR("the first server of the file keeps it"),
+                 "another server on \"" STR_FMT "\" is named \"" STR_FMT "\", too", STR_ARG(endpoint->text),
+                 STR_ARG(name));
+    return 0;
 }
 
 static int index_name(struct load *load, struct endpoint *endpoint, struct str name,
                       struct virtual_server *server)
 {
     if (str_starts(name, STR("*.")))
-        return set_name(load, endpoint, &endpoint->leading, str_skip(name, 1), server);
+        return set_name(load, endpoint, &endpoint->leading, str_skip(name, 1), server, name);
     if (str_ends(name, STR(".*")))
-        return set_name(load, endpoint, &endpoint->trailing, str_slice(name, 0, name.length - 1), server);
+        return set_name(load, endpoint, &endpoint->trailing, str_slice(name, 0, name.length - 1), server,
+                        name);
     if (str_starts(name, STR(".")) && name.length > 1) {
-        int error = set_name(load, endpoint, &endpoint->leading, name, server);
+        int error = set_name(load, endpoint, &endpoint->leading, name, server, name);
 
-        return error < 0 ? error : set_name(load, endpoint, &endpoint->exact, str_skip(name, 1), server);
+        return error < 0 ? error
+                         : set_name(load, endpoint, &endpoint->exact, str_skip(name, 1), server, name);
     }
-    return set_name(load, endpoint, &endpoint->exact, name, server);
+    return set_name(load, endpoint, &endpoint->exact, name, server, name);
 }
 
 static int index_names(struct load *load, struct endpoint *endpoint)

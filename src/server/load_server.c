@@ -7,6 +7,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+const struct loaded_server *load_find_server(const struct load *load, const struct virtual_server *server)
+{
+    for (size_t i = 0; i < load->server_count; i++) {
+        if (load->servers[i].server == server)
+            return &load->servers[i];
+    }
+    return NULL;
+}
+
 static struct location *make_location(struct load *load, const struct conf_scope_values *values)
 {
     struct location *location = arena_zalloc(load->reader.arena, 1, sizeof(*location));

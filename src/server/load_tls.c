@@ -7,15 +7,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-static const struct loaded_server *find_loaded(const struct load *load, const struct virtual_server *server)
-{
-    for (size_t i = 0; i < load->server_count; i++) {
-        if (load->servers[i].server == server)
-            return &load->servers[i];
-    }
-    return NULL;
-}
-
 static int take_certificates(struct load *load, const struct core_ssl *ssl, struct tls_settings *out)
 {
     const struct core_file *files = ssl->certificates.items;
@@ -61,7 +52,7 @@ static bool check_certificates(struct load *load, const struct endpoint *endpoin
     bool good = true;
 
     for (size_t i = 0; i < endpoint->server_count; i++) {
-        const struct loaded_server *loaded = find_loaded(load, endpoint->servers[i]);
+        const struct loaded_server *loaded = load_find_server(load, endpoint->servers[i]);
 
         if (loaded->ssl->certificates.count)
             continue;
@@ -91,7 +82,7 @@ static bool skip_endpoint(struct load *load, const struct endpoint *endpoint)
     bool skip = false;
 
     for (size_t i = 0; i < endpoint->server_count; i++) {
-        const struct core_ssl *ssl = find_loaded(load, endpoint->servers[i])->ssl;
+        const struct core_ssl *ssl = load_find_server(load, endpoint->servers[i])->ssl;
         const struct core_file *files = ssl->certificates.items;
         const struct core_file *keys = ssl->keys.items;
 
@@ -106,10 +97,10 @@ static bool skip_endpoint(struct load *load, const struct endpoint *endpoint)
 /* Where the file that the message names stands; else the endpoint's first certificate. */
 static struct conf_mark find_mark(struct load *load, const struct endpoint *endpoint, struct str message)
 {
-    const struct core_file *first = find_loaded(load, endpoint->servers[0])->ssl->certificates.items;
+    const struct core_file *first = load_find_server(load, endpoint->servers[0])->ssl->certificates.items;
 
     for (size_t i = 0; i < endpoint->server_count; i++) {
-        const struct core_ssl *ssl = find_loaded(load, endpoint->servers[i])->ssl;
+        const struct core_ssl *ssl = load_find_server(load, endpoint->servers[i])->ssl;
         const struct conf_rows *lists[] = {&ssl->keys, &ssl->certificates};
 
         for (size_t k = 0; k < 2; k++) {

@@ -5,7 +5,7 @@
 #define SERVER_VARIABLES_H
 
 #include "conf/template.h"
-#include "http/headers.h"
+#include "http/exchange.h"
 
 /* Subject of every variable: a const struct exchange * with a visit. Request, then connection, then answer. */
 extern const struct variable_table variables_core;
@@ -19,5 +19,7 @@ const struct variable_table *variables_all(void);
  * where there is none.
  */
 struct str variable_of_headers(const struct headers *headers, struct str parameter, struct arena *arena);
+/* The client's address in text, in the arena; for $remote_addr and the log. */
+struct str variable_remote_addr(const struct exchange *x, struct arena *arena);
 
 #endif

@@ -53,9 +53,14 @@ static unsigned address_port(const struct sockaddr *address)
     return 0;
 }
 
+struct str variable_remote_addr(const struct exchange *x, struct arena *arena)
+{
+    return address_text(&journey_of(x)->peer.any, arena);
+}
+
 static struct str get_remote_addr(const void *subject, struct str parameter, struct arena *arena)
 {
-    return address_text(&journey_of(subject)->peer.any, arena);
+    return variable_remote_addr(subject, arena);
 }
 
 static struct str get_remote_port(const void *subject, struct str parameter, struct arena *arena)
