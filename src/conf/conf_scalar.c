@@ -191,10 +191,10 @@ static void comma_report(struct parse *parse, const struct map_reader *reader, c
         hint = conf_hint(parse->loader->errors, "a space is needed after ':': " STR_FMT ": " STR_FMT,
                          (int)colon, key->text.data, STR_ARG(str_skip(key->text, (size_t)colon + 1)));
     else if (before && before->value->kind == CONF_SCALAR)
-        hint =
-            conf_hint(parse->loader->errors,
-                      "a comma inside {} ends a value; quote it: " STR_FMT ": \"" STR_FMT ", " STR_FMT "\"",
-                      STR_ARG(before->key->text), STR_ARG(before->value->text), STR_ARG(key->text));
+        hint = conf_hint(parse->loader->errors,
+                         "a comma inside {} ends a value; quote it: " STR_FMT ": \"" STR_FMT ", " STR_FMT
+                         "\"; a list is written [a, b]",
+                         STR_ARG(before->key->text), STR_ARG(before->value->text), STR_ARG(key->text));
     conf_error(parse->loader->errors, key->mark, hint, "'" STR_FMT "' has no value", STR_ARG(key->text));
 }
 

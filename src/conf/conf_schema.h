@@ -46,6 +46,9 @@ static inline bool conf_scope_is_set(const struct conf_scope_values *values, siz
     return values->set[group][index / 64] >> (index % 64) & 1;
 }
 
+/* All scopes in which this build has a directive. */
+unsigned conf_schema_scopes(const struct conf_schema *schema);
+
 /* The words for a scope: "server". */
 const char *conf_scope_name(enum conf_scope scope);
 

@@ -174,9 +174,23 @@ static const struct directive *directive_find(const struct conf_schema *schema, 
     return NULL;
 }
 
+unsigned conf_schema_scopes(const struct conf_schema *schema)
+{
+    unsigned scopes = 0;
+
+    for (size_t slot = 0; slot < schema->count; slot++) {
+        const struct directive *directives = schema->groups[slot]->directives;
+
+        for (size_t i = 0; directives && directives[i].name; i++)
+            scopes |= directives[i].scopes;
+    }
+    return scopes;
+}
+
+/* Where a word may stand, as far as this build has such scopes. */
 static unsigned scopes_of(const struct conf_schema *schema, struct str name)
 {
-    unsigned scopes = vocabulary_blocks(name);
+    unsigned scopes = vocabulary_blocks(name) & (conf_schema_scopes(schema) | SCOPE_MAIN);
 
     for (size_t slot = 0; slot < schema->count; slot++) {
         const struct directive *directives = schema->groups[slot]->directives;
@@ -208,9 +222,7 @@ static void nearest_try(struct nearest *nearest, const char *name, bool here)
 static const char *nearest_name(const struct scope_reader *scope, struct str wanted)
 {
     struct nearest nearest = {wanted, NULL, 2 * (wanted.length / 3 + 1) + 2};
-    unsigned opens;
-    unsigned stands;
-    const char *block;
+    const struct block_word *block;
 
     if (wanted.length > 64)
         return NULL;
@@ -220,9 +232,19 @@ static const char *nearest_name(const struct scope_reader *scope, struct str wan
         for (size_t i = 0; directives && directives[i].name; i++)
             nearest_try(&nearest, directives[i].name, directives[i].scopes & scope->scope);
     }
-    for (size_t i = 0; (block = vocabulary_block(i, &opens, &stands)); i++)
-        nearest_try(&nearest, block, stands & scope->scope);
+    for (size_t i = 0; (block = vocabulary_block(i)); i++) {
+        if (scopes_of(scope->schema, str_from(block->name)))
+            nearest_try(&nearest, block->name, block->stands & scope->scope);
+    }
     return nearest.name;
+}
+
+/* "location /", "upstream backend": nginx's way to name a block. */
+static bool block_with_name(struct str key)
+{
+    ssize_t space = str_find(key, ' ');
+
+    return space > 0 && vocabulary_blocks(str_slice(key, 0, (size_t)space)) != 0;
 }
 
 static void key_refuse(struct scope_reader *scope, const struct conf_node *key)
@@ -245,7 +267,13 @@ static void key_refuse(struct scope_reader *scope, const struct conf_node *key)
                    STR_ARG(key->text));
         return;
     }
-    if (nearest) {
+    if (block_with_name(key->text)) {
+        struct str rest = key->text;
+        struct str block = str_cut(&rest, ' ');
+
+        hint = conf_hint(reader->errors, "write '" STR_FMT ":', and below it, indented, '" STR_FMT ":'",
+                         STR_ARG(block), STR_ARG(str_trim(rest)));
+    } else if (nearest) {
         unsigned scopes = scopes_of(scope->schema, str_from(nearest));
 
         hint = scopes & scope->scope

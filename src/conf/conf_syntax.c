@@ -142,12 +142,12 @@ static unsigned alias_name(const struct fault *fault)
     return fault->around.line;
 }
 
-/* The nearest line above that is indented deeper than `column` and has content: the sibling that was meant.
- */
+/* Where the content of the nearest line above begins, if it is to the right of `column`: the sibling that was
+ * meant. */
 static unsigned sibling_column(const struct fault *fault, unsigned line, unsigned column)
 {
     while (--line >= 1) {
-        struct str content = str_trim(source_line(fault->file, line));
+        struct str content = fault_content(fault, line);
 
         if (content.length && content.data[0] != '#') {
             unsigned found = fault_column(fault, line, content.data);

@@ -93,7 +93,11 @@ int value_scalar(struct conf_reader *reader, const struct conf_node *node, const
 {
     if (node->kind != CONF_SCALAR || node->absent)
         return value_refuse_kind(reader, node, wanted);
-    return 0;
+    if (node->quoted || !node->mark.file || !str_ends(node->text, STR(";")))
+        return 0;
+    conf_error(reader->errors, node->mark, STR("delete it; or quote the value if it belongs to it"),
+               "the semicolon at the end would be part of '" STR_FMT "'", STR_ARG(node->text));
+    return -EINVAL;
 }
 
 int value_text(struct conf_reader *reader, const struct conf_node *node, const char *wanted)

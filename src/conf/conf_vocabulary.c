@@ -4,17 +4,20 @@
  */
 #include "conf/conf_vocabulary.h"
 
-static const struct {
-    const char *name;
-    unsigned opens;
-    unsigned stands;
-} blocks[] = {
-    {"events", SCOPE_EVENTS, SCOPE_MAIN},
-    {"http", SCOPE_HTTP, SCOPE_MAIN},
-    {"stream", SCOPE_STREAM, SCOPE_MAIN},
-    {"server", SCOPE_SERVER | SCOPE_STREAM_SERVER, SCOPE_HTTP | SCOPE_STREAM | SCOPE_UPSTREAM},
-    {"location", SCOPE_LOCATION, SCOPE_SERVER | SCOPE_LOCATION},
-    {"upstream", SCOPE_UPSTREAM, SCOPE_HTTP | SCOPE_STREAM},
+static const struct block_word blocks[] = {
+    {"events", SCOPE_EVENTS, SCOPE_MAIN, "What concerns the loop of each worker.",
+     "events: {worker_connections: 4096}"},
+    {"http", SCOPE_HTTP, SCOPE_MAIN, "What all servers of HTTP share, and the servers themselves.",
+     "http: {server: {listen: 8080, root: www}}"},
+    {"stream", SCOPE_STREAM, SCOPE_MAIN, "Servers below HTTP: TCP and TLS.",
+     "stream: {server: {listen: 5432, proxy_pass: 127.0.0.1:15432}}"},
+    {"server", SCOPE_SERVER | SCOPE_STREAM_SERVER, SCOPE_HTTP | SCOPE_STREAM | SCOPE_UPSTREAM,
+     "A server: one mapping, or a list of them.", "server: [{listen: 8080, server_name: a.test, root: www}]"},
+    {"location", SCOPE_LOCATION, SCOPE_SERVER | SCOPE_LOCATION,
+     "What holds for some paths: a mapping from a prefix, '= exact', '^~ prefix' or '@name' to directives.",
+     "location: {/images/: {root: media}, = /health: {return: 200 ok}}"},
+    {"upstream", SCOPE_UPSTREAM, SCOPE_HTTP | SCOPE_STREAM, "Servers that requests are passed to, by name.",
+     "upstream: {backend: {server: [127.0.0.1:9001, 127.0.0.1:9002]}}"},
 };
 
 unsigned vocabulary_blocks(struct str name)
@@ -26,13 +29,9 @@ unsigned vocabulary_blocks(struct str name)
     return 0;
 }
 
-const char *vocabulary_block(size_t index, unsigned *out_opens, unsigned *out_stands)
+const struct block_word *vocabulary_block(size_t index)
 {
-    if (index >= sizeof(blocks) / sizeof(blocks[0]))
-        return NULL;
-    *out_opens = blocks[index].opens;
-    *out_stands = blocks[index].stands;
-    return blocks[index].name;
+    return index < sizeof(blocks) / sizeof(blocks[0]) ? &blocks[index] : NULL;
 }
 
 /* Known and not carried; a name that ends with '*' stands for its family. */
@@ -136,6 +135,8 @@ static const char *const coming[] = {
     "health_check",
     "sticky",
     "slow_start",
+    "reset_timedout_connection",
+    "ssl_handshake_timeout",
     "when",
     "security_headers",
     "preload",

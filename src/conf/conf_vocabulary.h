@@ -7,10 +7,19 @@
 
 #include "conf/directive.h"
 
+/* A key that opens a scope. */
+struct block_word {
+    const char *name;
+    unsigned opens;                 /* may be several: server is another thing in stream */
+    unsigned stands;
+    const char *help;
+    const char *example;
+};
+
 /* The scopes in which a key that opens an inner scope ("server") may stand; 0 for any other word. */
 unsigned vocabulary_blocks(struct str name);
-/* The key of the i-th such block, with its own scope (`out_opens`, may be several) and where it may stand; NULL at the end. */
-const char *vocabulary_block(size_t index, unsigned *out_opens, unsigned *out_stands);
+/* The i-th such block; NULL at the end. */
+const struct block_word *vocabulary_block(size_t index);
 
 /* The i-th name (a family ends with '*') that is known and will not be carried, with its hint; NULL at the end. */
 const char *vocabulary_refused(size_t index, const char **out_hint);

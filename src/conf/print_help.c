@@ -182,6 +182,27 @@ static int nearest_print(const struct conf_schema *schema, struct str name, stru
     return error;
 }
 
+/* `sluice help server`: the scopes have no table, since others read them. */
+static int block_help(const struct conf_schema *schema, const struct block_word *block, struct buffer *out)
+{
+    int error = buffer_printf(out, "%s\n  %s\n\n  where     ", block->name, block->help);
+
+    if (error == 0)
+        error = scopes_print(block->stands & (conf_schema_scopes(schema) | SCOPE_MAIN), out);
+    return error == 0 ? buffer_printf(out, "\n  example   %s\n", block->example) : error;
+}
+
+static const struct block_word *block_find(struct str name)
+{
+    const struct block_word *block;
+
+    for (size_t i = 0; (block = vocabulary_block(i)); i++) {
+        if (str_equal(name, str_from(block->name)) && !vocabulary_missing(name).data)
+            return block;
+    }
+    return NULL;
+}
+
 int conf_print_help(const struct conf_schema *schema, struct str name, struct buffer *out)
 {
     bool found = false;
@@ -205,6 +226,8 @@ int conf_print_help(const struct conf_schema *schema, struct str name, struct bu
     }
     if (found)
         return 0;
+    if (block_find(name))
+        return block_help(schema, block_find(name), out);
     return nearest_print(schema, name, out) < 0 ? -ENOMEM : -ENOENT;
 }
 

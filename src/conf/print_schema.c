@@ -204,19 +204,6 @@ static void print_directive(struct json *json, const struct directive *directive
 
 /* Scopes. */
 
-static bool scope_used(const struct conf_schema *schema, unsigned scope)
-{
-    for (size_t slot = 0; slot < schema->count; slot++) {
-        const struct directive *directives = schema->groups[slot]->directives;
-
-        for (size_t i = 0; directives && directives[i].name; i++) {
-            if (directives[i].scopes & scope)
-                return true;
-        }
-    }
-    return false;
-}
-
 static const struct {
     enum conf_scope scope;
     const char *name;
@@ -257,18 +244,18 @@ static void print_inner(struct json *json, const char *key, const char *definiti
 
 static void print_inners(struct json *json, const struct conf_schema *schema, enum conf_scope scope)
 {
-    unsigned opens;
-    unsigned stands;
-    const char *key;
+    const struct block_word *block;
 
-    for (size_t i = 0; (key = vocabulary_block(i, &opens, &stands)); i++) {
-        if (!(stands & scope) || (scope == SCOPE_UPSTREAM && (opens & SCOPE_SERVER)))
+    for (size_t i = 0; (block = vocabulary_block(i)); i++) {
+        unsigned opens = block->opens;
+
+        if (!(block->stands & scope) || (scope == SCOPE_UPSTREAM && (opens & SCOPE_SERVER)))
             continue;
         if (opens & SCOPE_SERVER)
             opens = scope == SCOPE_STREAM ? SCOPE_STREAM_SERVER : SCOPE_SERVER;
         for (size_t d = 0; d < sizeof(definitions) / sizeof(definitions[0]); d++) {
-            if ((opens & definitions[d].scope) && scope_used(schema, definitions[d].scope))
-                print_inner(json, key, definitions[d].name);
+            if ((opens & definitions[d].scope) && (conf_schema_scopes(schema) & definitions[d].scope))
+                print_inner(json, block->name, definitions[d].name);
         }
     }
 }
@@ -306,7 +293,7 @@ int conf_print_json_schema(const struct conf_schema *schema, struct buffer *out)
     json_key(&json, "definitions");
     json_open(&json);
     for (size_t d = 0; d < sizeof(definitions) / sizeof(definitions[0]); d++) {
-        if (!scope_used(schema, definitions[d].scope))
+        if (!(conf_schema_scopes(schema) & definitions[d].scope))
             continue;
         json_key(&json, definitions[d].name);
         json_open(&json);

@@ -123,6 +123,9 @@ static const struct {
      "listen\n  Where to listen.\n\n  where     server\n  value     as in the example; may be repeated as a "
      "list\n"
      "  default   none\n  inherits  added to those of outer scopes\n  example   listen: [80, 443 ssl]\n"},
+    {"server", 0,
+     "server\n  A server: one mapping, or a list of them.\n\n  where     http\n"
+     "  example   server: [{listen: 8080, server_name: a.test, root: www}]\n"},
     {"lisen", -ENOENT, "no directive is named 'lisen'; did you mean listen?\n"},
     {"ssl", -ENOENT, "'ssl' is known, but not carried: write it behind the port: listen: 443 ssl\n"},
     {"header", -ENOENT,
@@ -156,6 +159,7 @@ START_TEST(reference_has_all)
             ck_assert_msg(str_search(buffer_str(&out), title) > 0, "no %s", directives[i].name);
         }
     }
+    ck_assert_int_gt(str_search(buffer_str(&out), STR("| `ssl_stapling*` | delete it")), 0);
     ck_assert_int_gt(str_search(buffer_str(&out), STR("```yaml\nkeepalive_timeout: 75s\n```\n")), 0);
     buffer_finish(&out);
 }
