@@ -102,6 +102,7 @@ static struct record_slot *slot_create(struct record_sealer *sealer)
         return NULL;
     slot->sealing = EVP_CIPHER_CTX_new();
     if (!slot->sealing) {
+        ERR_clear_error();
         free(slot);
         return NULL;
     }

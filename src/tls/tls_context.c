@@ -310,7 +310,9 @@ struct tls_context *tls_context_create(const struct tls_settings *servers, size_
     tls_names_init(&context->names);
     context->count = count;
     context->servers = calloc(count, sizeof(*context->servers));
-    if (load(context, servers, log, &failure))
+    bool good = load(context, servers, log, &failure);
+    ERR_clear_error();
+    if (good)
         return context;
     tls_context_destroy(context);
     return NULL;

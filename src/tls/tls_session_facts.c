@@ -42,11 +42,14 @@ struct str tls_session_cipher(const struct tls_session *session)
     return str_from(session->finished ? SSL_CIPHER_get_name(SSL_get_current_cipher(session->ssl)) : NULL);
 }
 
+/* By nginx's names ("X25519", "prime256v1"); groups without a number of OpenSSL's own by TLS's. */
 struct str tls_session_curve(const struct tls_session *session)
 {
     int group = session->finished ? (int)SSL_get_negotiated_group(session->ssl) : NID_undef;
 
-    return str_from(group != NID_undef ? SSL_group_to_name(session->ssl, group) : NULL);
+    if (group == NID_undef)
+        return str_from(NULL);
+    return str_from(group & TLSEXT_nid_unknown ? SSL_group_to_name(session->ssl, group) : OBJ_nid2sn(group));
 }
 
 struct str tls_session_alpn(const struct tls_session *session)

@@ -1,0 +1,172 @@
+/*
+ * Memory that runs out: each allocation that OpenSSL asks for fails in turn. Nothing may crash, hang or leak;
+ * what cannot be had is an error like any other.
+ */
+#include "tls_pair.h"
+
+#include <check.h>
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static long left = -1; /* allocations until one fails; -1: none does */
+
+static bool fails(void)
+{
+    return left >= 0 && left-- == 0;
+}
+
+static void *allocate(size_t size, const char *file, int line)
+{
+    return fails() ? NULL : malloc(size);
+}
+
+static void *reallocate(void *old, size_t size, const char *file, int line)
+{
+    return fails() ? NULL : realloc(old, size);
+}
+
+static void release(void *old, const char *file, int line)
+{
+    free(old);
+}
+
+static void quiet(void *owner, enum log_level level, struct str line)
+{
+}
+
+/* What OpenSSL sets up once for the process is not ours to lose: a whole connection first. */
+static void warm_up(void)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+
+    pair_open(&pair, &settings, 1);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    pair_close(&pair);
+}
+
+START_TEST(a_context_without_memory)
+{
+    struct tls_settings settings = pair_settings();
+    struct log log = {.sink = quiet};
+    struct tls_context *context = NULL;
+    char error[512];
+    long n;
+
+    for (n = 0; !context && n < 20000; n += 1 + n / 50) {
+        error[0] = '\0';
+        left = n;
+        context = tls_context_create(&settings, 1, &log, error, sizeof(error));
+        bool failed = left < 0;
+        left = -1;
+        ck_assert(context || error[0]);
+        ck_assert_uint_eq(ERR_peek_error(), 0);
+        if (context && failed) { /* OpenSSL did without */
+            tls_context_destroy(context);
+            context = NULL;
+        }
+    }
+    ck_assert_ptr_nonnull(context);
+    tls_context_destroy(context);
+}
+END_TEST
+
+static void drop_ciphertext(void *owner, struct str bytes)
+{
+}
+
+static void drop_record(void *owner, uint8_t type, struct str plaintext)
+{
+}
+
+static void drop_key(void *owner, const struct record_key *key)
+{
+}
+
+static const struct tls_output output = {drop_ciphertext, drop_record, drop_key, NULL};
+
+/* True where creation and the server's first flight needed no more than `allocations`. */
+static bool begin_session(struct tls_context *context, struct str hello, long allocations)
+{
+    left = allocations;
+    struct tls_session *session = tls_session_create(context, &output, NULL);
+    int result = -EPROTO;
+
+    if (session) {
+        tls_session_lend(session, hello);
+        result = tls_session_handshake(session);
+    }
+    bool enough = left >= 0;
+    left = -1;
+    ck_assert(result == -EPROTO || result == -EAGAIN);
+    ck_assert(!enough || result == -EAGAIN);
+    ck_assert_uint_eq(ERR_peek_error(), 0);
+    tls_session_destroy(session);
+    return enough;
+}
+
+START_TEST(a_session_without_memory)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+    char bytes[4096];
+    long n = 0;
+
+    pair_open(&pair, &settings, 1);
+    (void)SSL_do_handshake(pair.client);
+    ERR_clear_error();
+    int length = BIO_read(SSL_get_wbio(pair.client), bytes, sizeof(bytes));
+    while (!begin_session(pair.context, str_of(bytes, (size_t)length), n))
+        ck_assert_int_lt(n++, 20000);
+    ck_assert_int_gt(n, 50);
+    pair_close(&pair);
+}
+END_TEST
+
+START_TEST(a_sealer_without_memory)
+{
+    char into[64];
+    ssize_t result = -ENOMEM;
+
+    for (long n = 0; result < 0 && n < 200; n++) {
+        struct record_key key = {.version = RECORD_TLS_1_3, .cipher = RECORD_AES_128_GCM};
+        struct record_slot *slot = NULL;
+        struct iovec part = {into + 5, 10};
+        left = n;
+        struct record_sealer *sealer = record_sealer_create(1);
+        result = sealer ? record_seal(sealer, &key, &slot, RECORD_APPLICATION_DATA, &part, 1, into) : -ENOMEM;
+        left = -1;
+        ck_assert(result == -ENOMEM || result == -EINVAL || result == 32);
+        ck_assert_uint_eq(key.sequence, result > 0 ? 1 : 0);
+        ck_assert_uint_eq(ERR_peek_error(), 0);
+        record_sealer_destroy(sealer);
+    }
+    ck_assert_int_eq(result, 32);
+}
+END_TEST
+
+int main(void)
+{
+    if (CRYPTO_set_mem_functions(allocate, reallocate, release) != 1) {
+        puts("OpenSSL has allocated already");
+        return 77;
+    }
+    Suite *suite = suite_create("tls_memory");
+    TCase *all = tcase_create("memory");
+    SRunner *runner;
+
+    tcase_set_timeout(all, 60);
+    tcase_add_checked_fixture(all, warm_up, NULL);
+    tcase_add_test(all, a_context_without_memory);
+    tcase_add_test(all, a_session_without_memory);
+    tcase_add_test(all, a_sealer_without_memory);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
