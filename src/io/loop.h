@@ -181,6 +181,12 @@ static inline bool op_idle(const struct op *op)
     return op->state == OP_STATE_IDLE;
 }
 
+/* True where the op is carried out and only its `done` is still to come: the memory it was lent may be used again. */
+static inline bool op_carried_out(const struct op *op)
+{
+    return op->state == OP_STATE_FINISHED;
+}
+
 /* Fill an op and submit it. `op->done` is set by the owner beforehand. */
 void loop_accept(struct loop *loop, struct op *op, int listener, struct sockaddr_storage *address);
 void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_storage *address, socklen_t length);

@@ -161,7 +161,7 @@ static void take_settings(struct endpoint *endpoint)
     };
     endpoint->wire = (struct wire_settings){
         .sendfile = site->sendfile,
-        .block_size = (size_t)site->output_buffer_size,
+        .block_size = (size_t)(site->output_buffer_count * site->output_buffer_size),
         .record_size = (size_t)ssl->buffer_size,
         .lingering_ms = site->lingering_timeout_ms < site->lingering_time_ms ? site->lingering_timeout_ms
                                                                              : site->lingering_time_ms,

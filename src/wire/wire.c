@@ -163,7 +163,8 @@ void wire_fail(struct wire *wire, enum wire_end end)
     loop_timer(wire->shared->loop, &wire->receive, wire->shared->loop->clock.monotonic_ms);
 }
 
-/* The owner may still ask about session and socket (for its log); after `closed` the wire itself may be gone. */
+/* The owner may still ask about session and socket (for its log); after `closed` the wire itself may be gone.
+ */
 void wire_bury(struct wire *wire)
 {
     struct wire_shared *shared = wire->shared;

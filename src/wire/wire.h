@@ -161,6 +161,7 @@ struct wire {
     bool promoting;                 /* the span waits for the queue to drain, then for the kernel */
     bool receiving;                 /* the owner has asked */
     bool delivering;                /* inside `received` or `opened` */
+    bool was_full;                  /* there was no room before the send in flight */
     bool peer_ended;
     bool spoke_http;
     bool notified;                  /* close_notify was queued */

@@ -251,10 +251,32 @@ void wire_go_on(struct wire *wire, bool had_room)
     wire_push(wire);
     if (chunk_length(&wire->span) > 0 && !wire->promoting && !wire_span_is_direct(wire))
         wire_span_fill(wire);
+    wire_push(wire);
     if (wire->state == WIRE_DRAINING && chunk_length(&wire->span) == 0)
         wire_flush(wire); /* the span was the last of it, and no owner comes to close its record */
     if (!had_room && wire_room(wire) > 0)
         wire->events->room(wire);
+}
+
+static void drop_sent_blocks(struct wire *wire)
+{
+    struct wire_block *block = wire->first;
+
+    while (block && block->from == block->filled && block->open == 0) {
+        wire->first = block->next;
+        wire_block_put(wire->shared, block);
+        block = wire->first;
+    }
+    if (!block)
+        wire->last = NULL;
+}
+
+/* `count` bytes of the block in front have left. */
+static void sent(struct wire *wire, size_t count)
+{
+    wire->moved += count;
+    wire->part.iov_len -= count;
+    wire->first->from += (uint32_t)count;
 }
 
 static void send_done(struct op *op, int result)
@@ -270,9 +292,9 @@ static void send_done(struct op *op, int result)
         wire_fail(wire, wire_end_of(result));
         return;
     }
-    had_room = wire_room(wire) > 0;
-    wire->first->from += (uint32_t)result;
-    wire->moved += (uint64_t)result;
+    had_room = !wire->was_full && wire_room(wire) > 0;
+    if (wire->part.iov_len > 0)
+        sent(wire, wire->part.iov_len);
     wire_go_on(wire, had_room);
 }
 
@@ -283,19 +305,14 @@ static void send_block(struct wire *wire, struct wire_block *block)
     wire->part = (struct iovec){block->bytes + block->from, block->filled - block->from};
     wire->send.done = send_done;
     loop_send(wire->shared->loop, &wire->send, wire->fd, &wire->part, 1, more ? MSG_MORE : 0);
-}
-
-static void drop_sent_blocks(struct wire *wire)
-{
-    struct wire_block *block = wire->first;
-
-    while (block && block->from == block->filled && block->open == 0) {
-        wire->first = block->next;
-        wire_block_put(wire->shared, block);
-        block = wire->first;
+    /* Mostly the socket has taken it by now: then the next connection seals into memory that is still in the
+     * cache. */
+    wire->was_full = false;
+    if (op_carried_out(&wire->send) && wire->send.result >= 0) {
+        wire->was_full = wire_room(wire) == 0;
+        sent(wire, wire->part.iov_len);
+        drop_sent_blocks(wire);
     }
-    if (!block)
-        wire->last = NULL;
 }
 
 /* Everything has left. Kernel records may still be half sent, and a FIN would cut them: there the peer's end

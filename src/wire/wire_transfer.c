@@ -90,8 +90,7 @@ static unsigned final_reason(const struct wire *wire, const struct wire_transfer
         return KTLS_OK;
     if (transfer->path == PATH_OPENSSL)
         return KTLS_NO_KEY;
-    if (transfer->reason == REASON_SMALL &&
-        transfer->made >= tls_session_settings(wire->tls)->ktls_threshold)
+    if (transfer->reason == REASON_SMALL && transfer->made >= tls_session_settings(wire->tls)->ktls_threshold)
         return REASON_BYTES;
     return transfer->reason;
 }
