@@ -47,10 +47,7 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
     if (h->input_at < h->input.length)
         return next_input(h, room, out);
     h->input.length = h->input_at = 0;
-    if (h->held_back) {
-        h->held_back = false;
-        h1_session_wake(h->session);
-    }
+    h1_session_hungry(h->session);
     if (h->body_error)
         return h->body_error;
     if (h->body_whole)
@@ -164,10 +161,8 @@ size_t h1_body_consume(struct h1_exchange *h, struct str bytes)
     if (h->body_whole)
         return 0;
     room = input_room(h);
-    if (room == 0) {
-        h->held_back = !h->body_error;
+    if (room == 0)
         return 0;
-    }
     bytes = str_slice(bytes, 0, room);
     taken = h->chunked ? consume_chunked(h, bytes) : consume_length(h, bytes);
     h->continue_due = false;

@@ -24,6 +24,14 @@ void h1_session_wake(struct h1_session *session)
     session->events->wake(session->owner);
 }
 
+void h1_session_hungry(struct h1_session *session)
+{
+    if (!session->held_back)
+        return;
+    session->held_back = session->starved = false;
+    session->events->wake(session->owner);
+}
+
 static struct session *session_open(const struct session_settings *settings,
                                     const struct exchange_events *events, void *owner,
                                     struct arena_pool *pool, const struct clock *clock)
@@ -202,8 +210,10 @@ static size_t session_consume(struct session *session, struct str bytes)
             more = consume_drained(h, rest);
         else
             more = h1_body_consume(h, rest);
-        if (more == 0 && !h1->deaf)
+        if (more == 0 && !h1->deaf) {
+            h1->held_back = true;
             return taken;
+        }
         taken += more;
     }
     return bytes.length;
@@ -216,13 +226,13 @@ void h1_exchange_end(struct h1_exchange *h)
     body_close(&h->x.response.body);
     h1->events->finished(h1->owner, &h->x);
     h->x.session = NULL;
-    if (h1->keepalive && !h->body_whole) {
+    if (h1->keepalive && !h->body_whole)
         h1_body_drain(h);
-        return;
-    }
-    exchange_free(h);
+    else
+        exchange_free(h);
     if (!h1->keepalive)
         session_end(h1);
+    h1_session_hungry(h1);
 }
 
 static int session_produce(struct session *session, unsigned accept, size_t room, struct chunk *out)

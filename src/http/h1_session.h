@@ -29,6 +29,7 @@ struct h1_session {
     bool deaf;                      /* what still comes is ignored */
     bool over;
     bool starved;                   /* produce has said -EAGAIN: a wake is owed */
+    bool held_back;                 /* consume has left bytes: a wake is owed once they are wanted */
 };
 
 enum h1_stage {
@@ -57,7 +58,6 @@ struct h1_exchange {
     bool body_whole;
     bool pulled;                    /* somebody wants it */
     bool awaited;                   /* next has said -EAGAIN: a wake is owed */
-    bool held_back;                 /* there was no room: the wire has bytes for us */
     bool continue_due;              /* the client waits for 100 */
 
     enum h1_framing framing;
@@ -72,6 +72,8 @@ struct h1_exchange {
 /* Lets the owner pump again where produce had said -EAGAIN. */
 void h1_session_wake(struct h1_session *session);
 
+/* Lets the owner offer again what consume had left. */
+void h1_session_hungry(struct h1_session *session);
 /* The connection is of no more use: produce says `error`. */
 void h1_session_break(struct h1_session *session, int error);
 /* The last byte has left: `finished`, and then the next request, a body to be drained, or the end. */

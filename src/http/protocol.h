@@ -30,7 +30,7 @@ struct exchange_events {
      * freed after this, unless exchange_hold keeps them.
      */
     void (*finished)(void *owner, struct exchange *x);
-    /* produce has something again after it had said -EAGAIN. Only queue a pump. */
+    /* produce has something again after it had said -EAGAIN, or consume wants what it had left. Only queue: offer the rest, then pump. */
     void (*wake)(void *owner);
 };
 
@@ -64,7 +64,7 @@ struct protocol {
     const char *alpn;
     struct session *(*open)(const struct session_settings *settings, const struct exchange_events *events, void *owner,
                             struct arena_pool *pool, const struct clock *clock);
-    /* Bytes taken; fewer is backpressure (offer the rest again after the next wake or produce). Never fails: bad bytes become a refusal. */
+    /* Bytes taken; fewer is backpressure (offer the rest again after the next wake). Never fails: bad bytes become a refusal. */
     size_t (*consume)(struct session *session, struct str bytes);
     /* As body->next: 1 chunk, 0 nothing more ever (close the connection in order), -EAGAIN, other -errno: cut the connection. */
     int (*produce)(struct session *session, unsigned accept, size_t room, struct chunk *out);

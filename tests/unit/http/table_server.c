@@ -262,40 +262,49 @@ static void gather(struct table_server *server, const struct chunk *chunk, size_
     must(buffer_printf(&server->out, "{%d bytes}", (int)chunk_length(chunk)));
 }
 
-static void produce(struct table_server *server)
+/* One chunk; false where there is none. */
+static bool produce(struct table_server *server)
 {
     size_t room = server->room ? server->room : 65536;
     struct chunk chunk;
 
-    while ((server->result =
-                server->protocol->produce(server->session, CHUNK_BYTES | CHUNK_FILE, room, &chunk)) == 1)
+    server->result = server->protocol->produce(server->session, CHUNK_BYTES | CHUNK_FILE, room, &chunk);
+    if (server->result == 1)
         gather(server, &chunk, room);
+    return server->result == 1;
 }
 
+/* Offers what is held, once; what is left of it waits for a wake. */
+static void offer(struct table_server *server)
+{
+    size_t taken;
+
+    if (server->held.length == 0 || server->blocked)
+        return;
+    taken = server->protocol->consume(server->session, buffer_str(&server->held));
+    if (taken > server->held.length)
+        abort();
+    server->blocked = taken < server->held.length;
+    buffer_consume(&server->held, taken);
+}
+
+/* A wake is answered between two chunks, as when the wire has no room for both: one that comes too early
+ * helps nobody. */
 void table_server_pump(struct table_server *server)
 {
+    bool more;
+
     do {
+        if (server->woken)
+            server->blocked = false;
         server->woken = false;
         if (server->reads && server->later) {
             server->reads = false;
             echo(server->later->owner);
         }
-        produce(server);
-    } while (server->woken);
-}
-
-/* Offers what is held until the session takes nothing of it any more. */
-static void offer(struct table_server *server)
-{
-    size_t taken;
-
-    do {
-        taken = server->protocol->consume(server->session, buffer_str(&server->held));
-        if (taken > server->held.length)
-            abort();
-        buffer_consume(&server->held, taken);
-        table_server_pump(server);
-    } while (taken && server->held.length);
+        offer(server);
+        more = produce(server);
+    } while (more || server->woken || (server->held.length && !server->blocked));
 }
 
 void table_server_feed(struct table_server *server, struct str bytes, size_t piece)
@@ -305,7 +314,7 @@ void table_server_feed(struct table_server *server, struct str bytes, size_t pie
 
         must(buffer_append(&server->held, str_slice(bytes, 0, length)));
         bytes = str_skip(bytes, length);
-        offer(server);
+        table_server_pump(server);
     }
 }
 
@@ -322,8 +331,6 @@ void table_server_answer(struct table_server *server)
     server->later = NULL;
     answer(visit, visit->row->status, str_from(visit->row->body));
     table_server_pump(server);
-    if (server->held.length)
-        offer(server);
 }
 
 enum session_phase table_server_phase(const struct table_server *server)

@@ -45,6 +45,7 @@ struct table_server {
     size_t room;       /* of each produce; 0: plenty */
     int result;        /* of the last produce that gave nothing */
     bool woken;
+    bool blocked;                   /* consume has left bytes: not offered again before a wake */
     unsigned begun, refused, finished;
     struct exchange *later; /* the exchange that waits for table_server_answer */
     bool reads;             /* an echo waits to pull again */
