@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "http/url.h"
 #include "server/journey.h"
+#include "server/variables.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -73,15 +74,18 @@ enum outcome exchange_refuse_because(struct exchange *x, int status, enum log_le
     va_list args;
 
     if (level <= log->level) {
+        struct str client;
         char said[512];
 
         va_start(args, format);
         if (vsnprintf(said, sizeof(said), format, args) < 0)
             said[0] = '\0';
         va_end(args);
+        client = variable_remote_addr(x, &x->arena);
         log_write(log, level,
-                  "*%llu %s, server: " STR_FMT ", request: \"" STR_FMT "\", host: \"" STR_FMT "\"",
-                  visit->journey ? (unsigned long long)visit->journey->number : 0ull, said,
+                  "*%llu %s, client: " STR_FMT ", server: " STR_FMT ", request: \"" STR_FMT
+                  "\", host: \"" STR_FMT "\"",
+                  (unsigned long long)visit->journey->number, said, STR_ARG(client),
                   STR_ARG(visit->server->name), STR_ARG(x->request.line), STR_ARG(x->request.host));
     }
     return exchange_refuse(x, status);
