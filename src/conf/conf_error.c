@@ -43,6 +43,12 @@ static void controls_hide(struct str text)
 PRINTF_LIKE(3, 0)
 static void error_add(struct conf_errors *errors, struct conf_error error, const char *format, va_list args)
 {
+    errors->failed |= !error.warning;
+    /* Past the cap nothing is kept, not even its memory. */
+    if (errors->count == LIMIT_CONF_ERRORS) {
+        errors->dropped++;
+        return;
+    }
     error.message = arena_vprintf(errors->arena, format, args);
     error.hint = arena_copy(errors->arena, error.hint);
     if (!error.message.data || !error.hint.data) {
@@ -52,12 +58,7 @@ static void error_add(struct conf_errors *errors, struct conf_error error, const
         controls_hide(error.message);
         controls_hide(error.hint);
     }
-    errors->failed |= !error.warning;
-    if (already_known(errors, &error))
-        return;
-    if (errors->count == LIMIT_CONF_ERRORS)
-        errors->dropped++;
-    else
+    if (!already_known(errors, &error))
         errors->items[errors->count++] = error;
 }
 

@@ -147,13 +147,12 @@ static void pair_add(struct parse *parse, struct map_reader *reader, struct conf
         reader->map->height = value->height + 1;
 }
 
-static struct conf_node *key_read(struct parse *parse, unsigned depth, bool flow, yaml_mark_t *out_end)
+static struct conf_node *key_read(struct parse *parse, unsigned depth, bool flow)
 {
     struct conf_mark mark = mark_of(parse, parse->event.start_mark);
     bool scalar = parse->event.type == YAML_SCALAR_EVENT;
     struct conf_node *key;
 
-    *out_end = parse->event.end_mark;
     key = node_read(parse, depth, flow);
     if (parse->loader->stop || parse->syntax)
         return NULL;
@@ -171,8 +170,7 @@ static struct conf_node *key_read(struct parse *parse, unsigned depth, bool flow
 static void pair_read(struct parse *parse, struct map_reader *reader, unsigned depth, bool flow)
 {
     bool skip = reader->skip_next;
-    yaml_mark_t key_end;
-    struct conf_node *key = key_read(parse, depth + 1, flow, &key_end);
+    struct conf_node *key = key_read(parse, depth + 1, flow);
     struct conf_node *value = event_next(parse) ? node_read(parse, depth + 1, flow) : NULL;
 
     reader->skip_next = false;
@@ -182,7 +180,7 @@ static void pair_read(struct parse *parse, struct map_reader *reader, unsigned d
         value->mark = key->mark;
         value->key = key->text;
     }
-    if (flow && flow_key_refused(parse, reader, key, &key_end, value->absent))
+    if (flow && flow_key_refused(parse, reader, key, value->absent))
         return;
     if (!key->quoted && str_equal(key->text, STR("<<")))
         reader->merges = true;
@@ -384,7 +382,7 @@ struct conf_node *parse_source(struct conf_loader *loader, const struct conf_fil
         line = parse.syntax ? syntax_report(loader->errors, file, &parse.yaml, &parse.last) : 0;
         more = parse.syntax && block_blank(file, (char *)(uintptr_t)text.data, line);
         yaml_parser_delete(&parse.yaml);
-        if (!more)
+        if (!more || loader->errors->count == LIMIT_CONF_ERRORS)
             break;
         parse.damaged = true;
         root = NULL;

@@ -33,6 +33,7 @@ struct parse {
     struct table anchors;           /* name -> node; an open one has size 0 */
     struct buffer pending;          /* pairs and items of the collections being read */
     struct parsed_scalar last;
+    size_t plain_end;               /* offset behind the plain scalar that came last */
     bool damaged;                   /* blocks were blanked out: what is missing may not be missing */
     bool syntax;                    /* libyaml stopped */
 };
@@ -64,9 +65,9 @@ void parse_anchor(struct parse *parse, const yaml_char_t *anchor, struct conf_no
 struct conf_node *scalar_read(struct parse *parse, bool flow);
 /* Refuses tags that mean nothing here; !include sets node->include. */
 void tag_check(struct parse *parse, struct conf_node *node, const yaml_char_t *tag);
-/* The traps of keys inside {}; true: the pair is reported and must be left out. `key_end`: where the key ends. */
+/* The traps of keys inside {}; true: the pair is reported and must be left out. */
 bool flow_key_refused(struct parse *parse, struct map_reader *reader, const struct conf_node *key,
-                      const yaml_mark_t *key_end, bool value_absent);
+                      bool value_absent);
 
 /*
  * Says in plain words what libyaml stopped at, where the user would look for it. Returns the line

@@ -64,6 +64,7 @@ static struct str comment_after(struct parse *parse)
     size_t blanks = 0;
     size_t length;
 
+    parse->plain_end = at;
     while (blanks < rest.length && (rest.data[blanks] == ' ' || rest.data[blanks] == '\t'))
         blanks++;
     rest = str_skip(rest, blanks);
@@ -168,10 +169,10 @@ static bool regex_key(const struct conf_node *key)
 }
 
 /* `{a, b: 1}`: a comma made a key of what was meant as a value, or of half a regular expression. */
-static bool colon_follows(struct parse *parse, const yaml_mark_t *end)
+static bool colon_follows(const struct parse *parse)
 {
-    size_t at = source_offset(&parse->cursor, (unsigned)end->line + 1, (unsigned)end->column + 1);
     const struct str text = parse->file->text;
+    size_t at = parse->plain_end;
 
     while (at < text.length && (text.data[at] == ' ' || text.data[at] == '\t'))
         at++;
@@ -200,9 +201,9 @@ static void comma_report(struct parse *parse, const struct map_reader *reader, c
 
 /* The traps of keys inside {}; true: the pair is reported and left out. */
 bool flow_key_refused(struct parse *parse, struct map_reader *reader, const struct conf_node *key,
-                      const yaml_mark_t *key_end, bool value_absent)
+                      bool value_absent)
 {
-    bool cut = value_absent && !colon_follows(parse, key_end);
+    bool cut = value_absent && !colon_follows(parse);
 
     if (key->quoted)
         return false;
