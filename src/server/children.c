@@ -65,6 +65,16 @@ static _Noreturn void become_worker(struct master *master, unsigned number, int 
     exit(status);
 }
 
+/* Whoever waits for the start is told that it failed, rather than that it is tried again and again. */
+static void fail_start(struct master *master)
+{
+    log_write(&master->error_log.log, LOG_EMERG, "a worker could not start; the lines above say why");
+    master->failed = true;
+    master->phase = MASTER_STOPPING;
+    master->kill_ms = master->clock.monotonic_ms + LIMIT_STOP_MS;
+    children_tell(master, CHANNEL_STOP, 0, -1);
+}
+
 static void plan_restart(struct master *master, struct child *child)
 {
     uint64_t delay_ms = 0;
@@ -95,11 +105,14 @@ static void start_child(struct master *master, unsigned number)
         become_worker(master, number, worker_end, parent);
     if (pid < 0) {
         error = error < 0 ? error : -errno;
-        log_write(&master->error_log.log, LOG_ALERT, "starting a worker process failed (%d: %s)", -error,
-                  strerror(-error));
+        log_write(&master->error_log.log, master->phase == MASTER_STARTING ? LOG_EMERG : LOG_ALERT,
+                  "starting a worker process failed (%d: %s)", -error, strerror(-error));
         close_fd(&child->channel_fd);
         close_fd(&worker_end);
-        plan_restart(master, child);
+        if (master->phase == MASTER_STARTING)
+            fail_start(master);
+        else
+            plan_restart(master, child);
         return;
     }
     close_fd(&worker_end);
@@ -112,6 +125,8 @@ void children_start(struct master *master)
     for (unsigned i = 0; i < master->child_count; i++) {
         const struct child *child = &master->children[i];
 
+        if (master->phase == MASTER_STOPPING)
+            return;
         if (child->pid == 0 && child->restart_ms > 0 && child->restart_ms <= master->clock.monotonic_ms)
             start_child(master, i);
     }
@@ -159,12 +174,7 @@ static void child_ended(struct master *master, struct child *child, int status)
     close_fd(&child->channel_fd);
     switch (master->phase) {
     case MASTER_STARTING:
-        /* Whoever waits for the start is told that it failed, rather than that it is tried again and again.
-         */
-        log_write(&master->error_log.log, LOG_EMERG, "a worker could not start; the lines above say why");
-        master->failed = true;
-        master->phase = MASTER_STOPPING;
-        children_tell(master, CHANNEL_STOP, 0, -1);
+        fail_start(master);
         break;
     case MASTER_RUNNING:
         plan_restart(master, child);

@@ -62,8 +62,11 @@ static int open_error_log(struct master *master)
     struct str path = error_log_path(master);
     int result;
 
-    if (master->detached && on_terminal(path))
+    if (master->detached && on_terminal(path)) {
+        error_log_say(LOG_WARN, "error_log: a daemon has no " STR_FMT ": its lines are lost; name a file",
+                      STR_ARG(path));
         path = STR("/dev/null");
+    }
     result = error_log_open(&master->error_log, path,
                             (enum log_level)master->configuration->main->error_log.level);
     master->error_log.echo = true;

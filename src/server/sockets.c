@@ -103,6 +103,10 @@ static int open_endpoint(struct sockets *sockets, size_t endpoint, struct log *l
             say_refused(log, &place->address, fds[i]);
             return fds[i];
         }
+        /* As nginx: whoever may enter its folder may connect. */
+        if (unix_path(&place->address) && chmod(unix_path(&place->address), 0666) < 0)
+            log_write(log, LOG_WARN, "chmod() \"%s\" failed (%d: %s)", unix_path(&place->address), errno,
+                      strerror(errno));
     }
     return 0;
 }
