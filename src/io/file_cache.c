@@ -31,6 +31,7 @@ struct file_cache {
     struct table table;
     struct lru lrus[LRU_COUNT];
     size_t content_bytes;
+    const struct roots *granted;    /* not owned; may be NULL */
     struct table openings;          /* under way on helper threads, by key */
     struct str root;                /* the root asked for last, and its descriptor */
     int root_fd;
@@ -68,6 +69,11 @@ struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_
     table_init(&cache->table, false);
     table_init(&cache->openings, false);
     return cache;
+}
+
+void file_cache_grant(struct file_cache *cache, const struct roots *roots)
+{
+    cache->granted = roots;
 }
 
 static void entry_free(struct file_entry *entry)
@@ -272,7 +278,7 @@ static int root_descriptor(struct file_cache *cache, const char *root)
 
     if (cache->root_fd >= 0 && now - cache->root_checked_ms < valid_ms && str_equal(cache->root, name))
         return cache->root_fd;
-    fd = root_open(root, false);
+    fd = root_open(root, cache->granted, false);
     if (fd < 0)
         return fd;
     copy = strdup(root);
@@ -308,11 +314,11 @@ static int open_at_once(struct file_cache *cache, const char *root, const char *
     return error;
 }
 
-/* On a helper thread: waits for the disk, touches only the opening. */
+/* On a helper thread: waits for the disk, touches only the opening (and the granted roots, which never change). */
 static int open_work(void *argument)
 {
     struct opening *opening = argument;
-    int fd = root_open(opening->root, true);
+    int fd = root_open(opening->root, opening->cache->granted, true);
     int error;
 
     opening->file = (struct opened_file){.error = fd, .fd = -1};

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/table.h"
 #include "io/loop.h"
+#include "io/roots.h"
 
 #include <sys/stat.h>
 
@@ -46,6 +47,8 @@ struct file_cache;
 
 /* Creates a cache on `loop`; NULL when out of memory. */
 struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_limits *limits);
+/* Roots that were opened while we had the rights: used where opening one by its name is denied. Not owned, outlive the cache. */
+void file_cache_grant(struct file_cache *cache, const struct roots *roots);
 /* No lookup may be in flight. Entries still referenced die with their last unref. */
 void file_cache_destroy(struct file_cache *cache);
 

@@ -35,15 +35,26 @@ static int open_how(int directory, const char *path, uint64_t flags, uint64_t re
     return errno == EPERM ? -ENOSYS : -errno; /* sandboxes that do not know a call say EPERM */
 }
 
-int root_open(const char *root, bool wait)
+static int open_granted(const struct roots *granted, const char *root)
+{
+    int kept = granted ? roots_find(granted, str_from(root)) : -ENOENT;
+    int fd = kept < 0 ? -1 : fcntl(kept, F_DUPFD_CLOEXEC, 0);
+
+    if (kept < 0)
+        return -EACCES;
+    return fd < 0 ? -errno : fd;
+}
+
+int root_open(const char *root, const struct roots *granted, bool wait)
 {
     int fd = open_how(AT_FDCWD, root, O_PATH | O_DIRECTORY | O_CLOEXEC, 0, wait);
 
     if (fd == -ENOSYS) {
         fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        return fd < 0 ? -errno : fd;
+        if (fd < 0)
+            fd = -errno;
     }
-    return fd;
+    return fd == -EACCES ? open_granted(granted, root) : fd;
 }
 
 /* A directory that may be entered but not listed is still a directory, for redirects and index files. */

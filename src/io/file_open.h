@@ -23,8 +23,8 @@ struct opened_file {
 MUST_CHECK int file_open(int root, const char *path, enum symlinks symlinks, bool wait, bool walk,
                          struct opened_file *out_file);
 
-/* The directory itself, by an O_PATH descriptor. fd or -errno; -EAGAIN only without `wait`. */
-MUST_CHECK int root_open(const char *root, bool wait);
+/* The directory itself, by an O_PATH descriptor; where the way to it is denied, the one in `granted` (may be NULL). fd or -errno; -EAGAIN only without `wait`. */
+MUST_CHECK int root_open(const char *root, const struct roots *granted, bool wait);
 
 /*
  * The same by components, following links itself as far as `symlinks` allows. *out_stat is what was found; the

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "server/access_log.h"
 #include "server/daemon.h"
+#include "server/document_roots.h"
 #include "server/journey.h"
 #include "server/module.h"
 
@@ -266,6 +267,7 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
     worker->files = file_cache_create(&worker->loop, &worker->configuration->file_cache);
     if (!worker->files)
         return -ENOMEM;
+    file_cache_grant(worker->files, &worker->roots);
     result = access_log_start(worker);
     if (result == 0)
         result = start_modules(worker);
@@ -402,7 +404,9 @@ int worker_run(const struct worker_start *start)
     if (!worker)
         return WORKER_EXIT_FAILED;
     worker_init(worker, start);
-    result = give_up_root(start, worker->log);
+    result = document_roots_open(&worker->roots, worker->configuration);
+    if (result == 0)
+        result = give_up_root(start, worker->log);
     if (result == 0)
         result = die_with_master(start->master);
     if (result == 0)
@@ -411,6 +415,7 @@ int worker_run(const struct worker_start *start)
         tell_master(worker, CHANNEL_FAILED);
     if (worker->channel_fd >= 0)
         close(worker->channel_fd);
+    roots_finish(&worker->roots);
     free(worker);
     return result < 0 ? WORKER_EXIT_FAILED : WORKER_EXIT_DONE;
 }

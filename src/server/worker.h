@@ -23,6 +23,7 @@ struct worker {
     struct wire_shared wires;
     struct arena_pool arenas;
     struct file_cache *files;
+    struct roots roots;                     /* opened before root was given up */
     void **module_states;                   /* by index in module_table */
     struct list journeys;                   /* every open connection */
     struct list resumed;                    /* visits whose module said exchange_resume */

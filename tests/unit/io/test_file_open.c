@@ -82,7 +82,7 @@ static void check_opened(const char *path, const struct opened_file *file, int w
 START_TEST(policies)
 {
     bool walk = _i == 1;
-    int fd = root_open(root, true);
+    int fd = root_open(root, NULL, true);
 
     make_socket();
     ck_assert_int_ge(fd, 0);
@@ -110,7 +110,7 @@ START_TEST(owners)
         int error;
     } cases[] = {{"file", 0}, {"link", 0}, {"dirlink/inner", 0}, {"dir/parent/file", 0}, {"foreign", -ELOOP},
                  {"foreigndir/inner", -ELOOP}, {"dir/foreignup/file", -ELOOP}, {"chain", -ELOOP}, {"escape", -EXDEV}};
-    int fd = root_open(root, true);
+    int fd = root_open(root, NULL, true);
 
     if (geteuid() != 0)
         return; /* only root can make another's link */
@@ -148,7 +148,7 @@ START_TEST(permissions)
         ck_assert_int_eq(seteuid(1234), 0);
     else
         ck_assert_int_eq(chmod(in_root("dir"), 0111) + chmod(in_root("file"), 0), 0);
-    fd = root_open(root, true);
+    fd = root_open(root, NULL, true);
     for (int walk = 0; walk < 2; walk++) {
         ck_assert_int_eq(file_open(fd, "dir", SYMLINKS_BENEATH, true, walk, &file), 0);
         check_opened("dir", &file, FOUND_DIRECTORY);

@@ -1,0 +1,46 @@
+/*
+ * A short array of root folders and their descriptors, filled before privileges are given up.
+ */
+#include "io/roots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int roots_find(const struct roots *roots, struct str path)
+{
+    for (size_t i = 0; i < roots->count; i++) {
+        if (str_equal(roots->items[i].path, path))
+            return roots->items[i].fd;
+    }
+    return -ENOENT;
+}
+
+int roots_keep(struct roots *roots, struct str path)
+{
+    struct root *items;
+    int fd;
+
+    if (roots_find(roots, path) >= 0)
+        return 0;
+    fd = open(path.data, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    items = reallocarray(roots->items, roots->count + 1, sizeof(*items));
+    if (!items) {
+        close(fd);
+        return -ENOMEM;
+    }
+    roots->items = items;
+    roots->items[roots->count++] = (struct root){.path = path, .fd = fd};
+    return 0;
+}
+
+void roots_finish(struct roots *roots)
+{
+    for (size_t i = 0; i < roots->count; i++)
+        close(roots->items[i].fd);
+    free(roots->items);
+    *roots = (struct roots){0};
+}
