@@ -79,6 +79,7 @@ def unpack(folder, downloads):
     subprocess.run([shutil.which('depmod') or '/sbin/depmod', '-b', root, version], check=True)
     image = os.path.join(root, 'boot', f'vmlinuz-{version}')
     if not os.path.exists(image):
+        os.makedirs(os.path.dirname(image), exist_ok=True)
         shutil.copy(os.path.join(root, 'lib/modules', version, 'vmlinuz'), image)
     return image
 
