@@ -15,6 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A connection at rest holds several. */
+static_assert(sizeof(struct op) <= 96, "an op has grown");
+
 /* What a finished op asked for is often finished at once; so many rounds are run before the kernel is asked again. */
 #define ROUNDS_PER_TURN 4
 

@@ -244,6 +244,42 @@ START_TEST(sends_files)
 }
 END_TEST
 
+/* The loop does not wait for the disk: a cold window is a helper's, and a cancel meanwhile is answered. */
+START_TEST(cold_files_are_helped)
+{
+    const size_t length = 2 * 1024 * 1024;
+    int file = pattern_file(length);
+    int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    char byte;
+
+    if (!begin(_i))
+        return;
+    fsync(file);
+    posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    if (loop_read_hot(file, (int64_t)length - 1, &byte, 1) != -EAGAIN)
+        return; /* no disk under this file system */
+    loop_sendfile(&loop, &probe.op, sink, file, 0, length, false);
+    ck_assert_int_eq(probe.op.state, OP_STATE_HELPED);
+    run_until_done(&probe, 1);
+    ck_assert_int_eq(probe.result, (int)length);
+    ck_assert_int_eq((int)loop_read_hot(file, (int64_t)length - 1, &byte, 1), 1);
+
+    loop_sendfile(&loop, &probe.op, sink, file, 0, length, false);
+    ck_assert_int_ne(probe.op.state, OP_STATE_HELPED);
+    run_until_done(&probe, 2);
+    posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    loop_sendfile(&loop, &probe.op, sink, file, 0, length, false);
+    ck_assert_int_eq(probe.op.state, OP_STATE_HELPED);
+    loop_cancel(&loop, &probe.op);
+    run_until_done(&probe, 3);
+    ck_assert_int_eq(probe.result, -ECANCELED);
+    ck_assert_uint_eq(loop.in_flight, 0);
+    close(file);
+    loop_close_fd(&loop, sink);
+    loop_close(&loop);
+}
+END_TEST
+
 START_TEST(files_that_shrink)
 {
     int file = pattern_file(10000);
@@ -363,7 +399,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         connects_and_is_refused, bad_descriptors_are_errors, polls, opens_beneath, reads_hot_and_cold, sends_files,
-        files_that_shrink, splices_through_a_full_pipe, accepts_one_at_a_time,
+        cold_files_are_helped, files_that_shrink, splices_through_a_full_pipe, accepts_one_at_a_time,
     };
     Suite *suite = suite_create("verbs");
     TCase *group = tcase_create("verbs");
