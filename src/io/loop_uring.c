@@ -12,8 +12,8 @@
 #include "io/helpers.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <liburing.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -21,17 +21,19 @@
 #define SUBMIT_ENTRIES   256
 #define COMPLETE_ENTRIES 4096
 #define BUFFER_GROUP     0
+#define SEND_BY_RING_MAX (8 * 1024)
 
-#define CANCEL_UNASKED   (-2)       /* op->wait_fd: its cancel waits for room in the submission queue */
+#define CANCEL_UNASKED (-2) /* op->wait_fd: its cancel waits for room in the submission queue */
 
 struct uring {
     struct io_uring ring;
     struct io_uring_buf_ring *buffer_ring;
-    char *buffers;                  /* LIMIT_LENT_BUFFERS of LIMIT_LENT_BYTES */
-    struct list cancels;            /* ops whose cancel is yet to be submitted */
+    char *buffers;       /* LIMIT_LENT_BUFFERS of LIMIT_LENT_BYTES */
+    struct list cancels; /* ops whose cancel is yet to be submitted */
 };
 
-/* The best that this kernel takes: deferred task work is 6.1, a single issuer 6.0, cooperative task work 5.19. */
+/* The best that this kernel takes: deferred task work is 6.1, a single issuer 6.0, cooperative task
+ * work 5.19. */
 static int ring_open(struct io_uring *ring)
 {
     static const unsigned flags[] = {
@@ -43,7 +45,8 @@ static int ring_open(struct io_uring *ring)
     int error = -EINVAL;
 
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]) && error == -EINVAL; i++) {
-        struct io_uring_params params = {.flags = flags[i] | IORING_SETUP_CQSIZE, .cq_entries = COMPLETE_ENTRIES};
+        struct io_uring_params params = {.flags = flags[i] | IORING_SETUP_CQSIZE,
+                                         .cq_entries = COMPLETE_ENTRIES};
 
         error = io_uring_queue_init_params(SUBMIT_ENTRIES, ring, &params);
     }
@@ -70,8 +73,9 @@ static void buffers_unmap(struct uring *uring)
 
 static void buffer_return(struct uring *uring, unsigned number)
 {
-    io_uring_buf_ring_add(uring->buffer_ring, uring->buffers + (size_t)number * LIMIT_LENT_BYTES, LIMIT_LENT_BYTES,
-                          (unsigned short)number, io_uring_buf_ring_mask(LIMIT_LENT_BUFFERS), 0);
+    io_uring_buf_ring_add(uring->buffer_ring, uring->buffers + (size_t)number * LIMIT_LENT_BYTES,
+                          LIMIT_LENT_BYTES, (unsigned short)number,
+                          io_uring_buf_ring_mask(LIMIT_LENT_BUFFERS), 0);
     io_uring_buf_ring_advance(uring->buffer_ring, 1);
 }
 
@@ -141,8 +145,8 @@ static struct io_uring_sqe *take_entry(struct uring *uring)
 }
 
 /*
- * op->mark: the last receive left bytes in the socket. Without such a hint the kernel is told to wait first, since
- * trying first would only cost it an EAGAIN.
+ * op->mark: the last receive left bytes in the socket. Without such a hint the kernel is told to wait first,
+ * since trying first would only cost it an EAGAIN.
  */
 static void submit_receive(struct loop *loop, struct op *op)
 {
@@ -161,8 +165,8 @@ static void submit_receive(struct loop *loop, struct op *op)
 }
 
 /*
- * A send of one part goes by the ring: batched, it costs less than send(2) (README.md). `full`: the last one was cut
- * short, so the kernel is told to wait first.
+ * A send of one part goes by the ring: batched, it costs less than send(2) (README.md). `full`: the last one
+ * was cut short, so the kernel is told to wait first.
  */
 static void submit_send(struct loop *loop, struct op *op, bool full)
 {
@@ -182,10 +186,15 @@ static void submit_send(struct loop *loop, struct op *op, bool full)
     io_uring_sqe_set_data(entry, op);
 }
 
-/* Parts that must leave in one call, or before bytes that follow at once, are sent inline. */
+/*
+ * Parts that must leave in one call, or before bytes that follow at once, are sent inline. So are long ones:
+ * what is still in the cache now may not be at the turn's end, and the call's own cost is little beside
+ * theirs.
+ */
 static bool send_by_ring(const struct op *op)
 {
-    return op->verb == OP_SEND && op->send.count == 1 && op->send.flags == 0 && op->send.parts->iov_len > 0;
+    return op->verb == OP_SEND && op->send.count == 1 && op->send.flags == 0 && op->send.parts->iov_len > 0 &&
+           op->send.parts->iov_len <= SEND_BY_RING_MAX;
 }
 
 static void submit_poll(struct loop *loop, struct op *op, int fd, unsigned events)
@@ -293,7 +302,8 @@ static void received(struct loop *loop, struct op *op, int result, unsigned flag
     if (flags & IORING_CQE_F_BUFFER)
         buffer_return(uring, number);
     if (result == -EAGAIN)
-        op->mark = IORING_CQE_F_SOCK_NONEMPTY; /* cannot be polled, so it is no socket: the call itself will say so */
+        op->mark = IORING_CQE_F_SOCK_NONEMPTY; /* cannot be polled, so it is no socket: the call itself will
+                                                  say so */
     if (result != -ENOBUFS && result != -EAGAIN && result != -EINTR)
         loop_finish(loop, op, result);
     else if (cancelled)
