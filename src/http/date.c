@@ -21,8 +21,10 @@ struct calendar {
     unsigned weekday; /* 0 is Sunday */
 };
 
-/* Days since 1970-01-01 of a proleptic Gregorian date. Years are counted from March, so that the leap day is
- * the last. */
+/*
+ * Days since 1970-01-01 of a proleptic Gregorian date. Years are counted from March, so that the leap day is
+ * the last.
+ */
 static int64_t days_of(int64_t year, unsigned month, unsigned day)
 {
     int64_t march_year = year - (month < 2);
@@ -165,8 +167,10 @@ static void parse_fixdate(struct cursor *cursor, struct calendar *when)
     take_text(cursor, STR(" GMT"));
 }
 
-/* Sunday, 06-Nov-94 08:49:37 GMT: a year that seems more than 50 years ahead is the past one (RFC
- * 9110 5.6.7). */
+/*
+ * Sunday, 06-Nov-94 08:49:37 GMT: a year that seems more than 50 years ahead is the past one (RFC
+ * 9110 5.6.7).
+ */
 static void parse_rfc850(struct cursor *cursor, struct calendar *when, int64_t now)
 {
     static const char *const tails[7] = {"day, ",   "day, ", "sday, ", "nesday, ",

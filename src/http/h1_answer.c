@@ -39,8 +39,10 @@ static int write_head(struct h1_exchange *h)
     return h1_write_head(&h->x, h1->settings, clock_wall_s(h1->clock), h->framing, h1->keepalive, &h->head);
 }
 
-/* A value that could split the message must not leave: a bare 500 does, and the server logs
- * x->response.fault. */
+/*
+ * A value that could split the message must not leave: a bare 500 does, and the server logs
+ * x->response.fault.
+ */
 static int write_bare_error(struct h1_exchange *h)
 {
     struct response *response = &h->x.response;
@@ -183,8 +185,10 @@ static int produce_part(struct h1_exchange *h, size_t room, struct chunk *out)
     return give(h, out);
 }
 
-/* One step of the open exchange. 1: *out is given; 0: go on; -EAGAIN: nothing until a wake; other errors:
- * cut. */
+/*
+ * One step of the open exchange. 1: *out is given; 0: go on; -EAGAIN: nothing until a wake; other errors:
+ * cut.
+ */
 int h1_answer_produce(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out)
 {
     if (h->pending.length)

@@ -18,8 +18,10 @@ static void wake_puller(struct h1_exchange *h)
         h->request_body.wake(h->request_body.owner);
 }
 
-/* RFC 9110 10.1.1: the client waits for this before it sends the body, and the first pull shows that it is
- * wanted. */
+/*
+ * RFC 9110 10.1.1: the client waits for this before it sends the body, and the first pull shows that it is
+ * wanted.
+ */
 static void ask_to_continue(struct h1_exchange *h)
 {
     if (!h->continue_due || h->stage != STAGE_REQUEST)
@@ -43,7 +45,6 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
 {
     struct h1_exchange *h = container_of(body, struct h1_exchange, request_body);
 
-    h->pulled = true;
     if (h->input_at < h->input.length)
         return next_input(h, room, out);
     h->input.length = h->input_at = 0;
@@ -181,7 +182,7 @@ bool h1_body_drainable(const struct h1_exchange *h)
         return true;
     if (h->body_error || h->continue_due)
         return false;
-    return h->chunked || h->pulled || h->left <= LIMIT_PIPELINE_DRAIN;
+    return h->chunked || h->left <= LIMIT_PIPELINE_DRAIN;
 }
 
 void h1_body_drain(struct h1_exchange *h)

@@ -61,8 +61,10 @@ static bool take_word(struct str *rest, bool may_be_quoted)
     return at > 0;
 }
 
-/* *( BWS ";" BWS name [ BWS "=" BWS value ] ) (RFC 9112 7.1.1). What it says is ignored; how it is written is
- * not. */
+/*
+ * *( BWS ";" BWS name [ BWS "=" BWS value ] ) (RFC 9112 7.1.1). What it says is ignored; how it is written is
+ * not.
+ */
 static bool extensions_are_sound(struct str rest)
 {
     while (rest.length) {
@@ -165,8 +167,10 @@ static int next_content_end(struct h1_chunked *chunked, struct str *in)
     return 0;
 }
 
-/* Fields that say how a message is framed, routed, allowed or understood have no place behind it (RFC
- * 9110 6.5.1). */
+/*
+ * Fields that say how a message is framed, routed, allowed or understood have no place behind it (RFC
+ * 9110 6.5.1).
+ */
 static bool may_trail(struct str name)
 {
     static const struct str forbidden[] = {

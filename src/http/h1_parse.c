@@ -11,8 +11,10 @@
 
 enum { BYTE_TOKEN = 1, BYTE_VALUE = 2, BYTE_TARGET = 4, BYTE_UNDERSCORE = 8 };
 
-/* tchar (RFC 9110 5.6.2); bytes of field values; bytes of request targets: all that is visible, since names
- * in raw UTF-8 occur. */
+/*
+ * tchar (RFC 9110 5.6.2); bytes of field values; bytes of request targets: all that is visible, since names
+ * in raw UTF-8 occur.
+ */
 static const uint8_t byte_classes[256] = {
     /* clang-format off */
     0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, /* 0x00 */
@@ -192,7 +194,8 @@ int h1_parse_fields(struct str lines, bool underscores, struct arena *arena, str
     return 0;
 }
 
-/* HTTP-version (RFC 9112 2.3). A later minor version is ours all the same; 0.9 never had a version to name.
+/*
+ * HTTP-version (RFC 9112 2.3). A later minor version is ours all the same; 0.9 never had a version to name.
  */
 static int parse_version(struct str text, enum http_version *out_version)
 {
@@ -321,7 +324,8 @@ static struct decisive find_decisive(const struct headers *headers)
     return found;
 }
 
-/* Host and the authority of absolute-form, which wins over it but does not excuse a bad one (RFC 9112 3.2.2).
+/*
+ * Host and the authority of absolute-form, which wins over it but does not excuse a bad one (RFC 9112 3.2.2).
  */
 static int read_host(const struct decisive *found, struct str authority, struct request *request,
                      struct arena *arena)

@@ -136,7 +136,8 @@ static void begin(struct h1_session *h1, struct str bytes)
         h1->events->begun(h1->owner, &h->x);
 }
 
-/* A head that lies whole in the lent bytes is parsed from there; only one that comes in pieces is gathered.
+/*
+ * A head that lies whole in the lent bytes is parsed from there; only one that comes in pieces is gathered.
  */
 static size_t consume_head(struct h1_session *h1, struct str bytes)
 {

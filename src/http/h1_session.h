@@ -56,7 +56,6 @@ struct h1_exchange {
     size_t drained;
     int body_error;                 /* what next says once `input` is empty */
     bool body_whole;
-    bool pulled;                    /* somebody wants it */
     bool awaited;                   /* next has said -EAGAIN: a wake is owed */
     bool continue_due;              /* the client waits for 100 */
 

@@ -90,8 +90,10 @@ static char *put_status_line(char *at, int status)
     return put(at, STR("\r\n"));
 }
 
-/* Bytes that the fields take at most; marks Date and Server where the answer has its own. -EINVAL names the
- * first that may not go out. */
+/*
+ * Bytes that the fields take at most; marks Date and Server where the answer has its own. -EINVAL names the
+ * first that may not go out.
+ */
 static int measure_fields(const struct headers *headers, size_t *out_length, bool *out_dated,
                           bool *out_served, struct str *out_fault)
 {
@@ -123,7 +125,8 @@ static char *put_fields(char *at, const struct headers *headers)
     return at;
 }
 
-/* The fields that tell how long the body is. HEAD tells what GET would, where that is known (RFC 9110 9.3.2).
+/*
+ * The fields that tell how long the body is. HEAD tells what GET would, where that is known (RFC 9110 9.3.2).
  */
 static char *put_framing(char *at, const struct exchange *x, enum h1_framing framing)
 {

@@ -29,8 +29,10 @@ bool mime_takes_charset(struct str type)
 {
     struct str essence = str_trim(str_cut(&type, ';'));
 
-    /* A parameter that is there already was meant; XML names its own encoding (RFC 7303 3.2), JSON has but
-     * one (RFC 8259 11). */
+    /*
+     * A parameter that is there already was meant; XML names its own encoding (RFC 7303 3.2), JSON has but
+     * one (RFC 8259 11).
+     */
     if (type.data || ends_nocase(essence, STR("+xml")) || ends_nocase(essence, STR("/xml")) ||
         ends_nocase(essence, STR("+json")))
         return false;

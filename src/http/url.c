@@ -26,8 +26,10 @@ static bool is_control(char c)
     return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* True where the path is its own decoded, normalised form: no escape, no segment that begins with a dot, no
- * "//". */
+/*
+ * True where the path is its own decoded, normalised form: no escape, no segment that begins with a dot, no
+ * "//".
+ */
 static bool is_plain(struct str path, bool merge_slashes)
 {
     char before = 'x';
@@ -199,8 +201,10 @@ int url_target_parse(struct arena *arena, struct str target, bool merge_slashes,
     return 0;
 }
 
-/* Bytes of a name that may stand in a host: unreserved and sub-delims (RFC 3986 3.2.2). Escapes are not
- * decoded but refused. */
+/*
+ * Bytes of a name that may stand in a host: unreserved and sub-delims (RFC 3986 3.2.2). Escapes are not
+ * decoded but refused.
+ */
 static bool is_host_byte(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c && strchr("-._~!$&'()*+,;=", c));

@@ -46,7 +46,8 @@ static void stream_close(struct body *body)
 {
 }
 
-/* Gives one chunk and then an error; or, where a length is promised that is not kept, one chunk and the end.
+/*
+ * Gives one chunk and then an error; or, where a length is promised that is not kept, one chunk and the end.
  */
 static int broken_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
@@ -288,8 +289,10 @@ static void offer(struct table_server *server)
     buffer_consume(&server->held, taken);
 }
 
-/* A wake is answered between two chunks, as when the wire has no room for both: one that comes too early
- * helps nobody. */
+/*
+ * A wake is answered between two chunks, as when the wire has no room for both: one that comes too early
+ * helps nobody.
+ */
 void table_server_pump(struct table_server *server)
 {
     bool more;

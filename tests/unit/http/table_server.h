@@ -51,11 +51,14 @@ struct table_server {
     bool reads;             /* an echo waits to pull again */
 };
 
-/* Opens a session of `protocol` with settings like nginx's defaults; change server->settings or room
- * afterwards. Aborts without memory. */
+/*
+ * Opens a session of `protocol` with settings like nginx's defaults; change server->settings or room
+ * afterwards. Aborts without memory.
+ */
 void table_server_open(struct table_server *server, const struct protocol *protocol,
                        const struct table_row *rows);
-/* Closes the session and frees everything. Every begun or refused exchange must have finished: else aborts.
+/*
+ * Closes the session and frees everything. Every begun or refused exchange must have finished: else aborts.
  */
 void table_server_close(struct table_server *server);
 /* Closes the session alone, with what is open. */

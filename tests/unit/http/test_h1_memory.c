@@ -91,7 +91,8 @@ static void refused(void *owner, struct exchange *x, int status)
     answer(x, status);
 }
 
-/* Plays `sent` in pieces of seven, with the allocation number `failing` refused. True where one was refused.
+/*
+ * Plays `sent` in pieces of seven, with the allocation number `failing` refused. True where one was refused.
  */
 static bool play(struct str sent, long failing, char *received, size_t size)
 {

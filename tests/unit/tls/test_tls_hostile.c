@@ -398,7 +398,7 @@ START_TEST(a_key_update_in_pieces)
     for (int i = 0; i < 5; i++) {
         ck_assert_uint_eq(pair.keys, 1);
         ck_assert_int_eq(
-            pair_forge(&pair, RECORD_HANDSHAKE, str_of("\x18\0\0\x01\x01" + i, 1), into, sizeof(into)),
+            pair_forge(&pair, RECORD_HANDSHAKE, str_of(&"\x18\0\0\x01\x01"[i], 1), into, sizeof(into)),
             -EAGAIN);
     }
     ck_assert_uint_eq(pair.keys, 2);
