@@ -1,0 +1,108 @@
+"""Fixtures of the end-to-end tests: one running server per backend of the loop, one transport after the other.
+
+SLUICE_LOOPS and SLUICE_TRANSPORTS narrow the matrix ("epoll", "plain user"); the suite "vm" widens it to "ktls".
+"""
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(__file__))
+
+from kit import http1, server as server_kit, site as site_kit  # noqa: E402
+
+LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
+TRANSPORTS = os.environ.get('SLUICE_TRANSPORTS', 'plain user').split()
+
+
+@pytest.fixture(scope='session')
+def base(tmp_path_factory):
+    """A folder that every user may enter: workers give up root."""
+    folder = tmp_path_factory.mktemp('site')
+    for path in (folder, folder.parent):
+        path.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope='session')
+def site(base):
+    """The folder that is served."""
+    (base / 'www').mkdir()
+    return site_kit.make_site(str(base / 'www'))
+
+
+@pytest.fixture(scope='session')
+def certificate(base):
+    (base / 'certificates').mkdir()
+    return site_kit.make_certificate(str(base / 'certificates'))
+
+
+@pytest.fixture(scope='session')
+def rsa_certificate(base, certificate):
+    return site_kit.make_certificate(str(base / 'certificates'), kind='rsa')
+
+
+class Served:
+    """A server with a plain and a TLS port, seen through one transport."""
+
+    def __init__(self, server, ports, transport, root):
+        self.server, self.ports, self.transport, self.root = server, ports, transport, root
+        self.port = ports['plain' if transport == 'plain' else 'tls']
+        self.scheme = 'http' if transport == 'plain' else 'https'
+
+    def connect(self, timeout=20, **options):
+        return http1.connect(self.port, self.transport, timeout=timeout * server_kit.PATIENCE, **options)
+
+    def url(self, target):
+        return f'{self.scheme}://localhost:{self.port}{target}'
+
+
+@pytest.fixture(scope='session')
+def launch(site, certificate, tmp_path_factory):
+    """launch(loop, transport, server={...}, http={...}, main={...}) -> Served; equal calls share a server."""
+    running = {}
+
+    def launcher(loop, transport, server=None, http=None, main=None, environment=None):
+        ktls = {'ktls': 'on'}.get(transport, 'off')
+        key = repr((loop, ktls, server, http, main, environment))
+        if key not in running:
+            ports = {'plain': server_kit.free_port(), 'tls': server_kit.free_port()}
+            block = {'listen': [f'127.0.0.1:{ports["plain"]}', f'127.0.0.1:{ports["tls"]} ssl'], 'server_name': 'localhost',
+                     'root': site, 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1],
+                     'ssl_ktls': ktls, **(server or {})}
+            folder = tmp_path_factory.mktemp('server')
+            folder.chmod(0o755)
+            made = server_kit.Server(folder, [block], loop=loop, http=http, main=main, environment=environment)
+            running[key] = made.start(ports.values()), ports
+        return Served(*running[key], transport, (server or {}).get('root', site))
+    yield launcher
+    faults = []
+    for made, _ in running.values():
+        try:
+            made.stop()
+        except RuntimeError as error:
+            faults.append(str(error))
+    assert not faults, '\n'.join(faults)
+
+
+@pytest.fixture(params=LOOPS)
+def loop(request):
+    return request.param
+
+
+@pytest.fixture(params=TRANSPORTS)
+def transport(request):
+    return request.param
+
+
+@pytest.fixture
+def served(launch, loop, transport):
+    """The usual server."""
+    return launch(loop, transport)
+
+
+@pytest.fixture
+def client(served):
+    made = served.connect()
+    yield made
+    made.close()

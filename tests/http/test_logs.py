@@ -1,0 +1,155 @@
+"""Access and error logs: variables, JSON, injection, a reader that does not read."""
+import json
+import os
+import re
+import time
+
+import pytest
+from kit import http1, server as server_kit
+
+
+def test_main_format(launch, loop, transport):
+    path = '/tmp'
+    served = launch(loop, transport, http={'access_log': {'path': os.path.join(path, f'sluice-main-{os.getpid()}-{loop}.log'),
+                                                          'format': 'main'}})
+    log = served.server.tree['http']['access_log']['path']
+    try:
+        served.connect().get('/one.txt?main', User_Agent='the "agent"', Referer='http://from/')
+        deadline = time.monotonic() + 10 * server_kit.PATIENCE
+        while 'main' not in server_kit.read_text(log) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        line = [line for line in server_kit.read_text(log).splitlines() if '?main' in line][-1]
+        assert re.match(r'127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "GET /one\.txt\?main HTTP/1\.1" 200 4 '
+                        r'"http://from/" "the \\x22agent\\x22"', line), line
+    finally:
+        os.path.exists(log) and os.unlink(log)
+
+
+def test_json_format(site, tmp_path, loop):
+    port = server_kit.free_port()
+    tmp_path.chmod(0o755)
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
+                               http={'access_log': {'path': str(tmp_path / 'json.log'), 'format': 'json'}}).start([port])
+    try:
+        client = http1.connect(port)
+        for agent in ('plain', 'q"uote', 'back\\slash', 'ta\tb', 'h\xfcgh', '{"a":1}', ''):
+            client.get('/one.txt', User_Agent=agent)
+        client.get('/nowhere')
+    finally:
+        server.stop()
+    rows = [json.loads(line) for line in (tmp_path / 'json.log').read_bytes().decode('utf-8', 'replace').splitlines()]
+    assert len(rows) == 8
+    assert str(rows[0]['status']) == '200' and str(rows[-1]['status']) == '404'
+    assert 'tls_path' in rows[0] and 'tls_path_reason' in rows[0]
+
+
+def test_lines_cannot_be_forged(served):
+    client = served.connect()
+    client.ask('GET', '/one.txt?%0a127.0.0.1|200|forged')
+    client.get('/one.txt?after-forging')
+    served.server.access_for('/one.txt?after-forging')
+    assert not any(line.startswith('127.0.0.1|200|forged') for line in server_kit.read_text(served.server.access_path).splitlines())
+
+
+def test_values(served):
+    client = served.connect()
+    client.get('/1024.bin?values')
+    client.ask('HEAD', '/1024.bin?head')
+    client.get('/1024.bin?range', Range='bytes=0-9')
+    client.get('/nowhere?values')
+    row = served.server.access_for('/1024.bin?values')[-1]
+    assert (row['status'], row['body_bytes_sent'], row['request_method']) == ('200', '1024', 'GET')
+    assert served.server.access_for('/1024.bin?head')[-1]['body_bytes_sent'] == '0'
+    assert served.server.access_for('/1024.bin?range')[-1]['body_bytes_sent'] == '10'
+    assert served.server.access_for('/nowhere?values')[-1]['status'] == '404'
+    if served.transport == 'plain':
+        assert row['tls_path'] in ('plain', 'plain-sendfile') and row['ssl_protocol'] == '-' and row['ssl_cipher'] == '-'
+    else:
+        assert row['tls_path'] == 'user' and row['ssl_protocol'] == 'TLSv1.3' and row['ssl_cipher'] == 'TLS_AES_128_GCM_SHA256'
+
+
+def test_refused_requests_are_logged(served):
+    client = served.connect()
+    client.send('GET /refused HTTP/1.1\r\n\r\n')
+    assert client.read().status == 400
+    deadline = time.monotonic() + 10 * server_kit.PATIENCE
+    while '|400|' not in server_kit.read_text(served.server.access_path):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_plain_sendfile_is_told(launch, loop):
+    served = launch(loop, 'plain')
+    served.connect().get('/1048576.bin?plain')
+    row = served.server.access_for('/1048576.bin?plain')[-1]
+    assert row['tls_path'] == 'plain-sendfile' and row['bytes_zero_copy'] == str(1 << 20)
+
+
+def test_a_fifo_that_nobody_reads(site, tmp_path, loop):
+    """Lines are dropped, counted and told in the error log; no request waits."""
+    port = server_kit.free_port()
+    tmp_path.chmod(0o755)
+    fifo = tmp_path / 'fifo'
+    os.mkfifo(fifo)
+    os.chmod(fifo, 0o666)
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
+                               http={'access_log': {'path': str(fifo), 'format': 'proof'}})
+    server.start([port])
+    try:
+        client = http1.connect(port, timeout=20 * server_kit.PATIENCE)
+        for _ in range(3000):
+            client.send('GET /one.txt?' + 'a' * 100 + ' HTTP/1.1\r\nHost: localhost\r\n\r\n')
+            assert client.read().status == 200
+        deadline = time.monotonic() + 90 * server_kit.PATIENCE
+        while not re.search(r'(?i)(dropped|lost)', server.errors()):
+            assert time.monotonic() < deadline, server.errors()[-2000:]
+            client.get('/one.txt')
+            time.sleep(0.2)
+    finally:
+        server.stop()
+
+
+def test_a_log_reader_that_goes_away(site, tmp_path, loop):
+    port = server_kit.free_port()
+    tmp_path.chmod(0o755)
+    fifo = tmp_path / 'fifo'
+    os.mkfifo(fifo)
+    os.chmod(fifo, 0o666)
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
+                               http={'access_log': {'path': str(fifo), 'format': 'proof'}})
+    server.start([port])
+    try:
+        client = http1.connect(port, timeout=20)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        client.get('/one.txt')
+        os.close(reader)
+        for _ in range(20):
+            assert client.get('/one.txt').status == 200
+            time.sleep(0.05)
+    finally:
+        server.stop()
+
+
+def test_access_log_off(site, tmp_path, loop):
+    port = server_kit.free_port()
+    tmp_path.chmod(0o755)
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
+                               http={'access_log': 'off'}).start([port])
+    assert http1.connect(port).get('/one.txt').status == 200
+    server.stop()
+    assert not os.path.exists(server.access_path)
+
+
+@pytest.mark.parametrize('template, expected', [
+    ('$request_method $uri $args', 'GET /echo a=b'), ('$host', 'localhost'), ('$arg_a', 'b'), ('$scheme', '{scheme}'),
+    ('$is_args$query_string', '?a=b'), ('$request_uri', '/echo?a=b'), ('$http_x_test', 'tested'), ('$cookie_name', 'value'),
+    ('$remote_addr', '127.0.0.1'), ('$server_addr:$server_port', '127.0.0.1:{port}'), ('$server_protocol', 'HTTP/1.1'),
+    ('$server_name', 'localhost'), ('${host}x', 'localhostx'), ('$request', 'GET /echo?a=b HTTP/1.1'), ('$https', '{https}'),
+    ('$ssl_server_name', '{sni}'), ('$document_uri', '/echo'), ('$connection_requests', '1'), ('$content_length', ''),
+    ('$ssl_protocol', '{protocol}')])
+def test_variables(launch, loop, transport, template, expected):
+    served = launch(loop, transport, server={'location': {'= /echo': {'return': f'200 "[{template}]"'}}})
+    body = served.connect().ask('GET', '/echo?a=b', [('X-Test', 'tested'), ('Cookie', 'other=1; name=value')]).body.decode()
+    tls = transport != 'plain'
+    assert body == '[' + expected.format(scheme=served.scheme, port=served.port, https='on' if tls else '',
+                                         sni='localhost' if tls else '', protocol='TLSv1.3' if tls else '') + ']'

@@ -1,0 +1,246 @@
+"""Master and workers from outside: signals, pid file, a worker that dies, logs reopened, privileges, limits."""
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+from kit import http1, server as server_kit
+
+PATIENCE = server_kit.PATIENCE
+
+
+def until(true, what, seconds=15):
+    deadline = time.monotonic() + seconds * PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def launch_one(site, certificate, tmp_path, loop):
+    """A server of one's own, which may be killed."""
+    made = []
+    tmp_path.chmod(0o755)
+    tmp_path.parent.chmod(0o755)
+
+    def launcher(main=None, http=None, **keys):
+        ports = {'plain': server_kit.free_port(), 'tls': server_kit.free_port()}
+        block = {'listen': [f'127.0.0.1:{ports["plain"]}', f'127.0.0.1:{ports["tls"]} ssl'], 'root': site,
+                 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], **keys}
+        server = server_kit.Server(tmp_path / f'run{len(made)}', [block], loop=loop, main=main, http=http)
+        made.append(server)
+        server.start(ports.values())
+        return server, ports['plain'], ports['tls']
+    yield launcher
+    for server in made:
+        server.stop(check=False)
+
+
+def gone(pids):
+    def alive(pid):
+        try:
+            with open(f'/proc/{pid}/stat', encoding='ascii') as stream:
+                return stream.read().rsplit(')', 1)[1].split()[0] != 'Z'
+        except FileNotFoundError:
+            return False
+    return not any(alive(pid) for pid in pids)
+
+
+def test_workers_and_pid_file(launch_one):
+    server, port, _ = launch_one(main={'worker_processes': 3})
+    until(lambda: len(server.workers()) == 3, 'three workers')
+    assert int(server_kit.read_text(os.path.join(server.folder, 'pid'))) == server.process.pid
+    for _ in range(30):
+        assert http1.connect(port).get('/one.txt').status == 200
+    workers = server.workers()
+    assert server.stop() == 0
+    assert gone(workers) and not os.path.exists(os.path.join(server.folder, 'pid'))
+
+
+@pytest.mark.parametrize('how', [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
+def test_signals_end_it(launch_one, how):
+    server, port, _ = launch_one()
+    client = http1.connect(port)
+    client.get('/one.txt')
+    workers = server.workers()
+    assert server.stop(how) == 0
+    assert gone(workers)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(('127.0.0.1', port), timeout=5)
+
+
+def test_quit_finishes_what_was_begun(launch_one):
+    """QUIT: idle connections close, a running answer arrives whole, new connections are refused."""
+    server, port, tls = launch_one()
+    idle = http1.connect(port)
+    idle.get('/one.txt')
+    busy = [http1.connect(port), http1.connect(tls, 'own', receive_buffer=4096)]
+    for client in busy:
+        client.send('GET /1048576.bin HTTP/1.1\r\nHost: localhost\r\n\r\n' * 6)
+    responses = [client.head() for client in busy]
+    server.process.send_signal(signal.SIGQUIT)
+    assert idle.at_end()
+    until(lambda: refused(port), 'no new connections')
+    for client, response in zip(busy, responses):
+        assert len(client.take(int(response.headers['content-length']))) == 1 << 20
+        client.close()
+    assert server.process.wait(30 * PATIENCE) == 0
+
+
+def refused(port):
+    try:
+        socket.create_connection(('127.0.0.1', port), timeout=1).close()
+        return False
+    except OSError:
+        return True
+
+
+def test_a_worker_that_dies_is_replaced(launch_one):
+    server, port, _ = launch_one()
+    until(lambda: server.workers(), 'a worker')
+    for how in (signal.SIGKILL, signal.SIGSEGV, signal.SIGKILL):
+        before = server.workers()
+        os.kill(before[0], how)
+        until(lambda: server.workers() and server.workers() != before and gone(before[:1]), 'another worker')
+        until(lambda: answers(port), 'it answers again')
+    assert 'exited' in server.errors() or 'signal' in server.errors() or 'died' in server.errors()
+
+
+def answers(port):
+    try:
+        return http1.connect(port, timeout=5).get('/one.txt').status == 200
+    except (OSError, EOFError):
+        return False
+
+
+def test_workers_end_with_a_master_that_is_killed(launch_one):
+    server, port, _ = launch_one()
+    until(lambda: server.workers(), 'a worker')
+    workers = server.workers()
+    server.process.kill()
+    server.process.wait()
+    server.process = None
+    until(lambda: gone(workers), 'no orphan goes on serving')
+    assert refused(port)
+
+
+def test_usr1_reopens_the_logs(launch_one):
+    server, port, _ = launch_one()
+    client = http1.connect(port)
+    client.get('/one.txt?before')
+    server.access_for('/one.txt?before')
+    for path in (server.access_path, server.error_path):
+        os.rename(path, path + '.1')
+    server.process.send_signal(signal.SIGUSR1)
+    until(lambda: os.path.exists(server.access_path) and os.path.exists(server.error_path), 'new files')
+    until(lambda: client.get('/one.txt?after').status == 200 and '/one.txt?after' in server_kit.read_text(server.access_path),
+          'lines in the new file')
+    assert '/one.txt?before' in server_kit.read_text(server.access_path + '.1')
+
+
+def test_usr1_as_another_user(launch_one):
+    """Workers that gave up root still write to the log that the master opened."""
+    if os.geteuid() != 0:
+        pytest.skip('needs root')
+    server, port, _ = launch_one(main={'user': 'nobody'})
+    for pid in server.workers():
+        with open(f'/proc/{pid}/status', encoding='ascii') as stream:
+            lines = dict(line.split(':', 1) for line in stream.read().splitlines() if ':' in line)
+        assert lines['Uid'].split() == ['65534'] * 4 and lines['Gid'].split() == ['65534'] * 4
+        assert int(lines['CapEff'], 16) == 0
+    os.rename(server.access_path, server.access_path + '.1')
+    server.process.send_signal(signal.SIGUSR1)
+    client = http1.connect(port)
+    until(lambda: client.get('/one.txt?nobody').status == 200 and '/one.txt?nobody' in server_kit.read_text(server.access_path), 'lines')
+    assert client.get('/closed.txt').status == 403
+
+
+def test_s_signals(launch_one):
+    server, port, _ = launch_one()
+    done = subprocess.run([server_kit.SLUICE, '-c', server.config_path, '-s', 'stop'], timeout=30 * PATIENCE, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert server.process.wait(30 * PATIENCE) == 0
+    assert refused(port)
+    done = subprocess.run([server_kit.SLUICE, '-c', server.config_path, '-s', 'stop'], timeout=30 * PATIENCE, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 1 and done.stderr
+
+
+def test_daemon(site, tmp_path, loop):
+    port = server_kit.free_port()
+    tmp_path.chmod(0o755)
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop, main={'daemon': 'on'})
+    done = subprocess.run([server_kit.SLUICE, '-c', server.config_path], stdin=subprocess.DEVNULL, timeout=30 * PATIENCE, check=False)
+    assert done.returncode == 0
+    pid_path = os.path.join(server.folder, 'pid')
+    until(lambda: server_kit.read_text(pid_path).strip().isdigit() and answers(port), 'it serves in the background')
+    pid = int(server_kit.read_text(pid_path))
+    assert os.getsid(pid) != os.getsid(0)
+    os.kill(pid, signal.SIGTERM)
+    until(lambda: gone([pid]) and not os.path.exists(pid_path), 'it ends')
+
+
+def test_an_address_in_use_is_said(launch_one, site, tmp_path):
+    _, port, _ = launch_one()
+    holder = socket.socket()
+    holder.bind(('127.0.0.1', 0))
+    holder.listen()
+    taken = holder.getsockname()[1]
+    second = server_kit.Server(tmp_path / 'second', [{'listen': [f'127.0.0.1:{taken}'], 'root': site}])
+    with pytest.raises(RuntimeError, match=f'(?is)ended with [1-9].*{taken}.*in use'):
+        second.start([taken])
+        time.sleep(1)
+        second.start([port]) if second.process is None else pytest.fail('it started on a port that is taken')
+    holder.close()
+
+
+def test_worker_connections(launch_one):
+    """At the cap accepting pauses; nothing spins, and it goes on when there is room."""
+    server, port, _ = launch_one(main={'events': {'use': os.environ.get('SLUICE_LOOPS', 'epoll').split()[0], 'worker_connections': 16}})
+    until(lambda: server.workers(), 'a worker')
+    held = [socket.create_connection(('127.0.0.1', port), timeout=10) for _ in range(40)]
+    time.sleep(0.5)
+    before = server.ticks()
+    time.sleep(2)
+    assert server.ticks() - before < 100, 'it does not spin at the cap'
+    for sock in held:
+        sock.close()
+    until(lambda: answers(port), 'room again')
+
+
+def test_out_of_descriptors(site, certificate, tmp_path, loop):
+    """EMFILE: no crash, no spinning, and service again afterwards."""
+    port = server_kit.free_port()
+    tmp_path.chmod(0o755)
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
+                               under=['bash', '-c', 'ulimit -n 64; exec "$@"', 'bash']).start([port])
+    try:
+        held = []
+        for _ in range(150):
+            try:
+                held.append(socket.create_connection(('127.0.0.1', port), timeout=5))
+            except OSError:
+                break
+        time.sleep(0.5)
+        before = server.ticks()
+        time.sleep(2)
+        assert server.ticks() - before < 100
+        for sock in held:
+            sock.close()
+        until(lambda: answers(port), 'it serves again')
+    finally:
+        server.stop()
+
+
+def test_idle_costs_nothing(launch_one):
+    server, port, tls = launch_one()
+    clients = [http1.connect(port), http1.connect(tls, 'user')]
+    for client in clients:
+        client.get('/one.txt')
+    time.sleep(0.5)
+    before = server.ticks()
+    time.sleep(2)
+    assert server.ticks() - before <= 2

@@ -1,0 +1,245 @@
+"""HTTP/1.1 on the wire: pipelining, keep-alive, HEAD, Expect, slow and broken requests, limits (RFC 9110, 9112)."""
+import socket
+import time
+
+import pytest
+from kit import server as server_kit
+
+GET = b'GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n'
+
+
+def test_pipelined_requests_are_answered_in_order(client):
+    targets = [b'/one.txt', b'/ten.txt', b'/empty.txt', b'/nowhere', b'/1024.bin', b'/65536.bin'] * 20
+    client.send(b''.join(GET % target for target in targets))
+    bodies = {}
+    for target in targets:
+        response = client.read()
+        assert response.status == (404 if target == b'/nowhere' else 200)
+        assert bodies.setdefault(target, response.body) == response.body
+    assert bodies[b'/one.txt'] == b'one\n' and bodies[b'/empty.txt'] == b''
+
+
+def test_pipelined_behind_bodies(client):
+    body = b'POST /one.txt HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n0123456789'
+    chunked = b'GET /ten.txt HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: y\r\n\r\n'
+    client.send((body + chunked + GET % b'/one.txt') * 5)
+    for _ in range(5):
+        assert client.read().status == 405
+        assert client.read().body == b'0123456789'
+        assert client.read().body == b'one\n'
+
+
+def test_one_byte_at_a_time(client):
+    request = (b'\r\nGET /folder/../one.txt?x HTTP/1.1\r\nHost: localhost\r\nX-A: b\r\nTransfer-Encoding: chunked\r\n\r\n'
+               b'5;a="b"\r\nhello\r\n0\r\nX: y\r\n\r\n' + GET % b'/ten.txt')
+    for at in range(len(request)):
+        client.send(request[at:at + 1])
+    assert client.read().body == b'one\n'
+    assert client.read().body == b'0123456789'
+
+
+@pytest.mark.parametrize('size', [2, 3, 7, 50])
+def test_in_small_pieces(client, size):
+    request = b''.join(GET % target for target in (b'/one.txt', b'/ten.txt', b'/one.txt'))
+    for at in range(0, len(request), size):
+        client.send(request[at:at + size])
+        time.sleep(0.001)
+    assert [client.read().body for _ in range(3)] == [b'one\n', b'0123456789', b'one\n']
+
+
+def test_head_has_the_headers_of_get(client):
+    for target in ('/one.txt', '/65536.bin', '/', '/folder', '/nowhere', '/.hidden', '/empty.txt'):
+        got, asked = client.get(target), client.ask('HEAD', target)
+        assert asked.status == got.status
+        ignored = {'date'}
+        assert {k: v for k, v in asked.headers.items() if k not in ignored} == \
+            {k: v for k, v in got.headers.items() if k not in ignored}
+    assert client.alive()
+
+
+def test_head_with_range_and_conditions(client):
+    etag = client.get('/ten.txt').headers['etag']
+    assert client.ask('HEAD', '/ten.txt', [('If-None-Match', etag)]).status == 304
+    response = client.ask('HEAD', '/ten.txt', [('Range', 'bytes=0-3')])
+    assert response.status in (200, 206)      # RFC 9110 14.2: Range is defined for GET only
+    assert client.alive()
+
+
+def test_every_answer_has_a_date_and_a_frame(client):
+    for target in ('/one.txt', '/nowhere', '/folder', '/empty.txt'):
+        response = client.get(target)
+        assert response.headers['date'].endswith(' GMT')
+        assert 'content-length' in response.headers or 'transfer-encoding' in response.headers
+
+
+def test_options_star(client):
+    response = client.ask('OPTIONS', '*')
+    assert response.status in (200, 204)
+    assert {'GET', 'HEAD'} <= {word.strip() for word in response.headers['allow'].split(',')}
+    assert client.alive()
+
+
+def test_405_names_what_is_allowed(client):
+    response = client.ask('POST', '/one.txt', body=b'hello')
+    assert response.status == 405
+    assert {'GET', 'HEAD'} <= {word.strip() for word in response.headers['allow'].split(',')}
+    assert client.alive()
+
+
+def test_expect_continue_then_body(client):
+    """The server may answer at once (nobody reads the body) or say 100 first; either way the next request is read right."""
+    client.send(b'POST /one.txt HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n')
+    response = client.head()
+    if response.status == 100:
+        client.send(b'hello')
+        response = client.read()
+        assert response.status == 405
+    else:
+        assert response.status == 405
+        client.take(int(response.headers['content-length']))
+        if not response.closes:
+            client.send(b'hello')
+    if not response.closes:
+        assert client.alive()
+
+
+def test_http_10(served):
+    client = served.connect()
+    client.send(b'GET /one.txt HTTP/1.0\r\n\r\n')
+    response = client.read()
+    assert response.status == 200 and response.body == b'one\n'
+    assert 'transfer-encoding' not in response.headers
+    assert client.at_end()
+
+
+def test_connection_close_is_honoured(served):
+    client = served.connect()
+    response = client.get('/one.txt', Connection='close')
+    assert response.closes and client.at_end()
+
+
+def test_a_half_closed_client_is_answered(served):
+    """A client that has sent all it will send (RFC 9112 9.6 lets it) still gets its answer."""
+    if served.transport != 'plain':
+        pytest.skip('TLS has its own close')
+    client = served.connect()
+    client.send(GET % b'/65536.bin')
+    client.stream.shutdown(socket.SHUT_WR)
+    assert len(client.read().body) == 65536
+    assert client.at_end()
+
+
+def test_clients_that_vanish_do_no_harm(served):
+    for bytes_sent in (b'', b'GET', GET % b'/1048576.bin', b'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhal'):
+        for _ in range(10):
+            client = served.connect()
+            client.send(bytes_sent)
+            client.close()
+    client = served.connect()
+    assert client.alive()
+
+
+def test_a_reset_in_the_middle_of_an_answer(served):
+    for _ in range(10):
+        client = served.connect()
+        client.send((GET % b'/1048576.bin') * 4)
+        client.head()
+        raw = client.stream
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b'\1\0\0\0\0\0\0\0') if hasattr(raw, 'setsockopt') else None
+        client.close()
+    client = served.connect()
+    assert client.alive()
+
+
+def test_keepalive_requests(launch, loop, transport):
+    served = launch(loop, transport, server={'keepalive_requests': '3'})
+    client = served.connect()
+    assert [client.get('/one.txt').closes for _ in range(3)] == [False, False, True]
+    assert client.at_end()
+
+
+def test_keepalive_timeout(launch, loop, transport):
+    served = launch(loop, transport, server={'keepalive_timeout': '1s'})
+    client = served.connect()
+    client.get('/one.txt')
+    assert client.at_end()
+
+
+def test_header_timeout_is_408(launch, loop, transport):
+    served = launch(loop, transport, server={'client_header_timeout': '1s'})
+    client = served.connect()
+    client.send(b'GET /one.txt HTTP/1.1\r\nHost: loc')
+    response = client.read()
+    assert response.status == 408 and response.closes and client.at_end()
+
+
+def test_a_trickle_does_not_extend_the_header_timeout(launch, loop):
+    served = launch(loop, 'plain', server={'client_header_timeout': '1s'})
+    client = served.connect()
+    try:
+        for _ in range(100):
+            client.send(b'E')
+            time.sleep(0.1)
+    except OSError:
+        pass
+    else:
+        pytest.fail('ten seconds of trickle were tolerated')
+
+
+def test_silence_is_closed_without_an_answer(launch, loop, transport):
+    served = launch(loop, transport, server={'client_header_timeout': '1s'})
+    assert served.connect().at_end()
+
+
+def test_client_max_body_size(launch, loop, transport):
+    served = launch(loop, transport, server={'client_max_body_size': '10'})
+    client = served.connect()
+    assert client.ask('POST', '/one.txt', body=b'0123456789').status == 405
+    response = client.ask('POST', '/one.txt', body=b'0123456789a')
+    assert response.status == 413
+    client = served.connect()
+    client.send(b'POST /one.txt HTTP/1.1\r\nHost: localhost\r\nContent-Length: 11\r\nExpect: 100-continue\r\n\r\n')
+    assert client.head().status == 413
+
+
+def test_large_client_header_buffers(launch, loop, transport):
+    served = launch(loop, transport, server={'client_header_buffer_size': '1k', 'large_client_header_buffers': '4 8k'})
+    client = served.connect()
+    assert client.get('/one.txt?' + 'a' * 7000).status == 200
+    assert client.get('/one.txt', X_Long='a' * 7000).status == 200
+    assert client.ask('GET', '/one.txt', [(f'X-{n}', 'a' * 7000) for n in range(3)]).status == 200
+    assert client.get('/one.txt?' + 'a' * 9000).status == 414
+
+
+def test_max_headers(launch, loop):
+    served = launch(loop, 'plain', server={'max_headers': '10'})
+    client = served.connect()
+    assert client.ask('GET', '/one.txt', [(f'X-{n}', '1') for n in range(9)]).status == 200
+    assert client.ask('GET', '/one.txt', [(f'X-{n}', '1') for n in range(10)]).status == 431
+
+
+def test_servers_by_name(site, certificate, tmp_path, loop):
+    port = server_kit.free_port()
+    folders = {}
+    names = {'first': ['first.test'], 'exact': ['www.exact.test'], 'star': ['*.exact.test'], 'tail': ['www.tail.*'],
+             'regex': ['~^r\\d+\\.test$']}
+    blocks = []
+    for folder, server_names in names.items():
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / 'who').write_text(folder)
+        folders[folder] = str(tmp_path / folder)
+        blocks.append({'listen': [f'127.0.0.1:{port}'], 'server_name': server_names, 'root': folders[folder]})
+    tmp_path.chmod(0o755)
+    tmp_path.parent.chmod(0o755)
+    server = server_kit.Server(tmp_path / 'run', blocks, loop=loop).start([port])
+    try:
+        from kit import http1
+        client = http1.connect(port)
+        for host, expected in (('first.test', 'first'), ('www.exact.test', 'exact'), ('WWW.EXACT.TEST:80', 'exact'),
+                               ('a.exact.test', 'star'), ('a.b.exact.test', 'star'), ('exact.test', 'first'),
+                               ('www.tail.org', 'tail'), ('r12.test', 'regex'), ('rx.test', 'first'), ('nobody', 'first'),
+                               ('www.exact.test.', 'exact')):
+            assert client.get('/who', Host=host).body == expected.encode(), host
+        client.close()
+    finally:
+        server.stop()

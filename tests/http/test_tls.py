@@ -1,0 +1,462 @@
+"""TLS from outside: versions, suites, certificates by name, tickets, records, key updates, hostile handshakes."""
+import hashlib
+import os
+import re
+import socket
+import ssl
+import struct
+import subprocess
+import time
+
+import pytest
+from kit import http1, server as server_kit, site as site_kit, tls13
+
+SUITES = list(tls13.SUITES)
+
+
+@pytest.fixture
+def served(launch, loop):
+    return launch(loop, os.environ.get('SLUICE_TLS_TRANSPORT', 'user'))
+
+
+def own(served, **options):
+    return http1.connect(served.port, 'own', timeout=20 * server_kit.PATIENCE, **options)
+
+
+def file_bytes(served, name):
+    with open(os.path.join(served.root, name), 'rb') as stream:
+        return stream.read()
+
+
+@pytest.mark.parametrize('suite', SUITES)
+def test_our_own_client_opens_every_record(served, suite):
+    client = own(served, suites=[suite])
+    assert client.stream.suite_name == suite and client.stream.chosen_alpn == 'http/1.1'
+    for name in ('one.txt', 'empty.txt', '1024.bin', '16384.bin', '65535.bin', '65536.bin', '1048576.bin'):
+        assert client.get('/' + name).body == file_bytes(served, name)
+    numbers = [record.sequence for record in client.stream.records]
+    assert numbers == list(range(len(numbers)))
+    response = client.get('/one.txt', Connection='close')
+    assert response.closes and client.at_end() and client.stream.closed, 'close_notify, then the end'
+
+
+def test_records_are_full(served):
+    """A large body is cut into records of 16384 bytes, not of whatever a read returned."""
+    client = own(served)
+    client.get('/one.txt')
+    client.stream.records.clear()
+    client.get('/1048576.bin')
+    lengths = client.stream.data_records
+    assert len(lengths) <= (1 << 20) // 16384 + 4
+    assert sum(lengths) > 1 << 20
+
+
+def test_a_small_answer_is_one_record(served):
+    client = own(served)
+    client.get('/one.txt')
+    client.stream.records.clear()
+    client.get('/1024.bin')
+    assert len(client.stream.data_records) == 1
+
+
+def test_server_preference_puts_aes_128_first(served):
+    for order in (SUITES, SUITES[::-1]):
+        assert own(served, suites=order).stream.suite_name == 'TLS_AES_128_GCM_SHA256'
+
+
+def test_tickets_are_sent_and_resume(served):
+    context = http1.tls_context()
+    sock = socket.create_connection(('127.0.0.1', served.port), timeout=20)
+    with context.wrap_socket(sock, server_hostname='localhost') as first:
+        http1.Client(first).get('/one.txt?first')
+        session = first.session
+        assert not first.session_reused and session is not None and session.has_ticket
+    sock = socket.create_connection(('127.0.0.1', served.port), timeout=20)
+    with context.wrap_socket(sock, server_hostname='localhost', session=session) as second:
+        client = http1.Client(second)
+        assert client.get('/65536.bin').body == file_bytes(served, '65536.bin')
+        client.get('/one.txt?resumed')
+        assert second.session_reused
+    assert served.server.access_for('/one.txt?resumed')[0]['ssl_session_reused'] == 'r'
+    assert served.server.access_for('/one.txt?first')[-1]['ssl_session_reused'] == '.'
+
+
+def test_tickets_can_be_off(launch, loop):
+    served = launch(loop, 'user', server={'ssl_session_tickets': 'off'})
+    client = own(served)
+    client.get('/one.txt')
+    client.get('/one.txt')
+    assert client.stream.tickets == 0
+
+
+def test_tls12(served):
+    context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2)
+    client = served.connect(context=context)
+    assert client.stream.version() == 'TLSv1.2'
+    assert client.stream.cipher()[0] == 'ECDHE-ECDSA-AES128-GCM-SHA256'
+    for name in ('one.txt', '65536.bin', '1048576.bin'):
+        assert client.get('/' + name).body == file_bytes(served, name)
+    assert client.get('/one.txt', Connection='close').closes and client.at_end()
+
+
+@pytest.mark.parametrize('cipher', ['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384',
+                                    'ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-ECDSA-AES128-SHA256'])
+def test_tls12_suites(launch, loop, cipher):
+    """CBC too, where it is asked for: OpenSSL offers no key for it, and the bytes go through SSL_write."""
+    served = launch(loop, 'user', server={'ssl_ciphers': 'ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE-ECDSA-AES128-SHA256'})
+    context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2)
+    context.set_ciphers(cipher)
+    client = served.connect(context=context)
+    assert client.stream.cipher()[0] == cipher
+    for name in ('one.txt', '1048576.bin', '65537.bin', 'one.txt'):
+        assert client.get('/' + name).body == file_bytes(served, name)
+    target = f'/1048576.bin?{cipher}'
+    client.get(target)
+    row = served.server.access_for(target)[-1]
+    if 'GCM' not in cipher and 'POLY' not in cipher:
+        assert (row['tls_path'], row['tls_path_reason']) == ('openssl', 'cipher')
+    else:
+        assert row['tls_path'] in ('user', 'openssl')
+    assert client.get('/one.txt', Connection='close').closes and client.at_end()
+
+
+class Tap:
+    """A TLS connection of Python's whose received bytes are kept."""
+
+    def __init__(self, port, context):
+        self.sock = socket.create_connection(('127.0.0.1', port), timeout=20)
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_hostname='localhost')
+        self.received = bytearray()
+        self.retry(self.tls.do_handshake)
+
+    def retry(self, call, *arguments):
+        while True:
+            try:
+                result = call(*arguments)
+                self.flush()
+                return result
+            except ssl.SSLWantReadError:
+                self.flush()
+                piece = self.sock.recv(65536)
+                self.received += piece
+                if piece:
+                    self.incoming.write(piece)
+                else:
+                    self.incoming.write_eof()
+
+    def flush(self):
+        if self.outgoing.pending:
+            self.sock.sendall(self.outgoing.read())
+
+    def sendall(self, text):
+        self.retry(self.tls.write, text)
+
+    def recv(self, size):
+        return self.retry(self.tls.read, size)
+
+    def close(self):
+        self.sock.close()
+
+    def records(self):
+        at, found = 0, []
+        while at + 5 <= len(self.received):
+            kind, _, length = struct.unpack_from('!BHH', self.received, at)
+            found.append((kind, bytes(self.received[at + 5:at + 5 + length])))
+            at += 5 + length
+        return found
+
+
+def test_no_explicit_nonce_is_used_twice(served):
+    """TLS 1.2 AES-GCM sends its nonce in the clear: all of one connection's must differ."""
+    tap = Tap(served.port, http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2))
+    client = http1.Client(tap)
+    for name in ('one.txt', '1048576.bin', 'one.txt', '65536.bin'):
+        assert client.get('/' + name).body == file_bytes(served, name)
+    client.get('/one.txt', Connection='close')
+    client.at_end()
+    records = tap.records()
+    changed = next(at for at, (kind, _) in enumerate(records) if kind == 20)
+    nonces = [content[:8] for _, content in records[changed + 1:]]
+    assert len(nonces) > 64 and len(set(nonces)) == len(nonces)
+
+
+def test_versions(launch, loop):
+    served = launch(loop, 'user', server={'ssl_protocols': ['TLSv1.3']})
+    assert own(served).get('/one.txt').status == 200
+    with pytest.raises(ssl.SSLError):
+        served.connect(context=http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2))
+    served = launch(loop, 'user', server={'ssl_protocols': ['TLSv1.2']})
+    assert served.connect().stream.version() == 'TLSv1.2'
+    with pytest.raises(tls13.TlsAlert):
+        own(served)
+
+
+def test_old_versions_are_off(served):
+    for flag in ('-tls1', '-tls1_1'):
+        done = subprocess.run(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', flag, '-cipher', 'ALL:@SECLEVEL=0'],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        assert 'Cipher is (NONE)' in done.stdout or done.returncode != 0
+
+
+def test_ciphersuites(launch, loop):
+    served = launch(loop, 'user', server={'ssl_ciphersuites': 'TLS_CHACHA20_POLY1305_SHA256'})
+    client = own(served)
+    assert client.stream.suite_name == 'TLS_CHACHA20_POLY1305_SHA256'
+    with pytest.raises(tls13.TlsAlert):
+        own(served, suites=['TLS_AES_128_GCM_SHA256'])
+
+
+def test_curves(launch, loop):
+    served = launch(loop, 'user', server={'ssl_ecdh_curve': 'secp384r1'})
+    done = subprocess.run(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', '-groups', 'P-384:P-256'],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    assert 'ECDH, secp384r1' in done.stdout or 'ECDH, P-384' in done.stdout
+
+
+def presented(port, name, *options):
+    """The subject of the certificate that is shown for a name."""
+    words = ['openssl', 's_client', '-connect', f'127.0.0.1:{port}', *options]
+    done = subprocess.run([*words, '-servername', name] if name else [*words, '-noservername'], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60, check=False)
+    return re.search(r'subject=.*?CN ?= ?([^\n,]+)', done.stdout).group(1)
+
+
+def test_certificates_by_name(loop, site, base, tmp_path):
+    port = server_kit.free_port()
+    tmp_path.chmod(0o755)
+    blocks = []
+    for name, names in (('default.test', ['default.test']), ('exact.test', ['exact.test', 'www.exact.test']),
+                        ('star.test', ['*.star.test'])):
+        certificate, key = site_kit.make_certificate(str(tmp_path), name=name, names=names)
+        blocks.append({'listen': [f'127.0.0.1:{port} ssl'], 'server_name': names, 'root': site,
+                       'ssl_certificate': certificate, 'ssl_certificate_key': key})
+    server = server_kit.Server(tmp_path / 'run', blocks, loop=loop).start([port])
+    try:
+        for name, expected in (('exact.test', 'exact.test'), ('WWW.exact.test', 'exact.test'), ('a.star.test', 'star.test'),
+                               ('nobody.test', 'default.test'), ('', 'default.test'), ('default.test', 'default.test')):
+            assert presented(port, name) == expected, name
+    finally:
+        server.stop()
+
+
+def test_ecdsa_and_rsa_side_by_side(launch, loop, certificate, rsa_certificate):
+    served = launch(loop, 'user', server={'ssl_certificate': [certificate[0], rsa_certificate[0]],
+                                          'ssl_certificate_key': [certificate[1], rsa_certificate[1]]})
+    for signatures, kind in (('ecdsa_secp256r1_sha256', 'id-ecPublicKey'), ('rsa_pss_rsae_sha256', 'rsaEncryption')):
+        shown = subprocess.run(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', '-sigalgs', signatures],
+                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False).stdout
+        pem = re.search(r'-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n', shown, re.S).group(0)
+        text = subprocess.run(['openssl', 'x509', '-noout', '-text'], input=pem, capture_output=True, text=True, check=True).stdout
+        assert kind in text
+
+
+def test_self_signed(loop, site, tmp_path):
+    port = server_kit.free_port()
+    tmp_path.chmod(0o755)
+    server = server_kit.Server(tmp_path, [{'listen': [f'127.0.0.1:{port} ssl'], 'server_name': ['localhost', 'sluice.test'], 'root': site,
+                                           'ssl_certificate': 'self-signed'}], loop=loop).start([port])
+    try:
+        assert http1.connect(port, 'user').get('/one.txt').status == 200
+        pem = ssl.get_server_certificate(('127.0.0.1', port))
+        text = subprocess.run(['openssl', 'x509', '-noout', '-text'], input=pem, capture_output=True, text=True, check=True).stdout
+        assert 'DNS:localhost' in text and 'DNS:sluice.test' in text
+        assert 'self-signed' in server.said()
+    finally:
+        server.stop()
+
+
+def test_an_encrypted_key_is_refused_clearly(certificate, site, tmp_path):
+    key = str(tmp_path / 'locked.key')
+    subprocess.run(['openssl', 'pkey', '-in', certificate[1], '-aes256', '-passout', 'pass:secret', '-out', key], check=True)
+    port = server_kit.free_port()
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port} ssl'], 'root': site, 'ssl_certificate': certificate[0],
+                                                   'ssl_certificate_key': key}])
+    with pytest.raises(RuntimeError, match='(?is)ended with [1-9].*encrypted'):
+        server.start([port])
+
+
+def test_a_key_of_another_certificate_is_refused(certificate, rsa_certificate, site, tmp_path):
+    port = server_kit.free_port()
+    server = server_kit.Server(tmp_path, [{'listen': [f'127.0.0.1:{port} ssl'], 'root': site, 'ssl_certificate': certificate[0],
+                                           'ssl_certificate_key': rsa_certificate[1]}])
+    with pytest.raises(RuntimeError, match='(?i)ended with [1-9]'):
+        server.start([port])
+
+
+def test_alpn(served):
+    assert own(served, alpn=['http/1.1']).stream.chosen_alpn == 'http/1.1'
+    assert own(served, alpn=['nonsense', 'http/1.1']).stream.chosen_alpn == 'http/1.1'
+    assert own(served, alpn=[]).stream.chosen_alpn is None
+    with pytest.raises(tls13.TlsAlert) as refused:
+        own(served, alpn=['nonsense'])
+    assert refused.value.description == 120           # no_application_protocol, RFC 7301 3.2
+
+
+def test_renegotiation_is_refused(served):
+    asker = subprocess.Popen(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', '-tls1_2'], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    time.sleep(0.5 * server_kit.PATIENCE)
+    asker.stdin.write('R\n')
+    asker.stdin.flush()
+    time.sleep(0.5 * server_kit.PATIENCE)
+    said, _ = asker.communicate(timeout=30)
+    assert 'no renegotiation' in said.lower() or asker.returncode != 0
+    assert own(served).get('/one.txt').status == 200
+
+
+@pytest.mark.parametrize('ask', [False, True])
+def test_key_updates(served, ask):
+    """The client changes its key, with and without asking for the server's: every answer stays readable."""
+    client = own(served)
+    for _ in range(3):
+        client.stream.key_update(ask)
+        for name in ('one.txt', '65536.bin', '1048576.bin'):
+            response = client.get('/' + name)
+            assert response.body == file_bytes(served, name)
+            if response.closes:                       # an orderly close is an answer too
+                assert client.at_end() and client.stream.closed
+                return
+    if ask:
+        assert client.stream.generation >= 1 or not client.stream.closed
+
+
+def test_a_key_update_in_the_middle_of_an_answer(served):
+    client = own(served)
+    client.send('GET /1048576.bin HTTP/1.1\r\nHost: localhost\r\n\r\n' * 8)
+    first = client.head()
+    client.stream.key_update(True)
+    assert client.take(int(first.headers['content-length'])) == file_bytes(served, '1048576.bin')
+    for _ in range(7):
+        assert client.read().body == file_bytes(served, '1048576.bin')
+
+
+def test_a_storm_of_key_updates_is_cut_off_or_survived(served):
+    client = own(served)
+    try:
+        for _ in range(5000):
+            client.stream.key_update(True)
+    except OSError:
+        pass
+    client.close()
+    assert own(served).get('/one.txt').status == 200
+
+
+def test_close_notify_from_the_client(served):
+    client = own(served)
+    client.get('/one.txt')
+    client.stream.send_alert()
+    assert client.at_end()
+
+
+def test_a_fatal_alert_from_the_client(served):
+    client = own(served)
+    client.stream.send_alert(40)
+    assert client.at_end()
+    assert own(served).get('/one.txt').status == 200
+
+
+def test_a_forged_record_ends_the_connection(served):
+    client = own(served)
+    client.get('/one.txt')
+    client.stream.sock.sendall(b'\x17\x03\x03\x00\x20' + bytes(32))
+    with pytest.raises(tls13.TlsAlert) as refused:
+        client.read()
+    assert refused.value.description == 20            # bad_record_mac
+
+
+def test_request_split_over_many_records(served):
+    client = own(served)
+    for byte in b'GET /one.txt HTTP/1.1\r\nHost: localhost\r\n\r\n':
+        client.send(bytes([byte]))
+    assert client.read().body == b'one\n'
+
+
+def test_many_requests_in_one_record(served):
+    client = own(served)
+    client.send('GET /one.txt HTTP/1.1\r\nHost: localhost\r\n\r\n' * 100)
+    for _ in range(100):
+        assert client.read().body == b'one\n'
+
+
+def test_records_byte_by_byte(served):
+    """The ciphertext dribbles in: handshake and request."""
+    class Dribble:
+        def __init__(self, sock):
+            self.sock = sock
+
+        def sendall(self, text):
+            for byte in text:
+                self.sock.sendall(bytes([byte]))
+
+        def __getattr__(self, name):
+            return getattr(self.sock, name)
+    sock = socket.create_connection(('127.0.0.1', served.port), timeout=20)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    client = http1.Client(tls13.Tls13(Dribble(sock)).handshake())
+    assert client.get('/65536.bin').body == file_bytes(served, '65536.bin')
+
+
+@pytest.mark.parametrize('noise', [b'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n', b'\x16\x03\x01\x00\x05hello', bytes(1000),
+                                   b'\x16\x03\x01\xff\xff' + bytes(70000), b'\x15\x03\x01\x00\x02\x02\x28', b''])
+def test_noise_instead_of_a_handshake(served, noise):
+    sock = socket.create_connection(('127.0.0.1', served.port), timeout=20)
+    try:
+        sock.sendall(noise)
+        sock.shutdown(socket.SHUT_WR)
+        while sock.recv(65536):
+            pass
+    except OSError:
+        pass
+    assert own(served).get('/one.txt').status == 200
+
+
+def test_plain_http_on_the_tls_port_is_told_so(served):
+    """nginx answers 400 in the clear ("plain HTTP request was sent to HTTPS port"); a silent or TLS-alert close is right too."""
+    sock = socket.create_connection(('127.0.0.1', served.port), timeout=20)
+    sock.sendall(b'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    first = sock.recv(65536)
+    assert first == b'' or first[0] in (0x15, ord('H'))
+
+
+def test_handshake_timeout(launch, loop):
+    served = launch(loop, 'user', server={'client_header_timeout': '1s'})
+    sock = socket.create_connection(('127.0.0.1', served.port), timeout=20 * server_kit.PATIENCE)
+    sock.sendall(b'\x16\x03\x01')
+    try:
+        while sock.recv(4096):
+            pass
+    except ConnectionError:
+        pass
+
+
+def test_a_long_certificate_chain(loop, site, certificate, tmp_path):
+    """20 KiB of chain: the handshake spans several records and sends."""
+    chain = str(tmp_path / 'chain.pem')
+    tmp_path.chmod(0o755)
+    with open(chain, 'w', encoding='ascii') as stream:
+        stream.write(open(certificate[0], encoding='ascii').read())
+        for number in range(14):
+            extra, _ = site_kit.make_certificate(str(tmp_path), name=f'link{number}', kind='rsa')
+            stream.write(open(extra, encoding='ascii').read())
+    port = server_kit.free_port()
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port} ssl'], 'root': site, 'ssl_certificate': chain,
+                                                   'ssl_certificate_key': certificate[1]}], loop=loop).start([port])
+    try:
+        client = http1.connect(port, 'own', receive_buffer=2048)
+        assert hashlib.sha256(client.get('/1048576.bin').body).digest() == \
+            hashlib.sha256(open(os.path.join(site, '1048576.bin'), 'rb').read()).digest()
+    finally:
+        server.stop()
+
+
+def test_small_fragments_are_respected(served):
+    """max_fragment_length (RFC 6066): the client gets records of at most 512 bytes, or the extension is not taken."""
+    client = own(served, extensions=struct.pack('!HHB', 1, 1, 1))
+    assert client.get('/65536.bin').body == file_bytes(served, '65536.bin')
+
+
+def test_wrong_host_for_the_connection(served):
+    """A request for a name other than the handshake's is a matter of routing, not a fault."""
+    client = own(served)
+    assert client.ask('GET', '/one.txt', [('Host', 'other.test')]).status in (200, 421)
