@@ -286,13 +286,12 @@ static void options_read(int argc, char **argv, struct options *out_options)
     out_options->path = argv[optind + 1];
 }
 
-static void requests_write(struct blast *blast)
+static void request_write(const struct blast *blast, const char *more, char *into, size_t size)
 {
-    const char *form = "GET %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: blast\r\nAccept: */*\r\n%s\r\n";
-    const char *path = blast->options->path;
+    int length = snprintf(into, size, "GET %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: blast\r\nAccept: */*\r\n%s\r\n",
+                          blast->options->path, more);
 
-    if (snprintf(blast->request, sizeof(blast->request), form, path, "") >= (int)sizeof(blast->request) ||
-        snprintf(blast->probe, sizeof(blast->probe), form, path, "Range: bytes=0-0\r\n") >= (int)sizeof(blast->probe))
+    if (length < 0 || (size_t)length >= size)
         fail("the path is too long");
 }
 
@@ -304,7 +303,8 @@ int main(int argc, char **argv)
 
     options_read(argc, argv, &options);
     blast.tls = options.plain ? NULL : tls_open(&options);
-    requests_write(&blast);
+    request_write(&blast, "", blast.request, sizeof(blast.request));
+    request_write(&blast, "Range: bytes=0-0\r\n", blast.probe, sizeof(blast.probe));
     connections_open(&blast);
     request_send(&blast, &blast.connections[0], blast.request);
     blast.answer_length = answer_read(&blast, &blast.connections[0]);
