@@ -288,7 +288,7 @@ static void options_read(int argc, char **argv, struct options *out_options)
 
 static void request_write(const struct blast *blast, const char *more, char *into, size_t size)
 {
-    int length = snprintf(into, size, "GET %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: blast\r\nAccept: */*\r\n%s\r\n",
+    int length = snprintf(into, size, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n%s\r\n",
                           blast->options->path, more);
 
     if (length < 0 || (size_t)length >= size)
