@@ -159,8 +159,13 @@ void journey_clock_start(struct journey *journey)
     journey_clock_look(journey);
 }
 
-/* Nobody tells when the last byte has left and lingering begins, which may take less long: so it is looked for. */
-static uint64_t look_for_lingering(const struct journey *journey, uint64_t deadline)
+bool journey_idle(const struct journey *journey)
+{
+    return journey->session && journey->protocol->phase(journey->session) == SESSION_IDLE;
+}
+
+/* Nobody tells when the last byte has left and another wait begins, which may take less long: so it is looked for. */
+static uint64_t look_soon(const struct journey *journey, uint64_t deadline)
 {
     uint64_t soon = journey->endpoint->wire.lingering_ms;
 
@@ -176,8 +181,8 @@ void journey_clock_look(struct journey *journey)
 
     if (journey->closed)
         return;
-    if (journey->wire.state == WIRE_DRAINING)
-        deadline = look_for_lingering(journey, deadline);
+    if (journey->wire.state == WIRE_DRAINING || (journey->phase == PHASE_SENDING && journey_idle(journey)))
+        deadline = look_soon(journey, deadline);
     if (op_idle(&journey->timer))
         loop_timer(&journey->worker->loop, &journey->timer, deadline);
     else
