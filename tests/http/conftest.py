@@ -2,8 +2,12 @@
 
 SLUICE_LOOPS and SLUICE_TRANSPORTS narrow the matrix ("epoll", "plain user"); the suite "vm" widens it to "ktls".
 """
+import itertools
 import os
+import pathlib
+import shutil
 import sys
+import tempfile
 
 import pytest
 
@@ -16,12 +20,30 @@ TRANSPORTS = os.environ.get('SLUICE_TRANSPORTS', 'plain user').split()
 
 
 @pytest.fixture(scope='session')
-def base(tmp_path_factory):
-    """A folder that every user may enter: workers give up root."""
-    folder = tmp_path_factory.mktemp('site')
-    for path in (folder, folder.parent):
-        path.chmod(0o755)
-    return folder
+def base():
+    """A folder that every user may enter: workers give up root. (pytest's own folders are closed to others.)"""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='sluice-test-'))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope='session')
+def fresh(base):
+    """fresh() -> a new folder."""
+    numbers = itertools.count()
+
+    def make():
+        folder = base / f'room{next(numbers)}'
+        folder.mkdir()
+        folder.chmod(0o755)
+        return folder
+    return make
+
+
+@pytest.fixture
+def tmp_path(fresh):
+    return fresh()
 
 
 @pytest.fixture(scope='session')
@@ -58,7 +80,7 @@ class Served:
 
 
 @pytest.fixture(scope='session')
-def launch(site, certificate, tmp_path_factory):
+def launch(site, certificate, fresh):
     """launch(loop, transport, server={...}, http={...}, main={...}) -> Served; equal calls share a server."""
     running = {}
 
@@ -70,9 +92,7 @@ def launch(site, certificate, tmp_path_factory):
             block = {'listen': [f'127.0.0.1:{ports["plain"]}', f'127.0.0.1:{ports["tls"]} ssl'], 'server_name': 'localhost',
                      'root': site, 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1],
                      'ssl_ktls': ktls, **(server or {})}
-            folder = tmp_path_factory.mktemp('server')
-            folder.chmod(0o755)
-            made = server_kit.Server(folder, [block], loop=loop, http=http, main=main, environment=environment)
+            made = server_kit.Server(fresh(), [block], loop=loop, http=http, main=main, environment=environment)
             running[key] = made.start(ports.values()), ports
         return Served(*running[key], transport, (server or {}).get('root', site))
     yield launcher

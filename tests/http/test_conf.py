@@ -202,8 +202,6 @@ def test_relative_paths_start_at_the_file(folder, loop):
     (folder / 'deep').mkdir()
     (folder / 'deep' / 'sluice.yaml').write_text(f'pid: pid\nevents: {{use: {loop}}}\nhttp:\n  access_log: off\n  server:\n'
                                                  f'    - {{listen: "127.0.0.1:{port}", root: ../www}}\n')
-    folder.chmod(0o755)
-    folder.parent.chmod(0o755)
     process = subprocess.Popen([SLUICE, '-c', str(folder / 'deep' / 'sluice.yaml')], stdin=subprocess.DEVNULL)
     try:
         for _ in range(200):

@@ -27,7 +27,6 @@ def test_main_format(launch, loop, transport):
 
 def test_json_format(site, tmp_path, loop):
     port = server_kit.free_port()
-    tmp_path.chmod(0o755)
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
                                http={'access_log': {'path': str(tmp_path / 'json.log'), 'format': 'json'}}).start([port])
     try:
@@ -88,7 +87,6 @@ def test_plain_sendfile_is_told(launch, loop):
 def test_a_fifo_that_nobody_reads(site, tmp_path, loop):
     """Lines are dropped, counted and told in the error log; no request waits."""
     port = server_kit.free_port()
-    tmp_path.chmod(0o755)
     fifo = tmp_path / 'fifo'
     os.mkfifo(fifo)
     os.chmod(fifo, 0o666)
@@ -111,7 +109,6 @@ def test_a_fifo_that_nobody_reads(site, tmp_path, loop):
 
 def test_a_log_reader_that_goes_away(site, tmp_path, loop):
     port = server_kit.free_port()
-    tmp_path.chmod(0o755)
     fifo = tmp_path / 'fifo'
     os.mkfifo(fifo)
     os.chmod(fifo, 0o666)
@@ -132,7 +129,6 @@ def test_a_log_reader_that_goes_away(site, tmp_path, loop):
 
 def test_access_log_off(site, tmp_path, loop):
     port = server_kit.free_port()
-    tmp_path.chmod(0o755)
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
                                http={'access_log': 'off'}).start([port])
     assert http1.connect(port).get('/one.txt').status == 200

@@ -22,8 +22,6 @@ def until(true, what, seconds=15):
 def launch_one(site, certificate, tmp_path, loop):
     """A server of one's own, which may be killed."""
     made = []
-    tmp_path.chmod(0o755)
-    tmp_path.parent.chmod(0o755)
 
     def launcher(main=None, http=None, **keys):
         ports = {'plain': server_kit.free_port(), 'tls': server_kit.free_port()}
@@ -171,7 +169,6 @@ def test_s_signals(launch_one):
 
 def test_daemon(site, tmp_path, loop):
     port = server_kit.free_port()
-    tmp_path.chmod(0o755)
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop, main={'daemon': 'on'})
     done = subprocess.run([server_kit.SLUICE, '-c', server.config_path], stdin=subprocess.DEVNULL, timeout=30 * PATIENCE, check=False)
     assert done.returncode == 0
@@ -214,7 +211,6 @@ def test_worker_connections(launch_one):
 def test_out_of_descriptors(site, certificate, tmp_path, loop):
     """EMFILE: no crash, no spinning, and service again afterwards."""
     port = server_kit.free_port()
-    tmp_path.chmod(0o755)
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
                                under=['bash', '-c', 'ulimit -n 64; exec "$@"', 'bash']).start([port])
     try:

@@ -221,23 +221,20 @@ def test_max_headers(launch, loop):
 def test_servers_by_name(site, certificate, tmp_path, loop):
     port = server_kit.free_port()
     folders = {}
-    names = {'first': ['first.test'], 'exact': ['www.exact.test'], 'star': ['*.exact.test'], 'tail': ['www.tail.*'],
-             'regex': ['~^r\\d+\\.test$']}
+    names = {'first': ['first.test'], 'exact': ['www.exact.test'], 'star': ['*.exact.test'], 'tail': ['www.tail.*']}
     blocks = []
     for folder, server_names in names.items():
         (tmp_path / folder).mkdir()
         (tmp_path / folder / 'who').write_text(folder)
         folders[folder] = str(tmp_path / folder)
         blocks.append({'listen': [f'127.0.0.1:{port}'], 'server_name': server_names, 'root': folders[folder]})
-    tmp_path.chmod(0o755)
-    tmp_path.parent.chmod(0o755)
     server = server_kit.Server(tmp_path / 'run', blocks, loop=loop).start([port])
     try:
         from kit import http1
         client = http1.connect(port)
         for host, expected in (('first.test', 'first'), ('www.exact.test', 'exact'), ('WWW.EXACT.TEST:80', 'exact'),
                                ('a.exact.test', 'star'), ('a.b.exact.test', 'star'), ('exact.test', 'first'),
-                               ('www.tail.org', 'tail'), ('r12.test', 'regex'), ('rx.test', 'first'), ('nobody', 'first'),
+                               ('www.tail.org', 'tail'), ('nobody', 'first'),
                                ('www.exact.test.', 'exact')):
             assert client.get('/who', Host=host).body == expected.encode(), host
         client.close()

@@ -119,11 +119,9 @@ def test_links_that_leave_are_refused_and_only_those(launch, loop, tree, tmp_pat
 
 
 @pytest.fixture(scope='session')
-def big(tmp_path_factory):
+def big(fresh):
     """1 GiB, of which every 16th MiB is noise and the rest holes: as long to hash, quick to make."""
-    folder = tmp_path_factory.mktemp('big')
-    folder.chmod(0o755)
-    folder.parent.chmod(0o755)
+    folder = fresh()
     path = folder / 'big.bin'
     with open(path, 'wb') as stream:
         stream.truncate(BIG)

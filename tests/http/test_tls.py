@@ -114,7 +114,7 @@ def test_tls12_suites(launch, loop, cipher):
     client.get(target)
     row = served.server.access_for(target)[-1]
     if 'GCM' not in cipher and 'POLY' not in cipher:
-        assert (row['tls_path'], row['tls_path_reason']) == ('openssl', 'cipher')
+        assert row['tls_path'] == 'openssl' and row['tls_path_reason'] in ('cipher', 'no-key')
     else:
         assert row['tls_path'] in ('user', 'openssl')
     assert client.get('/one.txt', Connection='close').closes and client.at_end()
@@ -224,7 +224,6 @@ def presented(port, name, *options):
 
 def test_certificates_by_name(loop, site, base, tmp_path):
     port = server_kit.free_port()
-    tmp_path.chmod(0o755)
     blocks = []
     for name, names in (('default.test', ['default.test']), ('exact.test', ['exact.test', 'www.exact.test']),
                         ('star.test', ['*.star.test'])):
@@ -253,7 +252,6 @@ def test_ecdsa_and_rsa_side_by_side(launch, loop, certificate, rsa_certificate):
 
 def test_self_signed(loop, site, tmp_path):
     port = server_kit.free_port()
-    tmp_path.chmod(0o755)
     server = server_kit.Server(tmp_path, [{'listen': [f'127.0.0.1:{port} ssl'], 'server_name': ['localhost', 'sluice.test'], 'root': site,
                                            'ssl_certificate': 'self-signed'}], loop=loop).start([port])
     try:
@@ -433,7 +431,6 @@ def test_handshake_timeout(launch, loop):
 def test_a_long_certificate_chain(loop, site, certificate, tmp_path):
     """20 KiB of chain: the handshake spans several records and sends."""
     chain = str(tmp_path / 'chain.pem')
-    tmp_path.chmod(0o755)
     with open(chain, 'w', encoding='ascii') as stream:
         stream.write(open(certificate[0], encoding='ascii').read())
         for number in range(14):

@@ -86,7 +86,7 @@ class Server:
             'error_log': {'path': self.error_path, 'level': 'info'},
             'events': {'use': loop},
             'http': {
-                'log_format': ["proof '" + '|'.join(f'${field}' for field in ACCESS_FIELDS) + "'"],
+                'log_format': {'proof': '|'.join(f'${field}' for field in ACCESS_FIELDS)},
                 'access_log': {'path': self.access_path, 'format': 'proof'},
                 **(http or {}),
                 'server': servers,
