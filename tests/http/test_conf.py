@@ -74,7 +74,7 @@ WRONG = [
     ('a list where a map belongs', 'http:\n  - server: 1\n', 2, []),
     ('certificate that is not there', 'http:\n  server:\n    - listen: 8443 ssl\n      ssl_certificate: nowhere.pem\n'
      '      ssl_certificate_key: nowhere.key\n', 4, ['nowhere.pem']),
-    ('a return of no status', 'http:\n  server:\n    - listen: 8080\n      return: 999 no\n', 4, ['999']),
+    ('a return of no status', 'http:\n  server:\n    - listen: 8080\n      return: 1000 no\n', 4, ['1000']),
     ('bad regular expression', 'http:\n  server:\n    - listen: 8080\n      location:\n        "~ (":\n          return: 200 x\n', 5, []),
 ]
 
@@ -131,7 +131,7 @@ def test_includes(folder):
     assert status == 1 and 'c.yaml' in said and 'sluice.yaml' in said
     assert check(folder, 'http:\n  include: sluice.yaml\n')[0] == 1
     assert check(folder, 'http:\n  include: nowhere.yaml\n')[0] == 1
-    assert check(folder, 'http:\n  include: nowhere/*.yaml\n')[0] == 0
+    assert check(folder, 'http:\n  include: nowhere/*.yaml\n  server: [{listen: 127.0.0.1:8080}]\n')[0] == 0
 
 
 def test_anchors_and_merges(folder):

@@ -8,21 +8,15 @@ import pytest
 from kit import http1, server as server_kit
 
 
-def test_main_format(launch, loop, transport):
-    path = '/tmp'
-    served = launch(loop, transport, http={'access_log': {'path': os.path.join(path, f'sluice-main-{os.getpid()}-{loop}.log'),
-                                                          'format': 'main'}})
-    log = served.server.tree['http']['access_log']['path']
-    try:
-        served.connect().get('/one.txt?main', User_Agent='the "agent"', Referer='http://from/')
-        deadline = time.monotonic() + 10 * server_kit.PATIENCE
-        while 'main' not in server_kit.read_text(log) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        line = [line for line in server_kit.read_text(log).splitlines() if '?main' in line][-1]
-        assert re.match(r'127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "GET /one\.txt\?main HTTP/1\.1" 200 4 '
-                        r'"http://from/" "the \\x22agent\\x22"', line), line
-    finally:
-        os.path.exists(log) and os.unlink(log)
+def test_main_format(site, tmp_path, loop):
+    port = server_kit.free_port()
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
+                               http={'access_log': {'path': str(tmp_path / 'main.log'), 'format': 'main'}}).start([port])
+    http1.connect(port).get('/one.txt?main', User_Agent='the "agent"', Referer='http://from/')
+    server.stop()
+    line = server_kit.read_text(tmp_path / 'main.log').splitlines()[-1]
+    assert re.match(r'127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "GET /one\.txt\?main HTTP/1\.1" 200 4 '
+                    r'"http://from/" "the \\x22agent\\x22"', line), line
 
 
 def test_json_format(site, tmp_path, loop):
@@ -52,15 +46,16 @@ def test_lines_cannot_be_forged(served):
 
 def test_values(served):
     client = served.connect()
-    client.get('/1024.bin?values')
-    client.ask('HEAD', '/1024.bin?head')
-    client.get('/1024.bin?range', Range='bytes=0-9')
-    client.get('/nowhere?values')
-    row = served.server.access_for('/1024.bin?values')[-1]
+    mark = served.transport
+    client.get(f'/1024.bin?values-{mark}')
+    client.ask('HEAD', f'/1024.bin?head-{mark}')
+    client.get(f'/1024.bin?range-{mark}', Range='bytes=0-9')
+    client.get(f'/nowhere?values-{mark}')
+    row = served.server.access_for(f'/1024.bin?values-{mark}')[-1]
     assert (row['status'], row['body_bytes_sent'], row['request_method']) == ('200', '1024', 'GET')
-    assert served.server.access_for('/1024.bin?head')[-1]['body_bytes_sent'] == '0'
-    assert served.server.access_for('/1024.bin?range')[-1]['body_bytes_sent'] == '10'
-    assert served.server.access_for('/nowhere?values')[-1]['status'] == '404'
+    assert served.server.access_for(f'/1024.bin?head-{mark}')[-1]['body_bytes_sent'] == '0'
+    assert served.server.access_for(f'/1024.bin?range-{mark}')[-1]['body_bytes_sent'] == '10'
+    assert served.server.access_for(f'/nowhere?values-{mark}')[-1]['status'] == '404'
     if served.transport == 'plain':
         assert row['tls_path'] in ('plain', 'plain-sendfile') and row['ssl_protocol'] == '-' and row['ssl_cipher'] == '-'
     else:
@@ -91,7 +86,7 @@ def test_a_fifo_that_nobody_reads(site, tmp_path, loop):
     os.mkfifo(fifo)
     os.chmod(fifo, 0o666)
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
-                               http={'access_log': {'path': str(fifo), 'format': 'proof'}})
+                               http={'access_log': {'path': str(fifo), 'format': 'proof'}, 'keepalive_requests': '1000000'})
     server.start([port])
     try:
         client = http1.connect(port, timeout=20 * server_kit.PATIENCE)
@@ -113,7 +108,7 @@ def test_a_log_reader_that_goes_away(site, tmp_path, loop):
     os.mkfifo(fifo)
     os.chmod(fifo, 0o666)
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
-                               http={'access_log': {'path': str(fifo), 'format': 'proof'}})
+                               http={'access_log': {'path': str(fifo), 'format': 'proof'}, 'keepalive_requests': '1000000'})
     server.start([port])
     try:
         client = http1.connect(port, timeout=20)

@@ -15,12 +15,11 @@ SLUICE = server_kit.SLUICE
 @pytest.fixture
 def serving(site):
     """`sluice serve` on the site; gives (process, what it printed, {scheme: port})."""
-    process = subprocess.Popen([SLUICE, 'serve', site], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               text=True)
+    process = subprocess.Popen([SLUICE, 'serve', site], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     os.set_blocking(process.stdout.fileno(), False)
     said, deadline = '', time.monotonic() + 20 * server_kit.PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
-        said += process.stdout.read() or ''
+        said += (process.stdout.read() or b'').decode()
         if re.search(r'https://\S+?:\d+', said) and 'ktls' in said.lower().replace('kernel tls', 'ktls'):
             break
         time.sleep(0.05)

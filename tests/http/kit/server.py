@@ -1,9 +1,11 @@
 """Starts the server under test with a made configuration, watches it, and stops it by its process id."""
+import fcntl
 import json
 import os
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 SLUICE = os.environ.get('SLUICE', os.path.join(os.path.dirname(__file__), '../../../build/sluice'))
@@ -16,30 +18,25 @@ ACCESS_FIELDS = ('request_uri', 'status', 'tls_path', 'tls_path_reason', 'bytes_
                  'ssl_protocol', 'ssl_cipher', 'ssl_session_reused', 'request_method')
 
 _next_port = FIRST_PORT + os.getpid() * 7 % 700
+_held_ports = []
 
 
 def free_port():
-    """A port on 127.0.0.1 that nobody listens on."""
+    """A port on 127.0.0.1 that nobody listens on, and that no other test process will choose (servers share ports silently)."""
     global _next_port
     for _ in range(800):
         _next_port = FIRST_PORT if _next_port >= LAST_PORT else _next_port + 1
-        with socket.socket() as probe:
-            try:
+        lock = open(os.path.join(tempfile.gettempdir(), f'sluice-test-port-{_next_port}'), 'ab')
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.socket() as probe:
                 probe.bind(('127.0.0.1', _next_port))
-                return _next_port
-            except OSError:
-                continue
+        except OSError:
+            lock.close()
+            continue
+        _held_ports.append(lock)
+        return _next_port
     raise RuntimeError('no free port')
-
-
-def open_up(folder):
-    """Lets every user enter a folder and those above it: workers give up root, and pytest's folders are its user's alone."""
-    folder = os.path.abspath(folder)
-    while folder != '/':
-        mode = os.stat(folder).st_mode
-        if mode & 0o055 != 0o055:
-            os.chmod(folder, mode & 0o7777 | 0o755)
-        folder = os.path.dirname(folder)
 
 
 def yaml(value, indent=0):
