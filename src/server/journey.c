@@ -311,7 +311,7 @@ static void journey_finish(void *owner, struct exchange *x)
  */
 static void journey_rest(struct journey *journey, bool moved)
 {
-    if (moved || journey_idle(journey)) /* what was held back while an answer was under way is taken now */
+    if (moved)
         wire_receive(&journey->wire);
     journey_clock_look(journey);
 }
