@@ -98,14 +98,43 @@ struct str fault_quote_hint(const struct fault *fault, struct str text)
     return conf_hint(fault->errors, "quote it: %c" STR_FMT "%c", quote, STR_ARG(text), quote);
 }
 
+/* The innermost bracket that is open at the end of the text before `mark`; quotes are not looked at. */
+static struct conf_mark open_bracket(const struct fault *fault, struct conf_mark mark)
+{
+    struct source_cursor cursor = {.file = fault->file};
+    size_t at = source_offset(&cursor, mark.line, mark.column);
+    unsigned closed = 0;
+
+    while (at > 0) {
+        char c = fault->file->text.data[--at];
+
+        if (c == ']' || c == '}')
+            closed++;
+        if ((c == '[' || c == '{') && closed-- == 0)
+            break;
+    }
+    while (mark.line > 1 && fault->file->lines[mark.line - 1] > at)
+        mark.line--;
+    mark.column = fault_column(fault, mark.line, fault->file->text.data + at);
+    return mark;
+}
+
 unsigned flow_never_closed(const struct fault *fault)
 {
     char open = fault_byte(fault, fault->around);
+    struct conf_mark mark = open == '[' || open == '{' ? fault->around : open_bracket(fault, fault->at);
+    char close = fault_byte(fault, mark) == '{' ? '}' : ']';
+    struct str rest = fault_text(fault, mark);
+    struct str comment = str_skip(rest, fault_comment(rest));
 
-    conf_error(fault->errors, fault->around,
-               conf_hint(fault->errors, "close it with '%c'", open == '{' ? '}' : ']'),
-               "this '%c' is never closed", open == '{' ? '{' : '[');
-    return fault->around.line;
+    if (str_find(comment, close) >= 0)
+        conf_error(fault->errors, fault_mark(fault, mark.line, fault_column(fault, mark.line, comment.data)),
+                   STR("quote the word that begins with #"), "' #' begins a comment, which hides the '%c'",
+                   close);
+    else
+        conf_error(fault->errors, mark, conf_hint(fault->errors, "close it with '%c'", close),
+                   "this '%c' is never closed", close == '}' ? '{' : '[');
+    return mark.line;
 }
 
 unsigned flow_end_missing(const struct fault *fault)
@@ -175,6 +204,8 @@ unsigned flow_content(const struct fault *fault)
                    fault_mark(fault, fault->at.line, fault_column(fault, fault->at.line, line.data + start)),
                    fault_quote_hint(fault, word), "a word that begins with %c needs quotes",
                    line.data[start]);
+    } else if (c == ',' && strcmp(fault->context, "while parsing a flow node") == 0) {
+        conf_error(fault->errors, fault->at, STR(""), "a value is missing before this ','");
     } else if (c) {
         conf_error(fault->errors, fault->at, STR("quote it if it is text"), "a value cannot begin with '%c'",
                    c);

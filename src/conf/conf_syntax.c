@@ -94,6 +94,13 @@ static unsigned simple_key(const struct fault *fault)
 
 static unsigned document_start(const struct fault *fault)
 {
+    for (unsigned line = fault->at.line; line > fault->last->line; line--) {
+        if (str_equal(str_trim(source_line(fault->file, line)), STR("..."))) {
+            conf_error(fault->errors, fault_mark(fault, line, 1), STR("delete it"),
+                       "'...' ends the file for YAML, and more follows");
+            return line;
+        }
+    }
     if (fault->last->line)
         return colon_missing(fault, fault->last->line);
     conf_error(fault->errors, fault->at, STR(""), "this line does not belong to what stands above it");

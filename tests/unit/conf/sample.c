@@ -114,6 +114,21 @@ static int check_site(void *conf, struct conf_reader *reader, const struct conf_
     return -EINVAL;
 }
 
+static int read_one_text(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    return conf_read_text(reader, node, out);
+}
+
+static const struct directive own_keys[] = {
+    {.name = "rate",
+     .type = DIRECTIVE_NUMBER,
+     .offset = SITE(own.rate) - SITE(own),
+     .fallback = "7",
+     .help = "A number."},
+    {.name = "strict", .type = DIRECTIVE_SWITCH, .offset = SITE(own.strict) - SITE(own), .help = "A switch."},
+    {0},
+};
+
 static const struct directive site_directives[] = {
     {.name = "root",
      .scopes = SCOPE_SITE,
@@ -136,6 +151,7 @@ static const struct directive site_directives[] = {
     {.name = "try_words",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_TEMPLATES,
+     .merge = MERGE_APPEND,
      .offset = SITE(try),
      .help = "Templates."},
     {.name = "keepalive_timeout",
@@ -195,22 +211,40 @@ static const struct directive site_directives[] = {
      .help = "Header fields to add.",
      .example = "add_header: {X-Frame-Options: DENY}",
      .schema = "{\"type\": \"object\"}"},
+    {.name = "allow",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .merge = MERGE_APPEND,
+     .offset = SITE(allowed),
+     .row_size = sizeof(struct str),
+     .row = read_one_text,
+     .help = "Rows that outer scopes begin."},
+    {.name = "more_words",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_WORDS,
+     .merge = MERGE_APPEND,
+     .offset = SITE(more),
+     .fallback = "[x y, z]",
+     .help = "Words that outer scopes begin."},
+    {.name = "own_limits",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_BLOCK,
+     .merge = MERGE_NONE,
+     .offset = SITE(own),
+     .children = own_keys,
+     .help = "A block of each scope's own.",
+     .example = "own_limits: {rate: 1}"},
     {0},
 };
-
-static int read_listen(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    return conf_read_text(reader, node, out);
-}
 
 static const struct directive server_directives[] = {
     {.name = "listen",
      .scopes = SCOPE_SERVER,
      .type = DIRECTIVE_REPEAT,
-     .merge = MERGE_APPEND,
+     .merge = MERGE_NONE,
      .offset = SERVER(listen),
      .row_size = sizeof(struct str),
-     .row = read_listen,
+     .row = read_one_text,
      .help = "Where to listen.",
      .example = "listen: [80, 443 ssl]"},
     {.name = "server_name",

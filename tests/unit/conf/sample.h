@@ -31,6 +31,12 @@ struct sample_site {
     struct str default_type;
     struct conf_templates try;
     struct conf_rows headers;       /* struct sample_header, appended */
+    struct conf_rows allowed;       /* struct str, appended */
+    struct conf_words more;         /* appended */
+    struct {
+        uint64_t rate;
+        bool strict;
+    } own;                          /* never inherited */
     unsigned checks;
 };
 

@@ -122,7 +122,7 @@ static const struct {
     {"listen", 0,
      "listen\n  Where to listen.\n\n  where     server\n  value     as in the example; may be repeated as a "
      "list\n"
-     "  default   none\n  inherits  added to those of outer scopes\n  example   listen: [80, 443 ssl]\n"},
+     "  default   none\n  inherits  only where it is written\n  example   listen: [80, 443 ssl]\n"},
     {"server", 0,
      "server\n  A server: one mapping, or a list of them.\n\n  where     http\n"
      "  example   server: [{listen: 8080, server_name: a.test, root: www}]\n"},

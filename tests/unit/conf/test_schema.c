@@ -148,6 +148,37 @@ START_TEST(inheritance)
 }
 END_TEST
 
+START_TEST(appended)
+{
+    const struct sample_site *http;
+    const struct sample_site *location;
+    const struct str *allowed;
+
+    read_good(
+        "http:\n  allow: [a, b]\n  try_words: $host\n  own_limits: {rate: 1, strict: on}\n  server:\n    "
+        "allow: c\n"
+        "    location:\n      /:\n        allow: [d]\n        more_words: w\n        try_words: [$uri, x]\n");
+    http = site_of(values.http);
+    location = site_of(values.location);
+    allowed = location->allowed.items;
+    ck_assert_uint_eq(http->allowed.count, 2);
+    ck_assert_uint_eq(site_of(values.server)->allowed.count, 3);
+    ck_assert_uint_eq(location->allowed.count, 4);
+    ck_assert(str_equal(allowed[0], STR("a")) && str_equal(allowed[2], STR("c")) &&
+              str_equal(allowed[3], STR("d")));
+    ck_assert_uint_eq(http->more.count, 2);
+    ck_assert(str_equal(http->more.items[0], STR("x y")));
+    ck_assert_uint_eq(location->more.count, 3);
+    ck_assert(str_equal(location->more.items[2], STR("w")));
+    ck_assert_uint_eq(location->try.count, 3);
+    ck_assert(!template_constant(location->try.items[0]) && template_constant(location->try.items[2]));
+    ck_assert_uint_eq(http->own.rate, 1);
+    ck_assert(http->own.strict);
+    ck_assert_uint_eq(location->own.rate, 7);
+    ck_assert(!location->own.strict);
+}
+END_TEST
+
 START_TEST(siblings_do_not_share)
 {
     const struct sample_site *site;
@@ -321,6 +352,7 @@ int main(void)
     tcase_add_test(tests, fallbacks);
     tcase_add_test(tests, every_type);
     tcase_add_test(tests, inheritance);
+    tcase_add_test(tests, appended);
     tcase_add_test(tests, siblings_do_not_share);
     tcase_add_loop_test(tests, sizes_read, 0, COUNT(sizes));
     tcase_add_loop_test(tests, durations_read, 0, COUNT(durations));
