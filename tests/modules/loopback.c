@@ -10,6 +10,7 @@
 #include <ftw.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -137,7 +138,9 @@ static void start_modules(struct worker *worker)
 void loopback_open(struct loopback *loopback, const char *configuration)
 {
     struct worker *worker = &loopback->worker;
+    const char *backend = getenv("LOOPBACK_BACKEND");
 
+    signal(SIGPIPE, SIG_IGN); /* as in the master */
     if (!loopback->folder[0])
         loopback_make_folder(loopback);
     loopback->worker = (struct worker){0};
@@ -155,7 +158,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     list_init(&worker->resumed);
     list_init(&worker->awake);
     list_init(&worker->free_journeys);
-    ck_assert_int_eq(loop_open(&worker->loop, "epoll", worker->log), 0);
+    ck_assert_int_eq(loop_open(&worker->loop, backend ? backend : "auto", worker->log), 0);
     worker->wires = (struct wire_shared){.loop = &worker->loop,
                                          .log = worker->log,
                                          .ktls = &loopback->shared->ktls,
@@ -255,21 +258,40 @@ void loopback_ask_raw(struct loopback *loopback, struct str bytes)
     take_apart(loopback);
 }
 
-void loopback_ask(struct loopback *loopback, const char *head)
+static void make_head(struct buffer *bytes, const char *head)
 {
-    struct buffer bytes = {0};
     struct str rest = str_from(head);
 
     while (rest.data) {
         struct str line = str_cut(&rest, '\n');
 
-        ck_assert_int_eq(buffer_printf(&bytes, STR_FMT "\r\n", STR_ARG(line)), 0);
+        ck_assert_int_eq(buffer_printf(bytes, STR_FMT "\r\n", STR_ARG(line)), 0);
     }
-    if (str_search(buffer_str(&bytes), STR("\r\nHost:")) < 0)
-        ck_assert_int_eq(buffer_append(&bytes, STR("Host: localhost\r\n")), 0);
-    ck_assert_int_eq(buffer_append(&bytes, STR("Connection: close\r\n\r\n")), 0);
+    if (str_search(buffer_str(bytes), STR("\r\nHost:")) < 0)
+        ck_assert_int_eq(buffer_append(bytes, STR("Host: localhost\r\n")), 0);
+    ck_assert_int_eq(buffer_append(bytes, STR("Connection: close\r\n\r\n")), 0);
+}
+
+void loopback_ask(struct loopback *loopback, const char *head)
+{
+    struct buffer bytes = {0};
+
+    make_head(&bytes, head);
     loopback_ask_raw(loopback, buffer_str(&bytes));
     buffer_finish(&bytes);
+}
+
+void loopback_leave(struct loopback *loopback, const char *head, unsigned turns)
+{
+    struct buffer bytes = {0};
+    int fd = connect_pair(loopback);
+
+    make_head(&bytes, head);
+    ck_assert_int_eq(send(fd, bytes.data, bytes.length, MSG_NOSIGNAL), (ssize_t)bytes.length);
+    buffer_finish(&bytes);
+    while (turns--)
+        ck_assert_int_ge(turn(loopback, loopback->worker.loop.clock.monotonic_ms), 0);
+    close(fd);
 }
 
 struct str loopback_field(const struct loopback *loopback, const char *name)

@@ -33,6 +33,8 @@ void loopback_close(struct loopback *loopback);
 void loopback_ask(struct loopback *loopback, const char *head);
 /* The same, byte for byte. */
 void loopback_ask_raw(struct loopback *loopback, struct str bytes);
+/* Asks, and leaves without waiting for an answer, after `turns` turns of the loop. */
+void loopback_leave(struct loopback *loopback, const char *head, unsigned turns);
 /* Turns the loop for some milliseconds. */
 void loopback_turn(struct loopback *loopback, unsigned milliseconds);
 

@@ -288,6 +288,32 @@ START_TEST(connections_last_as_long_as_they_may)
 }
 END_TEST
 
+/* At every moment: before the file is found, while it is sent, after the end. Nothing may be left over
+ * (loopback_close). */
+START_TEST(clients_that_leave)
+{
+    static char large[300000];
+
+    set_up(SITE);
+    memset(large, 'x', sizeof(large));
+    loopback_write(&server, "www/large", str_of(large, sizeof(large)));
+    for (unsigned i = 0; i < 60; i++) {
+        char request[64];
+
+        snprintf(request, sizeof(request), "GET /never-seen-%u HTTP/1.1", i);
+        loopback_leave(&server, request, i % 6);
+        snprintf(request, sizeof(request), "GET /never-seen-%u/ HTTP/1.1", i);
+        loopback_leave(&server, request, i % 6);
+        loopback_leave(&server, "GET /large HTTP/1.1", i % 6);
+        loopback_leave(&server, "GET /large HTTP/1.1\nRange: bytes=0-99999,200000-", i % 6);
+    }
+    loopback_turn(&server, 20);
+    loopback_ask(&server, "GET /hello.txt HTTP/1.1");
+    ck_assert_int_eq(server.status, 200);
+    loopback_close(&server);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {serves_a_file,
@@ -300,6 +326,7 @@ int main(void)
                                   what_is_no_file_is_not_opened,
                                   without_descriptors,
                                   connections_last_as_long_as_they_may,
+                                  clients_that_leave,
                                   NULL};
 
     return loopback_run("static", tests);
