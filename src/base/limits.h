@@ -48,10 +48,10 @@
 /* tls */
 #define LIMIT_RECORD_PLAINTEXT      16384           /* RFC 8446 5.1 */
 #define LIMIT_RECORDS_PER_KEY       (1ull << 24)    /* RFC 8446 5.5: 2^24.5 full records for AES-GCM */
-#define LIMIT_HANDSHAKE_BYTES       (256 * 1024)
+#define LIMIT_HANDSHAKE_BYTES       (1 << 18)
 #define LIMIT_CIPHERS_LIVE          512             /* cipher contexts per worker */
 #define LIMIT_SERVER_NAME           255             /* bytes of SNI (RFC 1035 2.3.4) */
-#define LIMIT_PEM_FILE              (1024 * 1024)   /* a certificate chain or a key */
+#define LIMIT_PEM_FILE              (1 << 20)       /* a certificate chain or a key */
 #define LIMIT_PEM_CHAIN             16              /* certificates in a chain */
 #define LIMIT_KEY_UPDATES           32              /* from a peer, with no application data between them */
 #define LIMIT_TLS_ALERTS            8               /* warnings written to one peer */

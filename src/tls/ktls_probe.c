@@ -104,12 +104,10 @@ void ktls_probe(const struct ktls_calls *calls, struct ktls_support *out_support
 
 static size_t append(char *into, size_t size, size_t used, const char *text)
 {
-    size_t length = strlen(text), room = used < size ? size - used : 0;
+    struct str part = str_slice(str_from(text), 0, size - used);
 
-    if (length > room)
-        length = room;
-    memcpy(into + used, text, length);
-    return used + length;
+    memcpy(into + used, part.data, part.length);
+    return used + part.length;
 }
 
 static size_t append_version(const struct ktls_support *support, unsigned version, char *into, size_t size,

@@ -164,7 +164,7 @@ static void log_fingerprint(X509 *certificate, const struct tls_settings *settin
 
     if (X509_digest(certificate, EVP_sha256(), digest, &length) != 1)
         length = 0;
-    for (unsigned i = 0; i < length; i++)
+    for (size_t i = 0; i < length; i++)
         snprintf(text + 3 * i, 4, "%02X%s", digest[i], i + 1 < length ? ":" : "");
     struct str name = settings->name_count ? settings->names[0] : STR("localhost");
     log_write(log, LOG_NOTICE,
