@@ -40,7 +40,7 @@
 
 /* server */
 #define LIMIT_WORKERS               1024            /* upper bound of worker_processes */
-#define LIMIT_WORKER_OUTPUT         (256 * 1024 * 1024) /* bytes held for output by all connections of a worker */
+#define LIMIT_WORKER_OUTPUT         (256ull * 1024 * 1024) /* bytes held for output by all connections of a worker */
 #define LIMIT_ARENA_BLOCKS_KEPT     1024
 #define LIMIT_RESTART_DELAY_MS      10000           /* between deaths of a worker that dies at once */
 #define LIMIT_STOP_MS               5000            /* a worker that was told to end at once and does not is killed */

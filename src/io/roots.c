@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,12 +20,15 @@ int roots_find(const struct roots *roots, struct str path)
 
 int roots_keep(struct roots *roots, struct str path)
 {
+    char name[PATH_MAX];
     struct root *items;
     int fd;
 
-    if (roots_find(roots, path) >= 0)
+    if (path.length >= sizeof(name) || roots_find(roots, path) >= 0)
         return 0;
-    fd = open(path.data, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    memcpy(name, path.data, path.length);
+    name[path.length] = '\0';
+    fd = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return 0;
     items = reallocarray(roots->items, roots->count + 1, sizeof(*items));

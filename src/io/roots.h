@@ -18,7 +18,7 @@ struct roots {
     size_t count;
 };
 
-/* Opens `path` (absolute, terminated by a NUL) and keeps it; nothing happens where it cannot be opened or is there already. 0 or -ENOMEM. */
+/* Opens `path` (absolute) and keeps it; nothing happens where it cannot be opened or is there already. 0 or -ENOMEM. */
 MUST_CHECK int roots_keep(struct roots *roots, struct str path);
 /* The kept descriptor of `path`, or -ENOENT. It stays the roots' own. */
 int roots_find(const struct roots *roots, struct str path);

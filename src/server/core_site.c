@@ -49,7 +49,7 @@ static int read_buffers(struct conf_reader *reader, const struct conf_node *node
 /* The folder that a relative path starts at is no template: a dollar sign in its name is one. */
 static struct str escape_folder(struct arena *arena, struct str path, size_t folder)
 {
-    char *text = arena_alloc(arena, path.length + folder);
+    char *text = arena_alloc(arena, path.length + folder + 1);
     size_t length = 0;
 
     if (!text)
@@ -59,6 +59,7 @@ static struct str escape_folder(struct arena *arena, struct str path, size_t fol
         if (i < folder && path.data[i] == '$')
             text[length++] = '$';
     }
+    text[length] = '\0'; /* as every text of the configuration */
     return str_of(text, length);
 }
 

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TRIAL_BYTES (1024 * 1024)
+#define TRIAL_BYTES (1024ull * 1024)
 #define TRIAL_MS    15000
 
 struct stage {

@@ -14,7 +14,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,23 +68,14 @@ int serve_configuration(unsigned port, bool ip6, struct buffer *out)
                          port, other);
 }
 
-/* As root the workers become user nobody, who must be let in: prints the first folder on the way where he is
- * not. */
-static void say_blocked(const char *folder)
+/* As root the workers become user nobody. The folder is opened before that, so those above it do not matter. */
+static void say_reader(const char *folder)
 {
-    char path[PATH_MAX];
     struct stat status;
-    const char *end = folder;
 
     printf("As root: files are read as user nobody.\n");
-    while (end) {
-        end = strchr(end + 1, '/');
-        snprintf(path, sizeof(path), "%.*s", end ? (int)(end - folder) : (int)strlen(folder), folder);
-        if (stat(path, &status) == 0 && !(status.st_mode & S_IXOTH)) {
-            printf("He may not enter %s: chmod o+x it, or run this as its owner.\n", path);
-            return;
-        }
-    }
+    if (stat(folder, &status) == 0 && !(status.st_mode & S_IXOTH))
+        printf("He may not enter %s: chmod o+x it, or run this as its owner.\n", folder);
 }
 
 static void say_ready(void *owner, const struct ktls_support *ktls)
@@ -102,7 +92,7 @@ static void say_ready(void *owner, const struct ktls_support *ktls)
            "\nThe certificate is made by this server: browsers ask once, curl wants -k. Ctrl-C ends it.\n",
            STR_ARG(line));
     if (geteuid() == 0)
-        say_blocked(serving->folder);
+        say_reader(serving->folder);
     fflush(stdout);
 }
 
