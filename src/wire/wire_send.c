@@ -53,17 +53,19 @@ size_t wire_block_capacity(const struct wire *wire)
     return (records ? records : 1) * (size + RECORD_OVERHEAD);
 }
 
-/* Plaintext bytes that fit into `space` as records. */
+/* Plaintext bytes that fit into `space` as records. Asked several times for each answer: a block has few
+ * records, so no division. */
 static size_t plaintext_in(const struct wire *wire, size_t space)
 {
     size_t added = overhead(wire);
-    size_t whole, rest;
+    size_t size = record_size(wire);
+    size_t room = 0;
 
     if (added == 0)
         return space;
-    whole = space / (record_size(wire) + added);
-    rest = space % (record_size(wire) + added);
-    return whole * record_size(wire) + (rest > added + RECORD_WORTHWHILE ? rest - added : 0);
+    for (; space >= size + added; space -= size + added)
+        room += size;
+    return space > added + RECORD_WORTHWHILE ? room + space - added : room;
 }
 
 static size_t block_room(const struct wire *wire, const struct wire_block *block)
