@@ -236,8 +236,8 @@ void h1_parse_remains(struct str bytes, struct request *request)
 
     if (line.length && line.data[line.length - 1] == '\r')
         line.length--;
-    if (request->line.length == 0 && parse_request_line(line, request) == 505)
-        request->version = HTTP_1_1;
+    if (request->line.length == 0)
+        parse_request_line(line, request);
 }
 
 static int status_of(int error)

@@ -133,6 +133,25 @@ static bool play(struct str sent, long failing, char *received, size_t size)
     return refused_one;
 }
 
+/* Plays the talk once for each of its allocations. */
+static void fail_each(const char *talk)
+{
+    char right[4000];
+    char seen[4000];
+    long failing = 0;
+
+    ck_assert(!play(str_from(talk), -1, right, sizeof(right)));
+    ck_assert_uint_gt(strlen(right), 0);
+    while (play(str_from(talk), failing, seen, sizeof(seen))) {
+        ck_assert_msg(strncmp(seen, right, strlen(seen)) == 0 ||
+                          strstr(seen, " 500 Internal Server Error\r\n"),
+                      "allocation %ld of %s: %s", failing, talk, seen);
+        failing++;
+    }
+    ck_assert_int_ge(failing, 2);
+    ck_assert_str_eq(seen, right);
+}
+
 START_TEST(every_allocation_fails)
 {
     static const char *const talks[] = {
@@ -147,26 +166,27 @@ START_TEST(every_allocation_fails)
         "1\r\n"
         "O:1\r\nP:1\r\nQ:1\r\n\r\n",
     };
-    char right[4000];
-    char seen[4000];
-
-    for (size_t i = 0; i < COUNT(talks); i++) {
-        long failing = 0;
-
-        ck_assert(!play(str_from(talks[i]), -1, right, sizeof(right)));
-        ck_assert_uint_gt(strlen(right), 0);
-        while (play(str_from(talks[i]), failing, seen, sizeof(seen))) {
-            ck_assert_msg(strncmp(seen, right, strlen(seen)) == 0 ||
-                              strstr(seen, " 500 Internal Server Error\r\n"),
-                          "allocation %ld of talk %zu: %s", failing, i, seen);
-            failing++;
-        }
-        ck_assert_int_ge(failing, 2);
-        ck_assert_str_eq(seen, right);
-    }
+    for (size_t i = 0; i < COUNT(talks); i++)
+        fail_each(talks[i]);
 }
 END_TEST
 
+/* Heads of all sizes around that of an arena's block, so that each later allocation is once the first of a
+ * new one. */
+START_TEST(every_block_fails)
+{
+    for (int size = ARENA_BLOCK_SIZE - 1400; size < ARENA_BLOCK_SIZE; size += 16) {
+        char talk[2 * ARENA_BLOCK_SIZE];
+
+        snprintf(
+            talk, sizeof(talk),
+            "POST /%%20 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nA: %0*d\r\n\r\n1\r\nx\r\n0\r\n"
+            "A: b\r\n\r\n",
+            size, 0);
+        fail_each(talk);
+    }
+}
+END_TEST
 /* A request may not take more than its share, whatever it asks for. */
 START_TEST(arena_is_capped)
 {
@@ -180,7 +200,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {every_allocation_fails, arena_is_capped};
+    const TTest *const tests[] = {every_allocation_fails, every_block_fails, arena_is_capped};
 
     return suite_run("h1_memory", tests, COUNT(tests));
 }
