@@ -1,0 +1,288 @@
+"""The command line: testing and printing a configuration, signals by the pid file, versions, serve and doctor."""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from kit import http1, server as server_kit
+
+SLUICE = server_kit.SLUICE
+
+
+def run(*arguments, **options):
+    return subprocess.run([SLUICE, *arguments], capture_output=True, text=True, timeout=60, **options)
+
+
+@pytest.fixture
+def conf(tmp_path, site):
+    path = tmp_path / 'sluice.yaml'
+    path.write_text(f'pid: {tmp_path}/pid\n'
+                    f'error_log: {{path: {tmp_path}/error.log, level: info}}\n'
+                    'http:\n'
+                    '  access_log: off\n'
+                    '  server:\n'
+                    f'    - {{listen: "127.0.0.1:{server_kit.free_port()}", root: {site}}}\n')
+    return str(path)
+
+
+def test_versions():
+    assert re.fullmatch(r'sluice version: sluice/\d+\.\d+\.\d+\n', run('-v').stdout)
+    built = run('-V')
+    assert built.returncode == 0
+    assert built.stdout.startswith(run('-v').stdout)
+    for word in ('OpenSSL', 'loop:', 'epoll', 'kernel TLS:', 'modules, in the order'):
+        assert word in built.stdout
+
+
+def test_usage():
+    for flag in ('-h', '-?', '--help'):
+        ran = run(flag)
+        assert ran.returncode == 0 and ran.stderr == ''
+        assert len(ran.stdout.splitlines()) <= 40
+        for word in ('serve', 'doctor', 'schema', '-t', '-s SIGNAL', 'Examples'):
+            assert word in ran.stdout
+        assert all(len(line) <= 100 for line in ran.stdout.splitlines())
+
+
+@pytest.mark.parametrize('arguments, said', [
+    (['-x'], 'invalid option: "-x"'), (['-c'], 'requires a file name'), (['srve'], 'did you mean "serve"'),
+    (['-s', 'hup'], 'stop, quit, reopen or reload'), (['-t', '-s', 'quit'], 'does not go together'),
+    (['serve', '--port', '0'], 'invalid port')])
+def test_mistakes(arguments, said):
+    ran = run(*arguments)
+    assert ran.returncode == 1 and ran.stdout == ''
+    assert ran.stderr.startswith('sluice: [emerg] ') and said in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_t_says_what_nginx_says(conf):
+    ran = run('-t', '-c', conf)
+    assert ran.returncode == 0 and ran.stdout == ''
+    assert ran.stderr == (f'sluice: the configuration file {conf} syntax is ok\n'
+                          f'sluice: configuration file {conf} test is successful\n')
+    quiet = run('-t', '-q', '-c', conf)
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, '', '')
+
+
+def test_t_shows_mistakes_where_they_stand(conf):
+    with open(conf, 'a', encoding='utf-8') as stream:
+        stream.write('worker_proceses: 4\n')
+    for flags in (['-t'], ['-tq'], ['-T']):
+        ran = run(*flags, '-c', conf)
+        assert ran.returncode == 1 and ran.stdout == ''
+        assert f'{conf}:7:1: error: ' in ran.stderr and 'worker_processes' in ran.stderr
+        assert ran.stderr.endswith(f'sluice: configuration file {conf} test failed\n')
+    assert run('-c', conf).returncode == 1
+
+
+def test_t_of_no_file(tmp_path):
+    ran = run('-t', '-c', str(tmp_path / 'none.yaml'))
+    assert ran.returncode == 1 and 'none.yaml' in ran.stderr and 'No such file' in ran.stderr
+
+
+def test_t_opens_nothing(conf, tmp_path):
+    """No log is made, no port is bound, and no name needs to be known."""
+    port = re.search(r':(\d+)', open(conf, encoding='utf-8').read().split('listen')[1]).group(1)
+    with socket.socket() as taken:
+        taken.bind(('127.0.0.1', int(port)))
+        taken.listen()
+        assert run('-t', '-c', conf).returncode == 0
+    assert sorted(os.listdir(tmp_path)) == ['sluice.yaml']
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root to become nobody')
+def test_t_needs_no_rights(conf):
+    ran = run('-t', '-c', conf, user='nobody', group='nogroup', extra_groups=[])
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_T_prints_what_can_be_read_again(conf, tmp_path):
+    ran = run('-T', '-c', conf)
+    assert ran.returncode == 0 and 'test is successful' in ran.stderr
+    assert ran.stdout.startswith(f'# configuration file {conf}:\n')
+    copy = tmp_path / 'copy.yaml'
+    copy.write_text(ran.stdout)
+    again = run('-T', '-c', str(copy))
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.splitlines()[1:] == ran.stdout.splitlines()[1:]
+
+
+def test_g_replaces(conf):
+    for given in ('worker_processes: 3', 'worker_processes: 3;'):
+        ran = run('-T', '-c', conf, '-g', given)
+        assert ran.returncode == 0, ran.stderr
+        assert re.search(r'^worker_processes: "?3"?$', ran.stdout, re.M)
+    assert run('-t', '-c', conf, '-g', 'daemon off;').returncode == 0
+    assert run('-t', '-c', conf, '-g', 'demon: off').returncode == 1
+
+
+def test_p_is_where_paths_start(conf, tmp_path):
+    (tmp_path / 'conf').mkdir()
+    os.rename(conf, tmp_path / 'conf' / 'sluice.yaml')
+    assert run('-t', '-p', str(tmp_path)).returncode == 0
+    assert run('-t', '-p', str(tmp_path), '-c', 'conf/sluice.yaml').returncode == 0
+    assert run('-t', '-p', str(tmp_path), '-c', 'sluice.yaml').returncode == 1
+
+
+def test_s_without_a_server(conf, tmp_path):
+    for name in ('stop', 'quit', 'reopen'):
+        ran = run('-s', name, '-c', conf)
+        assert ran.returncode == 1
+        assert f'open() "{tmp_path}/pid" failed (2: No such file or directory)' in ran.stderr
+    (tmp_path / 'pid').write_text('')
+    assert 'invalid PID number' in run('-s', 'stop', '-c', conf).stderr
+    # Somebody's number, whom a server left in its file: he is not signalled.
+    bystander = subprocess.Popen(['sleep', '60'])
+    try:
+        (tmp_path / 'pid').write_text(f'{bystander.pid}\n')
+        ran = run('-s', 'stop', '-c', conf)
+        assert ran.returncode == 1 and 'no server runs' in ran.stderr
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+def test_s_reload_refuses(conf):
+    ran = run('-s', 'reload', '-c', conf)
+    assert ran.returncode == 1 and 'not supported in this version' in ran.stderr
+
+
+def test_schema_and_help():
+    ran = run('schema')
+    assert ran.returncode == 0 and ran.stderr == ''
+    assert isinstance(json.loads(ran.stdout), dict)
+    known = run('help', 'listen')
+    assert known.returncode == 0 and 'listen' in known.stdout and known.stderr == ''
+    unknown = run('help', 'listn')
+    assert unknown.returncode == 1 and 'listen' in unknown.stderr and unknown.stdout == ''
+    every = run('help')
+    assert every.returncode == 0
+    assert {'listen', 'worker_processes', 'ssl_ktls', 'add_header'} <= set(every.stdout.replace(':', ' ').split())
+
+
+def test_output_that_cannot_be_written_is_a_failure():
+    with open('/dev/full', 'w', encoding='ascii') as full:
+        for arguments in (['schema'], ['help'], ['-h']):
+            assert subprocess.run([SLUICE, *arguments], stdout=full, stderr=subprocess.DEVNULL, timeout=30).returncode != 0
+
+
+def test_doctor():
+    ran = run('doctor')
+    works = ran.returncode == 0
+    assert ran.stderr == ''
+    for word in ('Linux ', 'TLS 1.3 AES-128-GCM', 'OpenSSL offers its write key', 'loop: ', 'open files: '):
+        assert word in ran.stdout
+    assert ran.stdout.rstrip().endswith('kTLS: works here' if works else
+                                        'kTLS: does not work here; connections are encrypted in user space')
+    found = json.loads(run('doctor', '--json').stdout)
+    assert found['ktls'] is works
+    verdicts = {item['name']: item['verdict'] for item in found['findings']}
+    assert verdicts['transfer'] == ('good' if works else 'fault')
+    assert works or any(item['advice'] for item in found['findings'] if item['verdict'] == 'fault')
+
+
+class Serve:
+    def __init__(self, *arguments, folder=None):
+        self.process = subprocess.Popen([SLUICE, 'serve', *arguments], cwd=folder, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.lines = []
+        while not self.lines or 'Ctrl-C' not in self.lines[-1]:
+            line = self.process.stdout.readline()
+            assert line, f'it ended:\n{"".join(self.lines)}'
+            self.lines.append(line)
+        self.said = ''.join(self.lines)
+        self.port = int(re.search(r'https://localhost:(\d+)/', self.said).group(1))
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        rest, _ = self.process.communicate(timeout=30)
+        return self.process.returncode, rest
+
+
+ODD = ['plain', 'a b', "quo'te", 'dou"ble', 'co: lon', 'dol$lar', '$uri', '${HOME}', '$HOME', '#hash', ' # x', 'grüße', '-dash',
+       'back\\slash', '[list]', '{map}', '*star', '&anchor', '%percent', 'new\nline', 'tab\tbed', '!tag', '$$', '~']
+
+
+@pytest.mark.parametrize('name', ODD)
+def test_serve_takes_any_folder(tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / 'index.html').write_text('<p>here\n')
+    serve = Serve('--port', str(server_kit.free_port()), '--', name, folder=str(tmp_path))
+    try:
+        answer = http1.connect(serve.port, 'user').get('/')
+        assert (answer.status, answer.body) == (200, b'<p>here\n')
+    finally:
+        status, rest = serve.end()
+    assert status == 0
+    assert '"GET / HTTP/1.1" 200' in rest, 'the access log is on standard output'
+
+
+def test_serve_says_where_and_how(tmp_path):
+    (tmp_path / 'index.html').write_text('<p>here\n')
+    pid_before = os.path.exists('/run/sluice.pid')
+    serve = Serve(folder=str(tmp_path))
+    second = Serve(folder=str(tmp_path))
+    try:
+        assert 8443 <= serve.port < second.port, 'the next free port is taken'
+        for url in (f'https://localhost:{serve.port}/', f'https://127.0.0.1:{serve.port}/'):
+            assert url in serve.said
+        assert len([line for line in serve.lines if line.startswith('kTLS: ')]) == 1
+        assert str(tmp_path) in serve.said
+        assert os.path.exists('/run/sluice.pid') == pid_before, 'it is no service: it has no pid file'
+        if '[::1]' in serve.said:
+            socket.create_connection(('::1', serve.port), timeout=5).close()
+        asked = run('serve', '--port', str(serve.port), cwd=str(tmp_path))
+        assert asked.returncode == 1 and f'port {serve.port} is taken' in asked.stderr
+        # Loopback alone: nobody else is let in.
+        with open('/proc/net/tcp', encoding='ascii') as stream:
+            assert f'00000000:{serve.port:04X}' not in stream.read()
+    finally:
+        assert second.end()[0] == 0
+        assert serve.end()[0] == 0
+
+
+def test_serve_of_no_folder(tmp_path):
+    (tmp_path / 'file').write_text('')
+    for name, said in (('none', 'No such file'), ('file', 'it is no folder')):
+        ran = run('serve', str(tmp_path / name))
+        assert ran.returncode == 1 and said in ran.stderr
+
+
+def test_serve_sends_what_the_folder_holds(tmp_path):
+    content = os.urandom(300000)
+    (tmp_path / 'file.bin').write_bytes(content)
+    (tmp_path / '.secret').write_text('no')
+    os.symlink('/etc/passwd', tmp_path / 'out')
+    serve = Serve(str(tmp_path), '--port', str(server_kit.free_port()))
+    try:
+        client = http1.connect(serve.port, 'user')
+        assert client.get('/file.bin').body == content
+        assert client.get('/.secret').status == 404
+        assert client.get('/out').status == 403
+    finally:
+        assert serve.end()[0] == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='root alone serves as somebody else')
+def test_serve_as_root_says_who_reads(tmp_path):
+    """The folder is opened before root is given up: those above it do not matter, its own rights do."""
+    folder = tmp_path / 'closed' / 'folder'
+    folder.mkdir(parents=True)
+    (folder / 'index.html').write_text('<p>here\n')
+    (tmp_path / 'closed').chmod(0o700)
+    for mode, status in ((0o755, 200), (0o700, 403)):
+        folder.chmod(mode)
+        serve = Serve(str(folder), '--port', str(server_kit.free_port()))
+        try:
+            assert http1.connect(serve.port, 'user').get('/').status == status
+            rest = [serve.process.stdout.readline() for _ in range(1 if status == 200 else 2)]
+            assert 'as user nobody' in rest[0]
+            assert status == 200 or f'may not enter {folder}' in rest[1]
+        finally:
+            assert serve.end()[0] == 0

@@ -1,0 +1,456 @@
+"""Processes: signals, workers that die, logs that are reopened, rights that are given up, daemons and pid files."""
+import hashlib
+import os
+import pwd
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from kit import http1, server as server_kit, site as site_kit
+
+SLUICE = server_kit.SLUICE
+BIG = 8 << 20
+
+
+def wait_for(check, what, seconds=15):
+    deadline = time.monotonic() + seconds * server_kit.PATIENCE
+    while True:
+        found = check()
+        if found:
+            return found
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def refused(port):
+    try:
+        socket.create_connection(('127.0.0.1', port), timeout=1).close()
+        return False
+    except ConnectionRefusedError:
+        return True
+
+
+def alive(pid):
+    """True for a process that runs: a zombie does not."""
+    try:
+        with open(f'/proc/{pid}/stat', encoding='ascii') as stream:
+            return stream.read().rsplit(')', 1)[1].split()[0] != 'Z'
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.fixture(scope='module')
+def big(site):
+    return site_kit.make_file(os.path.join(site, 'process-big.bin'), BIG)
+
+
+@pytest.fixture
+def start(tmp_path, site, certificate, request):
+    """start(**main) -> a running Server of its own with `.port` (TLS) and `.plain`."""
+    running = []
+
+    def starter(loop='epoll', http=None, wait=True, **main):
+        ports = server_kit.free_port(), server_kit.free_port()
+        block = {'listen': [f'127.0.0.1:{ports[0]}', f'127.0.0.1:{ports[1]} ssl'], 'root': site,
+                 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1]}
+        made = server_kit.Server(tmp_path / f'server{len(running)}', [block], loop=loop, http=http, main=main)
+        os.chmod(made.folder, 0o755)
+        made.plain, made.port = ports
+        if wait:
+            made.start(ports)
+            wait_for(lambda: len(made.workers()) == made.tree['worker_processes'], 'every worker')
+        running.append(made)
+        return made
+    yield starter
+    for made in running:
+        made.stop(check=False)
+
+
+def ended(server, how, seconds=20):
+    server.process.send_signal(how)
+    return server.process.wait(seconds * server_kit.PATIENCE)
+
+
+@pytest.mark.parametrize('how', [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
+def test_ends_orderly(start, loop, how):
+    server = start(loop, worker_processes=2)
+    workers = server.workers()
+    assert len(workers) == 2
+    assert http1.connect(server.port, 'user').get('/one.txt').status == 200
+    assert os.path.exists(os.path.join(server.folder, 'pid'))
+    assert ended(server, how) == 0
+    assert refused(server.port) and refused(server.plain)
+    assert not any(alive(pid) for pid in workers)
+    assert not os.path.exists(os.path.join(server.folder, 'pid'))
+    assert 'alert' not in server.errors() and 'emerg' not in server.errors()
+    server.stop()
+
+
+def test_term_cuts_what_is_open(start, loop, big):
+    server = start(loop)
+    client = http1.connect(server.port, 'user')
+    client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().status == 200
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_quit_finishes_a_slow_download(start, loop, big):
+    server = start(loop)
+    client = http1.connect(server.port, 'user')
+    idle = http1.connect(server.port, 'user')
+    assert idle.get('/one.txt').status == 200
+    client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().status == 200
+    digest, length = hashlib.sha256(), 0
+    server.process.send_signal(signal.SIGQUIT)
+    wait_for(lambda: refused(server.port) and refused(server.plain), 'the listeners are closed')
+    assert idle.at_end(), 'an idle connection is closed at once'
+    assert server.process.poll() is None
+    while length < BIG:
+        piece = client.take(min(65536, BIG - length))
+        digest.update(piece)
+        length += len(piece)
+        if length % (1 << 20) == 0:
+            time.sleep(0.05)
+    assert digest.hexdigest() == big
+    assert client.at_end()
+    assert server.process.wait(20 * server_kit.PATIENCE) == 0
+
+
+def test_quit_takes_a_second_word(start, loop, big):
+    """TERM after QUIT does not wait for the download."""
+    server = start(loop)
+    client = http1.connect(server.port, 'user')
+    client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().status == 200
+    server.process.send_signal(signal.SIGQUIT)
+    wait_for(lambda: refused(server.port), 'the listener is closed')
+    assert server.process.poll() is None
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_quit_ends_after_worker_shutdown_timeout(start, loop, big):
+    server = start(loop, worker_shutdown_timeout='500ms')
+    client = http1.connect(server.port, 'user')
+    client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().status == 200
+    assert ended(server, signal.SIGQUIT) == 0
+    assert 'worker_shutdown_timeout' in server.errors()
+
+
+def test_a_worker_that_dies_is_replaced(start, loop, big):
+    server = start(loop, worker_processes=2)
+    before = set(server.workers())
+    victim = min(before)
+    survivor = max(before)
+    os.kill(victim, signal.SIGKILL)
+    wait_for(lambda: len(set(server.workers()) - {victim}) == 2, 'a new worker')
+    assert survivor in server.workers()
+    assert f'worker process {victim} exited on signal 9' in server.errors()
+    # The socket of the dead one goes on: every connection of many is answered.
+    for _ in range(40):
+        client = http1.connect(server.plain)
+        assert client.get('/one.txt').status == 200
+        client.close()
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_a_worker_that_dies_while_others_serve(start, big):
+    """A download by one worker does not notice that another one is killed again and again."""
+    server = start(worker_processes=2)
+    client = http1.connect(server.port, 'user')
+    client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().status == 200
+    mine = [pid for pid in server.workers() if client.stream.getsockname()[1] in peers_of(pid)]
+    assert len(mine) == 1
+    digest, length = hashlib.sha256(), 0
+    while length < BIG:
+        piece = client.take(min(1 << 20, BIG - length))
+        digest.update(piece)
+        length += len(piece)
+        if length <= 3 << 20:
+            others = [pid for pid in server.workers() if pid not in mine]
+            for pid in others:
+                os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: set(server.workers()) - set(mine) - set(others), 'a new worker')
+    assert digest.hexdigest() == big
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def peers_of(pid):
+    """Remote ports of the TCP connections that a process holds."""
+    inodes = set()
+    for name in os.listdir(f'/proc/{pid}/fd'):
+        try:
+            target = os.readlink(f'/proc/{pid}/fd/{name}')
+        except FileNotFoundError:
+            continue
+        if target.startswith('socket:['):
+            inodes.add(target[8:-1])
+    with open('/proc/net/tcp', encoding='ascii') as stream:
+        rows = [line.split() for line in stream.readlines()[1:]]
+    return {int(row[2].split(':')[1], 16) for row in rows if row[9] in inodes}
+
+
+def test_workers_die_with_the_master(start, loop):
+    server = start(loop, worker_processes=2)
+    workers = server.workers()
+    server.process.kill()
+    server.process.wait()
+    wait_for(lambda: not any(alive(pid) for pid in workers), 'no worker is left')
+    assert refused(server.port)
+    # The pid file was left behind: it must not stop the next start.
+    server.process = None
+    server.start([server.port])
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_usr1_reopens_the_logs(start, loop):
+    server = start(loop, worker_processes=2)
+    client = http1.connect(server.port, 'user')
+    assert client.get('/one.txt?before').status == 200
+    server.access_for('/one.txt?before')
+    for path in (server.access_path, server.error_path):
+        os.rename(path, path + '.1')
+    server.process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: os.path.exists(server.access_path) and os.path.exists(server.error_path), 'new log files')
+    wait_for(lambda: client.get('/one.txt?after').status == 200 and '?after' in server_kit.read_text(server.access_path),
+             'lines in the new access log')
+    assert '?before' in server_kit.read_text(server.access_path + '.1')
+    assert '?before' not in server_kit.read_text(server.access_path)
+    # Both workers write to the new error log: the end of one of them is told there.
+    os.kill(server.workers()[0], signal.SIGKILL)
+    wait_for(lambda: 'exited on signal 9' in server.errors(), 'the new error log')
+    assert 'exited on signal 9' not in server_kit.read_text(server.error_path + '.1')
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_usr1_keeps_the_old_log_where_the_new_one_cannot_be_had(start):
+    server = start()
+    os.rename(server.access_path, server.access_path + '.1')
+    os.mkdir(server.access_path)
+    server.process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: 'cannot be opened again' in server.errors(), 'a line that says so')
+    client = http1.connect(server.port, 'user')
+    wait_for(lambda: client.get('/one.txt?kept').status == 200 and
+             '?kept' in server_kit.read_text(server.access_path + '.1'), 'lines in the old log')
+    os.rmdir(server.access_path)
+    assert ended(server, signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize('how', [signal.SIGHUP, signal.SIGUSR2, signal.SIGWINCH])
+def test_other_signals_change_nothing(start, how):
+    server = start()
+    workers = server.workers()
+    server.process.send_signal(how)
+    wait_for(lambda: 'not supported in this version' in server.errors(), 'a line that says so')
+    assert http1.connect(server.port, 'user').get('/one.txt').status == 200
+    assert server.workers() == workers
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_a_taken_port_is_told(start):
+    server = start()
+    second = start(wait=False)
+    text = server_kit.read_text(second.config_path).replace(f':{second.port} ', f':{server.port} ')
+    with open(second.config_path, 'w', encoding='utf-8') as stream:
+        stream.write(text)
+    ran = subprocess.run([SLUICE, '-c', second.config_path], capture_output=True, text=True, timeout=30)
+    wanted = f'bind() to 127.0.0.1:{server.port} failed (98: Address already in use)'
+    assert ran.returncode == 1
+    assert f'sluice: [emerg] {wanted}' in ran.stderr, 'on the terminal'
+    assert wanted in second.errors(), 'and in the log'
+    assert refused(second.plain), 'nothing is left of the other address'
+    assert not os.path.exists(os.path.join(second.folder, 'pid'))
+    assert http1.connect(server.port, 'user').get('/one.txt').status == 200
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_a_pid_file_in_use_is_told(start):
+    server = start()
+    second = start(wait=False, pid=os.path.join(server.folder, 'pid'))
+    ran = subprocess.run([SLUICE, '-c', second.config_path], capture_output=True, text=True, timeout=30)
+    assert ran.returncode == 1
+    assert f'process {server.process.pid} runs already' in ran.stderr
+    assert server_kit.read_text(os.path.join(server.folder, 'pid')) == f'{server.process.pid}\n'
+
+
+@pytest.mark.parametrize('files', [9, 10])
+def test_a_worker_that_cannot_start_is_told(start, files):
+    """Too few descriptors for a worker: the start fails, once, and says why."""
+    server = start(wait=False)
+    ran = subprocess.run(['prlimit', f'--nofile={files}:{files}', SLUICE, '-c', server.config_path], capture_output=True,
+                         text=True, timeout=60)
+    assert ran.returncode == 1
+    assert 'Too many open files' in ran.stderr
+    assert ran.stderr.count('[emerg]') <= 3
+    assert not os.path.exists(os.path.join(server.folder, 'pid'))
+    assert refused(server.plain)
+
+
+def test_too_many_connections_are_warned_of(start):
+    server = start(events={'worker_connections': 1000000})
+    assert '[warn]' in server.errors() and '1000000 worker_connections may need more than the' in server.errors()
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_ktls_that_is_insisted_on(start):
+    """`ssl_ktls: on` starts where the kernel can, and says why where it cannot."""
+    can = subprocess.run([SLUICE, 'doctor'], stdout=subprocess.DEVNULL, timeout=60).returncode == 0
+    server = start(wait=False, http={'ssl_ktls': 'on'})
+    if can:
+        server.start([server.port])
+        assert ended(server, signal.SIGTERM) == 0
+        return
+    ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
+    assert ran.returncode == 1
+    assert 'ssl_ktls' in ran.stderr and 'modprobe tls' in ran.stderr
+
+
+def test_ktls_that_nobody_wants_is_not_asked_for(start):
+    server = start(http={'ssl_ktls': 'off'})
+    assert 'kTLS:' not in server.errors()
+    assert ended(server, signal.SIGTERM) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root to become nobody')
+def test_nobody_needs_no_pid_file(tmp_path):
+    """The built-in path is for root; others go on without, and are told."""
+    port = server_kit.free_port()
+    path = tmp_path / 'nobody.yaml'
+    path.write_text(f'http: {{access_log: off, server: {{listen: "127.0.0.1:{port}", return: 200 ok}}}}\n')
+    process = subprocess.Popen([SLUICE, '-c', str(path)], user='nobody', group='nogroup', extra_groups=[],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        wait_for(lambda: not refused(port), 'it listens')
+        assert http1.connect(port).get('/').body == b'ok'
+    finally:
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert 'going on without' in said
+
+
+def test_e_is_for_a_configuration_without_error_log(start, tmp_path):
+    server = start(wait=False, error_log=None)
+    path = str(tmp_path / 'given.log')
+    process = subprocess.Popen([SLUICE, '-c', server.config_path, '-e', path], stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+    try:
+        wait_for(lambda: ' runs, ' in server_kit.read_text(path), 'the log that was given')
+    finally:
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=30)
+    assert (process.returncode, said) == (0, '')
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root has rights to give up')
+def test_root_is_given_up(start, loop):
+    server = start(loop, user='www-data')
+    with open(f'/proc/{server.workers()[0]}/status', encoding='ascii') as stream:
+        status = dict(line.rstrip('\n').split(':\t', 1) for line in stream if ':\t' in line)
+    assert status['Uid'].split() == [str(pwd.getpwnam('www-data').pw_uid)] * 4
+    assert status['Gid'].split() == [str(pwd.getpwnam('www-data').pw_gid)] * 4
+    assert '0' not in status['Groups'].split()
+    assert all(int(status[name], 16) == 0 for name in ('CapPrm', 'CapEff', 'CapAmb'))
+    assert status['NoNewPrivs'] == '1'
+    # Reopened logs work without rights of its own.
+    os.rename(server.access_path, server.access_path + '.1')
+    server.process.send_signal(signal.SIGUSR1)
+    client = http1.connect(server.port, 'user')
+    wait_for(lambda: client.get('/one.txt?www').status == 200 and '?www' in server_kit.read_text(server.access_path),
+             'the new log')
+    assert ended(server, signal.SIGTERM) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='user matters for root alone')
+def test_an_unknown_user_is_told(start):
+    server = start(wait=False, user='no-such-user')
+    ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
+    assert ran.returncode == 1 and 'there is no user "no-such-user"' in ran.stderr
+
+
+def test_daemon(start):
+    server = start(wait=False, daemon=True, worker_processes=2)
+    pid_path = os.path.join(server.folder, 'pid')
+    # Captured output ends only when nobody holds the pipes any more: a daemon has left its terminal.
+    ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, '', '')
+    pid = int(server_kit.read_text(pid_path))
+    try:
+        # Zero means that it serves: no waiting here.
+        assert http1.connect(server.port, 'user').get('/one.txt').status == 200
+        with open(f'/proc/{pid}/stat', encoding='ascii') as stream:
+            fields = stream.read().rsplit(')', 1)[1].split()
+        assert int(fields[3]) == pid, 'it leads a session of its own'
+        assert fields[4] == '0', 'without a terminal'
+        again = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
+        assert again.returncode == 1 and 'bind()' in again.stderr, 'a start that fails is told, too'
+        for name in ('reopen', 'quit'):
+            sent = subprocess.run([SLUICE, '-c', server.config_path, '-s', name], capture_output=True, text=True, timeout=30)
+            assert (sent.returncode, sent.stdout, sent.stderr) == (0, '', '')
+        wait_for(lambda: not alive(pid), 'it ends')
+    finally:
+        if alive(pid):
+            os.kill(pid, signal.SIGKILL)
+    assert not os.path.exists(pid_path)
+
+
+def test_daemon_with_logs_on_its_terminal(start):
+    server = start(wait=False, daemon=True, error_log={'path': 'stderr', 'level': 'info'},
+                   http={'access_log': {'path': 'stdout', 'format': 'main'}})
+    ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
+    assert ran.returncode == 0
+    assert 'a daemon has no stderr' in ran.stderr
+    assert http1.connect(server.port, 'user').get('/one.txt').status == 200
+    stopped = subprocess.run([SLUICE, '-c', server.config_path, '-s', 'stop'], capture_output=True, text=True, timeout=30)
+    assert stopped.returncode == 0
+    wait_for(lambda: refused(server.port), 'it ends')
+
+
+def test_the_service_manager_is_told(start, tmp_path):
+    server = start(wait=False)
+    path = str(tmp_path / 'notify')
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        manager.settimeout(20 * server_kit.PATIENCE)
+        server.environment['NOTIFY_SOCKET'] = path
+        server.start([server.port])
+        assert manager.recv(100) == b'READY=1'
+        server.process.send_signal(signal.SIGTERM)
+        assert manager.recv(100) == b'STOPPING=1'
+        assert server.process.wait(20) == 0
+
+
+def test_an_error_log_that_nobody_reads_stops_nobody(start, tmp_path):
+    path = str(tmp_path / 'fifo')
+    os.mkfifo(path)
+    server = start(error_log={'path': path, 'level': 'debug'})
+    # Every refused link is a line; far more than a pipe holds.
+    for _ in range(4):
+        client = http1.connect(server.plain)
+        for _ in range(400):
+            assert client.get('/.hidden').status in (403, 404)
+            assert client.get('/nowhere/' + 'x' * 200).status == 404
+        client.close()
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_a_unix_socket(start, tmp_path, site):
+    path = str(tmp_path / 'socket')
+    server = server_kit.Server(tmp_path / 'unix', [{'listen': f'unix:{path}', 'root': site}])
+    os.chmod(server.folder, 0o755)
+    server.start([])
+    try:
+        wait_for(lambda: os.path.exists(path), 'the socket')
+        with socket.socket(socket.AF_UNIX) as stream:
+            wait_for(lambda: stream.connect_ex(path) == 0, 'it accepts')
+            client = http1.Client(stream)
+            assert client.get('/one.txt').body == b'one\n'
+        assert os.stat(path).st_mode & 0o777 == 0o666
+    finally:
+        server.stop()
+    assert not os.path.exists(path)
