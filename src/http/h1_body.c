@@ -48,7 +48,7 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
     if (h->input_at < h->input.length)
         return next_input(h, room, out);
     h->input.length = h->input_at = 0;
-    h1_session_hungry(h->session);
+    h1_session_ask_again(h->session);
     if (h->body_error)
         return h->body_error;
     if (h->body_whole)

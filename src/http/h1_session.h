@@ -72,7 +72,7 @@ struct h1_exchange {
 void h1_session_wake(struct h1_session *session);
 
 /* Lets the owner offer again what consume had left. */
-void h1_session_hungry(struct h1_session *session);
+void h1_session_ask_again(struct h1_session *session);
 /* The connection is of no more use: produce says `error`. */
 void h1_session_break(struct h1_session *session, int error);
 /* The last byte has left: `finished`, and then the next request, a body to be drained, or the end. */
