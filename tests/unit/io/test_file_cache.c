@@ -359,7 +359,7 @@ END_TEST
 static void set_up(void)
 {
     make_root();
-    ck_assert_int_eq(loop_open(&loop, "epoll", NULL), 0);
+    ck_assert_int_eq(loop_open(&loop, "auto", NULL), 0);
 }
 
 static void tear_down(void)

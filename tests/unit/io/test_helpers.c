@@ -158,7 +158,7 @@ START_TEST(files_without_openat2)
     struct file_cache *cache;
 
     make_root();
-    ck_assert_int_eq(loop_open(&loop, "epoll", NULL), 0);
+    ck_assert_int_eq(loop_open(&loop, "auto", NULL), 0);
     cache = file_cache_create(&loop, &limits);
     if (!forbid_call(SYS_openat2, errors[_i]))
         return;
