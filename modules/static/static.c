@@ -215,8 +215,11 @@ static enum outcome look_up(struct search *search, struct str uri)
     bool pending = false;
 
     search->uri = uri;
-    entry = file_cache_get(worker_file_cache(exchange_worker(x)), &search->lookup, search->root,
-                           str_skip(uri, 1), exchange_symlinks(x), &pending);
+    /* With merge_slashes: off a path may begin with several, and is relative to the root all the same. */
+    while (str_starts(uri, STR("/")))
+        uri = str_skip(uri, 1);
+    entry = file_cache_get(worker_file_cache(exchange_worker(x)), &search->lookup, search->root, uri,
+                           exchange_symlinks(x), &pending);
     if (entry)
         return judge(search, entry);
     if (!pending)

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A table of media types, shared by every scope that agrees on them. */
@@ -120,6 +121,23 @@ static int resolve_access_logs(struct load *load, struct core_site *site)
     return 0;
 }
 
+/* A root that is not there answers 404 to everything: that is said before somebody wonders. */
+static void warn_of_root(struct load *load, const struct conf_node *scope, const struct template *root)
+{
+    const struct conf_node *node = conf_map_get(scope, STR("root"));
+    struct str path = {NULL, 0};
+    struct stat found;
+
+    if (node && root && template_constant(root))
+        path = arena_copy(load->reader.arena, template_text(root));
+    if (!path.data)
+        return;
+    if (stat(path.data, &found) == 0 ? !S_ISDIR(found.st_mode) : errno == ENOENT || errno == ENOTDIR)
+        conf_warning(load->errors, node->mark,
+                     STR("relative paths start at the folder of this file, or at -p"),
+                     "there is no folder \"" STR_FMT "\"", STR_ARG(path));
+}
+
 struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, const struct conf_node *node,
                                      const struct conf_scope_values *outer, const char *const *inner)
 {
@@ -137,6 +155,7 @@ struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, c
         load->http = conf_scope_group(values, CORE_HTTP);
     if (site == outer_site || !(scope & SCOPE_SITE))
         return values;
+    warn_of_root(load, node, site->root);
     if (make_types(load, site, outer_site) < 0 || resolve_access_logs(load, site) < 0)
         return NULL;
     return values;

@@ -117,6 +117,39 @@ START_TEST(answers_each_case)
 }
 END_TEST
 
+START_TEST(the_same_without_a_cache)
+{
+    set_up("http: {open_file_cache: off, server: {listen: 8080, root: @/www}}");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        loopback_ask(&server, cases[i].request);
+        ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].request, server.status);
+        if (cases[i].body)
+            ck_assert_text(server.body, cases[i].body);
+    }
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(links_of_others)
+{
+    set_up("http: {merge_slashes: off, server: {listen: 8080, root: @/www, disable_symlinks: if_not_owner}}");
+    loopback_ask(&server, "GET //inside HTTP/1.1");
+    ck_assert_int_eq(server.status, 200);
+    loopback_ask(&server, "GET //folder HTTP/1.1");
+    ck_assert_text(loopback_field(&server, "Location"), "/folder/");
+    loopback_ask(&server, "GET /outside HTTP/1.1");
+    ck_assert_int_eq(server.status, 403);
+    if (geteuid() == 0) {
+        loopback_link(&server, "hello.txt", "www/foreign");
+        ck_assert_int_eq(lchown(loopback_path(&server, "www/foreign"), 65534, 65534), 0);
+        loopback_ask(&server, "GET /foreign HTTP/1.1");
+        ck_assert_int_eq(server.status, 403);
+        ck_assert(loopback_logged(&server, "disable_symlinks refuses the link"));
+    }
+    loopback_close(&server);
+}
+END_TEST
+
 START_TEST(not_modified_carries_what_200_would)
 {
     char request[512];
@@ -327,6 +360,8 @@ int main(void)
                                   without_descriptors,
                                   connections_last_as_long_as_they_may,
                                   clients_that_leave,
+                                  the_same_without_a_cache,
+                                  links_of_others,
                                   NULL};
 
     return loopback_run("static", tests);
