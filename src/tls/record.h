@@ -32,6 +32,8 @@ struct record_key {
     uint64_t sequence;              /* of the next record */
 };
 
+_Static_assert(sizeof(struct record_key) == 64, "every connection keeps one");
+
 void record_key_wipe(struct record_key *key);
 
 /* Bytes of `key` that the cipher uses: 16 or 32; 0 for RECORD_NONE. */
