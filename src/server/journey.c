@@ -117,7 +117,7 @@ static size_t journey_receive(struct wire *wire, struct str bytes)
         journey->protocol->signal(journey->session, SESSION_PEER_CLOSED);
     else
         taken = journey->protocol->consume(journey->session, bytes);
-    if (taken < bytes.length)
+    if (taken < bytes.length || str_empty(bytes))
         wire_watch(wire); /* it has enough; asked again once something has moved (journey_rest) */
     else
         wire_receive(wire);

@@ -68,8 +68,7 @@ static void plain_opened(struct op *op, int result)
     wire->delivering = true;
     wire->events->opened(wire);
     wire->delivering = false;
-    if (wire->state == WIRE_LINGERING || (wire->state == WIRE_OPEN && wire->receiving))
-        wire_receive_start(wire);
+    wire_receive_start(wire);
 }
 
 int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_events *events,

@@ -159,7 +159,8 @@ struct wire {
     uint8_t end;                    /* enum wire_end, in WIRE_DEAD */
     uint8_t refused;                /* enum ktls_reason: the kernel said no, it is not asked again */
     bool promoting;                 /* the span waits for the queue to drain, then for the kernel */
-    bool receiving;                 /* the owner has asked */
+    bool receiving;                 /* the owner has asked for bytes */
+    bool watching;                  /* or, as long as it has not, for a reset */
     bool delivering;                /* inside `received` or `opened` */
     bool was_full;                  /* there was no room before the send in flight */
     bool peer_ended;
@@ -177,7 +178,10 @@ MUST_CHECK int wire_open(struct wire *wire, struct wire_shared *shared, const st
 
 /* Asks for received bytes: `received` follows (held bytes first, later in this turn). No effect while asked for. */
 void wire_receive(struct wire *wire);
-/* Watches for a reset while nothing is asked for (the owner has as many bytes as it wants): then `closed`. Ends with the next wire_receive. */
+/*
+ * Watches for a reset while nothing is asked for (the owner has as many bytes as it wants, or the peer has ended its stream): then
+ * `closed`. Ends with the next wire_receive.
+ */
 void wire_watch(struct wire *wire);
 
 /* Bytes that may be given now; 0: wait for `room`. */

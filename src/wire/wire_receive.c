@@ -186,8 +186,7 @@ static void deliver(struct wire *wire, struct str plain, struct str cipher)
     if (wire->state == WIRE_DEAD)
         return;
     wire_push(wire); /* alerts, tickets and the handshake's own */
-    if (wire->receiving || wire->state == WIRE_LINGERING)
-        wire_receive_start(wire);
+    wire_receive_start(wire);
 }
 
 static void receive_done(struct op *op, int result)
@@ -234,7 +233,7 @@ static void watch_done(struct op *op, int result)
         wire_bury(wire);
     else if (result > 0 && (result & (POLLERR | POLLHUP)))
         wire_fail(wire, WIRE_END_PEER_RESET);
-    else if (wire->receiving || wire->state == WIRE_LINGERING)
+    else
         wire_receive_start(wire);
 }
 
@@ -243,19 +242,20 @@ void wire_receive_start(struct wire *wire)
     struct loop *loop = wire->shared->loop;
 
     if (!op_idle(&wire->receive)) {
-        if (wire->receive.verb == OP_POLL)
+        if (wire->receive.verb == OP_POLL && (wire->receiving || wire->state == WIRE_LINGERING))
             loop_cancel(loop, &wire->receive);
-        return;
-    }
-    if (wire->state == WIRE_LINGERING) {
+    } else if (wire->state == WIRE_LINGERING) {
         wire->receive.done = lingering_done;
         loop_recv(loop, &wire->receive, wire->fd);
-    } else if (wire->held) {
+    } else if (wire->receiving && wire->held) {
         wire->receive.done = held_due;
         loop_timer(loop, &wire->receive, loop->clock.monotonic_ms);
-    } else if (!wire->peer_ended) {
+    } else if (wire->receiving && !wire->peer_ended) {
         wire->receive.done = receive_done;
         loop_recv(loop, &wire->receive, wire->fd);
+    } else if (wire->watching && wire->state == WIRE_OPEN) {
+        wire->receive.done = watch_done;
+        loop_poll(loop, &wire->receive, wire->fd, 0);
     }
 }
 
@@ -264,16 +264,18 @@ void wire_receive(struct wire *wire)
     if (wire->receiving || wire->state != WIRE_OPEN || (wire->peer_ended && !wire->held))
         return;
     wire->receiving = true;
+    wire->watching = false;
     if (!wire->delivering)
         wire_receive_start(wire);
 }
 
 void wire_watch(struct wire *wire)
 {
-    if (wire->state != WIRE_OPEN || wire->receiving || wire->delivering || !op_idle(&wire->receive))
+    if (wire->receiving || wire->state != WIRE_OPEN)
         return;
-    wire->receive.done = watch_done;
-    loop_poll(wire->shared->loop, &wire->receive, wire->fd, 0);
+    wire->watching = true;
+    if (!wire->delivering)
+        wire_receive_start(wire);
 }
 
 void wire_linger(struct wire *wire)
@@ -284,10 +286,8 @@ void wire_linger(struct wire *wire)
     }
     wire->state = WIRE_LINGERING;
     wire->receiving = false;
-    if (!op_idle(&wire->receive) && wire->receive.verb == OP_RECV) {
+    if (!op_idle(&wire->receive) && wire->receive.verb == OP_RECV)
         wire->receive.done = lingering_done;
-        return;
-    }
-    if (!wire->delivering)
+    else if (!wire->delivering)
         wire_receive_start(wire);
 }

@@ -194,7 +194,7 @@ void loopback_turn(struct loopback *loopback, unsigned milliseconds)
     while (clock->monotonic_ms < end);
 }
 
-static int connect_pair(struct loopback *loopback)
+int loopback_connect(struct loopback *loopback)
 {
     struct sockaddr_storage peer = {0};
     struct sockaddr_in *address = (struct sockaddr_in *)(void *)&peer;
@@ -236,7 +236,7 @@ static void take_apart(struct loopback *loopback)
 
 void loopback_ask_raw(struct loopback *loopback, struct str bytes)
 {
-    int fd = connect_pair(loopback);
+    int fd = loopback_connect(loopback);
     const struct clock *clock = &loopback->worker.loop.clock;
     uint64_t end = clock->monotonic_ms + PATIENCE_MS;
     bool over = false;
@@ -284,7 +284,7 @@ void loopback_ask(struct loopback *loopback, const char *head)
 void loopback_leave(struct loopback *loopback, const char *head, unsigned turns)
 {
     struct buffer bytes = {0};
-    int fd = connect_pair(loopback);
+    int fd = loopback_connect(loopback);
 
     make_head(&bytes, head);
     ck_assert_int_eq(send(fd, bytes.data, bytes.length, MSG_NOSIGNAL), (ssize_t)bytes.length);

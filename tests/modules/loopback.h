@@ -29,6 +29,8 @@ void loopback_open(struct loopback *loopback, const char *configuration);
 void loopback_refuses(const char *line, const char *said);
 void loopback_close(struct loopback *loopback);
 
+/* A connection; the client's end, non-blocking. */
+int loopback_connect(struct loopback *loopback);
 /* Asks, and waits for the end of the connection. "\n" becomes CRLF; the head is ended, with "Connection: close" added. */
 void loopback_ask(struct loopback *loopback, const char *head);
 /* The same, byte for byte. */
