@@ -5,6 +5,7 @@ import pwd
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 import pytest
@@ -454,3 +455,39 @@ def test_a_unix_socket(start, tmp_path, site):
     finally:
         server.stop()
     assert not os.path.exists(path)
+
+
+# Run as a program: forbids io_uring_setup (425 on every architecture) as container sandboxes do, and becomes what follows.
+FORBID_IO_URING = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+rows = [(0x20, 0, 0, 0), (0x15, 0, 1, 425), (0x06, 0, 0, 0x00050000 | 1), (0x06, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *row) for row in rows))
+program = ctypes.create_string_buffer(struct.pack('@HP', len(rows), ctypes.addressof(code)))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_without_io_uring_it_falls_back_and_says_why(start):
+    server = start('auto', wait=False, worker_processes=2)
+    server.under = [sys.executable, '-c', FORBID_IO_URING]
+    server.start([server.port])
+    assert http1.connect(server.port, 'user').get('/one.txt').status == 200
+    wait_for(lambda: 'loop: epoll' in server.errors(), 'the backend is named')
+    assert server.errors().count('io_uring: Operation not permitted, using epoll') == 1, 'once, not by each worker'
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_io_uring_that_is_insisted_on(start):
+    server = start('io_uring', wait=False)
+    ran = subprocess.run([sys.executable, '-c', FORBID_IO_URING, SLUICE, '-c', server.config_path], capture_output=True,
+                         text=True, timeout=60)
+    assert ran.returncode == 1
+    assert 'events: use: io_uring failed (1: Operation not permitted)' in ran.stderr
+
+
+def test_doctor_says_that_io_uring_is_forbidden():
+    ran = subprocess.run([sys.executable, '-c', FORBID_IO_URING, SLUICE, 'doctor'], capture_output=True, text=True, timeout=60)
+    assert 'loop: io_uring: Operation not permitted' in ran.stdout and 'loop: epoll works' in ran.stdout
+    assert 'arrived right' in ran.stdout or 'decrypted all of them right' in ran.stdout
