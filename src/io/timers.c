@@ -108,7 +108,7 @@ struct op *timers_due(struct loop_timers *timers, uint64_t now_ms)
     while (timers->count && timers->entries[0].key <= now_ms) {
         struct op *op = timers->entries[0].op;
 
-        if (op->deadline_ms <= now_ms) {
+        if (op->deadline_ms == timers->entries[0].key) {
             timers_remove(timers, op);
             return op;
         }

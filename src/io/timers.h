@@ -18,7 +18,7 @@ void timers_remove(struct loop_timers *timers, struct op *op);
 void timers_move(struct loop_timers *timers, struct op *op, uint64_t deadline_ms);
 /* When to look again at the latest: the earliest deadline or a little before it; UINT64_MAX without timers. */
 uint64_t timers_next(const struct loop_timers *timers);
-/* Takes out one op that is due at `now_ms`, or NULL. */
+/* Takes out the op with the earliest deadline if it is due at `now_ms`, or NULL. */
 struct op *timers_due(struct loop_timers *timers, uint64_t now_ms);
 
 #endif
