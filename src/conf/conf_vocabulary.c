@@ -135,7 +135,6 @@ static const char *const coming[] = {
     "health_check",
     "sticky",
     "slow_start",
-    "reset_timedout_connection",
     "ssl_handshake_timeout",
     "when",
     "security_headers",

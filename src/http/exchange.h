@@ -58,6 +58,7 @@ struct exchange {
     struct arena arena;             /* holds this struct too */
     unsigned holds;                 /* the session's own, and one for each exchange_hold */
     const struct exchange_ops *ops;
+    const struct session_settings *settings; /* the session's; whoever routes may put others in their place */
     struct request request;
     struct response response;
     void *session;                  /* the protocol's own; NULL once `finished` has been called */

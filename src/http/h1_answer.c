@@ -27,7 +27,8 @@ static bool may_stay(const struct h1_exchange *h)
     const struct h1_session *h1 = h->session;
 
     return h1->keepalive && h->wants_keepalive && !h->x.response.close_after && h->framing != FRAMING_CLOSE &&
-           h1->requests < h1->settings->keepalive_requests && h1_body_drainable(h);
+           h->x.settings->keepalive && h1->requests < h->x.settings->keepalive_requests &&
+           h1_body_drainable(h);
 }
 
 static int write_head(struct h1_exchange *h)
@@ -36,7 +37,7 @@ static int write_head(struct h1_exchange *h)
 
     h->framing = h1_framing_of(&h->x);
     h1->keepalive = may_stay(h);
-    return h1_write_head(&h->x, h1->settings, clock_wall_s(h1->clock), h->framing, h1->keepalive, &h->head);
+    return h1_write_head(&h->x, h->x.settings, clock_wall_s(h1->clock), h->framing, h1->keepalive, &h->head);
 }
 
 /*

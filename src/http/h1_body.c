@@ -99,7 +99,7 @@ void h1_body_fail(struct h1_exchange *h, int error)
 /* Room for bytes that came, without moving those that are there: they may be lent. */
 static size_t input_room(struct h1_exchange *h)
 {
-    size_t size = h->session->settings->body_buffer_size;
+    size_t size = h->x.settings->body_buffer_size;
 
     if (h->stage == STAGE_DRAINING)
         return SIZE_MAX;

@@ -47,7 +47,7 @@ static struct session *session_open(const struct session_settings *settings,
         .owner = owner,
         .pool = pool,
         .clock = clock,
-        .keepalive = settings->keepalive,
+        .keepalive = true,
         .starved = true,
     };
     return &h1->session;
@@ -78,6 +78,7 @@ static struct h1_exchange *exchange_open(struct h1_session *h1)
     h->session = h1;
     h->x.session = h1;
     h->x.ops = &h1_exchange_ops;
+    h->x.settings = h1->settings;
     h->x.started_us = h1->begun_us;
     h->x.request.version = HTTP_1_1;
     h1->current = h;

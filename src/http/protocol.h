@@ -46,7 +46,6 @@ struct session_settings {
     bool underscores_in_headers;
     bool merge_slashes;
     struct str server_header;       /* value of Server, empty for none */
-    bool is_tls;                    /* the scheme */
 };
 
 enum session_phase {

@@ -59,6 +59,7 @@ struct core_site {
     uint64_t lingering_timeout_ms;
     uint64_t output_buffer_count, output_buffer_size;
     bool merge_slashes, underscores_in_headers, server_tokens, sendfile, tcp_nodelay, internal;
+    bool reset_timedout_connection;
     bool absolute_redirect, port_in_redirect, server_name_in_redirect;
     struct conf_rows types;         /* struct media_type, as the file says; NULL items: the built-in ones alone */
     struct str default_type;        /* empty: not set */
@@ -75,6 +76,8 @@ struct location {
     enum location_kind kind;
     struct str pattern;
     const struct core_site *site;
+    struct session_settings session; /* what the site says, as the layers below want it told */
+    struct wire_settings wire;
     void *const *module_conf;       /* by index in module_table; points into values */
     struct location **inner;        /* locations inside: exact ones first, then the longest prefix */
     size_t inner_count;
@@ -104,9 +107,6 @@ struct endpoint {
     struct table trailing;          /* "www.example." of "www.example.*" */
     struct tls_context *tls;        /* NULL for plain */
     bool tls_borrowed;              /* another endpoint with the same servers owns it */
-    struct session_settings session;
-    struct wire_settings wire;
-    uint64_t handshake_timeout_ms;
 };
 
 struct configuration {

@@ -179,7 +179,8 @@ static const struct directive directives[] = {
      .offset = AT(client_header_timeout_ms),
      .low = 1,
      .fallback = "60s",
-     .help = "How long a request head (and a TLS handshake) may take, counted from its first byte."},
+     .help = "How long a TLS handshake may take, and then a request head: the first is awaited from the "
+             "connection's beginning, later ones are counted from their first byte."},
     {.name = "client_body_timeout",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_DURATION,
@@ -244,6 +245,13 @@ static const struct directive directives[] = {
      .offset = AT(lingering_timeout_ms),
      .fallback = "5s",
      .help = "How long lingering waits for more bytes of the client."},
+    {.name = "reset_timedout_connection",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(reset_timedout_connection),
+     .fallback = "off",
+     .help = "Reset connections that time out and those of `return: 444`, so that the kernel keeps nothing for "
+             "them; idle ones end in order."},
     {.name = "output_buffers",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,

@@ -52,7 +52,8 @@ void journey_accept(void *owner, struct listener *listener, int fd, const struct
     }
     journey->endpoint = container_of(listener, struct worker_listener, listener)->endpoint;
     memcpy(&journey->peer, peer, sizeof journey->peer);
-    if (wire_open(&journey->wire, &worker->wires, &wire_events, &journey->endpoint->wire, fd,
+    journey->location = journey->endpoint->servers[0]->root;
+    if (wire_open(&journey->wire, &worker->wires, &wire_events, &journey->location->wire, fd,
                   journey->endpoint->tls) < 0)
         journey_give(journey);
     else
@@ -86,7 +87,6 @@ static const struct protocol *protocol_by_name(struct str alpn)
 static void journey_handshake(struct wire *wire)
 {
     struct journey *journey = journey_of(wire);
-    const struct endpoint *endpoint = journey->endpoint;
     struct worker *worker = journey->worker;
 
     if (wire_spoke_http(wire)) {
@@ -94,8 +94,8 @@ static void journey_handshake(struct wire *wire)
         return;
     }
     journey->protocol = protocol_by_name(wire->tls ? tls_session_alpn(wire->tls) : STR(""));
-    journey->session = journey->protocol->open(&endpoint->session, &exchange_events, journey, &worker->arenas,
-                                               &worker->loop.clock);
+    journey->session = journey->protocol->open(&journey->location->session, &exchange_events, journey,
+                                               &worker->arenas, &worker->loop.clock);
     if (!journey->session) {
         wire_close(wire, WIRE_END_ABORT);
         return;
@@ -154,11 +154,22 @@ static void journey_route(void *owner, struct exchange *x)
 static void journey_serve(struct visit *visit);
 static void journey_shape(struct visit *visit);
 
+/* What a location says of sizes and times holds from here on, until another request is located. */
+static void settle(struct visit *visit)
+{
+    struct journey *journey = visit->journey;
+
+    journey->location = visit->location;
+    visit->x->settings = &visit->location->session;
+    wire_settle(&journey->wire, &visit->location->wire);
+}
+
 /* The path names the location, also after a reroute. Next: journey_serve, unless the location itself refuses.
  */
 static void journey_locate(struct visit *visit)
 {
     route_location(visit);
+    settle(visit);
     visit->next_module = 0;
     journey_continue(visit, route_guard(visit));
 }
@@ -172,6 +183,7 @@ static void journey_refuse(void *owner, struct exchange *x, int status)
     if (!visit)
         return;
     visit->location = visit->server->root;
+    settle(visit);
     journey_continue(visit, exchange_refuse(x, status));
 }
 
@@ -237,7 +249,7 @@ static void journey_shape(struct visit *visit)
     struct exchange *x = visit->x;
 
     if (x->response.status == STATUS_CUT) {
-        wire_close(&visit->journey->wire, WIRE_END_ABORT);
+        wire_close(&visit->journey->wire, WIRE_END_REFUSED);
         return;
     }
     if (x->response.status >= 300 && !x->response.body && refuse_page(visit) == OUTCOME_REROUTE) {

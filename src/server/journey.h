@@ -21,6 +21,7 @@ struct journey {
     struct list awake;              /* in worker->awake: to be pumped at the turn's end */
     struct worker *worker;
     const struct endpoint *endpoint;
+    const struct location *location; /* of the newest request, whose timeouts hold; at first the default server's */
     const struct protocol *protocol; /* NULL until the handshake is over */
     struct session *session;        /* owned */
     struct wire wire;

@@ -44,11 +44,10 @@ static enum phase phase_of(const struct journey *journey)
 
 static uint64_t patience_ms(const struct journey *journey, enum phase phase)
 {
-    const struct core_site *site = journey->endpoint->servers[0]->root->site;
+    const struct core_site *site = journey->location->site;
 
     switch (phase) {
     case PHASE_HANDSHAKE:
-        return journey->endpoint->handshake_timeout_ms;
     case PHASE_FIRST:
     case PHASE_HEAD:
         return site->client_header_timeout_ms;
@@ -59,7 +58,7 @@ static uint64_t patience_ms(const struct journey *journey, enum phase phase)
     case PHASE_SENDING:
         return site->send_timeout_ms;
     case PHASE_LINGERING:
-        return journey->endpoint->wire.lingering_ms;
+        return journey->location->wire.lingering_ms;
     case PHASE_WAITING:
         break;
     }
@@ -119,17 +118,25 @@ static uint64_t deadline_of(struct journey *journey)
 static void deadline_passed(struct journey *journey)
 {
     switch ((enum phase)journey->phase) {
+    case PHASE_HEAD:
+    case PHASE_BODY:
+        journey->protocol->signal(journey->session, SESSION_TIMEOUT);
+        if (journey->location->wire.reset_timed_out)
+            wire_close(&journey->wire, WIRE_END_TIMEOUT);
+        else
+            journey_pump(journey); /* the session has 408 to say to it */
+        break;
     case PHASE_FIRST:
     case PHASE_IDLE:
-    case PHASE_HEAD:
-    case PHASE_BODY: /* the session may have something to say to it: 408, or just an orderly end */
         journey->protocol->signal(journey->session, SESSION_TIMEOUT);
         journey_pump(journey);
         break;
     case PHASE_HANDSHAKE:
     case PHASE_SENDING:
-    case PHASE_LINGERING:
         wire_close(&journey->wire, WIRE_END_TIMEOUT);
+        break;
+    case PHASE_LINGERING: /* our side has ended in order long ago */
+        wire_close(&journey->wire, WIRE_END_ABORT);
         break;
     case PHASE_WAITING:
         break;
@@ -167,7 +174,7 @@ bool journey_idle(const struct journey *journey)
 /* Nobody tells when the last byte has left and another wait begins, which may take less long: so it is looked for. */
 static uint64_t look_soon(const struct journey *journey, uint64_t deadline)
 {
-    uint64_t soon = journey->endpoint->wire.lingering_ms;
+    uint64_t soon = journey->location->wire.lingering_ms;
 
     if (soon < LOOK_MS)
         soon = LOOK_MS;

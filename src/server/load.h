@@ -40,6 +40,8 @@ struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, c
 MUST_CHECK int load_servers(struct load *load, const struct conf_node *http, const struct conf_scope_values *values);
 /* One server's locations below `outer`, from the map at `node` (NULL: none). 0 or -ENOMEM. */
 MUST_CHECK int load_locations(struct load *load, const struct conf_node *node, struct location *outer);
+/* Fills session and wire of a location and of those inside it; `ssl` is its server's. */
+void load_settings(struct location *location, const struct core_ssl *ssl);
 
 /* Brings servers together by their addresses; names, defaults, certificates. 0 or -ENOMEM; mistakes are reported. */
 MUST_CHECK int load_endpoints(struct load *load);

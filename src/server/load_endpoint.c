@@ -1,8 +1,7 @@
 /*
  * Endpoints: servers brought together by the address they listen on, their names looked up by
- * table, the default chosen; and the settings that a connection has before any server is known.
+ * table, the default chosen.
  */
-#include "build_options.h"
 #include "server/load.h"
 
 #include <errno.h>
@@ -140,37 +139,6 @@ static int index_names(struct load *load, struct endpoint *endpoint)
     return 0;
 }
 
-/* Before a request names its server, the default server's settings hold. */
-static void take_settings(struct endpoint *endpoint)
-{
-    const struct core_site *site = endpoint->servers[0]->root->site;
-    const struct core_ssl *ssl = conf_scope_group(endpoint->servers[0]->root->values, CORE_SSL);
-
-    endpoint->session = (struct session_settings){
-        .header_buffer_size = (size_t)site->client_header_buffer_size,
-        .large_header_size = (size_t)site->large_header_size,
-        .head_max = (size_t)(site->large_header_count * site->large_header_size),
-        .max_headers = (unsigned)site->max_headers,
-        .body_buffer_size = (size_t)site->client_body_buffer_size,
-        .keepalive_requests = (unsigned)site->keepalive_requests,
-        .keepalive = site->keepalive_timeout_ms != 0,
-        .underscores_in_headers = site->underscores_in_headers,
-        .merge_slashes = site->merge_slashes,
-        .server_header = site->server_tokens ? STR("sluice/" SLUICE_VERSION) : STR("sluice"),
-        .is_tls = endpoint->ssl,
-    };
-    endpoint->wire = (struct wire_settings){
-        .sendfile = site->sendfile,
-        .block_size = (size_t)(site->output_buffer_count * site->output_buffer_size),
-        .record_size = (size_t)ssl->buffer_size,
-        .lingering_ms = site->lingering_timeout_ms < site->lingering_time_ms ? site->lingering_timeout_ms
-                                                                             : site->lingering_time_ms,
-    };
-    if (site->lingering_close == 0)
-        endpoint->wire.lingering_ms = 0;
-    endpoint->handshake_timeout_ms = site->client_header_timeout_ms;
-}
-
 int load_endpoints(struct load *load)
 {
     struct configuration *configuration = load->configuration;
@@ -191,9 +159,7 @@ int load_endpoints(struct load *load)
         if (count == 0)
             error = default_listen(load, &load->servers[i]);
     }
-    for (size_t i = 0; i < configuration->endpoint_count && error == 0; i++) {
-        take_settings(&configuration->endpoints[i]);
+    for (size_t i = 0; i < configuration->endpoint_count && error == 0; i++)
         error = index_names(load, &configuration->endpoints[i]);
-    }
     return error;
 }

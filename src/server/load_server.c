@@ -82,7 +82,10 @@ static int load_server(struct load *load, const struct conf_node *node, const st
     load->configuration->server_count = load->server_count;
     if (take_names(load, server, &loaded->own->names) < 0)
         return -ENOMEM;
-    return load_locations(load, conf_map_get(node, STR("location")), server->root);
+    if (load_locations(load, conf_map_get(node, STR("location")), server->root) < 0)
+        return -ENOMEM;
+    load_settings(server->root, loaded->ssl);
+    return 0;
 }
 
 int load_servers(struct load *load, const struct conf_node *http, const struct conf_scope_values *values)

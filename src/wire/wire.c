@@ -98,6 +98,14 @@ int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_e
     return 0;
 }
 
+void wire_settle(struct wire *wire, const struct wire_settings *settings)
+{
+    bool promised = wire->reading || (wire->last && wire->last->open);
+
+    if (settings->record_size == wire->settings->record_size || !promised)
+        wire->settings = settings;
+}
+
 uint64_t wire_progress(const struct wire *wire)
 {
     if (op_idle(&wire->send))
@@ -162,6 +170,14 @@ void wire_fail(struct wire *wire, enum wire_end end)
     loop_timer(wire->shared->loop, &wire->receive, wire->shared->loop->clock.monotonic_ms);
 }
 
+/* Nothing that still waits in the kernel leaves, and nothing of the connection is kept there. */
+static void reset(int fd)
+{
+    const struct linger now = {.l_onoff = 1, .l_linger = 0};
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 /* The owner may still ask about session and socket (for its log); after `closed` the wire itself may be gone.
  */
 void wire_bury(struct wire *wire)
@@ -179,6 +195,8 @@ void wire_bury(struct wire *wire)
     wire->held = NULL;
     record_release(shared->sealer, &wire->slot);
     record_key_wipe(&wire->key);
+    if (wire->settings->reset_timed_out && (wire->end == WIRE_END_TIMEOUT || wire->end == WIRE_END_REFUSED))
+        reset(fd);
     wire->events->closed(wire, wire->end);
     tls_session_destroy(tls);
     loop_close_fd(shared->loop, fd);

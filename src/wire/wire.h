@@ -90,6 +90,7 @@ enum wire_end {
     WIRE_END_TIMEOUT,
     WIRE_END_PROTOCOL,              /* TLS failed */
     WIRE_END_ABORT,                 /* cut off on purpose: the answer cannot be finished */
+    WIRE_END_REFUSED,               /* cut off on purpose: the peer is to have no answer */
 };
 
 struct wire_events {
@@ -116,6 +117,7 @@ struct wire_settings {
     size_t block_size;              /* output_buffers: plaintext bytes of one output block; a connection has at most two */
     size_t record_size;             /* ssl_buffer_size: plaintext bytes of one record, at most LIMIT_RECORD_PLAINTEXT */
     uint64_t lingering_ms;          /* for the owner's timer: how long wire_lingering may last */
+    bool reset_timed_out;           /* reset_timedout_connection: what ends by WIRE_END_TIMEOUT or _REFUSED ends with a reset */
 };
 
 /* Who encrypts: one field in one place, which changes only between two records. */
@@ -175,6 +177,12 @@ struct wire {
  */
 MUST_CHECK int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_events *events,
                          const struct wire_settings *settings, int fd, struct tls_context *context);
+
+/*
+ * Other settings from now on; they outlive the wire. Without effect where a record is open under another record_size, whose
+ * room is promised already.
+ */
+void wire_settle(struct wire *wire, const struct wire_settings *settings);
 
 /* Asks for received bytes: `received` follows (held bytes first, later in this turn). No effect while asked for. */
 void wire_receive(struct wire *wire);

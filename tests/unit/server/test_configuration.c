@@ -79,8 +79,8 @@ START_TEST(defaults)
     ck_assert_uint_eq(c->file_cache.valid_ms, 1000);
     ck_assert_uint_eq(c->endpoint_count, 1);
     ck_assert_uint_eq(endpoint_port(&c->endpoints[0]), 8080);
-    ck_assert_uint_eq(c->endpoints[0].session.head_max, 32768);
-    ck_assert_text(c->endpoints[0].session.server_header, "sluice");
+    ck_assert_uint_eq(c->endpoints[0].servers[0]->root->session.head_max, 32768);
+    ck_assert_text(c->endpoints[0].servers[0]->root->session.server_header, "sluice");
     configuration_destroy(c);
 }
 END_TEST

@@ -1,0 +1,46 @@
+/*
+ * What a scope says of its connections (sizes, timeouts, sendfile), told as the layers below the server want
+ * it. Before a request names its server and location, the default server of its address holds.
+ */
+#include "build_options.h"
+#include "server/load.h"
+
+static struct session_settings session_of(const struct core_site *site)
+{
+    return (struct session_settings){
+        .header_buffer_size = (size_t)site->client_header_buffer_size,
+        .large_header_size = (size_t)site->large_header_size,
+        .head_max = (size_t)(site->large_header_count * site->large_header_size),
+        .max_headers = (unsigned)site->max_headers,
+        .body_buffer_size = (size_t)site->client_body_buffer_size,
+        .keepalive_requests = (unsigned)site->keepalive_requests,
+        .keepalive = site->keepalive_timeout_ms != 0,
+        .underscores_in_headers = site->underscores_in_headers,
+        .merge_slashes = site->merge_slashes,
+        .server_header = site->server_tokens ? STR("sluice/" SLUICE_VERSION) : STR("sluice"),
+    };
+}
+
+static uint64_t lingering_ms(const struct core_site *site)
+{
+    if (site->lingering_close == 0)
+        return 0;
+    return site->lingering_timeout_ms < site->lingering_time_ms ? site->lingering_timeout_ms
+                                                                : site->lingering_time_ms;
+}
+
+void load_settings(struct location *location, const struct core_ssl *ssl)
+{
+    const struct core_site *site = location->site;
+
+    location->session = session_of(site);
+    location->wire = (struct wire_settings){
+        .sendfile = site->sendfile,
+        .block_size = (size_t)(site->output_buffer_count * site->output_buffer_size),
+        .record_size = (size_t)ssl->buffer_size,
+        .lingering_ms = lingering_ms(site),
+        .reset_timed_out = site->reset_timedout_connection,
+    };
+    for (size_t i = 0; i < location->inner_count; i++)
+        load_settings(location->inner[i], ssl);
+}
