@@ -22,7 +22,9 @@ static void log_line(void *owner, enum log_level level, struct str line)
 {
     struct loopback *loopback = owner;
 
-    ck_assert_int_eq(buffer_append(&loopback->logged, line), 0);
+    /* Where memory is out the line is lost, as a sink may. */
+    if (buffer_append(&loopback->logged, line) < 0)
+        return;
 }
 
 bool loopback_logged(const struct loopback *loopback, const char *text)
@@ -177,10 +179,15 @@ void loopback_open(struct loopback *loopback, const char *configuration)
 
 static int turn(struct loopback *loopback, uint64_t until_ms)
 {
-    int result = loop_turn(&loopback->worker.loop, until_ms);
+    int result;
 
+    if (loopback->inside)
+        loopback->inside(true);
+    result = loop_turn(&loopback->worker.loop, until_ms);
     journey_resume_all(&loopback->worker);
     access_log_flush(&loopback->worker);
+    if (loopback->inside)
+        loopback->inside(false);
     return result;
 }
 

@@ -20,6 +20,7 @@ struct loopback {
     int status;                     /* of the last answer; 0: none came */
     struct str head;                /* its status line and fields */
     struct str body;
+    void (*inside)(bool yes);       /* told when the server's code begins and ends to run; NULL: nobody asks */
     char folder[64];                /* a temporary folder; "@/" in the configuration means it */
 };
 

@@ -1,0 +1,193 @@
+#include "loopback.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The linker puts these in the place of the allocator for our own code (--wrap). */
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__real_arena_alloc(struct arena *arena, size_t size);
+void *__real_arena_zalloc(struct arena *arena, size_t count, size_t size);
+struct str __real_arena_copy(struct arena *arena, struct str s);
+void *__wrap_malloc(size_t size);
+void *__wrap_arena_alloc(struct arena *arena, size_t size);
+void *__wrap_arena_zalloc(struct arena *arena, size_t count, size_t size);
+struct str __wrap_arena_copy(struct arena *arena, struct str s);
+struct str __wrap_arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static bool counting;
+static unsigned allocations;
+static unsigned failing; /* the number of the one that fails, and of all after it where `all` */
+static bool all;
+
+static bool fails(void)
+{
+    if (!counting)
+        return false;
+    allocations++;
+    return failing && (allocations == failing || (all && allocations > failing));
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return fails() ? NULL : __real_realloc(memory, size);
+}
+
+void *__wrap_arena_alloc(struct arena *arena, size_t size)
+{
+    return fails() ? NULL : __real_arena_alloc(arena, size);
+}
+
+void *__wrap_arena_zalloc(struct arena *arena, size_t count, size_t size)
+{
+    return fails() ? NULL : __real_arena_zalloc(arena, count, size);
+}
+
+struct str __wrap_arena_copy(struct arena *arena, struct str s)
+{
+    return fails() ? (struct str){NULL, 0} : __real_arena_copy(arena, s);
+}
+
+struct str __wrap_arena_printf(struct arena *arena, const char *format, ...)
+{
+    struct str made = {NULL, 0};
+    va_list args;
+
+    va_start(args, format);
+    if (!fails())
+        made = arena_vprintf(arena, format, args);
+    va_end(args);
+    return made;
+}
+
+static void inside(bool yes)
+{
+    counting = yes;
+}
+
+static const char configuration[] =
+    "http:\n"
+    "  access_log: '@/access.log'\n"
+    "  log_format: {own: '$uri $status'}\n"
+    "  add_header: [X-A '$request_id', {X-B: b}]\n"
+    "  error_page: 404 /errors/404.html\n"
+    "  server:\n"
+    "    - listen: [8080, '[::]:8080']\n"
+    "      server_name: [a, '*.b', 'c.*', .d]\n"
+    "      root: @/www\n"
+    "      types: {text/x-own: [own]}\n"
+    "      location:\n"
+    "        /errors/: {internal: on}\n"
+    "        /say: {return: '200 \"$host $args $request_id\"', access_log: '@/own.log own'}\n"
+    "        '@named': {}\n"
+    "    - {listen: 8080, server_name: e}\n";
+
+/* Loading fails whole, or succeeds; with no memory at all nobody can even say why. */
+START_TEST(loading)
+{
+    struct configuration_source source = {.prefix = STR("/tmp")};
+    char text[sizeof(configuration)];
+    struct log quiet = {.level = LOG_EMERG};
+    struct buffer said = {0};
+    struct configuration *loaded = NULL;
+
+    all = _i;
+    memcpy(text, configuration, sizeof(text));
+    for (char *at = text; (at = strchr(at, '@')) != NULL; at++) {
+        if (at[1] == '/')
+            at[0] = '/';
+    }
+    source.text = str_from(text);
+    failing = 0;
+    do {
+        failing++;
+        allocations = 0;
+        counting = true;
+        loaded = configuration_load(&source, &quiet, &said);
+        counting = false;
+        ck_assert(loaded || allocations >= failing);
+        configuration_destroy(loaded);
+    } while (allocations >= failing);
+    ck_assert_ptr_nonnull(loaded);
+    ck_assert_uint_gt(failing, 500);
+    buffer_finish(&said);
+}
+END_TEST
+
+static struct loopback server;
+
+static const char *const requests[] = {
+    "GET /file.html HTTP/1.1", "GET /file.html HTTP/1.1\nRange: bytes=0-1,3-4",
+    "GET / HTTP/1.1",          "GET /folder HTTP/1.1",
+    "GET /absent HTTP/1.1",    "GET /large HTTP/1.1",
+    "GET /say?a=1 HTTP/1.1",   "POST /file.html HTTP/1.1\nContent-Length: 0",
+    "OPTIONS * HTTP/1.1",      "BAD",
+};
+
+/* A request during which one allocation fails is answered, or its connection ends; the next one is answered.
+ */
+START_TEST(serving)
+{
+    static char large[100000];
+    unsigned most = 0;
+
+    loopback_make_folder(&server);
+    loopback_mkdir(&server, "www");
+    loopback_mkdir(&server, "www/folder");
+    loopback_mkdir(&server, "www/errors");
+    loopback_write(&server, "www/file.html", STR("a small file"));
+    loopback_write(&server, "www/index.html", STR("index"));
+    loopback_write(&server, "www/errors/404.html", STR("absent"));
+    memset(large, 'l', sizeof(large));
+    loopback_write(&server, "www/large", str_of(large, sizeof(large)));
+    loopback_open(&server, configuration);
+    server.inside = inside;
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        failing = 0;
+        do {
+            failing++;
+            allocations = 0;
+            loopback_ask(&server, requests[i]);
+        } while (allocations >= failing);
+        most = failing > most ? failing : most;
+        failing = 0;
+        loopback_ask(&server, "GET /file.html HTTP/1.1");
+        ck_assert_int_eq(server.status, 200);
+        ck_assert_text(server.body, "a small file");
+    }
+    ck_assert_uint_gt(most, 20);
+    server.inside = NULL;
+    loopback_close(&server);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("exhaustion");
+    TCase *cases = tcase_create("exhaustion");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, loading, 0, 2);
+    tcase_add_test(cases, serving);
+    suite_add_tcase(suite, cases);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
