@@ -130,13 +130,13 @@ static int make_boundary(char into[BOUNDARY_LENGTH + 1])
 
 /* Two bodies for each range, its head and its bytes, and the closing line. Those made are the caller's to
  * close. */
-static int make_parts(struct file_answer *answer, const struct range *ranges, unsigned count,
+static int make_parts(struct file_answer *answer, const struct range *ranges, size_t count,
                       const char *boundary, struct body **parts)
 {
     struct arena *arena = &answer->x->arena;
     struct str line;
 
-    for (unsigned i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct str span = content_range(answer, &ranges[i]);
 
         line =

@@ -17,11 +17,11 @@
 #define LIMIT_COLD_WINDOW           (256 * 1024)    /* file bytes probed and read ahead at once */
 #define LIMIT_LENT_BYTES            (16 * 1024)     /* one receive */
 #define LIMIT_LENT_BUFFERS          256             /* in the ring of provided buffers */
-#define LIMIT_FILE_CACHE_CONTENT    (16 * 1024)     /* files up to this size are kept whole in memory */
+#define LIMIT_FILE_CACHE_CONTENT    16384           /* files up to this size are kept whole in memory */
 
 /* http */
 #define LIMIT_HEADERS               1000            /* upper bound of max_headers */
-#define LIMIT_REQUEST_HEAD          (1024 * 1024)   /* upper bound of client_header_buffer_size and its large kin */
+#define LIMIT_REQUEST_HEAD          (1024ull * 1024) /* upper bound of client_header_buffer_size and its large kin */
 #define LIMIT_CHUNK_LINE            256             /* a chunk-size line with its extensions */
 #define LIMIT_CHUNK_EXTENSIONS      (16 * 1024)     /* of all chunks of one body */
 #define LIMIT_TRAILER_BYTES         8192
@@ -36,7 +36,7 @@
 #define LIMIT_MODULES               64
 
 /* server */
-#define LIMIT_ACCESS_BATCH          (64 * 1024)     /* bytes of access log that one worker holds for one target */
+#define LIMIT_ACCESS_BATCH          65536           /* bytes of access log that one worker holds for one target */
 
 /* server */
 #define LIMIT_WORKERS               1024            /* upper bound of worker_processes */

@@ -90,7 +90,7 @@ static struct access_log_target *find_target(struct load *load, struct str path)
             return configuration->access_logs[i];
     }
     target = arena_zalloc(load->reader.arena, 1, sizeof(*target));
-    grown = arena_zalloc(load->reader.arena, configuration->access_log_count + 1, sizeof(*grown));
+    grown = arena_zalloc(load->reader.arena, configuration->access_log_count + 1, sizeof(void *));
     if (!target || !grown)
         return NULL;
     *target = (struct access_log_target){

@@ -16,8 +16,8 @@
 static int read_buffers(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     uint64_t *numbers = out;
-    uint64_t count;
-    uint64_t size;
+    uint64_t count = 0;
+    uint64_t size = 0;
     struct conf_words words;
     int error = conf_read_words(reader, node, &words);
 
@@ -37,7 +37,7 @@ static int read_buffers(struct conf_reader *reader, const struct conf_node *node
     if (error < 0)
         return error;
     if (size < 1024 || size > LIMIT_REQUEST_HEAD) {
-        conf_error(reader->errors, node->mark, STR(""), "a buffer has from 1k to %d bytes",
+        conf_error(reader->errors, node->mark, STR(""), "a buffer has from 1k to %llu bytes",
                    LIMIT_REQUEST_HEAD);
         return -EINVAL;
     }
@@ -215,7 +215,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_SIZE,
      .offset = AT(client_body_buffer_size),
      .low = 1024,
-     .high = 16 * 1024 * 1024,
+     .high = 16ull * 1024 * 1024,
      .fallback = "16k",
      .help = "How much of a request body is held in memory before the client is made to wait."},
     {.name = "max_headers",

@@ -222,7 +222,7 @@ int load_locations(struct load *load, const struct conf_node *node, struct locat
                    "location is a map from paths to their directives");
         return 0;
     }
-    outer->inner = arena_zalloc(load->reader.arena, node->count + 1, sizeof(*outer->inner));
+    outer->inner = arena_zalloc(load->reader.arena, node->count + 1, sizeof(void *));
     if (!outer->inner)
         return -ENOMEM;
     for (size_t i = 0; i < node->count; i++) {
@@ -234,6 +234,6 @@ int load_locations(struct load *load, const struct conf_node *node, struct locat
         if (error < 0)
             return error;
     }
-    qsort(outer->inner, outer->inner_count, sizeof(*outer->inner), compare_locations);
+    qsort(outer->inner, outer->inner_count, sizeof(void *), compare_locations);
     return 0;
 }

@@ -119,8 +119,7 @@ static struct endpoint *same_servers(struct configuration *configuration, const 
 {
     for (struct endpoint *other = configuration->endpoints; other < endpoint; other++) {
         if (other->tls && other->server_count == endpoint->server_count &&
-            memcmp(other->servers, endpoint->servers, endpoint->server_count * sizeof(*endpoint->servers)) ==
-                0)
+            memcmp(other->servers, endpoint->servers, endpoint->server_count * sizeof(void *)) == 0)
             return other;
     }
     return NULL;

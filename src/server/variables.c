@@ -71,8 +71,10 @@ static bool names_header(struct str parameter, struct str name)
     if (parameter.length != name.length)
         return false;
     for (size_t i = 0; i < name.length; i++) {
-        char c = name.data[i] == '-' ? '_' : str_lower(name.data[i]);
+        char c = str_lower(name.data[i]);
 
+        if (c == '-')
+            c = '_';
         if (c != str_lower(parameter.data[i]))
             return false;
     }
