@@ -19,6 +19,7 @@
 #include <sys/sendfile.h>
 
 #define PARTS_AT_ONCE 16
+#define NARROW_BYTES  (4 * LIMIT_RECORD_PLAINTEXT) /* a socket that takes less in one turn is narrow */
 
 static bool finished(struct loop *loop, struct op *op, int result)
 {
@@ -180,9 +181,11 @@ static bool span_is_hot(struct loop *loop, struct op *op)
 }
 
 /*
- * On a kTLS socket, sendfile passes each record to TCP with MSG_MORE while more is to come, and where the send
- * buffer is then full it gives up without pushing: a segment larger than the buffer (loopback) would never
- * leave, and POLLOUT never come. Ending a cork that nobody began pushes it, and changes nothing else.
+ * On a kTLS socket, sendfile passes each record to TCP with MSG_MORE while more is to come. Where the send
+ * buffer is smaller than a segment (loopback, tiny SO_SNDBUF) and full, such a record never leaves, and POLLOUT
+ * never comes. Two remedies: the first bytes of a turn go in calls of one record each, whose last page says
+ * nothing of more, so that a narrow socket sees no others; and what is held back all the same is pushed, by
+ * ending a cork that nobody began.
  */
 static void push_held_back(int fd)
 {
@@ -210,6 +213,8 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
             want = op->file.hot_until - (uint64_t)at;
         if (want > LIMIT_TURN_BYTES - in_turn)
             want = LIMIT_TURN_BYTES - in_turn;
+        if (in_turn < NARROW_BYTES && want > LIMIT_RECORD_PLAINTEXT)
+            want = LIMIT_RECORD_PLAINTEXT;
         sent = sendfile(op->fd, op->file.fd, &at, (size_t)want);
         if (sent == 0)
             break;
