@@ -41,22 +41,33 @@ static const char *configured(const struct utsname *kernel)
     return line[strlen("CONFIG_TLS=")] == 'm' ? "m" : "y";
 }
 
+/* True where the module lies ready to be loaded. */
+static bool module_installed(const struct utsname *kernel)
+{
+    static const char *const endings[] = {"", ".xz", ".zst", ".gz"};
+    char path[256];
+
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        snprintf(path, sizeof(path), "/lib/modules/%s/kernel/net/tls/tls.ko%s", kernel->release, endings[i]);
+        if (access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void advise_module(struct diagnosis *diagnosis, const struct utsname *kernel)
 {
-    const char *how = configured(kernel);
-
-    if (how[0] == 'n')
-        doctor_advise(diagnosis, "this kernel was built without CONFIG_TLS: it takes another kernel "
-                                 "(Debian's linux-image-amd64 has it)");
-    else if (geteuid() != 0)
-        doctor_advise(diagnosis, "as root: modprobe tls; to keep it: echo tls > "
-                                 "/etc/modules-load.d/tls.conf. In a container the host must do it");
+    if (module_installed(kernel))
+        doctor_advise(diagnosis, "%smodprobe tls; to keep it: echo tls > /etc/modules-load.d/tls.conf",
+                      geteuid() == 0 ? "" : "as root: ");
+    else if (configured(kernel)[0] == 'n')
+        doctor_advise(diagnosis, "this kernel was built without CONFIG_TLS: it takes another one (Debian's "
+                                 "linux-image-amd64 has it)");
     else
         doctor_advise(
             diagnosis,
-            "modprobe tls; to keep it: echo tls > /etc/modules-load.d/tls.conf. If there is no such module, "
-            "this kernel was "
-            "built without CONFIG_TLS (many cloud and container kernels are) and it takes another one");
+            "no module tls is installed for this kernel: in a container, the host must modprobe tls; "
+            "elsewhere it takes a kernel built with CONFIG_TLS (Debian's linux-image-amd64 has it)");
 }
 
 static void examine_kernel(struct diagnosis *diagnosis)
@@ -121,6 +132,7 @@ static void examine_ciphers(struct diagnosis *diagnosis)
         [RECORD_CHACHA20_POLY1305] = "ChaCha20-Poly1305",
     };
     const struct ktls_support *support = &diagnosis->support;
+    enum ktls_reason advised = KTLS_OK; /* once is enough */
 
     for (unsigned version = 2; version-- > 0;) {
         for (unsigned cipher = RECORD_AES_128_GCM; cipher <= RECORD_CHACHA20_POLY1305; cipher++) {
@@ -132,7 +144,9 @@ static void examine_ciphers(struct diagnosis *diagnosis)
             doctor_find(diagnosis, "cipher", reason == KTLS_OK ? VERDICT_GOOD : bad, "%s %s: %s",
                         versions[version], ciphers[cipher],
                         reason == KTLS_OK ? "the kernel takes the key" : ktls_reason_name(reason));
-            advise_reason(diagnosis, reason);
+            if (reason != advised)
+                advise_reason(diagnosis, reason);
+            advised = reason;
         }
     }
     if (support->reason[1][RECORD_AES_128_GCM] == KTLS_OK && !support->rekey)

@@ -226,9 +226,10 @@ static int open_all(struct master *master)
     if (result == 0)
         result = open_access_logs(master);
     if (result == 0)
-        result = sockets_open(&master->sockets, master->configuration, master->child_count, log);
-    if (result == 0)
         result = probe_ktls(master);
+    /* Late: from now on clients are queued, who must not be let down by a start that was refused. */
+    if (result == 0)
+        result = sockets_open(&master->sockets, master->configuration, master->child_count, log);
     if (result == 0 && !master->start->no_pid_file)
         result = write_pid(master);
     if (result == 0) {

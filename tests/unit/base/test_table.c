@@ -111,6 +111,7 @@ int main(void)
     int failed;
 
     tcase_add_test(tests, holds_many);
+    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, churn_does_not_grow);
     tcase_add_test(tests, replaces);
     tcase_add_test(tests, empty_key);

@@ -188,6 +188,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
+    tcase_set_timeout(tcase, 30);
     tcase_add_loop_test(tcase, reads_command_lines, 0, (int)(sizeof(good) / sizeof(good[0])));
     tcase_add_loop_test(tcase, refuses_command_lines, 0, (int)(sizeof(bad) / sizeof(bad[0])));
     tcase_add_test(tcase, long_words_are_cut_not_overrun);
