@@ -130,7 +130,7 @@ static enum outcome redirect_to_folder(struct search *search)
     location = url_path_encode(&x->arena, path);
     if (location.data)
         location = arena_printf(&x->arena, STR_FMT "/%s" STR_FMT, STR_ARG(location),
-                                x->request.query.data ? "?" : "", STR_ARG(x->request.query));
+                                x->request.query.length ? "?" : "", STR_ARG(x->request.query));
     if (!location.data)
         return exchange_refuse(x, 500);
     return exchange_redirect(x, 301, location);

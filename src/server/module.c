@@ -112,7 +112,8 @@ enum outcome exchange_reroute(struct exchange *x, struct str path, struct str qu
     return OUTCOME_REROUTE;
 }
 
-/* "https://name:port" as `server_name_in_redirect` and `port_in_redirect` want it. */
+/* Empty where nobody named this server. Else "https://name:port" as `server_name_in_redirect` and
+ * `port_in_redirect` want it. */
 static struct str own_origin(struct exchange *x)
 {
     const struct visit *visit = visit_of(x);
@@ -123,6 +124,8 @@ static struct str own_origin(struct exchange *x)
 
     if (site->server_name_in_redirect || str_empty(name))
         name = visit->server->name;
+    if (str_empty(name))
+        return name;
     if (site->port_in_redirect)
         port = endpoint_port(endpoint);
     if (port == 0 || port == (endpoint->ssl ? 443u : 80u))
@@ -141,7 +144,8 @@ enum outcome exchange_redirect(struct exchange *x, int status, struct str locati
 
         if (!origin.data)
             return exchange_refuse(x, 500);
-        location = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(origin), STR_ARG(location));
+        if (origin.length)
+            location = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(origin), STR_ARG(location));
     }
     if (!location.data || headers_add(&x->response.headers, &x->arena, STR("Location"), location) < 0)
         return exchange_refuse(x, 500);

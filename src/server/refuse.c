@@ -192,7 +192,7 @@ static enum outcome go_to_page(struct visit *visit, const struct error_page *pag
         outcome = go_to_name(visit, target);
     } else {
         become_get(x);
-        outcome = exchange_reroute(x, path, query);
+        outcome = exchange_reroute(x, path, query.data ? query : STR(""));
     }
     if (outcome == OUTCOME_REROUTE)
         return outcome;

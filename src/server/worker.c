@@ -255,8 +255,6 @@ static int die_with_master(pid_t master)
     return getppid() == master ? 0 : -ESRCH;
 }
 
-static const char *const backend_names[] = {"auto", "io_uring", "epoll"};
-
 /* Everything but the loop. A worker that fails half-way is taken down by worker_finish. */
 static int open_parts(struct worker *worker, const struct worker_start *start)
 {
@@ -357,7 +355,7 @@ static void worker_finish(struct worker *worker)
 /* Which backend it is, and why not the better one, is said once, not by every worker. */
 static int open_loop(struct worker *worker, const struct worker_start *start)
 {
-    const char *use = backend_names[worker->configuration->main->use];
+    const char *use = configuration_backend(worker->configuration);
     struct log once = *worker->log;
     int result;
 

@@ -41,6 +41,8 @@ static const struct {
     {"GET /named HTTP/1.1", 502, "fallback /named", NULL, NULL},
     {"GET /away HTTP/1.1", 302, NULL, "Location", "https://example.com/away"},
     {"GET /away-for-good HTTP/1.1", 301, NULL, "Location", "https://example.com/"},
+    {"GET /said?a=b HTTP/1.1", 500, "said  at /page", NULL, NULL},
+    {"GET /asked?a=b HTTP/1.1", 500, "said c=d at /page", NULL, NULL},
     {"GET /missing HTTP/1.1", 503, NULL, NULL, NULL},
     {"GET /nobody HTTP/1.1", 500, NULL, NULL, NULL},
     {"GET /round HTTP/1.1", 403, NULL, NULL, NULL},
@@ -66,6 +68,9 @@ START_TEST(error_page_in_each_form)
                   "      /named: {return: 502, error_page: '502 @fallback'}\n"
                   "      /away: {return: 404, error_page: '404 https://example.com$uri'}\n"
                   "      /away-for-good: {return: 404, error_page: '404 =301 https://example.com/'}\n"
+                  "      /said: {return: 500, error_page: 500 /page}\n"
+                  "      /asked: {return: 500, error_page: '500 /page?c=d'}\n"
+                  "      = /page: {return: '200 \"said $args at $uri\"'}\n"
                   "      /missing: {return: 503, error_page: '503 /errors/absent.html'}\n"
                   "      /nobody: {return: 500, error_page: '500 @nobody'}\n"
                   "      /round: {return: 403, error_page: '403 /round'}\n"

@@ -67,6 +67,7 @@ static const struct {
     {"GET /folder/ HTTP/1.1", 200, "Content-Type", "text/html; charset=utf-8", "index"},
     {"GET /folder HTTP/1.1", 301, "Location", "/folder/", NULL},
     {"GET /folder?a=b HTTP/1.1", 301, "Location", "/folder/?a=b", NULL},
+    {"GET /folder? HTTP/1.1", 301, "Location", "/folder/", NULL},
     {"GET //folder HTTP/1.1", 301, "Location", "/folder/", NULL},
     {"GET /empty/ HTTP/1.1", 403, NULL, NULL, NULL},
     {"GET /absent HTTP/1.1", 404, "Content-Type", "text/html; charset=utf-8", NULL},
@@ -241,6 +242,8 @@ START_TEST(settings_are_kept)
     ck_assert_text(server.body, "Hello, world\n");
     loopback_ask(&server, "GET /folder HTTP/1.1\nHost: example.com:9999");
     ck_assert_text(loopback_field(&server, "Location"), "http://example.com:8080/folder/");
+    loopback_ask_raw(&server, STR("GET /folder HTTP/1.0\r\n\r\n"));
+    ck_assert_text(loopback_field(&server, "Location"), "/folder/");
     loopback_close(&server);
 }
 END_TEST
