@@ -129,9 +129,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("ktls_kernel");
-    TCase *all = tcase_create("kernel");
     SRunner *runner;
+    TCase *all;
+    Suite *suite;
     char line[256];
 
     ktls_probe(&ktls_calls_kernel, &support);
@@ -139,6 +139,8 @@ int main(void)
     printf(STR_FMT "\n", STR_ARG(text));
     if (support.reason[1][RECORD_AES_128_GCM] != KTLS_OK)
         return 77;
+    suite = suite_create("ktls_kernel");
+    all = tcase_create("kernel");
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, the_client_reads_on_as_if_nothing_had_happened, 0, 6);
     tcase_add_loop_test(all, a_key_update_after_promotion, 0, 3);
