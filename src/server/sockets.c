@@ -6,11 +6,15 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#define PROBES   5
+#define PROBE_MS 100
 
 static const char *unix_path(const struct listen_address *address)
 {
@@ -72,13 +76,27 @@ static void say_refused(struct log *log, const struct listen_address *address, i
               error == -EACCES ? "; ports below 1024 need root or CAP_NET_BIND_SERVICE" : "");
 }
 
+/* A predecessor that was killed may still be going: the kernel takes a ring's sockets down some time after
+ * its process. */
+static int probe_patiently(const struct listen_address *address)
+{
+    int error = socket_probe(address);
+
+    for (int i = 0; i < PROBES && error == -EADDRINUSE; i++) {
+        poll(NULL, 0, PROBE_MS);
+        error = socket_probe(address);
+    }
+    return error;
+}
+
 static int probe_all(const struct configuration *configuration, struct log *log)
 {
     int result = 0;
 
     for (size_t i = 0; i < configuration->endpoint_count; i++) {
         const struct listen_address *address = &configuration->endpoints[i].address;
-        int error = socket_probe(address);
+        /* One address in use is reason enough not to wait for the next. */
+        int error = result == 0 ? probe_patiently(address) : socket_probe(address);
 
         if (error < 0) {
             say_refused(log, address, error);
