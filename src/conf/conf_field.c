@@ -305,16 +305,3 @@ int conf_read_block(struct conf_reader *reader, const struct conf_node *node,
     }
     return result;
 }
-
-int conf_rows_append(struct conf_reader *reader, struct conf_rows *rows, const void *row, size_t row_size)
-{
-    char *items = arena_zalloc(reader->arena, rows->count + 1, row_size);
-
-    if (!items)
-        return -ENOMEM;
-    if (rows->count)
-        memcpy(items, rows->items, rows->count * row_size);
-    memcpy(items + rows->count * row_size, row, row_size);
-    *rows = (struct conf_rows){items, rows->count + 1};
-    return 0;
-}

@@ -126,7 +126,5 @@ MUST_CHECK int conf_read_choice(struct conf_reader *reader, const struct conf_no
 /* A map by a table of its keys, into the struct `out` (fallbacks first). Unknown keys and missing values are reported. */
 MUST_CHECK int conf_read_block(struct conf_reader *reader, const struct conf_node *node, const struct directive *children,
                                void *out);
-/* Appends one row (copied) to rows whose array may be shared with an outer scope: the array is made anew. 0 or -ENOMEM. */
-MUST_CHECK int conf_rows_append(struct conf_reader *reader, struct conf_rows *rows, const void *row, size_t row_size);
 
 #endif

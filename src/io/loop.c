@@ -168,23 +168,6 @@ int loop_turn(struct loop *loop, uint64_t until_ms)
     return count;
 }
 
-int loop_run(struct loop *loop)
-{
-    loop->stopping = false;
-    while (!loop->stopping) {
-        int result = loop_turn(loop, UINT64_MAX);
-
-        if (result < 0)
-            return result;
-    }
-    return 0;
-}
-
-void loop_stop(struct loop *loop)
-{
-    loop->stopping = true;
-}
-
 static void submit_timer(struct loop *loop, struct op *op)
 {
     int error = timers_add(loop->timers, op);

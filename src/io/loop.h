@@ -140,7 +140,6 @@ struct loop {
     struct loop_timers *timers;
     struct helpers *helpers;                           /* started when first needed */
     unsigned in_flight;                                /* submitted and not yet done */
-    bool stopping;
 };
 
 /*
@@ -155,9 +154,6 @@ MUST_CHECK int loop_open_backend(struct loop *loop, const struct loop_backend *b
 /* Nothing may be in flight. */
 void loop_close(struct loop *loop);
 
-/* Runs turns until loop_stop; returns when stopped and the current turn is over. 0 or -errno of the backend. */
-MUST_CHECK int loop_run(struct loop *loop);
-void loop_stop(struct loop *loop);
 /* One turn: wait at most until `until_ms` (loop time; 0: do not wait), then run what finished. Returns ops run, or -errno. */
 int loop_turn(struct loop *loop, uint64_t until_ms);
 

@@ -213,11 +213,6 @@ struct str exchange_eval(struct exchange *x, const struct template *template)
     return template_eval(template, x, &x->arena);
 }
 
-bool exchange_is_internal(const struct exchange *x)
-{
-    return visit_of(x)->internal;
-}
-
 bool exchange_is_error_page(const struct exchange *x)
 {
     return visit_of(x)->error_page;

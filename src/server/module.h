@@ -74,8 +74,6 @@ struct str exchange_text_type(struct exchange *x);
 enum symlinks exchange_symlinks(const struct exchange *x);
 /* The value of a template for this exchange. data NULL: out of memory. */
 struct str exchange_eval(struct exchange *x, const struct template *template);
-/* True after a reroute: the client did not ask for this URI. */
-bool exchange_is_internal(const struct exchange *x);
 /* True while an error page is being made: its status is settled, so ranges and preconditions do not apply. */
 bool exchange_is_error_page(const struct exchange *x);
 

@@ -78,12 +78,26 @@ static const struct directive main_directives[] = {
     {0},
 };
 
+/* One row more (copied): the array may be shared with an outer scope, so it is made anew. */
+static int rows_append(struct conf_reader *reader, struct conf_rows *rows, const void *row, size_t row_size)
+{
+    char *items = arena_zalloc(reader->arena, rows->count + 1, row_size);
+
+    if (!items)
+        return -ENOMEM;
+    if (rows->count)
+        memcpy(items, rows->items, rows->count * row_size);
+    memcpy(items + rows->count * row_size, row, row_size);
+    *rows = (struct conf_rows){items, rows->count + 1};
+    return 0;
+}
+
 static int read_header(struct conf_reader *reader, const struct conf_pair *pair, struct conf_rows *rows)
 {
     struct sample_header header = {.name = pair->key->text};
     int error = conf_read_template(reader, pair->value, &header.value);
 
-    return error < 0 ? error : conf_rows_append(reader, rows, &header, sizeof(header));
+    return error < 0 ? error : rows_append(reader, rows, &header, sizeof(header));
 }
 
 static int read_headers(struct conf_reader *reader, const struct conf_node *node, void *out)
