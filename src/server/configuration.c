@@ -224,6 +224,8 @@ static int read_http(struct load *load, const struct conf_scope_values *values)
     const struct conf_node *node = conf_map_get(load->configuration->tree, STR("http"));
     int error;
 
+    if (!node && load->unreadable)
+        return 0;
     if (!node) {
         conf_error(load->errors, load->configuration->tree->mark,
                    STR("http: {server: {listen: 8080, root: www}}"),
@@ -273,6 +275,7 @@ static int load_all(struct load *load, const struct configuration_source *source
     error = configuration->hostname.data ? read_tree(load, source) : -ENOMEM;
     if (error < 0 || !configuration->tree)
         return error;
+    load->unreadable = load->errors->failed;
     return read_scopes(load);
 }
 

@@ -272,7 +272,7 @@ static const struct directive directives[] = {
      .offset = AT(underscores_in_headers),
      .fallback = "off",
      .help =
-         "Accept underscores in names of request headers; where off, such a request is refused with 400."},
+         "Take request headers whose name has an underscore; where off, they are left out, as in nginx."},
     {.name = "server_tokens",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,

@@ -24,6 +24,7 @@ struct load {
     const struct core_http *http;
     struct loaded_server *servers;
     size_t server_count;
+    bool unreadable;                /* parts of the file are no YAML: what is missing may stand there */
 };
 
 /* What was read of a server. */

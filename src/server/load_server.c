@@ -93,6 +93,8 @@ int load_servers(struct load *load, const struct conf_node *http, const struct c
     const struct conf_node *node = conf_map_get(http, STR("server"));
     size_t count = !node ? 0 : node->kind == CONF_LIST ? node->count : 1;
 
+    if (count == 0 && load->unreadable)
+        return 0;
     if (count == 0) {
         conf_error(load->errors, http->mark, STR("server: {listen: 8080, root: www}"),
                    "there is nothing to serve: http has no server");

@@ -182,6 +182,22 @@ START_TEST(overlays_replace)
 }
 END_TEST
 
+/* What could not be read is not said to be missing, too. */
+static const char *const unreadable[] = {
+    "http:\n\tserver: {listen: 1}\n",
+    "http:\n  server\n    listen: 80\n",
+    "http:\n  server: [{listen: 80]\n",
+};
+
+START_TEST(what_is_unreadable_is_not_missing)
+{
+    for (size_t i = 0; i < sizeof(unreadable) / sizeof(unreadable[0]); i++) {
+        ck_assert(!load(unreadable[i]));
+        ck_assert_msg(!has_said("nothing to serve"), "%.*s", (int)said.length, said.data);
+    }
+}
+END_TEST
+
 static const struct {
     const char *text;
     const char *said;
@@ -265,6 +281,7 @@ int main(void)
                                   tls_is_shared_by_the_same_servers,
                                   overlays_replace,
                                   mistakes_are_told,
+                                  what_is_unreadable_is_not_missing,
                                   the_schema_names_every_group,
                                   NULL};
 
