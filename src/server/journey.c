@@ -118,7 +118,7 @@ static size_t journey_receive(struct wire *wire, struct str bytes)
     else
         taken = journey->protocol->consume(journey->session, bytes);
     if (taken < bytes.length || str_empty(bytes))
-        wire_watch(wire); /* it has enough; asked again once something has moved (journey_rest) */
+        wire_watch(wire); /* it has enough: bytes are asked for again when it wakes (journey_wake) */
     else
         wire_receive(wire);
     journey_pump(journey);
@@ -262,7 +262,7 @@ static void journey_shape(struct visit *visit)
     exchange_answer(x);
 }
 
-static void journey_rest(struct journey *journey, bool moved);
+static void journey_rest(struct journey *journey);
 
 /* One chunk from the session to the wire: 1, or what produce said. */
 static int move_chunk(struct journey *journey, size_t room)
@@ -280,19 +280,18 @@ static int move_chunk(struct journey *journey, size_t room)
 void journey_pump(struct journey *journey)
 {
     struct wire *wire = &journey->wire;
-    bool moved = false;
-    int rc = -EAGAIN;
+    int rc = 1;
     size_t room;
 
-    while ((room = wire_room(wire)) > 0 && (rc = move_chunk(journey, room)) > 0)
-        moved = true;
+    while (rc > 0 && (room = wire_room(wire)) > 0)
+        rc = move_chunk(journey, room);
     if (rc == 0)
         wire_close(wire, WIRE_END_ORDERLY); /* nothing more will ever come; what is queued leaves first */
     else if (rc < 0 && rc != -EAGAIN)
         wire_close(wire, WIRE_END_ABORT); /* an answer broke off: the client must see that it is not whole */
     else
         wire_flush(wire);
-    journey_rest(journey, moved);
+    journey_rest(journey);
 }
 
 /* The response has been taken to its last byte, or was cut off: modules let go, the log gets its line. The
@@ -321,10 +320,8 @@ static void journey_finish(void *owner, struct exchange *x)
  * (journey_pump), a module (journey_continue), or the clock. At rest a connection holds no buffer and no
  * arena.
  */
-static void journey_rest(struct journey *journey, bool moved)
+static void journey_rest(struct journey *journey)
 {
-    if (moved)
-        wire_receive(&journey->wire);
     journey_clock_look(journey);
 }
 

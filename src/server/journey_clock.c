@@ -171,7 +171,8 @@ bool journey_idle(const struct journey *journey)
     return journey->session && journey->protocol->phase(journey->session) == SESSION_IDLE;
 }
 
-/* Nobody tells when the last byte has left and another wait begins, which may take less long: so it is looked for. */
+/* Nobody tells when the last byte has left and another wait begins, which may take less long: so it is looked
+ * for. */
 static uint64_t look_soon(const struct journey *journey, uint64_t deadline)
 {
     uint64_t soon = journey->location->wire.lingering_ms;
