@@ -36,7 +36,7 @@
 #define LIMIT_MODULES               64
 
 /* server */
-#define LIMIT_ACCESS_BATCH          65536           /* bytes of access log that one worker holds for one target */
+#define LIMIT_ACCESS_BATCH          1048576         /* bytes of access log that one worker holds for one target */
 
 /* server */
 #define LIMIT_WORKERS               1024            /* upper bound of worker_processes */

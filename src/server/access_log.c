@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define FILE_BATCH       (LIMIT_ACCESS_BATCH / 2)
+#define FILE_BATCH       32768
 #define FILE_AGE_MS      1000
 #define RETRY_MS         20
 #define COMPLAIN_EACH_MS 10000
@@ -116,27 +116,29 @@ static ssize_t write_piece(const struct batch *batch, struct str piece)
         written = batch->socket ? send(batch->fd, piece.data, piece.length, MSG_DONTWAIT | MSG_NOSIGNAL)
                                 : write(batch->fd, piece.data, piece.length);
     } while (written < 0 && errno == EINTR);
+    if (written == 0)
+        return -EAGAIN;
     return written < 0 ? -errno : written;
 }
 
 /* Pipes, terminals, sockets: as much as goes now. */
 static void batch_push(struct batch *batch)
 {
-    while (batch->lines.length) {
-        struct str piece = next_piece(buffer_str(&batch->lines));
-        ssize_t written = write_piece(batch, piece);
+    struct str rest = buffer_str(&batch->lines);
+    ssize_t written = 0;
 
-        if (written == -EAGAIN) {
-            batch->due_ms = now_ms(batch->log) + RETRY_MS;
-            return;
-        }
-        if (written < 0) {
-            count_dropped(batch, count_lines(buffer_str(&batch->lines)));
-            batch->lines.length = 0;
-            return;
-        }
-        buffer_consume(&batch->lines, (size_t)written);
+    while (rest.length && written >= 0) {
+        written = write_piece(batch, next_piece(rest));
+        if (written > 0)
+            rest = str_skip(rest, (size_t)written);
     }
+    if (written == -EAGAIN) {
+        batch->due_ms = now_ms(batch->log) + RETRY_MS;
+    } else if (written < 0) {
+        count_dropped(batch, count_lines(rest));
+        rest.length = 0;
+    }
+    buffer_consume(&batch->lines, batch->lines.length - rest.length);
 }
 
 /* On a helper thread: nothing but the descriptor and the bytes that leave. */
