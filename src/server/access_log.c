@@ -299,6 +299,8 @@ void access_log_replace(struct worker *worker, unsigned index, int fd)
         return;
     }
     batch = &log->batches[index];
+    if (batch->regular && batch->lines.length)
+        batch_hand_over(batch); /* lines of before belong to the file of before */
     if (!op_idle(&batch->op)) {
         if (batch->replaced_fd >= 0)
             close(batch->replaced_fd);

@@ -93,8 +93,7 @@ START_TEST(a_reopened_log_gets_what_follows)
     int fd;
 
     loopback_open(&server, "http: {server: {listen: 8080, return: 200 ok, access_log: '@/a.log'}}");
-    loopback_ask(&server, "GET /one HTTP/1.1");
-    ck_assert_uint_gt(awaited("a.log").length, 0);
+    loopback_ask(&server, "GET /one HTTP/1.1"); /* its line still waits for others */
     ck_assert_int_eq(rename(loopback_path(&server, "a.log"), loopback_path(&server, "a.old")), 0);
     fd = log_file_open(str_from(loopback_path(&server, "a.log")));
     ck_assert_int_ge(fd, 0);
