@@ -94,7 +94,23 @@ static bool skip_endpoint(struct load *load, const struct endpoint *endpoint)
     return skip;
 }
 
-/* Where the file that the message names stands; else the endpoint's first certificate. */
+/* Where the directive stands that the message begins with ("ssl_ciphers: ..."), for this server; else a mark
+ * without a file. */
+static struct conf_mark directive_mark(const struct loaded_server *loaded, struct str message)
+{
+    struct str name = str_slice(message, 0, (size_t)str_find(message, ':'));
+    const struct conf_scope_values *values = loaded->server->root->values;
+
+    for (; values; values = values->outer) {
+        const struct conf_node *node = conf_map_get(values->node, name);
+
+        if (node)
+            return node->mark;
+    }
+    return (struct conf_mark){0};
+}
+
+/* Where the directive or the file that the message names stands; else the endpoint's first certificate. */
 static struct conf_mark find_mark(struct load *load, const struct endpoint *endpoint, struct str message)
 {
     const struct core_file *first = load_find_server(load, endpoint->servers[0])->ssl->certificates.items;
@@ -102,6 +118,10 @@ static struct conf_mark find_mark(struct load *load, const struct endpoint *endp
     for (size_t i = 0; i < endpoint->server_count; i++) {
         const struct core_ssl *ssl = load_find_server(load, endpoint->servers[i])->ssl;
         const struct conf_rows *lists[] = {&ssl->keys, &ssl->certificates};
+        struct conf_mark directive = directive_mark(load_find_server(load, endpoint->servers[i]), message);
+
+        if (directive.file)
+            return directive;
 
         for (size_t k = 0; k < 2; k++) {
             const struct core_file *files = lists[k]->items;
