@@ -27,6 +27,7 @@ MUST_CHECK int buffer_printf(struct buffer *buffer, const char *format, ...) PRI
 /* Drops the first `count` bytes and moves the rest down. */
 void buffer_consume(struct buffer *buffer, size_t count);
 
+/* A view of what is in it, until it is changed. */
 static inline struct str buffer_str(const struct buffer *buffer)
 {
     return (struct str){buffer->data, buffer->length};

@@ -13,6 +13,7 @@ struct clock {
     int64_t wall_ms;                /* CLOCK_REALTIME since the epoch */
 };
 
+/* What both clocks of the system say now. */
 void clock_read(struct clock *out_clock);
 
 /* Seconds since the epoch. */

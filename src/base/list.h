@@ -15,16 +15,19 @@ struct list {
 
 #define container_of(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
+/* An empty list, or a node that is in none. */
 static inline void list_init(struct list *list)
 {
     list->next = list->previous = list;
 }
 
+/* True for an empty list, and for a node that is in none. */
 static inline bool list_empty(const struct list *list)
 {
     return list->next == list;
 }
 
+/* Puts a node that is in no list before `where`: which may be the list itself, and then it stands last. */
 static inline void list_insert_before(struct list *where, struct list *node)
 {
     node->next = where;
@@ -33,11 +36,13 @@ static inline void list_insert_before(struct list *where, struct list *node)
     where->previous = node;
 }
 
+/* Puts a node that is in no list last. */
 static inline void list_push(struct list *list, struct list *node)
 {
     list_insert_before(list, node);
 }
 
+/* Takes a node out; without effect on one that is in no list. */
 static inline void list_remove(struct list *node)
 {
     node->previous->next = node->next;

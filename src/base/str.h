@@ -22,6 +22,7 @@ struct str {
 #define STR_FMT           "%.*s"
 #define STR_ARG(s)        (int)((s).length > 65535 ? 65535 : (s).length), (s).data
 
+/* A view of `length` bytes, which stay the caller's. */
 static inline struct str str_of(const char *data, size_t length)
 {
     return (struct str){data, length};
@@ -33,6 +34,7 @@ static inline struct str str_from(const char *text)
     return (struct str){text, text ? strlen(text) : 0};
 }
 
+/* True where it has no bytes, whether or not it points somewhere. */
 static inline bool str_empty(struct str s)
 {
     return s.length == 0;
@@ -44,6 +46,7 @@ struct str str_slice(struct str s, size_t from, size_t to);
 /* s without its first `count` bytes (all of them where it is shorter). */
 struct str str_skip(struct str s, size_t count);
 
+/* Byte for byte. */
 bool str_equal(struct str a, struct str b);
 /* ASCII case only (RFC 9110 5.1: field names); never locale. */
 bool str_equal_nocase(struct str a, struct str b);
@@ -76,9 +79,19 @@ MUST_CHECK int str_to_u64(struct str s, uint64_t *out_value);
 /* The edit distance of two short words (at most 64 bytes each; longer ones count as far apart), for "did you mean". */
 size_t str_distance(struct str a, struct str b);
 
+/* ASCII alone, whatever the locale. */
 static inline char str_lower(char c)
 {
     return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+}
+
+/* The value of a hexadecimal digit in either case; -1 for anything else. */
+static inline int str_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = str_lower(c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 #endif

@@ -48,6 +48,7 @@ struct map_reader {
     bool skip_next;                 /* the rest of a key that a comma cut */
 };
 
+/* libyaml counts lines and columns from zero, people from one. */
 static inline struct conf_mark mark_of(const struct parse *parse, yaml_mark_t mark)
 {
     return (struct conf_mark){parse->file, (unsigned)mark.line + 1, (unsigned)mark.column + 1};

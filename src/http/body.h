@@ -52,7 +52,6 @@ struct body_read {
     int64_t at;
     char *into;
     size_t length;
-    void *reader_state;             /* the reader's own; NULL at first */
 };
 
 /* The server's asynchronous read (compressors want bytes; this folder touches no descriptor). */

@@ -22,17 +22,6 @@ void h1_chunked_finish(struct h1_chunked *chunked)
     buffer_finish(&chunked->pending);
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 static struct str skip_blanks(struct str s)
 {
     size_t blanks = 0;
@@ -92,7 +81,7 @@ int h1_chunk_line_parse(struct str line, uint64_t *out_size, size_t *out_extensi
     size_t digits = 0;
     int digit;
 
-    while (digits < line.length && (digit = hex_digit(line.data[digits])) >= 0) {
+    while (digits < line.length && (digit = str_hex_digit(line.data[digits])) >= 0) {
         if (digits == 16)
             return -EBADMSG;
         size = size << 4 | (uint64_t)digit;

@@ -36,6 +36,7 @@ struct header_list {
     const struct header *current;
     struct str rest;
 };
+/* Begins at the first field of that name; `headers` and `name` stay the caller's, and as they are. */
 void header_list_start(struct header_list *list, const struct headers *headers, struct str name);
 /* false at the end. */
 bool header_list_next(struct header_list *list, struct str *out_member);

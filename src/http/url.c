@@ -10,17 +10,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 static bool is_control(char c)
 {
     return (unsigned char)c < 0x20 || c == 0x7f;
@@ -53,8 +42,8 @@ static ssize_t decode(struct str raw, char *into)
         char c = raw.data[i];
 
         if (c == '%') {
-            int high = i + 2 < raw.length ? hex_value(raw.data[i + 1]) : -1;
-            int low = high < 0 ? -1 : hex_value(raw.data[i + 2]);
+            int high = i + 2 < raw.length ? str_hex_digit(raw.data[i + 1]) : -1;
+            int low = high < 0 ? -1 : str_hex_digit(raw.data[i + 2]);
 
             if (low < 0)
                 return -EINVAL;

@@ -33,6 +33,7 @@ MUST_CHECK int root_open(const char *root, const struct roots *granted, bool wai
 MUST_CHECK int file_walk(int root, const char *path, enum symlinks symlinks, struct stat *out_stat,
                          bool *out_directory);
 
+/* Closes its descriptor, where it has one. */
 void opened_file_drop(struct opened_file *file);
 
 /* The file was last changed so long before `wall_ms` that another change would show in its times. */

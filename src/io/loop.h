@@ -172,6 +172,7 @@ void loop_cancel(struct loop *loop, struct op *op);
  */
 void loop_close_fd(struct loop *loop, int fd);
 
+/* True where nothing was asked for, or `done` has begun: it may be submitted. */
 static inline bool op_idle(const struct op *op)
 {
     return op->state == OP_STATE_IDLE;

@@ -11,7 +11,7 @@
 
 struct shared_worker {
     _Alignas(64) int32_t pid;
-    uint64_t accepted, closed, refused_connections;
+    uint64_t accepted, closed;
     uint64_t requests;
     uint64_t by_status[SHARED_STATUS_CLASSES];  /* [0]: others; 1xx..5xx */
     uint64_t active, reading, writing, waiting;

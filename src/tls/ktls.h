@@ -31,6 +31,7 @@ enum ktls_reason {
     KTLS_KEY_UPDATE,                /* "key-update" */
     KTLS_REASONS
 };
+/* The name that stands beside it above. */
 const char *ktls_reason_name(enum ktls_reason reason);
 
 /* What the probe found, per version (0: TLS 1.2, 1: TLS 1.3) and cipher. */

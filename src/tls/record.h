@@ -34,6 +34,7 @@ struct record_key {
 
 _Static_assert(sizeof(struct record_key) == 64, "every connection keeps one");
 
+/* Forgets the key beyond recovery. Accepts a zeroed one. */
 void record_key_wipe(struct record_key *key);
 
 /* Bytes of `key` that the cipher uses: 16 or 32; 0 for RECORD_NONE. */

@@ -14,6 +14,7 @@ struct tls_names {
     struct table prefixes; /* "mail." */
 };
 
+/* An empty index. */
 void tls_names_init(struct tls_names *names);
 /* Accepts a zeroed one. The names themselves and their values are not owned. */
 void tls_names_finish(struct tls_names *names);

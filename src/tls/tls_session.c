@@ -261,14 +261,6 @@ void tls_session_shutdown(struct tls_session *session)
         ERR_clear_error();
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = str_lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The secret in "LABEL RANDOM SECRET", all hexadecimal. 0 bytes where it does not look so. */
 static size_t parse_secret(struct str line, uint8_t into[RECORD_SECRET_MAX])
 {
@@ -277,7 +269,7 @@ static size_t parse_secret(struct str line, uint8_t into[RECORD_SECRET_MAX])
     if (hex.length % 2 || hex.length > (size_t)2 * RECORD_SECRET_MAX)
         return 0;
     for (size_t i = 0; i < hex.length; i += 2) {
-        int high = hex_digit(hex.data[i]), low = hex_digit(hex.data[i + 1]);
+        int high = str_hex_digit(hex.data[i]), low = str_hex_digit(hex.data[i + 1]);
         if (high < 0 || low < 0)
             return 0;
         into[i / 2] = (uint8_t)(high << 4 | low);

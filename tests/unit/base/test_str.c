@@ -104,6 +104,19 @@ START_TEST(digits)
 }
 END_TEST
 
+START_TEST(hexadecimal_digits)
+{
+    static const char lower[] = "0123456789abcdef";
+
+    for (int i = 0; i < 16; i++)
+        ck_assert_int_eq(str_hex_digit(lower[i]), i);
+    for (int c = 'A'; c <= 'F'; c++)
+        ck_assert_int_eq(str_hex_digit((char)c), c - 'A' + 10);
+    for (int c = -128; c < 128; c++)
+        ck_assert_int_eq(str_hex_digit((char)c) >= 0, c > 0 && strchr("0123456789abcdefABCDEF", c) != NULL);
+}
+END_TEST
+
 START_TEST(distances)
 {
     char longest[65];
@@ -131,6 +144,7 @@ int main(void)
     tcase_add_test(tests, searches);
     tcase_add_test(tests, cutting);
     tcase_add_loop_test(tests, digits, 0, (int)(sizeof(numbers) / sizeof(numbers[0])));
+    tcase_add_test(tests, hexadecimal_digits);
     tcase_add_test(tests, distances);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
