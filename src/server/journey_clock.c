@@ -166,9 +166,20 @@ void journey_clock_start(struct journey *journey)
     journey_clock_look(journey);
 }
 
-bool journey_idle(const struct journey *journey)
+/* Whether it is the client's turn, once what is on its way has left. */
+static bool clients_turn(const struct journey *journey)
 {
-    return journey->session && journey->protocol->phase(journey->session) == SESSION_IDLE;
+    switch (journey->protocol->phase(journey->session)) {
+    case SESSION_IDLE:
+    case SESSION_HEAD:
+    case SESSION_BODY:
+        return true;
+    case SESSION_WAITING:
+    case SESSION_SENDING:
+    case SESSION_OVER:
+        break;
+    }
+    return false;
 }
 
 /* Nobody tells when the last byte has left and another wait begins, which may take less long: so it is looked
@@ -189,7 +200,8 @@ void journey_clock_look(struct journey *journey)
 
     if (journey->closed)
         return;
-    if (journey->wire.state == WIRE_DRAINING || (journey->phase == PHASE_SENDING && journey_idle(journey)))
+    if (journey->wire.state == WIRE_DRAINING ||
+        (journey->phase == PHASE_SENDING && journey->session && clients_turn(journey)))
         deadline = look_soon(journey, deadline);
     if (op_idle(&journey->timer))
         loop_timer(&journey->worker->loop, &journey->timer, deadline);

@@ -30,8 +30,6 @@ void journey_let_go(struct visit *visit);
 void journey_clock_start(struct journey *journey);
 /* After each event: what are we waiting for now, and until when? */
 void journey_clock_look(struct journey *journey);
-/* Whether the session is between two requests, its last answer produced to the end (if perhaps not yet sent). */
-bool journey_idle(const struct journey *journey);
 /* The wire is closed: stops the clock, then gives the journey back. */
 void journey_clock_stop(struct journey *journey);
 

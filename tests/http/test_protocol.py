@@ -177,13 +177,12 @@ def test_a_trickle_does_not_extend_the_header_timeout(launch, loop):
     served = launch(loop, 'plain', server={'client_header_timeout': '1s'})
     client = served.connect()
     try:
-        for _ in range(100):
+        for _ in range(30):
             client.send(b'E')
             time.sleep(0.1)
     except OSError:
         pass
-    else:
-        pytest.fail('ten seconds of trickle were tolerated')
+    assert client.read().status == 408
 
 
 def test_silence_is_closed_without_an_answer(launch, loop, transport):
