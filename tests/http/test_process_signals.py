@@ -60,10 +60,10 @@ def start(tmp_path, site, certificate, request):
         made = server_kit.Server(tmp_path / f'server{len(running)}', [block], loop=loop, http=http, main=main)
         os.chmod(made.folder, 0o755)
         made.plain, made.port = ports
+        running.append(made)
         if wait:
             made.start(ports)
             wait_for(lambda: len(made.workers()) == made.tree['worker_processes'], 'every worker')
-        running.append(made)
         return made
     yield starter
     for made in running:
