@@ -294,6 +294,13 @@ void journey_pump(struct journey *journey)
     journey_rest(journey);
 }
 
+/* The session counts what the wire took; of an answer that was cut, some had not left. */
+static void take_back_unsent(struct response *response, uint64_t unsent)
+{
+    response->bytes_sent -= unsent < response->bytes_sent ? unsent : response->bytes_sent;
+    response->body_bytes_sent -= unsent < response->body_bytes_sent ? unsent : response->body_bytes_sent;
+}
+
 /* The response has been taken to its last byte, or was cut off: modules let go, the log gets its line. The
  * session frees the arena next. */
 static void journey_finish(void *owner, struct exchange *x)
@@ -308,6 +315,8 @@ static void journey_finish(void *owner, struct exchange *x)
         log_write(journey->worker->log, LOG_ERROR,
                   "*%llu the answer to \"" STR_FMT "\" could not be sent as it was: " STR_FMT,
                   (unsigned long long)journey->number, STR_ARG(x->request.line), STR_ARG(x->response.fault));
+    if (x->cancelled)
+        take_back_unsent(&x->response, wire_unsent(&journey->wire));
     visit->tls_path = transfer.path;
     visit->tls_reason = transfer.reason;
     visit->zero_copy = transfer.zero_copy;

@@ -98,6 +98,11 @@ int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_e
     return 0;
 }
 
+uint64_t wire_unsent(const struct wire *wire)
+{
+    return chunk_length(&wire->span);
+}
+
 void wire_settle(struct wire *wire, const struct wire_settings *settings)
 {
     bool promised = wire->reading || (wire->last && wire->last->open);

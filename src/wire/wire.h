@@ -209,6 +209,9 @@ bool wire_drained(const struct wire *wire);
 /* Marks the end of an answer: counts its transfer and starts a new one. Returns what is to be logged. */
 struct wire_transfer wire_transfer_end(struct wire *wire);
 
+/* Bytes of the span given last that have not been read or sent: what a cut answer lacks. May be asked until `closed` returns. */
+uint64_t wire_unsent(const struct wire *wire);
+
 /* Bytes that have moved in either direction: a timer that sees no change between two looks has found a peer that stands still. */
 uint64_t wire_progress(const struct wire *wire);
 /* True once our side is shut down: the owner bounds this time by settings->lingering_ms. */

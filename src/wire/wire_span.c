@@ -112,13 +112,13 @@ static void span_done(struct op *op, int result)
     struct wire *wire = container_of(op, struct wire, send);
     uint64_t sent = op->file.progress;
 
+    wire->moved += sent;
+    wire->transfer.zero_copy += sent;
+    chunk_advance(&wire->span, sent);
     if (wire->state == WIRE_DEAD) {
         wire_bury(wire);
         return;
     }
-    wire->moved += sent;
-    wire->transfer.zero_copy += sent;
-    chunk_advance(&wire->span, sent);
     if (wire->sealing == SEALING_KERNEL)
         wire->key.sequence += sent / LIMIT_RECORD_PLAINTEXT * 5 / 4 +
                               2; /* the kernel's records are not told: rather too many */

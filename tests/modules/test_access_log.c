@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,6 +107,33 @@ START_TEST(a_reopened_log_gets_what_follows)
 }
 END_TEST
 
+/* The client leaves in the middle of a file: what it was not sent is not said to be sent. */
+START_TEST(a_cut_answer_tells_what_was_sent)
+{
+    static const char request[] = "GET /file HTTP/1.1\r\nHost: a\r\n\r\n";
+    struct str text;
+    char byte;
+    uint64_t sent = 0;
+    int fd;
+
+    loopback_open(&server, "http: {log_format: {sent: $body_bytes_sent}, server: {listen: 8080, root: @/, "
+                           "access_log: '@/a.log sent'}}");
+    loopback_write(&server, "file", STR(""));
+    ck_assert_int_eq(truncate(loopback_path(&server, "file"), 64 << 20), 0);
+    fd = loopback_connect(&server);
+    ck_assert_int_gt(send(fd, request, strlen(request), MSG_NOSIGNAL), 0);
+    for (int i = 0; i < 1000 && recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0; i++)
+        loopback_turn(&server, 2);
+    loopback_turn(&server, 20);
+    close(fd);
+    text = awaited("a.log");
+    ck_assert_msg(str_to_u64(str_cut(&text, '\n'), &sent) == 0, "%s", seen);
+    ck_assert_uint_gt(sent, 0);
+    ck_assert_uint_lt(sent, 64 << 20);
+    loopback_close(&server);
+}
+END_TEST
+
 static uint64_t count_lines(struct str text)
 {
     uint64_t lines = 0;
@@ -167,9 +195,13 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        lines_come_after_a_while,      the_end_writes_the_rest, a_reopened_log_gets_what_follows,
-        a_full_pipe_drops_whole_lines, mistakes_are_told,       NULL};
+    const TTest *const tests[] = {lines_come_after_a_while,
+                                  the_end_writes_the_rest,
+                                  a_reopened_log_gets_what_follows,
+                                  a_cut_answer_tells_what_was_sent,
+                                  a_full_pipe_drops_whole_lines,
+                                  mistakes_are_told,
+                                  NULL};
 
     return loopback_run("access_log", tests);
 }
