@@ -4,6 +4,7 @@
  */
 #include "build_options.h"
 #include "server/commands.h"
+#include "server/daemon.h"
 #include "server/error_log.h"
 #include "server/options.h"
 
@@ -20,6 +21,7 @@ int main(int argc, char **argv)
     struct options options;
     char error[256];
 
+    daemon_fill_streams();
     if (options_parse(argc, argv, &options, error, sizeof(error)) < 0) {
         error_log_say(LOG_EMERG, "%s (see sluice -h)", error);
         return EXIT_FAILURE;

@@ -53,6 +53,17 @@ int daemon_detach(int *out_report_fd)
     return 0;
 }
 
+void daemon_fill_streams(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/null", O_RDWR); /* the lowest number that is free */
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 void daemon_leave_terminal(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -23,11 +23,12 @@ def launch_one(site, certificate, tmp_path, loop):
     """A server of one's own, which may be killed."""
     made = []
 
-    def launcher(main=None, http=None, **keys):
+    def launcher(main=None, http=None, under=(), **keys):
         ports = {'plain': server_kit.free_port(), 'tls': server_kit.free_port()}
         block = {'listen': [f'127.0.0.1:{ports["plain"]}', f'127.0.0.1:{ports["tls"]} ssl'], 'root': site,
                  'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], **keys}
-        server = server_kit.Server(tmp_path / f'run{len(made)}', [block], loop=loop, main=main, http=http)
+        server = server_kit.Server(tmp_path / f'run{len(made)}', [block], loop=loop, main=main, http=http,
+                                   under=under)
         made.append(server)
         server.start(ports.values())
         return server, ports['plain'], ports['tls']
@@ -55,6 +56,15 @@ def test_workers_and_pid_file(launch_one):
     workers = server.workers()
     assert server.stop() == 0
     assert gone(workers) and not os.path.exists(os.path.join(server.folder, 'pid'))
+
+
+def test_closed_standard_streams(launch_one):
+    """Started without 0, 1 and 2: no log and no socket may get these numbers, or what is printed would go there."""
+    server, port, _ = launch_one(under=['sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh'])
+    until(server.workers, 'a worker')
+    assert http1.connect(port).get('/one.txt').status == 200
+    for pid in server.processes():
+        assert [os.readlink(f'/proc/{pid}/fd/{number}') for number in range(3)] == ['/dev/null'] * 3
 
 
 @pytest.mark.parametrize('how', [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
