@@ -31,6 +31,7 @@ struct batch {
     struct op op;
     uint64_t due_ms;  /* when the lines leave at the latest, or are tried again */
     uint64_t dropped; /* lines, since it was last said */
+    int error;        /* why, where it was not for want of room in the batch: -errno */
 };
 
 struct access_log {
@@ -77,9 +78,11 @@ static void complain(struct access_log *log)
             continue;
         log->quiet_until_ms = now_ms(log) + COMPLAIN_EACH_MS;
         log_write(log->worker->log, LOG_ERROR,
-                  "access log \"" STR_FMT "\": %llu lines dropped, it does not take them fast enough",
-                  STR_ARG(batch->target->path), (unsigned long long)batch->dropped);
+                  "access log \"" STR_FMT "\": %llu lines dropped: %s", STR_ARG(batch->target->path),
+                  (unsigned long long)batch->dropped,
+                  batch->error ? strerror(-batch->error) : "it does not take them fast enough");
         batch->dropped = 0;
+        batch->error = 0;
     }
 }
 
@@ -135,6 +138,7 @@ static void batch_push(struct batch *batch)
     if (written == -EAGAIN) {
         batch->due_ms = now_ms(batch->log) + RETRY_MS;
     } else if (written < 0) {
+        batch->error = (int)written;
         count_dropped(batch, count_lines(rest));
         rest.length = 0;
     }
@@ -163,8 +167,10 @@ static void leaving_written(struct op *op, int result)
 {
     struct batch *batch = container_of(op, struct batch, op);
 
-    if (result < 0)
+    if (result < 0) {
+        batch->error = result;
         count_dropped(batch, count_lines(buffer_str(&batch->leaving)));
+    }
     batch->leaving.length = 0;
     if (batch->replaced_fd >= 0) {
         close(batch->fd);

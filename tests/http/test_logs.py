@@ -102,6 +102,18 @@ def test_a_fifo_that_nobody_reads(site, tmp_path, loop):
         server.stop()
 
 
+def test_a_full_disk(site, tmp_path, loop):
+    """Lines that cannot be written are counted, and the error log says why."""
+    port = server_kit.free_port()
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
+                               http={'access_log': {'path': '/dev/full', 'format': 'proof'}})
+    server.start([port])
+    for _ in range(3):
+        assert http1.connect(port).get('/one.txt').status == 200
+    server.stop()
+    assert re.search(r'"/dev/full": \d+ lines dropped: No space left on device', server.errors()), server.errors()[-2000:]
+
+
 def test_a_log_reader_that_goes_away(site, tmp_path, loop):
     port = server_kit.free_port()
     fifo = tmp_path / 'fifo'
