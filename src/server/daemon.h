@@ -13,8 +13,8 @@
  */
 MUST_CHECK int daemon_detach(int *out_report_fd);
 /*
- * First of all in a process: what of standard input, output and error was closed when we were started becomes /dev/null. Otherwise a
- * log or a client's socket would get such a number, and whatever is printed.
+ * First of all in a process: what of standard input, output and error was closed when we were started becomes
+ * /dev/null. Otherwise a log or a client's socket would get such a number, and whatever is printed.
  */
 void daemon_fill_streams(void);
 /* Standard input, output and error become /dev/null. */

@@ -166,24 +166,10 @@ void journey_clock_start(struct journey *journey)
     journey_clock_look(journey);
 }
 
-/* Whether it is the client's turn, once what is on its way has left. */
-static bool clients_turn(const struct journey *journey)
-{
-    switch (journey->protocol->phase(journey->session)) {
-    case SESSION_IDLE:
-    case SESSION_HEAD:
-    case SESSION_BODY:
-        return true;
-    case SESSION_WAITING:
-    case SESSION_SENDING:
-    case SESSION_OVER:
-        break;
-    }
-    return false;
-}
-
-/* Nobody tells when the last byte has left and another wait begins, which may take less long: so it is looked
- * for. */
+/*
+ * Nobody tells when bytes move, nor when the last one has left and another wait begins: so it is looked for,
+ * often enough that an end comes little later than it should.
+ */
 static uint64_t look_soon(const struct journey *journey, uint64_t deadline)
 {
     uint64_t soon = journey->location->wire.lingering_ms;
@@ -200,8 +186,7 @@ void journey_clock_look(struct journey *journey)
 
     if (journey->closed)
         return;
-    if (journey->wire.state == WIRE_DRAINING ||
-        (journey->phase == PHASE_SENDING && journey->session && clients_turn(journey)))
+    if (journey->wire.state == WIRE_DRAINING || journey->phase == PHASE_SENDING)
         deadline = look_soon(journey, deadline);
     if (op_idle(&journey->timer))
         loop_timer(&journey->worker->loop, &journey->timer, deadline);
