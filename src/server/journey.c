@@ -48,16 +48,20 @@ void journey_accept(void *owner, struct listener *listener, int fd, const struct
 
     if (!journey) {
         loop_close_fd(&worker->loop, fd);
+        journey_starved(worker, true);
         return;
     }
     journey->endpoint = container_of(listener, struct worker_listener, listener)->endpoint;
     memcpy(&journey->peer, peer, sizeof journey->peer);
     journey->location = journey->endpoint->servers[0]->root;
     if (wire_open(&journey->wire, &worker->wires, &wire_events, &journey->location->wire, fd,
-                  journey->endpoint->tls) < 0)
+                  journey->endpoint->tls) < 0) {
         journey_give(journey);
-    else
-        journey_clock_start(journey);
+        journey_starved(worker, true);
+        return;
+    }
+    journey_starved(worker, false);
+    journey_clock_start(journey);
 }
 
 /* The client spoke plain HTTP to an HTTPS port: it is told so in the only words that it understands. */

@@ -62,6 +62,14 @@ struct journey *journey_take(struct worker *worker)
     return journey;
 }
 
+void journey_starved(struct worker *worker, bool starved)
+{
+    if (starved && !worker->starved)
+        log_write(worker->log, LOG_CRIT, "no memory for another connection beside %u: dropped",
+                  worker->connections);
+    worker->starved = starved;
+}
+
 void journey_give(struct journey *journey)
 {
     struct worker *worker = journey->worker;

@@ -17,6 +17,8 @@ void journey_continue(struct visit *visit, enum outcome outcome);
 
 /* Memory for one connection, zeroed, counted, on worker->journeys. NULL when out of memory. Pauses the listeners at the cap. */
 struct journey *journey_take(struct worker *worker);
+/* Whether the memory of a new connection was missing; said once, until there is some again. */
+void journey_starved(struct worker *worker, bool starved);
 /* Gives it back. */
 void journey_give(struct journey *journey);
 /* The session of `journey` has something to send again, or room for more: pumped at the turn's end. */

@@ -44,6 +44,7 @@ struct worker {
     int signal_fd;
     struct access_log *access_log;          /* batches of access_log.c */
     struct op drain_deadline;
+    bool starved;                           /* no memory for a connection, and it has been said */
     bool draining;                          /* QUIT: finish what is open, take nothing new */
     bool stopping;                          /* TERM, or the drain deadline: end now */
     uint64_t *connection_number;            /* shared by all workers, atomic: $connection */
