@@ -32,6 +32,7 @@ struct journey {
     unsigned requests;              /* $connection_requests */
     unsigned requests_seen;         /* when the clock was last looked at */
     uint32_t opened_s;              /* for keepalive_time */
+    uint32_t lingering_since_ms;    /* for lingering_time: the lower half of the clock */
     uint8_t phase;                  /* what is waited for: journey_clock.c */
     bool closed;                    /* the wire is closed; the timer is still to be cancelled */
     union peer_address peer;

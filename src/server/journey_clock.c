@@ -68,7 +68,7 @@ static uint64_t patience_ms(const struct journey *journey, enum phase phase)
 /* Between two reads or two writes is counted from the last one; everything else from its beginning. */
 static bool movement_counts(enum phase phase)
 {
-    return phase == PHASE_BODY || phase == PHASE_SENDING;
+    return phase == PHASE_BODY || phase == PHASE_SENDING || phase == PHASE_LINGERING;
 }
 
 static uint64_t *gauge(struct journey *journey, enum phase phase)
@@ -91,6 +91,17 @@ static uint64_t *gauge(struct journey *journey, enum phase phase)
     return &counters->writing;
 }
 
+/* Each wait for more of what is dropped anyway has its limit, and all of them together. */
+static uint64_t lingering_deadline(const struct journey *journey, uint64_t patience)
+{
+    uint64_t now = journey->worker->loop.clock.monotonic_ms;
+    uint64_t began = now - (uint32_t)((uint32_t)now - journey->lingering_since_ms);
+    uint64_t last = began + journey->location->site->lingering_time_ms;
+    uint64_t next = journey->waiting_since_ms + patience;
+
+    return next < last ? next : last;
+}
+
 /* Notes what is waited for now, and since when. Returns the deadline. */
 static uint64_t deadline_of(struct journey *journey)
 {
@@ -102,6 +113,8 @@ static uint64_t deadline_of(struct journey *journey)
     if (phase != journey->phase) {
         --*gauge(journey, journey->phase);
         ++*gauge(journey, phase);
+        if (phase == PHASE_LINGERING)
+            journey->lingering_since_ms = (uint32_t)now;
     }
     if (phase != journey->phase || journey->requests != journey->requests_seen ||
         (movement_counts(phase) && progress != journey->progress)) {
@@ -111,6 +124,8 @@ static uint64_t deadline_of(struct journey *journey)
         journey->waiting_since_ms = now;
     }
     patience = patience_ms(journey, phase);
+    if (phase == PHASE_LINGERING)
+        return lingering_deadline(journey, patience);
     return patience > UINT64_MAX - journey->waiting_since_ms ? UINT64_MAX
                                                              : journey->waiting_since_ms + patience;
 }

@@ -114,7 +114,7 @@ void wire_settle(struct wire *wire, const struct wire_settings *settings)
 uint64_t wire_progress(const struct wire *wire)
 {
     if (op_idle(&wire->send))
-        return wire->moved;
+        return wire->moved + wire->lingered;
     if (wire->send.verb == OP_SENDFILE)
         return wire->moved + wire->send.file.progress;
     return wire->moved + (wire->send.verb == OP_SEND ? wire->send.send.progress : 0);

@@ -214,6 +214,38 @@ START_TEST(timed_out_connections_are_reset)
 }
 END_TEST
 
+/* A client that goes on talking after the end: whether it is still heard out after 2.5 seconds. */
+static bool heard_out(const char *lingering)
+{
+    const struct clock *clock = &server.worker.loop.clock;
+    char text[256];
+    uint64_t end;
+    bool open = true;
+    int fd;
+
+    snprintf(text, sizeof text, "http: {%s, server: {listen: 8080, return: 200 ok}}", lingering);
+    loopback_open(&server, text);
+    fd = loopback_connect(&server);
+    (void)ask_and_stay(fd, "/");
+    end = clock->monotonic_ms + 2500;
+    while (open && clock->monotonic_ms < end) {
+        loopback_turn(&server, 10);
+        open = send(fd, "x", 1, MSG_NOSIGNAL) == 1;
+    }
+    close(fd);
+    loopback_close(&server);
+    return open;
+}
+
+START_TEST(lingering_has_two_limits)
+{
+    ck_assert(heard_out("keepalive_timeout: 0, lingering_timeout: 400ms, lingering_time: 1h"));
+    ck_assert(!heard_out("keepalive_timeout: 0, lingering_timeout: 400ms, lingering_time: 200ms"));
+    ck_assert(!heard_out("keepalive_timeout: 0, lingering_timeout: 1h, lingering_time: 400ms"));
+    ck_assert(!heard_out("keepalive_timeout: 0, lingering_close: off"));
+}
+END_TEST
+
 /* Silent before the handshake, or in the middle of it: client_header_timeout ends both. */
 static void try_handshake(bool begun)
 {
@@ -245,6 +277,7 @@ int main(void)
                                   an_idle_connection_ends_by_its_location,
                                   timed_out_connections_are_reset,
                                   a_handshake_has_its_time,
+                                  lingering_has_two_limits,
                                   NULL};
 
     return loopback_run("connection", tests);
