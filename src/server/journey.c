@@ -344,6 +344,12 @@ static void journey_room(struct wire *wire)
     journey_pump(journey_of(wire));
 }
 
+/* All that there was has left: whatever is waited for now begins now. */
+static void journey_drained(struct wire *wire)
+{
+    journey_rest(journey_of(wire));
+}
+
 /* The connection may not last (its key is worn out): answers under way are finished, then the session has
  * nothing more to say. */
 static void journey_ending(struct wire *wire)
@@ -372,6 +378,7 @@ static const struct wire_events wire_events = {
     .opened = journey_handshake,
     .received = journey_receive,
     .room = journey_room,
+    .drained = journey_drained,
     .ending = journey_ending,
     .closed = journey_closed,
 };

@@ -181,10 +181,8 @@ void journey_clock_start(struct journey *journey)
     journey_clock_look(journey);
 }
 
-/*
- * Nobody tells when bytes move, nor when the last one has left and another wait begins: so it is looked for,
- * often enough that an end comes little later than it should.
- */
+/* Nobody tells when bytes move: so it is looked for, often enough that an end comes little later than it
+ * should. */
 static uint64_t look_soon(const struct journey *journey, uint64_t deadline)
 {
     uint64_t soon = journey->location->wire.lingering_ms;

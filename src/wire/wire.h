@@ -103,6 +103,8 @@ struct wire_events {
     size_t (*received)(struct wire *wire, struct str bytes);
     /* There was no room, now there is. The owner goes on and flushes, as in any round. */
     void (*room)(struct wire *wire);
+    /* Everything given has left, or lingering has begun: another wait begins for the owner's clock. Only from completions. May be NULL. */
+    void (*drained)(struct wire *wire);
     /* The connection may not go on for long (the key is worn out, or could not be replaced): finish the answer, then close in order. May be NULL. */
     void (*ending)(struct wire *wire);
     /*

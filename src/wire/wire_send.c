@@ -258,6 +258,8 @@ void wire_go_on(struct wire *wire, bool had_room)
         wire_flush(wire); /* the span was the last of it, and no owner comes to close its record */
     if (!had_room && wire_room(wire) > 0)
         wire->events->room(wire);
+    if (wire->events->drained && wire->state != WIRE_DEAD && wire_drained(wire))
+        wire->events->drained(wire);
 }
 
 static void drop_sent_blocks(struct wire *wire)

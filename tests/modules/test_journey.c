@@ -300,6 +300,25 @@ START_TEST(silence_ends_the_connection)
 }
 END_TEST
 
+/* The clock of the next head runs although the answer before it was still leaving when it began. */
+START_TEST(silence_behind_an_answer)
+{
+    char text[4096];
+    ssize_t count;
+    int fd;
+
+    set_up("http: {client_header_timeout: 100ms, lingering_timeout: 60ms, server: {listen: 8080}}");
+    fd = loopback_connect(&server);
+    say(fd, "GET /now HTTP/1.1\r\nHost: a\r\n\r\nGET /no");
+    do
+        count = wait_and_hear(fd, text, sizeof text);
+    while (count > 0 && !strstr(text, "HTTP/1.1 408"));
+    ck_assert_int_gt(count, 0);
+    tear_down();
+    close(fd);
+}
+END_TEST
+
 /* A client that does not read, and one that reads slowly enough to be slow but not to stand still. */
 START_TEST(standing_still_ends_the_connection)
 {
@@ -456,6 +475,7 @@ int main(void)
     tcase_add_loop_test(all, pending_is_cancelled, 0, 4);
     tcase_add_test(all, pipelined_requests_are_answered_in_order);
     tcase_add_loop_test(all, silence_ends_the_connection, 0, sizeof silences / sizeof silences[0]);
+    tcase_add_test(all, silence_behind_an_answer);
     tcase_add_test(all, standing_still_ends_the_connection);
     tcase_add_test(all, draining_lets_answers_finish);
     tcase_add_test(all, aborting_ends_everything);

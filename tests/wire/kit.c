@@ -125,7 +125,8 @@ static void closed(struct wire *wire, enum wire_end end)
     kit_of(wire)->transfer = wire_transfer_end(wire);
 }
 
-static const struct wire_events events = {opened, received, room, ending, closed};
+static const struct wire_events events = {
+    .opened = opened, .received = received, .room = room, .ending = ending, .closed = closed};
 
 static struct tls_context *context_for(struct kit *kit)
 {
