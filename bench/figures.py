@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -257,6 +258,7 @@ def measure_idles(arguments, folder, names):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))     # so that no server is left behind
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parser = argparse.ArgumentParser()
     parser.add_argument('--sluice', default=os.path.join(here, 'build/sluice'))
