@@ -110,6 +110,8 @@ int channel_receive(int fd, struct channel_message *out_message)
     count = take_descriptors(&head, &got);
     if (received == 0 && count == 0)
         return 0;
+    if (received == sizeof(packet) && count == 0 && packet.has_fd && (head.msg_flags & MSG_CTRUNC))
+        return -EMFILE;
     if (received != sizeof(packet) || (head.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
         packet.mark != CHANNEL_MARK || packet.kind == 0 || packet.kind >= CHANNEL_KINDS ||
         packet.has_fd != (uint32_t)count || count > 1 ||

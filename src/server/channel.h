@@ -32,7 +32,8 @@ MUST_CHECK int channel_open(int *out_master, int *out_worker);
 MUST_CHECK int channel_send(int fd, const struct channel_message *message);
 /*
  * 1: a message; 0: the other end is closed; -EAGAIN: nothing there; -EPROTO: a malformed message (its descriptors are closed; the
- * next one can still be read); or another -errno.
+ * next one can still be read); -EMFILE: this process has no number left for the descriptor that came, and the message is lost; or
+ * another -errno.
  */
 MUST_CHECK int channel_receive(int fd, struct channel_message *out_message);
 

@@ -13,6 +13,7 @@
 #include "server/module.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -118,11 +119,17 @@ static void channel_readable(struct op *op, int result)
 
     if (result == -ECANCELED)
         return;
+    if (worker->channel_spare >= 0)
+        close(worker->channel_spare); /* room for the descriptor that may come */
     while ((result = channel_receive(worker->channel_fd, &message)) == 1)
         obey(worker, &message);
+    worker->channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (result == -EMFILE)
+        log_write(worker->log, LOG_ALERT, "a reopened log could not be taken: %s, its old file goes on",
+                  strerror(EMFILE));
     if (result == -EPROTO)
         log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");
-    if (result == 0 || (result < 0 && result != -EAGAIN && result != -EPROTO)) {
+    if (result == 0 || (result < 0 && result != -EAGAIN && result != -EPROTO && result != -EMFILE)) {
         /* A worker without its master is nobody's: it would hold the port for ever. */
         log_write(worker->log, LOG_ALERT, "the master is gone, so this worker ends");
         stop_now(worker);
@@ -288,6 +295,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
                               .counters = &start->shared->workers[start->number],
                               .connection_number = &start->shared->connection_number,
                               .channel_fd = start->channel_fd,
+                              .channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC),
                               .signal_fd = -1};
     worker->arenas.max_kept = LIMIT_ARENA_BLOCKS_KEPT;
     worker->drain_deadline.done = drain_deadline_passed;
@@ -413,6 +421,8 @@ int worker_run(const struct worker_start *start)
         tell_master(worker, CHANNEL_FAILED);
     if (worker->channel_fd >= 0)
         close(worker->channel_fd);
+    if (worker->channel_spare >= 0)
+        close(worker->channel_spare);
     roots_finish(&worker->roots);
     free(worker);
     return result < 0 ? WORKER_EXIT_FAILED : WORKER_EXIT_DONE;

@@ -40,6 +40,7 @@ struct worker {
     unsigned listeners_open;                /* not yet stopped */
     struct op channel;                      /* messages of the master */
     int channel_fd;                         /* -1: no master */
+    int channel_spare;                      /* a number kept for the log that the master may send; -1: not even that */
     struct op signals;                      /* TERM and QUIT sent to this worker itself */
     int signal_fd;
     struct access_log *access_log;          /* batches of access_log.c */

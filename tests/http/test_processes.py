@@ -67,6 +67,23 @@ def test_closed_standard_streams(launch_one):
         assert [os.readlink(f'/proc/{pid}/fd/{number}') for number in range(3)] == ['/dev/null'] * 3
 
 
+def test_logs_reopened_without_descriptors(launch_one):
+    """A worker at its limit of descriptors takes the reopened logs all the same."""
+    server, port, _ = launch_one(under=['prlimit', '--nofile=40'])
+    held = [socket.create_connection(('127.0.0.1', port)) for _ in range(80)]
+    until(lambda: 'Too many open files' in server.errors(), 'no descriptor left')
+    os.rename(server.access_path, server.access_path + '.1')
+    os.rename(server.error_path, server.error_path + '.1')
+    server.process.send_signal(signal.SIGUSR1)
+    until(lambda: os.path.exists(server.access_path) and os.path.exists(server.error_path), 'new logs')
+    time.sleep(0.2)
+    for one in held:
+        one.close()
+    until(lambda: http1.connect(port).get('/one.txt').status == 200, 'an answer')
+    until(lambda: '/one.txt' in server_kit.read_text(server.access_path), 'a line in the new log')
+    assert 'malformed' not in server_kit.read_text(server.error_path + '.1') + server.errors()
+
+
 @pytest.mark.parametrize('how', [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
 def test_signals_end_it(launch_one, how):
     server, port, _ = launch_one()

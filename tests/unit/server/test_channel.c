@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -149,10 +150,30 @@ START_TEST(closes_surplus_descriptors)
 }
 END_TEST
 
+START_TEST(tells_that_no_number_is_left)
+{
+    struct rlimit before;
+    struct rlimit none;
+    struct channel_message got;
+
+    setup();
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){(rlim_t)lowest_free(), before.rlim_max};
+    ck_assert_int_eq(channel_send(ends[0], &(struct channel_message){CHANNEL_ACCESS_LOG, 0, 0}), 0);
+    ck_assert_int_eq(channel_send(ends[0], &(struct channel_message){CHANNEL_QUIT, 0, -1}), 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    ck_assert_int_eq(channel_receive(ends[1], &got), -EMFILE);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_assert_int_eq(channel_receive(ends[1], &got), 1);
+    ck_assert_int_eq(got.kind, CHANNEL_QUIT);
+}
+END_TEST
+
 int main(void)
 {
     return run_tests("channel",
                      (const TTest *const[]){carries_messages_in_order, carries_descriptors,
                                             says_when_the_other_end_is_gone, never_waits_for_a_reader,
-                                            refuses_malformed_messages, closes_surplus_descriptors, NULL});
+                                            refuses_malformed_messages, closes_surplus_descriptors,
+                                            tells_that_no_number_is_left, NULL});
 }
