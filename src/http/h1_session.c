@@ -316,6 +316,16 @@ static void signal_peer_closed(struct h1_session *h1)
         h1_body_fail(h1->current, -ECONNRESET);
 }
 
+/* Who has just connected is about to ask, and is answered; who was answered before has been heard. */
+static void signal_drain(struct h1_session *h1)
+{
+    bool idle = session_phase(&h1->session) == SESSION_IDLE;
+
+    h1->keepalive = false;
+    if ((idle && h1->requests > 0) || (h1->current && h1->current->stage == STAGE_DRAINING))
+        session_end(h1);
+}
+
 static void session_signal(struct session *session, enum session_signal signal)
 {
     struct h1_session *h1 = h1_of(session);
@@ -328,9 +338,7 @@ static void session_signal(struct session *session, enum session_signal signal)
         signal_peer_closed(h1);
         break;
     case SESSION_DRAIN:
-        h1->keepalive = false;
-        if (session_phase(session) == SESSION_IDLE || (h1->current && h1->current->stage == STAGE_DRAINING))
-            session_end(h1);
+        signal_drain(h1);
         break;
     }
 }

@@ -70,8 +70,8 @@ struct protocol {
     /* The clock of the connection's one timer asks: what are we waiting for? */
     enum session_phase (*phase)(const struct session *session);
     /*
-     * A deadline passed, the peer ended its stream, or the server is stopping (finish the current answers, then say 0). May call back (`refused`
-     * with 408, `wake`); afterwards ask phase, and produce.
+     * A deadline passed, the peer ended its stream, or the server is stopping (finish the current answers, and the first one even if it is
+     * yet to be asked for, then say 0). May call back (`refused` with 408, `wake`); afterwards ask phase, and produce.
      */
     void (*signal)(struct session *session, enum session_signal signal);
     void (*close)(struct session *session); /* cancels what is open (finished is called for each), frees all */

@@ -13,8 +13,12 @@
 
 static void ask(struct listener *listener)
 {
-    if (op_idle(&listener->accept))
-        loop_accept(listener->loop, &listener->accept, listener->fd, &listener->peer);
+    if (!op_idle(&listener->accept))
+        return;
+    loop_accept(listener->loop, &listener->accept, listener->fd, &listener->peer);
+    listener->asked_last = listener->draining;
+    if (listener->draining)
+        loop_cancel(listener->loop, &listener->accept); /* who is queued comes all the same; nobody is waited for */
 }
 
 static void rest(struct listener *listener, uint64_t ms)
@@ -72,6 +76,8 @@ static void accepted(struct op *op, int result)
     }
     if (listener->stopping)
         stop_when_idle(listener);
+    else if (result == -ECANCELED && listener->asked_last)
+        listener_stop(listener);
     else if (result < 0 && result != -ECANCELED)
         accept_failed(listener, result);
     else if (!listener->paused)
@@ -93,7 +99,7 @@ void listener_start(struct listener *listener)
     listener->accept = (struct op){.done = accepted};
     listener->pause = (struct op){.done = rested};
     listener->spare_fd = spare_open();
-    listener->paused = listener->stopping = listener->starved = false;
+    listener->paused = listener->draining = listener->asked_last = listener->stopping = listener->starved = false;
     ask(listener);
 }
 
@@ -109,6 +115,16 @@ void listener_resume(struct listener *listener)
         return;
     listener->paused = false;
     if (op_idle(&listener->pause))
+        ask(listener);
+}
+
+void listener_drain(struct listener *listener)
+{
+    if (listener->draining || listener->stopping)
+        return;
+    listener->draining = true;
+    loop_cancel(listener->loop, &listener->accept);
+    if (!listener->paused && op_idle(&listener->pause))
         ask(listener);
 }
 

@@ -41,6 +41,8 @@ struct listener {
     void (*stopped)(void *owner, struct listener *listener); /* after listener_stop, when no op is left */
     void *owner;
     bool paused;                    /* by listener_pause */
+    bool draining;                  /* by listener_drain */
+    bool asked_last;                /* the accept in flight was asked for by it: if it brings nobody, nobody is queued */
     bool stopping;
     bool starved;                   /* out of descriptors or memory, and said so */
 };
@@ -50,6 +52,11 @@ void listener_start(struct listener *listener);
 /* Stops accepting until listener_resume (worker_connections reached). One that was accepted already may still come. */
 void listener_pause(struct listener *listener);
 void listener_resume(struct listener *listener);
+/*
+ * Accepts whoever is queued by now and then stops as listener_stop does: closing a listening socket resets its queue. While
+ * it is paused they wait.
+ */
+void listener_drain(struct listener *listener);
 /* Cancels, and calls `stopped` once nothing is in flight, never inside this call. One more may be accepted before it. */
 void listener_stop(struct listener *listener);
 

@@ -47,8 +47,11 @@ static uint64_t patience_ms(const struct journey *journey, enum phase phase)
     const struct core_site *site = journey->location->site;
 
     switch (phase) {
-    case PHASE_HANDSHAKE:
     case PHASE_FIRST:
+        if (journey->worker->draining) /* a connection that somebody keeps for later shall not hold up the end */
+            return journey->location->wire.lingering_ms;
+        return site->client_header_timeout_ms;
+    case PHASE_HANDSHAKE:
     case PHASE_HEAD:
         return site->client_header_timeout_ms;
     case PHASE_IDLE:

@@ -20,7 +20,7 @@ static void pause_or_resume(struct worker *worker)
 {
     bool pause = full(worker);
 
-    if (pause == worker->paused || worker->draining)
+    if (pause == worker->paused)
         return;
     worker->paused = pause;
     if (pause)

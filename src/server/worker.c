@@ -44,13 +44,11 @@ static void listener_stopped(void *owner, struct listener *listener)
     worker->listeners_open--;
 }
 
-static void stop_listening(struct worker *worker)
+static void stop_listening(struct worker *worker, void (*how)(struct listener *listener))
 {
     for (size_t i = 0; i < worker->listener_count; i++) {
-        struct listener *listener = &worker->listeners[i].listener;
-
-        if (listener->fd >= 0 && !listener->stopping)
-            listener_stop(listener);
+        if (worker->listeners[i].listener.fd >= 0)
+            how(&worker->listeners[i].listener);
     }
 }
 
@@ -59,7 +57,7 @@ static void stop_now(struct worker *worker)
     if (worker->stopping)
         return;
     worker->stopping = true;
-    stop_listening(worker);
+    stop_listening(worker, listener_stop);
     journey_abort_all(worker);
 }
 
@@ -81,7 +79,7 @@ static void drain(struct worker *worker)
     if (worker->draining || worker->stopping)
         return;
     worker->draining = true;
-    stop_listening(worker);
+    stop_listening(worker, listener_drain);
     journey_drain_all(worker);
     if (timeout_ms > 0)
         loop_timer(&worker->loop, &worker->drain_deadline, worker->loop.clock.monotonic_ms + timeout_ms);

@@ -121,6 +121,34 @@ def test_quit_finishes_a_slow_download(start, loop, big):
     assert server.process.wait(20 * server_kit.PATIENCE) == 0
 
 
+@pytest.mark.parametrize('kind', ['plain', 'user'])
+def test_quit_answers_who_is_queued(start, loop, kind):
+    """Clients that the kernel has connected but no worker has accepted yet are answered, and asked to go."""
+    server = start(loop)
+    worker, = server.workers()
+    port = server.plain if kind == 'plain' else server.port
+    os.kill(worker, signal.SIGSTOP)
+    sockets = [socket.create_connection(('127.0.0.1', port), timeout=20 * server_kit.PATIENCE) for _ in range(50)]
+    server.process.send_signal(signal.SIGQUIT)
+    wait_for(lambda: 'signal QUIT' in server.errors(), 'the master has heard')
+    os.kill(worker, signal.SIGCONT)
+    for sock in sockets:
+        client = http1.Client(sock if kind == 'plain' else http1.tls_context().wrap_socket(sock))
+        answer = client.get('/one.txt')
+        assert answer.status == 200 and answer.body == b'one\n' and answer.closes
+        assert client.at_end()
+        client.close()
+    assert server.process.wait(20 * server_kit.PATIENCE) == 0
+
+
+def test_quit_does_not_wait_for_who_says_nothing(start, loop):
+    """A connection that somebody opened for later gets its while (lingering_timeout), not the minute of a request head."""
+    server = start(loop, http={'lingering_timeout': '500ms', 'client_header_timeout': '10m'})
+    silent = socket.create_connection(('127.0.0.1', server.plain), timeout=20 * server_kit.PATIENCE)
+    assert ended(server, signal.SIGQUIT) == 0
+    assert silent.recv(1) == b''
+
+
 def test_quit_takes_a_second_word(start, loop, big):
     """TERM after QUIT does not wait for the download."""
     server = start(loop)

@@ -165,6 +165,15 @@ START_TEST(drains)
                    "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 5\r\nConnection: close\r\n\r\nlater");
     table_server_close(&server);
 
+    /* who has just connected is heard, once */
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_signal(&server, SESSION_DRAIN);
+    ck_assert_int_eq(server.result, -EAGAIN);
+    table_server_feed(&server, STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    ck_assert_int_eq(server.result, 0);
+    ck_assert_text(buffer_str(&server.log), "GET /hello 200 5\n");
+    table_server_close(&server);
+
     /* a head that has begun may come whole */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("GET /hello HTTP/1.1\r\n"), 0);

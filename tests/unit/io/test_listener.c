@@ -120,11 +120,14 @@ static bool door_open(struct door *door, int index)
     return true;
 }
 
+/* `stopped` comes once, however often it is asked for. */
 static void door_close(struct door *door)
 {
+    int before = door->stopped;
+
     listener_stop(&door->listener);
     listener_stop(&door->listener);
-    ck_assert_int_eq(door->stopped, 0);
+    ck_assert_int_eq(door->stopped, before);
     for (int i = 0; i < 100 && door->stopped == 0; i++)
         loop_turn(&door->loop, door->loop.clock.monotonic_ms + 10);
     ck_assert_int_eq(door->stopped, 1);
@@ -174,6 +177,56 @@ START_TEST(accepts_pauses_resumes)
     listener_resume(&door.listener);
     wait_accepted(&door, 20);
     for (int i = 0; i < 20; i++)
+        close(clients[i]);
+    door_close(&door);
+}
+END_TEST
+
+/* A listening socket that is closed resets who is queued: so they are accepted first, and nobody is waited for. */
+START_TEST(drains_who_is_queued)
+{
+    struct door door;
+    int clients[20];
+
+    if (!door_open(&door, _i))
+        return;
+    turn_some(&door.loop, 3);
+    for (int i = 0; i < 20; i++)
+        clients[i] = knock(&door);
+    listener_drain(&door.listener);
+    listener_drain(&door.listener);
+    ck_assert_int_eq(door.stopped, 0);
+    for (int i = 0; i < 100 && door.stopped == 0; i++)
+        ck_assert_int_ge(loop_turn(&door.loop, door.loop.clock.monotonic_ms + 10), 0);
+    ck_assert_int_eq(door.accepted, 20);
+    for (int i = 0; i < 20; i++)
+        close(clients[i]);
+    door_close(&door);
+}
+END_TEST
+
+/* Without room they wait in the queue until there is some, and only then it stops. */
+START_TEST(drains_when_there_is_room)
+{
+    struct door door;
+    int clients[6];
+
+    if (!door_open(&door, _i))
+        return;
+    door.pause_at = 3;
+    for (int i = 0; i < 6; i++)
+        clients[i] = knock(&door);
+    wait_accepted(&door, 3);
+    listener_drain(&door.listener);
+    turn_some(&door.loop, 10);
+    ck_assert_int_eq(door.accepted, 3);
+    ck_assert_int_eq(door.stopped, 0);
+    listener_resume(&door.listener);
+    wait_accepted(&door, 6);
+    for (int i = 0; i < 100 && door.stopped == 0; i++)
+        ck_assert_int_ge(loop_turn(&door.loop, door.loop.clock.monotonic_ms + 10), 0);
+    ck_assert_int_eq(door.stopped, 1);
+    for (int i = 0; i < 6; i++)
         close(clients[i]);
     door_close(&door);
 }
@@ -258,6 +311,8 @@ int main(void)
     tcase_add_test(group, unix_sockets);
     tcase_add_test(group, refuses_what_is_taken);
     tcase_add_loop_test(group, accepts_pauses_resumes, 0, kernel_backend_count());
+    tcase_add_loop_test(group, drains_who_is_queued, 0, kernel_backend_count());
+    tcase_add_loop_test(group, drains_when_there_is_room, 0, kernel_backend_count());
     tcase_add_loop_test(group, survives_without_descriptors, 0, kernel_backend_count());
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);
