@@ -78,6 +78,20 @@ static bool is_hidden(struct str path)
     return false;
 }
 
+static const char *link_hint(enum symlinks symlinks, int error)
+{
+    switch (symlinks) {
+    case SYMLINKS_BENEATH:
+        return error == -EXDEV ? "; a link is absolute or leaves the root: \"disable_symlinks: off\" follows it" : "";
+    case SYMLINKS_ANYWHERE:
+        return "";
+    case SYMLINKS_OWNER:
+    case SYMLINKS_NONE:
+        break;
+    }
+    return "; disable_symlinks refuses the link";
+}
+
 /* Of the errors that opening gives: what the client hears, and from which level on the log. */
 static enum outcome refuse_error(struct search *search, int error)
 {
@@ -100,9 +114,7 @@ static enum outcome refuse_error(struct search *search, int error)
     case -ELOOP:
     case -EXDEV:
         status = 403;
-        hint = exchange_symlinks(x) == SYMLINKS_BENEATH
-                   ? "; a link leaves the root, whatever disable_symlinks says"
-                   : "; disable_symlinks refuses the link";
+        hint = link_hint(exchange_symlinks(x), error);
         break;
     case -EMFILE:
     case -ENFILE:

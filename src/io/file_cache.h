@@ -1,9 +1,9 @@
 /*
  * Open files, beneath a root: descriptors, stat, and the contents of small
  * files, per worker. Absent and refused files are remembered too. An entry is
- * looked at again after `valid_ms`. Paths are opened by openat2(RESOLVE_BENEATH |
- * RESOLVE_NO_MAGICLINKS), or by a walk component by component with O_NOFOLLOW where that is
- * missing; never by a plain open.
+ * looked at again after `valid_ms`. Paths are opened by openat2(RESOLVE_NO_MAGICLINKS and, but for
+ * SYMLINKS_ANYWHERE, RESOLVE_BENEATH), or by a walk component by component with O_NOFOLLOW where that is
+ * missing; never by a plain open. A path that itself has a ".." is opened beneath the root in any case.
  */
 #ifndef IO_FILE_CACHE_H
 #define IO_FILE_CACHE_H
@@ -15,9 +15,10 @@
 
 #include <sys/stat.h>
 
-enum symlinks {                     /* `disable_symlinks`: off follows links that stay beneath the root */
-    SYMLINKS_BENEATH,               /* off: links may be followed, but never out of the root (403 otherwise) */
-    SYMLINKS_OWNER,                 /* if_not_owner: only links whose owner owns the target */
+enum symlinks {                     /* `disable_symlinks`; magic links of /proc are never followed */
+    SYMLINKS_BENEATH,               /* beneath: relative links that stay below the root */
+    SYMLINKS_ANYWHERE,              /* off: any link, absolute ones too */
+    SYMLINKS_OWNER,                 /* if_not_owner: any link whose owner owns what it leads to */
     SYMLINKS_NONE,                  /* on: no link in any component */
 };
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -71,9 +72,25 @@ static int open_unreadable(int root, const char *path, uint64_t resolve, bool wa
     return file->error;
 }
 
+/* Links may lead out where the policy says so; what a path itself says, which clients may have a say in, never. */
+static bool stays_beneath(enum symlinks symlinks, const char *path)
+{
+    size_t length;
+
+    if (symlinks == SYMLINKS_BENEATH || symlinks == SYMLINKS_NONE || *path == '/')
+        return true;
+    for (; *path; path += length) {
+        path += strspn(path, "/");
+        length = strcspn(path, "/");
+        if (length == 2 && path[0] == '.' && path[1] == '.')
+            return true;
+    }
+    return false;
+}
+
 static int open_by_kernel(int root, const char *path, enum symlinks symlinks, bool wait, struct opened_file *file)
 {
-    uint64_t resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+    uint64_t resolve = RESOLVE_NO_MAGICLINKS | (stays_beneath(symlinks, path) ? RESOLVE_BENEATH : 0);
     int fd;
 
     if (symlinks == SYMLINKS_NONE)
@@ -100,7 +117,7 @@ static int open_by_walk(int root, const char *path, enum symlinks symlinks, bool
 
     if (!wait)
         return -EAGAIN;
-    fd = file_walk(root, path, symlinks, &file->stat, &directory);
+    fd = file_walk(root, path, symlinks, stays_beneath(symlinks, path), &file->stat, &directory);
     if (fd < 0)
         return fd;
     file->fd = directory ? -1 : fd;

@@ -27,10 +27,11 @@ MUST_CHECK int file_open(int root, const char *path, enum symlinks symlinks, boo
 MUST_CHECK int root_open(const char *root, const struct roots *granted, bool wait);
 
 /*
- * The same by components, following links itself as far as `symlinks` allows. *out_stat is what was found; the
- * result is an O_RDONLY descriptor of a regular file, or 0 for a directory with *out_directory true, or -errno.
+ * The same by components, following links itself as far as `symlinks` allows, with `beneath` never out of the root.
+ * *out_stat is what was found; the result is an O_RDONLY descriptor of a regular file, or 0 for a directory with
+ * *out_directory true, or -errno.
  */
-MUST_CHECK int file_walk(int root, const char *path, enum symlinks symlinks, struct stat *out_stat,
+MUST_CHECK int file_walk(int root, const char *path, enum symlinks symlinks, bool beneath, struct stat *out_stat,
                          bool *out_directory);
 
 /* Closes its descriptor, where it has one. */

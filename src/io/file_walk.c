@@ -2,16 +2,19 @@
  * A path resolved component by component with O_NOFOLLOW, links followed by their
  * text: for kernels and sandboxes without openat2(2), and for `if_not_owner`,
  * which no kernel call knows. The directories walked through are kept open, so that
- * ".." goes back the way we came, whatever is renamed meanwhile, and never above
- * the root.
+ * ".." goes back the way we came, whatever is renamed meanwhile. Above the directory
+ * where the walk began, the root or, after an absolute link, "/", it goes only where
+ * links may leave the root.
  */
 #include "io/file_open.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define DEPTH_MAX 64
@@ -25,7 +28,9 @@ struct owned_link {
 
 struct walk {
     enum symlinks symlinks;
-    int directories[DEPTH_MAX];     /* the first is the root, not ours to close */
+    bool beneath;
+    int root;                       /* not ours to close */
+    int directories[DEPTH_MAX];     /* the first is the root, or where a link has led out of it */
     int depth;
     char path[2 * PATH_MAX];        /* what is left of it, from `at` on */
     size_t at;
@@ -55,6 +60,35 @@ static bool next_component(struct walk *walk, char name[NAME_MAX + 1], int *out_
     return true;
 }
 
+static void leave(struct walk *walk)
+{
+    int directory = walk->directories[--walk->depth];
+
+    if (directory != walk->root)
+        close(directory);
+}
+
+/* Begins anew at a directory outside of the root. */
+static int restart(struct walk *walk, int from, const char *name)
+{
+    int directory = openat(from, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (directory < 0)
+        return -errno;
+    while (walk->depth > 0)
+        leave(walk);
+    walk->directories[walk->depth++] = directory;
+    return 0;
+}
+
+/* Links of /proc lead to what their text does not tell: those that openat2 calls magic, and a few more. */
+static bool is_magic(int link)
+{
+    struct statfs system;
+
+    return fstatfs(link, &system) < 0 || system.f_type == PROC_SUPER_MAGIC;
+}
+
 /* Puts the link's text in front of what is left. */
 static int follow(struct walk *walk, int link, const struct stat *stat)
 {
@@ -62,12 +96,12 @@ static int follow(struct walk *walk, int link, const struct stat *stat)
     size_t rest = strlen(rest_of(walk));
     ssize_t length;
 
-    if (walk->symlinks == SYMLINKS_NONE || walk->links == LINKS_MAX)
+    if (walk->symlinks == SYMLINKS_NONE || walk->links == LINKS_MAX || is_magic(link))
         return -ELOOP;
     length = readlinkat(link, "", target, sizeof(target));
     if (length <= 0)
         return length < 0 ? -errno : -ENOENT;
-    if (target[0] == '/')
+    if (target[0] == '/' && walk->beneath)
         return -EXDEV;
     if ((size_t)length == sizeof(target) || (size_t)length + rest + 1 > sizeof(walk->path))
         return -ENAMETOOLONG;
@@ -76,7 +110,7 @@ static int follow(struct walk *walk, int link, const struct stat *stat)
     walk->at = 0;
     walk->links++;
     walk->owned[walk->owned_count++] = (struct owned_link){rest, stat->st_uid};
-    return 0;
+    return target[0] == '/' ? restart(walk, AT_FDCWD, "/") : 0;
 }
 
 /* Links whose text is used up have led to what `stat` describes. */
@@ -102,10 +136,15 @@ static int here(struct walk *walk, struct stat *stat)
 
 static int step_up(struct walk *walk, struct stat *stat)
 {
-    if (walk->depth == 1)
-        return -EXDEV;
-    close(walk->directories[--walk->depth]);
-    return here(walk, stat);
+    int error = 0;
+
+    if (walk->depth > 1)
+        leave(walk);
+    else if (walk->beneath)
+        error = -EXDEV;
+    else
+        error = restart(walk, walk->directories[0], "..");
+    return error < 0 ? error : here(walk, stat);
 }
 
 static int step_down(struct walk *walk, int directory)
@@ -182,13 +221,15 @@ static int walk_on(struct walk *walk, struct stat *stat, bool *out_directory)
     return here(walk, stat);
 }
 
-int file_walk(int root, const char *path, enum symlinks symlinks, struct stat *out_stat, bool *out_directory)
+int file_walk(int root, const char *path, enum symlinks symlinks, bool beneath, struct stat *out_stat,
+              bool *out_directory)
 {
     struct walk walk;
     int result;
 
     walk.symlinks = symlinks;
-    walk.directories[0] = root;
+    walk.beneath = beneath;
+    walk.root = walk.directories[0] = root;
     walk.depth = 1;
     walk.at = 0;
     walk.links = walk.owned_count = 0;
@@ -199,7 +240,7 @@ int file_walk(int root, const char *path, enum symlinks symlinks, struct stat *o
         return -ENAMETOOLONG;
     memcpy(walk.path, path, strlen(path) + 1);
     result = walk_on(&walk, out_stat, out_directory);
-    while (walk.depth > 1)
-        close(walk.directories[--walk.depth]);
+    while (walk.depth > 0)
+        leave(&walk);
     return result;
 }

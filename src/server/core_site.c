@@ -85,7 +85,7 @@ static int read_root(struct conf_reader *reader, const struct conf_node *node, v
 }
 
 static const char *const lingering[] = {"off", "on", "always", NULL};
-static const char *const symlinks[] = {"off", "if_not_owner", "on", NULL};
+static const char *const symlinks[] = {"beneath", "off", "if_not_owner", "on", NULL};
 
 static const struct directive directives[] = {
     {.name = "root",
@@ -122,10 +122,9 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CHOICE,
      .offset = AT(disable_symlinks),
      .choices = symlinks,
-     .fallback = "off",
-     .help = "Refuse links: on all, if_not_owner those whose owner does not own the target. Links that leave "
-             "the root "
-             "are always refused."},
+     .fallback = "beneath",
+     .help = "Which symbolic links below the root are refused: on all, if_not_owner those whose owner does not own "
+             "the target, off none, and beneath, the default, those that are absolute or leave the root."},
     {.name = "error_page",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_REPEAT,

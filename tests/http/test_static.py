@@ -215,16 +215,22 @@ def test_refused_links_are_logged_with_the_key(client, served):
     while 'disable_symlinks' not in served.server.errors() and time.monotonic() < deadline:
         time.sleep(0.05)
     line = [line for line in served.server.errors().splitlines() if 'disable_symlinks' in line][-1]
-    assert 'link-out' in line
+    assert 'link-out' in line and '"disable_symlinks: off" follows it' in line
 
 
-@pytest.mark.parametrize('mode, inside, outside', [('off', 200, 403), ('on', 403, 403)])
+@pytest.mark.parametrize('mode, inside, outside', [('beneath', 200, 403), ('off', 200, 200), ('on', 403, 403)])
 def test_disable_symlinks(launch, loop, mode, inside, outside):
-    client = launch(loop, 'plain', server={'disable_symlinks': mode}).connect()
+    served = launch(loop, 'plain', server={'disable_symlinks': mode})
+    client = served.connect()
     assert client.get('/one.txt').status == 200
     assert client.get('/link-inside').status == inside
-    assert client.get('/link-out').status == outside
+    for target in ('/link-out', '/link-absolute', '/link-passwd'):
+        assert client.get(target).status == outside, target
     assert client.get('/link-folder/inner.txt').status == inside
+    assert client.get('/link-broken').status == (403 if mode == 'on' else 404)
+    assert client.get('/link-loop').status == 403
+    for target in ('/%2e%2e/secret.txt', '/../secret.txt', '/folder/../../secret.txt'):
+        assert served.connect().get(target).status == 400, target
 
 
 def test_a_changed_file_is_seen(launch, loop, transport, base):

@@ -18,41 +18,55 @@ enum { FOUND_FILE = 1, FOUND_DIRECTORY };
 static const struct {
     const char *path;
     int beneath;                    /* what is found, or the error; by openat2 and by walk alike */
+    int anywhere;                   /* the same where links may leave the root */
     int none;                       /* the same where links are refused */
 } paths[] = {
-    {"file", FOUND_FILE, FOUND_FILE},
-    {"empty", FOUND_FILE, FOUND_FILE},
-    {"", FOUND_DIRECTORY, FOUND_DIRECTORY},
-    {"dir", FOUND_DIRECTORY, FOUND_DIRECTORY},
-    {"dir/", FOUND_DIRECTORY, FOUND_DIRECTORY},
-    {"dir//inner", FOUND_FILE, FOUND_FILE},
-    {"dir/./inner", FOUND_FILE, FOUND_FILE},
-    {"dir/../file", FOUND_FILE, FOUND_FILE},
-    {"dir/deep/../../file", FOUND_FILE, FOUND_FILE},
-    {"file/", -ENOTDIR, -ENOTDIR},
-    {"file/x", -ENOTDIR, -ENOTDIR},
-    {"absent", -ENOENT, -ENOENT},
-    {"absent/x", -ENOENT, -ENOENT},
-    {"fifo", -EACCES, -EACCES},
-    {"socket", -EACCES, -EACCES},
-    {"..", -EXDEV, -EXDEV},
-    {"../etc/passwd", -EXDEV, -EXDEV},
-    {"dir/../../x", -EXDEV, -EXDEV},
-    {"/etc/passwd", -EXDEV, -EXDEV},
-    {"link", FOUND_FILE, -ELOOP},
-    {"dir/up", FOUND_FILE, -ELOOP},
-    {"dirlink", FOUND_DIRECTORY, -ELOOP},
-    {"dirlink/inner", FOUND_FILE, -ELOOP},
-    {"dir/parent/file", FOUND_FILE, -ELOOP},
-    {"dir/parent", FOUND_DIRECTORY, -ELOOP},
-    {"dir/parent/dir/parent/dir/inner", FOUND_FILE, -ELOOP},
-    {"escape", -EXDEV, -ELOOP},
-    {"above", -EXDEV, -ELOOP},
-    {"above/etc", -EXDEV, -ELOOP},
-    {"absolute", -EXDEV, -ELOOP},
-    {"magic", -EXDEV, -ELOOP},
-    {"loop", -ELOOP, -ELOOP},
-    {"dangling", -ENOENT, -ELOOP},
+    {"file", FOUND_FILE, FOUND_FILE, FOUND_FILE},
+    {"empty", FOUND_FILE, FOUND_FILE, FOUND_FILE},
+    {"", FOUND_DIRECTORY, FOUND_DIRECTORY, FOUND_DIRECTORY},
+    {"dir", FOUND_DIRECTORY, FOUND_DIRECTORY, FOUND_DIRECTORY},
+    {"dir/", FOUND_DIRECTORY, FOUND_DIRECTORY, FOUND_DIRECTORY},
+    {"dir//inner", FOUND_FILE, FOUND_FILE, FOUND_FILE},
+    {"dir/./inner", FOUND_FILE, FOUND_FILE, FOUND_FILE},
+    {"dir/../file", FOUND_FILE, FOUND_FILE, FOUND_FILE},
+    {"dir/deep/../../file", FOUND_FILE, FOUND_FILE, FOUND_FILE},
+    {"file/", -ENOTDIR, -ENOTDIR, -ENOTDIR},
+    {"file/x", -ENOTDIR, -ENOTDIR, -ENOTDIR},
+    {"absent", -ENOENT, -ENOENT, -ENOENT},
+    {"absent/x", -ENOENT, -ENOENT, -ENOENT},
+    {"fifo", -EACCES, -EACCES, -EACCES},
+    {"socket", -EACCES, -EACCES, -EACCES},
+    {"..", -EXDEV, -EXDEV, -EXDEV},
+    {"../etc/passwd", -EXDEV, -EXDEV, -EXDEV},
+    {"dir/../../x", -EXDEV, -EXDEV, -EXDEV},
+    {"/etc/passwd", -EXDEV, -EXDEV, -EXDEV},
+    {"link", FOUND_FILE, FOUND_FILE, -ELOOP},
+    {"dir/up", FOUND_FILE, FOUND_FILE, -ELOOP},
+    {"dirlink", FOUND_DIRECTORY, FOUND_DIRECTORY, -ELOOP},
+    {"dirlink/inner", FOUND_FILE, FOUND_FILE, -ELOOP},
+    {"dir/parent/file", FOUND_FILE, FOUND_FILE, -ELOOP},
+    {"dir/parent", FOUND_DIRECTORY, FOUND_DIRECTORY, -ELOOP},
+    {"dir/parent/dir/parent/dir/inner", FOUND_FILE, FOUND_FILE, -ELOOP},
+    {"escape", -EXDEV, FOUND_FILE, -ELOOP},
+    {"above", -EXDEV, FOUND_DIRECTORY, -ELOOP},
+    {"above/no-such-name", -EXDEV, -ENOENT, -ELOOP},
+    {"absolute", -EXDEV, FOUND_FILE, -ELOOP},
+    {"magic", -EXDEV, -ELOOP, -ELOOP},
+    {"/", -EXDEV, -EXDEV, -EXDEV},
+    {"aside", -EXDEV, FOUND_DIRECTORY, -ELOOP},
+    {"aside/", -EXDEV, FOUND_DIRECTORY, -ELOOP},
+    {"aside/inner", -EXDEV, FOUND_FILE, -ELOOP},
+    {"aside/up", -EXDEV, FOUND_FILE, -ELOOP},
+    {"aside/parent/link", -EXDEV, FOUND_FILE, -ELOOP},
+    {"aside/absent", -EXDEV, -ENOENT, -ELOOP},
+    {"aside/../file", -EXDEV, -EXDEV, -ELOOP},
+    {"above/../etc/passwd", -EXDEV, -EXDEV, -ELOOP},
+    {"top", -EXDEV, FOUND_DIRECTORY, -ELOOP},
+    {"top/etc/passwd", -EXDEV, FOUND_FILE, -ELOOP},
+    {"twice", -EXDEV, FOUND_FILE, -ELOOP},
+    {"mounts", -EXDEV, -ELOOP, -ELOOP},
+    {"loop", -ELOOP, -ELOOP, -ELOOP},
+    {"dangling", -ENOENT, -ENOENT, -ELOOP},
 };
 
 #define PATH_COUNT ((int)(sizeof(paths) / sizeof(paths[0])))
@@ -67,6 +81,15 @@ static void make_socket(void)
     close(fd);
 }
 
+/* Absolute ones: into the root, to the top of everything, by way of another, and by way of a magic link. */
+static void make_links_out(void)
+{
+    ck_assert_int_eq(symlink(in_root("dir"), in_root("aside")), 0);
+    ck_assert_int_eq(symlink("/../..", in_root("top")), 0);
+    ck_assert_int_eq(symlink("aside/../aside/inner", in_root("twice")), 0);
+    ck_assert_int_eq(symlink("/proc/self/root/etc/passwd", in_root("mounts")), 0);
+}
+
 static void check_opened(const char *path, const struct opened_file *file, int want)
 {
     if (want < 0) {
@@ -79,24 +102,29 @@ static void check_opened(const char *path, const struct opened_file *file, int w
     ck_assert(want == FOUND_FILE ? S_ISREG(file->stat.st_mode) : S_ISDIR(file->stat.st_mode));
 }
 
+static void check_policy(int fd, const char *path, enum symlinks symlinks, bool walk, int want)
+{
+    struct opened_file file;
+
+    ck_assert_int_eq(file_open(fd, path, symlinks, true, walk, &file), 0);
+    check_opened(path, &file, want);
+    if (file.fd >= 0)
+        close(file.fd);
+    free(file.content);
+}
+
 START_TEST(policies)
 {
     bool walk = _i == 1;
     int fd = root_open(root, NULL, true);
 
     make_socket();
+    make_links_out();
     ck_assert_int_ge(fd, 0);
     for (int i = 0; i < PATH_COUNT; i++) {
-        for (int none = 0; none < 2; none++) {
-            struct opened_file file;
-            enum symlinks symlinks = none ? SYMLINKS_NONE : SYMLINKS_BENEATH;
-
-            ck_assert_int_eq(file_open(fd, paths[i].path, symlinks, true, walk, &file), 0);
-            check_opened(paths[i].path, &file, none ? paths[i].none : paths[i].beneath);
-            if (file.fd >= 0)
-                close(file.fd);
-            free(file.content);
-        }
+        check_policy(fd, paths[i].path, SYMLINKS_BENEATH, walk, paths[i].beneath);
+        check_policy(fd, paths[i].path, SYMLINKS_ANYWHERE, walk, paths[i].anywhere);
+        check_policy(fd, paths[i].path, SYMLINKS_NONE, walk, paths[i].none);
     }
     close(fd);
 }
@@ -109,7 +137,10 @@ START_TEST(owners)
         const char *path;
         int error;
     } cases[] = {{"file", 0}, {"link", 0}, {"dirlink/inner", 0}, {"dir/parent/file", 0}, {"foreign", -ELOOP},
-                 {"foreigndir/inner", -ELOOP}, {"dir/foreignup/file", -ELOOP}, {"chain", -ELOOP}, {"escape", -EXDEV}};
+                 {"foreigndir/inner", -ELOOP},
+                 {"dir/foreignup/file", -ELOOP}, {"chain", -ELOOP}, {"escape", 0}, {"absolute", 0},
+                 {"aside/inner", 0}, {"foreignaside/inner", -ELOOP}, {"foreignabove/etc", -ELOOP}, {"magic", -ELOOP},
+                 {"dirlink/../file", 0}, {"above/../file", -EXDEV}};
     int fd = root_open(root, NULL, true);
 
     if (geteuid() != 0)
@@ -118,8 +149,13 @@ START_TEST(owners)
     ck_assert_int_eq(symlink("dir", in_root("foreigndir")), 0);
     ck_assert_int_eq(symlink("..", in_root("dir/foreignup")), 0);
     ck_assert_int_eq(symlink("foreign", in_root("chain")), 0);
+    ck_assert_int_eq(symlink(in_root("dir"), in_root("aside")), 0);
+    ck_assert_int_eq(symlink(in_root("dir"), in_root("foreignaside")), 0);
+    ck_assert_int_eq(symlink("..", in_root("foreignabove")), 0);
     ck_assert_int_eq(lchown(in_root("foreign"), 1234, 1234), 0);
     ck_assert_int_eq(lchown(in_root("foreigndir"), 1234, 1234), 0);
+    ck_assert_int_eq(lchown(in_root("foreignaside"), 1234, 1234), 0);
+    ck_assert_int_eq(lchown(in_root("foreignabove"), 1234, 1234), 0);
     ck_assert_int_eq(lchown(in_root("dir/foreignup"), 1234, 1234), 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct opened_file file;
