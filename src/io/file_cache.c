@@ -37,6 +37,8 @@ struct file_cache {
     int root_fd;
     uint64_t root_checked_ms;
     bool walk;                      /* openat2 is missing */
+    struct file_cache_counters *counters; /* `own` where nobody gave others */
+    struct file_cache_counters own;
 };
 
 /* One open on a helper thread. */
@@ -62,6 +64,7 @@ struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_
     cache->loop = loop;
     cache->limits = *limits;
     cache->root_fd = -1;
+    cache->counters = &cache->own;
     for (int i = 0; i < LRU_COUNT; i++) {
         list_init(&cache->lrus[i].entries);
         cache->lrus[i].max = i == LRU_FILES ? limits->max_entries : limits->max_entries / ERRORS_PART;
@@ -74,6 +77,11 @@ struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_
 void file_cache_grant(struct file_cache *cache, const struct roots *roots)
 {
     cache->granted = roots;
+}
+
+void file_cache_count(struct file_cache *cache, struct file_cache_counters *counters)
+{
+    cache->counters = counters;
 }
 
 static void entry_free(struct file_entry *entry)
@@ -461,8 +469,11 @@ struct file_entry *file_cache_get(struct file_cache *cache, struct file_lookup *
     if (error < 0)
         return entry_refused(cache, error);
     entry = entry_fresh(cache, key);
-    if (entry)
+    if (entry) {
+        cache->counters->hits++;
         return entry;
+    }
+    cache->counters->misses++;
     evict_inactive(cache);
     error = open_at_once(cache, memory, memory + root.length + 1, symlinks, &file);
     if (error == 0 && out_of_descriptors(&file)) {

@@ -44,12 +44,19 @@ struct file_entry {                 /* never changes while somebody refers to it
     bool settled;                   /* so long unchanged when it was read that its times would tell a change */
 };
 
+struct file_cache_counters {
+    uint64_t hits;                  /* lookups answered without a look at the file system */
+    uint64_t misses;                /* those that opened the file, or waited for one that did */
+};
+
 struct file_cache;
 
 /* Creates a cache on `loop`; NULL when out of memory. */
 struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_limits *limits);
 /* Roots that were opened while we had the rights: used where opening one by its name is denied. Not owned, outlive the cache. */
 void file_cache_grant(struct file_cache *cache, const struct roots *roots);
+/* Lookups are counted there from now on; not owned, outlives the cache. */
+void file_cache_count(struct file_cache *cache, struct file_cache_counters *counters);
 /* No lookup may be in flight. Entries still referenced die with their last unref. */
 void file_cache_destroy(struct file_cache *cache);
 

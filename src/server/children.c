@@ -177,6 +177,8 @@ static void child_ended(struct master *master, struct child *child, int status)
         fail_start(master);
         break;
     case MASTER_RUNNING:
+        counters_abandoned(&master->shared->workers[child - master->children]);
+        master->shared->restarts++;
         plan_restart(master, child);
         break;
     case MASTER_QUITTING:

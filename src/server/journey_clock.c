@@ -76,22 +76,14 @@ static bool movement_counts(enum phase phase)
 
 static uint64_t *gauge(struct journey *journey, enum phase phase)
 {
-    struct shared_worker *counters = journey->worker->counters;
+    static const uint8_t states[] = {
+        [PHASE_HANDSHAKE] = CONNECTION_HANDSHAKE, [PHASE_FIRST] = CONNECTION_WAITING,
+        [PHASE_IDLE] = CONNECTION_WAITING,        [PHASE_HEAD] = CONNECTION_READING,
+        [PHASE_BODY] = CONNECTION_READING,        [PHASE_WAITING] = CONNECTION_WRITING,
+        [PHASE_SENDING] = CONNECTION_WRITING,     [PHASE_LINGERING] = CONNECTION_WRITING,
+    };
 
-    switch (phase) {
-    case PHASE_HANDSHAKE:
-    case PHASE_FIRST:
-    case PHASE_HEAD:
-    case PHASE_BODY:
-        return &counters->reading;
-    case PHASE_IDLE:
-        return &counters->waiting;
-    case PHASE_WAITING:
-    case PHASE_SENDING:
-    case PHASE_LINGERING:
-        break;
-    }
-    return &counters->writing;
+    return &journey->worker->counters->connections[states[phase]];
 }
 
 /* Each wait for more of what is dropped anyway has its limit, and all of them together. */

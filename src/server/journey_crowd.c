@@ -52,12 +52,11 @@ struct journey *journey_take(struct worker *worker)
         return NULL;
     *journey = (struct journey){.worker = worker,
                                 .opened_s = (uint32_t)(worker->loop.clock.monotonic_ms / 1000),
-                                .number = __atomic_add_fetch(worker->connection_number, 1, __ATOMIC_RELAXED)};
+                                .number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED)};
     list_init(&journey->awake);
     list_push(&worker->journeys, &journey->link);
     worker->connections++;
     worker->counters->accepted++;
-    worker->counters->active++;
     pause_or_resume(worker);
     return journey;
 }
@@ -77,8 +76,6 @@ void journey_give(struct journey *journey)
     list_remove(&journey->awake);
     list_remove(&journey->link);
     worker->connections--;
-    worker->counters->closed++;
-    worker->counters->active--;
     if (worker->free_journey_count < LIMIT_JOURNEYS_KEPT) {
         list_push(&worker->free_journeys, &journey->link);
         worker->free_journey_count++;
@@ -96,11 +93,12 @@ void journey_wake(void *owner)
         list_push(&journey->worker->awake, &journey->awake);
 }
 
-static void count_status(struct shared_worker *counters, int status)
+static void count(struct visit *visit)
 {
-    unsigned class = status >= 100 && status < 600 ? (unsigned)status / 100 : 0;
+    uint64_t now_us = visit->worker->loop.clock.monotonic_us;
+    uint64_t began_us = visit->x->started_us;
 
-    counters->by_status[class]++;
+    counters_answered(visit->worker->counters, visit_status(visit), now_us > began_us ? now_us - began_us : 0);
 }
 
 /* The module that keeps a pending exchange is the one before the next to be asked. */
@@ -125,7 +123,7 @@ void journey_let_go(struct visit *visit)
         if (module_table[index]->finish)
             module_table[index]->finish(visit->x, visit->location->module_conf[index]);
     }
-    count_status(visit->worker->counters, visit->x->response.status);
+    count(visit);
 }
 
 void journey_resume_all(struct worker *worker)

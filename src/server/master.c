@@ -203,6 +203,8 @@ static int make_children(struct master *master)
     master->children = calloc(master->child_count, sizeof(*master->children));
     if (!master->shared || !master->children)
         return -ENOMEM;
+    clock_read(&master->clock);
+    master->shared->started_s = (uint64_t)clock_wall_s(&master->clock);
     for (unsigned i = 0; i < master->child_count; i++)
         master->children[i] = (struct child){.channel_fd = -1, .restart_ms = 1};
     return 0;

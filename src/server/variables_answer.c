@@ -15,12 +15,7 @@ static struct str unsigned_text(struct arena *arena, uint64_t value)
 
 static struct str get_status(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct exchange *x = subject;
-
-    /* nginx's number for a client that left before it was answered. */
-    if (x->response.status == 0)
-        return x->cancelled ? STR("499") : STR("000");
-    return arena_printf(arena, "%d", x->response.status);
+    return arena_printf(arena, "%03d", visit_status(visit_of(subject)));
 }
 
 static struct str get_bytes_sent(const void *subject, struct str parameter, struct arena *arena)

@@ -4,6 +4,8 @@
  */
 #include "server/visit.h"
 
+enum { STATUS_LEFT = 499 };
+
 struct visit *visit_open(struct exchange *x, struct journey *journey, struct worker *worker)
 {
     struct visit *visit = arena_zalloc(&x->arena, 1, sizeof(*visit));
@@ -16,4 +18,11 @@ struct visit *visit_open(struct exchange *x, struct journey *journey, struct wor
     list_init(&visit->resumed);
     x->owner = visit;
     return visit;
+}
+
+int visit_status(const struct visit *visit)
+{
+    int status = visit->x->response.status;
+
+    return status == 0 && visit->x->cancelled ? STATUS_LEFT : status;
 }

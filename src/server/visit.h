@@ -32,6 +32,9 @@ struct visit {
 /* The visit of an exchange whose head is whole, in its arena; x->owner is set. NULL when out of memory. */
 struct visit *visit_open(struct exchange *x, struct journey *journey, struct worker *worker);
 
+/* $status: what was answered; 499 (nginx's number) where the client left before that, 0 where nothing was answered for another reason. */
+int visit_status(const struct visit *visit);
+
 static inline struct visit *visit_of(const struct exchange *x)
 {
     return x->owner;

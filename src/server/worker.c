@@ -239,11 +239,11 @@ static int start_listening(struct worker *worker, const struct worker_start *sta
     return 0;
 }
 
-static int open_wires(struct worker *worker, const struct worker_start *start)
+static int open_wires(struct worker *worker)
 {
     worker->wires = (struct wire_shared){.loop = &worker->loop,
                                          .log = worker->log,
-                                         .ktls = &start->shared->ktls,
+                                         .ktls = &worker->shared->ktls,
                                          .counters = &worker->counters->wires,
                                          .output_max = LIMIT_WORKER_OUTPUT};
     return wire_shared_init(&worker->wires);
@@ -263,7 +263,7 @@ static int die_with_master(pid_t master)
 /* Everything but the loop. A worker that fails half-way is taken down by worker_finish. */
 static int open_parts(struct worker *worker, const struct worker_start *start)
 {
-    int result = open_wires(worker, start);
+    int result = open_wires(worker);
 
     if (result < 0)
         return result;
@@ -271,6 +271,7 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
     if (!worker->files)
         return -ENOMEM;
     file_cache_grant(worker->files, &worker->roots);
+    file_cache_count(worker->files, &worker->counters->files);
     result = access_log_start(worker);
     if (result == 0)
         result = start_modules(worker);
@@ -290,8 +291,8 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
     *worker = (struct worker){.log = &start->error_log->log,
                               .error_log = start->error_log,
                               .configuration = start->configuration,
+                              .shared = start->shared,
                               .counters = &start->shared->workers[start->number],
-                              .connection_number = &start->shared->connection_number,
                               .channel_fd = start->channel_fd,
                               .channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC),
                               .signal_fd = -1};
@@ -301,7 +302,6 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
     list_init(&worker->resumed);
     list_init(&worker->awake);
     list_init(&worker->free_journeys);
-    worker->counters->pid = getpid();
 }
 
 static bool over(const struct worker *worker)

@@ -19,7 +19,8 @@ struct worker {
     struct log *log;                        /* error_log's */
     struct error_log *error_log;
     const struct configuration *configuration;
-    struct shared_worker *counters;         /* this worker's slot in shared memory */
+    struct shared *shared;                  /* what all workers see */
+    struct counters *counters;              /* this worker's place in it */
     struct wire_shared wires;
     struct arena_pool arenas;
     struct file_cache *files;
@@ -48,7 +49,6 @@ struct worker {
     bool starved;                           /* no memory for a connection, and it has been said */
     bool draining;                          /* QUIT: finish what is open, take nothing new */
     bool stopping;                          /* TERM, or the drain deadline: end now */
-    uint64_t *connection_number;            /* shared by all workers, atomic: $connection */
 };
 
 /* What a worker is given; all of it outlives worker_run. */

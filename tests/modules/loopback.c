@@ -153,8 +153,8 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     loopback->shared = shared_create(1);
     ck_assert_ptr_nonnull(loopback->shared);
     worker->configuration = loopback->configuration;
+    worker->shared = loopback->shared;
     worker->counters = &loopback->shared->workers[0];
-    worker->connection_number = &loopback->shared->connection_number;
     worker->channel_fd = worker->signal_fd = -1;
     list_init(&worker->journeys);
     list_init(&worker->resumed);
@@ -169,6 +169,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     ck_assert_int_eq(wire_shared_init(&worker->wires), 0);
     worker->files = file_cache_create(&worker->loop, &loopback->configuration->file_cache);
     ck_assert_ptr_nonnull(worker->files);
+    file_cache_count(worker->files, &worker->counters->files);
     open_logs(loopback);
     ck_assert_int_eq(access_log_start(worker), 0);
     start_modules(worker);

@@ -113,15 +113,21 @@ static void set_up(const char *configuration)
 /* All gauges are back, and each exchange that began has been finished. */
 static void tear_down(void)
 {
-    const struct shared_worker *counters = &server.shared->workers[0];
+    const struct counters *counters = &server.shared->workers[0];
+    uint64_t ended = 0;
 
     for (int i = 0; i < 200 && server.worker.connections > 0; i++)
         loopback_turn(&server, 5);
     ck_assert_uint_eq(server.worker.connections, 0);
-    ck_assert_uint_eq(counters->active, 0);
-    ck_assert_uint_eq(counters->reading + counters->writing + counters->waiting, 0);
-    ck_assert_uint_eq(counters->accepted, counters->closed);
+    for (unsigned state = 0; state < CONNECTION_STATES; state++)
+        ck_assert_uint_eq(counters->connections[state], 0);
     ck_assert_uint_eq(seen.finished, counters->requests);
+    for (unsigned status = 0; status < COUNTERS_STATUSES; status++)
+        ended += counters->status[status];
+    ck_assert_uint_eq(seen.finished, ended);
+    for (unsigned bucket = 0; bucket <= COUNTERS_LATENCIES; bucket++)
+        ended -= counters->latency[bucket];
+    ck_assert_uint_eq(ended, 0);
     ck_assert_uint_eq(server.worker.wires.output_bytes, 0);
     loopback_close(&server);
 }

@@ -67,6 +67,7 @@ static struct file_entry *get(struct file_cache *cache, const char *path)
 
 START_TEST(hits_and_policies_apart)
 {
+    struct file_cache_counters counters = {0};
     struct file_cache *cache = file_cache_create(&loop, &usual);
     struct file_entry *first = get(cache, "file");
     struct file_entry *again = get(cache, "file");
@@ -86,6 +87,16 @@ START_TEST(hits_and_policies_apart)
     file_entry_unref(again);
     file_entry_unref(absent);
     file_entry_unref(link);
+    file_cache_count(cache, &counters);
+    file_entry_unref(get(cache, "file"));
+    file_entry_unref(get(cache, "absent"));
+    file_entry_unref(get(cache, "absent too"));
+    ck_assert_uint_eq(counters.hits, 2);
+    ck_assert_uint_eq(counters.misses, 1);
+    loop.clock.monotonic_ms += 1000;
+    file_entry_unref(get(cache, "file")); /* only confirmed, but it was opened for that */
+    ck_assert_uint_eq(counters.hits, 2);
+    ck_assert_uint_eq(counters.misses, 2);
     file_cache_destroy(cache);
     ck_assert_int_eq(none->error, -ELOOP); /* outlives the cache */
     file_entry_unref(none);
