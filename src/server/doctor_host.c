@@ -115,7 +115,6 @@ static void advise_reason(struct diagnosis *diagnosis, enum ktls_reason reason)
     case KTLS_OFF:
     case KTLS_NO_MODULE:
     case KTLS_TX_REFUSED:
-    case KTLS_PROTOCOL:
     case KTLS_NO_KEY:
     case KTLS_KEY_UPDATE:
     case KTLS_REASONS:

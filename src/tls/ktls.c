@@ -32,7 +32,6 @@ const char *ktls_reason_name(enum ktls_reason reason)
         [KTLS_ULP_REFUSED] = "ulp-refused",
         [KTLS_CIPHER] = "cipher",
         [KTLS_TX_REFUSED] = "tx-refused",
-        [KTLS_PROTOCOL] = "tls1.2",
         [KTLS_NO_KEY] = "no-key",
         [KTLS_KEY_UPDATE] = "key-update",
     };

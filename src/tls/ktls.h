@@ -26,7 +26,6 @@ enum ktls_reason {
     KTLS_ULP_REFUSED,               /* "ulp-refused": any other answer to TCP_ULP */
     KTLS_CIPHER,                    /* "cipher": TLS_TX refused this version and suite */
     KTLS_TX_REFUSED,                /* "tx-refused": in the middle of a connection, after the probe said yes */
-    KTLS_PROTOCOL,                  /* "tls1.2": not promoted */
     KTLS_NO_KEY,                    /* "no-key": OpenSSL offered none */
     KTLS_KEY_UPDATE,                /* "key-update" */
     KTLS_REASONS

@@ -32,9 +32,9 @@ static unsigned why_not(const struct wire *wire)
         return wire->refused;
     if (!wire->settings->sendfile)
         return REASON_SENDFILE_OFF;
-    if (wire->key.version != RECORD_TLS_1_3)
-        return KTLS_PROTOCOL;
-    return wire->shared->ktls ? wire->shared->ktls->reason[1][wire->key.cipher] : KTLS_NOT_BUILT;
+    if (!wire->shared->ktls)
+        return KTLS_NOT_BUILT;
+    return wire->shared->ktls->reason[wire->key.version == RECORD_TLS_1_3][wire->key.cipher];
 }
 
 static enum wire_path path_of_span(const struct wire *wire)

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from kit import http1, server as server_kit, site as site_kit, tls13
+from kit import http1, server as server_kit, site as site_kit, tls12, tls13
 
 SUITES = list(tls13.SUITES)
 
@@ -120,64 +120,15 @@ def test_tls12_suites(launch, loop, cipher):
     assert client.get('/one.txt', Connection='close').closes and client.at_end()
 
 
-class Tap:
-    """A TLS connection of Python's whose received bytes are kept."""
-
-    def __init__(self, port, context):
-        self.sock = socket.create_connection(('127.0.0.1', port), timeout=20)
-        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_hostname='localhost')
-        self.received = bytearray()
-        self.retry(self.tls.do_handshake)
-
-    def retry(self, call, *arguments):
-        while True:
-            try:
-                result = call(*arguments)
-                self.flush()
-                return result
-            except ssl.SSLWantReadError:
-                self.flush()
-                piece = self.sock.recv(65536)
-                self.received += piece
-                if piece:
-                    self.incoming.write(piece)
-                else:
-                    self.incoming.write_eof()
-
-    def flush(self):
-        if self.outgoing.pending:
-            self.sock.sendall(self.outgoing.read())
-
-    def sendall(self, text):
-        self.retry(self.tls.write, text)
-
-    def recv(self, size):
-        return self.retry(self.tls.read, size)
-
-    def close(self):
-        self.sock.close()
-
-    def records(self):
-        at, found = 0, []
-        while at + 5 <= len(self.received):
-            kind, _, length = struct.unpack_from('!BHH', self.received, at)
-            found.append((kind, bytes(self.received[at + 5:at + 5 + length])))
-            at += 5 + length
-        return found
-
-
 def test_no_explicit_nonce_is_used_twice(served):
     """TLS 1.2 AES-GCM sends its nonce in the clear: all of one connection's must differ."""
-    tap = Tap(served.port, http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2))
+    tap = tls12.Tap(served.port)
     client = http1.Client(tap)
     for name in ('one.txt', '1048576.bin', 'one.txt', '65536.bin'):
         assert client.get('/' + name).body == file_bytes(served, name)
     client.get('/one.txt', Connection='close')
     client.at_end()
-    records = tap.records()
-    changed = next(at for at, (kind, _) in enumerate(records) if kind == 20)
-    nonces = [content[:8] for _, content in records[changed + 1:]]
+    nonces = tap.explicit_nonces()
     assert len(nonces) > 64 and len(set(nonces)) == len(nonces)
 
 

@@ -12,7 +12,7 @@ from kit import server as server_kit  # noqa: E402
 from kit import site  # noqa: E402
 
 LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
-SIZES = {'1k': 1024, '63k': 65535, '64k': 65536, '1m': 1 << 20, '32m': 32 << 20, '64m': 64 << 20}
+SIZES = {'1k': 1024, '63k': 65535, '64k': 65536, '1m': 1 << 20, '8m': 8 << 20, '32m': 32 << 20, '64m': 64 << 20}
 
 
 @pytest.fixture(scope='session')

@@ -19,9 +19,9 @@ const struct transport transports[] = {
     {"1.3 aes-128", TLS1_3_VERSION, "TLS_AES_128_GCM_SHA256", PATH_USER, PATH_USER, KTLS_NO_MODULE},
     {"1.3 aes-256", TLS1_3_VERSION, "TLS_AES_256_GCM_SHA384", PATH_USER, PATH_USER, KTLS_NO_MODULE},
     {"1.3 chacha", TLS1_3_VERSION, "TLS_CHACHA20_POLY1305_SHA256", PATH_USER, PATH_USER, KTLS_NO_MODULE},
-    {"1.2 aes-128", TLS1_2_VERSION, "ECDHE-ECDSA-AES128-GCM-SHA256", PATH_USER, PATH_USER, KTLS_PROTOCOL},
-    {"1.2 aes-256", TLS1_2_VERSION, "ECDHE-ECDSA-AES256-GCM-SHA384", PATH_USER, PATH_USER, KTLS_PROTOCOL},
-    {"1.2 chacha", TLS1_2_VERSION, "ECDHE-ECDSA-CHACHA20-POLY1305", PATH_USER, PATH_USER, KTLS_PROTOCOL},
+    {"1.2 aes-128", TLS1_2_VERSION, "ECDHE-ECDSA-AES128-GCM-SHA256", PATH_USER, PATH_USER, KTLS_NO_MODULE},
+    {"1.2 aes-256", TLS1_2_VERSION, "ECDHE-ECDSA-AES256-GCM-SHA384", PATH_USER, PATH_USER, KTLS_NO_MODULE},
+    {"1.2 chacha", TLS1_2_VERSION, "ECDHE-ECDSA-CHACHA20-POLY1305", PATH_USER, PATH_USER, KTLS_NO_MODULE},
     {"1.2 cbc", TLS1_2_VERSION, "ECDHE-ECDSA-AES128-SHA", PATH_OPENSSL, PATH_OPENSSL, KTLS_NO_KEY},
 };
 const int transport_count = sizeof(transports) / sizeof(transports[0]);
@@ -194,6 +194,40 @@ static void connect_pair(int buffer, int *out_near, int *out_far)
     close(listener);
 }
 
+static long tap(BIO *bio, int operation, const char *bytes, size_t size, int number, long argument, int result,
+                size_t *count)
+{
+    struct kit *kit = (void *)BIO_get_callback_arg(bio);
+
+    if (operation == (BIO_CB_READ | BIO_CB_RETURN) && result > 0) {
+        kit->tapped = realloc(kit->tapped, kit->tapped_length + *count);
+        memcpy(kit->tapped + kit->tapped_length, bytes, *count);
+        kit->tapped_length += *count;
+    }
+    return result;
+}
+
+unsigned kit_nonces(const struct kit *kit, uint64_t *out_last)
+{
+    const uint8_t *wire = (const uint8_t *)kit->tapped;
+    unsigned count = 0;
+    bool sealed = false;
+
+    for (size_t at = 0, length; at + 5 <= kit->tapped_length; at += 5 + length) {
+        uint64_t nonce = 0;
+
+        length = (size_t)wire[at + 3] << 8 | wire[at + 4];
+        for (int i = 0; i < 8 && sealed; i++)
+            nonce = nonce << 8 | wire[at + 5 + (size_t)i];
+        if (sealed && count++)
+            ck_assert_uint_eq(nonce, *out_last + 1);
+        if (sealed)
+            *out_last = nonce;
+        sealed = sealed || wire[at] == 20;
+    }
+    return count;
+}
+
 static void open_client(struct kit *kit)
 {
     kit->client_openssl = SSL_CTX_new(TLS_client_method());
@@ -205,6 +239,8 @@ static void open_client(struct kit *kit)
         ck_assert_int_eq(SSL_CTX_set_cipher_list(kit->client_openssl, kit->transport->cipher), 1);
     kit->client = SSL_new(kit->client_openssl);
     SSL_set_fd(kit->client, kit->far);
+    BIO_set_callback_ex(SSL_get_rbio(kit->client), tap);
+    BIO_set_callback_arg(SSL_get_rbio(kit->client), (char *)kit);
     SSL_set_connect_state(kit->client);
 }
 
@@ -239,6 +275,7 @@ void kit_close(struct kit *kit)
     wire_shared_finish(&kit->shared);
     loop_close(&kit->loop);
     free(kit->got);
+    free(kit->tapped);
 }
 
 void kit_plan_bytes(struct kit *kit, struct str bytes)

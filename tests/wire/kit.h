@@ -60,6 +60,8 @@ struct kit {
     bool got_end;                   /* the peer's TCP stream has ended */
     bool got_close_notify;
     bool got_reset;
+    char *tapped;                   /* everything that came from the server, as it was on the wire */
+    size_t tapped_length;
 };
 
 /* Small socket buffers where `buffer` is not 0. Fields of kit.tls, kit.settings, kit.support and kit.shared.ktls_calls may be set between the two. */
@@ -75,6 +77,8 @@ void kit_pump(struct kit *kit);
 
 /* The client says something (after the handshake). */
 void kit_say(struct kit *kit, const char *text);
+/* TLS 1.2 AES-GCM: how many explicit nonces the client has seen, each one more than the one before; the last of them. */
+unsigned kit_nonces(const struct kit *kit, uint64_t *out_last);
 /* One turn of both sides. */
 void kit_turn(struct kit *kit);
 /* Turns until the client has got `length` bytes, or the stream has ended, or far too much time has passed. */

@@ -1,0 +1,75 @@
+#include "scripted.h"
+
+#include <check.h>
+#include <errno.h>
+#include <linux/tls.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+struct scripted kernel;
+
+static int refuse(int error)
+{
+    errno = error;
+    return error ? -1 : 0;
+}
+
+static void keep_key(const void *value, socklen_t length)
+{
+    union {
+        struct tls_crypto_info head;
+        struct tls12_crypto_info_aes_gcm_128 aes_128;
+        struct tls12_crypto_info_aes_gcm_256 aes_256;
+        struct tls12_crypto_info_chacha20_poly1305 chacha20;
+    } key;
+    const unsigned char *sequence = key.aes_128.rec_seq;
+
+    ck_assert_uint_le(length, sizeof key);
+    memcpy(&key, value, length);
+    kernel.version = key.head.version;
+    kernel.cipher = key.head.cipher_type;
+    if (kernel.cipher == TLS_CIPHER_AES_GCM_128) {
+        ck_assert_uint_eq(length, sizeof key.aes_128);
+        memcpy(kernel.iv, key.aes_128.iv, sizeof kernel.iv);
+    } else if (kernel.cipher == TLS_CIPHER_AES_GCM_256) {
+        ck_assert_uint_eq(length, sizeof key.aes_256);
+        memcpy(kernel.iv, key.aes_256.iv, sizeof kernel.iv);
+        sequence = key.aes_256.rec_seq;
+    } else {
+        ck_assert_uint_eq(kernel.cipher, TLS_CIPHER_CHACHA20_POLY1305);
+        ck_assert_uint_eq(length, sizeof key.chacha20);
+        sequence = key.chacha20.rec_seq;
+    }
+    kernel.sequence = 0;
+    for (int i = 0; i < 8; i++)
+        kernel.sequence = kernel.sequence << 8 | sequence[i];
+}
+
+static int scripted_setsockopt(int fd, int level, int name, const void *value, socklen_t length)
+{
+    if (level == IPPROTO_TCP) {
+        ck_assert_int_eq(name, TCP_ULP);
+        kernel.ulp_calls++;
+        return refuse(kernel.ulp_error);
+    }
+    ck_assert_int_eq(name, TLS_TX);
+    kernel.tx_calls++;
+    keep_key(value, length);
+    return refuse(kernel.tx_error);
+}
+
+static ssize_t scripted_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    const struct cmsghdr *control = CMSG_FIRSTHDR(message);
+
+    if (kernel.control_eagain-- > 0)
+        return refuse(EAGAIN);
+    ck_assert_int_eq(flags & MSG_MORE, 0);
+    ck_assert_uint_lt(kernel.controls, SCRIPTED_CONTROLS);
+    kernel.control_types[kernel.controls++] = *CMSG_DATA(control);
+    kernel.control_length = message->msg_iov[0].iov_len;
+    memcpy(kernel.control, message->msg_iov[0].iov_base, kernel.control_length);
+    return (ssize_t)kernel.control_length;
+}
+
+const struct ktls_calls scripted_calls = {scripted_setsockopt, scripted_sendmsg};

@@ -1,0 +1,28 @@
+/*
+ * A kernel that does as a test tells it: it takes keys or refuses them, keeps what it was given, and encrypts
+ * nothing, so that whatever leaves after a promotion can be read on the socket as it is.
+ */
+#ifndef TESTS_WIRE_SCRIPTED_H
+#define TESTS_WIRE_SCRIPTED_H
+
+#include "tls/ktls.h"
+
+enum { SCRIPTED_CONTROLS = 64 };
+
+struct scripted {
+    int ulp_error, tx_error;
+    int ulp_calls, tx_calls;
+    uint16_t version, cipher;       /* of the last key that was offered, in the words of linux/tls.h */
+    uint64_t sequence;
+    uint8_t iv[8];                  /* TLS 1.2 GCM: the next explicit nonce */
+    int control_eagain;             /* so many control records are put off first */
+    uint8_t control_types[SCRIPTED_CONTROLS];
+    unsigned controls;
+    char control[256];              /* the last one */
+    size_t control_length;
+};
+
+extern struct scripted kernel;
+extern const struct ktls_calls scripted_calls;
+
+#endif
