@@ -50,9 +50,10 @@ struct journey *journey_take(struct worker *worker)
 
     if (!journey)
         return NULL;
-    *journey = (struct journey){.worker = worker,
-                                .opened_s = (uint32_t)(worker->loop.clock.monotonic_ms / 1000),
-                                .number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED)};
+    *journey = (struct journey){
+        .worker = worker,
+        .opened_s = (uint32_t)(worker->loop.clock.monotonic_ms / 1000),
+        .number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED)};
     list_init(&journey->awake);
     list_push(&worker->journeys, &journey->link);
     worker->connections++;
@@ -98,7 +99,8 @@ static void count(struct visit *visit)
     uint64_t now_us = visit->worker->loop.clock.monotonic_us;
     uint64_t began_us = visit->x->started_us;
 
-    counters_answered(visit->worker->counters, visit_status(visit), now_us > began_us ? now_us - began_us : 0);
+    counters_answered(visit->worker->counters, visit_status(visit),
+                      now_us > began_us ? now_us - began_us : 0);
 }
 
 /* The module that keeps a pending exchange is the one before the next to be asked. */

@@ -46,7 +46,7 @@ enum wire_reason {
 const char *wire_reason_name(unsigned reason);
 
 struct wire_counters {
-    uint64_t bytes[PATH_COUNT];
+    uint64_t bytes[PATH_COUNT];     /* that went this way; a span's when they have left, or were sealed */
     uint64_t transfers[PATH_COUNT];
     uint64_t promotions;
     uint64_t declines[WIRE_REASONS]; /* of answers, by the reason why they were not sent by the kernel */

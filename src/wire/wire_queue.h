@@ -84,8 +84,10 @@ void wire_promote(struct wire *wire);
 
 /* wire_transfer.c */
 
-/* Counts bytes that will leave by `path`. */
+/* A chunk of `bytes` was given that is to leave by `path`. */
 void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint64_t bytes);
+/* Counts bytes that were copied into the queue, or sent past it. */
+void wire_count(struct wire *wire, enum wire_path path, uint64_t bytes);
 /* The path of bytes that are given as bytes. */
 enum wire_path wire_path_of_bytes(const struct wire *wire);
 

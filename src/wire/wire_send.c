@@ -221,6 +221,7 @@ int wire_send(struct wire *wire, const struct chunk *chunk)
     switch (chunk->kind) {
     case CHUNK_BYTES:
         wire_account(wire, wire_path_of_bytes(wire), REASON_SMALL, chunk->bytes.length);
+        wire_count(wire, wire_path_of_bytes(wire), chunk->bytes.length);
         wire->transfer.made += chunk->bytes.length;
         return send_bytes(wire, chunk->bytes);
     case CHUNK_FILE:

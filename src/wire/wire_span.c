@@ -30,6 +30,13 @@ static size_t piece(const struct wire *wire, size_t room)
     return wire->span.file.length < room ? (size_t)wire->span.file.length : room;
 }
 
+/* Only now: of a span that is cut, the rest was never sent. */
+static void span_moved(struct wire *wire, enum wire_path path, uint64_t bytes)
+{
+    chunk_advance(&wire->span, bytes);
+    wire_count(wire, path, bytes);
+}
+
 static void read_cold(struct wire *wire)
 {
     struct wire_block *block = wire_block_get(wire->shared, wire_block_capacity(wire));
@@ -61,7 +68,7 @@ void wire_span_read_done(struct op *op, int result)
         span_broken(wire, result);
         return;
     }
-    chunk_advance(&wire->span, (uint64_t)result);
+    span_moved(wire, wire_path_of_bytes(wire), (uint64_t)result);
     if (wire_record_grow(wire, block, (size_t)result) < 0)
         wire_fail(wire, WIRE_END_ABORT);
     else
@@ -99,7 +106,7 @@ void wire_span_fill(struct wire *wire)
             span_broken(wire, (int)count);
             return;
         }
-        chunk_advance(&wire->span, (uint64_t)count);
+        span_moved(wire, wire_path_of_bytes(wire), (uint64_t)count);
         if (wire_record_grow(wire, block, (size_t)count) < 0)
             wire_fail(wire, WIRE_END_ABORT);
         else if (wire_record_room(wire, block) == 0)
@@ -114,7 +121,7 @@ static void span_done(struct op *op, int result)
 
     wire->moved += sent;
     wire->transfer.zero_copy += sent;
-    chunk_advance(&wire->span, sent);
+    span_moved(wire, wire->sealing == SEALING_KERNEL ? PATH_KTLS_SENDFILE : PATH_PLAIN_SENDFILE, sent);
     if (wire->state == WIRE_DEAD) {
         wire_bury(wire);
         return;

@@ -72,13 +72,17 @@ void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint6
 {
     struct wire_transfer *transfer = &wire->transfer;
 
-    wire->shared->counters->bytes[path] += bytes;
     transfer->total += bytes;
     if (bytes < transfer->largest)
         return;
     transfer->largest = bytes;
     transfer->path = (uint8_t)path;
     transfer->reason = (uint8_t)reason;
+}
+
+void wire_count(struct wire *wire, enum wire_path path, uint64_t bytes)
+{
+    wire->shared->counters->bytes[path] += bytes;
 }
 
 /* Bytes made in memory carry "small" with them, chunk by chunk; the sum may say otherwise. */

@@ -433,3 +433,12 @@ int kit_file(size_t length)
     ck_assert_int_eq(write(fd, kit_pattern(), length), (ssize_t)length);
     return fd;
 }
+
+uint64_t kit_counted(const struct kit *kit)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned path = 0; path < PATH_COUNT; path++)
+        bytes += kit->counters.bytes[path];
+    return bytes;
+}

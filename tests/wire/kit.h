@@ -87,6 +87,9 @@ void kit_until_got(struct kit *kit, size_t length);
 void kit_until_closed(struct kit *kit);
 void kit_until_open(struct kit *kit);
 
+/* What the counters say has left, by all ways together. */
+uint64_t kit_counted(const struct kit *kit);
+
 /* A file of `length` bytes, unlinked; and the same bytes in memory. */
 int kit_file(size_t length);
 const char *kit_pattern(void);

@@ -78,6 +78,8 @@ START_TEST(truncated_file)
     ck_assert_int_eq(kit.end, WIRE_END_ABORT);
     ck_assert(!kit.got_close_notify);
     ck_assert_uint_lt(kit.got_length, 2000004);
+    ck_assert_uint_ge(kit_counted(&kit), kit.got_length);
+    ck_assert_uint_le(kit_counted(&kit), 150004); /* what was never read did not leave */
     ck_assert_ptr_nonnull(strstr(kit.last_log, "truncated"));
     kit_close(&kit);
     close(fd);

@@ -198,6 +198,8 @@ START_TEST(promotion_hands_over_everything)
     ck_assert_uint_eq(kit.counters.promotions, 1);
     expect_reason("ktls-sendfile", "ok");
     ck_assert_uint_eq(kit.transfer.zero_copy, 3000000);
+    ck_assert_uint_eq(kit.counters.bytes[PATH_KTLS_SENDFILE], 3000000);
+    ck_assert_uint_eq(kit_counted(&kit), 104 + 3000004);
     finish_promoted();
     close(fd);
     close(small);

@@ -21,6 +21,7 @@ static void finish(void)
     wire_close(&kit.wire, WIRE_END_ORDERLY);
     kit_until_closed(&kit);
     ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert_uint_eq(kit_counted(&kit), kit.got_length);
     ck_assert(kit.got_end || kit.got_close_notify);
     if (kit.transport->version)
         ck_assert(kit.got_close_notify);
