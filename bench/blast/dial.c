@@ -1,0 +1,64 @@
+/* Sockets and the client's side of TLS: what is set once. */
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "blast.h"
+
+#define SUITES_12 "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"
+
+enum { SOURCES = 100, SLOW_BUFFER = 32 * 1024 };
+
+/* 127.0.0.1 to 127.0.0.100 by turns: each has ports of its own, and closed connections rest in theirs for a minute. */
+static void source_choose(int fd, const struct options *options, unsigned turn)
+{
+    struct sockaddr_in source = {.sin_family = AF_INET};
+    int on = 1;
+
+    if (strncmp(options->address, "127.", 4) != 0)
+        return;
+    source.sin_addr.s_addr = htonl(INADDR_LOOPBACK + turn % SOURCES);
+    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+    if (bind(fd, (struct sockaddr *)&source, sizeof(source)) < 0)
+        fail("bind");
+}
+
+int dial(const struct options *options, unsigned turn)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(options->port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int on = 1;
+    int buffer = SLOW_BUFFER;
+
+    if (fd < 0 || inet_pton(AF_INET, options->address, &address.sin_addr) != 1)
+        fail("socket");
+    source_choose(fd, options, turn);
+    if (options->slow > 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+        fail("connect");
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    return fd;
+}
+
+SSL_CTX *tls_open(const struct options *options)
+{
+    SSL_CTX *tls = SSL_CTX_new(TLS_client_method());
+    int version = options->tls12 ? TLS1_2_VERSION : TLS1_3_VERSION;
+    const char *suite = options->suite;
+
+    if (!tls)
+        fail("TLS");
+    SSL_CTX_set_mode(tls, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_min_proto_version(tls, version);
+    SSL_CTX_set_max_proto_version(tls, version);
+    if (options->tls12) {
+        if (SSL_CTX_set_cipher_list(tls, suite ? suite : SUITES_12) != 1)
+            fail("the cipher suite");
+    } else if (SSL_CTX_set_ciphersuites(tls, suite ? suite : "TLS_AES_128_GCM_SHA256") != 1) {
+        fail("the cipher suite");
+    }
+    return tls;
+}

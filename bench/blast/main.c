@@ -1,0 +1,138 @@
+/*
+ * blast: a load generator that costs little beside the server it measures, so that a figure is the server's. One line
+ * of JSON when it is ready, one with what was counted. See blast.h for how; bench/README.md for what it is good for.
+ */
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "blast.h"
+
+_Noreturn void fail(const char *what)
+{
+    fprintf(stderr, "blast: %s%s%s\n", what, errno ? ": " : "", errno ? strerror(errno) : "");
+    ERR_print_errors_fp(stderr);
+    exit(1);
+}
+
+uint64_t now(void)
+{
+    struct timespec moment;
+
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    return (uint64_t)moment.tv_sec * 1000000000u + (uint64_t)moment.tv_nsec;
+}
+
+static double own_cpu_seconds(void)
+{
+    struct timespec moment;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &moment);
+    return (double)moment.tv_sec + (double)moment.tv_nsec * 1e-9;
+}
+
+static void request_write(const struct blast *blast, const char *more, char *into, size_t size)
+{
+    int length = snprintf(into, size, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n%s\r\n",
+                          blast->options->path, more);
+
+    if (length < 0 || (size_t)length >= size) {
+        errno = 0;
+        fail("the path is too long");
+    }
+}
+
+/* Descriptors for all connections, as far as it is allowed. */
+static void limits_raise(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
+static double run(struct blast *blast, double seconds, struct counts *out_inside)
+{
+    double took;
+
+    if (blast->options->mode == MODE_HANDSHAKES) {
+        took = run_handshakes(blast, seconds);
+        *out_inside = blast->done;
+        return took;
+    }
+    return blast->options->slow > 0 ? run_slow(blast, seconds, out_inside) : run_requests(blast, seconds, out_inside);
+}
+
+static void ready_print(const struct blast *blast)
+{
+    const SSL *ssl = blast->connections ? blast->connections[0].ssl : NULL;
+
+    printf("{\"ready\": true, \"answer\": %llu, \"version\": \"%s\", \"suite\": \"%s\", \"opening\": ",
+           (unsigned long long)blast->answer_length, ssl ? SSL_get_version(ssl) : "", ssl ? SSL_get_cipher(ssl) : "");
+    histogram_print(&blast->opening, stdout);
+    puts("}");
+    fflush(stdout);
+}
+
+static void result_print(const struct blast *blast, const struct counts *inside, double seconds, double cpu)
+{
+    printf("{\"answers\": %llu, \"bytes\": %llu, \"seconds\": %.6f, \"answers_all\": %llu, \"bytes_all\": %llu, "
+           "\"client_cpu\": %.6f, \"verified\": %llu, \"handshakes\": %llu, \"resumed\": %llu, \"latency\": ",
+           (unsigned long long)inside->answers, (unsigned long long)inside->bytes, seconds,
+           (unsigned long long)blast->done.answers, (unsigned long long)blast->done.bytes, cpu,
+           (unsigned long long)blast->verified, (unsigned long long)blast->handshakes,
+           (unsigned long long)blast->resumed);
+    histogram_print(&blast->latency, stdout);
+    fputs(", \"opening\": ", stdout);
+    histogram_print(&blast->opening, stdout);
+    puts("}");
+}
+
+/* What came before the measured time is forgotten. */
+static void forget(struct blast *blast)
+{
+    blast->done = (struct counts){0};
+    blast->verified = blast->handshakes = blast->resumed = 0;
+    blast->latency = blast->opening = (struct histogram){0};
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.address = "127.0.0.1", .connections = 64, .seconds = 5, .pipeline = 1};
+    static struct blast blast;
+    struct counts inside;
+    double seconds;
+    double cpu;
+
+    options_read(argc, argv, &options);
+    limits_raise();
+    blast.options = &options;
+    blast.tls = options.plain ? NULL : tls_open(&options);
+    blast.scratch = malloc(SCRATCH_SIZE);
+    blast.poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (!blast.scratch || blast.poll_fd < 0)
+        fail("memory");
+    request_write(&blast, "", blast.request, sizeof(blast.request));
+    request_write(&blast, "Range: bytes=0-0\r\n", blast.probe, sizeof(blast.probe));
+    if (options.mode == MODE_REQUESTS)
+        connections_open(&blast);
+    if (options.warm > 0)
+        (void)run(&blast, options.warm, &inside);
+    ready_print(&blast);
+    while (options.wait && getchar() != EOF)
+        continue;
+    if (options.seconds <= 0)
+        return 0;
+    forget(&blast);
+    cpu = own_cpu_seconds();
+    seconds = run(&blast, options.seconds, &inside);
+    result_print(&blast, &inside, seconds, own_cpu_seconds() - cpu);
+    return 0;
+}

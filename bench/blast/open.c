@@ -1,0 +1,167 @@
+/*
+ * Opening connections: each shakes hands, asks once and opens the whole answer, which must be a 200 as long and with
+ * the same body as the first one's. Where that would be too many bytes, all but the first ask for one byte.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "blast.h"
+
+enum { HEAD_MAX = 8192 };
+static const uint64_t CHECKED_BYTES_MAX = 256ull << 20;
+
+static size_t read_some(struct connection *connection, void *into, size_t room)
+{
+    ssize_t got = connection->ssl ? SSL_read(connection->ssl, into, (int)room) : recv(connection->fd, into, room, 0);
+
+    if (got <= 0)
+        fail("an answer did not come whole");
+    return (size_t)got;
+}
+
+/* Reads a head and perhaps the beginning of the body behind it; returns how many bytes there are in all. */
+static size_t head_read(struct connection *connection, char *head, size_t *out_length)
+{
+    size_t have = 0;
+    char *end = NULL;
+
+    while (!end) {
+        if (have >= HEAD_MAX - 1)
+            fail("the head of an answer is too long");
+        have += read_some(connection, head + have, HEAD_MAX - 1 - have);
+        head[have] = '\0';
+        end = strstr(head, "\r\n\r\n");
+    }
+    *out_length = (size_t)(end + 4 - head);
+    return have;
+}
+
+static uint64_t body_length(const char *head, size_t head_length)
+{
+    const char *length = strcasestr(head, "\ncontent-length:");
+
+    if (strncmp(head, "HTTP/1.1 20", 11) != 0 || !length || length > head + head_length)
+        fail("an answer is no 200 with a length");
+    return strtoull(length + strlen("\ncontent-length:"), NULL, 10);
+}
+
+uint64_t answer_open(struct blast *blast, struct connection *connection, const char *request)
+{
+    int length = (int)strlen(request);
+    EVP_MD_CTX *digest = EVP_MD_CTX_new();
+    char head[HEAD_MAX];
+    size_t have;
+    uint64_t whole;
+
+    if ((connection->ssl ? SSL_write(connection->ssl, request, length)
+                         : (int)send(connection->fd, request, (size_t)length, MSG_NOSIGNAL)) != length)
+        fail("sending a request");
+    have = head_read(connection, head, &blast->head_length);
+    whole = blast->head_length + body_length(head, blast->head_length);
+    if (!digest || have > whole || EVP_DigestInit_ex(digest, EVP_sha256(), NULL) != 1)
+        fail("an answer is longer than it says");
+    EVP_DigestUpdate(digest, head + blast->head_length, have - blast->head_length);
+    for (uint64_t seen = have; seen < whole;) {
+        size_t got = read_some(connection, blast->scratch,
+                               whole - seen < SCRATCH_SIZE ? (size_t)(whole - seen) : SCRATCH_SIZE);
+
+        EVP_DigestUpdate(digest, blast->scratch, got);
+        seen += got;
+    }
+    EVP_DigestFinal_ex(digest, blast->body_digest, NULL);
+    EVP_MD_CTX_free(digest);
+    return whole;
+}
+
+/* What a record holds beside its plaintext: a tag; the type's byte in TLS 1.3; the explicit nonce of GCM in 1.2. */
+static uint32_t record_overhead(const SSL *ssl)
+{
+    const SSL_CIPHER *cipher = SSL_get_current_cipher(ssl);
+    bool is_gcm = SSL_CIPHER_get_cipher_nid(cipher) != NID_chacha20_poly1305;
+
+    if (!SSL_CIPHER_is_aead(cipher))
+        fail("a suite without AEAD cannot be walked over");
+    if (SSL_version(ssl) == TLS1_3_VERSION)
+        return 16 + 1;
+    return is_gcm ? 8 + 16 : 16;
+}
+
+static void connection_open(struct blast *blast, struct connection *connection, unsigned turn)
+{
+    uint64_t begin = now();
+
+    connection->fd = dial(blast->options, turn);
+    if (blast->tls) {
+        connection->ssl = SSL_new(blast->tls);
+        if (!connection->ssl || SSL_set_fd(connection->ssl, connection->fd) != 1 || SSL_connect(connection->ssl) != 1)
+            fail("handshake");
+        connection->walk.overhead = record_overhead(connection->ssl);
+        blast->handshakes++;
+    }
+    histogram_record(&blast->opening, now() - begin);
+}
+
+/* The first connection's answer is the measure of all others. */
+static void answer_check(struct blast *blast, struct connection *connection, bool first)
+{
+    uint64_t all = blast->options->connections * blast->answer_length;
+    uint8_t digest[DIGEST_SIZE];
+    uint64_t head_length = blast->head_length;
+
+    if (first) {
+        blast->answer_length = answer_open(blast, connection, blast->request);
+        return;
+    }
+    memcpy(digest, blast->body_digest, DIGEST_SIZE);
+    if (all > CHECKED_BYTES_MAX) {
+        (void)answer_open(blast, connection, blast->probe);
+        memcpy(blast->body_digest, digest, DIGEST_SIZE);
+        blast->head_length = head_length;
+    } else if (answer_open(blast, connection, blast->request) != blast->answer_length
+               || memcmp(digest, blast->body_digest, DIGEST_SIZE) != 0) {
+        errno = 0;
+        fail("two answers differ");
+    }
+}
+
+static void pace(const struct options *options, uint64_t begin, unsigned opened)
+{
+    uint64_t due;
+    struct timespec moment;
+
+    if (options->ramp == 0)
+        return;
+    due = begin + (uint64_t)(1e9 * opened / options->ramp);
+    moment = (struct timespec){.tv_sec = (time_t)(due / 1000000000u), .tv_nsec = (long)(due % 1000000000u)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, NULL) == EINTR)
+        continue;
+}
+
+void connections_open(struct blast *blast)
+{
+    unsigned active = blast->options->connections;
+    uint64_t begin = now();
+
+    blast->connections = calloc((size_t)active + blast->options->idle, sizeof(*blast->connections));
+    if (!blast->connections)
+        fail("memory");
+    for (unsigned i = 0; i < active + blast->options->idle; i++) {
+        struct connection *connection = &blast->connections[i];
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+
+        pace(blast->options, begin, i);
+        connection_open(blast, connection, i);
+        answer_check(blast, connection, i == 0);
+        if (blast->options->verify && !(connection->digest = EVP_MD_CTX_new()))
+            fail("memory");
+        fcntl(connection->fd, F_SETFL, O_NONBLOCK);
+        if (i < active && blast->options->slow == 0
+            && epoll_ctl(blast->poll_fd, EPOLL_CTL_ADD, connection->fd, &event) < 0)
+            fail("epoll_ctl");
+    }
+}

@@ -1,0 +1,98 @@
+/* The command line of blast. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blast.h"
+
+static const char HELP[] =
+    "usage: blast [OPTIONS] PORT PATH\n"
+    "  -a, --address A      where the server is (127.0.0.1)\n"
+    "  -c, --connections N  connections, or places for handshakes (64)\n"
+    "  -s, --seconds S      how long; 0: only connect (5)\n"
+    "  -m, --answers N      end after N answers instead\n"
+    "  -W, --warm S         the same load before, not counted (0)\n"
+    "  -r, --rate R         requests per second; latency then counts from the moment a request was due\n"
+    "  -p, --pipeline N     requests under way on a connection (1)\n"
+    "  -i, --idle N         more connections that ask for nothing\n"
+    "  -R, --ramp N         connections to open per second (as fast as it goes)\n"
+    "  -l, --slow B         each connection reads B bytes per second\n"
+    "  -H, --handshakes     a new connection for each request: handshakes are counted\n"
+    "  -e, --resume         ... which resume a session\n"
+    "  -v, --verify         open every record and compare the hash of every body with the first one's\n"
+    "  -x, --suite NAME     the cipher suite, in OpenSSL's words\n"
+    "  -2, --tls12          TLS 1.2 instead of 1.3\n"
+    "  -n, --plain          no TLS\n"
+    "  -w, --wait           say when it is ready, and begin when standard input ends\n";
+
+static const struct option LONG[] = {
+    {"address", required_argument, NULL, 'a'}, {"connections", required_argument, NULL, 'c'},
+    {"seconds", required_argument, NULL, 's'}, {"answers", required_argument, NULL, 'm'},
+    {"warm", required_argument, NULL, 'W'},    {"rate", required_argument, NULL, 'r'},
+    {"pipeline", required_argument, NULL, 'p'}, {"idle", required_argument, NULL, 'i'},
+    {"ramp", required_argument, NULL, 'R'},    {"slow", required_argument, NULL, 'l'},
+    {"handshakes", no_argument, NULL, 'H'},    {"resume", no_argument, NULL, 'e'},
+    {"verify", no_argument, NULL, 'v'},        {"suite", required_argument, NULL, 'x'},
+    {"tls12", no_argument, NULL, '2'},         {"plain", no_argument, NULL, 'n'},
+    {"wait", no_argument, NULL, 'w'},          {NULL, 0, NULL, 0},
+};
+
+_Noreturn static void usage(void)
+{
+    fputs(HELP, stderr);
+    exit(2);
+}
+
+static double number(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end != '\0' || !(value >= 0) || value > 1e15)
+        usage();
+    return value;
+}
+
+static void option_read(int letter, struct options *options)
+{
+    switch (letter) {
+    case 'a': options->address = optarg; break;
+    case 'c': options->connections = (unsigned)number(optarg); break;
+    case 's': options->seconds = number(optarg); break;
+    case 'm': options->answers = (uint64_t)number(optarg); break;
+    case 'W': options->warm = number(optarg); break;
+    case 'r': options->rate = number(optarg); break;
+    case 'p': options->pipeline = (unsigned)number(optarg); break;
+    case 'i': options->idle = (unsigned)number(optarg); break;
+    case 'R': options->ramp = (unsigned)number(optarg); break;
+    case 'l': options->slow = (uint64_t)number(optarg); break;
+    case 'H': options->mode = MODE_HANDSHAKES; break;
+    case 'e': options->resume = true; break;
+    case 'v': options->verify = true; break;
+    case 'x': options->suite = optarg; break;
+    case '2': options->tls12 = true; break;
+    case 'n': options->plain = true; break;
+    case 'w': options->wait = true; break;
+    default: usage();
+    }
+}
+
+void options_read(int argc, char **argv, struct options *out_options)
+{
+    int letter;
+    double port;
+
+    while ((letter = getopt_long(argc, argv, "a:c:s:m:W:r:p:i:R:l:Hevx:2nw", LONG, NULL)) != -1)
+        option_read(letter, out_options);
+    if (argc - optind != 2 || out_options->connections == 0 || out_options->connections > 1000000)
+        usage();
+    port = number(argv[optind]);
+    if (port < 1 || port > 65535 || out_options->pipeline < 1 || out_options->pipeline > PIPELINE_MAX)
+        usage();
+    if ((out_options->rate > 0 && out_options->pipeline > 1) || (out_options->resume && out_options->plain)
+        || (out_options->mode == MODE_HANDSHAKES && (out_options->slow > 0 || out_options->rate > 0)))
+        usage();
+    out_options->port = (uint16_t)port;
+    out_options->path = argv[optind + 1];
+}

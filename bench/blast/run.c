@@ -1,0 +1,144 @@
+/*
+ * The load: each answer brings the next request (closed), or requests are due at a fixed rate whatever the server does
+ * (open). A request that finds no free connection at its time waits, and its latency counts from when it was due: a
+ * server that stalls cannot hide it by being asked less (coordinated omission).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include "blast.h"
+
+enum { EVENTS = 256 };
+static const uint64_t WAIT_MAX = 100000000, DRAIN_MAX = 10000000000;
+
+struct load {
+    uint64_t begin;
+    uint64_t end;
+    uint64_t answers_end;           /* by count: 0 is by time alone */
+    double interval;                /* nanoseconds between two requests; 0: closed */
+    uint64_t asked;                 /* requests that were due and went out */
+    struct connection **resting;    /* a ring of connections without a request */
+    unsigned resting_first;
+    unsigned resting_count;
+};
+
+static void rest(struct blast *blast, struct load *load, struct connection *connection)
+{
+    unsigned size = blast->options->connections;
+
+    load->resting[(load->resting_first + load->resting_count++) % size] = connection;
+}
+
+static uint64_t next_due(const struct load *load)
+{
+    return load->begin + (uint64_t)(load->interval * (double)load->asked);
+}
+
+/* Sends what is due, as far as connections are free. */
+static void ask_due(struct blast *blast, struct load *load)
+{
+    uint64_t moment = now();
+
+    while (load->resting_count > 0 && next_due(load) <= moment && next_due(load) < load->end) {
+        struct connection *connection = load->resting[load->resting_first];
+
+        load->resting_first = (load->resting_first + 1) % blast->options->connections;
+        load->resting_count--;
+        connection_ask(blast, connection, next_due(load));
+        load->asked++;
+    }
+}
+
+static void answers_over(struct blast *blast, struct load *load, struct connection *connection, unsigned over)
+{
+    if (over == 0 || blast->closing)
+        return;
+    if (load->interval > 0) {
+        rest(blast, load, connection);
+        return;
+    }
+    if (load->answers_end > 0 && blast->done.answers >= load->answers_end)
+        return;
+    for (uint64_t moment = now(); over > 0; over--)
+        connection_ask(blast, connection, moment);
+}
+
+/* Waits for answers, at most until the next request is due. */
+static void step(struct blast *blast, struct load *load, uint64_t end)
+{
+    struct epoll_event events[EVENTS];
+    uint64_t moment = now();
+    uint64_t until = moment + WAIT_MAX < end ? moment + WAIT_MAX : end;
+    struct timespec wait = {0};
+    int count;
+
+    if (!blast->closing && load->interval > 0) {
+        ask_due(blast, load);
+        if (load->resting_count > 0 && next_due(load) < until)
+            until = next_due(load);
+    }
+    if (until > moment)
+        wait = (struct timespec){.tv_sec = (time_t)((until - moment) / 1000000000),
+                                 .tv_nsec = (long)((until - moment) % 1000000000)};
+    count = epoll_pwait2(blast->poll_fd, events, EVENTS, &wait, NULL);
+    if (count < 0 && errno != EINTR)
+        fail("epoll_pwait2");
+    for (int i = 0; i < count; i++) {
+        struct connection *connection = events[i].data.ptr;
+
+        answers_over(blast, load, connection, connection_take(blast, connection, SIZE_MAX));
+    }
+}
+
+static bool is_over(const struct blast *blast, const struct load *load)
+{
+    return now() >= load->end || (load->answers_end > 0 && blast->done.answers >= load->answers_end);
+}
+
+static unsigned outstanding(const struct blast *blast)
+{
+    unsigned sum = 0;
+
+    for (unsigned i = 0; i < blast->options->connections; i++)
+        sum += blast->connections[i].outstanding;
+    return sum;
+}
+
+static void begin(struct blast *blast, struct load *load)
+{
+    for (unsigned i = 0; i < blast->options->connections; i++) {
+        struct connection *connection = &blast->connections[i];
+
+        if (load->interval > 0)
+            rest(blast, load, connection);
+        else
+            for (unsigned j = 0; j < blast->options->pipeline; j++)
+                connection_ask(blast, connection, now());
+    }
+}
+
+double run_requests(struct blast *blast, double seconds, struct counts *out_inside)
+{
+    struct load load = {.interval = blast->options->rate > 0 ? 1e9 / blast->options->rate : 0};
+    double took;
+
+    load.resting = calloc(blast->options->connections, sizeof(struct connection *));
+    if (!load.resting)
+        fail("memory");
+    load.answers_end = blast->options->answers > 0 ? blast->done.answers + blast->options->answers : 0;
+    load.begin = now();
+    load.end = load.begin + (uint64_t)(seconds * 1e9);
+    blast->closing = false;
+    begin(blast, &load);
+    while (!is_over(blast, &load))
+        step(blast, &load, load.end);
+    took = (double)(now() - load.begin) * 1e-9;
+    *out_inside = blast->done;
+    blast->closing = true;
+    for (uint64_t end = now() + DRAIN_MAX; outstanding(blast) > 0 && now() < end;)
+        step(blast, &load, end);
+    free(load.resting);
+    return took;
+}

@@ -1,0 +1,61 @@
+/* The buckets of durations: none is lost, none overlaps, and none is wider than a sixty-fourth. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "histogram.h"
+
+START_TEST(a_bucket_begins_where_the_one_before_it_ends)
+{
+    for (unsigned i = 1; i < HISTOGRAM_BUCKETS; i++) {
+        uint64_t floor = histogram_floor(i);
+
+        ck_assert_uint_eq(histogram_bucket(floor), i);
+        ck_assert_uint_eq(histogram_bucket(floor - 1), i - 1);
+    }
+    ck_assert_uint_eq(histogram_bucket(0), 0);
+    ck_assert_uint_eq(histogram_bucket(UINT64_MAX), HISTOGRAM_BUCKETS - 1);
+}
+END_TEST
+
+START_TEST(a_bucket_is_narrow)
+{
+    for (unsigned i = HISTOGRAM_STEPS; i + 1 < HISTOGRAM_BUCKETS; i++)
+        ck_assert_uint_le(histogram_floor(i + 1) - histogram_floor(i), histogram_floor(i) / HISTOGRAM_STEPS);
+}
+END_TEST
+
+START_TEST(what_is_recorded_is_printed_in_order)
+{
+    static struct histogram histogram;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *into = open_memstream(&text, &size);
+
+    histogram_record(&histogram, 1000);
+    histogram_record(&histogram, 7);
+    histogram_record(&histogram, 1003);
+    histogram_print(&histogram, into);
+    fclose(into);
+    ck_assert_str_eq(text, "[[7, 1], [1000, 2]]");
+    ck_assert_uint_eq(histogram.total, 3);
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("histogram");
+    TCase *tests = tcase_create("histogram");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_test(tests, a_bucket_begins_where_the_one_before_it_ends);
+    tcase_add_test(tests, a_bucket_is_narrow);
+    tcase_add_test(tests, what_is_recorded_is_printed_in_order);
+    suite_add_tcase(suite, tests);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
