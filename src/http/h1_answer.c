@@ -152,6 +152,13 @@ static int pull_part(struct h1_exchange *h, unsigned accept, size_t room)
     return 1;
 }
 
+static int write_last_chunk(struct h1_exchange *h)
+{
+    struct response *response = &h->x.response;
+
+    return h1_write_last_chunk(&h->x.arena, &response->trailers, &response->fault, &h->pending);
+}
+
 /* 1: *out is given; 0: the stage has changed, or something is pending; or an error. */
 static int produce_body(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out)
 {
@@ -161,7 +168,7 @@ static int produce_body(struct h1_exchange *h, unsigned accept, size_t room, str
         return result;
     if (result == 0) {
         h->stage = STAGE_LAST;
-        return h->framing == FRAMING_CHUNKED ? h1_write_last_chunk(&h->x, &h->pending) : 0;
+        return h->framing == FRAMING_CHUNKED ? write_last_chunk(h) : 0;
     }
     if (h->framing == FRAMING_CHUNKED) {
         h->pending = h1_write_chunk_line(chunk_length(&h->part), h->line);

@@ -2,7 +2,7 @@
  * A head is measured first and then written by plain copies into memory of that
  * size: no formatting, no growing buffer.
  */
-#include "http/h1_write.h"
+#include "http/h1_request.h"
 
 #include "http/date.h"
 #include "http/h1_parse.h"
@@ -214,22 +214,74 @@ int h1_write_interim(struct exchange *x, int status, const struct headers *heade
     return 0;
 }
 
-int h1_write_last_chunk(struct exchange *x, struct str *out_bytes)
+/* Visible bytes, none of which could end the line or begin a new word of it. */
+static bool is_target(struct str target)
 {
-    struct headers *trailers = &x->response.trailers;
+    for (size_t i = 0; i < target.length; i++) {
+        if ((unsigned char)target.data[i] <= ' ' || target.data[i] == 0x7f)
+            return false;
+    }
+    return target.length > 0;
+}
+
+static char *put_request_framing(char *at, const struct h1_request_head *head)
+{
+    if (head->content_length == BODY_LENGTH_UNKNOWN)
+        return put(at, STR("Transfer-Encoding: chunked\r\n"));
+    if (!head->measured)
+        return at;
+    at = put(at, STR("Content-Length: "));
+    at = put_number(at, head->content_length);
+    return put(at, STR("\r\n"));
+}
+
+int h1_write_request(struct arena *arena, const struct h1_request_head *head, struct str *out_fault,
+                     struct str *out_head)
+{
+    bool ignored = false;
+    size_t length;
+    char *bytes;
+    char *at;
+
+    *out_fault = STR("the request line");
+    if (!h1_is_token(head->method) || !is_target(head->target) || !h1_is_value(head->connection) ||
+        measure_fields(head->headers, &length, &ignored, &ignored, out_fault) != 0)
+        return -EINVAL;
+    length += head->method.length + head->target.length + sizeof("  HTTP/1.1\r\n") +
+              field_length(STR("Connection"), head->connection) + sizeof("Transfer-Encoding: chunked\r\n") +
+              LONGEST_LENGTH + sizeof("\r\n");
+    at = bytes = arena_alloc(arena, length);
+    if (!bytes)
+        return -ENOMEM;
+    at = put(at, head->method);
+    at = put(at, STR(" "));
+    at = put(at, head->target);
+    at = put(at, STR(" HTTP/1.1\r\n"));
+    at = put_fields(at, head->headers);
+    at = put_request_framing(at, head);
+    if (head->connection.length)
+        at = put_field(at, STR("Connection"), head->connection);
+    at = put(at, STR("\r\n"));
+    *out_head = str_of(bytes, (size_t)(at - bytes));
+    return 0;
+}
+
+int h1_write_last_chunk(struct arena *arena, struct headers *trailers, struct str *out_fault,
+                        struct str *out_bytes)
+{
     bool ignored = false;
     size_t length = 0;
     char *bytes;
     char *at;
 
     /* Too late for a 500: what may not go out stays here. */
-    while (measure_fields(trailers, &length, &ignored, &ignored, &x->response.fault) != 0)
-        headers_remove(trailers, x->response.fault);
+    while (measure_fields(trailers, &length, &ignored, &ignored, out_fault) != 0)
+        headers_remove(trailers, *out_fault);
     if (trailers->count == 0) {
         *out_bytes = STR("0\r\n\r\n");
         return 0;
     }
-    at = bytes = arena_alloc(&x->arena, length + sizeof("0\r\n\r\n"));
+    at = bytes = arena_alloc(arena, length + sizeof("0\r\n\r\n"));
     if (!bytes)
         return -ENOMEM;
     at = put(at, STR("0\r\n"));

@@ -26,8 +26,11 @@ MUST_CHECK int h1_write_head(struct exchange *x, const struct session_settings *
                              bool keepalive, struct str *out_head);
 /* An interim response (RFC 9110 15.2) in x's arena: 0, -ENOMEM or -EINVAL. */
 MUST_CHECK int h1_write_interim(struct exchange *x, int status, const struct headers *headers, struct str *out_head);
-/* What follows the last chunk's bytes: the zero chunk, x's trailers, the empty line. Trailers that may not go out are left out. */
-MUST_CHECK int h1_write_last_chunk(struct exchange *x, struct str *out_bytes);
+/*
+ * What follows the last chunk's bytes: the zero chunk, the trailers, the empty line. Trailers that may not go out are taken out of the list, and
+ * *out_fault names the last of them. 0 or -ENOMEM.
+ */
+MUST_CHECK int h1_write_last_chunk(struct arena *arena, struct headers *trailers, struct str *out_fault, struct str *out_bytes);
 
 #define H1_CHUNK_LINE 18            /* sixteen digits and CRLF */
 /* "1f4\r\n" into `into`, which has H1_CHUNK_LINE bytes. */

@@ -175,14 +175,14 @@ START_TEST(last_chunks)
     struct headers *trailers = &x->response.trailers;
     struct str bytes;
 
-    ck_assert_int_eq(h1_write_last_chunk(x, &bytes), 0);
+    ck_assert_int_eq(h1_write_last_chunk(&x->arena, &x->response.trailers, &x->response.fault, &bytes), 0);
     ck_assert_text(bytes, "0\r\n\r\n");
     ck_assert_int_eq(headers_add(trailers, &x->arena, STR("A"), STR("1")), 0);
     ck_assert_int_eq(headers_add(trailers, &x->arena, STR("Evil"), STR("1\r\n\r\nGET")), 0);
     ck_assert_int_eq(headers_add(trailers, &x->arena, STR(""), STR("1")), 0);
     ck_assert_int_eq(headers_add(trailers, &x->arena, STR("Content-Length"), STR("1")), 0);
     ck_assert_int_eq(headers_add(trailers, &x->arena, STR("B"), STR("2")), 0);
-    ck_assert_int_eq(h1_write_last_chunk(x, &bytes), 0);
+    ck_assert_int_eq(h1_write_last_chunk(&x->arena, &x->response.trailers, &x->response.fault, &bytes), 0);
     ck_assert_text(bytes, "0\r\nA: 1\r\nB: 2\r\n\r\n");
     exchange_release(x);
 }
@@ -220,7 +220,7 @@ START_TEST(out_of_memory)
     x->arena.next = x->arena.end;
     ck_assert_int_eq(h1_write_head(x, &settings, 0, FRAMING_LENGTH, true, &head), -ENOMEM);
     ck_assert_int_eq(h1_write_interim(x, 103, NULL, &head), -ENOMEM);
-    ck_assert_int_eq(h1_write_last_chunk(x, &head), -ENOMEM);
+    ck_assert_int_eq(h1_write_last_chunk(&x->arena, &x->response.trailers, &x->response.fault, &head), -ENOMEM);
     exchange_release(x);
 }
 END_TEST
