@@ -18,17 +18,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REQUIREMENTS = os.path.join(HERE, 'requirements.txt')
 
 
-def stamp_text():
-    with open(REQUIREMENTS, 'rb') as stream:
+def stamp_text(requirements):
+    with open(requirements, 'rb') as stream:
         return f'{sys.version_info[:2]} {hashlib.sha256(stream.read()).hexdigest()}'
 
 
-def install(folder):
+def install(folder, requirements):
     """Makes the environment and installs into it; True when it is there."""
     if subprocess.run([sys.executable, '-m', 'venv', '--clear', folder], check=False).returncode != 0:
         return False
     pip = [os.path.join(folder, 'bin', 'python'), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check',
-           '--retries', '5', '--timeout', '30', '-r', REQUIREMENTS]
+           '--retries', '5', '--timeout', '30', '-r', requirements]
     for attempt in range(3):
         if subprocess.run(pip, check=False, stdin=subprocess.DEVNULL).returncode == 0:
             return True
@@ -36,20 +36,20 @@ def install(folder):
     return False
 
 
-def prepare(build):
+def prepare(build, requirements=REQUIREMENTS, name='venv'):
     """The environment's folder, or None."""
-    folder = os.path.join(build, 'venv')
+    folder = os.path.join(build, name)
     stamp = os.path.join(folder, 'stamp')
-    with open(os.path.join(build, 'venv.lock'), 'w', encoding='utf-8') as lock:
+    with open(os.path.join(build, f'{name}.lock'), 'w', encoding='utf-8') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if os.path.exists(stamp):
             with open(stamp, encoding='utf-8') as stream:
-                if stream.read() == stamp_text():
+                if stream.read() == stamp_text(requirements):
                     return folder
-        if not install(folder):
+        if not install(folder, requirements):
             return None
         with open(stamp, 'w', encoding='utf-8') as stream:
-            stream.write(stamp_text())
+            stream.write(stamp_text(requirements))
     return folder
 
 

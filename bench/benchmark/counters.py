@@ -1,0 +1,100 @@
+"""What the kernel has counted for processes: CPU time, context switches, memory, and system calls by perf or strace."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+TICKS = os.sysconf('SC_CLK_TCK')
+
+
+def family(pid):
+    """The process and all that it forked."""
+    found = [pid]
+    for one in found:
+        try:
+            for task in os.listdir(f'/proc/{one}/task'):
+                with open(f'/proc/{one}/task/{task}/children', encoding='ascii') as stream:
+                    found += [int(child) for child in stream.read().split()]
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def read(path):
+    with open(path, encoding='ascii', errors='replace') as stream:
+        return stream.read()
+
+
+def cpu_seconds(pids):
+    """{'cpu', 'user', 'system'}: cpu by the scheduler's clock, split as the ticks of user and system fell."""
+    ran = user = system = 0
+    for pid in pids:
+        fields = read(f'/proc/{pid}/stat').rpartition(')')[2].split()
+        user += int(fields[11])
+        system += int(fields[12])
+        for task in os.listdir(f'/proc/{pid}/task'):
+            ran += int(read(f'/proc/{pid}/task/{task}/schedstat').split()[0])
+    return {'cpu': ran / 1e9, 'user': user / TICKS, 'system': system / TICKS}
+
+
+def context_switches(pids):
+    total = 0
+    for pid in pids:
+        for task in os.listdir(f'/proc/{pid}/task'):
+            found = re.findall(r'ctxt_switches:\s+(\d+)', read(f'/proc/{pid}/task/{task}/status'))
+            total += sum(map(int, found))
+    return total
+
+
+def memory_kib(pids):
+    """The proportional set size: shared pages count once."""
+    return sum(int(line.split()[1]) for pid in pids for line in read(f'/proc/{pid}/smaps_rollup').splitlines()
+               if line.startswith('Pss:'))
+
+
+def snapshot(pids):
+    return {**cpu_seconds(pids), 'switches': context_switches(pids)}
+
+
+def spent(before, after):
+    """What was used in between; user and system are scaled to the scheduler's sum, which is the exact one."""
+    used = {name: after[name] - before[name] for name in after}
+    ticks = used['user'] + used['system']
+    for name in ('user', 'system'):
+        used[name] = used['cpu'] * used[name] / ticks if ticks else None
+    return used
+
+
+class SystemCalls:
+    """Counts the system calls of processes between its two ends; `total` is None where neither perf nor strace can."""
+
+    def __init__(self, pids):
+        self.total = None
+        self.perf = shutil.which('perf')
+        self.strace = shutil.which('strace')
+        listed = ','.join(map(str, pids))
+        if self.perf:
+            self.command = [self.perf, 'stat', '-x,', '-e', 'raw_syscalls:sys_enter', '-p', listed]
+        elif self.strace:
+            self.command = [self.strace, '-f', '-c', *(word for pid in pids for word in ('-p', str(pid)))]
+        else:
+            self.command = None
+
+    def __enter__(self):
+        if self.command:
+            self.watcher = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                            stderr=subprocess.PIPE, text=True)
+            time.sleep(0.4)
+        return self
+
+    def __exit__(self, *_):
+        if not self.command:
+            return
+        if self.watcher.poll() is None:
+            self.watcher.send_signal(signal.SIGINT)
+        said = self.watcher.communicate(timeout=30)[1]
+        found = re.search(r'^(\d+),,raw_syscalls', said, re.M) if self.perf else \
+            re.search(r'^100\.00\s+\S+\s+(?:\d+\s+)?(\d+)\s+(?:\d+\s+)?total', said, re.M)
+        self.total = int(found.group(1)) if found else None

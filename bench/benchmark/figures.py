@@ -1,0 +1,121 @@
+"""From counts to figures: median and spread over rounds, quantiles of latency, ratios of rounds that ran side by side."""
+import statistics
+
+UNSTEADY = 0.15                     # a spread beyond this share of the median is said
+
+
+def quantile(histogram, share):
+    """The duration in ns below which `share` of the counts lie, of [[least ns, count], ...] in order; None if empty."""
+    total = sum(count for _, count in histogram)
+    if total == 0:
+        return None
+    rank, seen = share * total, 0
+    for least, count in histogram:
+        seen += count
+        if seen >= rank:
+            return least
+    return histogram[-1][0]
+
+
+def merged(histograms):
+    """The sum of histograms."""
+    counts = {}
+    for histogram in histograms:
+        for least, count in histogram:
+            counts[least] = counts.get(least, 0) + count
+    return [[least, counts[least]] for least in sorted(counts)]
+
+
+def per(top, bottom, scale=1):
+    """A figure that is a ratio of two counts; None where the second is nothing."""
+    def figure(reading):
+        above, below = reading.get(top), reading.get(bottom)
+        return above / below * scale if above is not None and below else None
+    return figure
+
+
+def latency(share):
+    def figure(reading):
+        found = quantile(reading.get('latency') or [], share)
+        return None if found is None else found / 1e3
+    return figure
+
+
+def plainly(name, scale=1):
+    return lambda reading: None if reading.get(name) is None else reading[name] * scale
+
+
+def switches(reading):
+    return reading['switches'] / reading['seconds'] if reading.get('seconds') and 'switches' in reading else None
+
+
+# name: (title, unit, the figure of one reading, True where less is better)
+FIGURES = {
+    'rate': ('requests', '/s', per('answers', 'seconds'), False),
+    'throughput': ('throughput', 'MB/s', per('bytes', 'seconds', 1e-6), False),
+    'cpu_request': ('server CPU per request', 'us', per('cpu', 'answers_all', 1e6), True),
+    'user_request': ('of it in user space', 'us', per('user', 'answers_all', 1e6), True),
+    'system_request': ('of it in the kernel', 'us', per('system', 'answers_all', 1e6), True),
+    'cpu_gb': ('server CPU per GB', 's', per('cpu', 'bytes_all', 1e9), True),
+    'cpu_share': ('server CPU', '%', per('cpu', 'elapsed', 100), True),
+    'client_share': ('client CPU', '%', per('client_cpu', 'elapsed', 100), True),
+    'shakes': ('handshakes per CPU second', '/s', per('handshakes', 'cpu'), False),
+    'switches': ('context switches', '/s', switches, True),
+    'p50': ('latency, median', 'us', latency(0.5), True),
+    'p99': ('latency, 99 %', 'us', latency(0.99), True),
+    'p999': ('latency, 99.9 %', 'us', latency(0.999), True),
+    'memory': ('memory', 'KiB', plainly('memory'), True),
+    'memory_connection': ('memory per connection', 'KiB', plainly('memory_connection'), True),
+}
+
+
+def values_of(readings, name):
+    """The figure of each round that has it."""
+    found = (FIGURES[name][2](reading) for reading in readings)
+    return [value for value in found if value is not None]
+
+
+def spread(values):
+    """How far rounds lie apart as a share of their median: lowest to highest, from five rounds on the middle half."""
+    middle = statistics.median(values) if values else 0
+    if len(values) < 2 or middle == 0:
+        return 0.0
+    if len(values) >= 5:
+        quarters = statistics.quantiles(values, n=4)
+        return (quarters[2] - quarters[0]) / abs(middle)
+    return (max(values) - min(values)) / abs(middle)
+
+
+def summary(readings, name):
+    """{'median', 'low', 'high', 'spread', 'unsteady'}, or None where nothing was measured."""
+    values = values_of(readings, name)
+    if not values:
+        return None
+    wide = spread(values)
+    return {'median': statistics.median(values), 'low': min(values), 'high': max(values), 'spread': wide,
+            'unsteady': wide > UNSTEADY}
+
+
+def paired_ratio(ours, theirs, name):
+    """The median of the ratios of rounds that ran side by side, or None; a drift of the machine falls out of it."""
+    first, second = ([FIGURES[name][2](reading) for reading in readings] for readings in (ours, theirs))
+    ratios = [a / b for a, b in zip(first, second) if a is not None and b]
+    return statistics.median(ratios) if ratios else None
+
+
+def number(value):
+    """Three significant digits, thousands apart."""
+    if value is None:
+        return '-'
+    if abs(value) >= 1000:
+        return f'{value:,.0f}'
+    digits = 3 if abs(value) < 1 else 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return f'{value:.{digits}f}'
+
+
+def shown(found):
+    """'12.3 ±4 %', with '(!)' behind a spread that is too wide; '-' where there is nothing."""
+    if found is None:
+        return '-'
+    apart = f' ±{found["spread"] * 50:.0f} %' if found['spread'] else ''
+    return f'{number(found["median"])}{apart}{" (!)" if found["unsteady"] else ""}'

@@ -1,0 +1,105 @@
+"""The load: bench/blast on the client's CPU, and one reading of a server under it."""
+import json
+import os
+import subprocess
+import time
+
+from . import counters, servers
+
+
+def words_of(load, setup, seconds, warm=0.0, rate=0.0):
+    """blast's command line for a load."""
+    words = ['-c', str(load.connections), '-s', f'{seconds:g}']
+    words += ['-n'] if setup.path == 'plain' else ['-2'] if load.protocol == 'TLSv1.2' else []
+    words += ['-x', load.suite] if load.suite and setup.path != 'plain' else []
+    words += {'requests': [], 'idle': [], 'full': ['-H'], 'resumed': ['-H'] + (['-e'] if setup.path != 'plain' else [])}[load.kind]
+    words += ['-W', f'{warm:g}'] if warm else []
+    words += ['-r', f'{rate or load.rate:g}'] if rate or load.rate else []
+    words += ['-i', str(load.idle)] if load.idle else []
+    words += ['-p', str(load.pipeline)] if load.pipeline > 1 else []
+    words += ['-l', str(load.slow)] if load.slow else []
+    return words
+
+
+class Blast:
+    """Connected, checked and warm when it is entered; go() runs the load and returns what was counted."""
+
+    def __init__(self, program, server, path, words):
+        self.command = [program, '-w', *words, str(server.port), path]
+        self.process = subprocess.Popen(['taskset', '-c', str(servers.cpus()[1]), *self.command], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.ready = self.line()
+
+    def line(self):
+        said = self.process.stdout.readline()
+        if not said:
+            raise servers.Failed(f'blast: {self.process.stderr.read().strip()[-300:]}')
+        return json.loads(said)
+
+    def go(self):
+        self.process.stdin.close()
+        return self.line()
+
+    def stop(self):
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def read_load(program, server, load, words):
+    """One reading: what the client counted, and what the server used meanwhile. Connecting and warming is not in it."""
+    with Blast(program, server, f'/{load.size}', words) as blast:
+        pids = server.pids()
+        begin, before = time.monotonic(), counters.snapshot(pids)
+        counted = blast.go()
+        after, elapsed = counters.snapshot(pids), time.monotonic() - begin
+    return {**counted, **counters.spent(before, after), 'elapsed': elapsed, 'memory': counters.memory_kib(pids)}
+
+
+def read_idle(program, server, load, words):
+    """Memory that connections hold at rest, each after one whole answer: in all, and beyond the warm server's, for each."""
+    few = ['-c', '64', '-s', '0.2'] + [word for word in words if word in ('-n', '-2')]
+    with Blast(program, server, f'/{load.size}', few) as blast:
+        blast.go()
+    time.sleep(0.5 * servers.PATIENCE)
+    before = counters.memory_kib(server.pids())
+    resting = [word if at == 0 or words[at - 1] != '-s' else '0' for at, word in enumerate(words)]
+    with Blast(program, server, f'/{load.size}', resting):
+        time.sleep(1.5 * servers.PATIENCE)
+        memory = counters.memory_kib(server.pids())
+    return {'memory': memory, 'memory_connection': (memory - before) / load.connections}
+
+
+def count_calls(program, server, load, words):
+    """System calls of the server per request, in a run of its own; None where they cannot be counted."""
+    with Blast(program, server, f'/{load.size}', words) as blast:
+        with counters.SystemCalls(server.pids()) as calls:
+            counted = blast.go()
+    return calls.total / counted['answers_all'] if calls.total is not None and counted['answers_all'] else None
+
+
+def read_witness(folder, setup, load, ports, sluice, program):
+    """What sluice's own access log says of two answers: path, reason, share of bytes that nobody copied in user space."""
+    log = os.path.join(folder, 'witness.log')
+    with servers.Server(setup, folder, ports, sluice, log) as server:
+        with Blast(program, server, f'/{load.size}', ['-c', '1', '-m', '2', *(['-n'] if setup.path == 'plain' else [])]) as blast:
+            blast.go()
+    with open(log, encoding='utf-8') as stream:
+        lines = [line.split() for line in stream]
+    os.unlink(log)
+    if not lines or len(lines[-1]) != 4:
+        return None
+    path, reason, copied_not, sent = lines[-1]
+    return {'path': path, 'reason': reason, 'zero_copy': int(copied_not) / max(int(sent), 1)}

@@ -1,0 +1,72 @@
+"""What is measured: a Load (what the client does) against a Setup (a server and how it sends); Outcomes hold what came."""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """A server and the way it sends. `path` is plain, user (TLS in user space) or ktls; `tweaks` are pairs of directives
+    laid over the server's recipe (sluice alone), and `name` says what they mean."""
+    server: str
+    path: str = 'user'
+    loop: str = ''
+    tweaks: tuple = ()
+    name: str = ''
+
+    @property
+    def label(self):
+        words = [self.server, self.loop, self.name or ('plain' if self.path == 'plain' else f'TLS {self.path}')]
+        return ' '.join(word for word in words if word)
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """`kind`: requests (keep-alive), full or resumed (a new connection for each request), idle (connections that rest).
+    `rate` in requests per second, 0: as fast as answers come; `half_load` takes half of what the slowest setup gave."""
+    size: str
+    connections: int = 64
+    kind: str = 'requests'
+    rate: float = 0
+    half_load: bool = False
+    idle: int = 0
+    pipeline: int = 1
+    protocol: str = 'TLSv1.3'
+    suite: str = ''
+    slow: int = 0
+
+    @property
+    def label(self):
+        words = [self.size, f'{self.connections} connections' if self.connections > 1 else '1 connection']
+        words += [{'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle'}[self.kind]]
+        words += [f'and {self.idle} idle' if self.idle else '', f'at {self.rate:.0f}/s' if self.rate else '']
+        words += ['at half load' if self.half_load else '', f'pipelined {self.pipeline}' if self.pipeline > 1 else '']
+        words += [f'{self.slow} B/s each' if self.slow else '', self.protocol if self.protocol != 'TLSv1.3' else '', self.suite]
+        return ', '.join(word for word in words if word)
+
+
+@dataclasses.dataclass
+class Group:
+    """One load, and the setups that are compared under it, in turns."""
+    load: Load
+    setups: list
+    count_calls: bool = True
+
+
+@dataclasses.dataclass
+class Outcome:
+    """Readings (dicts of counts, one a round) of a setup under a load, or why there are none."""
+    load: Load
+    setup: Setup
+    readings: list = dataclasses.field(default_factory=list)
+    calls: float = None             # system calls per request
+    witness: dict = None            # what sluice's own log said: path, reason, share of zero-copy bytes
+    command: list = dataclasses.field(default_factory=list)
+    client: list = dataclasses.field(default_factory=list)
+    missing: str = ''
+
+    def to_json(self):
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_json(tree):
+        setup = {**tree['setup'], 'tweaks': tuple(tuple(pair) for pair in tree['setup']['tweaks'])}
+        return Outcome(**{**tree, 'load': Load(**tree['load']), 'setup': Setup(**setup)})

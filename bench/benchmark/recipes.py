@@ -1,0 +1,146 @@
+"""How each server is told to serve a folder: the same files, one worker, keep-alive without end, no log."""
+NGINX = '''
+daemon off; worker_processes 1; worker_rlimit_nofile 20000; pid {folder}/nginx-{port}.pid; error_log {folder}/nginx.log;
+events {{ worker_connections 19000; }}
+http {{
+  sendfile on; access_log off; open_file_cache max=1000; keepalive_timeout 1h; keepalive_requests 1000000000;
+  ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {folder}/crt; ssl_certificate_key {folder}/key; {ktls}
+  ssl_session_cache off; ssl_session_tickets on;
+  server {{ listen 127.0.0.1:{port}{ssl} backlog=4096; root {folder}/www; }}
+}}
+'''
+H2O = '''
+num-threads: 1
+max-connections: 19000
+http1-request-timeout: 3600
+error-log: /dev/null
+listen:
+  host: 127.0.0.1
+  port: {port}
+{ssl}
+hosts:
+  default:
+    paths:
+      /:
+        file.dir: {folder}/www
+'''
+H2O_SSL = '''  ssl:
+    certificate-file: {folder}/crt
+    key-file: {folder}/key
+    ocsp-update-interval: 0
+    cipher-suite: ECDHE-ECDSA-AES128-GCM-SHA256'''
+LIGHTTPD = '''
+server.modules = ( {modules} )
+server.document-root = "{folder}/www"
+server.bind = "127.0.0.1"
+server.port = {port}
+server.max-fds = 20000
+server.max-connections = 19000
+server.max-keep-alive-requests = 1000000000
+server.max-keep-alive-idle = 3600
+server.errorlog = "{folder}/lighttpd.log"
+server.network-backend = "sendfile"
+{ssl}
+'''
+LIGHTTPD_SSL = '''ssl.engine = "enable"
+ssl.pemfile = "{folder}/pem"
+ssl.openssl.ssl-conf-cmd = ("MinProtocol" => "TLSv1.2", "Options" => "{sign}KTLS")'''
+CADDY = '''
+{{
+  admin off
+  auto_https off
+  persist_config off
+  servers {{
+    protocols h1
+  }}
+}}
+{scheme}://localhost:{port}, {scheme}://127.0.0.1:{port} {{
+  bind 127.0.0.1
+{ssl}  root * {folder}/www
+  file_server
+}}
+'''
+HAPROXY = '''
+global
+  nbthread 1
+  maxconn 19000
+  tune.bufsize 65536
+defaults
+  mode http
+  timeout client 1h
+  timeout server 1h
+  timeout connect 5s
+  timeout http-keep-alive 1h
+frontend site
+  bind 127.0.0.1:{port}{ssl}
+{answers}
+'''
+HAPROXY_FILES = ('1k', '4k', '10k', '16k', '32k')
+SLUICE = '''
+worker_processes: 1
+pid: {folder}/sluice-{port}.pid
+error_log: {{path: {folder}/sluice-{port}.log, level: warn}}
+events: {{use: {loop}, worker_connections: 19000}}
+http:
+  log_format: {{witness: '$tls_path $tls_path_reason $bytes_zero_copy $body_bytes_sent'}}
+  access_log: {log}
+  keepalive_timeout: 1h
+  keepalive_requests: 1000000000
+  server:
+    - listen: 127.0.0.1:{port}{ssl}
+      root: {folder}/www
+{more}'''
+PROGRAMS = {'nginx': 'nginx', 'h2o': 'h2o', 'lighttpd': 'lighttpd', 'caddy': 'caddy', 'haproxy': 'haproxy'}
+KTLS = {'sluice', 'nginx', 'lighttpd'}
+
+
+def why_not(setup, load, ktls_works):
+    """Why this server cannot do this, or ''."""
+    if setup.path == 'ktls' and setup.server not in KTLS:
+        return f'{setup.server} has no kTLS here'
+    if setup.path == 'ktls' and not ktls_works:
+        return 'this kernel has no TLS'
+    if setup.server == 'haproxy' and load.size not in HAPROXY_FILES:
+        return 'haproxy serves no files: only small answers from memory'
+    return ''
+
+
+def nginx(setup, folder, port, _log):
+    return NGINX.format(folder=folder, port=port, ssl='' if setup.path == 'plain' else ' ssl',
+                        ktls='ssl_conf_command Options KTLS;' if setup.path == 'ktls' else ''), ['-p', folder, '-c']
+
+
+def h2o(setup, folder, port, _log):
+    return H2O.format(folder=folder, port=port, ssl='' if setup.path == 'plain' else H2O_SSL.format(folder=folder)), ['-c']
+
+
+def lighttpd(setup, folder, port, _log):
+    ssl = '' if setup.path == 'plain' else LIGHTTPD_SSL.format(folder=folder, sign='' if setup.path == 'ktls' else '-')
+    return LIGHTTPD.format(folder=folder, port=port, ssl=ssl, modules='"mod_openssl"' if ssl else ''), ['-D', '-f']
+
+
+def caddy(setup, folder, port, _log):
+    ssl = '' if setup.path == 'plain' else f'  tls {folder}/crt {folder}/key\n'
+    return CADDY.format(folder=folder, port=port, ssl=ssl, scheme='https' if ssl else 'http'), \
+        ['run', '--adapter', 'caddyfile', '--config']
+
+
+def haproxy(setup, folder, port, _log):
+    answers = '\n'.join(f'  http-request return status 200 content-type application/octet-stream file {folder}/www/{name} '
+                        f'if {{ path /{name} }}' for name in HAPROXY_FILES)
+    return HAPROXY.format(port=port, ssl='' if setup.path == 'plain' else f' ssl crt {folder}/pem', answers=answers), ['-f']
+
+
+def sluice(setup, folder, port, log):
+    lines = [f'{name}: {value}' for name, value in setup.tweaks if name != 'listen']
+    if setup.path != 'plain':
+        lines += [f'ssl_certificate: {folder}/crt', f'ssl_certificate_key: {folder}/key']
+        if not any(name == 'ssl_ktls' for name, _ in setup.tweaks):
+            lines.append(f'ssl_ktls: {"on" if setup.path == "ktls" else "off"}')
+    text = SLUICE.format(folder=folder, port=port, loop=setup.loop or 'auto', ssl='' if setup.path == 'plain' else ' ssl',
+                         log=f'{{path: {log}, format: witness}}' if log else 'off',
+                         more=''.join(f'      {line}\n' for line in lines))
+    return text, ['-c']
+
+
+RECIPES = {'nginx': nginx, 'h2o': h2o, 'lighttpd': lighttpd, 'caddy': caddy, 'haproxy': haproxy, 'sluice': sluice}

@@ -1,0 +1,130 @@
+"""report.md and report.html from results; both are made of the same blocks, and can be made again from results.json."""
+import html
+import os
+import re
+
+from . import blocks, figures, model, plots, scenarios
+
+STYLE = '''body{font:15px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#222;background:#fff}
+table{border-collapse:collapse;margin:.5em 0 1.5em;display:block;overflow-x:auto}td,th{border:1px solid #ccc;padding:.25em .6em;
+text-align:right}td:first-child,th:first-child{text-align:left}th{background:#f2f2f2;font-weight:600}caption{text-align:left;
+font-weight:600;padding:.3em 0}svg{max-width:100%;height:auto}code{background:#f2f2f2}'''
+READING = ('Each figure is the median of the rounds; `±` is half the distance between the lowest and the highest (from five rounds on, '
+           'of the middle half). `(!)` says that the rounds lie too far apart for the figure to carry an argument: measure again on a '
+           'quieter machine. Rounds of all setups alternate, and ratios are medians of ratios of neighbours, so that a machine that '
+           'becomes slower meanwhile does not decide. CPU is that of the server\'s processes alone, from the scheduler\'s clock. '
+           'At a fixed rate latency counts from when a request was due, so that a server that stalls cannot hide it.')
+EMULATED = ('**These figures come from an emulated processor.** A Debian kernel with TLS ran in qemu without hardware help. What was '
+            'compared is the time that emulated instructions took: it says which way is shorter, not how fast a machine is, and '
+            'instructions for AES cost something else here than on silicon.')
+
+
+def found_of(scenario):
+    return [model.Outcome.from_json(tree) for tree in scenario['outcomes']]
+
+
+def facts_table(results):
+    machine = results['machine']
+    rows = [['processor', machine['processor'] + (', emulated' if machine['emulated'] else '')],
+            ['CPUs', f'{machine["cpus"]}; server on {machine["server_cpu"]}, client on {machine["client_cpu"]}'],
+            ['memory', f'{machine["memory_mib"]} MiB'], ['kernel', machine['kernel']],
+            ['kernel TLS', 'works' if machine['ktls'] else 'not in this kernel'],
+            ['load before', f'{machine["load_before"]:.1f}'], ['certificate', machine['certificate']], ['suite', machine['suite']],
+            *[[name, version] for name, version in machine['versions'].items()],
+            ['rounds', f'{results["options"]["rounds"]} of {results["options"]["seconds"]:g} s, '
+                       f'after {results["options"]["warm"]:g} s of warming up'],
+            ['made', f'{results["made"]} by `{results["command"]}`']]
+    return blocks.Table('What ran where', ['', ''], rows)
+
+
+def warnings(results):
+    """What a reader must know before the first figure."""
+    found = [blocks.Text(EMULATED)] if results['machine']['emulated'] else []
+    if results['machine']['server_cpu'] == results['machine']['client_cpu']:
+        found.append(blocks.Text('**Server and client shared one CPU**: rates say little; CPU per request holds.'))
+    if not results['machine']['ktls']:
+        found.append(blocks.Text('This kernel has no TLS (`sluice doctor` says why): kTLS was not measured here. '
+                                 '`bench/run --vm` measures it on an emulated machine.'))
+    if results['machine']['load_before'] > 0.5 and not results['machine']['emulated']:
+        found.append(blocks.Text(f'**The machine was not quiet** (load {results["machine"]["load_before"]:.1f} before it began): '
+                                 'rates and latencies suffer from that, CPU per request less.'))
+    return found
+
+
+def parts_of(results):
+    """[(heading, blocks)] of a whole report."""
+    parts = [('', [*warnings(results), facts_table(results), blocks.Text(READING)])]
+    for scenario in results['scenarios']:
+        found = found_of(scenario)
+        made = scenarios.named(scenario['name']).present(found, results)
+        parts.append((scenario['title'], [*made, *blocks.limits_of(found)]))
+    return parts
+
+
+def cell(text):
+    return str(text).replace('|', '\\|')
+
+
+def markdown_table(table):
+    lines = [f'**{table.title}**', '', '| ' + ' | '.join(map(cell, table.columns)) + ' |',
+             '|---|' + '---:|' * (len(table.columns) - 1)]
+    return '\n'.join(lines + ['| ' + ' | '.join(map(cell, row)) + ' |' for row in table.rows])
+
+
+def html_text(text):
+    text = html.escape(text, quote=False)
+    text = re.sub(r'\*\*(.+?)\*\*', r'<b>\1</b>', text)
+    return re.sub(r'`([^`]+)`', r'<code>\1</code>', text)
+
+
+def html_table(table):
+    rows = ['<tr>' + ''.join(f'<th>{html_text(str(name))}</th>' for name in table.columns) + '</tr>'] if any(table.columns) else []
+    rows += ['<tr>' + ''.join(f'<td>{html_text(str(text))}</td>' for text in row) + '</tr>' for row in table.rows]
+    return f'<table><caption>{html_text(table.title)}</caption>' + '\n'.join(rows) + '</table>'
+
+
+def bars_as_table(bars):
+    """For those without plots."""
+    rows = [[label, *(figures.shown(value) for value in values)] for label, values in bars.series.items()]
+    return blocks.Table(f'{bars.title}, {bars.unit}', ['', *bars.categories], rows)
+
+
+def markdown(parts, drawn):
+    lines = ['# What TLS costs here', '']
+    for heading, made in parts:
+        lines += [f'## {heading}', ''] if heading else []
+        for block in made:
+            if isinstance(block, blocks.Text):
+                lines += [block.text, '']
+            elif isinstance(block, blocks.Table):
+                lines += [markdown_table(block), '']
+            elif drawn.get(block.name):
+                lines += [f'![{block.title}]({os.path.basename(drawn[block.name])})', '']
+            else:
+                lines += [markdown_table(bars_as_table(block)), '']
+    return '\n'.join(lines)
+
+
+def page(parts, drawn):
+    body = ['<h1>What TLS costs here</h1>']
+    for heading, made in parts:
+        body += [f'<h2>{html_text(heading)}</h2>'] if heading else []
+        for block in made:
+            if isinstance(block, blocks.Text):
+                body.append(f'<p>{html_text(block.text)}</p>')
+            elif isinstance(block, blocks.Table):
+                body.append(html_table(block))
+            else:
+                body.append(plots.inline(drawn[block.name]) if drawn.get(block.name) else html_table(bars_as_table(block)))
+    return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>What TLS costs here</title><style>{STYLE}</style></head>'
+            f'<body>{"".join(body)}</body></html>\n')
+
+
+def write(results, folder):
+    """Writes both reports and the plots; returns the path of report.md."""
+    parts = parts_of(results)
+    drawn = {block.name: plots.draw(block, folder) for _, made in parts for block in made if isinstance(block, blocks.Bars)}
+    for name, text in (('report.md', markdown(parts, drawn)), ('report.html', page(parts, drawn))):
+        with open(os.path.join(folder, name), 'w', encoding='utf-8') as stream:
+            stream.write(text)
+    return os.path.join(folder, 'report.md')

@@ -1,0 +1,105 @@
+"""Measures groups: all setups of a group in turns (A B A B), another one first in each round."""
+import tempfile
+
+from . import load as loads
+from . import model, recipes, servers, site
+
+
+class Bench:
+    """What all measurements share: programs, ports, the folder, how long and how often, and who is told of progress."""
+
+    def __init__(self, options, ktls_works, progress):
+        self.options, self.ktls_works, self.progress = options, ktls_works, progress
+        self.ports = servers.Ports(options.port)
+        self.folder = None
+        self.running = {}
+
+    def server(self, setup):
+        """A server that runs until the scenario is over."""
+        if setup not in self.running:
+            self.running[setup] = servers.Server(setup, self.folder, self.ports, self.options.sluice)
+        return self.running[setup]
+
+    def stop(self):
+        for server in self.running.values():
+            server.stop()
+        self.running = {}
+
+    def words(self, outcome, rate=0.0):
+        return loads.words_of(outcome.load, outcome.setup, self.options.seconds, self.options.warm, rate)
+
+    def read(self, outcome, rate):
+        if outcome.load.kind == 'idle':
+            with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice) as server:
+                outcome.command = server.command
+                return loads.read_idle(self.options.blast, server, outcome.load, self.words(outcome))
+        server = self.server(outcome.setup)
+        outcome.command = server.command
+        return loads.read_load(self.options.blast, server, outcome.load, self.words(outcome, rate))
+
+
+def attempt(outcome, what):
+    """Runs it; a failure is the outcome's, not the benchmark's."""
+    try:
+        return what()
+    except (servers.Failed, OSError, ValueError) as fault:
+        outcome.missing = outcome.missing or str(fault)
+        return None
+
+
+def half_of_slowest(bench, outcomes):
+    """Half of what the slowest of them can, so that all carry the same load."""
+    rates = []
+    for outcome in outcomes:
+        reading = attempt(outcome, lambda outcome=outcome: bench.read(outcome, 0))
+        if reading:
+            rates.append(reading['answers'] / reading['seconds'])
+    return min(rates) / 2 if rates else 0
+
+
+def measure_group(bench, group):
+    outcomes = [model.Outcome(group.load, setup, missing=recipes.why_not(setup, group.load, bench.ktls_works))
+                for setup in group.setups]
+    able = [outcome for outcome in outcomes if not outcome.missing]
+    for outcome in able:
+        outcome.client = ['blast', *bench.words(outcome)]
+        if group.load.kind != 'idle':
+            attempt(outcome, lambda outcome=outcome: bench.server(outcome.setup))
+    rate = half_of_slowest(bench, able) if group.load.half_load else 0
+    for turn in range(bench.options.rounds if group.load.kind != 'idle' else 1):
+        for at in range(len(able)):
+            outcome = able[(at + turn) % len(able)]
+            if not outcome.missing:
+                bench.progress.step(f'{group.load.label}: {outcome.setup.label}')
+                reading = attempt(outcome, lambda outcome=outcome: bench.read(outcome, rate))
+                outcome.readings += [reading] if reading else []
+    for outcome in able:
+        if not outcome.missing and group.count_calls and group.load.kind == 'requests' and not group.load.slow:
+            look_closer(bench, group, outcome)
+    return outcomes
+
+
+def look_closer(bench, group, outcome):
+    """What is counted in runs of its own, since counting disturbs: system calls, and the witness of the access log."""
+    bench.progress.step(f'{group.load.label}: {outcome.setup.label}, system calls', 0)
+    words = loads.words_of(group.load, outcome.setup, min(bench.options.seconds, 0.5))
+    outcome.calls = attempt(outcome, lambda: loads.count_calls(bench.options.blast, bench.server(outcome.setup), group.load, words))
+    if outcome.setup.server == 'sluice':
+        outcome.witness = attempt(outcome, lambda: loads.read_witness(bench.folder, outcome.setup, group.load, bench.ports,
+                                                                      bench.options.sluice, bench.options.blast))
+
+
+def steps(groups, rounds):
+    """How many measurements there are, for the progress bar."""
+    return sum(len(group.setups) * (1 if group.load.kind == 'idle' else rounds) for group in groups)
+
+
+def measure(bench, groups):
+    """All groups of a scenario; servers are stopped at the end, whatever happened."""
+    with tempfile.TemporaryDirectory(prefix='sluice-bench-', dir=bench.options.folder) as folder:
+        bench.folder = folder
+        try:
+            site.prepare(folder, {group.load.size for group in groups} | {'1k'})
+            return [outcome for group in groups for outcome in measure_group(bench, group)]
+        finally:
+            bench.stop()

@@ -1,0 +1,8 @@
+"""The scenarios by name. Each is a module with TITLE, plan(options) -> [Group], present(outcomes, results) -> [blocks]."""
+import importlib
+
+NAMES = ('quick',)
+
+
+def named(name):
+    return importlib.import_module(f'{__name__}.{name}')

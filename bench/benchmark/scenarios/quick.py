@@ -1,0 +1,40 @@
+"""Plain, user-space TLS and kTLS: how much throughput, how much CPU."""
+from .. import blocks, figures
+from ..model import Group, Load, Setup
+
+TITLE = 'Plain, user-space TLS and kTLS'
+LOADS = (Load('1k'), Load('100k'), Load('10m', connections=16))
+PATHS = ('plain', 'user', 'ktls')
+
+
+def plan(options):
+    setups = [Setup(server, path, loop) for server, loop in (('sluice', options.loop), *((peer, '') for peer in options.peers))
+              for path in PATHS]
+    return [Group(load, setups) for load in LOADS]
+
+
+def answer(groups):
+    """The question's answer in sentences: what TLS costs, and what the kernel gives back."""
+    sentences = []
+    for load, outcomes in groups.items():
+        ours = {outcome.setup.path: outcome.readings for outcome in outcomes if outcome.setup.server == 'sluice' and outcome.readings}
+        if 'plain' not in ours or 'user' not in ours:
+            continue
+        cost = figures.paired_ratio(ours['user'], ours['plain'], 'cpu_request')
+        text = f'{load.size}: TLS in user space takes {figures.number(cost)} times the CPU of plain HTTP'
+        if 'ktls' in ours:
+            text += f', kTLS {figures.number(figures.paired_ratio(ours["ktls"], ours["plain"], "cpu_request"))} times'
+        sentences.append(text + '.')
+    return [blocks.Text(' '.join(sentences))] if sentences else []
+
+
+def present(found, _results):
+    groups = blocks.by_load(found)
+    names = ('rate', 'throughput', 'cpu_request', 'system_request', 'cpu_gb', 'cpu_share', 'switches', 'p50', 'p99', 'p999', 'memory')
+    made = answer(groups)
+    for load, outcomes in groups.items():
+        base = next((outcome for outcome in outcomes if outcome.setup.path == 'plain' and outcome.readings), None)
+        made.append(blocks.table_of(load, outcomes, names, base))
+    made.append(blocks.bars_of('quick-throughput', 'Throughput', 'throughput', groups))
+    made.append(blocks.bars_of('quick-cpu', 'Server CPU per GB', 'cpu_gb', groups))
+    return made

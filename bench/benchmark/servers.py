@@ -1,0 +1,93 @@
+"""Starting a server under measurement on a CPU of its own, and stopping it."""
+import os
+import shutil
+import socket
+import subprocess
+import time
+
+from . import counters, recipes
+
+PATIENCE = float(os.environ.get('SLUICE_PATIENCE', '1'))
+
+
+class Failed(Exception):
+    """A server or a load did not do what it should; the text is for the report."""
+
+
+def find(program):
+    """The path of an installed program, or None."""
+    return shutil.which(program, path=os.environ.get('PATH', '') + ':/usr/sbin:/sbin')
+
+
+def cpus():
+    """(server's, client's): the first and the last that this process may use."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[0], allowed[-1]
+
+
+class Ports:
+    """Ports on 127.0.0.1 that nobody listens on, in order."""
+
+    def __init__(self, first, count=400):
+        self.first, self.count, self.turn = first, count, 0
+
+    def take(self):
+        for _ in range(self.count):
+            port = self.first + self.turn % self.count
+            self.turn += 1
+            with socket.socket() as probe:
+                try:
+                    probe.bind(('127.0.0.1', port))
+                    return port
+                except OSError:
+                    continue
+        raise Failed(f'no free port from {self.first} on')
+
+
+class Server:
+    """One server, pinned. `folder` holds www, crt, key and pem (site.py); with `log`, sluice writes its witness there."""
+
+    def __init__(self, setup, folder, ports, sluice, log=''):
+        self.setup, self.folder, self.port = setup, folder, ports.take()
+        program = sluice if setup.server == 'sluice' else find(recipes.PROGRAMS[setup.server])
+        if not program:
+            raise Failed(f'{setup.server} is not installed')
+        text, words = recipes.RECIPES[setup.server](setup, folder, self.port, log)
+        path = os.path.join(folder, f'{setup.server}-{self.port}.conf')
+        with open(path, 'w', encoding='utf-8') as stream:
+            stream.write(text)
+        self.command = [program, *words, path]
+        self.said_path = os.path.join(folder, f'{setup.server}-{self.port}.out')
+        with open(self.said_path, 'wb') as output:
+            self.process = subprocess.Popen(['taskset', '-c', str(cpus()[0]), *self.command], stdout=output, stderr=output,
+                                            stdin=subprocess.DEVNULL, env={**os.environ, 'GOMAXPROCS': '1'})
+        self.wait()
+
+    def wait(self):
+        deadline = time.monotonic() + 20 * PATIENCE
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                socket.create_connection(('127.0.0.1', self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        self.stop()
+        with open(self.said_path, encoding='utf-8', errors='replace') as stream:
+            raise Failed(f'{self.setup.label} does not listen: {stream.read()[-300:].strip()}')
+
+    def pids(self):
+        return counters.family(self.process.pid)
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            self.process.wait(10 * PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()

@@ -1,0 +1,41 @@
+"""The folder that is served: files of random bytes, and a certificate."""
+import os
+import subprocess
+
+from . import sizes
+
+BLOCK = 1 << 20
+
+
+def make_file(path, size):
+    """Random bytes; a large file repeats one random block, turned by its number, so that it is made fast."""
+    block = os.urandom(BLOCK)
+    with open(path, 'wb') as stream:
+        for at in range(0, size, BLOCK):
+            turn = at // BLOCK * 4099 % BLOCK
+            stream.write((block[turn:] + block[:turn])[:size - at])
+
+
+def make_certificate(folder, key='ec'):
+    """crt, key and both in pem: ECDSA P-256, or RSA of 2048 bits."""
+    kind = ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256'] if key == 'ec' else ['rsa:2048']
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', *kind, '-nodes', '-keyout', f'{folder}/key', '-out', f'{folder}/crt',
+                    '-days', '30', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+                   check=True, stderr=subprocess.DEVNULL)
+    with open(f'{folder}/pem', 'wb') as stream:
+        for name in ('crt', 'key'):
+            with open(f'{folder}/{name}', 'rb') as part:
+                stream.write(part.read())
+
+
+def prepare(folder, names):
+    """Everything that servers need, readable for workers that gave up their rights."""
+    www = os.path.join(folder, 'www')
+    os.makedirs(www, exist_ok=True)
+    for name in sorted(names):
+        make_file(os.path.join(www, name), sizes.bytes_of(name))
+    make_certificate(folder)
+    for path, _, files in os.walk(folder):
+        os.chmod(path, 0o755)
+        for name in files:
+            os.chmod(os.path.join(path, name), 0o644)

@@ -1,0 +1,157 @@
+"""The benchmark's pure parts: figures from counts, reports from figures, two result files side by side."""
+import copy
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench'))
+sys.dont_write_bytecode = True
+
+from benchmark import blocks, compare, figures, model, recipes, report, scenarios, sizes  # noqa: E402
+
+PLAIN = model.Setup('sluice', 'plain')
+USER = model.Setup('sluice', 'user')
+
+
+def reading(cpu, answers=1000):
+    return {'seconds': 1.0, 'elapsed': 1.0, 'answers': answers, 'answers_all': answers, 'bytes': answers * 1000,
+            'bytes_all': answers * 1000, 'cpu': cpu, 'user': cpu / 2, 'system': cpu / 2, 'switches': 10, 'client_cpu': 0.5,
+            'memory': 3000, 'latency': [[1000, answers - 1], [2000, 1]], 'handshakes': 0, 'resumed': 0}
+
+
+def outcome(setup, *cpu, load=model.Load('1k')):
+    return model.Outcome(load, setup, [reading(one) for one in cpu])
+
+
+def results_of(*outcomes, **machine):
+    facts = {'processor': 'P|1', 'cpus': 2, 'memory_mib': 1, 'kernel': 'k', 'ktls': True, 'server_cpu': 0, 'client_cpu': 1,
+             'load_before': 0.1, 'certificate': 'c', 'suite': 's', 'versions': {'sluice': '1'}, 'emulated': False, **machine}
+    return {'format': 1, 'made': 'now', 'command': 'bench/run', 'machine': facts,
+            'options': {'rounds': 3, 'seconds': 1, 'warm': 0.2, 'loop': 'auto'},
+            'scenarios': [{'name': 'quick', 'title': 'T', 'outcomes': [one.to_json() for one in outcomes]}]}
+
+
+class Sizes(unittest.TestCase):
+    def test_sizes(self):
+        self.assertEqual([sizes.bytes_of(name) for name in ('7', '1k', '100k', '16m', '1g')],
+                         [7, 1024, 102400, 16 << 20, 1 << 30])
+
+    def test_what_is_no_size(self):
+        for name in ('', 'k', '1t', '-1k', '1kk', '1.5k'):
+            with self.assertRaises((ValueError, KeyError), msg=name):
+                sizes.bytes_of(name)
+
+
+class Figures(unittest.TestCase):
+    def test_quantiles(self):
+        histogram = [[10, 90], [20, 9], [30, 1]]
+        self.assertEqual([figures.quantile(histogram, share) for share in (0.5, 0.9, 0.99, 0.999, 1)], [10, 10, 20, 30, 30])
+        self.assertIsNone(figures.quantile([], 0.5))
+
+    def test_merging_keeps_every_count(self):
+        self.assertEqual(figures.merged([[[1, 2], [5, 1]], [[1, 1], [3, 4]]]), [[1, 3], [3, 4], [5, 1]])
+
+    def test_summary(self):
+        found = figures.summary([reading(0.1), reading(0.2), reading(0.3)], 'cpu_request')
+        self.assertAlmostEqual(found['median'], 200)
+        self.assertAlmostEqual(found['spread'], 1.0)
+        self.assertTrue(found['unsteady'])
+        self.assertFalse(figures.summary([reading(0.1), reading(0.101)], 'cpu_request')['unsteady'])
+        self.assertIsNone(figures.summary([], 'cpu_request'))
+        self.assertIsNone(figures.summary([{'memory': 1}], 'cpu_request'))
+
+    def test_one_stray_round_of_many_does_not_make_a_figure_unsteady(self):
+        self.assertFalse(figures.summary([reading(cpu) for cpu in (0.100, 0.101, 0.102, 0.103, 0.104, 0.105, 0.9)],
+                                         'cpu_request')['unsteady'])
+
+    def test_ratios_are_of_neighbours(self):
+        ours, theirs = [reading(0.1), reading(0.4), reading(0.2)], [reading(0.2), reading(0.8), reading(0.1)]
+        self.assertAlmostEqual(figures.paired_ratio(ours, theirs, 'cpu_request'), 0.5)
+        self.assertIsNone(figures.paired_ratio(ours, [], 'cpu_request'))
+
+    def test_figures_of_a_reading_that_lacks_counts(self):
+        for name in figures.FIGURES:
+            self.assertIsNone(figures.FIGURES[name][2]({}), name)
+
+    def test_numbers_as_shown(self):
+        self.assertEqual([figures.number(value) for value in (None, 0.1234, 1.234, 12.34, 123.4, 12345.6)],
+                         ['-', '0.123', '1.23', '12.3', '123', '12,346'])
+        self.assertIn('(!)', figures.shown(figures.summary([reading(0.1), reading(0.3)], 'cpu_request')))
+
+
+class Model(unittest.TestCase):
+    def test_results_survive_being_stored(self):
+        made = model.Outcome(model.Load('1m', 8), model.Setup('sluice', 'user', tweaks=(('sendfile', 'off'),)), [reading(1)])
+        self.assertEqual(model.Outcome.from_json(made.to_json()), made)
+
+    def test_what_a_server_cannot_do_is_said(self):
+        self.assertTrue(recipes.why_not(model.Setup('h2o', 'ktls'), model.Load('1k'), True))
+        self.assertTrue(recipes.why_not(model.Setup('nginx', 'ktls'), model.Load('1k'), False))
+        self.assertTrue(recipes.why_not(model.Setup('haproxy', 'user'), model.Load('1m'), True))
+        self.assertEqual(recipes.why_not(model.Setup('nginx', 'ktls'), model.Load('1k'), True), '')
+
+    def test_every_recipe_names_its_port_and_folder(self):
+        for server, recipe in recipes.RECIPES.items():
+            for path in ('plain', 'user', 'ktls'):
+                text, words = recipe(model.Setup(server, path), '/FOLDER', 24321, '')
+                self.assertIn('24321', text)
+                self.assertIn('/FOLDER', text)
+                self.assertTrue(words)
+
+
+class Report(unittest.TestCase):
+    def test_both_pages_hold_the_figures(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report.write(results_of(outcome(PLAIN, 0.1, 0.1), outcome(USER, 0.2, 0.2)), folder)
+            with open(f'{folder}/report.md', encoding='utf-8') as stream:
+                text = stream.read()
+            with open(f'{folder}/report.html', encoding='utf-8') as stream:
+                page = stream.read()
+        self.assertIn('2.00 times the CPU of plain HTTP', text)
+        self.assertIn('| sluice plain |', text)
+        self.assertIn('P\\|1', text)
+        self.assertIn('2.00 times the CPU of plain HTTP', page)
+        self.assertNotRegex(page, r'src="|href="|url\(http')      # self-contained
+
+    def test_what_was_not_measured_says_why(self):
+        missing = model.Outcome(model.Load('1k'), model.Setup('sluice', 'ktls'), missing='<no kernel TLS>')
+        parts = report.parts_of(results_of(outcome(PLAIN, 0.1), outcome(USER, 0.1), missing, ktls=False))
+        self.assertIn('not measured: <no kernel TLS>', report.markdown(parts, {}))
+        self.assertIn('&lt;no kernel TLS&gt;', report.page(parts, {}))
+
+    def test_emulation_and_noise_are_said_first(self):
+        self.assertIn('emulated processor', report.markdown(report.parts_of(results_of(emulated=True)), {}))
+        self.assertIn('was not quiet', report.markdown(report.parts_of(results_of(load_before=3.0)), {}))
+        self.assertNotIn('was not quiet', report.markdown(report.parts_of(results_of()), {}))
+
+    def test_a_client_without_time_is_named(self):
+        slow = outcome(PLAIN, 0.2)
+        slow.readings[0]['client_cpu'] = 0.99
+        self.assertEqual(len(blocks.limits_of([slow])), 1)
+        self.assertEqual(blocks.limits_of([outcome(PLAIN, 0.2)]), [])
+
+    def test_every_scenario_can_present_nothing(self):
+        for name in scenarios.NAMES:
+            self.assertIsInstance(scenarios.named(name).present([], results_of()), list, name)
+
+
+class Compare(unittest.TestCase):
+    def verdicts(self, first, second):
+        rows = compare.rows_of(results_of(outcome(PLAIN, *first)), results_of(outcome(PLAIN, *second)))
+        return [row[-1] for row in rows if row[1].startswith('server CPU per request')]
+
+    def test_only_what_moved_beyond_its_spread_counts(self):
+        self.assertEqual(self.verdicts((0.10, 0.12), (0.05, 0.06)), ['better'])
+        self.assertEqual(self.verdicts((0.10, 0.12), (0.15, 0.16)), ['worse'])
+        self.assertEqual(self.verdicts((0.10, 0.12), (0.11, 0.16)), ['same'])
+
+    def test_what_one_file_lacks_is_left_out(self):
+        first = results_of(outcome(PLAIN, 0.1))
+        second = copy.deepcopy(first)
+        second['scenarios'][0]['outcomes'][0]['readings'] = []
+        self.assertEqual(compare.rows_of(first, second), [])
+
+
+if __name__ == '__main__':
+    unittest.main()
