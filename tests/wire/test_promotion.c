@@ -6,6 +6,8 @@
 #include "kit.h"
 #include "scripted.h"
 
+#include "build_options.h"
+
 #include <check.h>
 #include <errno.h>
 #include <linux/tls.h>
@@ -110,6 +112,24 @@ START_TEST(refusal_in_the_middle_loses_nothing)
     finish();
     close(fd);
     close(small);
+}
+END_TEST
+
+/* As the refusals above, in a build that asks nobody: whatever the support was said to be. */
+START_TEST(refusal_by_the_build)
+{
+    int fd = kit_file(1000000);
+
+    start(_i / CIPHERS, &transports[1 + _i % CIPHERS], true);
+    kit_open(&kit, 0);
+    for (int i = 0; i < 2; i++) {
+        fetch_file(fd, 1000000);
+        expect_reason("user", "not-built");
+    }
+    ck_assert_int_eq(kernel.ulp_calls + kernel.tx_calls, 0);
+    ck_assert_uint_eq(kit.counters.promotions, 0);
+    finish();
+    close(fd);
 }
 END_TEST
 
@@ -365,6 +385,17 @@ START_TEST(key_update_in_user_space)
 }
 END_TEST
 
+static void add_promotions(TCase *all, int backends)
+{
+    tcase_add_loop_test(all, refusal_in_the_middle_loses_nothing, 0, REFUSALS * CIPHERS * backends);
+    tcase_add_loop_test(all, promotion_hands_over_everything, 0, CIPHERS * backends);
+    tcase_add_loop_test(all, rule_07_explicit_nonces, 0, 2 * backends);
+    tcase_add_loop_test(all, promotion_waits_for_the_queue, 0, backends);
+    tcase_add_loop_test(all, promoted_connection_goes_on, 0, backends);
+    tcase_add_loop_test(all, truncated_after_promotion, 0, backends);
+    tcase_add_loop_test(all, key_update_after_promotion, 0, backends);
+}
+
 int main(void)
 {
     Suite *suite = suite_create("promotion");
@@ -373,15 +404,12 @@ int main(void)
     int backends = backend_count(), failed;
 
     tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, refusal_in_the_middle_loses_nothing, 0, REFUSALS * CIPHERS * backends);
+    if (strcmp(BUILD_KTLS, "built in") == 0)
+        add_promotions(all, backends);
+    else
+        tcase_add_loop_test(all, refusal_by_the_build, 0, CIPHERS * backends);
     tcase_add_loop_test(all, declined_beforehand, 0, 4 * backends);
     tcase_add_loop_test(all, declined_for_want_of_a_key, 0, backends);
-    tcase_add_loop_test(all, promotion_hands_over_everything, 0, CIPHERS * backends);
-    tcase_add_loop_test(all, rule_07_explicit_nonces, 0, 2 * backends);
-    tcase_add_loop_test(all, promotion_waits_for_the_queue, 0, backends);
-    tcase_add_loop_test(all, promoted_connection_goes_on, 0, backends);
-    tcase_add_loop_test(all, truncated_after_promotion, 0, backends);
-    tcase_add_loop_test(all, key_update_after_promotion, 0, backends);
     tcase_add_loop_test(all, key_update_in_user_space, 0, backends);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);

@@ -10,6 +10,26 @@
 #include <stdio.h>
 
 static const char *folder;
+static bool partial; /* some modules are left out of this build */
+
+static size_t occurrences(struct str text, struct str of)
+{
+    size_t count = 0;
+
+    for (ssize_t at = str_search(text, of); at >= 0; at = str_search(text, of)) {
+        text = str_skip(text, (size_t)at + of.length);
+        count++;
+    }
+    return count;
+}
+
+/* What the modules that are left out bring is refused by its name, and nothing else is. */
+static bool refused_for_modules(struct str said)
+{
+    size_t errors = occurrences(said, STR(": error: "));
+
+    return partial && errors > 0 && errors == occurrences(said, STR(": error: unknown directive '"));
+}
 
 static void load_good(const char *path)
 {
@@ -18,8 +38,10 @@ static void load_good(const char *path)
     struct buffer said = {0};
     struct configuration *configuration = configuration_load(&source, &log, &said);
 
-    ck_assert_msg(configuration && said.length == 0, "%s:\n" STR_FMT, path, STR_ARG(buffer_str(&said)));
-    ck_assert_uint_gt(configuration->server_count, 0);
+    ck_assert_msg(configuration ? said.length == 0 : refused_for_modules(buffer_str(&said)), "%s:\n" STR_FMT, path,
+                  STR_ARG(buffer_str(&said)));
+    if (configuration)
+        ck_assert_uint_gt(configuration->server_count, 0);
     configuration_destroy(configuration);
     buffer_finish(&said);
 }
@@ -126,6 +148,7 @@ int main(int count, char **arguments)
     int failed;
 
     folder = count > 1 ? arguments[1] : "conf";
+    partial = count > 2;
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, default_configuration);
     tcase_add_test(tests, examples);

@@ -1,3 +1,4 @@
+#include "build_options.h"
 #include "tls/ktls.h"
 #include "tls/ktls_layout.h"
 
@@ -266,6 +267,29 @@ START_TEST(every_reason_has_a_name)
 }
 END_TEST
 
+/* In a build without it the kernel is not asked, and the reason names the build. */
+START_TEST(what_is_not_built_in_is_declined)
+{
+    struct record_key key = make_key(RECORD_TLS_1_3, RECORD_AES_128_GCM), before = key;
+    struct ktls_support support;
+    char line[512];
+
+    reset();
+    ck_assert_int_eq(ktls_promote(&calls, 5, &key), KTLS_NOT_BUILT);
+    ck_assert_int_eq(ktls_rekey(&calls, 5, &key), KTLS_NOT_BUILT);
+    ck_assert_int_eq(ktls_send_record(&calls, 5, RECORD_ALERT, STR("\x01\x00")), -EOPNOTSUPP);
+    ck_assert_mem_eq(&key, &before, sizeof(key));
+    ktls_probe(&calls, &support);
+    for (int version = 0; version < 2; version++)
+        for (int cipher = RECORD_AES_128_GCM; cipher <= RECORD_CHACHA20_POLY1305; cipher++)
+            ck_assert_str_eq(ktls_reason_name(support.reason[version][cipher]), "not-built");
+    ck_assert(!support.rekey);
+    ck_assert(str_equal(ktls_describe(&support, line, sizeof(line)),
+                        STR("kTLS: not available: not built in (meson option ktls)")));
+    ck_assert_uint_eq(kernel.ulp_calls + kernel.tx_calls + kernel.sends, 0);
+}
+END_TEST
+
 /* Whatever this machine's kernel says, the probe comes back with it and every line is whole. */
 START_TEST(the_real_kernel_answers)
 {
@@ -288,13 +312,17 @@ int main(void)
     TCase *all = tcase_create("ktls");
     SRunner *runner;
 
-    tcase_add_loop_test(all, the_kernel_gets_the_current_state, 0, 2);
+    if (strcmp(BUILD_KTLS, "built in") == 0) {
+        tcase_add_loop_test(all, the_kernel_gets_the_current_state, 0, 2);
+        tcase_add_loop_test(all, refusals_have_their_reasons, 0, REFUSALS);
+        tcase_add_loop_test(all, each_cipher_is_asked_for, 0, sizeof(ciphers) / sizeof(ciphers[0]));
+        tcase_add_loop_test(all, rekeying_is_probed_and_done, 0, 2);
+        tcase_add_test(all, records_carry_their_type);
+    } else {
+        tcase_add_test(all, what_is_not_built_in_is_declined);
+    }
     tcase_add_test(all, layouts_go_there_and_back);
     tcase_add_test(all, unknown_offers_are_declined);
-    tcase_add_loop_test(all, refusals_have_their_reasons, 0, REFUSALS);
-    tcase_add_loop_test(all, each_cipher_is_asked_for, 0, sizeof(ciphers) / sizeof(ciphers[0]));
-    tcase_add_loop_test(all, rekeying_is_probed_and_done, 0, 2);
-    tcase_add_test(all, records_carry_their_type);
     tcase_add_test(all, every_reason_has_a_name);
     tcase_add_test(all, the_real_kernel_answers);
     suite_add_tcase(suite, all);
