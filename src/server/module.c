@@ -223,6 +223,11 @@ struct file_cache *worker_file_cache(struct worker *worker)
     return worker->files;
 }
 
+void worker_counters(const struct worker *worker, struct counters_total *out_total)
+{
+    shared_total(worker->shared, out_total);
+}
+
 void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms)
 {
     loop_timer(&worker->loop, op, worker->loop.clock.monotonic_ms + delay_ms);

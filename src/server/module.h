@@ -11,6 +11,7 @@
 #include "io/file_cache.h"
 
 struct worker;
+struct counters_total;
 
 enum outcome {
     OUTCOME_PASS,       /* not mine: ask the next module */
@@ -78,6 +79,8 @@ struct str exchange_eval(struct exchange *x, const struct template *template);
 bool exchange_is_error_page(const struct exchange *x);
 
 struct file_cache *worker_file_cache(struct worker *worker);
+/* What all workers have counted together, whichever of them answers (server/counters.h). */
+void worker_counters(const struct worker *worker, struct counters_total *out_total);
 /* A timer and a helper thread for modules: contracts as loop_timer and loop_offload. */
 void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms);
 void worker_offload(struct worker *worker, struct op *op, int (*work)(void *argument), void *argument);

@@ -38,9 +38,9 @@ const char *wire_path_name(enum wire_path path);
 /* Why the kernel encrypted it not (or that it did: KTLS_OK): enum ktls_reason, and the wire's own. $tls_path_reason. */
 enum wire_reason {
     REASON_SMALL = KTLS_REASONS,    /* "small": below ssl_ktls_threshold */
-    REASON_PLAIN,                   /* "plain": not TLS */
     REASON_BYTES,                   /* "bytes": made in memory (compressed, generated), nothing to send from a file */
     REASON_SENDFILE_OFF,            /* "sendfile-off" */
+    REASON_PLAIN,                   /* "plain": not TLS, so that nothing was declined */
     WIRE_REASONS
 };
 const char *wire_reason_name(unsigned reason);

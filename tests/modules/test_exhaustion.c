@@ -92,6 +92,7 @@ static const char configuration[] =
     "      location:\n"
     "        /errors/: {internal: on}\n"
     "        /say: {return: '200 \"$host $args $request_id\"', access_log: '@/own.log own'}\n"
+    "        /status: {status: on}\n"
     "        '@named': {}\n"
     "    - {listen: 8080, server_name: e}\n";
 
@@ -135,6 +136,7 @@ static const char *const requests[] = {
     "GET /absent HTTP/1.1",    "GET /large HTTP/1.1",
     "GET /say?a=1 HTTP/1.1",   "POST /file.html HTTP/1.1\nContent-Length: 0",
     "OPTIONS * HTTP/1.1",      "BAD",
+    "GET /status HTTP/1.1",    "PUT /status HTTP/1.1\nContent-Length: 0",
 };
 
 /* A request during which one allocation fails is answered, or its connection ends; the next one is answered.

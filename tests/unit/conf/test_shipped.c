@@ -67,7 +67,7 @@ END_TEST
 
 START_TEST(examples)
 {
-    load_all("examples/*.yaml", 5);
+    load_all("examples/*.yaml", 6);
 }
 END_TEST
 

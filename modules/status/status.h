@@ -1,0 +1,58 @@
+/*
+ * The status page in three parts: status.c answers, status_metrics.c knows what there is to tell, status_page.c
+ * writes it down. Private to this folder.
+ */
+#ifndef STATUS_H
+#define STATUS_H
+
+#include "base/buffer.h"
+#include "server/counters.h"
+
+/* A status that is told by its first digit; [0]: others. */
+#define STATUS_CLASSES 6
+
+/* What the counters say at one moment, in the shape in which it is told. */
+struct status_values {
+    struct counters_total total;
+    uint64_t one;                   /* what a fact "counts" */
+    uint64_t classes[STATUS_CLASSES];
+    uint64_t handshakes[3];         /* full, resumed, failed */
+    uint64_t lookups[2];            /* hits, misses */
+    uint64_t zero_copy;             /* bytes */
+    uint64_t zero_copy_share;       /* of all bytes sent, in millionths */
+};
+
+enum metric_type {
+    METRIC_COUNTER,
+    METRIC_GAUGE,
+    METRIC_FACT,                    /* a text: the label is all of it */
+    METRIC_HISTOGRAM,               /* of request times: the only one */
+};
+
+struct metric {
+    const char *name;               /* without "sluice_", by which each begins in Prometheus text */
+    enum metric_type type;
+    const char *help;
+    const char *label;              /* its name; NULL: one value */
+    const char *(*label_of)(unsigned index, char memory[8]);
+    unsigned first, end;            /* of the values: indices from the uint64_t at `offset` on */
+    size_t offset;                  /* in struct status_values */
+    bool millionths;                /* told as a fraction: microseconds as seconds */
+    bool sparse;                    /* what is 0 is not told */
+};
+
+/* Ends with a row without a name. */
+extern const struct metric status_metrics[];
+
+void status_collect(struct status_values *values);
+
+/* Each writes a page: 0, -ENOMEM or -ENOBUFS. */
+typedef int status_page(const struct status_values *values, struct buffer *out);
+/* Text exposition format 0.0.4. */
+status_page status_prometheus;
+/* One object, with the same names. */
+status_page status_json;
+/* As nginx's stub_status. */
+status_page status_nginx;
+
+#endif

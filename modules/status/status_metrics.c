@@ -1,0 +1,138 @@
+/*
+ * What the status page tells: one row a metric. What the server counts is told as it is; what follows from
+ * it is worked out here.
+ */
+#include "status.h"
+
+#include "build_options.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+static const char *version(unsigned index, char memory[8])
+{
+    return SLUICE_VERSION;
+}
+
+static const char *state(unsigned index, char memory[8])
+{
+    static const char *const names[CONNECTION_STATES] = {[CONNECTION_HANDSHAKE] = "handshake",
+                                                         [CONNECTION_READING] = "reading",
+                                                         [CONNECTION_WRITING] = "writing",
+                                                         [CONNECTION_WAITING] = "waiting"};
+
+    return names[index];
+}
+
+static const char *class(unsigned index, char memory[8])
+{
+    static const char *const names[STATUS_CLASSES] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
+
+    return names[index];
+}
+
+static const char *status(unsigned index, char memory[8])
+{
+    snprintf(memory, 8, "%03u", index % 1000);
+    return memory;
+}
+
+static const char *path(unsigned index, char memory[8])
+{
+    return wire_path_name((enum wire_path)index);
+}
+
+static const char *reason(unsigned index, char memory[8])
+{
+    return wire_reason_name(index);
+}
+
+static const char *handshake(unsigned index, char memory[8])
+{
+    static const char *const names[] = {"full", "resumed", "failed"};
+
+    return names[index];
+}
+
+static const char *lookup(unsigned index, char memory[8])
+{
+    static const char *const names[] = {"hit", "miss"};
+
+    return names[index];
+}
+
+#define AT(field)  .offset = offsetof(struct status_values, field)
+#define SUM(field) AT(total.sum.field)
+
+const struct metric status_metrics[] = {
+    {"build_info", METRIC_FACT, "What runs here.", "version", version, 0, 1, AT(one)},
+    {"start_time_seconds", METRIC_GAUGE, "When the server was started, in seconds since the epoch.", NULL,
+     NULL, 0, 1, AT(total.started_s)},
+    {"generation", METRIC_GAUGE, "Generation of the worker processes: 1, and one more after each reload.",
+     NULL, NULL, 0, 1, AT(total.generation)},
+    {"workers", METRIC_GAUGE, "Worker processes that there are to be.", NULL, NULL, 0, 1, AT(total.workers)},
+    {"worker_restarts_total", METRIC_COUNTER, "Worker processes that died and were replaced.", NULL, NULL, 0,
+     1, AT(total.restarts)},
+    {"connections", METRIC_GAUGE, "Open connections by state.", "state", state, 0, CONNECTION_STATES,
+     SUM(connections)},
+    {"connections_accepted_total", METRIC_COUNTER, "Connections accepted.", NULL, NULL, 0, 1, SUM(accepted)},
+    {"requests_total", METRIC_COUNTER, "Requests whose head has come.", NULL, NULL, 0, 1, SUM(requests)},
+    {"responses_total", METRIC_COUNTER, "Requests that have ended, by the class of their status.", "class",
+     class, 0, STATUS_CLASSES, AT(classes)},
+    {"responses_by_status_total", METRIC_COUNTER,
+     "Requests that have ended, by their status, as $status has it.", "status", status, 0, COUNTERS_STATUSES,
+     SUM(status), .sparse = true},
+    {"request_duration_seconds", METRIC_HISTOGRAM,
+     "Time from the first byte of a request to the end of its answer, by the clock of the loop's turns.",
+     NULL, NULL, 0, COUNTERS_LATENCIES + 1, SUM(latency)},
+    {"sent_bytes_total", METRIC_COUNTER,
+     "Bytes of answers before encryption, by the way they left, as $tls_path has it.", "path", path,
+     PATH_PLAIN, PATH_COUNT, SUM(wires.bytes)},
+    {"transfers_total", METRIC_COUNTER, "Answers by the way most of their bytes left, as $tls_path has it.",
+     "path", path, PATH_PLAIN, PATH_COUNT, SUM(wires.transfers)},
+    {"zero_copy_bytes_total", METRIC_COUNTER,
+     "Bytes that never came to user space, as $bytes_zero_copy has it.", NULL, NULL, 0, 1, AT(zero_copy)},
+    {"zero_copy_ratio", METRIC_GAUGE, "Their share of all bytes sent since the start, from 0 to 1.", NULL,
+     NULL, 0, 1, AT(zero_copy_share), .millionths = true},
+    {"ktls_promotions_total", METRIC_COUNTER, "Connections handed to the kernel for encryption.", NULL, NULL,
+     0, 1, SUM(wires.promotions)},
+    {"ktls_declines_total", METRIC_COUNTER,
+     "Answers over TLS that the kernel did not encrypt, by the reason, as $tls_path_reason has it.", "reason",
+     reason, KTLS_OFF, REASON_PLAIN, SUM(wires.declines)},
+    {"tls_records_total", METRIC_COUNTER, "TLS records sealed in user space.", NULL, NULL, 0, 1,
+     SUM(wires.records)},
+    {"tls_handshakes_total", METRIC_COUNTER, "TLS handshakes by their end.", "result", handshake, 0, 3,
+     AT(handshakes)},
+    {"open_file_cache_lookups_total", METRIC_COUNTER,
+     "Lookups of files: answered from the cache, or by opening (or confirming) the file.", "result", lookup,
+     0, 2, AT(lookups)},
+    {"access_log_lines_dropped_total", METRIC_COUNTER, "Lines that an access log did not take.", NULL, NULL,
+     0, 1, SUM(log_lines_dropped)},
+    {0},
+};
+
+static uint64_t millionths(uint64_t part, uint64_t whole)
+{
+    /* part * 1000000 would overflow past 18 TB. */
+    return whole ? (uint64_t)((double)part / (double)whole * 1e6) : 0;
+}
+
+void status_collect(struct status_values *values)
+{
+    const struct counters *sum = &values->total.sum;
+    uint64_t bytes = 0;
+
+    values->one = 1;
+    for (unsigned i = 0; i < COUNTERS_STATUSES; i++)
+        values->classes[i / 100] += sum->status[i];
+    values->handshakes[0] = sum->wires.handshakes_full;
+    values->handshakes[1] = sum->wires.handshakes_resumed;
+    values->handshakes[2] = sum->wires.handshakes_failed;
+    values->lookups[0] = sum->files.hits;
+    values->lookups[1] = sum->files.misses;
+    values->zero_copy = sum->wires.bytes[PATH_PLAIN_SENDFILE] + sum->wires.bytes[PATH_KTLS_SENDFILE] +
+                        sum->wires.bytes[PATH_KTLS_SPLICE];
+    for (unsigned i = 0; i < PATH_COUNT; i++)
+        bytes += sum->wires.bytes[i];
+    values->zero_copy_share = millionths(values->zero_copy, bytes);
+}

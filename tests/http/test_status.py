@@ -1,0 +1,313 @@
+"""The status page: every line of it, exact numbers whichever of several workers answers, and workers that die."""
+import collections
+import json
+import os
+import re
+import signal
+import socket
+import ssl
+import time
+
+import pytest
+from kit import http1, server as server_kit
+
+PATIENCE = server_kit.PATIENCE
+WORKERS = 3
+FIELDS = ('request_uri', 'status', 'bytes_sent', 'bytes_zero_copy', 'tls_path', 'tls_path_reason', 'ssl_session_reused')
+
+NAME = r'[a-zA-Z_:][a-zA-Z0-9_:]*'
+LABEL = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"'
+SAMPLE = re.compile(rf'({NAME})(?:\{{{LABEL}\}})? (\d+(?:\.\d+)?)')
+HELP = re.compile(rf'# HELP ({NAME}) ((?:[^\\\n]|\\[\\n])+)')
+TYPE = re.compile(rf'# TYPE ({NAME}) (counter|gauge|histogram)')
+
+
+def parse(text):
+    """Prometheus text as {metric: {label value (None: no label): number}}; every line is checked."""
+    assert text.endswith('\n') and not text.endswith('\n\n')
+    metrics, kind, name = {}, None, None
+    lines = iter(text[:-1].split('\n'))
+    for line in lines:
+        if line.startswith('#'):
+            name = HELP.fullmatch(line).group(1)
+            assert name.startswith('sluice_') and name not in metrics, name
+            again, kind = TYPE.fullmatch(next(lines)).groups()
+            assert again == name
+            assert name.endswith('_total') == (kind == 'counter'), name
+            metrics[name] = {}
+            continue
+        sample, label, value, number = SAMPLE.fullmatch(line).groups()
+        suffix = sample[len(name):]
+        assert sample.startswith(name) and suffix in (('_bucket', '_sum', '_count') if kind == 'histogram' else ('',)), line
+        assert (label == 'le') == (suffix == '_bucket'), line
+        key = suffix if suffix in ('_sum', '_count') else value
+        assert key not in metrics[name], line
+        metrics[name][key] = float(number) if '.' in number else int(number)
+    for values in metrics.values():
+        if '_count' in values:
+            check_histogram(values)
+    return metrics
+
+
+def check_histogram(values):
+    assert list(values)[-2:] == ['_sum', '_count'], 'buckets come first'
+    bounds = list(values)[:-2]
+    assert bounds[-1] == '+Inf' and values['+Inf'] == values['_count']
+    assert [float(bound) for bound in bounds] == sorted({float(bound) for bound in bounds})
+    counts = [values[bound] for bound in bounds]
+    assert counts == sorted(counts)
+
+
+def flat(metrics):
+    return {(name, key): number for name, values in metrics.items() for key, number in values.items()}
+
+
+class Watched:
+    """A server of several workers with a status page, and what its log says of the same requests."""
+
+    def __init__(self, folder, site, certificate, loop, **main):
+        self.plain, self.tls = server_kit.free_port(), server_kit.free_port()
+        block = {'listen': [f'127.0.0.1:{self.plain}', f'127.0.0.1:{self.tls} ssl'], 'root': site, 'ssl_ktls': 'auto',
+                 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'server_name': 'localhost',
+                 'location': {'= /status': {'status': 'on'}, '= /nginx': {'stub_status': 'on'}, '= /pid': {'return': '200 $pid'},
+                              '= /cut': {'return': '444'}}}
+        self.server = server_kit.Server(folder, [block], loop=loop, main={'worker_processes': WORKERS, **main}, http={
+            'log_format': {'proof': '|'.join(f'${field}' for field in FIELDS)}})
+        self.server.start([self.plain, self.tls])
+        until(lambda: len(self.server.workers()) == WORKERS, 'every worker')
+
+    def connect(self, transport, **options):
+        return http1.connect(self.plain if transport == 'plain' else self.tls, transport, timeout=20 * PATIENCE, **options)
+
+    def log(self, lines):
+        """The access log once it has so many lines."""
+        def rows():
+            return [dict(zip(FIELDS, line.split('|'))) for line in server_kit.read_text(self.server.access_path).splitlines()]
+        until(lambda: len(rows()) >= lines, f'{lines} lines in the log')
+        return rows()
+
+
+def until(true, what, seconds=20):
+    deadline = time.monotonic() + seconds * PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def watch(site, certificate, tmp_path, loop):
+    made = []
+
+    def watcher(**main):
+        made.append(Watched(tmp_path / f'run{len(made)}', site, certificate, loop, **main))
+        return made[-1]
+    yield watcher
+    for watched in made:
+        watched.server.stop()
+
+
+def page(client, form='prometheus', mark=''):
+    answer = client.get(f'/status?format={form}{mark}')
+    assert answer.status == 200 and answer.headers['cache-control'] == 'no-store'
+    if form == 'json':
+        assert answer.headers['content-type'] == 'application/json'
+        return json.loads(answer.body)
+    assert answer.headers['content-type'] == 'text/plain; version=0.0.4; charset=utf-8'
+    return parse(answer.body.decode())
+
+
+def settled(client, mark=''):
+    """A page on which everything has ended but the question for it; `mark` is in its URI, with a number."""
+    for number in range(200):
+        found = page(client, mark=mark and f'&{mark}{number}')
+        if found['sluice_requests_total'][None] == sum(found['sluice_responses_total'].values()) + 1:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f'not settled: {found}')
+
+
+def by_workers(watched, transport):
+    """A connection to each worker, by its process id."""
+    clients = {}
+    for _ in range(300):
+        client = watched.connect(transport)
+        clients.setdefault(client.get('/pid').body.decode(), client)
+        if len(clients) == WORKERS:
+            return clients
+    raise AssertionError(f'{len(clients)} of {WORKERS} workers answer')
+
+
+def ask_all_sorts(watched, transport, rounds=12):
+    """Requests of every kind; returns how many of each status."""
+    statuses = collections.Counter()
+    for _ in range(rounds):
+        client = watched.connect(transport)
+        answers = [client.get('/one.txt'), client.get('/1048576.bin'), client.get('/nowhere'),
+                   client.ask('HEAD', '/1048576.bin'), client.get('/1048576.bin', Range='bytes=1-200000'),
+                   client.ask('POST', '/one.txt', body=b'x'), client.get('/folder')]
+        client.send('nonsense\r\n\r\n')
+        answers.append(client.read())
+        statuses.update(str(answer.status) for answer in answers)
+        cut = watched.connect(transport)
+        cut.send('GET /cut HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        assert not cut.fill()
+        statuses['444'] += 1
+    assert {'200', '206', '301', '400', '404', '405', '444'} == set(statuses)
+    return statuses
+
+
+def test_numbers_are_exact(watch, transport):
+    watched = watch()
+    clients = by_workers(watched, transport)
+    first, second, third = clients.values()
+    before = settled(first)
+    known = ask_all_sorts(watched, transport)
+    after = settled(second, 'after')
+    rows = watched.log(after['sluice_requests_total'][None])
+    rows.remove([row for row in rows if '&after' in row['request_uri']][-1])
+
+    grown = collections.Counter(after['sluice_responses_by_status_total'])
+    grown.subtract(before['sluice_responses_by_status_total'])
+    pages = sum(row['request_uri'].startswith('/status') for row in rows)
+    assert {status: count for status, count in grown.items() if status != '200'} == \
+        {status: count for status, count in known.items() if status != '200'}
+    assert grown['200'] - known['200'] in range(1, pages + 1), 'the rest are pages'
+    assert after['sluice_responses_by_status_total'] == collections.Counter(row['status'] for row in rows)
+    assert sum(after['sluice_responses_total'].values()) == len(rows)
+    assert after['sluice_responses_total']['4xx'] == sum(row['status'].startswith('4') for row in rows)
+    assert after['sluice_connections_accepted_total'][None] - before['sluice_connections_accepted_total'][None] == 24
+    assert after['sluice_request_duration_seconds']['_count'] == len(rows)
+    assert_ways(after, rows)
+    assert after['sluice_workers'][None] == WORKERS and after['sluice_worker_restarts_total'][None] == 0
+    assert abs(after['sluice_start_time_seconds'][None] - time.time()) < 3600
+    assert after['sluice_open_file_cache_lookups_total']['miss'] > 0 < after['sluice_open_file_cache_lookups_total']['hit']
+
+    last = settled(third)
+    assert last['sluice_requests_total'][None] > after['sluice_requests_total'][None]
+    assert last['sluice_connections'] == {'handshake': 0, 'reading': 0, 'writing': 0, 'waiting': WORKERS}
+
+
+def assert_ways(metrics, rows):
+    """Ways, reasons and bytes are those of the log, line for line."""
+    def told(name):
+        return {key: number for key, number in metrics[name].items() if number}
+    assert told('sluice_transfers_total') == collections.Counter(row['tls_path'] for row in rows if row['tls_path'] != '-')
+    declined = [row['tls_path_reason'] for row in rows if row['tls_path'] in ('user', 'openssl')]
+    assert told('sluice_ktls_declines_total') == collections.Counter(declined)
+    zero_copy, sent = (sum(int(row[name]) for row in rows) for name in ('bytes_zero_copy', 'bytes_sent'))
+    assert metrics['sluice_zero_copy_bytes_total'][None] == zero_copy
+    # The page that asks has no byte sent yet when it is made.
+    assert sum(metrics['sluice_sent_bytes_total'].values()) == sent
+    assert abs(metrics['sluice_zero_copy_ratio'][None] - zero_copy / sent) < 2e-6
+
+
+def test_json_says_the_same(watch, transport):
+    watched = watch()
+    client = watched.connect(transport)
+    ask_all_sorts(watched, transport, rounds=1)
+    settled(client)
+    told, text = page(client, 'json'), settled(client)
+    assert {'sluice_' + name for name in told} == set(text)
+    moving = ('requests_total', 'responses_total', 'responses_by_status_total', 'sent_bytes_total', 'transfers_total', 'zero_copy_ratio',
+              'tls_records_total', 'ktls_declines_total')
+    for name, values in told.items():
+        shown = text['sluice_' + name]
+        if name == 'request_duration_seconds':
+            assert list(values['buckets']) == list(shown)[:-2] and shown['_count'] > values['count'] == values['buckets']['+Inf']
+        elif name == 'build_info':
+            assert list(values.values()) == list(shown)
+        else:
+            values = values if isinstance(values, dict) else {None: values}
+            assert set(values) == set(shown)
+            assert name in moving or values == shown, name
+            assert all(shown[key] >= value for key, value in values.items()) or name == 'zero_copy_ratio'
+
+
+def test_handshakes(watch):
+    watched = watch()
+    client = watched.connect('plain')
+    before = settled(client)['sluice_tls_handshakes_total']
+    context = http1.tls_context()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    session = None
+    for _ in range(3):
+        sock = socket.create_connection(('127.0.0.1', watched.tls), timeout=20 * PATIENCE)
+        with context.wrap_socket(sock, server_hostname='localhost', session=session) as secure:
+            session = session or secure.session
+            secure.sendall(b'GET /one.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+            while secure.recv(65536):
+                pass
+    for nonsense in (b'GET / HTTP/1.1\r\n\r\n', b'\x16\x03\x01\x00\x04\x02\x00\x00\x00'):
+        with socket.create_connection(('127.0.0.1', watched.tls), timeout=20 * PATIENCE) as sock:
+            sock.sendall(nonsense)
+            while sock.recv(65536):
+                pass
+    after = settled(client)['sluice_tls_handshakes_total']
+    assert {end: after[end] - before[end] for end in after} == {'full': 1, 'resumed': 2, 'failed': 2}
+
+
+def test_a_worker_that_dies_takes_no_count_with_it(watch, transport):
+    watched = watch()
+    clients = by_workers(watched, transport)
+    ask_all_sorts(watched, transport, rounds=3)
+    victim, survivor = list(clients)[:2]
+    before = settled(clients[survivor])
+    assert before['sluice_connections']['waiting'] == WORKERS
+    os.kill(int(victim), signal.SIGKILL)
+    until(lambda: len(watched.server.workers()) == WORKERS and int(victim) not in watched.server.workers(), 'a successor')
+    after = settled(clients[survivor])
+    assert after['sluice_worker_restarts_total'][None] == 1
+    assert after['sluice_connections']['waiting'] == WORKERS - 1, 'its connections ended with it'
+    assert after['sluice_responses_by_status_total']['404'] == before['sluice_responses_by_status_total']['404']
+    successors = by_workers(watched, transport)
+    assert victim not in successors
+    ask_all_sorts(watched, transport, rounds=2)
+    for client in successors.values():
+        last = settled(client)
+        assert last['sluice_responses_by_status_total']['404'] == before['sluice_responses_by_status_total']['404'] + 2
+        gauges = ('sluice_connections', 'sluice_zero_copy_ratio')
+        assert all(flat(last)[key] >= number for key, number in flat(before).items() if key[0] not in gauges)
+
+
+def test_a_slow_request_falls_into_its_bucket(watch):
+    watched = watch()
+    client, slow = watched.connect('plain'), watched.connect('plain')
+    slow.send('GET /one.txt HTTP/1.1\r\n')
+    time.sleep(0.6)
+    slow.send('Host: localhost\r\n\r\n')
+    assert slow.read().status == 200
+    took = settled(client)['sluice_request_duration_seconds']
+    assert took['_count'] > took['0.5'] and took['_sum'] >= 0.5
+
+
+def test_reading_is_seen(watch, transport):
+    watched = watch()
+    client, half = watched.connect('plain'), watched.connect(transport)
+    half.send('GET /one.txt HT')
+    until(lambda: page(client)['sluice_connections']['reading'] == 1, 'a request in its middle')
+    half.send('TP/1.1\r\nHost: localhost\r\n\r\n')
+    half.read()
+    until(lambda: page(client)['sluice_connections'] == {'handshake': 0, 'reading': 0, 'writing': 0, 'waiting': 2}, 'two that wait')
+    with socket.create_connection(('127.0.0.1', watched.tls), timeout=20 * PATIENCE):
+        until(lambda: page(client)['sluice_connections']['handshake'] == 1, 'a handshake')
+
+
+def test_as_nginx_tells_it(watch):
+    watched = watch()
+    client = watched.connect('plain')
+    wanted = re.compile(r'Active connections: 1 \nserver accepts handled requests\n (\d+) \1 (\d+) \nReading: 0 Writing: 0 Waiting: 1 \n')
+    until(lambda: wanted.fullmatch(client.get('/nginx').body.decode()), 'nginx\'s words')
+    numbers = [int(wanted.fullmatch(client.get('/nginx').body.decode()).group(2)) for _ in range(2)]
+    assert numbers[1] == numbers[0] + 1
+
+
+def test_lost_log_lines(site, tmp_path, loop):
+    port = server_kit.free_port()
+    block = {'listen': [f'127.0.0.1:{port}'], 'root': site, 'location': {'= /status': {'status': 'prometheus', 'access_log': 'off'}}}
+    server = server_kit.Server(tmp_path / 'run', [block], loop=loop, http={'access_log': {'path': '/dev/full', 'format': 'proof'}})
+    server.start([port])
+    client = http1.connect(port)
+    for _ in range(5):
+        client.get('/one.txt')
+    until(lambda: page(client)['sluice_access_log_lines_dropped_total'][None] == 5, 'five lines')
+    server.stop()
