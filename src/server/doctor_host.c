@@ -116,7 +116,6 @@ static void advise_reason(struct diagnosis *diagnosis, enum ktls_reason reason)
     case KTLS_NO_MODULE:
     case KTLS_TX_REFUSED:
     case KTLS_NO_KEY:
-    case KTLS_KEY_UPDATE:
     case KTLS_REASONS:
         break;
     }

@@ -19,7 +19,7 @@
 #define TCP_ULP 31
 #endif
 
-const struct ktls_calls ktls_calls_kernel = {setsockopt, sendmsg};
+const struct ktls_calls ktls_calls_kernel = {setsockopt, sendmsg, getsockopt};
 
 const char *ktls_reason_name(enum ktls_reason reason)
 {
@@ -33,7 +33,6 @@ const char *ktls_reason_name(enum ktls_reason reason)
         [KTLS_CIPHER] = "cipher",
         [KTLS_TX_REFUSED] = "tx-refused",
         [KTLS_NO_KEY] = "no-key",
-        [KTLS_KEY_UPDATE] = "key-update",
     };
     return (unsigned)reason < KTLS_REASONS ? names[reason] : "unknown";
 }
@@ -86,9 +85,27 @@ enum ktls_reason ktls_promote_error(const struct ktls_calls *calls, int fd, cons
     return error == 0 ? KTLS_OK : KTLS_TX_REFUSED;
 }
 
-enum ktls_reason ktls_rekey(const struct ktls_calls *calls, int fd, const struct record_key *key)
+int ktls_rekey(const struct ktls_calls *calls, int fd, const struct record_key *key)
 {
-    return give_key(calls, fd, key) == 0 ? KTLS_OK : KTLS_KEY_UPDATE;
+    return give_key(calls, fd, key);
+}
+
+/* The kernel asks for the exact length of its cipher's struct, and gives the key back in it, too. */
+int ktls_count(const struct ktls_calls *calls, int fd, struct record_key *key)
+{
+    struct record_key told;
+    union ktls_key layout;
+    socklen_t length = (socklen_t)ktls_key_write(key, &layout);
+    int error = calls->getsockopt(fd, SOL_TLS, TLS_TX, &layout, &length) < 0 ? -errno : 0;
+
+    if (error == 0)
+        error = ktls_key_read(&layout, &told);
+    if (error == 0) {
+        key->sequence = told.sequence;
+        record_key_wipe(&told);
+    }
+    OPENSSL_cleanse(&layout, sizeof(layout));
+    return error;
 }
 
 ssize_t ktls_send_record(const struct ktls_calls *calls, int fd, uint8_t type, struct str plaintext)
@@ -120,9 +137,14 @@ enum ktls_reason ktls_promote_error(const struct ktls_calls *calls, int fd, cons
     return KTLS_NOT_BUILT;
 }
 
-enum ktls_reason ktls_rekey(const struct ktls_calls *calls, int fd, const struct record_key *key)
+int ktls_rekey(const struct ktls_calls *calls, int fd, const struct record_key *key)
 {
-    return KTLS_NOT_BUILT;
+    return -EOPNOTSUPP;
+}
+
+int ktls_count(const struct ktls_calls *calls, int fd, struct record_key *key)
+{
+    return -EOPNOTSUPP;
 }
 
 ssize_t ktls_send_record(const struct ktls_calls *calls, int fd, uint8_t type, struct str plaintext)

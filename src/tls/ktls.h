@@ -13,6 +13,7 @@
 struct ktls_calls {
     int (*setsockopt)(int fd, int level, int name, const void *value, socklen_t length);
     ssize_t (*sendmsg)(int fd, const struct msghdr *message, int flags);
+    int (*getsockopt)(int fd, int level, int name, void *value, socklen_t *length);
 };
 extern const struct ktls_calls ktls_calls_kernel;
 
@@ -27,7 +28,6 @@ enum ktls_reason {
     KTLS_CIPHER,                    /* "cipher": TLS_TX refused this version and suite */
     KTLS_TX_REFUSED,                /* "tx-refused": in the middle of a connection, after the probe said yes */
     KTLS_NO_KEY,                    /* "no-key": OpenSSL offered none */
-    KTLS_KEY_UPDATE,                /* "key-update" */
     KTLS_REASONS
 };
 /* The name that stands beside it above. */
@@ -58,10 +58,16 @@ MUST_CHECK enum ktls_reason ktls_promote(const struct ktls_calls *calls, int fd,
 MUST_CHECK enum ktls_reason ktls_promote_error(const struct ktls_calls *calls, int fd, const struct record_key *key, int *out_error);
 
 /*
- * Gives a promoted socket its next key, after the KeyUpdate was sent as a record (kernels from 6.14 on, TLS 1.3). KTLS_OK, or
- * KTLS_KEY_UPDATE: the old key stays in force, with which nothing may be sent any more.
+ * Gives a promoted socket its next key, after the KeyUpdate was sent as a record (kernels from 6.14 on, TLS 1.3). 0, or
+ * -errno: the old key stays in force, with which nothing may be sent any more.
  */
-MUST_CHECK enum ktls_reason ktls_rekey(const struct ktls_calls *calls, int fd, const struct record_key *key);
+MUST_CHECK int ktls_rekey(const struct ktls_calls *calls, int fd, const struct record_key *key);
+
+/*
+ * The number of the next record on a promoted socket, as the kernel counts: into `key`, whose version and cipher are those of the
+ * socket; nothing else of it is touched. 0 or -errno.
+ */
+MUST_CHECK int ktls_count(const struct ktls_calls *calls, int fd, struct record_key *key);
 
 /* Sends one record of another type on a promoted socket (TLS_SET_RECORD_TYPE), without waiting. Bytes (all of them), or -errno. */
 MUST_CHECK ssize_t ktls_send_record(const struct ktls_calls *calls, int fd, uint8_t type, struct str plaintext);

@@ -60,7 +60,7 @@ static void probe_rekey(const struct ktls_calls *calls, int fd, const struct rec
     struct record_key other = *key;
 
     other.key[0] ^= 1;
-    if (key->version == RECORD_TLS_1_3 && ktls_rekey(calls, fd, &other) == KTLS_OK)
+    if (key->version == RECORD_TLS_1_3 && ktls_rekey(calls, fd, &other) == 0)
         support->rekey = true;
 }
 

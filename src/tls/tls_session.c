@@ -68,8 +68,18 @@ struct str tls_session_unlend(struct tls_session *session)
     return rest;
 }
 
+/* OpenSSL knows nothing of a cut: its alert is ours to make (RFC 8446 6.2: unexpected_message). */
+static void alert_cut(struct tls_session *session)
+{
+    static const char fatal[] = {2, 10};
+
+    if (session->bio.cut && tls_session_key_taken(session))
+        session->bio.output->record(session->bio.owner, RECORD_ALERT, str_of(fatal, sizeof(fatal)));
+}
+
 static int fail(struct tls_session *session, const char *sentence)
 {
+    alert_cut(session);
     session->failed = true;
     session->error = sentence;
     ERR_clear_error();
@@ -203,8 +213,6 @@ static ssize_t read_record(struct tls_session *session, char *into, size_t size)
     int result = SSL_read_ex(session->ssl, into, size, &length);
     int error = result == 1 ? -EAGAIN : judge(session, result);
 
-    if (result == 1)
-        session->key_updates = 0;
     if (error != -EAGAIN)
         return error;
     int update = answer_key_update(session);
@@ -292,14 +300,27 @@ static void derive_updated_key(struct tls_session *session, struct str line)
     OPENSSL_cleanse(secret, sizeof(secret));
 }
 
+/* Each costs us two derivations and, where it asks, a record: a bounded part of a worker's time. */
+static void count_key_update(struct tls_session *session)
+{
+    const struct tls_output *output = session->bio.output;
+    uint32_t now = output->now_ms ? (uint32_t)output->now_ms(session->bio.owner) : 0;
+
+    if (session->key_updates == 0 || now - session->updates_since_ms >= LIMIT_KEY_UPDATES_MS) {
+        session->updates_since_ms = now;
+        session->key_updates = 0;
+    }
+    if (++session->key_updates > LIMIT_KEY_UPDATES)
+        session->bio.cut = true;
+}
+
 void tls_session_secret_changed(const SSL *ssl, const char *line)
 {
     struct tls_session *session = tls_session_of(ssl);
     struct str text = str_from(line);
 
     if (str_starts(text, STR("CLIENT_TRAFFIC_SECRET_N "))) {
-        if (++session->key_updates > LIMIT_KEY_UPDATES)
-            session->bio.cut = true;
+        count_key_update(session);
     } else if (session->bio.update_written && str_starts(text, STR("SERVER_TRAFFIC_SECRET_N "))) {
         derive_updated_key(session, text);
     }

@@ -31,6 +31,8 @@ struct tls_output {
      * not answered, whatever else arrives is dropped, and the owner finishes what it is sending and closes (rule 9). NULL: always true.
      */
     bool (*may_update_key)(void *owner);
+    /* Milliseconds of a clock that only goes forward, for LIMIT_KEY_UPDATES_MS. NULL: time stands still. */
+    uint64_t (*now_ms)(void *owner);
 };
 
 /* NULL when out of memory. `context`, `output` and `owner` outlive the session. Events come only from within calls on the session. */
@@ -55,7 +57,7 @@ struct str tls_session_unlend(struct tls_session *session);
 MUST_CHECK int tls_session_handshake(struct tls_session *session);
 /*
  * Decrypted bytes into `into`: > 0, 0 after the peer's close_notify, -EAGAIN, -EPROTO. Answers KeyUpdate requests on the way, and
- * refuses a storm of them (LIMIT_KEY_UPDATES). To be called again until -EAGAIN even when nothing is lent any more:
+ * ends a storm of them (LIMIT_KEY_UPDATES) with an alert. To be called again until -EAGAIN even when nothing is lent any more:
  * a record may be decrypted and only partly read.
  */
 MUST_CHECK ssize_t tls_session_read(struct tls_session *session, char *into, size_t size);

@@ -13,7 +13,8 @@ struct tls_session {
     struct tls_bio bio;
     const struct tls_server *server; /* not owned: the one that SNI chose */
     const char *error;               /* a constant sentence; NULL: none */
-    uint8_t key_updates;             /* of the peer since its last application data */
+    uint32_t updates_since_ms;       /* low bits of now_ms at the first of `key_updates` */
+    uint8_t key_updates;             /* of the peer, within LIMIT_KEY_UPDATES_MS */
     bool failed;                     /* nothing more is read or written */
     bool finished;                   /* the handshake is over */
     bool update_refused;             /* the owner does not want a new key */

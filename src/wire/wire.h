@@ -51,6 +51,7 @@ struct wire_counters {
     uint64_t promotions;
     uint64_t declines[WIRE_REASONS]; /* of answers, by the reason why they were not sent by the kernel */
     uint64_t records;               /* sealed in user space */
+    uint64_t rekeyings;             /* second keys taken by the kernel */
     uint64_t handshakes_full, handshakes_resumed, handshakes_failed;
 };
 
@@ -65,6 +66,7 @@ struct wire_shared {
     unsigned blocks_kept;
     size_t output_bytes;            /* in blocks of all wires now */
     size_t output_max;              /* past this, a wire gets no second block */
+    uint64_t records_per_key;       /* 0: LIMIT_RECORDS_PER_KEY; tests want less */
     char *plaintext;                /* LIMIT_RECORD_PLAINTEXT bytes: decrypted here, lent to the owner */
     struct wire_counters *counters;
 };
@@ -171,6 +173,7 @@ struct wire {
     bool spoke_http;
     bool notified;                  /* close_notify was queued */
     bool worn;                      /* `ending` was called */
+    uint8_t rekeying;               /* keys in the queue, for the kernel */
 };
 
 /*

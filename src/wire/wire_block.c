@@ -36,6 +36,8 @@ void wire_block_put(struct wire_shared *shared, struct wire_block *block)
     if (!block)
         return;
     shared->output_bytes -= block->capacity;
+    if (block->type == BLOCK_KEY)
+        explicit_bzero(block->bytes, block->capacity);
     if (shared->blocks_kept >= LIMIT_BLOCKS_KEPT) {
         free(block);
         return;

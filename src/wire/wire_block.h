@@ -12,13 +12,16 @@
 
 #include "wire/wire.h"
 
+/* A struct record_key for the kernel, in force behind everything before it; wiped when the block is put. */
+enum { BLOCK_KEY = 1 };
+
 struct wire_block {
     struct wire_block *next;
     uint32_t capacity;
     uint32_t from;                  /* first byte that has not left */
     uint32_t filled;                /* end of the sealed records, or of plain bytes */
     uint32_t open;                  /* plaintext bytes of the record that is still open, from filled + its head */
-    uint8_t type;                   /* RECORD_ALERT ...: one record of that type for the kernel; 0: bytes */
+    uint8_t type;                   /* RECORD_ALERT ...: one record of that type for the kernel; BLOCK_KEY; 0: bytes */
     char bytes[];
 };
 

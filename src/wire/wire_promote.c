@@ -67,7 +67,8 @@ static void become_kernel(struct wire *wire)
 {
     struct wire_block *block = wire->first;
     size_t head = wire_record_head(wire);
-    uint64_t sequence = wire->key.sequence;
+    struct record_key counted = {
+        .version = wire->key.version, .cipher = wire->key.cipher, .sequence = wire->key.sequence};
 
     if (block) {
         block->from = block->filled + (uint32_t)head;
@@ -77,7 +78,7 @@ static void become_kernel(struct wire *wire)
     wire->sealing = SEALING_KERNEL;
     record_release(wire->shared->sealer, &wire->slot);
     record_key_wipe(&wire->key); /* the kernel has its own copy; we only count on */
-    wire->key.sequence = sequence;
+    wire->key = counted;
     wire->shared->counters->promotions++;
 }
 

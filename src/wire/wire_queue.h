@@ -60,10 +60,25 @@ extern const struct tls_output wire_tls_output;
 MUST_CHECK int wire_seal(struct wire *wire, struct wire_block *block, uint8_t type, size_t length);
 /* Finished bytes to the end of the queue. 0 or -ENOMEM. */
 MUST_CHECK int wire_append(struct wire *wire, struct str bytes);
-/* Sends the control record at the front of the queue by the kernel. */
+/* Gives the kernel the control record or the key at the front of the queue. */
 void wire_push_control(struct wire *wire);
+
+/* wire_key.c */
+
+/* True where a peer's KeyUpdate can be answered. */
+bool wire_may_rekey(const struct wire *wire);
+/* The next key of a promoted wire, behind all that is queued. 0 or -ENOMEM. */
+MUST_CHECK int wire_queue_key(struct wire *wire, const struct record_key *key);
+/* Gives it to the kernel, now that it is at the front of the queue. False: refused, and the wire is failing. */
+MUST_CHECK bool wire_rekey(struct wire *wire);
+/* Counts what the kernel was given: its records are not told, so rather too many. */
+void wire_spend(struct wire *wire, uint64_t bytes);
 /* Replaces a key that wears out, or tells the owner, once. */
 void wire_wear(struct wire *wire);
+/* Tells the owner, once, that the connection may not go on for long. */
+void wire_must_end(struct wire *wire);
+/* Bytes of a span that the kernel may be given before wire_wear looks again; 0: none under this key. */
+uint64_t wire_key_allows(struct wire *wire);
 
 /* wire_span.c */
 

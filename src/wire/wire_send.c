@@ -160,6 +160,7 @@ static int seal_by_openssl(struct wire *wire, struct wire_block *block)
     wire_block_put(wire->shared, copy);
     if (wire->state == WIRE_DEAD)
         return -ECANCELED;
+    wire->key.sequence++;
     return count < 0 ? (int)count : 0;
 }
 
@@ -280,6 +281,7 @@ static void drop_sent_blocks(struct wire *wire)
 static void sent(struct wire *wire, size_t count)
 {
     wire->moved += count;
+    wire_spend(wire, count);
     wire->part.iov_len -= count;
     wire->first->from += (uint32_t)count;
 }

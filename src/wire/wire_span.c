@@ -118,6 +118,7 @@ static void span_done(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, send);
     uint64_t sent = op->file.progress;
+    bool whole = sent == op->file.length;
 
     wire->moved += sent;
     wire->transfer.zero_copy += sent;
@@ -126,12 +127,10 @@ static void span_done(struct op *op, int result)
         wire_bury(wire);
         return;
     }
-    if (wire->sealing == SEALING_KERNEL)
-        wire->key.sequence += sent / LIMIT_RECORD_PLAINTEXT * 5 / 4 +
-                              2; /* the kernel's records are not told: rather too many */
-    if (result < 0)
+    wire_spend(wire, sent);
+    if (result < 0 && result != -ECANCELED) /* cancelled: a record of OpenSSL's goes first */
         wire_fail(wire, wire_end_of(result));
-    else if (chunk_length(&wire->span) > 0)
+    else if (result >= 0 && !whole)
         span_broken(wire, 0);
     else
         wire_go_on(wire, false);
@@ -139,7 +138,15 @@ static void span_done(struct op *op, int result)
 
 void wire_span_push(struct wire *wire)
 {
+    uint64_t allowed = wire_key_allows(wire);
+    uint64_t length = wire->span.file.length < allowed ? wire->span.file.length : allowed;
+
+    if (length == 0) {
+        wire_log(wire, LOG_ERROR, "an answer is longer than its key may be used for", 0);
+        wire_fail(wire, WIRE_END_ABORT);
+        return;
+    }
     wire->send.done = span_done;
-    loop_sendfile(wire->shared->loop, &wire->send, wire->fd, wire->span.file.fd, wire->span.file.at,
-                  wire->span.file.length, false);
+    loop_sendfile(wire->shared->loop, &wire->send, wire->fd, wire->span.file.fd, wire->span.file.at, length,
+                  length < wire->span.file.length);
 }

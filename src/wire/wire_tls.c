@@ -9,9 +9,6 @@
 #include <errno.h>
 #include <poll.h>
 
-/* Records before the end of a key at which the owner is told: answers under way can still be finished. */
-enum { WEAR_MARGIN = 1 << 20 };
-
 int wire_append(struct wire *wire, struct str bytes)
 {
     while (bytes.length > 0) {
@@ -32,25 +29,6 @@ int wire_append(struct wire *wire, struct str bytes)
         bytes = str_skip(bytes, count);
     }
     return 0;
-}
-
-static void must_end(struct wire *wire)
-{
-    if (wire->worn)
-        return;
-    wire->worn = true;
-    if (wire->events->ending)
-        wire->events->ending(wire);
-}
-
-void wire_wear(struct wire *wire)
-{
-    if (wire->key.sequence < LIMIT_RECORDS_PER_KEY - WEAR_MARGIN || wire->worn)
-        return;
-    if (wire->sealing == SEALING_USER && tls_session_update_key(wire->tls) == 0)
-        return; /* the sequence has begun anew */
-    if (wire->state != WIRE_DEAD)
-        must_end(wire);
 }
 
 int wire_seal(struct wire *wire, struct wire_block *block, uint8_t type, size_t length)
@@ -113,6 +91,13 @@ static int queue_control(struct wire *wire, uint8_t type, struct str plaintext)
     return 0;
 }
 
+/* A file may take minutes to leave, and the peer waits for an answer (RFC 8446 4.6.3): the rest goes behind it. */
+static void interrupt_span(struct wire *wire)
+{
+    if (!op_idle(&wire->send) && wire->send.verb == OP_SENDFILE)
+        loop_cancel(wire->shared->loop, &wire->send);
+}
+
 static void control_record(void *owner, uint8_t type, struct str plaintext)
 {
     struct wire *wire = owner;
@@ -126,36 +111,47 @@ static void control_record(void *owner, uint8_t type, struct str plaintext)
         rc = seal_control(wire, type, plaintext);
     if (rc < 0)
         wire_fail(wire, WIRE_END_ABORT);
+    else if (wire->sealing == SEALING_KERNEL)
+        interrupt_span(wire);
 }
 
 static void key_ready(void *owner, const struct record_key *key)
 {
     struct wire *wire = owner;
 
-    if (wire->sealing == SEALING_KERNEL)
+    if (wire->state == WIRE_DEAD)
         return;
-    if (wire_record_close(wire) < 0) {
+    if ((wire->sealing == SEALING_KERNEL ? wire_queue_key(wire, key) : wire_record_close(wire)) < 0) {
         wire_fail(wire, WIRE_END_ABORT);
         return;
     }
+    if (wire->sealing == SEALING_KERNEL)
+        return;
     record_key_wipe(&wire->key);
     wire->key = *key;
     wire->sealing = SEALING_USER;
 }
 
 /*
- * Rule 9: the kernel's key is not replaced, so a request for a new one is not answered. The peer reads on
- * with the old one until the answer is finished, and then the connection ends.
+ * Rule 9: where the kernel's key cannot be replaced, a request for a new one is not answered. The peer reads
+ * on with the old one until the answer is finished, and then the connection ends.
  */
 static bool may_update_key(void *owner)
 {
     struct wire *wire = owner;
 
-    if (wire->sealing != SEALING_KERNEL)
+    if (wire_may_rekey(wire))
         return true;
     wire_log(wire, LOG_INFO, "kTLS: the peer asked for a new key; the connection ends with this answer", 0);
-    must_end(wire);
+    wire_must_end(wire);
     return false;
+}
+
+static uint64_t now_ms(void *owner)
+{
+    const struct wire *wire = owner;
+
+    return wire->shared->loop->clock.monotonic_ms;
 }
 
 const struct tls_output wire_tls_output = {
@@ -163,6 +159,7 @@ const struct tls_output wire_tls_output = {
     .record = control_record,
     .key_ready = key_ready,
     .may_update_key = may_update_key,
+    .now_ms = now_ms,
 };
 
 static void control_writable(struct op *op, int result)
@@ -180,9 +177,15 @@ static void control_writable(struct op *op, int result)
 void wire_push_control(struct wire *wire)
 {
     struct wire_block *block = wire->first;
-    ssize_t sent = ktls_send_record(wire->shared->ktls_calls, wire->fd, block->type,
-                                    str_of(block->bytes + block->from, block->filled - block->from));
+    ssize_t sent;
 
+    if (block->type == BLOCK_KEY) {
+        if (wire_rekey(wire))
+            wire_push(wire);
+        return;
+    }
+    sent = ktls_send_record(wire->shared->ktls_calls, wire->fd, block->type,
+                            str_of(block->bytes + block->from, block->filled - block->from));
     if (sent == -EAGAIN) {
         wire->send.done = control_writable;
         loop_poll(wire->shared->loop, &wire->send, wire->fd, POLLOUT);
@@ -190,6 +193,7 @@ void wire_push_control(struct wire *wire)
         wire_fail(wire, wire_end_of((int)sent));
     } else {
         block->from = block->filled;
+        wire_spend(wire, 0);
         wire_push(wire);
     }
 }

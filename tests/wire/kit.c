@@ -42,6 +42,7 @@ static void logged(void *owner, enum log_level level, struct str line)
 
     memcpy(kit->last_log, line.data, length);
     kit->last_log[length] = '\0';
+    kit->log_lines += level <= LOG_INFO;
     if (getenv("KIT_VERBOSE"))
         fprintf(stderr, "%s", kit->last_log);
 }
@@ -260,6 +261,7 @@ void kit_open(struct kit *kit, int buffer)
     }
     ck_assert_int_eq(wire_open(&kit->wire, &kit->shared, &events, &kit->settings, near, kit->context), 0);
     ck_assert_uint_eq(kit->opened + kit->closed, 0);
+    kit->log_lines = 0;
 }
 
 void kit_close(struct kit *kit)
@@ -308,7 +310,7 @@ static ssize_t client_read(struct kit *kit, char *into, size_t size)
 {
     ssize_t count;
 
-    if (!kit->client) {
+    if (!kit->client || kit->raw) {
         count = recv(kit->far, into, size, 0);
         kit->got_end |= count == 0;
         kit->got_reset |= count < 0 && errno == ECONNRESET;

@@ -29,6 +29,7 @@ struct kit {
     struct loop loop;
     struct log log;
     char last_log[512];
+    unsigned log_lines;             /* level info and above */
     struct tls_settings tls;
     struct tls_context *context;
     struct ktls_support support;
@@ -53,6 +54,7 @@ struct kit {
     int far;
     SSL_CTX *client_openssl;
     SSL *client;                    /* NULL: plain */
+    bool raw;                       /* the client still seals, but reads the socket as it is */
     bool client_connected;
     char *got;
     size_t got_length, got_capacity;

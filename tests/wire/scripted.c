@@ -26,6 +26,8 @@ static void keep_key(const void *value, socklen_t length)
 
     ck_assert_uint_le(length, sizeof key);
     memcpy(&key, value, length);
+    memcpy(kernel.key, value, length);
+    kernel.key_length = length;
     kernel.version = key.head.version;
     kernel.cipher = key.head.cipher_type;
     if (kernel.cipher == TLS_CIPHER_AES_GCM_128) {
@@ -45,6 +47,12 @@ static void keep_key(const void *value, socklen_t length)
         kernel.sequence = kernel.sequence << 8 | sequence[i];
 }
 
+/* False where the socket is full. */
+static bool mark(int fd, const char *text)
+{
+    return !kernel.marks || send(fd, text, SCRIPTED_MARK, MSG_DONTWAIT | MSG_NOSIGNAL) == SCRIPTED_MARK;
+}
+
 static int scripted_setsockopt(int fd, int level, int name, const void *value, socklen_t length)
 {
     if (level == IPPROTO_TCP) {
@@ -55,7 +63,11 @@ static int scripted_setsockopt(int fd, int level, int name, const void *value, s
     ck_assert_int_eq(name, TLS_TX);
     kernel.tx_calls++;
     keep_key(value, length);
-    return refuse(kernel.tx_error);
+    if (kernel.tx_calls == 1)
+        return refuse(kernel.tx_error);
+    if (kernel.rekey_error == 0)
+        mark(fd, SCRIPTED_MARK_KEY);
+    return refuse(kernel.rekey_error);
 }
 
 static ssize_t scripted_sendmsg(int fd, const struct msghdr *message, int flags)
@@ -63,6 +75,8 @@ static ssize_t scripted_sendmsg(int fd, const struct msghdr *message, int flags)
     const struct cmsghdr *control = CMSG_FIRSTHDR(message);
 
     if (kernel.control_eagain-- > 0)
+        return refuse(EAGAIN);
+    if (!mark(fd, SCRIPTED_MARK_CONTROL))
         return refuse(EAGAIN);
     ck_assert_int_eq(flags & MSG_MORE, 0);
     ck_assert_uint_lt(kernel.controls, SCRIPTED_CONTROLS);
@@ -72,4 +86,20 @@ static ssize_t scripted_sendmsg(int fd, const struct msghdr *message, int flags)
     return (ssize_t)kernel.control_length;
 }
 
-const struct ktls_calls scripted_calls = {scripted_setsockopt, scripted_sendmsg};
+/* The number of records stands last in each of the kernel's structs. */
+static int scripted_getsockopt(int fd, int level, int name, void *value, socklen_t *length)
+{
+    unsigned char *sequence = (unsigned char *)value + kernel.key_length;
+    uint64_t counted = kernel.counted;
+
+    ck_assert_int_eq(name, TLS_TX);
+    ck_assert_uint_eq(*length, kernel.key_length);
+    if (counted == UINT64_MAX)
+        return refuse(EINVAL);
+    memcpy(value, kernel.key, kernel.key_length);
+    for (int i = 1; i <= 8; i++, counted >>= 8)
+        sequence[-i] = (unsigned char)counted;
+    return 0;
+}
+
+const struct ktls_calls scripted_calls = {scripted_setsockopt, scripted_sendmsg, scripted_getsockopt};

@@ -75,7 +75,18 @@ static ssize_t fake_sendmsg(int fd, const struct msghdr *message, int flags)
     return (ssize_t)kernel.sent_length;
 }
 
-static const struct ktls_calls calls = {fake_setsockopt, fake_sendmsg};
+/* Gives back the key that it was given last. */
+static int fake_getsockopt(int fd, int level, int name, void *value, socklen_t *length)
+{
+    ck_assert_int_eq(level, 282);
+    ck_assert_int_eq(name, TLS_TX);
+    if (*length != kernel.key_length)
+        return refuse(EINVAL);
+    memcpy(value, &kernel.key, *length);
+    return 0;
+}
+
+static const struct ktls_calls calls = {fake_setsockopt, fake_sendmsg, fake_getsockopt};
 
 static struct record_key make_key(uint16_t version, uint8_t cipher)
 {
@@ -239,7 +250,24 @@ START_TEST(rekeying_is_probed_and_done)
     ck_assert((str_search(ktls_describe(&support, line, sizeof(line)), STR("; rekeying)")) >= 0) ==
               (_i == 1));
     ck_assert_int_eq(ktls_promote(&calls, 5, &key), KTLS_OK);
-    ck_assert_int_eq(ktls_rekey(&calls, 5, &key), _i ? KTLS_OK : KTLS_KEY_UPDATE);
+    ck_assert_int_eq(ktls_rekey(&calls, 5, &key), _i ? 0 : -EBUSY);
+}
+END_TEST
+
+START_TEST(the_kernel_tells_its_count)
+{
+    struct record_key key = make_key(_i / 3 ? RECORD_TLS_1_3 : RECORD_TLS_1_2, (uint8_t)(1 + _i % 3));
+    struct record_key counted = {.version = key.version, .cipher = key.cipher, .sequence = 5}, other = counted;
+
+    reset();
+    ck_assert_int_eq(ktls_promote(&calls, 5, &key), KTLS_OK);
+    ck_assert_int_eq(ktls_count(&calls, 5, &counted), 0);
+    ck_assert_uint_eq(counted.sequence, key.sequence);
+    other.sequence = key.sequence;
+    ck_assert_mem_eq(&counted, &other, sizeof(other)); /* and not the key itself */
+    counted.cipher = (uint8_t)(counted.cipher == RECORD_AES_128_GCM ? RECORD_AES_256_GCM : RECORD_AES_128_GCM);
+    ck_assert_int_eq(ktls_count(&calls, 5, &counted), -EINVAL);
+    ck_assert_uint_eq(counted.sequence, key.sequence);
 }
 END_TEST
 
@@ -276,7 +304,8 @@ START_TEST(what_is_not_built_in_is_declined)
 
     reset();
     ck_assert_int_eq(ktls_promote(&calls, 5, &key), KTLS_NOT_BUILT);
-    ck_assert_int_eq(ktls_rekey(&calls, 5, &key), KTLS_NOT_BUILT);
+    ck_assert_int_eq(ktls_rekey(&calls, 5, &key), -EOPNOTSUPP);
+    ck_assert_int_eq(ktls_count(&calls, 5, &key), -EOPNOTSUPP);
     ck_assert_int_eq(ktls_send_record(&calls, 5, RECORD_ALERT, STR("\x01\x00")), -EOPNOTSUPP);
     ck_assert_mem_eq(&key, &before, sizeof(key));
     ktls_probe(&calls, &support);
@@ -317,6 +346,7 @@ int main(void)
         tcase_add_loop_test(all, refusals_have_their_reasons, 0, REFUSALS);
         tcase_add_loop_test(all, each_cipher_is_asked_for, 0, sizeof(ciphers) / sizeof(ciphers[0]));
         tcase_add_loop_test(all, rekeying_is_probed_and_done, 0, 2);
+        tcase_add_loop_test(all, the_kernel_tells_its_count, 0, 6);
         tcase_add_test(all, records_carry_their_type);
     } else {
         tcase_add_test(all, what_is_not_built_in_is_declined);

@@ -20,6 +20,8 @@ struct tls_pair {
     bool sealed_with_openssl;       /* the last bytes came through ciphertext */
     bool forbid_update;             /* what may_update_key answers, inverted */
     unsigned asked_update;
+    uint64_t now_ms;
+    int alert;                      /* the last that the client got */
     char *wire;                     /* everything the server sent */
     size_t wire_length;
     int kernel_near;                /* a promoted socket, whose kernel seals from now on; 0: none */

@@ -1,0 +1,114 @@
+/*
+ * How long a key lasts, and the next one (rules 9 and 10). In user space every record is counted. What the
+ * kernel makes of the bytes it is given is estimated, rather too high, and only when the estimate comes near the end is
+ * the kernel asked how many it were.
+ */
+#include "wire/wire_queue.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+
+/* The kernel's records hold a page at least, but for the last of each call. */
+enum { LEAST_RECORD = 4096, PER_CALL = 2 };
+
+static uint64_t limit(const struct wire *wire)
+{
+    return wire->shared->records_per_key ? wire->shared->records_per_key : LIMIT_RECORDS_PER_KEY;
+}
+
+/* From here on a new key is wanted: what is left is for the answer under way. */
+static uint64_t mark(const struct wire *wire)
+{
+    return limit(wire) - limit(wire) / 16;
+}
+
+bool wire_may_rekey(const struct wire *wire)
+{
+    return wire->sealing != SEALING_KERNEL || (wire->shared->ktls && wire->shared->ktls->rekey);
+}
+
+void wire_spend(struct wire *wire, uint64_t bytes)
+{
+    if (wire->sealing == SEALING_KERNEL)
+        wire->key.sequence += bytes / LEAST_RECORD + PER_CALL;
+}
+
+/* Where the kernel does not tell, the estimate stands. */
+static bool is_past(struct wire *wire, uint64_t number)
+{
+    if (wire->key.sequence < number)
+        return false;
+    if (wire->sealing == SEALING_KERNEL && ktls_count(wire->shared->ktls_calls, wire->fd, &wire->key) == 0)
+        return wire->key.sequence >= number;
+    return true;
+}
+
+void wire_must_end(struct wire *wire)
+{
+    if (wire->worn)
+        return;
+    wire->worn = true;
+    if (wire->events->ending)
+        wire->events->ending(wire);
+}
+
+void wire_wear(struct wire *wire)
+{
+    if (wire->key.sequence < mark(wire) || wire->worn || wire->rekeying || !is_past(wire, mark(wire)))
+        return;
+    if (wire_may_rekey(wire) && tls_session_update_key(wire->tls) == 0) {
+        if (wire->sealing == SEALING_OPENSSL) /* the others begin anew with their key */
+            wire->key.sequence = 0;
+        return;
+    }
+    if (wire->state != WIRE_DEAD)
+        wire_must_end(wire);
+}
+
+uint64_t wire_key_allows(struct wire *wire)
+{
+    uint64_t end = wire->worn ? limit(wire) : mark(wire);
+
+    if (wire->sealing != SEALING_KERNEL)
+        return UINT64_MAX;
+    if (is_past(wire, end))
+        return wire->worn ? 0 : LEAST_RECORD;
+    return (end - wire->key.sequence) * LEAST_RECORD;
+}
+
+int wire_queue_key(struct wire *wire, const struct record_key *key)
+{
+    struct wire_block *block = wire_block_get(wire->shared, sizeof *key);
+
+    if (!block)
+        return -ENOMEM;
+    memcpy(block->bytes, key, sizeof *key);
+    block->filled = sizeof *key;
+    block->type = BLOCK_KEY;
+    wire_block_append(wire, block);
+    wire->rekeying++;
+    return 0;
+}
+
+/* The peer has been told and reads with the new key: where the kernel does not take it, nothing more can be said. */
+bool wire_rekey(struct wire *wire)
+{
+    struct wire_block *block = wire->first;
+    struct record_key key;
+    int error;
+
+    memcpy(&key, block->bytes, sizeof key);
+    error = ktls_rekey(wire->shared->ktls_calls, wire->fd, &key);
+    record_key_wipe(&key);
+    block->from = block->filled;
+    wire->rekeying--;
+    if (error < 0) {
+        wire_log(wire, LOG_ERROR, "kTLS: the kernel refused the next key of a connection, which ends", error);
+        wire_fail(wire, WIRE_END_ABORT);
+        return false;
+    }
+    wire->key.sequence = 0;
+    wire->shared->counters->rekeyings++;
+    return true;
+}

@@ -1,0 +1,352 @@
+/*
+ * A key's end and the next one (rules 9 and 10): asked for by the peer or by us, in user space and in the
+ * kernel, which is scripted, so that it can be seen where in the stream a new key begins.
+ */
+#include "kit.h"
+#include "scripted.h"
+
+#include "base/limits.h"
+#include "build_options.h"
+
+#include <check.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct kit kit;
+
+enum { SUITES_1_3 = 3, BODY = 2000000 };
+
+static void start(int backend, const struct transport *transport, bool kernel_there)
+{
+    memset(&kernel, 0, sizeof kernel);
+    kernel.counted = UINT64_MAX;
+    kit_prepare(&kit, backend, transport);
+    kit.shared.ktls_calls = &scripted_calls;
+    for (int cipher = 0; kernel_there && cipher <= RECORD_CHACHA20_POLY1305; cipher++)
+        kit.support.reason[0][cipher] = kit.support.reason[1][cipher] = KTLS_OK;
+}
+
+/* Asks for the file; returns when it has begun to leave by the kernel. The client reads plainly from here on. */
+static void begin(int fd, size_t length)
+{
+    kit_until_open(&kit);
+    for (int i = 0; i < 5; i++)
+        kit_turn(&kit); /* the tickets */
+    kernel.marks = true;
+    kit_plan_file(&kit, fd, 0, length);
+    kit_say(&kit, "GET\n");
+    kit.raw = true;
+    kit_until_got(&kit, 1000);
+    ck_assert_uint_eq(kit.counters.promotions, 1);
+}
+
+static void ask_for_a_key(void)
+{
+    ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
+    ck_assert_int_eq(SSL_do_handshake(kit.client), 1);
+}
+
+/* Where the mark stands in what came, from `at` on; the end where it does not. */
+static size_t find_mark(const char *mark, size_t at)
+{
+    char *found = memmem(kit.got + at, kit.got_length - at, mark, SCRIPTED_MARK);
+
+    return found ? (size_t)(found - kit.got) : kit.got_length;
+}
+
+/* Takes a mark out of what came: false where there is none. */
+static bool take_mark(const char *mark)
+{
+    size_t at = find_mark(mark, 0);
+
+    if (at == kit.got_length)
+        return false;
+    memmove(kit.got + at, kit.got + at + SCRIPTED_MARK, kit.got_length - at - SCRIPTED_MARK);
+    kit.got_length -= SCRIPTED_MARK;
+    return true;
+}
+
+static void leave(void)
+{
+    kernel.marks = false;
+    if (kit.wire.state == WIRE_OPEN)
+        wire_close(&kit.wire, WIRE_END_ORDERLY);
+    close(kit.far);
+    kit.far = -1;
+    kit_until_closed(&kit);
+}
+
+/* The answer to a KeyUpdate goes before the rest of a body, and the new key with it. */
+START_TEST(rule_09_the_kernel_takes_the_next_key)
+{
+    int fd = kit_file(BODY);
+
+    start(_i / SUITES_1_3, &transports[1 + _i % SUITES_1_3], true);
+    kit.support.rekey = true;
+    kit_open(&kit, 4096);
+    kit.sip = 5000;
+    begin(fd, BODY);
+    kernel.control_eagain = 2;
+    for (int round = 0; round < 3; round++) {
+        ask_for_a_key();
+        kit_until_got(&kit, kit.got_length + 200000);
+    }
+    ck_assert_int_eq(kernel.tx_calls, 1 + 3);
+    ck_assert_uint_eq(kernel.sequence, 0);
+    ck_assert_uint_eq(kit.counters.rekeyings, 3);
+    ck_assert_uint_eq(kit.wire.rekeying, 0);
+    kit.sip = 0;
+    kit_until_got(&kit, BODY + 6 * SCRIPTED_MARK);
+    ck_assert_uint_eq(kit.got_length, BODY + 6 * SCRIPTED_MARK);
+    for (int round = 0; round < 3; round++) {
+        size_t at = find_mark(SCRIPTED_MARK_CONTROL, 0);
+
+        ck_assert_uint_lt(at, BODY - 100000); /* in the middle */
+        ck_assert_uint_eq(find_mark(SCRIPTED_MARK_KEY, 0), at + SCRIPTED_MARK);
+        ck_assert_uint_eq(kernel.control_types[round], RECORD_HANDSHAKE);
+        ck_assert(take_mark(SCRIPTED_MARK_CONTROL) && take_mark(SCRIPTED_MARK_KEY));
+    }
+    ck_assert_mem_eq(kit.got, kit_pattern(), BODY);
+    ck_assert_mem_eq(kernel.control, "\x18\0\0\1\0", 5);
+    ck_assert_uint_eq(kit.ending, 0);
+    leave();
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+/* The peer has been told of a key that the kernel does not take: not one byte more. */
+START_TEST(rule_09_a_refused_key_ends_the_connection)
+{
+    int fd = kit_file(BODY);
+
+    start(_i / 2, &transports[1], true);
+    kit.support.rekey = true;
+    kernel.rekey_error = _i % 2 ? EBUSY : EINVAL;
+    kit_open(&kit, 4096);
+    kit.sip = 5000;
+    begin(fd, BODY);
+    ask_for_a_key();
+    while (!kit.got_end && !kit.got_reset)
+        kit_turn(&kit);
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_ABORT);
+    ck_assert_int_eq(kernel.tx_calls, 2);
+    ck_assert_uint_eq(kernel.controls, 1);
+    ck_assert_uint_lt(kit.got_length, BODY);
+    size_t at = find_mark(SCRIPTED_MARK_CONTROL, 0);
+    /* The last, if a reset has not swallowed it. */
+    ck_assert(at == kit.got_length || at == kit.got_length - SCRIPTED_MARK);
+    ck_assert_mem_eq(kit.got, kit_pattern(), at);
+    ck_assert_uint_eq(kit.log_lines, 1);
+    ck_assert_ptr_nonnull(strstr(kit.last_log, "refused the next key"));
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+/* Where the kernel takes one key only, the answer is finished under it. */
+START_TEST(rule_09_an_old_kernel_finishes_the_answer)
+{
+    int fd = kit_file(BODY);
+
+    start(_i, &transports[1], true);
+    kit_open(&kit, 4096);
+    kit.sip = 5000;
+    begin(fd, BODY);
+    ask_for_a_key();
+    while (!kit.ending)
+        kit_turn(&kit);
+    kit.sip = 0;
+    kit_until_got(&kit, BODY);
+    ck_assert_mem_eq(kit.got, kit_pattern(), BODY);
+    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    while (kernel.controls == 0)
+        kit_turn(&kit);
+    ck_assert_uint_eq(kernel.control_types[0], RECORD_ALERT);
+    ck_assert_mem_eq(kernel.control, "\1\0", 2);
+    ck_assert_int_eq(kernel.tx_calls, 1);
+    ck_assert_uint_eq(kit.ending, 1);
+    leave();
+    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+/* Ours, in user space: the client notices nothing but new keys, however long the answer is. */
+START_TEST(rule_10_a_new_key_in_user_space)
+{
+    int fd = kit_file(BODY);
+    int row = _i % 7;
+    bool renewable = row < SUITES_1_3;
+
+    start(_i / 7, &transports[1 + row], false);
+    kit.shared.records_per_key = 64;
+    kit_open(&kit, 0);
+    for (int i = 1; i <= 3; i++) {
+        kit_plan_file(&kit, fd, 0, 500000); /* 31 records */
+        kit_say(&kit, "GET\n");
+        kit_until_got(&kit, (size_t)i * 500000);
+        ck_assert_mem_eq(kit.got + (size_t)(i - 1) * 500000, kit_pattern(), 500000);
+        ck_assert_uint_lt(kit.wire.key.sequence, renewable ? 64 : 200);
+    }
+    ck_assert_uint_eq(kit.ending, renewable ? 0 : 1); /* TLS 1.2: the owner closes */
+    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    kit_until_closed(&kit);
+    ck_assert(kit.got_close_notify);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+/* Ours, in the kernel: no more under one key than it may carry, though the kernel does not tell its count. */
+START_TEST(rule_10_a_new_key_in_the_kernel)
+{
+    enum { RECORDS = 64 };
+    int fd = kit_file(BODY);
+    size_t last = 0, keys = 0, at;
+
+    start(_i, &transports[1], true);
+    kit.support.rekey = true;
+    kit.shared.records_per_key = RECORDS;
+    kit_open(&kit, 0);
+    begin(fd, BODY);
+    while (kit.got_length < BODY + 2 * SCRIPTED_MARK * kit.counters.rekeyings)
+        kit_turn(&kit);
+    while ((at = find_mark(SCRIPTED_MARK_CONTROL, last)) < kit.got_length) {
+        ck_assert_uint_le(at - last, RECORDS * 4096);
+        ck_assert_uint_eq(find_mark(SCRIPTED_MARK_KEY, at), at + SCRIPTED_MARK);
+        last = at + (size_t)2 * SCRIPTED_MARK;
+        keys++;
+    }
+    ck_assert_uint_ge(keys, BODY / (RECORDS * 4096));
+    ck_assert_uint_eq(kit.counters.rekeyings, keys);
+    while (take_mark(SCRIPTED_MARK_CONTROL) && take_mark(SCRIPTED_MARK_KEY))
+        continue;
+    ck_assert_uint_eq(kit.got_length, BODY);
+    ck_assert_mem_eq(kit.got, kit_pattern(), BODY);
+    ck_assert_uint_eq(kit.ending, 0);
+    leave();
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+/* The kernel's own count is what counts. */
+START_TEST(rule_10_the_kernel_is_asked)
+{
+    int fd = kit_file(BODY);
+
+    start(_i, &transports[1], true);
+    kit.support.rekey = true;
+    kit.shared.records_per_key = 1000;
+    kernel.counted = 3;
+    kit_open(&kit, 0);
+    begin(fd, BODY);
+    kit_until_got(&kit, BODY);
+    ck_assert_mem_eq(kit.got, kit_pattern(), BODY);
+    ck_assert_uint_eq(kit.counters.rekeyings, 0);
+    kernel.counted = 940; /* past the mark */
+    kit.wire.key.sequence = 990;
+    kit_plan_file(&kit, fd, 0, 100000);
+    kit_pump(&kit);
+    kit_until_got(&kit, BODY + 100000 + 2 * SCRIPTED_MARK);
+    ck_assert_uint_eq(kit.counters.rekeyings, 1);
+    leave();
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+/* A key that cannot be renewed: the owner is told in time, and an answer that is too long all the same is cut. */
+START_TEST(rule_10_a_worn_key_is_never_used_on)
+{
+    enum { RECORDS = 160 };
+    int fd = kit_file(BODY);
+
+    start(_i / 2, &transports[_i % 2 ? 4 : 1], true); /* TLS 1.2; an old kernel */
+    kit.support.rekey = _i % 2;
+    kit.shared.records_per_key = RECORDS;
+    kit_open(&kit, 0);
+    begin(fd, BODY);
+    while (!kit.closed)
+        kit_turn(&kit);
+    ck_assert_uint_eq(kit.ending, 1);
+    ck_assert_int_eq(kit.end, WIRE_END_ABORT);
+    ck_assert_uint_eq(kernel.controls, 0);
+    ck_assert_uint_le(kit.got_length, RECORDS * 4096);
+    ck_assert_uint_ge(kit.got_length, RECORDS * 4096 / 2);
+    ck_assert_uint_eq(kit.log_lines, 1);
+    kit_until_closed(&kit);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+/* More new keys than any honest peer wants: one line, an alert, the end. Application data in between buys nothing. */
+START_TEST(rule_09_a_storm_of_key_updates)
+{
+    bool promoted = _i % 2;
+    int fd = kit_file(100000);
+
+    start(_i / 2, &transports[1], promoted);
+    kit.support.rekey = true;
+    kit_open(&kit, 0);
+    kit_until_open(&kit);
+    for (int i = 0; i < 5; i++)
+        kit_turn(&kit);
+    if (promoted) {
+        begin(fd, 100000);
+        kernel.marks = false;
+        kit_until_got(&kit, 100000);
+    }
+    ck_assert_uint_eq(kit.log_lines, 0);
+    for (int i = 0; i < 2 * LIMIT_KEY_UPDATES; i++) {
+        ask_for_a_key();
+        ck_assert_int_eq(SSL_write(kit.client, "x", 1), 1);
+    }
+    while (!kit.closed && !kit.got_end && kit.wire.state != WIRE_LINGERING)
+        kit_turn(&kit);
+    if (promoted) {
+        ck_assert_uint_eq(kernel.controls, LIMIT_KEY_UPDATES + 1);
+        ck_assert_uint_eq(kernel.control_types[LIMIT_KEY_UPDATES], RECORD_ALERT);
+        ck_assert_mem_eq(kernel.control, "\2\x0a", 2);
+    }
+    leave();
+    ck_assert_int_eq(kit.end, WIRE_END_PROTOCOL);
+    ck_assert_uint_eq(kit.log_lines, 1);
+    ck_assert_ptr_nonnull(strstr(kit.last_log, "asks for too much"));
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("keys");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+    int backends = backend_count(), failed;
+    bool with_kernel = strcmp(BUILD_KTLS, "built in") == 0;
+
+    tcase_set_timeout(all, 20);
+    tcase_add_loop_test(all, rule_10_a_new_key_in_user_space, 0, 7 * backends);
+    tcase_add_loop_test(all, rule_09_a_storm_of_key_updates, 0, with_kernel ? 2 * backends : 1);
+    if (with_kernel) {
+        tcase_add_loop_test(all, rule_09_the_kernel_takes_the_next_key, 0, SUITES_1_3 * backends);
+        tcase_add_loop_test(all, rule_09_a_refused_key_ends_the_connection, 0, 2 * backends);
+        tcase_add_loop_test(all, rule_09_an_old_kernel_finishes_the_answer, 0, backends);
+        tcase_add_loop_test(all, rule_10_a_new_key_in_the_kernel, 0, backends);
+        tcase_add_loop_test(all, rule_10_the_kernel_is_asked, 0, backends);
+        tcase_add_loop_test(all, rule_10_a_worn_key_is_never_used_on, 0, 2 * backends);
+    }
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
