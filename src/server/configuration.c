@@ -141,15 +141,19 @@ static void warn_of_root(struct load *load, const struct conf_node *scope, const
 struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, const struct conf_node *node,
                                      const struct conf_scope_values *outer, const char *const *inner)
 {
-    struct conf_scope_values *values =
-        conf_scope_read(&load->reader, load->schema, scope, node, outer, inner);
+    bool failed = load->errors->failed;
+    struct conf_scope_values *values;
     const struct core_site *outer_site = outer ? conf_scope_group(outer, CORE_SITE) : NULL;
     struct core_site *site;
 
+    load->errors->failed = false;
+    values = conf_scope_read(&load->reader, load->schema, scope, node, outer, inner);
     if (!values)
         return NULL;
     load->reader.scope = scope;
     conf_scope_check(&load->reader, load->schema, values);
+    load->sound = !load->errors->failed;
+    load->errors->failed |= failed;
     site = conf_scope_group(values, CORE_SITE);
     if (scope == SCOPE_HTTP)
         load->http = conf_scope_group(values, CORE_HTTP);
@@ -235,11 +239,12 @@ static int read_http(struct load *load, const struct conf_scope_values *values)
     values = load_scope(load, SCOPE_HTTP, node, values, inner);
     if (!values)
         return -ENOMEM;
+    load->sound_http = load->sound && !load->unreadable;
     take_file_cache(load);
     error = load_servers(load, node, values);
     if (error == 0 && !load->errors->failed)
         error = load_endpoints(load);
-    if (error == 0 && !load->errors->failed)
+    if (error == 0)
         error = load_tls(load);
     return error;
 }

@@ -13,6 +13,8 @@ struct loaded_server {
     const struct core_ssl *ssl;
     const struct core_site *site;
     const struct conf_node *node;
+    bool sound;                     /* its scope and http's were read without a mistake */
+    bool judged;                    /* what OpenSSL says of its settings was told */
 };
 
 struct load {
@@ -24,6 +26,8 @@ struct load {
     const struct core_http *http;
     struct loaded_server *servers;
     size_t server_count;
+    bool sound;                     /* the scope that was read last had no mistake */
+    bool sound_http;
     bool unreadable;                /* parts of the file are no YAML: what is missing may stand there */
 };
 
@@ -46,7 +50,10 @@ void load_settings(struct location *location, const struct core_ssl *ssl);
 
 /* Brings servers together by their addresses; names, defaults, certificates. 0 or -ENOMEM; mistakes are reported. */
 MUST_CHECK int load_endpoints(struct load *load);
-/* The TLS context of each ssl endpoint, once all is known to be right. 0 or -ENOMEM; mistakes are reported. */
+/*
+ * The TLS context of each ssl endpoint; where mistakes were made already, and so there are no endpoints, what OpenSSL
+ * thinks of the servers that can be judged. 0 or -ENOMEM; mistakes are reported.
+ */
 MUST_CHECK int load_tls(struct load *load);
 
 #endif

@@ -77,6 +77,7 @@ static int load_server(struct load *load, const struct conf_node *node, const st
         .ssl = conf_scope_group(values, CORE_SSL),
         .site = server->root->site,
         .node = node,
+        .sound = load->sound_http && load->sound,
     };
     load->configuration->servers[load->server_count++] = server;
     load->configuration->server_count = load->server_count;

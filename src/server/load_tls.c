@@ -46,93 +46,127 @@ static int take_tls(struct load *load, const struct loaded_server *loaded)
     return take_certificates(load, ssl, &server->tls);
 }
 
-/* Every server of an ssl endpoint has a certificate. */
-static bool check_certificates(struct load *load, const struct endpoint *endpoint)
+static const struct listen_row *ssl_row(const struct loaded_server *loaded)
 {
-    bool good = true;
+    const struct listen_row *rows = loaded->own->listens.items;
 
-    for (size_t i = 0; i < endpoint->server_count; i++) {
-        const struct loaded_server *loaded = load_find_server(load, endpoint->servers[i]);
-
-        if (loaded->ssl->certificates.count)
-            continue;
-        conf_error(load->errors, loaded->node->mark,
-                   STR("ssl_certificate: self-signed, or a PEM file with ssl_certificate_key"),
-                   "this server listens with ssl on \"" STR_FMT "\" and has no certificate",
-                   STR_ARG(endpoint->text));
-        good = false;
+    for (size_t i = 0; i < loaded->own->listens.count; i++) {
+        if (rows[i].ssl)
+            return &rows[i];
     }
-    return good;
+    return NULL;
+}
+
+/* Every server with an ssl address has a certificate. */
+static void check_certificates(struct load *load)
+{
+    for (size_t i = 0; i < load->server_count; i++) {
+        const struct loaded_server *loaded = &load->servers[i];
+        const struct listen_row *row = ssl_row(loaded);
+
+        if (row && loaded->sound && loaded->ssl->certificates.count == 0)
+            conf_error(load->errors, loaded->node->mark,
+                       STR("ssl_certificate: self-signed, or a PEM file with ssl_certificate_key"),
+                       "this server listens with ssl on \"" STR_FMT "\" and has no certificate",
+                       STR_ARG(row->text));
+    }
 }
 
 /* With -t the files of others may be unreadable: that is said, and the rest is tested. */
-static bool skip_unreadable(struct load *load, const struct core_file *file)
+static bool skip_unreadable(struct load *load, const struct conf_rows *rows)
 {
-    struct str path = arena_copy(load->reader.arena, file->path);
+    const struct core_file *files = rows->items;
+    bool skip = false;
 
-    if (!path.data || !load->reader.test_only || access(path.data, R_OK) == 0 || errno != EACCES)
-        return false;
-    conf_warning(load->errors, file->mark, STR("test as the user who starts the server"),
-                 "\"" STR_FMT "\" cannot be read by this user, and was not tested", STR_ARG(file->path));
-    return true;
+    for (size_t i = 0; i < rows->count && load->reader.test_only; i++) {
+        struct str path = arena_copy(load->reader.arena, files[i].path);
+
+        if (!path.data || access(path.data, R_OK) == 0 || errno != EACCES)
+            continue;
+        conf_warning(load->errors, files[i].mark, STR("test as the user who starts the server"),
+                     "\"" STR_FMT "\" cannot be read by this user, and was not tested", STR_ARG(files[i].path));
+        skip = true;
+    }
+    return skip;
+}
+
+static bool skip_server(struct load *load, const struct loaded_server *loaded)
+{
+    bool skip = skip_unreadable(load, &loaded->ssl->certificates);
+
+    return skip_unreadable(load, &loaded->ssl->keys) || skip;
 }
 
 static bool skip_endpoint(struct load *load, const struct endpoint *endpoint)
 {
     bool skip = false;
 
-    for (size_t i = 0; i < endpoint->server_count; i++) {
-        const struct core_ssl *ssl = load_find_server(load, endpoint->servers[i])->ssl;
-        const struct core_file *files = ssl->certificates.items;
-        const struct core_file *keys = ssl->keys.items;
-
-        for (size_t k = 0; k < ssl->certificates.count; k++)
-            skip |= skip_unreadable(load, &files[k]);
-        for (size_t k = 0; k < ssl->keys.count; k++)
-            skip |= skip_unreadable(load, &keys[k]);
-    }
+    for (size_t i = 0; i < endpoint->server_count; i++)
+        skip |= skip_server(load, load_find_server(load, endpoint->servers[i]));
     return skip;
 }
 
-/* Where the directive stands that the message begins with ("ssl_ciphers: ..."), for this server; else a mark
- * without a file. */
-static struct conf_mark directive_mark(const struct loaded_server *loaded, struct str message)
+/* Where what the fault is about stands: the file, the directive, or the server. */
+static struct conf_mark place_of(const struct loaded_server *loaded, const struct tls_fault *fault)
 {
-    struct str name = str_slice(message, 0, (size_t)str_find(message, ':'));
+    bool key = strcmp(fault->directive, "ssl_certificate_key") == 0;
+    const struct conf_rows *files = key ? &loaded->ssl->keys : &loaded->ssl->certificates;
     const struct conf_scope_values *values = loaded->server->root->values;
 
+    if ((key || strcmp(fault->directive, "ssl_certificate") == 0) && fault->index < files->count)
+        return ((const struct core_file *)files->items)[fault->index].mark;
     for (; values; values = values->outer) {
-        const struct conf_node *node = conf_map_get(values->node, name);
+        const struct conf_node *node = conf_map_get(values->node, str_from(fault->directive));
 
         if (node)
             return node->mark;
     }
-    return (struct conf_mark){0};
+    return loaded->node->mark;
 }
 
-/* Where the directive or the file that the message names stands; else the endpoint's first certificate. */
-static struct conf_mark find_mark(struct load *load, const struct endpoint *endpoint, struct str message)
+/* Servers whose settings OpenSSL judges together; or one alone, after other mistakes. */
+struct judged {
+    struct load *load;
+    struct virtual_server *const *servers;
+    size_t count;
+    bool alone;
+};
+
+/* What may only follow from another mistake is not told. */
+static bool is_told(const struct judged *judged, const struct loaded_server *loaded, const struct tls_fault *fault)
 {
-    const struct core_file *first = load_find_server(load, endpoint->servers[0])->ssl->certificates.items;
+    if (loaded->judged || (judged->alone && !*fault->directive))
+        return false;
+    return loaded->sound || !str_starts(str_from(fault->directive), STR("ssl_certificate"));
+}
 
-    for (size_t i = 0; i < endpoint->server_count; i++) {
-        const struct core_ssl *ssl = load_find_server(load, endpoint->servers[i])->ssl;
-        const struct conf_rows *lists[] = {&ssl->keys, &ssl->certificates};
-        struct conf_mark directive = directive_mark(load_find_server(load, endpoint->servers[i]), message);
+static void told(void *owner, const struct tls_fault *fault)
+{
+    const struct judged *judged = owner;
+    const struct loaded_server *loaded = load_find_server(judged->load, judged->servers[fault->server]);
 
-        if (directive.file)
-            return directive;
+    if (is_told(judged, loaded, fault))
+        conf_error(judged->load->errors, place_of(loaded, fault), str_from(fault->hint), "%s", fault->text);
+}
 
-        for (size_t k = 0; k < 2; k++) {
-            const struct core_file *files = lists[k]->items;
+/* 0 with the context, or with NULL after all that is wrong was told; or -ENOMEM. */
+static int judge(struct judged *judged, struct log *log, struct tls_context **out_tls)
+{
+    struct load *load = judged->load;
+    struct tls_settings *settings = arena_zalloc(load->reader.arena, judged->count, sizeof(*settings));
 
-            for (size_t n = 0; n < lists[k]->count; n++) {
-                if (str_search(message, files[n].path) >= 0)
-                    return files[n].mark;
-            }
-        }
+    if (!settings)
+        return -ENOMEM;
+    for (size_t i = 0; i < judged->count; i++) {
+        settings[i] = judged->servers[i]->tls;
+        settings[i].is_default = i == 0;
     }
-    return first[0].mark;
+    *out_tls = tls_context_load(settings, judged->count, log, told, judged);
+    for (size_t i = 0; i < load->server_count; i++) {
+        for (size_t k = 0; k < judged->count; k++)
+            load->servers[i].judged |= load->servers[i].server == judged->servers[k];
+    }
+    return 0;
 }
 
 static struct endpoint *same_servers(struct configuration *configuration, const struct endpoint *endpoint)
@@ -148,26 +182,38 @@ static struct endpoint *same_servers(struct configuration *configuration, const 
 static int open_tls(struct load *load, struct endpoint *endpoint)
 {
     struct endpoint *other = same_servers(load->configuration, endpoint);
-    struct tls_settings *settings;
-    char why[512] = "";
+    struct judged judged = {load, endpoint->servers, endpoint->server_count, false};
 
     if (other) {
         endpoint->tls = other->tls;
         endpoint->tls_borrowed = true;
         return 0;
     }
-    if (!check_certificates(load, endpoint) || skip_endpoint(load, endpoint))
-        return 0;
-    settings = arena_zalloc(load->reader.arena, endpoint->server_count, sizeof(*settings));
-    if (!settings)
-        return -ENOMEM;
-    for (size_t i = 0; i < endpoint->server_count; i++) {
-        settings[i] = endpoint->servers[i]->tls;
-        settings[i].is_default = i == 0;
+    return skip_endpoint(load, endpoint) ? 0 : judge(&judged, load->log, &endpoint->tls);
+}
+
+static void unheard(void *owner, enum log_level level, struct str line)
+{
+}
+
+/* The configuration has failed already: its servers are judged one by one, to tell the rest too. */
+static int judge_alone(struct load *load)
+{
+    struct log quiet = {.sink = unheard};
+
+    for (size_t i = 0; i < load->server_count; i++) {
+        struct loaded_server *loaded = &load->servers[i];
+        struct judged judged = {load, &loaded->server, 1, true};
+        struct tls_context *tls = NULL;
+        int error;
+
+        if (loaded->judged || !ssl_row(loaded) || skip_server(load, loaded))
+            continue;
+        error = judge(&judged, &quiet, &tls);
+        tls_context_destroy(tls);
+        if (error < 0)
+            return error;
     }
-    endpoint->tls = tls_context_create(settings, endpoint->server_count, load->log, why, sizeof(why));
-    if (!endpoint->tls)
-        conf_error(load->errors, find_mark(load, endpoint, str_from(why)), STR(""), "%s", why);
     return 0;
 }
 
@@ -181,13 +227,14 @@ int load_tls(struct load *load)
         if (error < 0)
             return error;
     }
-    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+    check_certificates(load);
+    for (size_t i = 0; i < configuration->endpoint_count && !load->errors->failed; i++) {
         int error = configuration->endpoints[i].ssl ? open_tls(load, &configuration->endpoints[i]) : 0;
 
         if (error < 0)
             return error;
     }
-    return 0;
+    return load->errors->failed ? judge_alone(load) : 0;
 }
 
 static bool is_available(const struct ktls_support *support)

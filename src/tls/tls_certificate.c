@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define RELATIVE_HINT "\nrelative paths start at the folder of the file they stand in, or at -p"
+
 struct pem_file {
     char name[PATH_MAX];
     char *text; /* owned: wiped and freed by pem_finish */
@@ -41,7 +43,8 @@ static bool pem_open(struct pem_file *file, struct str name, const struct tls_fa
     file->name[name.length] = '\0';
     FILE *stream = fopen(file->name, "rbe");
     if (!stream)
-        return tls_fail(failure, "\"%s\" cannot be opened: %s", file->name, strerror(errno));
+        return tls_fail(failure, "\"%s\" cannot be opened: %s%s", file->name, strerror(errno),
+                        errno == ENOENT ? RELATIVE_HINT : "");
     file->text = OPENSSL_malloc(LIMIT_PEM_FILE + 1);
     if (file->text)
         file->length = fread(file->text, 1, LIMIT_PEM_FILE + 1, stream);
@@ -63,7 +66,7 @@ static bool pem_lacks(const struct pem_file *file, const char *what, const char 
         return tls_fail(failure, "\"%s\" is empty", file->name);
     if (!pem_says(file, "-----BEGIN "))
         return tls_fail(
-            failure, "\"%s\" is not PEM text; if it is DER, convert it with: openssl %s -inform der -in %s",
+            failure, "\"%s\" is not PEM text\nif it is DER, convert it with: openssl %s -inform der -in %s",
             file->name, tool, file->name);
     return tls_fail(failure, "\"%s\" holds no %s", file->name, what);
 }
@@ -82,7 +85,7 @@ static EVP_PKEY *read_key(const struct pem_file *file, const struct tls_failure 
     }
     if (pem_says(file, "-----BEGIN ENCRYPTED PRIVATE KEY-----") || pem_says(file, "Proc-Type: 4,ENCRYPTED")) {
         tls_fail(failure,
-                 "the key \"%s\" is encrypted; decrypt it with: openssl pkey -in %s -out NEW.key, and give "
+                 "the key \"%s\" is encrypted\ndecrypt it with: openssl pkey -in %s -out NEW.key, and give "
                  "NEW.key",
                  file->name, file->name);
         return NULL;
@@ -139,11 +142,14 @@ static bool check_match(STACK_OF(X509) * chain, EVP_PKEY *key, const char *file,
         if (X509_check_private_key(sk_X509_value(chain, i), key) == 1) {
             ERR_clear_error();
             return tls_fail(failure,
-                            "\"%s\" has the server's own certificate in place %d: it must come first", file,
+                            "\"%s\" has the server's own certificate in place %d\nit must come first", file,
                             i + 1);
         }
     ERR_clear_error();
-    return tls_fail(failure, "the key \"%s\" does not belong to the certificate \"%s\"", key_file, file);
+    return tls_fail(failure,
+                    "the key \"%s\" does not belong to the certificate \"%s\"\n"
+                    "openssl pkey -pubout and openssl x509 -noout -pubkey show the public key of each",
+                    key_file, file);
 }
 
 /* SSL_CTX keeps one certificate of each kind: a second one would silently push out the first. */
@@ -156,7 +162,7 @@ static bool check_kind(struct tls_server *server, EVP_PKEY *key, const char *fil
         if (other && EVP_PKEY_get_base_id(other) == EVP_PKEY_get_base_id(key))
             return tls_fail(
                 failure,
-                "\"%s\" is a second %s certificate of the same server: one of each kind (ECDSA, RSA) is used",
+                "\"%s\" is a second %s certificate of the same server\none of each kind (ECDSA, RSA) is used",
                 file, EVP_PKEY_get0_type_name(key));
     }
     ERR_clear_error();
@@ -187,25 +193,34 @@ static bool use(struct tls_server *server, STACK_OF(X509) * chain, EVP_PKEY *key
     return true;
 }
 
-bool tls_certificate_load(struct tls_server *server, const struct tls_certificate *certificate,
+/* Where the key stands: in a file of its own, else beside the certificates. */
+static bool open_key(struct pem_file files[2], struct str own, const struct tls_failure *failure)
+{
+    if (str_empty(own) && !files[0].text)
+        return false; /* that was told */
+    return pem_open(&files[1], str_empty(own) ? str_from(files[0].name) : own, failure);
+}
+
+bool tls_certificate_load(struct tls_server *server, const struct tls_certificate *certificate, size_t index,
                           struct log *log, const struct tls_failure *failure)
 {
+    struct tls_failure at = tls_failure_at(failure, "ssl_certificate", index);
+    struct tls_failure at_key =
+        tls_failure_at(failure, str_empty(certificate->key) ? "ssl_certificate" : "ssl_certificate_key", index);
     struct pem_file *files = calloc(2, sizeof(*files));
     STACK_OF(X509) *chain = NULL;
     EVP_PKEY *key = NULL;
     bool good = files || tls_fail(failure, "out of memory");
 
-    good = good && pem_open(&files[0], certificate->certificate, failure);
-    good = good && (chain = read_chain(&files[0], failure));
-    good =
-        good && pem_open(&files[1], str_empty(certificate->key) ? certificate->certificate : certificate->key,
-                         failure);
-    good = good && (key = read_key(&files[1], failure));
-    good = good && check_match(chain, key, files[0].name, files[1].name, failure);
-    good = good && check_kind(server, key, files[0].name, failure);
+    if (files && pem_open(&files[0], certificate->certificate, &at))
+        chain = read_chain(&files[0], &at);
+    if (files && open_key(files, certificate->key, &at_key))
+        key = read_key(&files[1], &at_key);
+    good = good && chain && key && check_match(chain, key, files[0].name, files[1].name, &at_key);
+    good = good && check_kind(server, key, files[0].name, &at);
     if (good)
         warn_of_dates(sk_X509_value(chain, 0), files[0].name, log);
-    good = good && use(server, chain, key, files[0].name, failure);
+    good = good && use(server, chain, key, files[0].name, &at);
     chain_free(chain);
     EVP_PKEY_free(key);
     for (int i = 0; files && i < 2; i++)

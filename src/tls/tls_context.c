@@ -9,18 +9,40 @@
 #include "tls/tls_session_private.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <openssl/err.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Room for two paths and the words around them. */
+enum { FAULT_TEXT = 2 * PATH_MAX + 512 };
+
+struct tls_failure tls_failure_at(const struct tls_failure *failure, const char *directive, size_t index)
+{
+    struct tls_failure at = *failure;
+
+    at.fault.directive = directive;
+    at.fault.index = index;
+    return at;
+}
+
 bool tls_fail(const struct tls_failure *failure, const char *format, ...)
 {
+    struct tls_fault fault = failure->fault;
+    char text[FAULT_TEXT];
+    char *hint;
     va_list args;
 
     va_start(args, format);
-    vsnprintf(failure->text, failure->size, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    hint = strchr(text, '\n');
+    if (hint)
+        *hint++ = '\0';
+    fault.text = text;
+    fault.hint = hint ? hint : "";
+    failure->told(failure->owner, &fault);
     return false;
 }
 
@@ -146,19 +168,26 @@ static bool set_protocols(struct tls_server *server, const struct tls_failure *f
     return tls_fail(failure, "ssl_protocols cannot be set: %s", tls_openssl_reason());
 }
 
+struct list_setting {
+    const char *directive;
+    int (*set)(SSL_CTX *openssl, const char *list);
+    const char *hint;
+};
+
 /* Calls an OpenSSL setter that takes a list as text. */
-static bool set_list(SSL_CTX *openssl, int (*set)(SSL_CTX *, const char *), struct str list,
-                     const char *directive, const struct tls_failure *failure)
+static bool set_list(SSL_CTX *openssl, const struct list_setting *setting, struct str list,
+                     const struct tls_failure *failure)
 {
+    struct tls_failure at = tls_failure_at(failure, setting->directive, 0);
     char *text = strndup(list.data, list.length);
 
     if (!text)
         return tls_fail(failure, "out of memory");
-    bool good = set(openssl, text) == 1;
+    bool good = setting->set(openssl, text) == 1;
     free(text);
     if (!good)
-        return tls_fail(failure, "%s: \"" STR_FMT "\" is not understood by OpenSSL: %s", directive,
-                        STR_ARG(list), tls_openssl_reason());
+        return tls_fail(&at, "%s: \"" STR_FMT "\" is not understood by OpenSSL: %s\n%s", setting->directive,
+                        STR_ARG(list), tls_openssl_reason(), setting->hint);
     return true;
 }
 
@@ -169,8 +198,14 @@ static bool set_ciphers(struct tls_server *server, const struct tls_failure *fai
     struct str suites =
         str_empty(settings->ciphersuites) ? STR(TLS_CIPHERSUITES_DEFAULT) : settings->ciphersuites;
 
-    return set_list(server->openssl, SSL_CTX_set_cipher_list, ciphers, "ssl_ciphers", failure) &&
-           set_list(server->openssl, SSL_CTX_set_ciphersuites, suites, "ssl_ciphersuites", failure);
+    static const struct list_setting old = {"ssl_ciphers", SSL_CTX_set_cipher_list,
+                                            "openssl ciphers -v lists what there is; those of TLS 1.3 stand in "
+                                            "ssl_ciphersuites"};
+    static const struct list_setting new = {"ssl_ciphersuites", SSL_CTX_set_ciphersuites,
+                                            "openssl ciphers -v -s -tls1_3 lists what there is"};
+    bool good = set_list(server->openssl, &old, ciphers, failure);
+
+    return set_list(server->openssl, &new, suites, failure) && good;
 }
 
 static int set_groups_text(SSL_CTX *openssl, const char *groups)
@@ -180,11 +215,13 @@ static int set_groups_text(SSL_CTX *openssl, const char *groups)
 
 static bool set_curves(struct tls_server *server, const struct tls_failure *failure)
 {
+    static const struct list_setting setting = {"ssl_ecdh_curve", set_groups_text,
+                                                "for example X25519:prime256v1; auto leaves it to OpenSSL"};
     struct str curves = server->settings->curves;
 
     if (str_empty(curves) || str_equal(curves, STR("auto")))
         return true;
-    if (!set_list(server->openssl, set_groups_text, curves, "ssl_ecdh_curve", failure))
+    if (!set_list(server->openssl, &setting, curves, failure))
         return false;
     server->groups = strndup(curves.data, curves.length);
     return server->groups || tls_fail(failure, "out of memory");
@@ -231,18 +268,17 @@ static bool set_session_context(struct tls_server *server, const struct tls_fail
 static bool load_certificates(struct tls_server *server, struct log *log, const struct tls_failure *failure)
 {
     const struct tls_settings *settings = server->settings;
+    bool good = true;
 
     if (settings->certificate_count == 0)
-        return tls_fail(failure, "no ssl_certificate is given; name a PEM file, or say self-signed");
+        return tls_fail(failure, "no ssl_certificate is given\nname a PEM file, or say self-signed");
     for (size_t i = 0; i < settings->certificate_count; i++) {
-        const struct tls_certificate *certificate = &settings->certificates[i];
-        bool good = str_equal(certificate->certificate, STR("self-signed"))
-                        ? tls_self_signed_make(server, log, failure)
-                        : tls_certificate_load(server, certificate, log, failure);
-        if (!good)
-            return false;
+        bool self_signed = str_equal(settings->certificates[i].certificate, STR("self-signed"));
+
+        good &= self_signed ? tls_self_signed_make(server, log, failure)
+                            : tls_certificate_load(server, &settings->certificates[i], i, log, failure);
     }
-    return true;
+    return good;
 }
 
 static bool load_server(struct tls_server *server, struct log *log, const struct tls_failure *failure)
@@ -252,9 +288,13 @@ static bool load_server(struct tls_server *server, struct log *log, const struct
         return tls_fail(failure, "OpenSSL: %s", tls_openssl_reason());
     set_options(server);
     set_tickets(server);
-    return set_protocols(server, failure) && set_ciphers(server, failure) && set_curves(server, failure) &&
-           set_alpn(server, failure) && load_certificates(server, log, failure) &&
-           set_session_context(server, failure);
+    /* All of them, so that everything that is wrong is told. */
+    bool good = set_protocols(server, failure);
+    good &= set_ciphers(server, failure);
+    good &= set_curves(server, failure);
+    good &= set_alpn(server, failure);
+    good &= load_certificates(server, log, failure);
+    return good && set_session_context(server, failure);
 }
 
 static bool index_names(struct tls_context *context, struct tls_server *server, struct log *log,
@@ -278,29 +318,33 @@ static bool index_names(struct tls_context *context, struct tls_server *server, 
 }
 
 static bool load(struct tls_context *context, const struct tls_settings *servers, struct log *log,
-                 const struct tls_failure *failure)
+                 struct tls_failure *failure)
 {
+    bool good = true;
+
     context->method = tls_bio_method();
     if (!context->servers || !context->method)
         return tls_fail(failure, "out of memory");
     for (size_t i = 0; i < context->count; i++) {
         struct tls_server *server = &context->servers[i];
         server->settings = &servers[i];
-        if (!load_server(server, log, failure) || !index_names(context, server, log, failure))
-            return false;
+        failure->fault.server = i;
+        good &= load_server(server, log, failure);
+        good &= index_names(context, server, log, failure);
         if (!context->fallback && servers[i].is_default)
             context->fallback = server;
     }
     if (!context->fallback)
         context->fallback = &context->servers[0];
-    SSL_CTX_set_client_hello_cb(context->fallback->openssl, hello_arrived, context);
-    return true;
+    if (good)
+        SSL_CTX_set_client_hello_cb(context->fallback->openssl, hello_arrived, context);
+    return good;
 }
 
-struct tls_context *tls_context_create(const struct tls_settings *servers, size_t count, struct log *log,
-                                       char *out_error, size_t error_size)
+struct tls_context *tls_context_load(const struct tls_settings *servers, size_t count, struct log *log,
+                                     tls_fault_told *told, void *owner)
 {
-    struct tls_failure failure = {out_error, error_size};
+    struct tls_failure failure = {told, owner, {.directive = ""}};
     struct tls_context *context = count ? calloc(1, sizeof(*context)) : NULL;
 
     if (!context) {
@@ -316,6 +360,29 @@ struct tls_context *tls_context_create(const struct tls_settings *servers, size_
         return context;
     tls_context_destroy(context);
     return NULL;
+}
+
+struct one_sentence {
+    char *text;
+    size_t size;
+    bool told;
+};
+
+static void keep_first(void *owner, const struct tls_fault *fault)
+{
+    struct one_sentence *sentence = owner;
+
+    if (!sentence->told)
+        snprintf(sentence->text, sentence->size, "%s%s%s", fault->text, *fault->hint ? "; " : "", fault->hint);
+    sentence->told = true;
+}
+
+struct tls_context *tls_context_create(const struct tls_settings *servers, size_t count, struct log *log,
+                                       char *out_error, size_t error_size)
+{
+    struct one_sentence sentence = {out_error, error_size, false};
+
+    return tls_context_load(servers, count, log, keep_first, &sentence);
 }
 
 void tls_context_destroy(struct tls_context *context)

@@ -48,14 +48,26 @@ enum tls_protocol { TLS_PROTOCOL_1_2 = 1, TLS_PROTOCOL_1_3 = 2 };
 /* All virtual servers of one listening address. */
 struct tls_context;
 
+/* What is wrong with a setting; the texts last as long as the call that tells it. */
+struct tls_fault {
+    size_t server;                  /* which of the servers */
+    const char *directive;          /* "ssl_ciphers", "ssl_certificate_key", ...; "" where it is about none */
+    size_t index;                   /* which of the directive's values */
+    const char *text;               /* a sentence that names the file or the value */
+    const char *hint;               /* the way out, or "" */
+};
+typedef void tls_fault_told(void *owner, const struct tls_fault *fault);
+
 /*
  * Builds the context of one address from its servers' settings: loads, checks (key fits chain; encrypted keys
- * are refused: "... is encrypted; decrypt it with openssl pkey, ..."), and indexes the names (nobody is ever asked for a
- * password). NULL on failure, with a sentence in `out_error` that names the file and the way out (at least 512 bytes). One log
- * line for each self-signed certificate, a warning for an expired one and for a name given twice.
+ * are refused), and indexes the names (nobody is ever asked for a password). NULL on failure, after every fault of every
+ * server was told. One log line for each self-signed certificate, a warning for an expired one and for a name given twice.
  * To be built before fork: the keys of session tickets are drawn here, once, and workers share them by inheritance. Tickets
  * are sealed under the default server's keys and timeout. Addresses with the same servers can share one context.
  */
+struct tls_context *tls_context_load(const struct tls_settings *servers, size_t count, struct log *log, tls_fault_told *told,
+                                     void *owner);
+/* The same for those who want one sentence: the first fault and its hint in `out_error` (at least 512 bytes). */
 struct tls_context *tls_context_create(const struct tls_settings *servers, size_t count, struct log *log, char *out_error,
                                        size_t error_size);
 /* Accepts NULL. No session may be left. */

@@ -25,20 +25,23 @@ struct tls_context {
     BIO_METHOD *method; /* owned */
 };
 
-/* Where a failing load writes its sentence. */
+/* Whom a failing load tells, and what it is at. */
 struct tls_failure {
-    char *text;
-    size_t size;
+    tls_fault_told *told;
+    void *owner;
+    struct tls_fault fault; /* without its texts */
 };
 
-/* Writes the sentence and returns false. */
+/* The same failure, at a directive's value. */
+struct tls_failure tls_failure_at(const struct tls_failure *failure, const char *directive, size_t index);
+/* Tells the sentence, with what follows a newline in it as the hint, and returns false. */
 bool tls_fail(const struct tls_failure *failure, const char *format, ...) PRINTF_LIKE(2, 3);
 /* OpenSSL's reason for its last failure; the queue is empty afterwards. */
 const char *tls_openssl_reason(void);
 
-/* Loads one chain and key into the server's SSL_CTX: tls_certificate.c. False with a sentence. */
+/* Loads one chain and key into the server's SSL_CTX: tls_certificate.c. False with all that is wrong told. */
 MUST_CHECK bool tls_certificate_load(struct tls_server *server, const struct tls_certificate *certificate,
-                                     struct log *log, const struct tls_failure *failure);
+                                     size_t index, struct log *log, const struct tls_failure *failure);
 
 /* Makes a certificate for the server's names, with a log line: tls_self_signed.c. False with a sentence. */
 MUST_CHECK bool tls_self_signed_make(struct tls_server *server, struct log *log,

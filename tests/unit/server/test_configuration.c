@@ -259,6 +259,60 @@ START_TEST(mistakes_are_told)
 }
 END_TEST
 
+static size_t errors_said(void)
+{
+    struct str rest = buffer_str(&said);
+    size_t count = 0;
+
+    for (ssize_t at = str_search(rest, STR(": error: ")); at >= 0; at = str_search(rest, STR(": error: "))) {
+        rest = str_skip(rest, (size_t)at + 1);
+        count++;
+    }
+    return count;
+}
+
+/* Of all servers and addresses, each where it stands, once, beside other mistakes; and nothing that only follows. */
+static const struct {
+    const char *text;
+    const char *said[8]; /* these, and no other error */
+} refused[] = {
+    {"http:\n  ssl_ciphers: NOPE\n  ssl_certificate: self-signed\n  server:\n"
+     "    - {listen: ['8443 ssl', '[::]:8443 ssl', 9443 ssl]}\n"
+     "    - {listen: 8444 ssl, ssl_ciphersuites: TLS_NO}\n"
+     "    - {listen: 8444 ssl, server_name: b, ssl_ciphers: MORE}\n"
+     "    - {listen: 8445 ssl, ssl_certificate: /nowhere.pem, ssl_certificate_key: /nowhere.key, ssl_ecdh_curve: no}\n"
+     "    - {listen: 8446 ssl, ssl_certificate: [/nowhere.pem, /etc/passwd]}\n",
+     {":2:16: error: ssl_ciphers: \"NOPE\"", ":6:44: error: ssl_ciphersuites: \"TLS_NO\"",
+      ":7:55: error: ssl_ciphers: \"MORE\"", ":8:43: error: \"/nowhere.pem\" cannot be opened",
+      ":8:78: error: \"/nowhere.key\" cannot be opened", ":8:108: error: ssl_ecdh_curve: \"no\"",
+      ":9:44: error: \"/nowhere.pem\" cannot be opened", ":9:58: error: \"/etc/passwd\" is not PEM text"}},
+    {"http:\n  server:\n"
+     "    - {listen: 8443 ssl, ssl_certificate: self-signed, ssl_ciphers: NOPE, location: {/: {rot: x}}}\n"
+     "    - {listen: 8444 ssl, ssl_certificate: /nowhere.pem}\n"
+     "    - {listen: 8445 ssl}\n    - {listen: 8446, ssl_certificate: /nowhere.pem}\n",
+     {":3:69: error: ssl_ciphers", ":3:90: error: unknown directive 'rot'", ":4:43: error: \"/nowhere.pem\"",
+      ":5:7: error: this server listens with ssl"}},
+    {"http:\n  server:\n"
+     "    - {listen: 8443 ssl, ssl_certificate: /etc/passwd, ssl_certificat_key: a.key, ssl_ciphers: NOPE}\n"
+     "    - {listen: 8444 ssl, ssl_certificat: /nowhere.pem}\n",
+     {":3:56: error: unknown directive 'ssl_certificat_key'", ":3:96: error: ssl_ciphers",
+      ":4:26: error: unknown directive 'ssl_certificat'"}},
+};
+
+START_TEST(what_openssl_refuses_is_told_at_once)
+{
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        size_t count = 0;
+
+        ck_assert(!load(refused[i].text));
+        for (; count < 8 && refused[i].said[count]; count++)
+            ck_assert_msg(has_said(refused[i].said[count]), "not said: %s\n%.*s", refused[i].said[count],
+                          (int)said.length, said.data);
+        ck_assert_msg(errors_said() == count, "%zu errors:\n%.*s", errors_said(), (int)said.length, said.data);
+    }
+}
+END_TEST
+
 START_TEST(the_schema_names_every_group)
 {
     const struct conf_schema *schema = configuration_schema();
@@ -285,6 +339,7 @@ int main(void)
                                   tls_is_shared_by_the_same_servers,
                                   overlays_replace,
                                   mistakes_are_told,
+                                  what_openssl_refuses_is_told_at_once,
                                   what_is_unreadable_is_not_missing,
                                   the_schema_names_every_group,
                                   NULL};

@@ -119,6 +119,55 @@ START_TEST(wrong_settings_are_refused)
 }
 END_TEST
 
+static void add_fault(void *owner, const struct tls_fault *fault)
+{
+    char *line = owner;
+    size_t used = strlen(line);
+
+    snprintf(line + used, 2000 - used, "%zu %s %zu: %s | %s\n", fault->server, fault->directive, fault->index,
+             fault->text, fault->hint);
+}
+
+/* Not only the first: of every server, with its directive and which of its values. */
+START_TEST(all_that_is_wrong_is_told)
+{
+    const struct tls_certificate files[] = {{STR("self-signed"), STR("")}, {STR("/no.pem"), STR("/no.key")}};
+    const struct tls_certificate bare = {STR("/no.pem"), STR("")};
+    struct tls_settings settings[3] = {pair_settings(), pair_settings(), pair_settings()};
+    struct str bad_name = STR("a.*.b");
+    int lines = 0;
+    struct log log = {.level = LOG_DEBUG, .sink = count_line, .owner = &lines};
+    char said[2000] = "";
+
+    settings[0].ciphers = settings[0].curves = STR("NO");
+    settings[1].certificates = files;
+    settings[1].certificate_count = 2;
+    settings[1].names = &bad_name;
+    settings[1].name_count = 1;
+    settings[2].certificates = &bare;
+    settings[2].certificate_count = 1;
+    settings[2].ciphersuites = STR("NO");
+    ck_assert_ptr_null(tls_context_load(settings, 3, &log, add_fault, said));
+    static const char *const lines_wanted[] = {
+        "0 ssl_ciphers 0: ssl_ciphers: \"NO\" is not understood by OpenSSL: ",
+        "0 ssl_ecdh_curve 0: ssl_ecdh_curve: \"NO\" is not understood by OpenSSL: ",
+        "1 ssl_certificate 1: \"/no.pem\" cannot be opened: No such file or directory | relative paths start",
+        "1 ssl_certificate_key 1: \"/no.key\" cannot be opened: No such file or directory | relative paths start",
+        "1  0: \"a.*.b\" is no server name: ",
+        "2 ssl_ciphersuites 0: ssl_ciphersuites: \"NO\" is not understood by OpenSSL: ",
+        "2 ssl_certificate 0: \"/no.pem\" cannot be opened: No such file or directory | relative paths start",
+    };
+    const char *at = said;
+    for (size_t i = 0; i < sizeof(lines_wanted) / sizeof(lines_wanted[0]); i++) {
+        ck_assert_msg(strncmp(at, lines_wanted[i], strlen(lines_wanted[i])) == 0, "%s\nwhere was wanted %s", at,
+                      lines_wanted[i]);
+        at = strchr(at, '\n') + 1;
+    }
+    ck_assert_str_eq(at, "");
+    ck_assert_uint_eq(ERR_peek_error(), 0);
+}
+END_TEST
+
 static void open_with(struct tls_pair *pair, struct tls_settings *settings,
                       const struct tls_certificate *certificates, size_t count)
 {
@@ -424,6 +473,7 @@ int main(void)
     tcase_add_test(files, what_is_wrong_with_a_file_is_said);
     tcase_add_loop_test(files, wrong_settings_are_refused, 0,
                         sizeof(settings_cases) / sizeof(settings_cases[0]));
+    tcase_add_test(files, all_that_is_wrong_is_told);
     tcase_add_loop_test(files, dates_are_warned_of, 0, 3);
     tcase_add_test(files, ecdsa_and_rsa_with_chains);
     tcase_add_loop_test(files, a_long_chain_still_hands_the_key_over, 0, 2);
