@@ -27,7 +27,7 @@ enum ktls_reason {
     KTLS_ULP_REFUSED,               /* "ulp-refused": any other answer to TCP_ULP */
     KTLS_CIPHER,                    /* "cipher": TLS_TX refused this version and suite */
     KTLS_TX_REFUSED,                /* "tx-refused": in the middle of a connection, after the probe said yes */
-    KTLS_NO_KEY,                    /* "no-key": OpenSSL offered none */
+    KTLS_NO_KEY,                    /* "no-key": OpenSSL was built without kTLS, and offers none */
     KTLS_REASONS
 };
 /* The name that stands beside it above. */

@@ -79,6 +79,14 @@ bool tls_session_spoke_http(const struct tls_session *session);
 /* True once the key of application data was taken: from then on the owner seals. */
 bool tls_session_key_taken(const struct tls_session *session);
 
+/* Why OpenSSL offered no key (its own conditions, tls/README.md); only after a handshake without one. */
+enum tls_no_key {
+    TLS_NO_KEY_SUITE,               /* CBC, CCM: not sealed by us */
+    TLS_NO_KEY_FRAGMENT,            /* the client limits its records (max_fragment_length, RFC 6066 4) */
+    TLS_NO_KEY_LIBRARY,             /* it never does: built without kTLS */
+};
+enum tls_no_key tls_session_no_key(const struct tls_session *session);
+
 /* What was agreed; for variables. Views are valid as long as the session; empty before the handshake is over. */
 struct str tls_session_protocol(const struct tls_session *session);    /* "TLSv1.3" */
 struct str tls_session_cipher(const struct tls_session *session);      /* "TLS_AES_128_GCM_SHA256" */

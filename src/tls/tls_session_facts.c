@@ -32,6 +32,17 @@ bool tls_session_key_taken(const struct tls_session *session)
     return session->bio.cipher != RECORD_NONE;
 }
 
+enum tls_no_key tls_session_no_key(const struct tls_session *session)
+{
+    int cipher = SSL_CIPHER_get_cipher_nid(SSL_get_current_cipher(session->ssl));
+
+    if (cipher != NID_aes_128_gcm && cipher != NID_aes_256_gcm && cipher != NID_chacha20_poly1305)
+        return TLS_NO_KEY_SUITE;
+    if (SSL_SESSION_get_max_fragment_length(SSL_get_session(session->ssl)) != TLSEXT_max_fragment_length_DISABLED)
+        return TLS_NO_KEY_FRAGMENT;
+    return TLS_NO_KEY_LIBRARY;
+}
+
 struct str tls_session_protocol(const struct tls_session *session)
 {
     return str_from(session->finished ? SSL_get_version(session->ssl) : NULL);

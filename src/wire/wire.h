@@ -40,6 +40,8 @@ enum wire_reason {
     REASON_SMALL = KTLS_REASONS,    /* "small": below ssl_ktls_threshold */
     REASON_BYTES,                   /* "bytes": made in memory (compressed, generated), nothing to send from a file */
     REASON_SENDFILE_OFF,            /* "sendfile-off" */
+    REASON_SUITE,                   /* "suite": CBC or CCM, which neither we nor the kernel seal */
+    REASON_FRAGMENT,                /* "max-fragment": the client limits its records (RFC 6066 4), which the kernel cannot */
     REASON_PLAIN,                   /* "plain": not TLS, so that nothing was declined */
     WIRE_REASONS
 };

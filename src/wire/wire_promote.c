@@ -19,7 +19,7 @@ static unsigned why_not(const struct wire *wire)
         return KTLS_OK;
     case SEALING_OPENSSL:
     case SEALING_HANDSHAKE:
-        return KTLS_NO_KEY;
+        return wire_no_key_reason(wire);
     case SEALING_USER:
         break;
     }

@@ -103,6 +103,8 @@ void wire_promote(struct wire *wire);
 void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint64_t bytes);
 /* Counts bytes that were copied into the queue, or sent past it. */
 void wire_count(struct wire *wire, enum wire_path path, uint64_t bytes);
+/* SEALING_OPENSSL: why OpenSSL offered no key. */
+unsigned wire_no_key_reason(const struct wire *wire);
 /* The path of bytes that are given as bytes. */
 enum wire_path wire_path_of_bytes(const struct wire *wire);
 

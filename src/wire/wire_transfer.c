@@ -41,6 +41,10 @@ const char *wire_reason_name(unsigned reason)
         return "bytes";
     case REASON_SENDFILE_OFF:
         return "sendfile-off";
+    case REASON_SUITE:
+        return "suite";
+    case REASON_FRAGMENT:
+        return "max-fragment";
     case WIRE_REASONS:
         break;
     }
@@ -85,18 +89,36 @@ void wire_count(struct wire *wire, enum wire_path path, uint64_t bytes)
     wire->shared->counters->bytes[path] += bytes;
 }
 
+unsigned wire_no_key_reason(const struct wire *wire)
+{
+    switch (tls_session_no_key(wire->tls)) {
+    case TLS_NO_KEY_SUITE:
+        return REASON_SUITE;
+    case TLS_NO_KEY_FRAGMENT:
+        return REASON_FRAGMENT;
+    case TLS_NO_KEY_LIBRARY:
+        break;
+    }
+    return KTLS_NO_KEY;
+}
+
 /* Bytes made in memory carry "small" with them, chunk by chunk; the sum may say otherwise. */
 static unsigned final_reason(const struct wire *wire, const struct wire_transfer *transfer)
 {
+    const struct tls_settings *settings;
+
     if (!wire->tls)
         return REASON_PLAIN;
+    settings = tls_session_settings(wire->tls);
     if (by_kernel(transfer->path))
         return KTLS_OK;
     if (transfer->path == PATH_OPENSSL)
-        return KTLS_NO_KEY;
-    if (transfer->reason == REASON_SMALL && transfer->made >= tls_session_settings(wire->tls)->ktls_threshold)
-        return REASON_BYTES;
-    return transfer->reason;
+        return wire_no_key_reason(wire);
+    if (transfer->reason != REASON_SMALL)
+        return transfer->reason;
+    if (settings->ktls == TLS_KTLS_OFF)
+        return KTLS_OFF;
+    return transfer->made >= settings->ktls_threshold ? REASON_BYTES : REASON_SMALL;
 }
 
 struct wire_transfer wire_transfer_end(struct wire *wire)

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from kit import http1, server as server_kit, site as site_kit, tls12, tls13
+from kit import http1, s_client, server as server_kit, site as site_kit, tls12, tls13
 
 SUITES = list(tls13.SUITES)
 
@@ -114,7 +114,7 @@ def test_tls12_suites(launch, loop, cipher):
     client.get(target)
     row = served.server.access_for(target)[-1]
     if 'GCM' not in cipher and 'POLY' not in cipher:
-        assert row['tls_path'] == 'openssl' and row['tls_path_reason'] in ('cipher', 'no-key')
+        assert row['tls_path'] == 'openssl' and row['tls_path_reason'] == 'suite'
     else:
         assert row['tls_path'] in ('user', 'openssl')
     assert client.get('/one.txt', Connection='close').closes and client.at_end()
@@ -280,15 +280,37 @@ def test_a_key_update_in_the_middle_of_an_answer(served):
         assert client.read().body == file_bytes(served, '1048576.bin')
 
 
-def test_a_storm_of_key_updates_is_cut_off_or_survived(served):
+def test_rule_09_s_client_changes_keys_in_the_middle(launch, loop, fresh):
+    """In user space new keys simply come: the answer arrives whole, and the connection answers on."""
+    root = str(fresh())
+    site_kit.make_file(os.path.join(root, '16m'), 16 << 20)
+    served = launch(loop, 'user', server={'root': root})
+    client = s_client.SClient(served.port)
+    for letters in ('KkK', 'k'):
+        assert s_client.body_with_commands(client, '/16m', 16 << 20, letters) == file_bytes(served, '16m')
+    assert client.close() == 4
+
+
+def test_rule_09_a_storm_of_key_updates(served):
+    """It ends with an alert and one line in the log, and nobody else notices."""
+    before = served.server.errors().count('asks for too much')
+    other = own(served)
     client = own(served)
     try:
         for _ in range(5000):
             client.stream.key_update(True)
+            client.stream.sendall(b'G')
     except OSError:
         pass
+    try:
+        with pytest.raises(tls13.TlsAlert) as ended:
+            client.read()
+        assert ended.value.description == 10              # unexpected_message
+    except (EOFError, OSError):
+        pass                                              # a reset may overtake the alert
     client.close()
-    assert own(served).get('/one.txt').status == 200
+    assert other.get('/1048576.bin').body == file_bytes(served, '1048576.bin')
+    assert served.server.errors().count('asks for too much') == before + 1
 
 
 def test_close_notify_from_the_client(served):
@@ -399,9 +421,12 @@ def test_a_long_certificate_chain(loop, site, certificate, tmp_path):
 
 
 def test_small_fragments_are_respected(served):
-    """max_fragment_length (RFC 6066): the client gets records of at most 512 bytes, or the extension is not taken."""
+    """max_fragment_length (RFC 6066): the client gets records of at most 512 bytes, sealed by OpenSSL."""
     client = own(served, extensions=struct.pack('!HHB', 1, 1, 1))
-    assert client.get('/65536.bin').body == file_bytes(served, '65536.bin')
+    assert client.get('/65536.bin?fragment').body == file_bytes(served, '65536.bin')
+    assert max(client.stream.data_records) == 512
+    row = served.server.access_for('/65536.bin?fragment')[-1]
+    assert (row['tls_path'], row['tls_path_reason']) == ('openssl', 'max-fragment')
 
 
 def test_wrong_host_for_the_connection(served):

@@ -133,43 +133,6 @@ START_TEST(refusal_by_the_build)
 }
 END_TEST
 
-/* Decided without asking the kernel. */
-START_TEST(declined_beforehand)
-{
-    static const char *const reasons[] = {"off", "no-module", "sendfile-off", "small"};
-    int fd = kit_file(100000), row = _i % 4;
-
-    start(_i / 4, &transports[1], row != 1);
-    if (row == 0)
-        kit.tls.ktls = TLS_KTLS_OFF;
-    if (row == 2)
-        kit.settings.sendfile = false;
-    if (row == 3)
-        kit.tls.ktls_threshold = 100001;
-    kit_open(&kit, 0);
-    fetch_file(fd, 100000);
-    expect_reason("user", reasons[row]);
-    ck_assert_int_eq(kernel.ulp_calls + kernel.tx_calls, 0);
-    finish();
-    close(fd);
-}
-END_TEST
-
-/* CBC: OpenSSL offers no key. */
-START_TEST(declined_for_want_of_a_key)
-{
-    int fd = kit_file(100000);
-
-    start(_i, &transports[7], true);
-    kit_open(&kit, 0);
-    fetch_file(fd, 100000);
-    expect_reason("openssl", "no-key");
-    ck_assert_int_eq(kernel.ulp_calls + kernel.tx_calls, 0);
-    finish();
-    close(fd);
-}
-END_TEST
-
 /* From here on the client is told to read the socket as it is. */
 static void read_plainly(void)
 {
@@ -408,8 +371,6 @@ int main(void)
         add_promotions(all, backends);
     else
         tcase_add_loop_test(all, refusal_by_the_build, 0, CIPHERS * backends);
-    tcase_add_loop_test(all, declined_beforehand, 0, 4 * backends);
-    tcase_add_loop_test(all, declined_for_want_of_a_key, 0, backends);
     tcase_add_loop_test(all, key_update_in_user_space, 0, backends);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);

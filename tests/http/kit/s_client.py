@@ -1,0 +1,56 @@
+"""`openssl s_client` at the keyboard: its commands k (a new key of its own) and K (and one of the server's) while a body comes."""
+import os
+import subprocess
+import time
+
+from . import server
+
+
+class SClient:
+    """Takes in as slowly as it is read: the rest waits in the pipe, then in the sockets."""
+
+    def __init__(self, port, *options):
+        words = ['openssl', 's_client', '-quiet', '-no_ign_eof', '-connect', f'127.0.0.1:{port}', '-tls1_3', *options]
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+        self.output = bytearray()
+
+    def send(self, text):
+        self.process.stdin.write(text.encode())
+
+    def fill(self, count):
+        """Takes in until there are `count` bytes; False where the stream ended before."""
+        while len(self.output) < count:
+            piece = os.read(self.process.stdout.fileno(), min(65536, count - len(self.output)))
+            if not piece:
+                return False
+            self.output += piece
+        return True
+
+    def command(self, letter):
+        """A command is what begins a piece of input, so nothing may stand before it in the pipe."""
+        self.send(letter + '\n')
+        time.sleep(0.3 * server.PATIENCE)
+
+    def close(self):
+        """Ends it; how many key updates it has sent."""
+        self.process.terminate()
+        self.process.wait()
+        said = self.process.stderr.read()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            stream.close()
+        return said.count(b'KEYUPDATE')
+
+
+def body_with_commands(client, target, length, letters):
+    """The body of one answer, in whose first half the commands are typed."""
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    while b'\r\n\r\n' not in client.output:
+        assert client.fill(len(client.output) + 1), 'no answer'
+    head, client.output = bytes(client.output), bytearray()
+    assert head.startswith(b'HTTP/1.1 200'), head
+    for number, letter in enumerate(letters, 1):
+        assert client.fill(number * length // 2 // len(letters))
+        client.command(letter)
+    assert client.fill(length), f'{len(client.output)} of {length} bytes'
+    body, client.output = bytes(client.output), bytearray()
+    return body

@@ -1,0 +1,150 @@
+/*
+ * Keys on a socket that the real kernel encrypts, read by OpenSSL. Where the kernel has no TLS the program says
+ * so and skips (77); the suite "vm" runs it on kernels that have it.
+ */
+#include "kit.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct kit kit;
+static struct ktls_support support;
+static unsigned next_keys; /* that the client has learned of the server's */
+
+enum { SUITES = 6, BODY = 4000000 };
+
+static void client_secret(const SSL *client, const char *line)
+{
+    next_keys += strncmp(line, "SERVER_TRAFFIC_SECRET_N", 23) == 0;
+}
+
+/* The last argument counts; false where the kernel lacks the cipher. */
+static bool start(int index, uint64_t records_per_key)
+{
+    const struct transport *transport = &transports[1 + index % SUITES];
+
+    if (support.reason[transport->version == TLS1_3_VERSION][1 + index % 3] != KTLS_OK)
+        return false;
+    kit_prepare(&kit, index / SUITES, transport);
+    kit.support = support;
+    kit.shared.records_per_key = records_per_key;
+    next_keys = 0;
+    kit_open(&kit, 0);
+    SSL_CTX_set_keylog_callback(kit.client_openssl, client_secret);
+    return true;
+}
+
+static void fetch(int fd, size_t length)
+{
+    size_t before = kit.got_length;
+
+    kit_plan_file(&kit, fd, 0, length);
+    kit_say(&kit, "GET\n");
+    kit_until_got(&kit, before + length);
+    ck_assert_uint_eq(kit.got_length, before + length);
+    ck_assert_mem_eq(kit.got + before, kit_pattern(), length);
+}
+
+static void finish(void)
+{
+    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    ck_assert(kit.got_close_notify);
+    kit_close(&kit);
+}
+
+/* The peer asks in the middle of a body: a new key where the kernel takes one, else the answer and the end. */
+START_TEST(rule_09_the_peer_asks_in_the_middle)
+{
+    int fd = kit_file(BODY);
+    bool renewable = support.rekey;
+
+    if (!start(_i / 3 * SUITES + _i % 3, 0))
+        return;
+    fetch(fd, 100000);
+    ck_assert_uint_eq(kit.counters.promotions, 1);
+    kit.sip = 30000;
+    kit_plan_file(&kit, fd, 0, BODY);
+    kit_say(&kit, "GET\n");
+    for (unsigned asked = 1; asked <= 3; asked++) {
+        kit_until_got(&kit, 100000 + asked * 500000);
+        ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
+        ck_assert_int_eq(SSL_do_handshake(kit.client), 1);
+    }
+    kit.sip = 0;
+    kit_until_got(&kit, 100000 + BODY);
+    ck_assert_mem_eq(kit.got + 100000, kit_pattern(), BODY);
+    if (renewable) {
+        fetch(fd, 100000);
+        ck_assert_uint_eq(next_keys, 3);
+        ck_assert_uint_eq(kit.counters.rekeyings, 3);
+    }
+    ck_assert_uint_eq(kit.ending, renewable ? 0 : 1);
+    finish();
+    ck_assert_uint_eq(next_keys, renewable ? 3 : 0);
+    close(fd);
+}
+END_TEST
+
+/* Ours, in time. 4 MB are about 250 records. */
+START_TEST(rule_10_a_key_is_replaced_in_time)
+{
+    int fd = kit_file(BODY);
+    bool renewable;
+
+    if (!start(_i, 100))
+        return;
+    renewable = support.rekey && kit.transport->version == TLS1_3_VERSION;
+    kit_until_open(&kit);
+    if (!renewable) { /* told in time, and never used on */
+        kit_plan_file(&kit, fd, 0, BODY);
+        kit_say(&kit, "GET\n");
+        kit_until_got(&kit, BODY);
+        ck_assert_uint_eq(kit.ending, 1);
+        ck_assert_uint_lt(kit.got_length, 100 * 16384);
+        ck_assert_uint_gt(kit.got_length, 50 * 16384);
+        ck_assert_mem_eq(kit.got, kit_pattern(), kit.got_length);
+        ck_assert(!kit.got_close_notify);
+        kit_until_closed(&kit);
+        ck_assert_int_eq(kit.end, WIRE_END_ABORT);
+        kit_close(&kit);
+    } else {
+        fetch(fd, BODY);
+        fetch(fd, BODY);
+        ck_assert_uint_ge(kit.counters.rekeyings, 4);
+        ck_assert_uint_le(kit.counters.rekeyings, 8); /* by the kernel's own count, not by ours */
+        ck_assert_uint_eq(next_keys, kit.counters.rekeyings);
+        ck_assert_uint_eq(kit.ending, 0);
+        finish();
+    }
+    close(fd);
+}
+END_TEST
+
+int main(void)
+{
+    char line[256];
+    TCase *all;
+    Suite *suite;
+    SRunner *runner;
+    int failed;
+
+    ktls_probe(&ktls_calls_kernel, &support);
+    printf(STR_FMT "\n", STR_ARG(ktls_describe(&support, line, sizeof line)));
+    if (support.reason[1][RECORD_AES_128_GCM] != KTLS_OK)
+        return 77;
+    suite = suite_create("kernel");
+    all = tcase_create("all");
+    tcase_set_timeout(all, 0);
+    tcase_add_loop_test(all, rule_09_the_peer_asks_in_the_middle, 0, 3 * backend_count());
+    tcase_add_loop_test(all, rule_10_a_key_is_replaced_in_time, 0, SUITES * backend_count());
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_VERBOSE);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

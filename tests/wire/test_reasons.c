@@ -1,0 +1,145 @@
+/*
+ * $tls_path_reason names the cause, whatever it is: one row for each, and none without a row.
+ */
+#include "kit.h"
+#include "scripted.h"
+
+#include "build_options.h"
+#include "tls/tls_session_private.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct kit kit;
+
+enum { LARGE = 100000, SMALL = 100, PLAIN = 0, TLS_1_3 = 1, CBC = 7 };
+
+static const struct row {
+    const char *reason, *path;
+    int transport;
+    enum ktls_reason probed; /* what the probe found */
+    size_t file, bytes;      /* the answer */
+    bool off, no_sendfile, no_offer;
+    int fragment; /* what the client asks for */
+    int ulp_error, tx_error;
+} rows[] = {
+    {"ok", "ktls-sendfile", TLS_1_3, KTLS_OK, .file = LARGE},
+    {"plain", "plain-sendfile", PLAIN, KTLS_OK, .file = LARGE},
+    {"plain", "plain", PLAIN, KTLS_OK, .bytes = SMALL},
+    {"off", "user", TLS_1_3, KTLS_OK, .file = LARGE, .off = true},
+    {"off", "user", TLS_1_3, KTLS_OFF, .file = LARGE},
+    {"off", "user", TLS_1_3, KTLS_OK, .bytes = SMALL, .off = true},
+    {"off", "user", TLS_1_3, KTLS_OK, .bytes = LARGE, .off = true},
+    {"not-built", "user", TLS_1_3, KTLS_NOT_BUILT, .file = LARGE},
+    {"no-module", "user", TLS_1_3, KTLS_NO_MODULE, .file = LARGE},
+    {"no-permission", "user", TLS_1_3, KTLS_NO_PERMISSION, .file = LARGE},
+    {"ulp-refused", "user", TLS_1_3, KTLS_ULP_REFUSED, .file = LARGE},
+    {"cipher", "user", TLS_1_3, KTLS_CIPHER, .file = LARGE},
+    {"cipher", "user", 4, KTLS_CIPHER, .file = LARGE}, /* TLS 1.2 */
+    {"no-module", "user", TLS_1_3, KTLS_OK, .file = LARGE, .ulp_error = ENOENT},
+    {"no-permission", "user", TLS_1_3, KTLS_OK, .file = LARGE, .ulp_error = EPERM},
+    {"ulp-refused", "user", TLS_1_3, KTLS_OK, .file = LARGE, .ulp_error = ENOTCONN},
+    {"tx-refused", "user", TLS_1_3, KTLS_OK, .file = LARGE, .tx_error = EINVAL},
+    {"no-key", "openssl", TLS_1_3, KTLS_OK, .file = LARGE, .no_offer = true},
+    {"no-key", "openssl", 4, KTLS_OK, .file = LARGE, .no_offer = true},
+    {"suite", "openssl", CBC, KTLS_OK, .file = LARGE},
+    {"suite", "openssl", CBC, KTLS_OK, .bytes = SMALL},
+    {"max-fragment", "openssl", TLS_1_3, KTLS_OK, .file = LARGE, .fragment = TLSEXT_max_fragment_length_512},
+    {"max-fragment", "openssl", 4, KTLS_OK, .file = LARGE, .fragment = TLSEXT_max_fragment_length_4096},
+    {"small", "user", TLS_1_3, KTLS_OK, .file = SMALL},
+    {"small", "user", TLS_1_3, KTLS_OK, .bytes = SMALL},
+    {"small", "user", TLS_1_3, KTLS_NO_MODULE, .bytes = SMALL},
+    {"bytes", "user", TLS_1_3, KTLS_OK, .bytes = LARGE},
+    {"sendfile-off", "user", TLS_1_3, KTLS_OK, .file = LARGE, .no_sendfile = true},
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static bool needs_the_calls(const struct row *row)
+{
+    return row->ulp_error || row->tx_error || strcmp(row->reason, "ok") == 0;
+}
+
+static void answer(const struct row *row)
+{
+    int fd = kit_file(LARGE);
+    size_t length = row->file + row->bytes;
+
+    if (row->file)
+        kit_plan_file(&kit, fd, 0, row->file);
+    else
+        kit_plan_bytes(&kit, str_of(kit_pattern(), row->bytes));
+    kit_say(&kit, "GET\n");
+    kit.raw = strcmp(row->reason, "ok") == 0;
+    kit_until_got(&kit, length);
+    ck_assert_uint_eq(kit.got_length, length);
+    ck_assert_mem_eq(kit.got, kit_pattern(), length);
+    close(fd);
+}
+
+START_TEST(the_reason_is_named)
+{
+    const struct row *row = &rows[_i % ROWS];
+
+    if (needs_the_calls(row) && strcmp(BUILD_KTLS, "built in") != 0)
+        return;
+    memset(&kernel, 0, sizeof kernel);
+    kernel.ulp_error = row->ulp_error;
+    kernel.tx_error = row->tx_error;
+    kit_prepare(&kit, _i / ROWS, &transports[row->transport]);
+    kit.shared.ktls_calls = &scripted_calls;
+    for (int cipher = 0; cipher <= RECORD_CHACHA20_POLY1305; cipher++)
+        kit.support.reason[0][cipher] = kit.support.reason[1][cipher] = row->probed;
+    kit.tls.ktls = row->off ? TLS_KTLS_OFF : TLS_KTLS_AUTO;
+    kit.settings.sendfile = !row->no_sendfile;
+    kit_open(&kit, 0);
+    if (row->no_offer) /* as an OpenSSL that was built without kTLS */
+        SSL_clear_options(kit.wire.tls->ssl, SSL_OP_ENABLE_KTLS);
+    if (row->fragment)
+        ck_assert_int_eq(SSL_set_tlsext_max_fragment_length(kit.client, (uint8_t)row->fragment), 1);
+    kit_until_open(&kit);
+    for (int i = 0; i < 5; i++)
+        kit_turn(&kit); /* the tickets */
+    answer(row);
+    kit.transfer = wire_transfer_end(&kit.wire);
+    ck_assert_str_eq(wire_path_name(kit.transfer.path), row->path);
+    ck_assert_str_eq(wire_reason_name(kit.transfer.reason), row->reason);
+    ck_assert_uint_eq(kit.counters.transfers[kit.transfer.path], 1);
+    ck_assert_uint_eq(kit.counters.declines[kit.transfer.reason],
+                      strcmp(row->reason, "ok") != 0 && strcmp(row->reason, "plain") != 0);
+    wire_close(&kit.wire, WIRE_END_ABORT);
+    kit_until_closed(&kit);
+    kit_close(&kit);
+}
+END_TEST
+
+START_TEST(none_is_forgotten)
+{
+    for (unsigned reason = 0; reason < WIRE_REASONS; reason++) {
+        bool found = false;
+
+        for (size_t i = 0; i < ROWS; i++)
+            found = found || strcmp(rows[i].reason, wire_reason_name(reason)) == 0;
+        ck_assert_msg(found, "no row for \"%s\"", wire_reason_name(reason));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("reasons");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(all, 60);
+    tcase_add_loop_test(all, the_reason_is_named, 0, ROWS * backend_count());
+    tcase_add_test(all, none_is_forgotten);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
