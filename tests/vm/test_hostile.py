@@ -1,0 +1,36 @@
+"""Hostile in the middle of a promoted body: the table in ../http/kit/hostile_tls.py, beside a neighbour whose body is promoted, too."""
+import hashlib
+
+import kernel
+import pytest
+from kit import hostile_tls
+
+
+def sha256(body):
+    return hashlib.sha256(body).hexdigest()
+
+
+@pytest.mark.parametrize('deed', [deed for deed in hostile_tls.DEEDS if deed != 'key updates without end'])
+def test_a_deed_ends_its_own_connection_only(start, www, loop, deed):
+    act, words = hostile_tls.DEEDS[deed]
+    server, port = start(loop, 'on')
+    promoted = kernel.counters()['TlsTxSw']
+    neighbour, client = hostile_tls.connect(port, 300), hostile_tls.connect(port, 300)
+    neighbour.send('GET /8m HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    head = neighbour.head()
+    before = len(hostile_tls.lines(server))
+    client.send('GET /32m HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    client.take(1 << 20)
+    assert kernel.counters()['TlsTxSw'] - promoted == 2
+    try:
+        act(client.stream)
+    except OSError:
+        pass                                          # refused before all was sent
+    assert hostile_tls.ends(client)
+    assert not client.stream.closed, 'a cut answer must not look whole'
+    client.close()
+    assert words in hostile_tls.one_line(server, before)
+    assert sha256(neighbour.take(int(head.headers['content-length']))) == www['8m']
+    assert sha256(neighbour.get('/1m').body) == www['1m']
+    neighbour.close()
+    assert kernel.counters()['TlsTxSw'] - promoted == 2 and kernel.counters()['TlsRxSw'] == 0

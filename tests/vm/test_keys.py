@@ -1,0 +1,79 @@
+"""New keys while the kernel encrypts (rules 9 and 10): replaced where the kernel takes a second one, else the answer, then the end."""
+import hashlib
+import os
+import subprocess
+
+import kernel
+import pytest
+from kit import http1, s_client
+
+SLUICE = os.environ['SLUICE']
+RENEWABLE = 'TlsTxRekeyOk' in kernel.counters()
+BODY = 32 << 20
+
+
+def sha256(body):
+    return hashlib.sha256(body).hexdigest()
+
+
+def test_the_wire_over_this_kernel():
+    """tests/wire/test_kernel.c, which skips on machines without TLS in their kernel."""
+    program = os.path.join(os.path.dirname(SLUICE), 'tests/wire/test_wire_kernel')
+    done = subprocess.run([program], capture_output=True, text=True, timeout=600, check=False, env={**os.environ, 'CK_FORK': 'no'})
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0
+    assert ('; rekeying)' in done.stdout) == RENEWABLE
+    assert kernel.counters()['TlsRxSw'] == 0
+
+
+def test_rule_09_s_client_changes_keys_in_the_middle(start, www, loop):
+    server, port = start(loop, 'on')
+    before = kernel.counters()
+    client = s_client.SClient(port)
+    target = f'/32m?{loop}'
+    assert sha256(s_client.body_with_commands(client, target, BODY, 'kKk')) == www['32m']
+    assert server.access_for(target)[-1]['tls_path'] == 'ktls-sendfile'
+    if RENEWABLE:
+        assert sha256(s_client.body_with_commands(client, target + '-again', BODY, 'K')) == www['32m']
+        assert client.close() == 4
+        assert kernel.counters()['TlsTxRekeyOk'] - before['TlsTxRekeyOk'] == 2
+    else:
+        assert not client.fill(1), 'the answer is finished under the old key, then the connection ends'
+        client.close()
+    assert kernel.counters()['TlsTxSw'] - before['TlsTxSw'] == 1
+
+
+def test_rule_09_the_answer_to_a_request_comes_before_the_rest(start, www, loop):
+    """Our own client counts keys: the server's next one comes within the body, or, on an old kernel, not at all."""
+    _, port = start(loop, 'on')
+    client = http1.connect(port, 'own', suites=['TLS_AES_128_GCM_SHA256'], timeout=300, receive_buffer=65536)
+    client.send('GET /32m HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    head = client.head()
+    digest = hashlib.sha256(client.take(1 << 20))
+    client.stream.key_update(True)
+    digest.update(client.take(16 << 20))
+    assert client.stream.generation == (1 if RENEWABLE else 0)
+    digest.update(client.take(int(head.headers['content-length']) - (17 << 20)))
+    assert digest.hexdigest() == www['32m']
+    if RENEWABLE:
+        assert sha256(client.get('/1m').body) == www['1m']
+    else:
+        assert client.at_end() and client.stream.closed, 'close_notify under the old key'
+    client.close()
+
+
+@pytest.mark.skipif(not RENEWABLE, reason='this kernel takes one key only')
+def test_rule_09_a_storm_of_key_updates(start, www, loop):
+    server, port = start(loop, 'on')
+    before = server.errors().count('asks for too much')
+    other = http1.connect(port, 'own', timeout=300)
+    client = http1.connect(port, 'own', timeout=300)
+    assert sha256(client.get('/1m').body) == www['1m']
+    try:
+        for _ in range(5000):
+            client.stream.key_update(True)
+    except OSError:
+        pass
+    client.close()
+    assert sha256(other.get('/1m').body) == www['1m']
+    assert server.errors().count('asks for too much') == before + 1
