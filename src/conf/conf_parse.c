@@ -304,14 +304,43 @@ static size_t indentation(struct str line)
     return blanks;
 }
 
+/* What was blanked out below a broken line is neither read nor checked, and nobody should think so. */
+static void unchecked_tell(struct conf_errors *errors, const struct conf_file *file, unsigned broken, unsigned from,
+                           unsigned to)
+{
+    struct conf_mark mark = {file, from, (unsigned)indentation(source_line(file, from)) + 1};
+
+    if (from == to)
+        conf_warning(errors, mark, STR(""), "line %u was not checked: it belongs to what is broken in line %u", from,
+                     broken);
+    else
+        conf_warning(errors, mark, STR(""),
+                     "lines %u to %u were not checked: they belong to what is broken in line %u", from, to, broken);
+}
+
+/* Behind the dash of a list's item, while anything stands there: what else the item says may still be read. */
+static size_t broken_column(struct str whole, const char *text)
+{
+    size_t dash = indentation(whole);
+    size_t at = dash + 2;
+
+    if (!str_starts(str_skip(whole, dash), STR("- ")))
+        return dash;
+    while (at < whole.length && text[at] == ' ')
+        at++;
+    return at < whole.length ? at : dash;
+}
+
 /*
  * Blanks the line and what is indented under it; where tabs indent, only the lines that follow with tabs too,
  * as nothing else is known of them. False: there was nothing left to blank.
  */
-static bool block_blank(const struct conf_file *file, char *text, unsigned line)
+static bool block_blank(struct conf_errors *errors, const struct conf_file *file, char *text, unsigned line)
 {
-    bool tabs = tab_indented(source_line(file, line));
-    size_t indent = indentation(source_line(file, line));
+    unsigned from = 0, to = 0;
+    struct str first = source_line(file, line);
+    bool tabs = tab_indented(first);
+    size_t indent = broken_column(first, text + (first.data - file->text.data));
     bool blanked = false;
 
     for (unsigned at = line; at >= 1 && at <= file->line_count; at++) {
@@ -321,11 +350,17 @@ static bool block_blank(const struct conf_file *file, char *text, unsigned line)
         if (at > line &&
             (tabs ? !tab_indented(whole) : indentation(whole) <= indent && indentation(whole) < whole.length))
             break;
-        for (size_t i = 0; i < whole.length; i++) {
+        for (size_t i = at == line && !tabs ? indent : 0; i < whole.length; i++) {
+            if (start[i] != ' ' && at > line) {
+                from = from ? from : at;
+                to = at;
+            }
             blanked |= start[i] != ' ';
             start[i] = ' ';
         }
     }
+    if (to)
+        unchecked_tell(errors, file, line, from, to);
     return blanked;
 }
 
@@ -380,7 +415,7 @@ struct conf_node *parse_source(struct conf_loader *loader, const struct conf_fil
         }
         root = text_read(&parse, text);
         line = parse.syntax ? syntax_report(loader->errors, file, &parse.yaml, &parse.last) : 0;
-        more = parse.syntax && block_blank(file, (char *)(uintptr_t)text.data, line);
+        more = parse.syntax && block_blank(loader->errors, file, (char *)(uintptr_t)text.data, line);
         yaml_parser_delete(&parse.yaml);
         if (!more || loader->errors->count == LIMIT_CONF_ERRORS)
             break;
