@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 
-from . import compare, machine, progress, recipes, report, rounds, scenarios
+from . import compare, guest, machine, progress, recipes, report, rounds, scenarios, servers
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FORMAT = 1
@@ -18,6 +18,7 @@ def parse(words):
     parser = argparse.ArgumentParser(prog='bench/run', description='What TLS costs on this machine, what kTLS gives, how servers compare.')
     parser.add_argument('--out', default='bench-results', metavar='DIR', help='where the report goes (bench-results)')
     parser.add_argument('--scenario', action='append', choices=scenarios.NAMES, help='may be repeated; quick if none is named')
+    parser.add_argument('--full', action='store_true', help='all scenarios')
     parser.add_argument('--peers', default='', help=f'servers beside sluice: {",".join(recipes.PROGRAMS)}, or all that are installed: all')
     parser.add_argument('--rounds', type=int, help='how often each setup is measured (3)')
     parser.add_argument('--seconds', type=float, help='how long each time (1)')
@@ -29,11 +30,14 @@ def parse(words):
     parser.add_argument('--port', type=int, default=24000, help='the first of the ports to use')
     parser.add_argument('--report', metavar='JSON', help='measure nothing: make the report of a result file again')
     parser.add_argument('--compare', nargs=2, metavar='JSON', help='measure nothing: show two result files side by side')
+    parser.add_argument('--vm', nargs='?', const='6.1', metavar='VERSION', help='measure inside the emulated machine, whose kernel has TLS')
+    parser.add_argument('--vm-minutes', type=int, default=40, help='how long it may take (40)')
     parser.add_argument('--emulated', action='store_true', help=argparse.SUPPRESS)
     options = parser.parse_args(words)
-    options.scenario = options.scenario or ['quick']
+    options.build = build
+    options.scenario = list(scenarios.NAMES) if options.full else options.scenario or ['quick']
     options.rounds = options.rounds or 3
-    options.seconds = options.seconds or 1.0
+    options.seconds = options.seconds or (2.0 if options.vm else 1.0)
     options.peers = [name for name in options.peers.split(',') if name]
     unknown = set(options.peers) - set(recipes.PROGRAMS) - {'all'}
     if unknown:
@@ -79,13 +83,23 @@ def measure(options, words):
 
 def main(words):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))     # so that no server is left behind
-    options = parse(words)
+    try:
+        return run(parse(words), words)
+    except servers.Failed as fault:
+        sys.exit(str(fault))
+
+
+def run(options, words):
     if options.compare:
         print(report.markdown_table(compare.table(*map(load_results, options.compare))))
         return 0
     os.makedirs(options.out, exist_ok=True)
     if options.report:
         results = load_results(options.report)
+    elif options.vm:
+        results = load_results(guest.measure(options))
+        results['command'] = shlex.join(['bench/run', *words])
+        store(results, options.out)
     else:
         results = measure(options, words)
     path = report.write(results, options.out)

@@ -13,7 +13,7 @@ def words_of(load, setup, seconds, warm=0.0, rate=0.0):
     words += ['-n'] if setup.path == 'plain' else ['-2'] if load.protocol == 'TLSv1.2' else []
     words += ['-x', load.suite] if load.suite and setup.path != 'plain' else []
     words += {'requests': [], 'idle': [], 'full': ['-H'], 'resumed': ['-H'] + (['-e'] if setup.path != 'plain' else [])}[load.kind]
-    words += ['-W', f'{warm:g}'] if warm else []
+    words += ['-W', f'{warm:g}'] if warm and load.kind != 'idle' else []
     words += ['-r', f'{rate or load.rate:g}'] if rate or load.rate else []
     words += ['-i', str(load.idle)] if load.idle else []
     words += ['-p', str(load.pipeline)] if load.pipeline > 1 else []

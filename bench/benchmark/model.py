@@ -32,6 +32,7 @@ class Load:
     protocol: str = 'TLSv1.3'
     suite: str = ''
     slow: int = 0
+    client: str = 'blast'
 
     @property
     def label(self):
@@ -40,6 +41,7 @@ class Load:
         words += [f'and {self.idle} idle' if self.idle else '', f'at {self.rate:.0f}/s' if self.rate else '']
         words += ['at half load' if self.half_load else '', f'pipelined {self.pipeline}' if self.pipeline > 1 else '']
         words += [f'{self.slow} B/s each' if self.slow else '', self.protocol if self.protocol != 'TLSv1.3' else '', self.suite]
+        words += [f'by {self.client}' if self.client != 'blast' else '']
         return ', '.join(word for word in words if word)
 
 

@@ -75,6 +75,16 @@ frontend site
   bind 127.0.0.1:{port}{ssl}
 {answers}
 '''
+STREAM = '''
+worker_processes: 1
+pid: {folder}/stream-{port}.pid
+error_log: {{path: {folder}/stream-{port}.log, level: warn}}
+events: {{use: {loop}, worker_connections: 19000}}
+stream:
+  server:
+    - listen: 127.0.0.1:{port}
+      proxy_pass: 127.0.0.1:{origin}
+{more}'''
 HAPROXY_FILES = ('1k', '4k', '10k', '16k', '32k')
 SLUICE = '''
 worker_processes: 1
@@ -105,33 +115,33 @@ def why_not(setup, load, ktls_works):
     return ''
 
 
-def nginx(setup, folder, port, _log):
+def nginx(setup, folder, port, **_):
     return NGINX.format(folder=folder, port=port, ssl='' if setup.path == 'plain' else ' ssl',
                         ktls='ssl_conf_command Options KTLS;' if setup.path == 'ktls' else ''), ['-p', folder, '-c']
 
 
-def h2o(setup, folder, port, _log):
+def h2o(setup, folder, port, **_):
     return H2O.format(folder=folder, port=port, ssl='' if setup.path == 'plain' else H2O_SSL.format(folder=folder)), ['-c']
 
 
-def lighttpd(setup, folder, port, _log):
+def lighttpd(setup, folder, port, **_):
     ssl = '' if setup.path == 'plain' else LIGHTTPD_SSL.format(folder=folder, sign='' if setup.path == 'ktls' else '-')
     return LIGHTTPD.format(folder=folder, port=port, ssl=ssl, modules='"mod_openssl"' if ssl else ''), ['-D', '-f']
 
 
-def caddy(setup, folder, port, _log):
+def caddy(setup, folder, port, **_):
     ssl = '' if setup.path == 'plain' else f'  tls {folder}/crt {folder}/key\n'
     return CADDY.format(folder=folder, port=port, ssl=ssl, scheme='https' if ssl else 'http'), \
         ['run', '--adapter', 'caddyfile', '--config']
 
 
-def haproxy(setup, folder, port, _log):
+def haproxy(setup, folder, port, **_):
     answers = '\n'.join(f'  http-request return status 200 content-type application/octet-stream file {folder}/www/{name} '
                         f'if {{ path /{name} }}' for name in HAPROXY_FILES)
     return HAPROXY.format(port=port, ssl='' if setup.path == 'plain' else f' ssl crt {folder}/pem', answers=answers), ['-f']
 
 
-def sluice(setup, folder, port, log):
+def sluice(setup, folder, port, log='', **_):
     lines = [f'{name}: {value}' for name, value in setup.tweaks if name != 'listen']
     if setup.path != 'plain':
         lines += [f'ssl_certificate: {folder}/crt', f'ssl_certificate_key: {folder}/key']
@@ -143,4 +153,10 @@ def sluice(setup, folder, port, log):
     return text, ['-c']
 
 
-RECIPES = {'nginx': nginx, 'h2o': h2o, 'lighttpd': lighttpd, 'caddy': caddy, 'haproxy': haproxy, 'sluice': sluice}
+def stream(setup, folder, port, origin=0, **_):
+    """sluice as a proxy between sockets, before another one that serves the files."""
+    return STREAM.format(folder=folder, port=port, loop=setup.loop or 'auto', origin=origin,
+                         more=''.join(f'      {name}: {value}\n' for name, value in setup.tweaks)), ['-c']
+
+
+RECIPES = {'nginx': nginx, 'h2o': h2o, 'lighttpd': lighttpd, 'caddy': caddy, 'haproxy': haproxy, 'sluice': sluice, 'stream': stream}

@@ -2,7 +2,7 @@
 import tempfile
 
 from . import load as loads
-from . import model, recipes, servers, site
+from . import clients, model, recipes, servers, site
 
 
 class Bench:
@@ -35,6 +35,8 @@ class Bench:
                 return loads.read_idle(self.options.blast, server, outcome.load, self.words(outcome))
         server = self.server(outcome.setup)
         outcome.command = server.command
+        if outcome.load.client != 'blast':
+            return clients.read_client(server, outcome.load, outcome.setup, self.options.seconds)
         return loads.read_load(self.options.blast, server, outcome.load, self.words(outcome, rate))
 
 

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import time
 
-from . import counters, recipes
+from . import counters, model, recipes
 
 PATIENCE = float(os.environ.get('SLUICE_PATIENCE', '1'))
 
@@ -44,15 +44,28 @@ class Ports:
         raise Failed(f'no free port from {self.first} on')
 
 
+def program_of(setup, sluice):
+    """The program of a setup; Failed where it is missing, or sluice is built without what is asked of it."""
+    if setup.server == 'stream':
+        schema = subprocess.run([sluice, 'schema'], capture_output=True, text=True, check=False).stdout
+        for word in ('stream', *(name for name, _ in setup.tweaks)):
+            if f'"{word}"' not in schema:
+                raise Failed(f'this sluice has no module with {word}')
+        return sluice
+    program = sluice if setup.server == 'sluice' else find(recipes.PROGRAMS[setup.server])
+    if not program:
+        raise Failed(f'{setup.server} is not installed')
+    return program
+
+
 class Server:
     """One server, pinned. `folder` holds www, crt, key and pem (site.py); with `log`, sluice writes its witness there."""
 
     def __init__(self, setup, folder, ports, sluice, log=''):
         self.setup, self.folder, self.port = setup, folder, ports.take()
-        program = sluice if setup.server == 'sluice' else find(recipes.PROGRAMS[setup.server])
-        if not program:
-            raise Failed(f'{setup.server} is not installed')
-        text, words = recipes.RECIPES[setup.server](setup, folder, self.port, log)
+        program = program_of(setup, sluice)
+        self.origin = Server(model.Setup('sluice', 'plain'), folder, ports, sluice) if setup.server == 'stream' else None
+        text, words = recipes.RECIPES[setup.server](setup, folder, self.port, log=log, origin=self.origin.port if self.origin else 0)
         path = os.path.join(folder, f'{setup.server}-{self.port}.conf')
         with open(path, 'w', encoding='utf-8') as stream:
             stream.write(text)
@@ -79,6 +92,8 @@ class Server:
         return counters.family(self.process.pid)
 
     def stop(self):
+        if self.origin:
+            self.origin.stop()
         self.process.terminate()
         try:
             self.process.wait(10 * PATIENCE)

@@ -12,7 +12,7 @@
 
 #include "blast.h"
 
-enum { HEAD_MAX = 8192 };
+enum { HEAD_MAX = 8192, BATCH = 64 };
 static const uint64_t CHECKED_BYTES_MAX = 256ull << 20;
 
 static size_t read_some(struct connection *connection, void *into, size_t room)
@@ -50,17 +50,22 @@ static uint64_t body_length(const char *head, size_t head_length)
     return strtoull(length + strlen("\ncontent-length:"), NULL, 10);
 }
 
-uint64_t answer_open(struct blast *blast, struct connection *connection, const char *request)
+static void answer_ask(struct connection *connection, const char *request)
 {
     int length = (int)strlen(request);
+
+    if ((connection->ssl ? SSL_write(connection->ssl, request, length)
+                         : (int)send(connection->fd, request, (size_t)length, MSG_NOSIGNAL)) != length)
+        fail("sending a request");
+}
+
+static uint64_t answer_read(struct blast *blast, struct connection *connection)
+{
     EVP_MD_CTX *digest = EVP_MD_CTX_new();
     char head[HEAD_MAX];
     size_t have;
     uint64_t whole;
 
-    if ((connection->ssl ? SSL_write(connection->ssl, request, length)
-                         : (int)send(connection->fd, request, (size_t)length, MSG_NOSIGNAL)) != length)
-        fail("sending a request");
     have = head_read(connection, head, &blast->head_length);
     whole = blast->head_length + body_length(head, blast->head_length);
     if (!digest || have > whole || EVP_DigestInit_ex(digest, EVP_sha256(), NULL) != 1)
@@ -78,6 +83,12 @@ uint64_t answer_open(struct blast *blast, struct connection *connection, const c
     return whole;
 }
 
+uint64_t answer_open(struct blast *blast, struct connection *connection, const char *request)
+{
+    answer_ask(connection, request);
+    return answer_read(blast, connection);
+}
+
 /* What a record holds beside its plaintext: a tag; the type's byte in TLS 1.3; the explicit nonce of GCM in 1.2. */
 static uint32_t record_overhead(const SSL *ssl)
 {
@@ -91,42 +102,58 @@ static uint32_t record_overhead(const SSL *ssl)
     return is_gcm ? 8 + 16 : 16;
 }
 
-static void connection_open(struct blast *blast, struct connection *connection, unsigned turn)
+/* Connects, and sends the first message of the handshake. */
+static void connection_begin(struct blast *blast, struct connection *connection, unsigned turn)
 {
-    uint64_t begin = now();
+    int result;
 
+    connection->asked_at[0] = now();
     connection->fd = dial(blast->options, turn);
-    if (blast->tls) {
-        connection->ssl = SSL_new(blast->tls);
-        if (!connection->ssl || SSL_set_fd(connection->ssl, connection->fd) != 1 || SSL_connect(connection->ssl) != 1)
+    if (!blast->tls)
+        return;
+    connection->ssl = SSL_new(blast->tls);
+    if (!connection->ssl || SSL_set_fd(connection->ssl, connection->fd) != 1)
+        fail("memory");
+    fcntl(connection->fd, F_SETFL, O_NONBLOCK);
+    SSL_set_connect_state(connection->ssl);
+    result = SSL_do_handshake(connection->ssl);     /* 1: the server was quick, and it is over */
+    if (result != 1 && SSL_get_error(connection->ssl, result) != SSL_ERROR_WANT_READ)
+        fail("handshake");
+    fcntl(connection->fd, F_SETFL, 0);
+}
+
+static void connection_finish(struct blast *blast, struct connection *connection)
+{
+    if (connection->ssl) {
+        if (SSL_do_handshake(connection->ssl) != 1)
             fail("handshake");
         connection->walk.overhead = record_overhead(connection->ssl);
         blast->handshakes++;
     }
-    histogram_record(&blast->opening, now() - begin);
+    histogram_record(&blast->opening, now() - connection->asked_at[0]);
+}
+
+static bool asks_for_all(const struct blast *blast)
+{
+    return blast->options->connections * blast->answer_length <= CHECKED_BYTES_MAX;
 }
 
 /* The first connection's answer is the measure of all others. */
-static void answer_check(struct blast *blast, struct connection *connection, bool first)
+static void answer_check(struct blast *blast, struct connection *connection)
 {
-    uint64_t all = blast->options->connections * blast->answer_length;
     uint8_t digest[DIGEST_SIZE];
     uint64_t head_length = blast->head_length;
+    uint64_t length;
 
-    if (first) {
-        blast->answer_length = answer_open(blast, connection, blast->request);
-        return;
-    }
     memcpy(digest, blast->body_digest, DIGEST_SIZE);
-    if (all > CHECKED_BYTES_MAX) {
-        (void)answer_open(blast, connection, blast->probe);
-        memcpy(blast->body_digest, digest, DIGEST_SIZE);
-        blast->head_length = head_length;
-    } else if (answer_open(blast, connection, blast->request) != blast->answer_length
-               || memcmp(digest, blast->body_digest, DIGEST_SIZE) != 0) {
+    length = answer_read(blast, connection);
+    if (asks_for_all(blast)
+        && (length != blast->answer_length || memcmp(digest, blast->body_digest, DIGEST_SIZE) != 0)) {
         errno = 0;
         fail("two answers differ");
     }
+    memcpy(blast->body_digest, digest, DIGEST_SIZE);
+    blast->head_length = head_length;
 }
 
 static void pace(const struct options *options, uint64_t begin, unsigned opened)
@@ -142,26 +169,43 @@ static void pace(const struct options *options, uint64_t begin, unsigned opened)
         continue;
 }
 
+/* A few at once, so that the server has something to do while another one is seen to. */
+static void batch_open(struct blast *blast, struct connection *batch, unsigned first, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        connection_begin(blast, &batch[i], first + i);
+    for (unsigned i = 0; i < count; i++) {
+        connection_finish(blast, &batch[i]);
+        if (blast->answer_length == 0)
+            blast->answer_length = answer_open(blast, &batch[i], blast->request);
+        answer_ask(&batch[i], asks_for_all(blast) ? blast->request : blast->probe);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        answer_check(blast, &batch[i]);
+        if (blast->options->verify && !(batch[i].digest = EVP_MD_CTX_new()))
+            fail("memory");
+        fcntl(batch[i].fd, F_SETFL, O_NONBLOCK);
+    }
+}
+
 void connections_open(struct blast *blast)
 {
     unsigned active = blast->options->connections;
+    unsigned all = active + blast->options->idle;
+    unsigned step = blast->options->ramp > 0 ? 1 : BATCH;
     uint64_t begin = now();
 
-    blast->connections = calloc((size_t)active + blast->options->idle, sizeof(*blast->connections));
+    blast->connections = calloc(all, sizeof(*blast->connections));
     if (!blast->connections)
         fail("memory");
-    for (unsigned i = 0; i < active + blast->options->idle; i++) {
-        struct connection *connection = &blast->connections[i];
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
-
+    for (unsigned i = 0; i < all; i += step) {
         pace(blast->options, begin, i);
-        connection_open(blast, connection, i);
-        answer_check(blast, connection, i == 0);
-        if (blast->options->verify && !(connection->digest = EVP_MD_CTX_new()))
-            fail("memory");
-        fcntl(connection->fd, F_SETFL, O_NONBLOCK);
-        if (i < active && blast->options->slow == 0
-            && epoll_ctl(blast->poll_fd, EPOLL_CTL_ADD, connection->fd, &event) < 0)
+        batch_open(blast, &blast->connections[i], i, all - i < step ? all - i : step);
+    }
+    for (unsigned i = 0; i < active && blast->options->slow == 0; i++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = &blast->connections[i]};
+
+        if (epoll_ctl(blast->poll_fd, EPOLL_CTL_ADD, blast->connections[i].fd, &event) < 0)
             fail("epoll_ctl");
     }
 }

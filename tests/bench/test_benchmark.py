@@ -3,6 +3,7 @@ import copy
 import os
 import sys
 import tempfile
+import types
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench'))
@@ -94,7 +95,7 @@ class Model(unittest.TestCase):
     def test_every_recipe_names_its_port_and_folder(self):
         for server, recipe in recipes.RECIPES.items():
             for path in ('plain', 'user', 'ktls'):
-                text, words = recipe(model.Setup(server, path), '/FOLDER', 24321, '')
+                text, words = recipe(model.Setup(server, path), '/FOLDER', 24321)
                 self.assertIn('24321', text)
                 self.assertIn('/FOLDER', text)
                 self.assertTrue(words)
@@ -134,6 +135,43 @@ class Report(unittest.TestCase):
     def test_every_scenario_can_present_nothing(self):
         for name in scenarios.NAMES:
             self.assertIsInstance(scenarios.named(name).present([], results_of()), list, name)
+
+    def test_every_scenario_presents_what_it_planned(self):
+        for name in scenarios.NAMES:
+            for emulated in (False, True):
+                options = types.SimpleNamespace(peers=['nginx', 'h2o'], loop='auto', emulated=emulated)
+                groups = scenarios.named(name).plan(options)
+                found = [outcome(setup, 0.1, 0.2, load=group.load) for group in groups for setup in group.setups]
+                self.assertTrue(found, name)
+                self.assertTrue(all(sizes.bytes_of(one.load.size) > 0 for one in found), name)
+                made = scenarios.named(name).present(found, results_of(emulated=emulated))
+                shown = report.markdown([(name, made)], {})
+                self.assertNotIn('not measured', shown)
+                self.assertIn('150', shown, name)        # the median of the microseconds, somewhere
+
+
+class Threshold(unittest.TestCase):
+    def rows(self, *ratios):
+        return {size: (None, None, ratio) for size, ratio in zip(('1k', '16k', '64k', '1m'), ratios)}
+
+    def test_from_there_on_it_is_never_dearer(self):
+        threshold = scenarios.named('threshold')
+        self.assertEqual(threshold.break_even(self.rows(1.4, 1.1, 0.9, 0.7)), '64k')
+        self.assertEqual(threshold.break_even(self.rows(1.4, 0.9, 1.1, 0.7)), '1m')
+        self.assertIsNone(threshold.break_even(self.rows(1.4, 0.9, 0.9, 1.1)))
+        self.assertIsNone(threshold.break_even(self.rows(None, None, None, None)))
+
+
+class Targets(unittest.TestCase):
+    def test_judging(self):
+        judged = scenarios.named('targets').judged
+        self.assertEqual([judged(0.7, 0.7, True), judged(0.71, 0.7, True), judged(1.0, 1.2, False), judged(None, 1, True)],
+                         ['0.700 pass', '0.710 **MISS**', '1.00 **MISS**', '-'])
+
+    def test_no_target_is_met_by_silence(self):
+        targets = scenarios.named('targets')
+        table = targets.present([], results_of())[0]
+        self.assertTrue(all(row[2:] == ['-', '-'] for row in table.rows))
 
 
 class Compare(unittest.TestCase):

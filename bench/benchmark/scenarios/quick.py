@@ -4,13 +4,14 @@ from ..model import Group, Load, Setup
 
 TITLE = 'Plain, user-space TLS and kTLS'
 LOADS = (Load('1k'), Load('100k'), Load('10m', connections=16))
+LOADS_EMULATED = (Load('1k', connections=16), Load('100k', connections=8), Load('4m', connections=2))
 PATHS = ('plain', 'user', 'ktls')
 
 
 def plan(options):
     setups = [Setup(server, path, loop) for server, loop in (('sluice', options.loop), *((peer, '') for peer in options.peers))
               for path in PATHS]
-    return [Group(load, setups) for load in LOADS]
+    return [Group(load, setups) for load in (LOADS_EMULATED if options.emulated else LOADS)]
 
 
 def answer(groups):

@@ -1,0 +1,14 @@
+#!/bin/bash
+# Runs inside the guest, as root: network, modules, counters of the kernel; then the benchmark, whose results land in OUT.
+# usage: guest.sh OUT COMMAND...
+out=$1
+shift
+export SLUICE_PATIENCE=10 PYTHONDONTWRITEBYTECODE=1
+ip link set lo up
+ulimit -n 65536
+mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
+for module in aesni_intel ghash_clmulni_intel; do modprobe "$module"; done
+modprobe tls || { echo 'no tls module'; exit 1; }
+"$@"
+echo $? >"$out/status"
+sync

@@ -1,0 +1,107 @@
+"""What sluice has promised itself, beside its peers: each target with its figure, and whether it was met."""
+from .. import blocks, figures
+from ..model import Group, Load, Setup
+
+TITLE = 'Targets'
+LOOPS = ('io_uring', 'epoll')
+SMALL, CROWD = Load('1k'), Load('1k', 10000)
+SIZES = {name: Load(name, connections) for name, connections in (('100k', 64), ('1m', 32))}
+FULL, RESUMED = Load('1k', 32, 'full'), Load('1k', 32, 'resumed')
+IDLE, HALF = Load('1k', 10000, 'idle'), Load('1k', half_load=True)
+PLAIN = {name: Load(name, 16) for name in ('100k', '10m')}
+OWN_SHARE_KIB = 1.0
+CALLS = 0.5
+GROWTH = 1.25
+
+
+def plan(options):
+    peers = [name for name in ('nginx', 'h2o') if name not in options.peers] + options.peers
+    both = [Setup('sluice', 'user', loop) for loop in LOOPS]
+    user = both + [Setup(peer, 'user') for peer in peers]
+    plain = [Setup('sluice', 'plain', loop) for loop in LOOPS]
+    groups = [Group(SMALL, user)] + [Group(load, user) for load in SIZES.values()]
+    groups += [Group(FULL, user), Group(RESUMED, user), Group(HALF, user, count_calls=False)]
+    groups += [Group(load, plain + [Setup('nginx', 'plain')], count_calls=False) for load in PLAIN.values()]
+    if not options.emulated:
+        groups += [Group(IDLE, user + plain), Group(CROWD, user, count_calls=False)]
+    return groups
+
+
+class Found:
+    """Outcomes by load and setup, and the figures that targets are made of; None wherever something was not measured."""
+
+    def __init__(self, outcomes, loop):
+        self.outcomes = {(outcome.load, outcome.setup): outcome for outcome in outcomes}
+        self.loop = loop
+
+    def readings(self, load, server='sluice', path='user'):
+        found = self.outcomes.get((load, Setup(server, path, self.loop if server == 'sluice' else '')))
+        return found.readings if found else []
+
+    def figure(self, load, name, server='sluice', path='user'):
+        found = figures.summary(self.readings(load, server, path), name)
+        return found['median'] if found else None
+
+    def ratio(self, load, name, server, path='user'):
+        return figures.paired_ratio(self.readings(load, path=path), self.readings(load, server, path), name)
+
+    def best_peer_p99(self):
+        """Ours to the best of all peers' at the same rate."""
+        peers = {setup.server for _, setup in self.outcomes if setup.server != 'sluice'}
+        ratios = [ratio for ratio in (self.ratio(HALF, 'p99', peer) for peer in sorted(peers)) if ratio is not None]
+        return max(ratios) if ratios else None
+
+    def calls(self):
+        found = self.outcomes.get((SMALL, Setup('sluice', 'user', self.loop)))
+        return found.calls if found else None
+
+    def growth(self):
+        few, many = self.figure(SMALL, 'cpu_request'), self.figure(CROWD, 'cpu_request')
+        return many / few if few and many else None
+
+
+def ratio_rows():
+    """(what, wanted, at most, figure of Found): ratios to peers."""
+    rows = [(f'HTTPS 1 KiB, CPU per request / {peer}', 0.70, True, lambda found, peer=peer: found.ratio(SMALL, 'cpu_request', peer))
+            for peer in ('nginx', 'h2o')]
+    for name, load in SIZES.items():
+        for peer, wanted in (('nginx', 0.65), ('h2o', 0.85)):
+            rows.append((f'HTTPS {name}, CPU per GB / {peer}', wanted, True,
+                         lambda found, load=load, peer=peer: found.ratio(load, 'cpu_gb', peer)))
+    rows += [(f'handshakes per CPU second, {name} / nginx', wanted, False,
+              lambda found, load=load: found.ratio(load, 'shakes', 'nginx')) for name, load, wanted in (('full', FULL, 1.0), ('resumed', RESUMED, 1.2))]
+    rows += [(f'HTTP {name} by sendfile, CPU per GB / nginx', 1.0, True,
+              lambda found, load=load: found.ratio(load, 'cpu_gb', 'nginx', 'plain')) for name, load in PLAIN.items()]
+    return rows
+
+
+TARGETS = (
+    *ratio_rows(),
+    ('10,000 idle HTTPS connections, memory / nginx', 1.0, True, lambda found: found.ratio(IDLE, 'memory', 'nginx')),
+    ('10,000 idle connections without TLS, KiB each (sluice\'s own share)', OWN_SHARE_KIB, True,
+     lambda found: found.figure(IDLE, 'memory_connection', path='plain')),
+    ('99 % latency at half load / the best peer\'s', 1.0, True, Found.best_peer_p99),
+    ('system calls per request, 64 connections (io_uring)', CALLS, True, lambda found: found.calls() if found.loop == 'io_uring' else None),
+    ('CPU per request, 10,000 connections / 64', GROWTH, True, Found.growth),
+)
+
+
+def judged(value, wanted, at_most):
+    """'0.61 pass', '1.30 MISS', '-' where it was not measured."""
+    if value is None:
+        return '-'
+    met = value <= wanted if at_most else value >= wanted
+    return f'{figures.number(value)} {"pass" if met else "**MISS**"}'
+
+
+def present(found, _results):
+    rows = [[what, f'{"at most" if at_most else "at least"} {wanted:g}',
+             *(judged(figure(Found(found, loop)), wanted, at_most) for loop in LOOPS)] for what, wanted, at_most, figure in TARGETS]
+    made = [blocks.Table('Targets', ['', 'wanted', *(f'sluice {loop}' for loop in LOOPS)], rows)]
+    for load, outcomes in blocks.by_load(found).items():
+        names = {'idle': ('memory', 'memory_connection'), 'full': ('shakes', 'p50', 'p99'), 'resumed': ('shakes', 'p50', 'p99')}.get(
+            load.kind, ('rate', 'cpu_request', 'cpu_gb', 'p50', 'p99'))
+        nginx = next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None)
+        ratio_of = {'idle': 'memory', 'full': 'shakes', 'resumed': 'shakes'}.get(load.kind, 'cpu_request')
+        made.append(blocks.table_of(load, outcomes, names, nginx, ratio_of))
+    return made

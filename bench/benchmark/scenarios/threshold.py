@@ -1,0 +1,59 @@
+"""From which size on the kernel should encrypt: CPU per answer, sealed in user space and promoted to the kernel."""
+from .. import blocks, figures, sizes
+from ..model import Group, Load, Setup
+
+TITLE = 'From which size on the kernel encrypts cheaper'
+SIZES = ('1k', '4k', '16k', '32k', '64k', '128k', '256k', '1m', '4m', '16m')
+FIRST_SIZES = ('1k', '16k', '64k', '256k', '1m')
+BUDGET = 16 << 20                   # bytes under way at once, so that a slow machine ends a run in time
+
+
+def setups(loop):
+    return [Setup('sluice', 'user', loop, (('ssl_ktls', 'off'),)),
+            Setup('sluice', 'ktls', loop, (('ssl_ktls', 'on'), ('ssl_ktls_threshold', '1')))]
+
+
+def plan(options):
+    both = setups(options.loop)
+    kept = [Group(Load(size, max(1, min(8, BUDGET // sizes.bytes_of(size)))), both, count_calls=False) for size in SIZES]
+    return kept + [Group(Load(size, 2, 'resumed'), both, count_calls=False) for size in FIRST_SIZES]
+
+
+def ratios(found, kind):
+    """{size: (user, kernel, kernel / user)} of summaries, in order of size; None where the kernel was not measured."""
+    rows = {}
+    for load, outcomes in blocks.by_load(found).items():
+        if load.kind == kind:
+            here = {outcome.setup.path: outcome.readings for outcome in outcomes}
+            user, kernel = here.get('user') or [], here.get('ktls') or []
+            rows[load.size] = (figures.summary(user, 'cpu_request'), figures.summary(kernel, 'cpu_request'),
+                               figures.paired_ratio(kernel, user, 'cpu_request'))
+    return dict(sorted(rows.items(), key=lambda item: sizes.bytes_of(item[0])))
+
+
+def break_even(rows):
+    """The least size from which on the kernel is never dearer; None where it never is cheaper, or was not measured."""
+    found = None
+    for size, (_, _, ratio) in rows.items():
+        if ratio is None or ratio > 1:
+            found = None
+        elif found is None:
+            found = size
+    return found
+
+
+def present(found, _results):
+    kept, first = ratios(found, 'requests'), ratios(found, 'resumed')
+    made = [blocks.Table('Server CPU per answer, us', ['', 'kept: user space', 'kept: kernel', 'kernel / user',
+                                                       'first: user space', 'first: kernel', 'kernel / user'],
+                         [[size, *row_of(kept.get(size)), *row_of(first.get(size))] for size in kept])]
+    if any(ratio is not None for _, _, ratio in kept.values()):
+        made.append(blocks.Text(f'`kept`: on connections that were promoted before; from {break_even(kept) or "no size"} on the kernel '
+                                f'is never dearer. `first`: the only answer of a connection that resumed a session, handshake and '
+                                f'promotion included; from {break_even(first) or "no size"} on. `ssl_ktls_threshold` decides on the first '
+                                f'large answer of a connection.'))
+    return made
+
+
+def row_of(row):
+    return [figures.shown(row[0]), figures.shown(row[1]), figures.number(row[2])] if row else ['-'] * 3
