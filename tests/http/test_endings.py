@@ -1,0 +1,144 @@
+"""How connections end: nothing is lost, nothing that was cut looks whole, and nothing is left behind (rules 13 and 15)."""
+import ctypes
+import fcntl
+import hashlib
+import os
+import signal
+import socket
+import struct
+import time
+
+import pytest
+from kit import endings, http1, server as server_kit, site as site_kit
+
+CONNECTIONS = int(os.environ.get('SLUICE_ENDINGS', '10000'))
+THREADS = 8
+TRANSPORTS = ('plain', 'user')
+CLONE_NEWNET, SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8913, 0x8914, 1
+
+
+@pytest.fixture(scope='module')
+def files(base):
+    folder = base / 'endings'
+    folder.mkdir()
+    endings.make_files(str(folder), THREADS)
+    return str(folder), site_kit.make_file(str(folder / 'two'), 2 << 20)
+
+
+@pytest.fixture
+def begin(files, certificate, tmp_path, loop):
+    """begin(**http) -> a server of one's own, with `.plain` and `.secure` ports."""
+    made = []
+
+    def starter(**http):
+        ports = server_kit.free_port(), server_kit.free_port()
+        block = {'listen': [f'127.0.0.1:{ports[0]}', f'127.0.0.1:{ports[1]} ssl'], 'root': files[0],
+                 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1]}
+        server = server_kit.Server(tmp_path / f'server{len(made)}', [block], loop=loop, http=http)
+        made.append(server)
+        server.ports = dict(zip(TRANSPORTS, ports))
+        return server.start(ports)
+    yield starter
+    for server in made:
+        server.stop()
+
+
+@pytest.fixture
+def tiny_send_buffers():
+    """A network of one's own where a socket takes 4 KiB. Who may not have one does with what there is."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open('/proc/thread-self/ns/net', encoding='ascii') as home:
+        if libc.unshare(CLONE_NEWNET) != 0:
+            yield
+            return
+        try:
+            with socket.socket() as sock:
+                name = struct.pack('16sH14x', b'lo', 0)
+                flags = struct.unpack_from('H', fcntl.ioctl(sock, SIOCGIFFLAGS, name), 16)[0]
+                fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack('16sH14x', b'lo', flags | IFF_UP))
+            with open('/proc/sys/net/ipv4/tcp_wmem', 'w', encoding='ascii') as limits:
+                limits.write('4096 4096 4096')
+            yield
+        finally:
+            assert libc.setns(home.fileno(), CLONE_NEWNET) == 0
+
+
+def sip(client, length):
+    """The hash of a body that is read with rests, so that every layer below fills up."""
+    digest, left = hashlib.sha256(), length
+    while left:
+        piece = client.take(min(left, 65536))
+        digest.update(piece)
+        left -= len(piece)
+        if left % (1 << 18) < 65536:
+            time.sleep(0.02)
+    return digest.hexdigest()
+
+
+@pytest.mark.parametrize('transport', TRANSPORTS)
+def test_rule_15_all_of_it_then_the_end(tiny_send_buffers, begin, files, transport):
+    """A slow reader behind a tiny send buffer gets the last byte, close_notify behind it, and the FIN behind that."""
+    server = begin()
+    client = http1.connect(server.ports[transport], 'own' if transport == 'user' else 'plain', timeout=60 * server_kit.PATIENCE,
+                           **({'receive_buffer': 4096} if transport == 'user' else {}))
+    client.send('GET /two HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    assert sip(client, int(client.head().headers['content-length'])) == files[1]
+    assert client.at_end()
+    if transport == 'user':
+        assert client.stream.closed, 'close_notify came'
+        assert client.stream.sock.recv(1) == b'', 'and an end, no reset'
+    client.close()
+
+
+@pytest.mark.parametrize('transport', TRANSPORTS)
+def test_rule_13_a_file_cut_on_its_way(begin, files, transport):
+    """What came is short, and nobody says that it was all."""
+    server = begin()
+    mix = endings.Mix(server.ports[transport], transport == 'user', files[0], 0)
+    mix.truncated()
+    row = server.access_for('/cut0')[-1]
+    assert row['status'] == '200' and int(row['body_bytes_sent']) < endings.BIG
+    assert 'a file was truncated while it was sent' in server.errors()
+    mix.normal()
+
+
+@pytest.mark.parametrize('transport', TRANSPORTS)
+def test_rule_15_quit_sends_the_last_byte(tiny_send_buffers, begin, files, transport):
+    """QUIT in the middle of answers to slow readers: each is whole, ends in order, and then the server ends."""
+    server = begin()
+    clients = []
+    for _ in range(3):
+        client = http1.connect(server.ports[transport], 'own' if transport == 'user' else 'plain', timeout=60 * server_kit.PATIENCE)
+        client.send('GET /two HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        clients.append((client, int(client.head().headers['content-length'])))
+    server.process.send_signal(signal.SIGQUIT)
+    for client, length in clients:
+        assert sip(client, length) == files[1]
+        assert client.at_end() and (transport == 'plain' or client.stream.closed)
+        client.close()
+    assert server.process.wait(20 * server_kit.PATIENCE) == 0
+
+
+@pytest.mark.parametrize('transport', TRANSPORTS)
+def test_rule_15_term_cuts_at_once(begin, files, transport):
+    """TERM does not wait for readers, and what it cuts does not look whole."""
+    server = begin(send_timeout='10m')
+    mix = endings.Mix(server.ports[transport], transport == 'user', files[0], 0)
+    streams = [mix.open(receive_buffer=16384) for _ in range(20)]
+    for stream in streams:
+        mix.ask(stream, '/big')
+    heads = [mix.head(stream) for stream in streams]
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(20 * server_kit.PATIENCE) == 0
+    for stream, (length, got) in zip(streams, heads):
+        more, how = endings.read_to_end(stream)
+        assert got + more < length
+        assert how != 'orderly' or transport == 'plain'
+        stream.close()
+
+
+@pytest.mark.parametrize('transport', TRANSPORTS)
+def test_rule_15_nothing_is_left_of_ten_thousand(begin, files, transport):
+    """Ten thousand connections that end in ten ways: the worker holds no descriptor and no memory of any of them."""
+    server = begin(**endings.SETTINGS)
+    endings.check_nothing_is_left(server, server.ports[transport], transport == 'user', files[0], CONNECTIONS, THREADS)
