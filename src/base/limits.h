@@ -11,7 +11,8 @@
 #define ARENA_BLOCK_SIZE            4096
 
 /* io */
-#define LIMIT_TURN_BYTES            (1024 * 1024)   /* sent inline for one op in one turn of the loop */
+#define LIMIT_TURN_BYTES            (256 * 1024)    /* of large sends and files, for all ops together in one turn of the loop */
+#define LIMIT_HOT_WINDOW            (1024 * 1024)   /* file bytes probed at once while what came before was in memory */
 #define LIMIT_HELPER_THREADS        4
 #define LIMIT_HELPER_QUEUE          1024
 #define LIMIT_COLD_WINDOW           (256 * 1024)    /* file bytes probed and read ahead at once */

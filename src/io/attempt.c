@@ -19,6 +19,7 @@
 #include <sys/sendfile.h>
 
 #define PARTS_AT_ONCE 16
+#define SMALL_SEND    LIMIT_RECORD_PLAINTEXT
 #define NARROW_BYTES  (4 * LIMIT_RECORD_PLAINTEXT) /* a socket that takes less in one turn is narrow */
 
 static bool finished(struct loop *loop, struct op *op, int result)
@@ -168,7 +169,10 @@ static bool attempt_send(struct loop *loop, struct op *op, struct readiness *out
         op->send.progress += (size_t)sent;
         in_turn += (size_t)sent;
     }
-    return finished(loop, op, count_result(op->send.progress));
+    if (op->send.progress <= SMALL_SEND)
+        return finished(loop, op, (int)op->send.progress);
+    loop_finish_large(loop, op, count_result(op->send.progress));
+    return false;
 }
 
 /* True when [next byte, hot_until) is not empty and needs no disk; false when a helper thread was asked for it. */
@@ -203,16 +207,16 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
         uint64_t want = op->file.length - op->file.progress;
         ssize_t sent;
 
-        if (in_turn >= LIMIT_TURN_BYTES) {
+        if (!span_is_hot(loop, op))
+            return false;
+        if (loop->turn_left == 0) {
             loop_defer(loop, op);
             return false;
         }
-        if (!span_is_hot(loop, op))
-            return false;
         if (want > op->file.hot_until - (uint64_t)at)
             want = op->file.hot_until - (uint64_t)at;
-        if (want > LIMIT_TURN_BYTES - in_turn)
-            want = LIMIT_TURN_BYTES - in_turn;
+        if (want > loop->turn_left)
+            want = loop->turn_left;
         if (in_turn < NARROW_BYTES && want > LIMIT_RECORD_PLAINTEXT)
             want = LIMIT_RECORD_PLAINTEXT;
         sent = sendfile(op->fd, op->file.fd, &at, (size_t)want);
@@ -227,6 +231,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
         if (sent < 0)
             return finished(loop, op, -errno);
         op->file.progress += (uint64_t)sent;
+        loop_charge(loop, (uint64_t)sent);
         in_turn += (uint64_t)sent;
     }
     return finished(loop, op, count_result(op->file.progress));
@@ -243,7 +248,7 @@ static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *o
         return wait_for(out_wait, op->fd, POLLIN);
     if (ends[1].revents == 0)
         return wait_for(out_wait, op->splice.to, POLLOUT);
-    loop_defer(loop, op); /* it became ready meanwhile */
+    loop_retry(loop, op); /* it became ready meanwhile */
     return false;
 }
 

@@ -14,7 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WARM_AT_ONCE (64 * 1024)
+#define WARM_STEP    (16 * 1024)
+#define NR_CACHESTAT 451 /* Linux 6.5; older headers have no name for it */
 
 /* Of openat2(2): the kernel could not tell, because of a rename at that moment, whether ".." stays below. */
 #define OPEN_RACES 8
@@ -150,8 +151,24 @@ static uint64_t window_length(const struct op *op, uint64_t most)
     return left < most ? left : most;
 }
 
+/* False where pages of the window are missing. A kernel that cannot tell (before 6.5) is taken to have them. */
+static bool all_cached(int file, uint64_t at, uint64_t length)
+{
+    uint64_t page = (uint64_t)getpagesize();
+    struct {
+        uint64_t at, length;
+    } range = {at, length};
+    struct {
+        uint64_t cached, dirty, written, evicted, recently_evicted;
+    } found;
+
+    if (syscall(NR_CACHESTAT, file, &range, &found, 0) < 0)
+        return true;
+    return found.cached >= (at + length - 1) / page - at / page + 1;
+}
+
 /*
- * A span that was hot so far is looked at in windows as long as what was found hot, up to a turn's share: a large
+ * A span that was hot so far is looked at in windows as long as what was found hot, up to LIMIT_HOT_WINDOW: a large
  * file in memory costs one call per megabyte.
  */
 bool file_probe(struct op *op)
@@ -159,7 +176,7 @@ bool file_probe(struct op *op)
     uint64_t at = next_byte(op);
     uint64_t proved = op->file.progress;
     uint64_t most = proved < LIMIT_COLD_WINDOW ? LIMIT_COLD_WINDOW : proved;
-    uint64_t length = window_length(op, most > LIMIT_TURN_BYTES ? LIMIT_TURN_BYTES : most);
+    uint64_t length = window_length(op, most > LIMIT_HOT_WINDOW ? LIMIT_HOT_WINDOW : most);
     ssize_t result = 1;
     char byte;
 
@@ -169,26 +186,29 @@ bool file_probe(struct op *op)
         result = read_nowait(op->file.fd, (int64_t)(at + length - 1), &byte, 1);
     if (result == -EAGAIN)
         return false;
-    op->file.hot_until = nowait_missing(result) ? UINT64_MAX : at + length;
+    if (nowait_missing(result)) {
+        op->file.hot_until = UINT64_MAX;
+        return true;
+    }
+    if (result > 0 && !all_cached(op->file.fd, at, length))
+        return false;
+    op->file.hot_until = at + length;
     return true;
 }
 
+/* The kernel is asked for all of it at once, and its last bytes are waited for, rather than copied. */
 int file_warm(struct op *op)
 {
-    char scratch[WARM_AT_ONCE];
     uint64_t at = next_byte(op);
     uint64_t length = window_length(op, LIMIT_COLD_WINDOW);
+    char byte;
 
+    (void)readahead(op->file.fd, (off64_t)at, (size_t)window_length(op, 2 * LIMIT_COLD_WINDOW));
     for (uint64_t done = 0; done < length;) {
-        uint64_t want = length - done < sizeof(scratch) ? length - done : sizeof(scratch);
-        ssize_t count = read_plain(op->file.fd, (int64_t)(at + done), scratch, (size_t)want);
-
-        if (count <= 0)
+        done += length - done < WARM_STEP ? length - done : WARM_STEP;
+        if (read_plain(op->file.fd, (int64_t)(at + done - 1), &byte, 1) <= 0)
             break; /* sendfile will meet the same end or error, and tell it */
-        done += (uint64_t)count;
     }
-    if (op->file.length - op->file.progress > length)
-        (void)readahead(op->file.fd, (off64_t)(at + length), LIMIT_COLD_WINDOW);
     op->file.hot_until = at + length;
     return 0;
 }

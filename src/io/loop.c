@@ -5,6 +5,7 @@
  */
 #include "io/loop.h"
 
+#include "base/limits.h"
 #include "io/backend.h"
 #include "io/backends.h"
 #include "io/helpers.h"
@@ -25,8 +26,9 @@ int loop_open_backend(struct loop *loop, const struct loop_backend *backend, str
 {
     int error;
 
-    *loop = (struct loop){.backend = backend, .log = log};
+    *loop = (struct loop){.backend = backend, .log = log, .turn_left = LIMIT_TURN_BYTES};
     list_init(&loop->finished);
+    list_init(&loop->retries);
     list_init(&loop->tail);
     clock_read(&loop->clock);
     loop->timers = timers_create();
@@ -88,6 +90,28 @@ void loop_defer(struct loop *loop, struct op *op)
     list_push(&loop->tail, &op->link);
 }
 
+void loop_retry(struct loop *loop, struct op *op)
+{
+    op->state = OP_STATE_DEFERRED;
+    list_push(&loop->retries, &op->link);
+}
+
+void loop_charge(struct loop *loop, uint64_t count)
+{
+    loop->turn_left -= count < loop->turn_left ? count : loop->turn_left;
+}
+
+void loop_finish_large(struct loop *loop, struct op *op, int result)
+{
+    loop_finish(loop, op, result);
+    if (loop->turn_left > 0) {
+        loop_charge(loop, (uint64_t)result);
+        return;
+    }
+    list_remove(&op->link);
+    list_push(&loop->tail, &op->link);
+}
+
 void loop_run_done(struct loop *loop, struct op *op, int result)
 {
     op->state = OP_STATE_IDLE;
@@ -126,17 +150,38 @@ static int run_round(struct loop *loop)
     return count;
 }
 
-static void resume_deferred(struct loop *loop)
+static void submit_again(struct loop *loop, struct op *op)
+{
+    op->state = OP_STATE_WAITING;
+    loop->backend->submit(loop, op);
+}
+
+static void resume_retries(struct loop *loop)
 {
     struct list round;
     struct list *link;
 
-    take_all(&loop->tail, &round);
-    while ((link = list_pop(&round)) != NULL) {
+    take_all(&loop->retries, &round);
+    while ((link = list_pop(&round)) != NULL)
+        submit_again(loop, container_of(link, struct op, link));
+}
+
+/* One after the other, until each has had its turn or the turn has no room left. */
+static void resume_tail(struct loop *loop)
+{
+    struct list *last = loop->tail.previous;
+    struct list *link = NULL;
+
+    loop->turn_left = LIMIT_TURN_BYTES;
+    while (link != last && loop->turn_left > 0 && (link = list_pop(&loop->tail)) != NULL) {
         struct op *op = container_of(link, struct op, link);
 
-        op->state = OP_STATE_WAITING;
-        loop->backend->submit(loop, op);
+        if (op->state == OP_STATE_FINISHED) {
+            list_push(&loop->finished, link);
+            loop_charge(loop, (uint64_t)op->result);
+        } else {
+            submit_again(loop, op);
+        }
     }
 }
 
@@ -156,13 +201,15 @@ int loop_turn(struct loop *loop, uint64_t until_ms)
 
     if (next < until_ms)
         until_ms = next;
-    if (!list_empty(&loop->finished) || !list_empty(&loop->tail))
+    if (!list_empty(&loop->finished) || !list_empty(&loop->retries) || !list_empty(&loop->tail))
         until_ms = 0;
+    loop->turn_left = 0; /* what becomes ready queues up behind those that wait */
     error = loop->backend->wait(loop, until_ms);
     if (error < 0)
         return error;
     expire_timers(loop);
-    resume_deferred(loop);
+    resume_retries(loop);
+    resume_tail(loop);
     for (int round = 0; round < ROUNDS_PER_TURN && !list_empty(&loop->finished); round++)
         count += run_round(loop);
     return count;

@@ -11,7 +11,8 @@
  * 5. A receive lends bytes: they are yours until `done` returns. An idle connection holds no buffer,
  *    and not asking again is backpressure. Receive is single-shot.
  * 6. Closing means cancel, count down, and free in the last completion.
- * 7. Work done inline for one op in one turn is capped (LIMIT_TURN_BYTES); then the op goes to the tail.
+ * 7. Large sends and files move LIMIT_TURN_BYTES in one turn, all ops together; the others wait in the tail, first come, first
+ *    served. Small sends go at once.
  *
  * No ring exists before fork: loop_open is called in the process that uses it.
  */
@@ -136,7 +137,9 @@ struct loop {
     struct clock clock;                                /* set once per turn */
     struct log *log;                                   /* not owned */
     struct list finished;                              /* ops whose done is yet to run */
-    struct list tail;                                  /* ops that had their share of this turn */
+    struct list retries;                               /* ops to be submitted again in the next turn */
+    struct list tail;                                  /* large ops that wait for a turn with room */
+    uint64_t turn_left;                                /* bytes that large ops may still move; not 0 only while none waits in the tail */
     struct loop_timers *timers;
     struct helpers *helpers;                           /* started when first needed */
     unsigned in_flight;                                /* submitted and not yet done */

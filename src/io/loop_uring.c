@@ -153,7 +153,7 @@ static void submit_receive(struct loop *loop, struct op *op)
     struct io_uring_sqe *entry = take_entry(loop->backend_state);
 
     if (!entry) {
-        loop_defer(loop, op);
+        loop_retry(loop, op);
         return;
     }
     io_uring_prep_recv(entry, op->fd, NULL, LIMIT_LENT_BYTES, 0);
@@ -175,7 +175,7 @@ static void submit_send(struct loop *loop, struct op *op, bool full)
     size_t length = part->iov_len - op->send.progress;
 
     if (!entry) {
-        loop_defer(loop, op);
+        loop_retry(loop, op);
         return;
     }
     if (length > LIMIT_TURN_BYTES)
@@ -202,7 +202,7 @@ static void submit_poll(struct loop *loop, struct op *op, int fd, unsigned event
     struct io_uring_sqe *entry = take_entry(loop->backend_state);
 
     if (!entry) {
-        loop_defer(loop, op);
+        loop_retry(loop, op);
         return;
     }
     io_uring_prep_poll_add(entry, fd, events);
@@ -309,7 +309,7 @@ static void received(struct loop *loop, struct op *op, int result, unsigned flag
     else if (cancelled)
         loop_finish(loop, op, -ECANCELED);
     else
-        loop_defer(loop, op); /* buffers come back in this turn */
+        loop_retry(loop, op); /* buffers come back in this turn */
 }
 
 static void sent(struct loop *loop, struct op *op, int result)

@@ -1,0 +1,229 @@
+/*
+ * The loop never waits for a disk (rule 17). The kernel's calls are replaced by ones that know which pages of a made-up
+ * file are in memory: on the loop's thread, a call that would have to wait for one that is not is the fault looked for;
+ * on a helper thread it brings the page in.
+ */
+#include "fixture.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, PAGES = 1024, LENGTH = PAGES * PAGE, NR_CACHESTAT = 451 };
+
+static struct {
+    pthread_t loop_thread;
+    int fd;
+    bool hot[PAGES];
+    bool knows_cachestat;
+    int waited;                     /* calls of the loop's thread that would have waited for the disk */
+    int helped;                     /* pages brought in by helpers */
+    uint64_t sent;
+} disk;
+
+static struct loop loop;
+static struct probe probe;
+
+ssize_t __real_preadv64v2(int fd, const struct iovec *parts, int count, off_t at, int flags);
+ssize_t __real_pread64(int fd, void *into, size_t length, off_t at);
+ssize_t __wrap_preadv64v2(int fd, const struct iovec *parts, int count, off_t at, int flags);
+ssize_t __wrap_pread64(int fd, void *into, size_t length, off_t at);
+ssize_t __wrap_readahead(int fd, off64_t at, size_t length);
+ssize_t __wrap_sendfile64(int to, int fd, off_t *at, size_t length);
+long __wrap_syscall(long number, ...);
+
+static bool all_hot(uint64_t at, uint64_t length)
+{
+    for (uint64_t page = at / PAGE; page <= (at + length - 1) / PAGE && page < PAGES; page++) {
+        if (!disk.hot[page])
+            return false;
+    }
+    return true;
+}
+
+/* A call that needs these bytes now. */
+static void need(uint64_t at, uint64_t length)
+{
+    if (all_hot(at, length))
+        return;
+    if (pthread_equal(pthread_self(), disk.loop_thread))
+        disk.waited++;
+    for (uint64_t page = at / PAGE; page <= (at + length - 1) / PAGE && page < PAGES; page++) {
+        disk.helped += !disk.hot[page];
+        disk.hot[page] = true;
+    }
+}
+
+ssize_t __wrap_preadv64v2(int fd, const struct iovec *parts, int count, off_t at, int flags)
+{
+    size_t length = 0;
+
+    for (int i = 0; i < count; i++)
+        length += parts[i].iov_len;
+    if (fd != disk.fd)
+        return __real_preadv64v2(fd, parts, count, at, flags);
+    if ((flags & RWF_NOWAIT) && !all_hot((uint64_t)at, length)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    need((uint64_t)at, length);
+    return (ssize_t)length;
+}
+
+ssize_t __wrap_pread64(int fd, void *into, size_t length, off_t at)
+{
+    return __wrap_preadv64v2(fd, &(struct iovec){into, length}, 1, at, 0);
+}
+
+ssize_t __wrap_readahead(int fd, off64_t at, size_t length)
+{
+    ck_assert_int_eq(fd, disk.fd);
+    need((uint64_t)at, length);
+    return 0;
+}
+
+/* The sink is a number only: any. */
+ssize_t __wrap_sendfile64(int to, int fd, off_t *at, size_t length)
+{
+    ck_assert_int_eq(fd, disk.fd);
+    need((uint64_t)*at, length);
+    disk.sent += length;
+    return (ssize_t)length;
+}
+
+/* cachestat(2) alone: nothing else in here uses syscall(2). */
+long __wrap_syscall(long number, ...)
+{
+    va_list list;
+    const uint64_t *range;
+    uint64_t *found;
+
+    va_start(list, number);
+    ck_assert_int_eq(va_arg(list, int), disk.fd);
+    range = va_arg(list, const uint64_t *);
+    found = va_arg(list, uint64_t *);
+    va_end(list);
+    if (number != NR_CACHESTAT || !disk.knows_cachestat) {
+        errno = ENOSYS;
+        return -1;
+    }
+    memset(found, 0, 5 * sizeof(*found));
+    for (uint64_t page = range[0] / PAGE; page <= (range[0] + range[1] - 1) / PAGE && page < PAGES; page++)
+        found[0] += disk.hot[page];
+    return 0;
+}
+
+static bool begin(int index)
+{
+    if (!open_loop(&loop, index))
+        return false;
+    probe_init(&probe, &loop);
+    memset(&disk, 0, sizeof(disk));
+    disk.loop_thread = pthread_self();
+    disk.knows_cachestat = true;
+    disk.fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    return true;
+}
+
+static int sink;
+
+/* Sends all of the file but its first three bytes, looking at each turn's share. */
+static void send_all(void)
+{
+    uint64_t before = 0;
+
+    sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    loop_sendfile(&loop, &probe.op, sink, disk.fd, 3, LENGTH - 3, false);
+    for (int turn = 0; turn < 100000 && probe.runs == 0; turn++) {
+        ck_assert_uint_le(disk.sent - before, LIMIT_TURN_BYTES);
+        before = disk.sent;
+        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 1000), 0);
+    }
+    ck_assert_int_eq(probe.runs, 1);
+    ck_assert_int_eq(probe.result, LENGTH - 3);
+    ck_assert_uint_eq(disk.sent, LENGTH - 3);
+    loop_close_fd(&loop, sink);
+    close(disk.fd);
+    loop_close(&loop);
+}
+
+/* Nothing is in memory. */
+START_TEST(rule_17_a_cold_file)
+{
+    if (!begin(_i))
+        return;
+    send_all();
+    ck_assert_int_eq(disk.waited, 0);
+    ck_assert_int_eq(disk.helped, PAGES);
+}
+END_TEST
+
+/* All of it is, and no helper is asked. */
+START_TEST(rule_17_a_hot_file)
+{
+    if (!begin(_i))
+        return;
+    memset(disk.hot, true, sizeof(disk.hot));
+    send_all();
+    ck_assert_int_eq(disk.waited, 0);
+    ck_assert_int_eq(disk.helped, 0);
+}
+END_TEST
+
+static const struct {
+    int first, step, count;         /* pages that are missing: first, first + step, ... */
+} holes[] = {
+    {0, 1, 1}, {100, 1, 1}, {10, 1, 200}, {1, 2, PAGES / 2}, {63, 64, 16}, {PAGES - 1, 1, 1}, {31, 64, 16}, {5, 300, 3},
+};
+
+enum { HOLES = sizeof(holes) / sizeof(holes[0]) };
+
+/* Pages were taken away here and there: the first and the last of a window do not tell. */
+START_TEST(rule_17_a_file_with_holes)
+{
+    if (!begin(_i / HOLES))
+        return;
+    memset(disk.hot, true, sizeof(disk.hot));
+    for (int i = 0; i < holes[_i % HOLES].count; i++)
+        disk.hot[holes[_i % HOLES].first + i * holes[_i % HOLES].step] = false;
+    send_all();
+    ck_assert_int_eq(disk.waited, 0);
+    ck_assert_int_eq(disk.helped, holes[_i % HOLES].count);
+}
+END_TEST
+
+/* A kernel that cannot tell which pages it has: a file that was never read is still nobody's wait. */
+START_TEST(rule_17_without_cachestat)
+{
+    if (!begin(_i))
+        return;
+    disk.knows_cachestat = false;
+    send_all();
+    ck_assert_int_eq(disk.waited, 0);
+    ck_assert_int_eq(disk.helped, PAGES);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cold");
+    TCase *group = tcase_create("cold");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_loop_test(group, rule_17_a_cold_file, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_a_hot_file, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_a_file_with_holes, 0, kernel_backend_count() * HOLES);
+    tcase_add_loop_test(group, rule_17_without_cachestat, 0, kernel_backend_count());
+    suite_add_tcase(suite, group);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

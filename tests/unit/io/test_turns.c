@@ -1,0 +1,130 @@
+/*
+ * How much is moved in one turn of the loop, and in which order (rule 7 of io/loop.h, rule 17 of kernel TLS): so that a
+ * small answer waits for no more than that.
+ */
+#include "fixture.h"
+
+#include "base/limits.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+static struct loop loop;
+
+enum { CROWD = 6 };
+
+/* Rule 7: all together move no more in a turn than one may, and nobody is passed over. */
+START_TEST(rule_17_turns_are_shared_by_all)
+{
+    struct probe crowd[CROWD];
+    struct probe modest;
+    int file = pattern_file(4 * LIMIT_TURN_BYTES);
+    int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    uint64_t before = LIMIT_TURN_BYTES;
+    int near;
+    int far;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&modest, &loop);
+    unix_pair(&loop, &near, &far);
+    for (int i = 0; i < CROWD; i++) {
+        probe_init(&crowd[i], &loop);
+        loop_sendfile(&loop, &crowd[i].op, sink, file, 0, 4 * LIMIT_TURN_BYTES, false);
+    }
+    loop_recv(&loop, &modest.op, near);
+    say(far, "x");
+    for (int turn = 1; turn < 3 * CROWD; turn++) {
+        uint64_t least = UINT64_MAX;
+        uint64_t most = 0;
+        uint64_t sum = 0;
+
+        turn_some(&loop, 1);
+        ck_assert_int_eq(modest.runs, 1);
+        for (int i = 0; i < CROWD; i++) {
+            uint64_t progress = crowd[i].op.file.progress;
+
+            sum += progress;
+            least = progress < least ? progress : least;
+            most = progress > most ? progress : most;
+        }
+        ck_assert_uint_le(sum - before, LIMIT_TURN_BYTES);
+        ck_assert_uint_gt(sum, before);
+        ck_assert_uint_le(most - least, 2 * LIMIT_TURN_BYTES);
+        before = sum;
+    }
+    for (int i = 0; i < CROWD; i++) {
+        run_until_done(&crowd[i], 1);
+        ck_assert_int_eq(crowd[i].result, 4 * LIMIT_TURN_BYTES);
+    }
+    far_close(far);
+    close(file);
+    loop_close_fd(&loop, sink);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+}
+END_TEST
+
+enum { SENDERS = 40, SENT = 32 * 1024 };
+
+/*
+ * Large sends leave at once, but their owners, who have more at hand, go on as far as the turn has room; small ones
+ * do not wait.
+ */
+START_TEST(rule_17_senders_take_turns)
+{
+    static struct probe senders[SENDERS];
+    static char bytes[SENT];
+    const struct iovec large = {bytes, SENT};
+    const struct iovec small = {bytes, 1000};
+    int near[SENDERS + 1];
+    int far[SENDERS + 1];
+    struct probe modest;
+    int runs = 0;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&modest, &loop);
+    for (int i = 0; i <= SENDERS; i++)
+        unix_pair(&loop, &near[i], &far[i]);
+    for (int i = 0; i < SENDERS; i++) {
+        probe_init(&senders[i], &loop);
+        loop_send(&loop, &senders[i].op, near[i], &large, 1, 0);
+    }
+    loop_send(&loop, &modest.op, near[SENDERS], &small, 1, 0);
+    while (runs < SENDERS) {
+        int before = runs;
+
+        turn_some(&loop, 1);
+        while (runs < SENDERS && senders[runs].runs == 1)
+            runs++;
+        for (int i = runs; i < SENDERS; i++)
+            ck_assert_int_eq(senders[i].runs, 0); /* first come, first served */
+        ck_assert_int_gt(runs, before);
+        ck_assert_int_le(runs - before, 2 * LIMIT_TURN_BYTES / SENT);
+        ck_assert_int_eq(modest.runs, 1);
+    }
+    for (int i = 0; i <= SENDERS; i++) {
+        far_close(far[i]);
+        loop_close_fd(&loop, near[i]);
+    }
+    loop_close(&loop);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("turns");
+    TCase *group = tcase_create("turns");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(group, 60);
+    tcase_add_loop_test(group, rule_17_turns_are_shared_by_all, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_senders_take_turns, 0, kernel_backend_count());
+    suite_add_tcase(suite, group);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
