@@ -265,6 +265,7 @@ static int read_scopes(struct load *load)
         return -ENOMEM;
     load->configuration->main = conf_scope_group(processes, CORE_MAIN);
     load->configuration->main->prefix = load->reader.prefix;
+    core_check_backend(load->configuration, load->errors);
     return read_http(load, values);
 }
 

@@ -142,6 +142,8 @@ void configuration_destroy(struct configuration *configuration);
 
 /* The name for loop_open: "auto", "io_uring", "epoll". */
 const char *configuration_backend(const struct configuration *configuration);
+/* Where `use` stands; file NULL: nowhere. */
+struct conf_mark configuration_backend_mark(const struct configuration *configuration);
 
 /* The TCP port of an endpoint; 0 for unix:. */
 unsigned endpoint_port(const struct endpoint *endpoint);

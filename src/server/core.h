@@ -42,6 +42,9 @@ struct core_server {
     struct conf_words names;
 };
 
+/* Reports a `use` that this build does not have. */
+void core_check_backend(const struct configuration *configuration, struct conf_errors *errors);
+
 /* A file that the configuration names, and where. */
 struct core_file {
     struct str path;

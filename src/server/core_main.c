@@ -2,6 +2,7 @@
  * Directives of the main scope and of `events`: processes, their rights, their log.
  */
 #include "build_options.h"
+#include "io/backends.h"
 #include "server/core.h"
 
 #include <errno.h>
@@ -139,6 +140,25 @@ static const char *const backends[] = {"auto", "io_uring", "epoll", NULL};
 const char *configuration_backend(const struct configuration *configuration)
 {
     return backends[configuration->main->use];
+}
+
+struct conf_mark configuration_backend_mark(const struct configuration *configuration)
+{
+    const struct conf_node *use = conf_map_get(conf_map_get(configuration->tree, STR("events")), STR("use"));
+
+    return use ? use->mark : (struct conf_mark){0};
+}
+
+void core_check_backend(const struct configuration *configuration, struct conf_errors *errors)
+{
+    const char *use = configuration_backend(configuration);
+    bool found = strcmp(use, backends[0]) == 0;
+
+    for (size_t i = 0; loop_backends[i]; i++)
+        found |= strcmp(use, loop_backends[i]->name) == 0;
+    if (!found)
+        conf_error(errors, configuration_backend_mark(configuration),
+                   conf_hint(errors, "write auto, or %s", loop_backends[0]->name), "this build has no %s", use);
 }
 
 static const struct directive directives[] = {

@@ -358,6 +358,19 @@ static void worker_finish(struct worker *worker)
     worker->signal_fd = -1;
 }
 
+static void log_refusal(struct worker *worker, const char *use, int error)
+{
+    struct conf_mark mark = configuration_backend_mark(worker->configuration);
+
+    if (mark.file)
+        log_write(worker->log, LOG_EMERG,
+                  STR_FMT ":%u:%u: events: use: %s failed (%d: %s); with use: auto another one is taken where it is "
+                          "refused, and sluice doctor tells more",
+                  STR_ARG(mark.file->path), mark.line, mark.column, use, error, strerror(error));
+    else
+        log_write(worker->log, LOG_EMERG, "events: use: %s failed (%d: %s)", use, error, strerror(error));
+}
+
 /* Which backend it is, and why not the better one, is said once, not by every worker. */
 static int open_loop(struct worker *worker, const struct worker_start *start)
 {
@@ -369,7 +382,7 @@ static int open_loop(struct worker *worker, const struct worker_start *start)
         once.level = LOG_ERROR;
     result = loop_open(&worker->loop, use, &once);
     if (result < 0) {
-        log_write(worker->log, LOG_EMERG, "events: use: %s failed (%d: %s)", use, -result, strerror(-result));
+        log_refusal(worker, use, -result);
         return result;
     }
     log_write(&once, LOG_INFO, "loop: %s", worker->loop.backend->name);

@@ -2,6 +2,7 @@
 import hashlib
 import os
 import pwd
+import re
 import signal
 import socket
 import subprocess
@@ -514,7 +515,11 @@ def test_io_uring_that_is_insisted_on(start):
     ran = subprocess.run([sys.executable, '-c', FORBID_IO_URING, SLUICE, '-c', server.config_path], capture_output=True,
                          text=True, timeout=60)
     assert ran.returncode == 1
-    assert 'events: use: io_uring failed (1: Operation not permitted)' in ran.stderr
+    told = [line for line in ran.stderr.splitlines() if 'events: use: io_uring failed (1: Operation not permitted)' in line]
+    place = re.search(re.escape(server.config_path) + r':(\d+):(\d+): events', told[0])
+    with open(server.config_path, encoding='utf-8') as stream:
+        line = stream.read().splitlines()[int(place.group(1)) - 1]
+    assert line[int(place.group(2)) - 1:].lstrip('"').startswith('io_uring') and 'use: auto' in told[0]
 
 
 def test_doctor_says_that_io_uring_is_forbidden():

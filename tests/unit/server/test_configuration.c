@@ -1,5 +1,6 @@
 #include "server/configuration.h"
 
+#include "io/backends.h"
 #include "runner.h"
 #include "server/access_log.h"
 
@@ -40,7 +41,7 @@ START_TEST(main_scope)
                                         "pid: run/here.pid\n"
                                         "user: www-data www\n"
                                         "error_log: {path: stderr, level: warn}\n"
-                                        "events: {use: epoll, worker_connections: 99}\n"
+                                        "events: {worker_connections: 99}\n"
                                         "http: {server: {listen: 8080}}\n");
 
     ck_assert_uint_eq(c->main->worker_processes, 3);
@@ -51,9 +52,37 @@ START_TEST(main_scope)
     ck_assert_text(c->main->group, "www");
     ck_assert_text(c->main->error_log.path, "stderr");
     ck_assert_int_eq(c->main->error_log.level, LOG_WARN);
-    ck_assert_str_eq(configuration_backend(c), "epoll");
+    ck_assert_str_eq(configuration_backend(c), "auto");
+    ck_assert_ptr_null(configuration_backend_mark(c).file);
     ck_assert_uint_eq(c->main->worker_connections, 99);
     configuration_destroy(c);
+}
+END_TEST
+
+/* What is built in is taken, and what is not is refused where it stands. */
+START_TEST(backends_of_this_build)
+{
+    static const char *const known[] = {"io_uring", "epoll"};
+
+    for (size_t i = 0; i < 2; i++) {
+        char text[128], words[128];
+        struct configuration *c;
+        bool built = false;
+
+        for (size_t k = 0; loop_backends[k]; k++)
+            built |= strcmp(loop_backends[k]->name, known[i]) == 0;
+        snprintf(text, sizeof(text), "events: {use: %s}\nhttp: {server: {listen: 8080}}\n", known[i]);
+        snprintf(words, sizeof(words), ":1:15: error: this build has no %s\n", known[i]);
+        c = load(text);
+        ck_assert_msg(built == (c != NULL), "%s: %.*s", known[i], (int)said.length, said.data);
+        ck_assert(built != has_said(words));
+        ck_assert(built != has_said("hint: write auto, or "));
+        if (built) {
+            ck_assert_str_eq(configuration_backend(c), known[i]);
+            ck_assert_uint_eq(configuration_backend_mark(c).column, 15);
+        }
+        configuration_destroy(c);
+    }
 }
 END_TEST
 
@@ -333,6 +362,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {main_scope,
+                                  backends_of_this_build,
                                   defaults,
                                   scopes_inherit,
                                   endpoints_are_brought_together,
