@@ -65,6 +65,14 @@
 #define LIMIT_JOURNEYS_KEPT         256             /* free connections of a worker */
 #define LIMIT_OWN_SHARE             1536            /* bytes of an idle connection beyond OpenSSL's SSL object */
 
+/* upstream, and the modules that pass requests on */
+#define LIMIT_PROXY_INPUT           (32 * 1024)     /* bytes of an answer's body kept for a client: two receives */
+#define LIMIT_UPSTREAM_BLOCK        (32 * 1024)     /* one output block of a connection to a server */
+#define LIMIT_UPSTREAM_TARGETS      1000            /* groups that a worker makes of variables in proxy_pass */
+#define LIMIT_UPSTREAM_ADDRESSES    32              /* of one name */
+#define LIMIT_RESOLVE_VALID_MS      30000           /* names are asked for again so often */
+#define LIMIT_RESOLVE_RETRY_MS      5000            /* and so often where the answer was bad */
+
 /* conf */
 #define LIMIT_CONF_DEPTH            32
 #define LIMIT_CONF_NODES            (1000 * 1000)

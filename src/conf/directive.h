@@ -93,6 +93,8 @@ struct conf_group {
     int (*check)(void *conf, struct conf_reader *reader, const struct conf_node *at); /* after merging, per scope instance; NULL: none */
 };
 
+struct upstreams;                   /* upstream/upstream.h */
+
 struct conf_reader {
     struct arena *arena;            /* of the configuration */
     struct conf_errors *errors;
@@ -100,6 +102,7 @@ struct conf_reader {
     struct str prefix;              /* -p, or empty */
     bool test_only;                 /* -t: open nothing that needs rights */
     enum conf_scope scope;          /* where we stand at the moment */
+    struct upstreams *upstreams;    /* groups of servers, for rows that name one; not looked into here */
     const struct directive *directive; /* what is being read, for messages; NULL: none */
 };
 

@@ -92,9 +92,10 @@ static const char *parse_framing(struct h1_reply *reply)
         return fault;
     if (codings > 0 && measured)
         return "both Content-Length and Transfer-Encoding";
-    if (codings > 1 || (codings == 1 && (reply->version < HTTP_1_1 ||
-                                         !str_equal_nocase(headers_value(&reply->headers, STR("Transfer-Encoding")),
-                                                           STR("chunked")))))
+    if (codings > 1 ||
+        (codings == 1 &&
+         (reply->version < HTTP_1_1 ||
+          !str_equal_nocase(headers_value(&reply->headers, STR("Transfer-Encoding")), STR("chunked")))))
         return "a transfer coding other than chunked";
     reply->left = measured ? reply->content_length : 0;
     if (reply->bodiless || (measured && reply->content_length == 0))
@@ -151,7 +152,8 @@ static enum h1_reply_step parse_head(struct h1_reply *reply, struct str head)
     if (fault)
         return fail(reply, fault);
     reply->headers.count = 0;
-    error = h1_parse_fields(str_slice(head, (size_t)feed + 1, head.length - 2), true, reply->arena, &reply->headers);
+    error = h1_parse_fields(str_slice(head, (size_t)feed + 1, head.length - 2), true, reply->arena,
+                            &reply->headers);
     if (error)
         return fail_as(reply, error, "an invalid header field");
     if (reply->status == 101)
@@ -202,7 +204,8 @@ static enum h1_reply_step read_head(struct h1_reply *reply, struct str *in)
     return head.data ? parse_head(reply, head) : fail_as(reply, -ENOMEM, "");
 }
 
-static enum h1_reply_step read_part(struct h1_reply *reply, struct str *in, uint64_t most, struct str *out_part)
+static enum h1_reply_step read_part(struct h1_reply *reply, struct str *in, uint64_t most,
+                                    struct str *out_part)
 {
     if (str_empty(*in))
         return REPLY_MORE;

@@ -314,6 +314,8 @@ static void signal_peer_closed(struct h1_session *h1)
         session_end(h1);
     else
         h1_body_fail(h1->current, -ECONNRESET);
+    if (h1->current && h1->current->stage != STAGE_DRAINING && h1->events->left)
+        h1->events->left(h1->owner, &h1->current->x);
 }
 
 /* Who has just connected is about to ask, and is answered; who was answered before has been heard. */

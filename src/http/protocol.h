@@ -32,6 +32,8 @@ struct exchange_events {
     void (*finished)(void *owner, struct exchange *x);
     /* produce has something again after it had said -EAGAIN, or consume wants what it had left. Only queue: offer the rest, then pump. */
     void (*wake)(void *owner);
+    /* The client ended its stream while x is not finished. It may still read; whoever does not believe that may end it. May be NULL. */
+    void (*left)(void *owner, struct exchange *x);
 };
 
 /* What a session is opened with; lives as long as the listener's generation. */

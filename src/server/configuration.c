@@ -27,6 +27,7 @@ const struct conf_schema *configuration_schema(void)
     static const struct conf_group *groups[CORE_GROUPS + LIMIT_MODULES] = {
         [CORE_MAIN] = &core_main_group,     [CORE_HTTP] = &core_http_group, [CORE_SITE] = &core_site_group,
         [CORE_SERVER] = &core_server_group, [CORE_SSL] = &core_ssl_group,
+        [CORE_UPSTREAM] = &upstream_group,
     };
     static struct conf_group modules[LIMIT_MODULES];
     static struct conf_schema schema;
@@ -224,7 +225,7 @@ static void take_file_cache(struct load *load)
 
 static int read_http(struct load *load, const struct conf_scope_values *values)
 {
-    static const char *const inner[] = {"server", NULL};
+    static const char *const inner[] = {"server", "upstream", NULL};
     const struct conf_node *node = conf_map_get(load->configuration->tree, STR("http"));
     int error;
 
@@ -241,7 +242,9 @@ static int read_http(struct load *load, const struct conf_scope_values *values)
         return -ENOMEM;
     load->sound_http = load->sound && !load->unreadable;
     take_file_cache(load);
-    error = load_servers(load, node, values);
+    error = load_upstreams(load, node, values);
+    if (error == 0)
+        error = load_servers(load, node, values);
     if (error == 0 && !load->errors->failed)
         error = load_endpoints(load);
     if (error == 0)
@@ -297,10 +300,12 @@ struct configuration *configuration_load(const struct configuration_source *sour
     if (configuration && errors) {
         arena_init(&configuration->arena, NULL, 0);
         errors->arena = &configuration->arena;
+        configuration->upstreams.arena = &configuration->arena;
         load.reader = (struct conf_reader){
             .arena = &configuration->arena,
             .errors = errors,
             .variables = variables_all(),
+            .upstreams = &configuration->upstreams,
             .prefix = source->prefix,
             .test_only = source->test_only,
         };

@@ -14,13 +14,14 @@
 #include "io/file_cache.h"
 #include "io/listener.h"
 #include "tls/tls_context.h"
+#include "upstream/upstream.h"
 #include "wire/wire.h"
 
 struct access_log_target;           /* server/access_log.h */
 struct media_table;
 
 /* The groups of the core, first in every scope's values; the modules' follow in the order of module_table. */
-enum core_group { CORE_MAIN, CORE_HTTP, CORE_SITE, CORE_SERVER, CORE_SSL, CORE_GROUPS };
+enum core_group { CORE_MAIN, CORE_HTTP, CORE_SITE, CORE_SERVER, CORE_SSL, CORE_UPSTREAM, CORE_GROUPS };
 
 /* Directives of the main and events scopes. */
 struct core_main {
@@ -116,6 +117,7 @@ struct configuration {
     size_t endpoint_count;
     struct virtual_server **servers;
     size_t server_count;
+    struct upstreams upstreams;     /* blocks, and the addresses of proxy_pass */
     struct str hostname;            /* of this machine, for $hostname */
     struct access_log_target **access_logs; /* every distinct target, opened by the master */
     size_t access_log_count;

@@ -266,6 +266,16 @@ static void journey_shape(struct visit *visit)
     exchange_answer(x);
 }
 
+/* The client ended its stream: work that was asked for with it alone in mind ends, too. Next: journey_closed. */
+static void journey_left(void *owner, struct exchange *x)
+{
+    struct journey *journey = owner;
+    const struct visit *visit = visit_of(x);
+
+    if (visit && visit->ends_with_client)
+        wire_close(&journey->wire, WIRE_END_ABORT);
+}
+
 static void journey_rest(struct journey *journey);
 
 /* One chunk from the session to the wire: 1, or what produce said. */
@@ -387,5 +397,6 @@ static const struct exchange_events exchange_events = {
     .begun = journey_route,
     .refused = journey_refuse,
     .finished = journey_finish,
+    .left = journey_left,
     .wake = journey_wake,
 };

@@ -43,6 +43,8 @@ struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, c
 
 /* The servers of `http` with their locations, into load->servers and the configuration. 0 or -ENOMEM. */
 MUST_CHECK int load_servers(struct load *load, const struct conf_node *http, const struct conf_scope_values *values);
+/* The `upstream` blocks of `http`, into the configuration: before the servers, which name them. 0 or -ENOMEM. */
+MUST_CHECK int load_upstreams(struct load *load, const struct conf_node *http, const struct conf_scope_values *values);
 /* One server's locations below `outer`, from the map at `node` (NULL: none). 0 or -ENOMEM. */
 MUST_CHECK int load_locations(struct load *load, const struct conf_node *node, struct location *outer);
 /* Fills session and wire of a location and of those inside it; `ssl` is its server's. */

@@ -66,28 +66,41 @@ enum outcome exchange_refuse(struct exchange *x, int status)
     return OUTCOME_ANSWERED;
 }
 
-enum outcome exchange_refuse_because(struct exchange *x, int status, enum log_level level, const char *format,
-                                     ...)
+static void say(struct exchange *x, enum log_level level, const char *format, va_list args)
 {
     struct log *log = exchange_log(x);
     const struct visit *visit = visit_of(x);
+    struct str client;
+    char said[512];
+
+    if (level > log->level)
+        return;
+    if (vsnprintf(said, sizeof(said), format, args) < 0)
+        said[0] = '\0';
+    client = variable_remote_addr(x, &x->arena);
+    log_write(log, level,
+              "*%llu %s, client: " STR_FMT ", server: " STR_FMT ", request: \"" STR_FMT "\", host: \"" STR_FMT "\"",
+              (unsigned long long)visit->journey->number, said, STR_ARG(client), STR_ARG(visit->server->name),
+              STR_ARG(x->request.line), STR_ARG(x->request.host));
+}
+
+void exchange_say(struct exchange *x, enum log_level level, const char *format, ...)
+{
     va_list args;
 
-    if (level <= log->level) {
-        struct str client;
-        char said[512];
+    va_start(args, format);
+    say(x, level, format, args);
+    va_end(args);
+}
 
-        va_start(args, format);
-        if (vsnprintf(said, sizeof(said), format, args) < 0)
-            said[0] = '\0';
-        va_end(args);
-        client = variable_remote_addr(x, &x->arena);
-        log_write(log, level,
-                  "*%llu %s, client: " STR_FMT ", server: " STR_FMT ", request: \"" STR_FMT
-                  "\", host: \"" STR_FMT "\"",
-                  (unsigned long long)visit->journey->number, said, STR_ARG(client),
-                  STR_ARG(visit->server->name), STR_ARG(x->request.line), STR_ARG(x->request.host));
-    }
+enum outcome exchange_refuse_because(struct exchange *x, int status, enum log_level level, const char *format,
+                                     ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say(x, level, format, args);
+    va_end(args);
     return exchange_refuse(x, status);
 }
 
@@ -216,6 +229,28 @@ struct str exchange_eval(struct exchange *x, const struct template *template)
 bool exchange_is_error_page(const struct exchange *x)
 {
     return visit_of(x)->error_page;
+}
+
+struct str exchange_location(const struct exchange *x)
+{
+    const struct location *location = visit_of(x)->location;
+
+    return location->kind == LOCATION_NAMED ? (struct str){NULL, 0} : location->pattern;
+}
+
+bool exchange_is_rerouted(const struct exchange *x)
+{
+    return visit_of(x)->reroutes > 0;
+}
+
+void exchange_end_with_client(struct exchange *x)
+{
+    visit_of(x)->ends_with_client = true;
+}
+
+struct upstream_pool *worker_upstreams(struct worker *worker)
+{
+    return worker->upstreams;
 }
 
 struct file_cache *worker_file_cache(struct worker *worker)

@@ -10,6 +10,7 @@
 #include "http/exchange.h"
 #include "io/file_cache.h"
 
+struct upstream_pool;
 struct worker;
 struct counters_total;
 
@@ -75,12 +76,25 @@ struct str exchange_text_type(struct exchange *x);
 enum symlinks exchange_symlinks(const struct exchange *x);
 /* The value of a template for this exchange. data NULL: out of memory. */
 struct str exchange_eval(struct exchange *x, const struct template *template);
+/* The prefix by which the location was found ("/api/"); data NULL for a named one, and for a server's own scope "/". */
+struct str exchange_location(const struct exchange *x);
+/* True where the URI is no longer the client's: the exchange was rerouted. */
+bool exchange_is_rerouted(const struct exchange *x);
+/*
+ * From now on a client that ends its stream has left: the exchange is cancelled, answered or not (499 in the log). Without this a client that
+ * only ends its own side still gets its answer.
+ */
+void exchange_end_with_client(struct exchange *x);
+/* One line in the error log, with client, server, request and host behind it. */
+void exchange_say(struct exchange *x, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 /* True while an error page is being made: its status is settled, so ranges and preconditions do not apply. */
 bool exchange_is_error_page(const struct exchange *x);
 
 struct file_cache *worker_file_cache(struct worker *worker);
 /* What all workers have counted together, whichever of them answers (server/counters.h). */
 void worker_counters(const struct worker *worker, struct counters_total *out_total);
+/* The worker's connections to servers behind it: upstream/upstream_pool.h. */
+struct upstream_pool *worker_upstreams(struct worker *worker);
 /* A timer and a helper thread for modules: contracts as loop_timer and loop_offload. */
 void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms);
 void worker_offload(struct worker *worker, struct op *op, int (*work)(void *argument), void *argument);

@@ -18,6 +18,7 @@ struct visit {
     unsigned reroutes;
     const struct location *named;   /* where route_location goes next (error_page 404 = @name); else NULL */
     bool internal;                  /* rerouted: `internal` locations may answer */
+    bool ends_with_client;          /* exchange_end_with_client */
     bool pending;                   /* a module keeps it */
     bool error_page;                /* an error page is being made: no second one */
     int error_status;               /* the status that the error page leaves with; 0: its own */

@@ -271,6 +271,9 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
     if (!worker->files)
         return -ENOMEM;
     file_cache_grant(worker->files, &worker->roots);
+    worker->upstreams = upstream_pool_create(&worker->loop, worker->log, &worker->configuration->upstreams);
+    if (!worker->upstreams)
+        return -ENOMEM;
     file_cache_count(worker->files, &worker->counters->files);
     result = access_log_start(worker);
     if (result == 0)
@@ -342,11 +345,14 @@ static void worker_finish(struct worker *worker)
     if (worker->access_log)
         access_log_stop(worker);
     stop_modules(worker);
+    if (worker->upstreams)
+        upstream_pool_stop(worker->upstreams);
     if (!settle(worker)) {
         log_write(worker->log, LOG_ALERT, "%u operations did not end", worker->loop.in_flight);
         return;
     }
     journey_free_all(worker);
+    upstream_pool_destroy(worker->upstreams);
     file_cache_destroy(worker->files);
     wire_shared_finish(&worker->wires);
     worker->log->clock = NULL;

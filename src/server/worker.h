@@ -10,6 +10,7 @@
 #include "server/error_log.h"
 #include "server/privileges.h"
 #include "server/shared.h"
+#include "upstream/upstream_pool.h"
 #include "wire/wire.h"
 
 struct journey;
@@ -25,6 +26,7 @@ struct worker {
     struct arena_pool arenas;
     struct file_cache *files;
     struct roots roots;                     /* opened before root was given up */
+    struct upstream_pool *upstreams;
     void **module_states;                   /* by index in module_table */
     struct list journeys;                   /* every open connection */
     struct list resumed;                    /* visits whose module said exchange_resume */

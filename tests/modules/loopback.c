@@ -170,6 +170,8 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     worker->files = file_cache_create(&worker->loop, &loopback->configuration->file_cache);
     ck_assert_ptr_nonnull(worker->files);
     file_cache_count(worker->files, &worker->counters->files);
+    worker->upstreams = upstream_pool_create(&worker->loop, worker->log, &loopback->configuration->upstreams);
+    ck_assert_ptr_nonnull(worker->upstreams);
     open_logs(loopback);
     ck_assert_int_eq(access_log_start(worker), 0);
     start_modules(worker);
@@ -338,10 +340,12 @@ void loopback_close(struct loopback *loopback)
         if (module_table[i]->worker_stop && worker->module_states[i])
             module_table[i]->worker_stop(worker->module_states[i]);
     }
+    upstream_pool_stop(worker->upstreams);
     for (int i = 0; i < 1000 && worker->loop.in_flight; i++)
         ck_assert_int_ge(loop_turn(&worker->loop, worker->loop.clock.monotonic_ms + 10), 0);
     ck_assert_uint_eq(worker->loop.in_flight, 0);
     journey_free_all(worker);
+    upstream_pool_destroy(worker->upstreams);
     file_cache_destroy(worker->files);
     wire_shared_finish(&worker->wires);
     loop_close(&worker->loop);

@@ -4,6 +4,7 @@
  */
 #include "server/configuration.h"
 #include "server/variables.h"
+#include "upstream/upstream.h"
 
 #include <check.h>
 #include <glob.h>
@@ -67,7 +68,7 @@ END_TEST
 
 START_TEST(examples)
 {
-    load_all("examples/*.yaml", 6);
+    load_all("examples/*.yaml", 7);
 }
 END_TEST
 
@@ -80,8 +81,12 @@ static void example_reads(const struct directive *directive)
 {
     struct arena arena;
     struct conf_errors errors = {.arena = &arena};
-    struct conf_reader reader = {
-        .arena = &arena, .errors = &errors, .variables = variables_all(), .test_only = true};
+    struct upstreams upstreams = {.arena = &arena};
+    struct conf_reader reader = {.arena = &arena,
+                                 .errors = &errors,
+                                 .variables = variables_all(),
+                                 .upstreams = &upstreams,
+                                 .test_only = true};
     struct conf_node *node;
     struct buffer said = {0};
 

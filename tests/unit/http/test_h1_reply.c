@@ -73,8 +73,8 @@ static const struct {
     {OK "Content-Length: 0\r\n\r\n", 200, "", true, false},
     {OK "content-length:5\r\nConnection: close\r\n\r\nhello", 200, "hello", false, false},
     {OK "\r\nuntil the end", 200, "until the end", false, false},
-    {OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n3;x=y\r\n, w\r\n0\r\nX-T: v\r\n\r\n", 200, "hello, w", true,
-     false},
+    {OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n3;x=y\r\n, w\r\n0\r\nX-T: v\r\n\r\n", 200,
+     "hello, w", true, false},
     {"HTTP/1.0 200 OK\r\n\r\nold", 200, "old", false, false},
     {"HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nold", 200, "old", false, false},
     {"HTTP/1.0 200 OK\r\nContent-Length: 3\r\nConnection: Keep-Alive\r\n\r\nold", 200, "old", true, false},
@@ -84,8 +84,9 @@ static const struct {
     {OK "Transfer-Encoding: chunked\r\n\r\n", 200, "", true, true},
     {"HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx", 200, "x", true, false},
     {"HTTP/1.1 200 \r\nContent-Length: 1\r\n\r\nx", 200, "x", true, false},
-    {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" OK "Content-Length: 1\r\n\r\nx", 200,
-     "x", true, false},
+    {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" OK
+     "Content-Length: 1\r\n\r\nx",
+     200, "x", true, false},
 };
 
 START_TEST(each_good_answer_in_every_cut)
@@ -205,7 +206,8 @@ END_TEST
 START_TEST(an_upgrade_is_all_bytes_to_the_end)
 {
     const struct h1_reply_settings settings = {.upgrade = true, .head_max = 4096};
-    struct seen seen = read_all(&settings, STR("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n\x81\x01z"), 9);
+    struct seen seen =
+        read_all(&settings, STR("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n\x81\x01z"), 9);
 
     ck_assert_int_eq(seen.end, REPLY_WHOLE);
     ck_assert_int_eq(seen.status, 101);
@@ -254,8 +256,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        each_good_answer_in_every_cut, each_bad_answer_in_every_cut,       what_nobody_asked_for_is_left,
-        trailers_and_lengths_are_told, an_upgrade_is_all_bytes_to_the_end, caps_hold,
+        each_good_answer_in_every_cut,           each_bad_answer_in_every_cut,
+        what_nobody_asked_for_is_left,           trailers_and_lengths_are_told,
+        an_upgrade_is_all_bytes_to_the_end,      caps_hold,
         out_of_memory_is_no_fault_of_the_server,
     };
 

@@ -93,7 +93,10 @@ static const struct body_ops piece_ops = {.next = next_piece};
 static struct str send_all(bool chunked, const char *const *parts, struct headers *trailers, size_t room)
 {
     struct pieces pieces = {{.ops = &piece_ops}, parts};
-    struct h1_request request = {.pending = STR("HEAD."), .body = &pieces.body, .arena = &arena, .trailers = trailers,
+    struct h1_request request = {.pending = STR("HEAD."),
+                                 .body = &pieces.body,
+                                 .arena = &arena,
+                                 .trailers = trailers,
                                  .chunked = chunked};
     struct str sent = STR("");
     struct chunk chunk;
@@ -121,7 +124,8 @@ START_TEST(bodies_are_framed)
 
         arena_init(&arena, NULL, 0);
         ck_assert_text(send_all(false, parts, &trailers, room), "HEAD.hello|, world");
-        ck_assert_text(send_all(true, parts, &trailers, room), "HEAD.5\r\nhello\r\n|7\r\n, world\r\n0\r\n\r\n");
+        ck_assert_text(send_all(true, parts, &trailers, room),
+                       "HEAD.5\r\nhello\r\n|7\r\n, world\r\n0\r\n\r\n");
         ck_assert_text(send_all(true, none, &trailers, room), "HEAD.0\r\n\r\n");
         ck_assert_text(send_all(true, broken, &trailers, room), "HEAD.5\r\nhello\r\n!");
         ck_assert_int_eq(headers_add(&trailers, &arena, STR("X-T"), STR("v")), 0);

@@ -1,0 +1,112 @@
+/*
+ * `proxy_pass`: stands before applications. A request is passed on as it comes, and its
+ * answer as it comes back; nothing is kept but what one read brings, so that whoever is slow
+ * slows the other down.
+ *
+ *      proxy_answer -> proxy_ask -> opened -> send_request
+ *                                   proxy_received -> head_came -> body_next -> body_closed
+ */
+#include "proxy.h"
+
+#include <errno.h>
+
+/* A target made of variables is known only now. 0, or a status. */
+static int find_group(struct proxying *p)
+{
+    const struct proxy_pass *pass = &p->conf->pass;
+    struct upstream_pool *pool = worker_upstreams(exchange_worker(p->x));
+    struct str text;
+    int error = -EINVAL;
+
+    p->target = pass->target;
+    if (pass->upstream) {
+        p->group = upstream_pool_group(pool, pass->upstream);
+        return 0;
+    }
+    text = exchange_eval(p->x, pass->text);
+    if (!text.data)
+        return 500;
+    if (proxy_target_parse(text, &p->target) == 0)
+        p->group = upstream_pool_target(pool, p->target.authority, 80, &error);
+    if (p->group)
+        return 0;
+    exchange_say(p->x, LOG_ERROR, "proxy_pass: \"" STR_FMT "\" is no address to pass a request to (%s)",
+                 STR_ARG(text), strerror(-error));
+    return error == -ENOMEM ? 500 : 502;
+}
+
+static int find_key(struct proxying *p)
+{
+    const struct template *key = upstream_group_upstream(p->group)->key;
+
+    if (!key)
+        return 0;
+    p->choice.key = exchange_eval(p->x, key);
+    return p->choice.key.data ? 0 : 500;
+}
+
+/* Everything that is the same for each server that is asked. 0, or a status. */
+static int prepare(struct proxying *p)
+{
+    struct str fault;
+    int status = find_group(p);
+    int error;
+
+    if (status == 0)
+        status = find_key(p);
+    if (status)
+        return status;
+    p->uri = proxy_target_uri(p);
+    error = p->uri.data ? proxy_write_head(p, &fault) : -ENOMEM;
+    if (error == -EINVAL)
+        exchange_say(p->x, LOG_ERROR, "the request cannot be passed on: " STR_FMT " would break it",
+                     STR_ARG(fault));
+    return error < 0 ? 500 : 0;
+}
+
+static enum outcome proxy_answer(struct exchange *x, const void *conf, void *state)
+{
+    const struct proxy_conf *own = conf;
+    struct proxy_attempt *before;
+    struct proxying *p;
+    int status;
+
+    if (!own->pass.text)
+        return OUTCOME_PASS;
+    p = exchange_state(x, &module_proxy, sizeof(*p));
+    if (!p)
+        return exchange_refuse(x, 500);
+    before = p->attempts;
+    *p = (struct proxying){
+        .x = x, .conf = own, .attempts = before, .begun_ms = exchange_clock(x)->monotonic_ms};
+    proxy_body_init(p);
+    if (!own->ignore_client_abort)
+        exchange_end_with_client(x);
+    p->starting = true;
+    status = prepare(p);
+    if (status == 0)
+        status = proxy_ask(p);
+    if (status)
+        proxy_give_up(p, status);
+    p->starting = false;
+    return status || p->stage == PROXY_OVER ? OUTCOME_ANSWERED : OUTCOME_PENDING;
+}
+
+static void proxy_cancel(struct exchange *x, void *state)
+{
+    struct proxying *p = exchange_state(x, &module_proxy, sizeof(*p));
+
+    proxy_let_go(p, false);
+    buffer_finish(&p->input);
+    p->stage = PROXY_OVER;
+}
+
+const struct module module_proxy = {
+    .name = "proxy",
+    .directives = proxy_directives,
+    .conf_size = sizeof(struct proxy_conf),
+    .conf_check = proxy_conf_check,
+    .answer = proxy_answer,
+    .cancel = proxy_cancel,
+    .variables = &proxy_variables,
+};

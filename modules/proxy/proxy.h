@@ -1,0 +1,169 @@
+/*
+ * `proxy_pass`: requests passed to a server behind this one, and its answers passed on. What
+ * the files of the module share.
+ */
+#ifndef MODULES_PROXY_PROXY_H
+#define MODULES_PROXY_PROXY_H
+
+#include "http/h1_reply.h"
+#include "http/h1_request.h"
+#include "server/module.h"
+#include "upstream/upstream_pool.h"
+
+/* "http://backend/uri", taken apart. */
+struct proxy_target {
+    struct str authority;           /* "backend", "127.0.0.1:9001", "unix:/run/app.sock" */
+    struct str uri;                 /* from the slash on; data NULL: none */
+};
+
+struct proxy_pass {
+    const struct template *text;    /* NULL: nothing is passed on here */
+    struct proxy_target target;     /* where there is no variable in it */
+    const struct upstream *upstream; /* the same; else the group is found for each request */
+    bool of_location;               /* written in a location: locations inside it do not inherit it */
+};
+
+/* proxy_set_header: an empty value takes the field away. */
+struct proxy_field {
+    struct str name;
+    const struct template *value;
+};
+
+struct proxy_fields {
+    struct proxy_field *items;
+    size_t count;
+};
+
+/* When another server may be asked: bits, in the order of proxy_next_words. */
+enum proxy_next {
+    NEXT_ERROR = 1 << 0,
+    NEXT_TIMEOUT = 1 << 1,
+    NEXT_INVALID_HEADER = 1 << 2,
+    NEXT_NON_IDEMPOTENT = 1 << 3,
+    NEXT_OFF = 1 << 4,
+    NEXT_HTTP_403 = 1 << 5,
+    NEXT_HTTP_404 = 1 << 6,
+    NEXT_HTTP_429 = 1 << 7,
+    NEXT_HTTP_500 = 1 << 8,
+    NEXT_HTTP_502 = 1 << 9,
+    NEXT_HTTP_503 = 1 << 10,
+    NEXT_HTTP_504 = 1 << 11,
+};
+
+struct proxy_conf {
+    struct proxy_pass pass;
+    struct conf_rows set_headers;   /* struct proxy_fields, outer scopes first */
+    struct conf_words hide_headers, pass_headers;
+    uint64_t connect_timeout_ms, send_timeout_ms, read_timeout_ms;
+    uint64_t buffer_size;           /* the longest head of an answer */
+    unsigned next;                  /* enum proxy_next */
+    uint64_t next_tries;            /* 0: as many as there are servers */
+    uint64_t next_timeout_ms;       /* 0: no limit */
+    bool ignore_client_abort;
+    int http_version;               /* no effect */
+    const struct template *remote_addr, *scheme; /* for the fields that are always set */
+};
+
+/* One server that was asked; for the $upstream_ variables. */
+struct proxy_attempt {
+    struct proxy_attempt *next;
+    struct str server;
+    int status;                     /* 0: no answer came */
+    uint64_t begun_us;
+    uint64_t connect_us, header_us, whole_us; /* since begun_us; UINT64_MAX: not come that far */
+    uint64_t bytes_received;
+    uint64_t bytes_sent;
+};
+
+enum proxy_stage {
+    PROXY_CONNECTING,               /* or waiting for a name to resolve */
+    PROXY_ASKING,                   /* the request leaves, no answer yet */
+    PROXY_ANSWERING,                /* the answer's head was given to the server: its body is pulled */
+    PROXY_OVER,
+};
+
+/* One exchange that is passed on. In its arena; zeroed at first. */
+struct proxying {
+    struct exchange *x;             /* NULL: never passed on */
+    const struct proxy_conf *conf;
+    struct proxy_target target;
+    struct upstream_group *group;
+    struct upstream_choice choice;
+    struct upstream_waiter waiter;
+    struct upstream_peer *peer;     /* valid while `connection` is there, and in its `failed` */
+    struct upstream_connection *connection; /* owned until released; NULL: none */
+    struct proxy_attempt *attempts, *attempt; /* all, and the newest */
+    unsigned tries;
+    uint64_t begun_ms;
+    enum proxy_stage stage;
+    struct str uri;                 /* what the request line says */
+    struct str head;                /* of the request, as it leaves */
+    struct h1_request request;
+    struct h1_reply reply;
+    bool asked;                     /* the whole request has been given to the wire */
+    bool blocked;                   /* the wire had no room for more of it */
+    bool starting;                  /* inside `answer`, which returns what else exchange_resume would tell */
+    bool fresh;                     /* no idle connection is taken again: one was stale */
+    bool reused;                    /* the connection has carried requests before */
+    bool heard;                     /* a byte of the answer has come */
+
+    struct body body;               /* of the answer */
+    struct buffer input;            /* its bytes that came and were not pulled; never moved while it holds any */
+    size_t input_at;
+    bool body_whole;
+    bool awaited;                   /* next has said -EAGAIN: a wake is owed */
+    int body_error;
+};
+
+extern const struct module module_proxy;
+extern const struct directive proxy_directives[];
+extern const struct variable_table proxy_variables;
+
+/* proxy_conf.c */
+
+int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
+
+/* proxy_target.c */
+
+/* Takes "http://backend/uri" apart; slices of `text`. 0, or -EINVAL. */
+MUST_CHECK int proxy_target_parse(struct str text, struct proxy_target *out_target);
+/* What goes on the request line, by nginx's rules. data NULL: out of memory. */
+struct str proxy_target_uri(const struct proxying *p);
+/* "127.0.0.1:9001" for Host and $proxy_host; "localhost" for unix:. */
+struct str proxy_target_host(const struct proxy_target *target);
+
+/* proxy_headers.c */
+
+/* The request's head into p->head. 0, -ENOMEM, or -EINVAL with *out_fault. */
+MUST_CHECK int proxy_write_head(struct proxying *p, struct str *out_fault);
+/* The fields of an answer that are passed on, into `out`. 0 or -ENOMEM. */
+MUST_CHECK int proxy_pass_fields(const struct proxying *p, const struct headers *headers, struct headers *out);
+
+/* proxy_attempt.c */
+
+/* Asks the next server, or waits for its name. 0, or the status to refuse with (already said in the log). */
+int proxy_ask(struct proxying *p);
+/* Lets the connection go, and frees what is not in the arena. */
+void proxy_let_go(struct proxying *p, bool keep);
+/* What went wrong, in the error log. */
+void proxy_say(const struct proxying *p, enum log_level level, const char *what, int error);
+/* The clock of the connection: what is waited for now. */
+void proxy_look_at_clock(struct proxying *p);
+/* The connection ended, or did not come, before an answer did. */
+void proxy_lost(struct proxying *p, int error);
+/* Another server is asked, or the exchange is refused: `reason` is an enum proxy_next. */
+void proxy_try_next(struct proxying *p, unsigned reason, int status);
+/* True where proxy_try_next would ask another server. */
+bool proxy_may_try_next(const struct proxying *p, unsigned reason);
+/* No answer will come: refuses with `status`. */
+void proxy_give_up(struct proxying *p, int status);
+
+/* proxy_reply.c */
+
+/* Bytes of the answer, as wire->received. */
+size_t proxy_received(void *user, struct str bytes);
+/* The connection is gone while the body was on its way. */
+void proxy_body_fail(struct proxying *p, int error);
+void proxy_body_init(struct proxying *p);
+
+#endif

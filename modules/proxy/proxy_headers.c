@@ -1,0 +1,190 @@
+/*
+ * Which fields go on, and which do not: what belongs to one connection stays there
+ * (RFC 9110 7.6.1), and what tells a server who its client is, is told by us.
+ */
+#include "proxy.h"
+
+#include <errno.h>
+
+/* Of one connection, or written anew: never copied from the client. */
+static const char *const own_of_request[] = {"Connection",
+                                             "Content-Length",
+                                             "Expect",
+                                             "Forwarded",
+                                             "Host",
+                                             "HTTP2-Settings",
+                                             "Keep-Alive",
+                                             "Proxy-Authorization",
+                                             "Proxy-Connection",
+                                             "TE",
+                                             "Transfer-Encoding",
+                                             "Upgrade",
+                                             "X-Forwarded-For",
+                                             "X-Forwarded-Host",
+                                             "X-Forwarded-Port",
+                                             "X-Forwarded-Proto",
+                                             "X-Forwarded-Server",
+                                             "X-Real-IP",
+                                             NULL};
+
+static const char *const own_of_answer[] = {
+    "Connection", "Content-Length", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade", NULL};
+
+/* nginx keeps these to itself, unless proxy_pass_header names them. */
+static const char *const hidden[] = {"Date", "Server", "X-Pad", NULL};
+
+static bool is_among(const char *const *names, struct str name)
+{
+    for (; *names; names++) {
+        if (str_equal_nocase(name, str_from(*names)))
+            return true;
+    }
+    return false;
+}
+
+static bool is_in_words(const struct conf_words *words, struct str name)
+{
+    for (size_t i = 0; i < words->count; i++) {
+        if (str_equal_nocase(name, words->items[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Connection names further fields that are meant for the next hop alone. */
+static bool is_named_by_connection(const struct headers *headers, struct str name, bool connection)
+{
+    return connection && headers_list_has(headers, STR("Connection"), name);
+}
+
+static int copy_fields(const struct headers *from, const char *const *own, struct arena *arena,
+                       struct headers *to)
+{
+    bool connection = headers_find(from, STR("Connection")) != NULL;
+    int error = 0;
+
+    for (unsigned i = 0; i < from->count && error == 0; i++) {
+        const struct header *field = &from->items[i];
+
+        if (!is_among(own, field->name) && !is_named_by_connection(from, field->name, connection))
+            error = headers_add(to, arena, field->name, field->value);
+    }
+    return error;
+}
+
+/* "name:port" as the client asked for it. */
+static struct str asked_host(struct exchange *x)
+{
+    if (str_empty(x->request.host) || x->request.port == 0)
+        return x->request.host;
+    return arena_printf(&x->arena, STR_FMT ":%u", STR_ARG(x->request.host), x->request.port);
+}
+
+/* RFC 7239 6: an IPv6 address is quoted and in brackets; who has no address is unknown. */
+static struct str forwarded_for(struct arena *arena, struct str address)
+{
+    if (str_starts(address, STR("unix:")))
+        return STR("unknown");
+    if (str_find(address, ':') < 0)
+        return address;
+    return arena_printf(arena, "\"[" STR_FMT "]\"", STR_ARG(address));
+}
+
+static struct str forwarded(struct exchange *x, struct str address, struct str host, struct str scheme)
+{
+    struct str from = forwarded_for(&x->arena, address);
+
+    if (!from.data)
+        return from;
+    if (str_empty(host))
+        return arena_printf(&x->arena, "for=" STR_FMT ";proto=" STR_FMT, STR_ARG(from), STR_ARG(scheme));
+    return arena_printf(&x->arena, "for=" STR_FMT ";host=\"" STR_FMT "\";proto=" STR_FMT, STR_ARG(from),
+                        STR_ARG(host), STR_ARG(scheme));
+}
+
+/* Who the client is, how it came, and by which name: what it said of that itself is not believed. */
+static int add_origin(struct proxying *p, struct headers *fields)
+{
+    struct exchange *x = p->x;
+    struct arena *arena = &x->arena;
+    struct str address = exchange_eval(x, p->conf->remote_addr);
+    struct str scheme = exchange_eval(x, p->conf->scheme);
+    struct str host = asked_host(x);
+    struct str all = forwarded(x, address, host, scheme);
+
+    if (!address.data || !scheme.data || !all.data || (x->request.port && !host.data) ||
+        headers_add(fields, arena, STR("X-Forwarded-For"), address) < 0 ||
+        headers_add(fields, arena, STR("X-Forwarded-Proto"), scheme) < 0 ||
+        (host.length && headers_add(fields, arena, STR("X-Forwarded-Host"), host) < 0) ||
+        headers_add(fields, arena, STR("Forwarded"), all) < 0)
+        return -ENOMEM;
+    return headers_add(fields, arena, STR("Via"),
+                       x->request.version == HTTP_1_0   ? STR("1.0 sluice")
+                       : x->request.version == HTTP_1_1 ? STR("1.1 sluice")
+                                                        : STR("2 sluice"));
+}
+
+/* proxy_set_header, from the outermost scope to the innermost: the last word holds. */
+static int set_fields(struct proxying *p, struct headers *fields)
+{
+    const struct proxy_fields *rows = p->conf->set_headers.items;
+
+    for (size_t i = 0; i < p->conf->set_headers.count; i++) {
+        for (size_t k = 0; k < rows[i].count; k++) {
+            struct str name = rows[i].items[k].name;
+            struct str value = exchange_eval(p->x, rows[i].items[k].value);
+
+            if (!value.data)
+                return -ENOMEM;
+            if (str_empty(value))
+                headers_remove(fields, name);
+            else if (headers_set(fields, &p->x->arena, name, value) < 0)
+                return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+int proxy_write_head(struct proxying *p, struct str *out_fault)
+{
+    const struct request *request = &p->x->request;
+    struct arena *arena = &p->x->arena;
+    struct headers fields = {0};
+    struct h1_request_head head = {
+        .method = request->method_name,
+        .target = p->uri,
+        .headers = &fields,
+        .connection = upstream_group_upstream(p->group)->keepalive ? STR("") : STR("close"),
+        .measured = request->content_length > 0 || headers_find(&request->headers, STR("Content-Length")),
+        .content_length = request->content_length,
+    };
+
+    if (headers_add(&fields, arena, STR("Host"), proxy_target_host(&p->target)) < 0 ||
+        copy_fields(&request->headers, own_of_request, arena, &fields) < 0 || add_origin(p, &fields) < 0 ||
+        set_fields(p, &fields) < 0)
+        return -ENOMEM;
+    return h1_write_request(arena, &head, out_fault, &p->head);
+}
+
+static bool is_hidden(const struct proxy_conf *conf, struct str name)
+{
+    if (is_in_words(&conf->hide_headers, name))
+        return true;
+    if (!is_among(hidden, name) &&
+        !(name.length > 8 && str_equal_nocase(str_slice(name, 0, 8), STR("X-Accel-"))))
+        return false;
+    return !is_in_words(&conf->pass_headers, name);
+}
+
+int proxy_pass_fields(const struct proxying *p, const struct headers *headers, struct headers *out)
+{
+    unsigned kept = 0;
+    int error = copy_fields(headers, own_of_answer, &p->x->arena, out);
+
+    for (unsigned i = 0; i < out->count; i++) {
+        if (!is_hidden(p->conf, out->items[i].name))
+            out->items[kept++] = out->items[i];
+    }
+    out->count = kept;
+    return error;
+}

@@ -1,0 +1,250 @@
+/*
+ * The answer: its head becomes the exchange's, its body is kept as it comes, a little at a time, and
+ * pulled by whoever sends it to the client. A client that takes nothing stops the reading.
+ */
+#include "proxy.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+
+/* Tells who pulls, once for each -EAGAIN. */
+static void wake_puller(struct proxying *p)
+{
+    if (!p->awaited)
+        return;
+    p->awaited = false;
+    p->body.wake(p->body.owner);
+}
+
+/* Reads on where there is room for all that one receive may bring. */
+static void read_on(struct proxying *p)
+{
+    if (!p->connection)
+        return;
+    if (p->stage == PROXY_ASKING || p->input.capacity - p->input.length >= LIMIT_LENT_BYTES ||
+        p->input.length == 0)
+        wire_receive(&p->connection->wire);
+    proxy_look_at_clock(p);
+}
+
+/* Body. */
+
+static int body_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct proxying *p = container_of(body, struct proxying, body);
+
+    if (p->input_at == p->input.length) { /* all that was lent has been taken */
+        p->input.length = p->input_at = 0;
+        read_on(p);
+    }
+    if (p->input_at < p->input.length) {
+        struct str bytes = str_slice(str_skip(buffer_str(&p->input), p->input_at), 0, room);
+
+        p->input_at += bytes.length;
+        *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = bytes};
+        return 1;
+    }
+    buffer_finish(&p->input); /* whoever waits holds no buffer */
+    if (p->body_error)
+        return p->body_error;
+    if (p->body_whole)
+        return 0;
+    p->awaited = true;
+    return -EAGAIN;
+}
+
+static void body_closed(struct body *body)
+{
+    struct proxying *p = container_of(body, struct proxying, body);
+
+    p->awaited = false;
+    proxy_let_go(p, false);
+    buffer_finish(&p->input);
+    p->stage = PROXY_OVER;
+}
+
+void proxy_body_init(struct proxying *p)
+{
+    static const struct body_ops ops = {.next = body_next, .close = body_closed};
+
+    p->body = (struct body){.ops = &ops, .length = BODY_LENGTH_UNKNOWN};
+    p->input_at = 0;
+    p->body_whole = p->awaited = false;
+    p->body_error = 0;
+}
+
+void proxy_body_fail(struct proxying *p, int error)
+{
+    proxy_let_go(p, false);
+    p->body_error = error;
+    wake_puller(p);
+}
+
+/* Steps of the reply. Each false: nothing more of it is read now. */
+
+static bool bad_reply(struct proxying *p)
+{
+    exchange_say(p->x, LOG_ERROR,
+                 "upstream sent an invalid answer: %s, upstream: \"http://" STR_FMT STR_FMT "\"",
+                 p->reply.fault, STR_ARG(p->attempt->server), STR_ARG(p->uri));
+    upstream_peer_failed(p->peer);
+    if (p->stage == PROXY_ANSWERING)
+        proxy_body_fail(p, -EPROTO);
+    else
+        proxy_try_next(p, NEXT_INVALID_HEADER, 502);
+    return false;
+}
+
+static bool no_memory(struct proxying *p)
+{
+    if (p->stage == PROXY_ANSWERING)
+        proxy_body_fail(p, -ENOMEM);
+    else
+        proxy_give_up(p, 500);
+    return false;
+}
+
+/* 100 was asked for by nobody but us; others are the client's. */
+static bool interim(struct proxying *p)
+{
+    struct headers fields = {0};
+
+    if (p->reply.status == 100)
+        return true;
+    if (proxy_pass_fields(p, &p->reply.headers, &fields) == -ENOMEM ||
+        exchange_inform(p->x, p->reply.status, &fields) == -ENOMEM)
+        return no_memory(p);
+    return true;
+}
+
+static unsigned reason_of(int status)
+{
+    static const struct {
+        int status;
+        unsigned reason;
+    } reasons[] = {{403, NEXT_HTTP_403}, {404, NEXT_HTTP_404}, {429, NEXT_HTTP_429}, {500, NEXT_HTTP_500},
+                   {502, NEXT_HTTP_502}, {503, NEXT_HTTP_503}, {504, NEXT_HTTP_504}};
+
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    }
+    return 0;
+}
+
+/* A server that says it cannot, where another may be able to. The last one's word is passed on. */
+static bool asks_another(struct proxying *p)
+{
+    unsigned reason = reason_of(p->reply.status);
+
+    if (!reason || !proxy_may_try_next(p, reason))
+        return false;
+    if (p->reply.status >= 500 || p->reply.status == 429)
+        upstream_peer_failed(p->peer);
+    proxy_try_next(p, reason, 502);
+    return true;
+}
+
+static bool head_came(struct proxying *p)
+{
+    struct response *response = &p->x->response;
+
+    p->attempt->status = p->reply.status;
+    p->attempt->header_us = exchange_clock(p->x)->monotonic_us - p->attempt->begun_us;
+    if (asks_another(p))
+        return false;
+    upstream_peer_worked(p->peer);
+    response->headers.count = 0;
+    if (proxy_pass_fields(p, &p->reply.headers, &response->headers) < 0)
+        return no_memory(p);
+    p->stage = PROXY_ANSWERING;
+    response->status = p->reply.status;
+    response->body = &p->body;
+    p->body.length = p->reply.content_length;
+    exchange_resume(p->x, OUTCOME_ANSWERED);
+    return true;
+}
+
+static bool whole(struct proxying *p, struct str rest)
+{
+    bool keep = p->reply.keepalive && p->asked && str_empty(rest);
+
+    if (p->reply.keepalive && !str_empty(rest))
+        proxy_say(p, LOG_WARN, "upstream sent more than its answer", 0);
+    p->body_whole = true;
+    proxy_let_go(p, keep);
+    wake_puller(p);
+    return false;
+}
+
+static bool part_came(struct proxying *p, struct str part)
+{
+    memcpy(p->input.data + p->input.length, part.data, part.length);
+    p->input.length += part.length;
+    wake_puller(p);
+    return true;
+}
+
+/* One step. False: the connection is no longer ours, or nothing more is to be read. */
+static bool step(struct proxying *p, struct str *in, struct str rest)
+{
+    struct str part;
+
+    switch (h1_reply_read(&p->reply, in, &part)) {
+    case REPLY_MORE:
+        break;
+    case REPLY_INTERIM:
+        return interim(p);
+    case REPLY_HEAD:
+        return head_came(p);
+    case REPLY_PART:
+        return part_came(p, part);
+    case REPLY_WHOLE:
+        return whole(p, str_of(in->data, in->length + rest.length));
+    case REPLY_BAD:
+        return bad_reply(p);
+    case REPLY_NO_MEMORY:
+        return no_memory(p);
+    }
+    return false;
+}
+
+static void ended(struct proxying *p)
+{
+    if (!p->heard) {
+        proxy_lost(p, -ECONNRESET);
+        return;
+    }
+    if (h1_reply_ended(&p->reply) == REPLY_WHOLE)
+        (void)whole(p, STR(""));
+    else
+        (void)bad_reply(p);
+}
+
+size_t proxy_received(void *user, struct str bytes)
+{
+    struct proxying *p = user;
+    struct upstream_connection *connection = p->connection;
+    struct str in;
+    size_t room;
+
+    if (str_empty(bytes)) {
+        ended(p);
+        return 0;
+    }
+    p->heard = true;
+    if (p->input.capacity == 0 && buffer_reserve(&p->input, LIMIT_PROXY_INPUT) < 0) {
+        (void)no_memory(p);
+        return bytes.length;
+    }
+    room = p->input.capacity - p->input.length;
+    in = str_slice(bytes, 0, room);
+    p->attempt->bytes_received += in.length;
+    while (step(p, &in, str_skip(bytes, room)))
+        ;
+    if (p->connection != connection) /* another exchange's, or nobody's, by now */
+        return bytes.length;
+    read_on(p);
+    return room < bytes.length ? room : bytes.length;
+}

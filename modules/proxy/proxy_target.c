@@ -1,0 +1,83 @@
+/*
+ * Where a request goes, and what its request line says there.
+ */
+#include "proxy.h"
+
+#include "http/url.h"
+
+#include <errno.h>
+
+/* "unix:/path" or "unix:/path:/uri" */
+static int parse_unix(struct str rest, struct proxy_target *out_target)
+{
+    ssize_t colon = str_find(str_skip(rest, 5), ':');
+
+    if (!str_starts(str_skip(rest, 5), STR("/")))
+        return -EINVAL;
+    *out_target = (struct proxy_target){.authority = rest};
+    if (colon < 0)
+        return 0;
+    out_target->authority = str_slice(rest, 0, (size_t)colon + 5);
+    if ((size_t)colon + 6 == rest.length)
+        return 0;
+    out_target->uri = str_skip(rest, (size_t)colon + 6);
+    return out_target->uri.data[0] == '/' ? 0 : -EINVAL;
+}
+
+int proxy_target_parse(struct str text, struct proxy_target *out_target)
+{
+    struct str rest = text;
+    size_t end = 0;
+
+    if (str_starts(text, STR("http://")))
+        rest = str_skip(text, 7);
+    else if (!str_starts(text, STR("unix:")))
+        return -EINVAL;
+    if (str_starts(rest, STR("unix:")))
+        return parse_unix(rest, out_target);
+    while (end < rest.length && rest.data[end] != '/' && rest.data[end] != '?')
+        end++;
+    if (end == 0)
+        return -EINVAL;
+    *out_target = (struct proxy_target){.authority = str_slice(rest, 0, end)};
+    if (end < rest.length)
+        out_target->uri = str_skip(rest, end);
+    return out_target->uri.data && out_target->uri.data[0] != '/' ? -EINVAL : 0;
+}
+
+struct str proxy_target_host(const struct proxy_target *target)
+{
+    return str_starts(target->authority, STR("unix:")) ? STR("localhost") : target->authority;
+}
+
+/* The path as it is now, encoded again, with the query. */
+static struct str made_of(struct exchange *x, struct str front, struct str path)
+{
+    struct str encoded = str_empty(path) ? STR("") : url_path_encode(&x->arena, path);
+    struct str query = x->request.query;
+
+    if (!encoded.data)
+        return encoded;
+    if (str_empty(query))
+        return arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(front), STR_ARG(encoded));
+    return arena_printf(&x->arena, STR_FMT STR_FMT "?" STR_FMT, STR_ARG(front), STR_ARG(encoded),
+                        STR_ARG(query));
+}
+
+/*
+ * Without a URI in proxy_pass, what the client asked for, as it came. With one, it takes the place of the
+ * location's prefix. Where variables made it, it is the whole.
+ */
+struct str proxy_target_uri(const struct proxying *p)
+{
+    struct exchange *x = p->x;
+    struct str location = exchange_location(x);
+
+    if (!p->target.uri.data)
+        return exchange_is_rerouted(x) ? made_of(x, STR(""), x->request.path) : x->request.target;
+    if (!p->conf->pass.upstream)
+        return p->target.uri;
+    if (!location.data || !str_starts(x->request.path, location))
+        return made_of(x, p->target.uri, STR(""));
+    return made_of(x, p->target.uri, str_skip(x->request.path, location.length));
+}

@@ -1,0 +1,176 @@
+/*
+ * What is known of the servers that were asked, for the access log: nginx's $upstream_ variables. Where
+ * several were asked, their values stand in a row.
+ */
+#include "proxy.h"
+
+#define ABSENT ((struct str){NULL, 0})
+
+static const struct proxying *proxying_of(const void *subject)
+{
+    /* The state is made when first asked for: that does not change the exchange. */
+    struct exchange *x = (struct exchange *)(uintptr_t)subject;
+    const struct proxying *p = exchange_state(x, &module_proxy, sizeof(struct proxying));
+
+    return p && p->x ? p : NULL;
+}
+
+static struct str each(const void *subject, struct arena *arena,
+                       struct str (*value)(const struct proxy_attempt *attempt, struct arena *arena))
+{
+    const struct proxying *p = proxying_of(subject);
+    struct str all = ABSENT;
+
+    for (const struct proxy_attempt *attempt = p ? p->attempts : NULL; attempt; attempt = attempt->next) {
+        struct str one = value(attempt, arena);
+
+        all = all.data ? arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(one)) : one;
+    }
+    return all;
+}
+
+static struct str seconds(struct arena *arena, uint64_t us)
+{
+    unsigned long long ms = us / 1000;
+
+    if (us == UINT64_MAX)
+        return STR("-");
+    return arena_printf(arena, "%llu.%03llu", ms / 1000, ms % 1000);
+}
+
+static struct str number(struct arena *arena, uint64_t value)
+{
+    return arena_printf(arena, "%llu", (unsigned long long)value);
+}
+
+static struct str server(const struct proxy_attempt *attempt, struct arena *arena)
+{
+    return attempt->server;
+}
+
+/* What the client is told where no answer came. */
+static struct str status(const struct proxy_attempt *attempt, struct arena *arena)
+{
+    return number(arena, attempt->status ? (uint64_t)attempt->status : 502);
+}
+
+static struct str connect_time(const struct proxy_attempt *attempt, struct arena *arena)
+{
+    return seconds(arena, attempt->connect_us);
+}
+
+static struct str header_time(const struct proxy_attempt *attempt, struct arena *arena)
+{
+    return seconds(arena, attempt->header_us);
+}
+
+static struct str response_time(const struct proxy_attempt *attempt, struct arena *arena)
+{
+    return seconds(arena, attempt->whole_us);
+}
+
+static struct str bytes_received(const struct proxy_attempt *attempt, struct arena *arena)
+{
+    return number(arena, attempt->bytes_received);
+}
+
+static struct str bytes_sent(const struct proxy_attempt *attempt, struct arena *arena)
+{
+    return number(arena, attempt->bytes_sent);
+}
+
+#define OF_EACH(name)                                                                                        \
+    static struct str get_##name(const void *subject, struct str parameter, struct arena *arena)             \
+    {                                                                                                        \
+        return each(subject, arena, name);                                                                   \
+    }
+
+OF_EACH(server)
+OF_EACH(status)
+OF_EACH(connect_time)
+OF_EACH(header_time)
+OF_EACH(response_time)
+OF_EACH(bytes_received)
+OF_EACH(bytes_sent)
+
+/* "content_type" names Content-Type. */
+static bool names_field(struct str parameter, struct str name)
+{
+    if (parameter.length != name.length)
+        return false;
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.data[i] == '-' ? '_' : str_lower(name.data[i]);
+
+        if (c != str_lower(parameter.data[i]))
+            return false;
+    }
+    return true;
+}
+
+static struct str get_header(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct proxying *p = proxying_of(subject);
+
+    for (unsigned i = 0; p && i < p->reply.headers.count; i++) {
+        if (names_field(parameter, p->reply.headers.items[i].name))
+            return p->reply.headers.items[i].value;
+    }
+    return ABSENT;
+}
+
+static struct str get_proxy_host(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct proxying *p = proxying_of(subject);
+
+    return p ? proxy_target_host(&p->target) : ABSENT;
+}
+
+static struct str get_proxy_port(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct proxying *p = proxying_of(subject);
+    ssize_t colon = p ? str_rfind(p->target.authority, ':') : -1;
+    struct str port;
+    uint64_t value;
+
+    if (!p)
+        return ABSENT;
+    port = str_skip(p->target.authority, (size_t)(colon + 1));
+    return colon >= 0 && str_to_u64(port, &value) == 0 ? port : STR("80");
+}
+
+/* What the client said of those before it, and the client behind it. */
+static struct str get_add_forwarded(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct proxying *p = proxying_of(subject);
+    const struct exchange *x = subject;
+    const struct headers *headers = &x->request.headers;
+    struct str name = STR("X-Forwarded-For");
+    struct str all = ABSENT;
+    struct str address;
+
+    if (!p)
+        return ABSENT;
+    address = exchange_eval(p->x, p->conf->remote_addr);
+    for (const struct header *field = headers_find(headers, name); field;
+         field = headers_next(headers, name, field))
+        all = all.data ? arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(field->value))
+                       : field->value;
+    return str_empty(all) ? address
+                          : arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(address));
+}
+
+static const struct variable variables[] = {
+    {"proxy_add_x_forwarded_for", false, get_add_forwarded},
+    {"proxy_host", false, get_proxy_host},
+    {"proxy_port", false, get_proxy_port},
+    {"upstream_addr", false, get_server},
+    {"upstream_bytes_received", false, get_bytes_received},
+    {"upstream_bytes_sent", false, get_bytes_sent},
+    {"upstream_connect_time", false, get_connect_time},
+    {"upstream_header_time", false, get_header_time},
+    {"upstream_http_", true, get_header},
+    {"upstream_response_time", false, get_response_time},
+    {"upstream_status", false, get_status},
+};
+
+const struct variable_table proxy_variables = {variables, sizeof(variables) / sizeof(variables[0]), NULL};

@@ -1,0 +1,76 @@
+/*
+ * Upstreams as the configuration names them: groups of servers that requests are
+ * passed to. Immutable once loaded; what a worker knows of them is upstream_pool.h's.
+ */
+#ifndef UPSTREAM_UPSTREAM_H
+#define UPSTREAM_UPSTREAM_H
+
+#include "conf/conf_schema.h"
+#include "io/listener.h"
+
+enum upstream_balance { BALANCE_ROUND_ROBIN, BALANCE_LEAST_CONN, BALANCE_IP_HASH, BALANCE_HASH, BALANCE_RANDOM };
+
+/* One server of a group: an address, or a name that is resolved while the worker runs, and may become several. */
+struct upstream_server {
+    struct str text;                /* as it was written: "127.0.0.1:9001", "unix:/run/app.sock", "app.internal:80" */
+    struct str host;                /* a name to be resolved; empty: `address` is known */
+    uint16_t port;
+    struct listen_address address;
+    uint64_t weight;
+    uint64_t max_conns;             /* of one worker; 0: no limit */
+    uint64_t max_fails;             /* in a row, before it is left alone for fail_timeout; 0: never */
+    uint64_t fail_timeout_ms;
+    bool backup;                    /* asked only where no other can be */
+    bool down;
+};
+
+struct upstream {
+    struct str name;
+    struct upstream_server *servers;
+    size_t count;
+    enum upstream_balance balance;
+    const struct template *key;     /* of ip_hash and hash; NULL: none */
+    uint64_t keepalive;             /* idle connections kept by a worker; 0: none */
+    uint64_t keepalive_timeout_ms;
+    uint64_t keepalive_requests;
+    unsigned index;                 /* its place among all of the configuration */
+    bool named;                     /* an `upstream` block, not an address of a proxy_pass */
+    struct upstream *next;
+};
+
+/* All of one configuration. Zeroed at first, but for the arena. */
+struct upstreams {
+    struct arena *arena;
+    struct upstream *first;
+    struct upstream **last;
+    unsigned count;
+};
+
+/* The directives of an `upstream` block, and what they are read into. */
+struct upstream_settings;
+extern const struct conf_group upstream_group;
+
+/*
+ * Adds the block `name`, as its scope was read. 0, -EINVAL (reported), or -ENOMEM.
+ */
+MUST_CHECK int upstreams_add(struct upstreams *upstreams, struct conf_reader *reader, const struct conf_node *at, struct str name,
+                             const struct upstream_settings *settings);
+/* The group of that name: a block, or an address that was added before; NULL: none. */
+const struct upstream *upstreams_find(const struct upstreams *upstreams, struct str name);
+/*
+ * The group for `authority` ("backend", "127.0.0.1:9001", "[::1]", "app.internal:80", "unix:/run/app.sock"): a block of that
+ * name, else one server, made when first asked for. NULL with -EINVAL: no authority, or -ENOMEM.
+ */
+const struct upstream *upstreams_target(struct upstreams *upstreams, struct str authority, uint16_t default_port, int *out_error);
+
+/*
+ * Reads one authority into a server with the usual weight and patience. 0 or -EINVAL. `text` is not copied.
+ */
+MUST_CHECK int upstream_server_parse(struct str text, uint16_t default_port, struct upstream_server *out_server);
+
+/* Makes a group of one server, with what such a group gets; `server` outlives it. */
+void upstream_single(struct upstream *upstream, struct upstream_server *server);
+/* For upstream_conf.c: takes a group that lies in the arena. */
+void upstreams_take(struct upstreams *upstreams, struct upstream *upstream);
+
+#endif

@@ -1,0 +1,315 @@
+/*
+ * Connections: made, used by one exchange after the other, kept idle between
+ * them. A wire below, a user above, one timer; freed when nothing is in flight.
+ */
+#include "upstream/upstream_group.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+
+static struct upstream_connection *connection_of(struct wire *wire)
+{
+    return container_of(wire, struct upstream_connection, wire);
+}
+
+static struct loop *loop_of(const struct upstream_connection *connection)
+{
+    return connection->pool->loop;
+}
+
+/* Freed once the wire is closed, and no op is in flight. */
+static void bury(struct upstream_connection *connection)
+{
+    if (connection->opened || !op_idle(&connection->connect) || !op_idle(&connection->timer))
+        return;
+    list_remove(&connection->link);
+    free(connection);
+}
+
+/* It is nobody's any more. */
+static void leave_peer(struct upstream_connection *connection)
+{
+    struct upstream_peer *peer = connection->peer;
+
+    connection->peer = NULL;
+    if (!peer)
+        return;
+    if (connection->state == UPSTREAM_IDLE)
+        peer->group->idle--;
+    else
+        peer->active--;
+    upstream_peer_settle(peer);
+}
+
+/* From here on it only ends. */
+static void close_connection(struct upstream_connection *connection)
+{
+    list_remove(&connection->link);
+    list_remove(&connection->awake);
+    leave_peer(connection);
+    connection->state = UPSTREAM_CLOSING;
+    connection->events = NULL;
+    connection->user = NULL;
+    list_push(&connection->pool->connections, &connection->link);
+    loop_cancel(loop_of(connection), &connection->timer);
+    loop_cancel(loop_of(connection), &connection->connect);
+    if (connection->opened)
+        wire_close(&connection->wire, WIRE_END_ABORT);
+    bury(connection);
+}
+
+void upstream_connection_drop(struct upstream_connection *connection)
+{
+    close_connection(connection);
+}
+
+/* The last that its user hears; its peer is still there to be blamed. */
+static void fail(struct upstream_connection *connection, int error)
+{
+    const struct upstream_events *events = connection->events;
+
+    connection->events = NULL;
+    if (events)
+        events->failed(connection->user, error);
+    close_connection(connection);
+}
+
+static void wire_opened(struct wire *wire)
+{
+    struct upstream_connection *connection = connection_of(wire);
+
+    if (connection->state != UPSTREAM_CONNECTING)
+        return;
+    connection->state = UPSTREAM_OPEN;
+    connection->events->opened(connection->user);
+}
+
+/* An idle connection that says something, or ends, is of no more use. */
+static size_t wire_received(struct wire *wire, struct str bytes)
+{
+    struct upstream_connection *connection = connection_of(wire);
+
+    if (connection->state == UPSTREAM_OPEN)
+        return connection->events->received(connection->user, bytes);
+    if (connection->state == UPSTREAM_IDLE)
+        close_connection(connection);
+    return bytes.length;
+}
+
+static void wire_has_room(struct wire *wire)
+{
+    struct upstream_connection *connection = connection_of(wire);
+
+    if (connection->state == UPSTREAM_OPEN)
+        connection->events->room(connection->user);
+}
+
+static void wire_closed(struct wire *wire, enum wire_end end)
+{
+    struct upstream_connection *connection = connection_of(wire);
+
+    connection->opened = false;
+    if (connection->state == UPSTREAM_CLOSING)
+        bury(connection);
+    else
+        fail(connection, end == WIRE_END_TIMEOUT    ? -ETIMEDOUT
+                         : end == WIRE_END_PROTOCOL ? -EPROTO
+                                                    : -ECONNRESET);
+}
+
+static const struct wire_events wire_events = {
+    .opened = wire_opened,
+    .received = wire_received,
+    .room = wire_has_room,
+    .closed = wire_closed,
+};
+
+static void connect_done(struct op *op, int result)
+{
+    struct upstream_connection *connection = container_of(op, struct upstream_connection, connect);
+    struct upstream_pool *pool = connection->pool;
+    int fd = connection->fd;
+
+    connection->fd = -1;
+    if (result < 0 || connection->state == UPSTREAM_CLOSING) {
+        loop_close_fd(pool->loop, fd);
+        if (connection->state == UPSTREAM_CLOSING)
+            bury(connection);
+        else
+            fail(connection, result);
+        return;
+    }
+    result = wire_open(&connection->wire, &pool->wires, &wire_events, &pool->settings, fd, NULL);
+    if (result < 0)
+        fail(connection, result);
+    else
+        connection->opened = true;
+}
+
+static void timer_due(struct op *op, int result)
+{
+    struct upstream_connection *connection = container_of(op, struct upstream_connection, timer);
+    uint64_t now = loop_of(connection)->clock.monotonic_ms;
+
+    if (connection->state == UPSTREAM_CLOSING)
+        bury(connection);
+    else if (connection->deadline_ms <= now)
+        fail(connection, -ETIMEDOUT); /* an idle one has no user: it just ends */
+    else if (connection->deadline_ms != UINT64_MAX)
+        loop_timer(loop_of(connection), op, connection->deadline_ms);
+}
+
+/* The deadline moves with every byte, the timer only when it is due. */
+void upstream_patience(struct upstream_connection *connection, uint64_t timeout_ms)
+{
+    struct loop *loop = loop_of(connection);
+    uint64_t before = connection->deadline_ms;
+
+    connection->deadline_ms = timeout_ms ? loop->clock.monotonic_ms + timeout_ms : UINT64_MAX;
+    if (connection->deadline_ms == UINT64_MAX)
+        return;
+    if (op_idle(&connection->timer))
+        loop_timer(loop, &connection->timer, connection->deadline_ms);
+    else if (connection->deadline_ms < before)
+        loop_timer_move(loop, &connection->timer, connection->deadline_ms);
+}
+
+static struct upstream_connection *take_idle(struct upstream_peer *peer)
+{
+    struct list *link = list_pop(&peer->idle);
+    struct upstream_connection *connection;
+
+    if (!link)
+        return NULL;
+    connection = container_of(link, struct upstream_connection, link);
+    peer->group->idle--;
+    connection->state = UPSTREAM_OPEN;
+    return connection;
+}
+
+static int open_socket(const struct listen_address *address)
+{
+    const int on = 1;
+    int family = address->socket.ss_family;
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -errno;
+    /* A peer that vanished without a word is noticed, however long a quiet connection may last. */
+    if (family != AF_UNIX)
+        (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    return fd;
+}
+
+static struct upstream_connection *make(struct upstream_peer *peer, int *out_error)
+{
+    struct upstream_pool *pool = peer->group->pool;
+    struct upstream_connection *connection = calloc(1, sizeof(*connection));
+
+    *out_error = -ENOMEM;
+    if (!connection)
+        return NULL;
+    connection->fd = open_socket(&peer->address);
+    if (connection->fd < 0) {
+        *out_error = connection->fd;
+        free(connection);
+        return NULL;
+    }
+    connection->pool = pool;
+    connection->state = UPSTREAM_CONNECTING;
+    connection->deadline_ms = UINT64_MAX;
+    connection->connect.done = connect_done;
+    connection->timer.done = timer_due;
+    list_init(&connection->awake);
+    list_init(&connection->link);
+    loop_connect(pool->loop, &connection->connect, connection->fd, &peer->address.socket,
+                 peer->address.length);
+    return connection;
+}
+
+int upstream_connect(struct upstream_peer *peer, const struct upstream_events *events, void *user,
+                     uint64_t timeout_ms, bool fresh, struct upstream_connection **out_connection)
+{
+    struct upstream_connection *connection = fresh ? NULL : take_idle(peer);
+    int error = 0;
+
+    if (!connection)
+        connection = make(peer, &error);
+    if (!connection)
+        return error;
+    list_push(&peer->group->pool->connections, &connection->link);
+    connection->peer = peer;
+    connection->events = events;
+    connection->user = user;
+    connection->requests++;
+    peer->active++;
+    upstream_patience(connection, timeout_ms);
+    *out_connection = connection;
+    return 0;
+}
+
+static void tick(struct op *op, int result)
+{
+    struct upstream_pool *pool = container_of(op, struct upstream_pool, tick);
+    struct list *link;
+    struct list now;
+
+    list_init(&now);
+    while ((link = list_pop(&pool->awake)) != NULL) /* who is woken meanwhile has the next turn */
+        list_push(&now, link);
+    while ((link = list_pop(&now)) != NULL) {
+        struct upstream_connection *connection = container_of(link, struct upstream_connection, awake);
+
+        if (connection->state == UPSTREAM_OPEN)
+            connection->events->room(connection->user);
+    }
+}
+
+void upstream_wake(struct upstream_connection *connection)
+{
+    struct upstream_pool *pool = connection->pool;
+
+    if (!list_empty(&connection->awake))
+        return;
+    list_push(&pool->awake, &connection->awake);
+    pool->tick.done = tick;
+    if (op_idle(&pool->tick))
+        loop_timer(pool->loop, &pool->tick, pool->loop->clock.monotonic_ms);
+}
+
+/* Room in the group's keepalive is made by the connection of this peer that was idle longest. */
+static bool may_be_kept(struct upstream_connection *connection)
+{
+    struct upstream_peer *peer = connection->peer;
+    const struct upstream *upstream = peer->group->upstream;
+
+    if (connection->state != UPSTREAM_OPEN || connection->pool->stopping || peer->gone ||
+        upstream->keepalive == 0 || upstream->keepalive_timeout_ms == 0 ||
+        connection->requests >= upstream->keepalive_requests || !wire_drained(&connection->wire))
+        return false;
+    if (peer->group->idle >= upstream->keepalive && !list_empty(&peer->idle))
+        close_connection(container_of(peer->idle.previous, struct upstream_connection, link));
+    return peer->group->idle < upstream->keepalive;
+}
+
+void upstream_release(struct upstream_connection *connection, bool keep)
+{
+    struct upstream_peer *peer = connection->peer;
+
+    if (!keep || !may_be_kept(connection)) {
+        close_connection(connection);
+        return;
+    }
+    connection->events = NULL;
+    connection->user = NULL;
+    connection->state = UPSTREAM_IDLE;
+    peer->active--;
+    peer->group->idle++;
+    list_remove(&connection->awake);
+    list_remove(&connection->link);
+    list_insert_before(peer->idle.next, &connection->link);
+    upstream_patience(connection, peer->group->upstream->keepalive_timeout_ms);
+    wire_receive(&connection->wire); /* whatever comes now is its end */
+}

@@ -1,0 +1,86 @@
+/*
+ * What the files of upstream ask of each other. Private to upstream.
+ */
+#ifndef UPSTREAM_UPSTREAM_GROUP_H
+#define UPSTREAM_UPSTREAM_GROUP_H
+
+#include "base/table.h"
+#include "upstream/upstream_pool.h"
+
+struct upstream_name;
+
+struct upstream_group {
+    const struct upstream *upstream;
+    struct upstream_pool *pool;
+    struct list peers;
+    unsigned next_number;
+    unsigned count;                 /* peers that are not gone */
+    unsigned idle;                  /* connections kept */
+    struct upstream_name *names;    /* owned: those of its servers that are to be resolved */
+    struct list waiting;            /* struct upstream_waiter */
+};
+
+/* A name among the servers of a group. */
+struct upstream_name {
+    struct upstream_name *next;     /* of the group */
+    struct list due;                /* in pool->names_due */
+    struct upstream_group *group;
+    const struct upstream_server *server;
+    uint64_t again_ms;              /* when it is asked for again */
+    bool asked;                     /* an answer, good or bad, has come */
+    bool failed;                    /* the last one was bad, and it was said */
+};
+
+struct upstream_resolution;
+
+/* Groups made of variables: each owns what it points to. */
+struct upstream_target {
+    struct upstream upstream;
+    struct upstream_server server;
+    struct upstream_group group;
+    struct upstream_target *next;
+    char text[];
+};
+
+struct upstream_pool {
+    struct loop *loop;
+    struct log *log;
+    struct wire_shared wires;       /* apart from the clients': their figures and caps are not mixed */
+    struct wire_counters counters;
+    struct wire_settings settings;
+    struct upstream_group *groups;  /* by upstream->index */
+    unsigned group_count;
+    struct upstream_target *targets;
+    struct table targets_by_name;
+    struct list connections;        /* all but the idle ones */
+    struct list awake;
+    struct op tick;                 /* runs what is on `awake` */
+    struct list names_due;          /* to be resolved, in turn */
+    struct upstream_resolution *resolution; /* the one under way */
+    struct op next_name;            /* when the next name is due */
+    bool stopping;
+};
+
+/* upstream_pool.c */
+
+/* A peer of the group at that address. NULL when out of memory. */
+struct upstream_peer *upstream_peer_add(struct upstream_group *group, const struct upstream_server *server,
+                                        const struct listen_address *address);
+/* Its name has other addresses now. It may be freed by this. */
+void upstream_peer_retire(struct upstream_peer *peer);
+/* Frees a retired peer that nobody uses any more. */
+void upstream_peer_settle(struct upstream_peer *peer);
+
+/* upstream_connection.c */
+
+/* Closes an idle connection. */
+void upstream_connection_drop(struct upstream_connection *connection);
+
+/* upstream_resolve.c */
+
+/* Has every name of the group resolved, now and again. 0 or -ENOMEM. */
+MUST_CHECK int upstream_names_start(struct upstream_group *group);
+void upstream_names_stop(struct upstream_pool *pool);
+void upstream_names_finish(struct upstream_group *group);
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * The pool: groups with their peers, made with the worker and ended with it.
+ */
+#include "upstream/upstream_group.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct upstream_peer *upstream_peer_add(struct upstream_group *group, const struct upstream_server *server,
+                                        const struct listen_address *address)
+{
+    struct upstream_peer *peer = calloc(1, sizeof(*peer));
+
+    if (!peer)
+        return NULL;
+    peer->group = group;
+    peer->server = server;
+    peer->address = *address;
+    peer->number = group->next_number++;
+    peer->effective_weight = server->weight;
+    listen_address_format(address, peer->name, sizeof(peer->name));
+    list_init(&peer->idle);
+    list_init(&peer->link);
+    list_push(&group->peers, &peer->link);
+    group->count++;
+    return peer;
+}
+
+void upstream_peer_settle(struct upstream_peer *peer)
+{
+    if (!peer->gone || peer->active > 0 || !list_empty(&peer->idle))
+        return;
+    list_remove(&peer->link);
+    free(peer);
+}
+
+static void drop_idle(struct upstream_peer *peer)
+{
+    struct list *link = peer->idle.next;
+
+    while (link != &peer->idle) {
+        struct list *next = link->next;
+        bool last = next == &peer->idle; /* a peer that is gone may be freed with its last one */
+
+        upstream_connection_drop(container_of(link, struct upstream_connection, link));
+        if (last)
+            return;
+        link = next;
+    }
+}
+
+void upstream_peer_retire(struct upstream_peer *peer)
+{
+    bool held = peer->active > 0 || !list_empty(&peer->idle);
+
+    peer->gone = true;
+    peer->group->count--;
+    if (held)
+        drop_idle(peer);
+    else
+        upstream_peer_settle(peer);
+}
+
+/* Peers for the addresses; names follow when they are resolved. */
+static int group_init(struct upstream_group *group, struct upstream_pool *pool,
+                      const struct upstream *upstream)
+{
+    group->upstream = upstream;
+    group->pool = pool;
+    list_init(&group->peers);
+    list_init(&group->waiting);
+    for (size_t i = 0; i < upstream->count; i++) {
+        const struct upstream_server *server = &upstream->servers[i];
+
+        if (str_empty(server->host) && !upstream_peer_add(group, server, &server->address))
+            return -ENOMEM;
+    }
+    return upstream_names_start(group);
+}
+
+static void group_finish(struct upstream_group *group)
+{
+    struct list *link;
+
+    if (!group->pool)
+        return;
+    while ((link = list_pop(&group->peers)) != NULL)
+        free(container_of(link, struct upstream_peer, link));
+    upstream_names_finish(group);
+}
+
+static int open_groups(struct upstream_pool *pool, const struct upstreams *upstreams)
+{
+    pool->groups = calloc(upstreams->count + 1, sizeof(*pool->groups));
+    if (!pool->groups)
+        return -ENOMEM;
+    pool->group_count = upstreams->count;
+    for (const struct upstream *upstream = upstreams->first; upstream; upstream = upstream->next) {
+        if (group_init(&pool->groups[upstream->index], pool, upstream) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log,
+                                           const struct upstreams *upstreams)
+{
+    static const struct ktls_support no_ktls;
+    struct upstream_pool *pool = calloc(1, sizeof(*pool));
+
+    if (!pool)
+        return NULL;
+    pool->loop = loop;
+    pool->log = log;
+    pool->wires = (struct wire_shared){.loop = loop,
+                                       .log = log,
+                                       .ktls = &no_ktls,
+                                       .counters = &pool->counters,
+                                       .output_max = LIMIT_WORKER_OUTPUT};
+    pool->settings = (struct wire_settings){
+        .sendfile = true, .block_size = LIMIT_UPSTREAM_BLOCK, .record_size = LIMIT_RECORD_PLAINTEXT};
+    list_init(&pool->connections);
+    list_init(&pool->awake);
+    list_init(&pool->names_due);
+    if (wire_shared_init(&pool->wires) == 0 && open_groups(pool, upstreams) == 0)
+        return pool;
+    upstream_pool_stop(pool);
+    if (loop->in_flight == 0)
+        upstream_pool_destroy(pool);
+    return NULL;
+}
+
+void upstream_pool_stop(struct upstream_pool *pool)
+{
+    pool->stopping = true;
+    for (unsigned i = 0; i < pool->group_count; i++) {
+        struct upstream_group *group = &pool->groups[i];
+
+        for (struct list *link = group->peers.next; group->pool && link != &group->peers; link = link->next)
+            drop_idle(container_of(link, struct upstream_peer, link));
+    }
+    for (struct upstream_target *target = pool->targets; target; target = target->next) {
+        for (struct list *link = target->group.peers.next; link != &target->group.peers; link = link->next)
+            drop_idle(container_of(link, struct upstream_peer, link));
+    }
+    loop_cancel(pool->loop, &pool->tick);
+    upstream_names_stop(pool);
+}
+
+void upstream_pool_destroy(struct upstream_pool *pool)
+{
+    struct upstream_target *target;
+
+    if (!pool)
+        return;
+    for (unsigned i = 0; i < pool->group_count; i++)
+        group_finish(&pool->groups[i]);
+    while ((target = pool->targets) != NULL) {
+        pool->targets = target->next;
+        group_finish(&target->group);
+        free(target);
+    }
+    table_finish(&pool->targets_by_name);
+    free(pool->groups);
+    wire_shared_finish(&pool->wires);
+    free(pool);
+}
+
+struct upstream_group *upstream_pool_group(struct upstream_pool *pool, const struct upstream *upstream)
+{
+    return &pool->groups[upstream->index];
+}
+
+const struct upstream *upstream_group_upstream(const struct upstream_group *group)
+{
+    return group->upstream;
+}
+
+static struct upstream_target *make_target(struct str authority, uint16_t default_port, int *out_error)
+{
+    struct upstream_target *target = calloc(1, sizeof(*target) + authority.length + 1);
+
+    *out_error = -ENOMEM;
+    if (!target)
+        return NULL;
+    memcpy(target->text, authority.data, authority.length);
+    *out_error = upstream_server_parse(str_of(target->text, authority.length), default_port, &target->server);
+    if (*out_error < 0) {
+        free(target);
+        return NULL;
+    }
+    upstream_single(&target->upstream, &target->server);
+    return target;
+}
+
+struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct str authority,
+                                            uint16_t default_port, int *out_error)
+{
+    struct upstream_target *target = table_get(&pool->targets_by_name, authority);
+
+    if (target)
+        return &target->group;
+    *out_error = -ENOBUFS;
+    if (pool->targets_by_name.count >= LIMIT_UPSTREAM_TARGETS)
+        return NULL;
+    target = make_target(authority, default_port, out_error);
+    if (!target)
+        return NULL;
+    *out_error = table_set(&pool->targets_by_name, target->upstream.name, target);
+    if (*out_error < 0) {
+        free(target);
+        return NULL;
+    }
+    target->next = pool->targets;
+    pool->targets = target;
+    *out_error = group_init(&target->group, pool, &target->upstream);
+    return *out_error < 0 ? NULL : &target->group;
+}

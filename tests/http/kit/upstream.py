@@ -1,0 +1,180 @@
+"""A server behind the one under test, scripted: it says what a test wants it to say, and keeps what it was told, byte by byte."""
+import os
+import socket
+import struct
+import threading
+
+
+class Conversation:
+    """One connection to the upstream; `request` is the newest request on it."""
+
+    def __init__(self, upstream, stream):
+        self.upstream, self.stream = upstream, stream
+        self.buffer = b''
+        self.request = None
+        self.number = 0
+
+    def fill(self):
+        piece = self.stream.recv(65536)
+        self.buffer += piece
+        return bool(piece)
+
+    def line(self):
+        while b'\n' not in self.buffer:
+            if not self.fill():
+                raise EOFError
+        text, self.buffer = self.buffer.split(b'\n', 1)
+        assert text.endswith(b'\r'), f'a line without CR: {text!r}'
+        return text[:-1]
+
+    def take(self, count):
+        while len(self.buffer) < count:
+            if not self.fill():
+                raise EOFError
+        piece, self.buffer = self.buffer[:count], self.buffer[count:]
+        return piece
+
+    def read_head(self):
+        head = []
+        while True:
+            line = self.line()
+            if not line:
+                break
+            head.append(line.decode('latin-1'))
+        self.number += 1
+        self.request = Request(head)
+        self.upstream.requests.append(self.request)
+        return self.request
+
+    def read_body(self):
+        request = self.request
+        if request.header('transfer-encoding') == 'chunked':
+            while True:
+                size = int(self.line().split(b';')[0], 16)
+                if size == 0:
+                    break
+                request.body += self.take(size)
+                assert self.take(2) == b'\r\n'
+            while (line := self.line()):
+                request.trailers.append(line.decode('latin-1'))
+        else:
+            request.body += self.take(int(request.header('content-length') or 0))
+        return request.body
+
+    def send(self, data):
+        self.stream.sendall(data.encode('latin-1') if isinstance(data, str) else data)
+
+    def reset(self):
+        """The end without a goodbye: RST."""
+        self.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+        self.stream.close()
+
+    def at_end(self):
+        """Waits for the other side's end; True when nothing came before it."""
+        try:
+            return not self.buffer and not self.fill()
+        except OSError:
+            return True
+
+
+class Request:
+    def __init__(self, head):
+        self.line, self.lines = head[0], [tuple(part.split(': ', 1)) for part in head[1:]]
+        self.head = head
+        self.method, self.target, self.version = self.line.split(' ')
+        self.body = b''
+        self.trailers = []
+
+    def all(self, name):
+        return [value for key, value in self.lines if key.lower() == name.lower()]
+
+    def header(self, name):
+        values = self.all(name)
+        return values[0] if values else None
+
+    def __repr__(self):
+        return f'<{self.line} {self.lines} {len(self.body)} bytes>'
+
+
+def plain(talk):
+    """The answer of who has nothing else to do: what was asked for."""
+    talk.read_body()
+    body = f'{talk.upstream.name} {talk.request.method} {talk.request.target}\n'
+    talk.send(f'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n')
+    if talk.request.method != 'HEAD':
+        talk.send(body)
+    return True
+
+
+class Upstream:
+    """
+    Listens on 127.0.0.1 or a UNIX socket. `scripts` maps a path (without its query) to a function of the conversation, called with
+    a whole head; it returns true where the connection goes on. Other paths get `plain`.
+    """
+
+    def __init__(self, scripts=None, name='one', path=None, port=0):
+        self.scripts, self.name = scripts or {}, name
+        self.requests, self.connections, self.faults = [], 0, []
+        self.open = []
+        self.port = port
+        self.path = path
+        self.listener = None
+        self.start()
+
+    def start(self):
+        if self.path:
+            self.listener = socket.socket(socket.AF_UNIX)
+            self.listener.bind(self.path)
+            os.chmod(self.path, 0o777)
+        else:
+            self.listener = socket.socket()
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.listener.bind(('127.0.0.1', self.port))
+            self.port = self.listener.getsockname()[1]
+        self.listener.listen(64)
+        threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
+
+    def accept(self, listener):
+        while True:
+            try:
+                stream, _ = listener.accept()
+            except OSError:
+                return
+            stream.settimeout(30)
+            self.connections += 1
+            self.open.append(stream)
+            threading.Thread(target=self.serve, args=(stream,), daemon=True).start()
+
+    def serve(self, stream):
+        talk = Conversation(self, stream)
+        try:
+            while True:
+                request = talk.read_head()
+                script = self.scripts.get(request.target.split('?')[0], plain)
+                if not script(talk):
+                    break
+        except (EOFError, OSError):
+            pass
+        except Exception as error:      # a fault of the test, or bytes that should never have come
+            self.faults.append(repr(error))
+        try:
+            stream.close()
+        except OSError:
+            pass
+
+    def stop(self):
+        """Ends the listener and every connection."""
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.listener.close()
+        for stream in self.open:
+            try:
+                stream.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        self.open.clear()
+
+    def last(self):
+        return self.requests[-1]

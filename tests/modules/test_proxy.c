@@ -1,0 +1,132 @@
+#include "loopback.h"
+
+#include <stdio.h>
+
+/* What no network is needed for: mistakes in the file, and servers that are not there. What is said over a
+ * connection: tests/http. */
+
+static struct loopback server;
+
+static const struct {
+    const char *text;
+    const char *said;
+} mistakes[] = {
+    {"location: {/: {proxy_pass: ftp://127.0.0.1}}", "no address to pass requests to"},
+    {"location: {/: {proxy_pass: 127.0.0.1:80}}", "no address to pass requests to"},
+    {"location: {/: {proxy_pass: 'http://'}}", "no address to pass requests to"},
+    {"location: {/: {proxy_pass: 'http://:80'}}", "no address to pass requests to"},
+    {"location: {/: {proxy_pass: 'http://a:99999'}}", "no address to pass requests to"},
+    {"location: {/: {proxy_pass: 'http://a:0'}}", "no address to pass requests to"},
+    {"location: {/: {proxy_pass: 'http://a b/'}}", "no address to pass requests to"},
+    {"location: {/: {proxy_pass: 'http://a?b'}}", "no address to pass requests to"},
+    {"location: {/: {proxy_pass: 'http://[::1'}}", "no address to pass requests to"},
+    {"location: {/: {proxy_pass: 'http://user@a/'}}", "no address to pass requests to"},
+    {"location: {/: {proxy_pass: 'unix:relative'}}", "no address to pass requests to"},
+    {"location: {/: {proxy_pass: 'unix:/a:b'}}", "no address to pass requests to"},
+    {"location: {/: {proxy_pass: https://127.0.0.1}}", "not known yet"},
+    {"location: {/: {proxy_pass: http://$nothing_like_it}}", "nothing_like_it"},
+    {"proxy_pass: http://127.0.0.1", "location"},
+    {"proxy_set_header: X-A", "takes a name and a value"},
+    {"proxy_set_header: 'X-A a b'", "takes a name and a value"},
+    {"proxy_set_header: {Content-Length: 3}", "cannot set Content-Length"},
+    {"proxy_set_header: {Transfer-Encoding: chunked}", "cannot set Transfer-Encoding"},
+    {"proxy_set_header: {'X A': b}", "no name of a header"},
+    {"proxy_next_upstream: sometimes", "sometimes"},
+    {"proxy_read_timeout: 5", "unit"},
+    {"proxy_http_version: 1.0", "1.0"},
+};
+
+START_TEST(mistakes_are_told)
+{
+    for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
+        loopback_refuses(mistakes[i].text, mistakes[i].said);
+}
+END_TEST
+
+static const struct {
+    const char *upstream;
+    const char *said;
+} bad_upstreams[] = {
+    {"backend: {}", "has no server"},
+    {"backend: {server: [{address: 127.0.0.1, backup: on}]}", "only backup"},
+    {"backend: {server: 127.0.0.1, least_conn: on, ip_hash: on}", "more than one way"},
+    {"backend: {server: 'no address'}", "one address"},
+    {"backend: {server: '127.0.0.1:70000'}", "no address of a server"},
+    {"backend: {server: '127.0.0.1 weight=0'}", "1"},
+    {"backend: {server: '127.0.0.1 colour=red'}", "colour"},
+    {"backend: {server: 127.0.0.1, hash: a b c}", "hash takes a key"},
+    {"backend: {server: 127.0.0.1, hash: $nothing_like_it}", "nothing_like_it"},
+    {"backend: {server: 127.0.0.1, sever: 127.0.0.1}", "sever"},
+    {"backend: 127.0.0.1", "upstream takes a mapping"},
+};
+
+START_TEST(mistakes_in_groups_are_told)
+{
+    for (size_t i = 0; i < sizeof(bad_upstreams) / sizeof(bad_upstreams[0]); i++) {
+        struct configuration_source source = {0};
+        struct buffer diagnostics = {0};
+        struct log log = {.level = LOG_EMERG};
+        char text[512];
+
+        snprintf(text, sizeof(text), "http:\n  server: {listen: 8080}\n  upstream: {%s}\n",
+                 bad_upstreams[i].upstream);
+        source.text = str_from(text);
+        ck_assert_msg(!configuration_load(&source, &log, &diagnostics), "taken: %s", text);
+        ck_assert_msg(str_search(buffer_str(&diagnostics), str_from(bad_upstreams[i].said)) >= 0 &&
+                          str_search(buffer_str(&diagnostics), STR(":3:")) >= 0,
+                      "\"%s\" or the place is not in:\n" STR_FMT, bad_upstreams[i].said,
+                      (int)diagnostics.length, diagnostics.data);
+        buffer_finish(&diagnostics);
+    }
+}
+END_TEST
+
+START_TEST(nobody_there_is_502)
+{
+    loopback_open(&server,
+                  "http:\n"
+                  "  upstream:\n"
+                  "    down: {server: '127.0.0.1:1 down'}\n"
+                  "    none: {server: ['unix:/nowhere/at/all', 'unix:/nowhere/else backup']}\n"
+                  "  server:\n"
+                  "    listen: 8080\n"
+                  "    location:\n"
+                  "      /down/: {proxy_pass: http://down}\n"
+                  "      /none/: {proxy_pass: http://none}\n"
+                  "      /outer/: {proxy_pass: http://none, location: {/outer/inner/: {return: 200 inner}}}\n"
+                  "      /page/: {proxy_pass: http://none, error_page: 502 /said}\n"
+                  "      /said: {return: 200 sorry}\n"
+                  "      /variable/: {proxy_pass: 'http://$arg_to'}\n");
+    loopback_ask(&server, "GET /down/ HTTP/1.1");
+    ck_assert_int_eq(server.status, 502);
+    ck_assert(loopback_logged(&server, "no live upstreams"));
+    loopback_ask(&server, "GET /none/ HTTP/1.1");
+    ck_assert_int_eq(server.status, 502);
+    ck_assert(loopback_logged(
+        &server, "connect() failed (2: No such file or directory) while connecting to upstream"));
+    ck_assert(loopback_logged(&server, "upstream: \"http://unix:/nowhere/else/none/\""));
+    loopback_ask(&server, "POST /none/ HTTP/1.1\nContent-Length: 0");
+    ck_assert_int_eq(server.status, 502);
+    loopback_ask(&server, "GET /outer/inner/ HTTP/1.1");
+    ck_assert_text(server.body, "inner");
+    loopback_ask(&server, "GET /page/ HTTP/1.1");
+    ck_assert_int_eq(server.status, 502);
+    ck_assert_text(server.body, "sorry");
+    loopback_ask(&server, "GET /variable/?to=%0d%0aX HTTP/1.1");
+    ck_assert_int_eq(server.status, 502);
+    loopback_ask(&server, "GET /variable/ HTTP/1.1");
+    ck_assert_int_eq(server.status, 502);
+    ck_assert(loopback_logged(&server, "is no address to pass a request to"));
+    loopback_leave(&server, "GET /none/ HTTP/1.1", 0);
+    loopback_leave(&server, "GET /none/ HTTP/1.1", 1);
+    loopback_leave(&server, "GET /none/ HTTP/1.1", 2);
+    loopback_close(&server);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {mistakes_are_told, mistakes_in_groups_are_told, nobody_there_is_502, NULL};
+
+    return loopback_run("proxy", tests);
+}

@@ -1,0 +1,278 @@
+#include "upstream/upstream_pool.h"
+
+#include "../http/suite.h"
+#include "scripted.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define MOST 4
+
+static struct loop loop;
+static struct log silent = {.level = LOG_EMERG};
+static struct upstream_server servers[MOST];
+static struct upstream upstream;
+static struct upstreams upstreams;
+static struct upstream_pool *pool;
+static struct upstream_group *group;
+
+static void open_group(enum upstream_balance balance, const char *const *texts)
+{
+    size_t count = 0;
+
+    ck_assert_int_eq(scripted_open(&loop, &silent), 0);
+    for (; texts[count]; count++)
+        ck_assert_int_eq(upstream_server_parse(str_from(texts[count]), 80, &servers[count]), 0);
+    upstream = (struct upstream){.servers = servers,
+                                 .count = count,
+                                 .balance = balance,
+                                 .keepalive = 2,
+                                 .keepalive_timeout_ms = 1000,
+                                 .keepalive_requests = 3};
+    upstreams = (struct upstreams){.first = &upstream, .count = 1};
+}
+
+static void start(void)
+{
+    pool = upstream_pool_create(&loop, &silent, &upstreams);
+    ck_assert_ptr_nonnull(pool);
+    group = upstream_pool_group(pool, &upstream);
+}
+
+static void stop(void)
+{
+    upstream_pool_stop(pool);
+    scripted_settle(&loop, 1000);
+    ck_assert_uint_eq(loop.in_flight, 0);
+    upstream_pool_destroy(pool);
+    loop_close(&loop);
+}
+
+static const char *const three[] = {"10.0.0.1", "10.0.0.2", "10.0.0.3", NULL};
+
+/* The last digit of the address that a new request goes to; '-': nobody. */
+static char ask(struct str key)
+{
+    struct upstream_choice choice = {.key = key};
+    int error;
+    struct upstream_peer *peer = upstream_choose(group, &choice, &error);
+
+    return peer ? peer->name[7] : '-';
+}
+
+static void asks(unsigned count, char *out)
+{
+    for (unsigned i = 0; i < count; i++)
+        out[i] = ask(STR(""));
+    out[count] = '\0';
+}
+
+START_TEST(turns_are_spread_by_weight)
+{
+    char seen[16];
+
+    open_group(BALANCE_ROUND_ROBIN, three);
+    servers[0].weight = 5;
+    start();
+    asks(7, seen);
+    ck_assert_str_eq(seen, "1121311");
+    asks(7, seen);
+    ck_assert_str_eq(seen, "1121311");
+    stop();
+}
+END_TEST
+
+START_TEST(each_is_asked_once)
+{
+    struct upstream_choice choice = {0};
+    int error = 0;
+
+    open_group(BALANCE_ROUND_ROBIN, three);
+    servers[1].backup = true;
+    servers[2].down = true;
+    start();
+    ck_assert(upstream_has_another(group, &choice));
+    ck_assert_str_eq(upstream_choose(group, &choice, &error)->name, "10.0.0.1:80");
+    ck_assert_str_eq(upstream_choose(group, &choice, &error)->name, "10.0.0.2:80");
+    ck_assert(!upstream_has_another(group, &choice));
+    ck_assert_ptr_null(upstream_choose(group, &choice, &error));
+    ck_assert_int_eq(error, -EBUSY);
+    stop();
+}
+END_TEST
+
+START_TEST(who_fails_is_left_alone_for_a_while)
+{
+    struct upstream_choice choice = {0};
+    struct upstream_peer *peer;
+    char seen[16];
+    int error;
+
+    open_group(BALANCE_ROUND_ROBIN, three);
+    servers[2].down = true;
+    servers[0].max_fails = 2;
+    start();
+    peer = upstream_choose(group, &choice, &error);
+    upstream_peer_failed(peer);
+    asks(2, seen);
+    ck_assert_ptr_nonnull(strchr(seen, '1'));
+    upstream_peer_failed(peer);
+    asks(4, seen);
+    ck_assert_str_eq(seen, "2222");
+    scripted_advance(&loop, 10000);
+    scripted_settle(&loop, 10);
+    asks(4, seen); /* one tries it, and the others wait for what comes of that */
+    ck_assert_ptr_nonnull(strchr(seen, '1'));
+    ck_assert_ptr_eq(strchr(seen, '1'), strrchr(seen, '1'));
+    upstream_peer_worked(peer);
+    asks(4, seen);
+    ck_assert_ptr_ne(strchr(seen, '1'), strrchr(seen, '1'));
+    stop();
+}
+END_TEST
+
+START_TEST(one_alone_is_always_asked)
+{
+    static const char *const one[] = {"10.0.0.1", NULL};
+    struct upstream_choice choice = {0};
+    int error;
+
+    open_group(BALANCE_ROUND_ROBIN, one);
+    start();
+    upstream_peer_failed(upstream_choose(group, &choice, &error));
+    ck_assert_int_eq(ask(STR("")), '1');
+    stop();
+}
+END_TEST
+
+static const struct upstream_events no_events;
+
+/* A request that stays under way: its connection is being made. */
+static struct upstream_connection *begin(char *out_server)
+{
+    struct upstream_choice choice = {0};
+    struct upstream_connection *connection = NULL;
+    int error;
+    struct upstream_peer *peer = upstream_choose(group, &choice, &error);
+
+    *out_server = peer ? peer->name[7] : '-';
+    if (peer) {
+        ck_assert_int_eq(upstream_connect(peer, &no_events, NULL, 0, false, &connection), 0);
+        scripted_hold_connect(&loop, connection->fd);
+    }
+    return connection;
+}
+
+START_TEST(the_least_busy_is_asked)
+{
+    struct upstream_connection *open[6];
+    char seen[8] = "";
+
+    open_group(BALANCE_LEAST_CONN, three);
+    servers[1].weight = 2;
+    start();
+    for (unsigned i = 0; i < 4; i++)
+        open[i] = begin(&seen[i]);
+    ck_assert_int_eq(strcspn(seen, "2") < 4, 1);
+    ck_assert_ptr_nonnull(strchr(seen, '1'));
+    ck_assert_ptr_nonnull(strchr(seen, '3'));
+    for (unsigned i = 0; i < 4; i++)
+        upstream_release(open[i], false);
+    ck_assert_ptr_ne(strchr(seen, '2'), strrchr(seen, '2')); /* twice the weight, twice the work */
+    stop();
+}
+END_TEST
+
+START_TEST(full_servers_are_passed_over)
+{
+    struct upstream_connection *open[3];
+    char seen[4] = "";
+
+    open_group(BALANCE_ROUND_ROBIN, three);
+    servers[0].max_conns = servers[1].max_conns = 1;
+    servers[2].down = true;
+    start();
+    for (unsigned i = 0; i < 3; i++)
+        open[i] = begin(&seen[i]);
+    ck_assert_str_eq(seen, "12-");
+    upstream_release(open[0], false);
+    scripted_settle(&loop, 100);
+    ck_assert_int_eq(ask(STR("")), '1');
+    upstream_release(open[1], false);
+    stop();
+}
+END_TEST
+
+START_TEST(a_key_stays_with_its_server)
+{
+    char first[200];
+    unsigned counts[4] = {0};
+    unsigned moved = 0;
+
+    open_group(BALANCE_HASH, three);
+    start();
+    for (unsigned i = 0; i < sizeof(first); i++) {
+        char key[16];
+        int length = snprintf(key, sizeof(key), "/page/%u", i);
+
+        first[i] = ask(str_of(key, (size_t)length));
+        ck_assert_int_eq(ask(str_of(key, (size_t)length)), first[i]);
+        counts[first[i] - '0']++;
+    }
+    for (unsigned i = 1; i <= 3; i++)
+        ck_assert_uint_gt(counts[i], 40);
+    servers[1].down = true;
+    for (unsigned i = 0; i < sizeof(first); i++) {
+        char key[16];
+        int length = snprintf(key, sizeof(key), "/page/%u", i);
+
+        moved += ask(str_of(key, (size_t)length)) != first[i];
+    }
+    ck_assert_uint_eq(moved, counts[2]); /* its own keys alone */
+    stop();
+}
+END_TEST
+
+START_TEST(a_network_stays_with_its_server)
+{
+    char first;
+
+    open_group(BALANCE_IP_HASH, three);
+    start();
+    first = ask(STR("192.0.2.1"));
+    ck_assert_int_eq(ask(STR("192.0.2.200")), first);
+    ck_assert_int_ne(ask(STR("2001:db8::1")), '-');
+    stop();
+}
+END_TEST
+
+START_TEST(of_two_drawn_the_idler_is_asked)
+{
+    unsigned counts[4] = {0};
+
+    open_group(BALANCE_RANDOM, three);
+    start();
+    for (unsigned i = 0; i < 300; i++)
+        counts[ask(STR("")) - '0']++;
+    for (unsigned i = 1; i <= 3; i++)
+        ck_assert_uint_gt(counts[i], 30);
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        turns_are_spread_by_weight,
+        each_is_asked_once,
+        who_fails_is_left_alone_for_a_while,
+        one_alone_is_always_asked,
+        the_least_busy_is_asked,
+        full_servers_are_passed_over,
+        a_key_stays_with_its_server,
+        a_network_stays_with_its_server,
+        of_two_drawn_the_idler_is_asked,
+    };
+
+    return suite_run("balance", tests, COUNT(tests));
+}
