@@ -56,6 +56,7 @@ static int prepare(struct proxying *p)
         status = find_key(p);
     if (status)
         return status;
+    p->upgrade = proxy_upgrade(p->x);
     p->uri = proxy_target_uri(p);
     error = p->uri.data ? proxy_write_head(p, &fault) : -ENOMEM;
     if (error == -EINVAL)
@@ -80,8 +81,7 @@ static enum outcome proxy_answer(struct exchange *x, const void *conf, void *sta
     *p = (struct proxying){
         .x = x, .conf = own, .attempts = before, .begun_ms = exchange_clock(x)->monotonic_ms};
     proxy_body_init(p);
-    if (!own->ignore_client_abort)
-        exchange_end_with_client(x);
+    exchange_end_with_client(x, !own->ignore_client_abort);
     p->starting = true;
     status = prepare(p);
     if (status == 0)

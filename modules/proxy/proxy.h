@@ -106,6 +106,10 @@ struct proxying {
     bool fresh;                     /* no idle connection is taken again: one was stale */
     bool reused;                    /* the connection has carried requests before */
     bool heard;                     /* a byte of the answer has come */
+    struct str upgrade;             /* the protocol that the client asks for; empty: none */
+    bool upgraded;                  /* it was changed: bytes go both ways until one side ends */
+    bool tunnelled;                 /* and the client's are being pulled */
+    bool patient;                   /* upgraded, or a stream of events: it may be quiet for long */
 
     struct body body;               /* of the answer */
     struct buffer input;            /* its bytes that came and were not pulled; never moved while it holds any */
@@ -134,6 +138,8 @@ struct str proxy_target_host(const struct proxy_target *target);
 
 /* proxy_headers.c */
 
+/* The protocol that the client asks to change to, where that may be passed on; else empty. */
+struct str proxy_upgrade(const struct exchange *x);
 /* The request's head into p->head. 0, -ENOMEM, or -EINVAL with *out_fault. */
 MUST_CHECK int proxy_write_head(struct proxying *p, struct str *out_fault);
 /* The fields of an answer that are passed on, into `out`. 0 or -ENOMEM. */
@@ -147,6 +153,8 @@ int proxy_ask(struct proxying *p);
 void proxy_let_go(struct proxying *p, bool keep);
 /* What went wrong, in the error log. */
 void proxy_say(const struct proxying *p, enum log_level level, const char *what, int error);
+/* The client's bytes are pulled from now on, after a change of protocol. */
+void proxy_tunnel(struct proxying *p);
 /* The clock of the connection: what is waited for now. */
 void proxy_look_at_clock(struct proxying *p);
 /* The connection ended, or did not come, before an answer did. */
@@ -164,6 +172,8 @@ void proxy_give_up(struct proxying *p, int status);
 size_t proxy_received(void *user, struct str bytes);
 /* The connection is gone while the body was on its way. */
 void proxy_body_fail(struct proxying *p, int error);
+/* The body ends here, in order. */
+void proxy_body_end(struct proxying *p);
 void proxy_body_init(struct proxying *p);
 
 #endif

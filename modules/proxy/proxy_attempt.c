@@ -4,6 +4,8 @@
  */
 #include "proxy.h"
 
+#include "base/limits.h"
+
 #include <errno.h>
 
 static const struct upstream_events proxy_events;
@@ -57,6 +59,8 @@ void proxy_look_at_clock(struct proxying *p)
         patience_ms = p->conf->send_timeout_ms;
     else if (p->connection->wire.receiving && (p->asked || p->heard))
         patience_ms = p->conf->read_timeout_ms;
+    if (p->patient && patience_ms > 0 && patience_ms < LIMIT_PROXY_QUIET_MS && !p->blocked)
+        patience_ms = LIMIT_PROXY_QUIET_MS;
     upstream_patience(p->connection, patience_ms);
 }
 
@@ -167,9 +171,24 @@ static void failed(void *user, int error)
     proxy_body_fail(p, error);
 }
 
+/* After a change of protocol the client's end is the end: what it has said still goes to the server. */
+static void tunnel_ended(struct proxying *p)
+{
+    struct upstream_connection *connection = p->connection;
+
+    p->connection = NULL;
+    p->attempt->whole_us = now_us(p) - p->attempt->begun_us;
+    upstream_release_orderly(connection);
+    proxy_body_end(p);
+}
+
 /* The client's own body failed: that is no fault of the server. */
 static void request_broke(struct proxying *p, int error)
 {
+    if (p->tunnelled) {
+        tunnel_ended(p);
+        return;
+    }
     if (p->stage == PROXY_ANSWERING) {
         proxy_body_fail(p, error);
         return;
@@ -202,6 +221,10 @@ static void send_request(struct proxying *p)
     p->asked = result == 0;
     p->blocked = result == 1;
     wire_flush(wire);
+    if (p->asked && p->tunnelled) {
+        tunnel_ended(p);
+        return;
+    }
     proxy_look_at_clock(p);
 }
 
@@ -224,10 +247,24 @@ static void request_woken(void *owner)
         upstream_wake(p->connection);
 }
 
+void proxy_tunnel(struct proxying *p)
+{
+    struct body *body = p->x->request.body;
+
+    p->tunnelled = true;
+    p->request = (struct h1_request){.body = body, .arena = &p->x->arena};
+    p->asked = false;
+    body->wake = request_woken;
+    body->owner = p;
+    exchange_end_with_client(p->x, false);
+    upstream_wake(p->connection);
+}
+
 static void begin(struct proxying *p)
 {
     struct request *request = &p->x->request;
     const struct h1_reply_settings expected = {.head = request->method == METHOD_HEAD,
+                                               .upgrade = !str_empty(p->upgrade),
                                                .head_max = p->conf->buffer_size};
 
     p->stage = PROXY_ASKING;

@@ -145,6 +145,28 @@ static int set_fields(struct proxying *p, struct headers *fields)
     return 0;
 }
 
+/* HTTP/2 in the clear, or TLS, inside a connection that we no longer look into: nobody would check what is
+ * asked there. */
+static bool may_change_to(struct str protocol)
+{
+    return !str_equal_nocase(str_slice(protocol, 0, 3), STR("h2c")) &&
+           !str_equal_nocase(str_slice(protocol, 0, 4), STR("HTTP")) &&
+           !str_equal_nocase(str_slice(protocol, 0, 3), STR("TLS"));
+}
+
+struct str proxy_upgrade(const struct exchange *x)
+{
+    const struct request *request = &x->request;
+    const struct header *field = headers_find(&request->headers, STR("Upgrade"));
+
+    if (!field || request->version != HTTP_1_1 || request->content_length != 0 ||
+        headers_next(&request->headers, STR("Upgrade"), field) || str_find(field->value, ',') >= 0 ||
+        str_empty(field->value) || !may_change_to(field->value) ||
+        !headers_list_has(&request->headers, STR("Connection"), STR("upgrade")))
+        return STR("");
+    return field->value;
+}
+
 int proxy_write_head(struct proxying *p, struct str *out_fault)
 {
     const struct request *request = &p->x->request;
@@ -163,6 +185,12 @@ int proxy_write_head(struct proxying *p, struct str *out_fault)
         copy_fields(&request->headers, own_of_request, arena, &fields) < 0 || add_origin(p, &fields) < 0 ||
         set_fields(p, &fields) < 0)
         return -ENOMEM;
+    headers_remove(&fields, STR("Upgrade"));
+    if (!str_empty(p->upgrade)) {
+        head.connection = STR("upgrade");
+        if (headers_add(&fields, arena, STR("Upgrade"), p->upgrade) < 0)
+            return -ENOMEM;
+    }
     return h1_write_request(arena, &head, out_fault, &p->head);
 }
 

@@ -34,6 +34,8 @@ static int body_next(struct body *body, unsigned accept, size_t room, struct chu
 {
     struct proxying *p = container_of(body, struct proxying, body);
 
+    if (p->upgraded && !p->tunnelled && p->connection) /* 101 has left: the client's bytes are what follows */
+        proxy_tunnel(p);
     if (p->input_at == p->input.length) { /* all that was lent has been taken */
         p->input.length = p->input_at = 0;
         read_on(p);
@@ -72,6 +74,12 @@ void proxy_body_init(struct proxying *p)
     p->input_at = 0;
     p->body_whole = p->awaited = false;
     p->body_error = 0;
+}
+
+void proxy_body_end(struct proxying *p)
+{
+    p->body_whole = true;
+    wake_puller(p);
 }
 
 void proxy_body_fail(struct proxying *p, int error)
@@ -146,6 +154,19 @@ static bool asks_another(struct proxying *p)
     return true;
 }
 
+/* What may be quiet for long: another protocol, or events as they happen. */
+static int note_stream(struct proxying *p)
+{
+    struct headers *fields = &p->x->response.headers;
+    struct str type = headers_value(fields, STR("Content-Type"));
+
+    p->upgraded = p->reply.status == 101;
+    p->patient = p->upgraded || str_equal_nocase(str_trim(str_cut(&type, ';')), STR("text/event-stream"));
+    if (!p->upgraded)
+        return 0;
+    return headers_set(fields, &p->x->arena, STR("Upgrade"), p->upgrade);
+}
+
 static bool head_came(struct proxying *p)
 {
     struct response *response = &p->x->response;
@@ -156,7 +177,7 @@ static bool head_came(struct proxying *p)
         return false;
     upstream_peer_worked(p->peer);
     response->headers.count = 0;
-    if (proxy_pass_fields(p, &p->reply.headers, &response->headers) < 0)
+    if (proxy_pass_fields(p, &p->reply.headers, &response->headers) < 0 || note_stream(p) < 0)
         return no_memory(p);
     p->stage = PROXY_ANSWERING;
     response->status = p->reply.status;
@@ -172,9 +193,8 @@ static bool whole(struct proxying *p, struct str rest)
 
     if (p->reply.keepalive && !str_empty(rest))
         proxy_say(p, LOG_WARN, "upstream sent more than its answer", 0);
-    p->body_whole = true;
     proxy_let_go(p, keep);
-    wake_puller(p);
+    proxy_body_end(p);
     return false;
 }
 

@@ -70,6 +70,8 @@
 #define LIMIT_UPSTREAM_BLOCK        (32 * 1024)     /* one output block of a connection to a server */
 #define LIMIT_UPSTREAM_TARGETS      1000            /* groups that a worker makes of variables in proxy_pass */
 #define LIMIT_UPSTREAM_ADDRESSES    32              /* of one name */
+#define LIMIT_UPSTREAM_PARTING_MS   5000            /* what was given to a connection leaves, and the server ends its side */
+#define LIMIT_PROXY_QUIET_MS        3600000         /* least patience with upgraded connections and event streams */
 #define LIMIT_RESOLVE_VALID_MS      30000           /* names are asked for again so often */
 #define LIMIT_RESOLVE_RETRY_MS      5000            /* and so often where the answer was bad */
 

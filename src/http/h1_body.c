@@ -48,6 +48,8 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
     if (h->input_at < h->input.length)
         return next_input(h, room, out);
     h->input.length = h->input_at = 0;
+    if (h->upgraded) /* it may be quiet for long */
+        buffer_finish(&h->input);
     h1_session_ask_again(h->session);
     if (h->body_error)
         return h->body_error;
@@ -63,9 +65,23 @@ static void request_close(struct body *body)
     /* The session's own: it lives as long as the exchange. */
 }
 
+static const struct body_ops request_body_ops = {.next = request_next, .close = request_close};
+
+void h1_body_upgrade(struct h1_exchange *h)
+{
+    struct request *request = &h->x.request;
+
+    h->request_body = (struct body){.ops = &request_body_ops, .length = BODY_LENGTH_UNKNOWN};
+    request->body = &h->request_body;
+    h->left = BODY_LENGTH_UNKNOWN;
+    h->chunked = NULL;
+    h->upgraded = true;
+    h->body_whole = h->session->deaf;
+    h1_session_ask_again(h->session);
+}
+
 int h1_body_open(struct h1_exchange *h)
 {
-    static const struct body_ops ops = {.next = request_next, .close = request_close};
     struct request *request = &h->x.request;
 
     h->left = request->content_length;
@@ -73,7 +89,7 @@ int h1_body_open(struct h1_exchange *h)
         h->body_whole = true;
         return 0;
     }
-    h->request_body = (struct body){.ops = &ops, .length = request->content_length};
+    h->request_body = (struct body){.ops = &request_body_ops, .length = request->content_length};
     request->body = &h->request_body;
     h->continue_due = request->expects_continue;
     if (request->content_length != BODY_LENGTH_UNKNOWN)

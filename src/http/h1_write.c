@@ -38,6 +38,8 @@ enum h1_framing h1_framing_of(const struct exchange *x)
 {
     const struct response *response = &x->response;
 
+    if (response->status == 101)
+        return FRAMING_CLOSE;
     if (x->request.method == METHOD_HEAD || status_bodiless(response->status))
         return FRAMING_NONE;
     if (!response->body || response->body->length != BODY_LENGTH_UNKNOWN)
@@ -146,6 +148,8 @@ static char *put_framing(char *at, const struct exchange *x, enum h1_framing fra
 /* HTTP/1.1 stays open unless told otherwise, 1.0 closes unless told otherwise (RFC 9112 9.3). */
 static char *put_connection(char *at, const struct exchange *x, bool keepalive)
 {
+    if (x->response.status == 101)
+        return put(at, STR("Connection: upgrade\r\n"));
     if (!keepalive)
         return put(at, STR("Connection: close\r\n"));
     return x->request.version >= HTTP_1_1 ? at : put(at, STR("Connection: keep-alive\r\n"));
@@ -163,7 +167,7 @@ int h1_write_head(struct exchange *x, const struct session_settings *settings, i
     char *head;
     char *at;
 
-    if (response->status < 200 || response->status > 999) {
+    if ((response->status < 200 && response->status != 101) || response->status > 999) {
         x->response.fault = STR("a status that is none");
         return -EINVAL;
     }

@@ -11,7 +11,7 @@ enum h1_framing {
     FRAMING_NONE,                   /* no bytes follow: HEAD, 204, 304 */
     FRAMING_LENGTH,                 /* Content-Length */
     FRAMING_CHUNKED,
-    FRAMING_CLOSE,                  /* up to the end of the connection: unknown length in HTTP/1.0 */
+    FRAMING_CLOSE,                  /* up to the end of the connection: unknown length in HTTP/1.0, and what follows 101 */
 };
 
 /* How the answer of x is framed (RFC 9112 6). */

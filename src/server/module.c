@@ -243,9 +243,9 @@ bool exchange_is_rerouted(const struct exchange *x)
     return visit_of(x)->reroutes > 0;
 }
 
-void exchange_end_with_client(struct exchange *x)
+void exchange_end_with_client(struct exchange *x, bool ends)
 {
-    visit_of(x)->ends_with_client = true;
+    visit_of(x)->ends_with_client = ends;
 }
 
 struct upstream_pool *worker_upstreams(struct worker *worker)

@@ -81,10 +81,10 @@ struct str exchange_location(const struct exchange *x);
 /* True where the URI is no longer the client's: the exchange was rerouted. */
 bool exchange_is_rerouted(const struct exchange *x);
 /*
- * From now on a client that ends its stream has left: the exchange is cancelled, answered or not (499 in the log). Without this a client that
- * only ends its own side still gets its answer.
+ * With `ends`, from now on a client that ends its stream has left: the exchange is cancelled, answered or not (499 in the log). Without, a client
+ * that only ends its own side still gets its answer.
  */
-void exchange_end_with_client(struct exchange *x);
+void exchange_end_with_client(struct exchange *x, bool ends);
 /* One line in the error log, with client, server, request and host behind it. */
 void exchange_say(struct exchange *x, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 /* True while an error page is being made: its status is settled, so ranges and preconditions do not apply. */

@@ -4,6 +4,8 @@
  */
 #include "upstream/upstream_group.h"
 
+#include "base/limits.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -44,7 +46,7 @@ static void leave_peer(struct upstream_connection *connection)
 }
 
 /* From here on it only ends. */
-static void close_connection(struct upstream_connection *connection)
+static void part(struct upstream_connection *connection)
 {
     list_remove(&connection->link);
     list_remove(&connection->awake);
@@ -53,6 +55,11 @@ static void close_connection(struct upstream_connection *connection)
     connection->events = NULL;
     connection->user = NULL;
     list_push(&connection->pool->connections, &connection->link);
+}
+
+static void close_connection(struct upstream_connection *connection)
+{
+    part(connection);
     loop_cancel(loop_of(connection), &connection->timer);
     loop_cancel(loop_of(connection), &connection->connect);
     if (connection->opened)
@@ -111,12 +118,12 @@ static void wire_closed(struct wire *wire, enum wire_end end)
     struct upstream_connection *connection = connection_of(wire);
 
     connection->opened = false;
-    if (connection->state == UPSTREAM_CLOSING)
+    if (connection->state == UPSTREAM_CLOSING) {
+        loop_cancel(loop_of(connection), &connection->timer);
         bury(connection);
-    else
-        fail(connection, end == WIRE_END_TIMEOUT    ? -ETIMEDOUT
-                         : end == WIRE_END_PROTOCOL ? -EPROTO
-                                                    : -ECONNRESET);
+        return;
+    }
+    fail(connection, end == WIRE_END_TIMEOUT ? -ETIMEDOUT : end == WIRE_END_PROTOCOL ? -EPROTO : -ECONNRESET);
 }
 
 static const struct wire_events wire_events = {
@@ -153,7 +160,12 @@ static void timer_due(struct op *op, int result)
     struct upstream_connection *connection = container_of(op, struct upstream_connection, timer);
     uint64_t now = loop_of(connection)->clock.monotonic_ms;
 
-    if (connection->state == UPSTREAM_CLOSING)
+    if (connection->state == UPSTREAM_CLOSING && connection->opened && result == 0 &&
+        connection->deadline_ms > now)
+        loop_timer(loop_of(connection), op, connection->deadline_ms);
+    else if (connection->state == UPSTREAM_CLOSING && connection->opened)
+        wire_close(&connection->wire, WIRE_END_ABORT); /* it takes too long to part */
+    else if (connection->state == UPSTREAM_CLOSING)
         bury(connection);
     else if (connection->deadline_ms <= now)
         fail(connection, -ETIMEDOUT); /* an idle one has no user: it just ends */
@@ -292,6 +304,17 @@ static bool may_be_kept(struct upstream_connection *connection)
     if (peer->group->idle >= upstream->keepalive && !list_empty(&peer->idle))
         close_connection(container_of(peer->idle.previous, struct upstream_connection, link));
     return peer->group->idle < upstream->keepalive;
+}
+
+void upstream_release_orderly(struct upstream_connection *connection)
+{
+    if (connection->state != UPSTREAM_OPEN) {
+        close_connection(connection);
+        return;
+    }
+    part(connection);
+    upstream_patience(connection, LIMIT_UPSTREAM_PARTING_MS);
+    wire_close(&connection->wire, WIRE_END_ORDERLY);
 }
 
 void upstream_release(struct upstream_connection *connection, bool keep)

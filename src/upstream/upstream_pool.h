@@ -113,6 +113,8 @@ void upstream_patience(struct upstream_connection *connection, uint64_t timeout_
 void upstream_wake(struct upstream_connection *connection);
 /* The user lets go. `keep`: the exchange on it is whole, and another may follow; else it is closed at once. No event follows. */
 void upstream_release(struct upstream_connection *connection, bool keep);
+/* The user lets go, but what it has given to the wire leaves first. No event follows. */
+void upstream_release_orderly(struct upstream_connection *connection);
 /* True where it has carried requests before this one: its end may have crossed with ours. */
 static inline bool upstream_reused(const struct upstream_connection *connection)
 {

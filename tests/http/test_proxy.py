@@ -8,6 +8,8 @@ from kit import server as server_kit
 from kit.upstream import Upstream
 
 OK = 'HTTP/1.1 200 OK\r\n'
+UPGRADE = ('GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n'
+           'Sec-WebSocket-Key: x\r\n\r\n')
 BIG = bytes(range(256)) * 4096      # 1 MiB
 
 
@@ -75,7 +77,29 @@ def big_chunked(talk):
     return True
 
 
+def echo(talk):
+    """Changes the protocol, greets, and gives every byte back; `bye` ends it."""
+    assert talk.request.header('connection').lower() == 'upgrade'
+    talk.send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: y\r\n\r\nhello')
+    while talk.buffer or talk.fill():
+        piece, talk.buffer = talk.buffer, b''
+        talk.upstream.heard += piece
+        talk.send(piece)
+        if piece.endswith(b'bye'):
+            return
+
+
+def events(talk):
+    talk.send(OK + 'Content-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n\r\n')
+    for number in range(3):
+        talk.send(f'data: {number}\n\n')
+        time.sleep(0.8)
+
+
 SCRIPTS = {
+    '/socket': echo,
+    '/no-socket': says(OK + 'Content-Length: 2\r\n\r\nno', keep=True),
+    '/events': events,
     '/slow-head': slow_head,
     '/slow-body': slow_body,
     '/reset': reset_midway,
@@ -170,6 +194,8 @@ def locations(upstream, other, local, closed_port):
         '/no-such-name/': {'proxy_pass': 'http://no-such-name.invalid/'},
         '/never': {'proxy_pass': to, **PATIENT},
         '/half': {'proxy_pass': to, **PATIENT},
+        '/events': {'proxy_pass': to, **PATIENT},
+        '/socket': {'proxy_pass': to, **PATIENT, 'client_body_timeout': '300ms', 'send_timeout': '300ms'},
         '/fallback/': {'proxy_pass': f'http://127.0.0.1:{closed_port}', 'error_page': '502 /one.txt'},
         '/one.txt': {},
         '/fields': {'proxy_pass': to, 'proxy_hide_header': 'X-Powered-By'},
@@ -440,9 +466,10 @@ def test_who_leaves_is_left(proxy, upstream):
         if talk.at_end():
             gone.set()
     upstream.scripts['/left'] = waits
+    before = len(upstream.requests)
     client = proxy.connect()
     client.send('GET /left HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    wait_for(lambda: upstream.requests and upstream.last().target == '/left', 'it was never asked')
+    wait_for(lambda: len(upstream.requests) > before, 'it was never asked')
     client.close()
     assert gone.wait(10 * server_kit.PATIENCE)
     assert proxy.server.access_for('/left')[0]['status'] == '499'
@@ -494,6 +521,67 @@ def test_a_slow_server_stops_the_client(proxy, upstream):
     assert given < 50_000_000
     release.set()
     client.close()
+
+
+def test_upgrade(proxy, upstream):
+    """A WebSocket needs no words in the configuration, may be quiet longer than any timeout, and holds in both directions."""
+    client = proxy.connect()
+    client.send(UPGRADE.format('/socket') + 'early')
+    head = client.head()
+    assert head.status == 101 and head.headers['upgrade'] == 'websocket' and head.headers['connection'] == 'upgrade'
+    assert head.headers['sec-websocket-accept'] == 'y'
+    assert 'content-length' not in head.headers and 'transfer-encoding' not in head.headers
+    assert client.take(10) == b'helloearly'
+    time.sleep(1)
+    client.send('after a while')
+    assert client.take(13) == b'after a while'
+    received = []
+    reader = threading.Thread(target=lambda: received.append(client.take(len(BIG))))
+    reader.start()
+    client.send(BIG)
+    reader.join(20 * server_kit.PATIENCE)
+    assert received == [BIG]
+    client.send('bye')
+    assert client.take(3) == b'bye' and client.at_end()
+    client.close()
+    assert proxy.server.access_for('/socket')[-1]['status'] == '101'
+
+
+def test_the_end_of_an_upgraded_client(proxy, upstream):
+    """What the client said last arrives, and then its end."""
+    upstream.heard = b''
+    client = proxy.connect()
+    client.send(UPGRADE.format('/socket'))
+    assert client.head().status == 101 and client.take(5) == b'hello'
+    client.send(b'z' * 300000 + b'last')
+    if proxy.transport == 'plain':
+        client.stream.shutdown(socket.SHUT_WR)
+    else:
+        reader = threading.Thread(target=lambda: client.take(300004))
+        reader.start()
+        reader.join(20 * server_kit.PATIENCE)
+        client.close()
+    wait_for(lambda: upstream.heard.endswith(b'last') and len(upstream.heard) == 300004, 'not all arrived')
+    client.close()
+
+
+def test_no_upgrade(client, upstream):
+    client.send(UPGRADE.format('/no-socket'))
+    assert client.read().body == b'no'
+    assert client.get('/next').status == 200
+    for protocol in ('h2c', 'HTTP/2.0', 'TLS/1.0', 'websocket, h2c'):
+        client.ask('GET', '/next', [('Connection', 'Upgrade'), ('Upgrade', protocol)])
+        assert upstream.last().header('upgrade') is None and upstream.last().header('connection') is None
+    client.ask('GET', '/next', [('Upgrade', 'websocket')])
+    assert upstream.last().header('upgrade') is None
+
+
+def test_events_come_as_they_happen(client):
+    client.send('GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().headers['content-type'].startswith('text/event-stream')
+    for number in range(3):
+        assert client.line() == '9' and client.take(11) == b'data: %d\n\n\r\n' % number
+    assert client.line() == '0'
 
 
 @pytest.mark.parametrize('line', [

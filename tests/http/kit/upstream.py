@@ -116,6 +116,7 @@ class Upstream:
         self.scripts, self.name = scripts or {}, name
         self.requests, self.connections, self.faults = [], 0, []
         self.open = []
+        self.heard = b''
         self.port = port
         self.path = path
         self.listener = None

@@ -129,7 +129,7 @@ START_TEST(nothing_evil_leaves)
         {{"", 0}, {"c", 1}},          {{"A B", 3}, {"c", 1}},  {{"A:", 2}, {"c", 1}},
         {{"\xc3\xa9", 2}, {"c", 1}},
     };
-    static const int statuses[] = {0, -1, 99, 100, 101, 199, 1000, 70000};
+    static const int statuses[] = {0, -1, 99, 100, 102, 199, 1000, 70000};
     struct str head = STR("untouched");
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -220,15 +220,30 @@ START_TEST(out_of_memory)
     x->arena.next = x->arena.end;
     ck_assert_int_eq(h1_write_head(x, &settings, 0, FRAMING_LENGTH, true, &head), -ENOMEM);
     ck_assert_int_eq(h1_write_interim(x, 103, NULL, &head), -ENOMEM);
-    ck_assert_int_eq(h1_write_last_chunk(&x->arena, &x->response.trailers, &x->response.fault, &head), -ENOMEM);
+    ck_assert_int_eq(h1_write_last_chunk(&x->arena, &x->response.trailers, &x->response.fault, &head),
+                     -ENOMEM);
+    exchange_release(x);
+}
+END_TEST
+
+START_TEST(a_change_of_protocol)
+{
+    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 101);
+    struct str head;
+
+    ck_assert_int_eq(h1_framing_of(x), FRAMING_CLOSE);
+    ck_assert_int_eq(h1_write_head(x, &settings, 0, FRAMING_CLOSE, false, &head), 0);
+    ck_assert(str_starts(head, STR("HTTP/1.1 101 Switching Protocols\r\n")));
+    ck_assert(str_ends(head, STR("Connection: upgrade\r\n\r\n")));
+    ck_assert_int_lt(str_search(head, STR("Content-Length")), 0);
     exchange_release(x);
 }
 END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {framings, connections, own_fields,  longest_numbers, nothing_evil_leaves,
-                                  interim,  last_chunks, chunk_lines, out_of_memory};
+    const TTest *const tests[] = {a_change_of_protocol, framings, connections, own_fields,  longest_numbers,
+                                  nothing_evil_leaves,  interim,  last_chunks, chunk_lines, out_of_memory};
 
     return suite_run("h1_write", tests, COUNT(tests));
 }
