@@ -30,11 +30,11 @@ def begin(files, certificate, tmp_path, loop):
     """begin(**http) -> a server of one's own, with `.plain` and `.secure` ports."""
     made = []
 
-    def starter(**http):
+    def starter(under=(), **http):
         ports = server_kit.free_port(), server_kit.free_port()
-        block = {'listen': [f'127.0.0.1:{ports[0]}', f'127.0.0.1:{ports[1]} ssl'], 'root': files[0],
+        block = {'listen': [f'127.0.0.1:{ports[0]}', f'127.0.0.1:{ports[1]} ssl'], 'root': files[0], 'ssl_ktls': 'auto',
                  'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1]}
-        server = server_kit.Server(tmp_path / f'server{len(made)}', [block], loop=loop, http=http)
+        server = server_kit.Server(tmp_path / f'server{len(made)}', [block], loop=loop, http=http, under=under)
         made.append(server)
         server.ports = dict(zip(TRANSPORTS, ports))
         return server.start(ports)
@@ -142,3 +142,64 @@ def test_rule_15_nothing_is_left_of_ten_thousand(begin, files, transport):
     """Ten thousand connections that end in ten ways: the worker holds no descriptor and no memory of any of them."""
     server = begin(**endings.SETTINGS)
     endings.check_nothing_is_left(server, server.ports[transport], transport == 'user', files[0], CONNECTIONS, THREADS)
+
+
+def forget(path):
+    """The kernel drops the file from its memory, where the file system lets go of it."""
+    with open(path, 'rb') as stream:
+        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+@pytest.mark.parametrize('transport', TRANSPORTS)
+def test_rule_17_more_cold_bodies_than_threads(begin, files, transport):
+    """A hundred parts of a file that is not in memory are asked for at once: all come, and small answers between them."""
+    server = begin()
+    path = os.path.join(files[0], 'two')
+    with open(path, 'rb') as stream:
+        whole = stream.read()
+    readers = [http1.connect(server.ports[transport], transport, timeout=60 * server_kit.PATIENCE) for _ in range(100)]
+    small = http1.connect(server.ports[transport], transport, timeout=60 * server_kit.PATIENCE)
+    for attempt in range(3):
+        forget(path)
+        for number, reader in enumerate(readers):
+            reader.send(f'GET /two HTTP/1.1\r\nHost: localhost\r\nRange: bytes={number * 20000}-{number * 20000 + 99999}\r\n\r\n')
+        assert small.get('/small').body == endings.SMALL
+        for number, reader in enumerate(readers):
+            answer = reader.read()
+            assert answer.status == 206 and answer.body == whole[number * 20000:number * 20000 + 100000]
+        assert small.get('/small').body == endings.SMALL, attempt
+    for client in (small, *readers):
+        client.close()
+
+
+@pytest.mark.parametrize('transport', TRANSPORTS)
+def test_rule_17_cold_bodies_without_descriptors(begin, files, transport):
+    """No descriptor is left while bodies leave: those are finished, to the last byte, and afterwards all is as it was."""
+    server = begin(under=['prlimit', '--nofile=40'], open_file_cache='off')
+    worker = server.workers()
+    kept = http1.connect(server.ports[transport], transport, timeout=60 * server_kit.PATIENCE)
+    assert kept.get('/small').body == endings.SMALL
+    readers = []
+    for _ in range(8):
+        forget(os.path.join(files[0], 'two'))
+        reader = http1.connect(server.ports[transport], transport, timeout=60 * server_kit.PATIENCE)
+        reader.send('GET /two HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        readers.append((reader, int(reader.head().headers['content-length'])))
+    crowd = [socket.create_connection(('127.0.0.1', server.ports['plain'])) for _ in range(60)]
+    deadline = time.monotonic() + 20 * server_kit.PATIENCE
+    while 'Too many open files' not in server.errors():
+        assert time.monotonic() < deadline, server.errors()
+        time.sleep(0.05)
+    assert kept.get('/body').status in (200, 500, 503), 'an answer, whichever'
+    for reader, length in readers:
+        forget(os.path.join(files[0], 'two'))
+        assert sip(reader, length) == files[1]
+        reader.close()
+    for sock in crowd:
+        sock.close()
+    deadline = time.monotonic() + 20 * server_kit.PATIENCE
+    while kept.get('/small').status != 200:
+        assert time.monotonic() < deadline, 'it serves again'
+        time.sleep(0.05)
+    assert server.workers() == worker, 'it is the same worker still'
+    kept.close()

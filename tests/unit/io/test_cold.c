@@ -210,6 +210,32 @@ START_TEST(rule_17_without_cachestat)
 }
 END_TEST
 
+enum { MANY = LIMIT_HELPER_QUEUE + 100 };
+
+/* Who waits for a file is never refused, however many there are (OP_OFFLOAD is). */
+START_TEST(rule_17_more_than_the_queue_holds)
+{
+    static struct probe many[MANY];
+
+    if (!begin(_i))
+        return;
+    sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    for (int i = 0; i < MANY; i++) {
+        probe_init(&many[i], &loop);
+        loop_sendfile(&loop, &many[i].op, sink, disk.fd, i % PAGES * PAGE, PAGE, false);
+    }
+    for (int i = 0; i < MANY; i++) {
+        run_until_done(&many[i], 1);
+        ck_assert_int_eq(many[i].result, PAGE);
+    }
+    ck_assert_int_eq(disk.waited, 0);
+    ck_assert_uint_eq(disk.sent, (uint64_t)MANY * PAGE);
+    loop_close_fd(&loop, sink);
+    close(disk.fd);
+    loop_close(&loop);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cold");
@@ -221,6 +247,7 @@ int main(void)
     tcase_add_loop_test(group, rule_17_a_hot_file, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_a_file_with_holes, 0, kernel_backend_count() * HOLES);
     tcase_add_loop_test(group, rule_17_without_cachestat, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_more_than_the_queue_holds, 0, kernel_backend_count());
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
