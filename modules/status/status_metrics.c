@@ -96,6 +96,8 @@ const struct metric status_metrics[] = {
      NULL, 0, 1, AT(zero_copy_share), .millionths = true},
     {"ktls_promotions_total", METRIC_COUNTER, "Connections handed to the kernel for encryption.", NULL, NULL,
      0, 1, SUM(wires.promotions)},
+    {"ktls_rekeyings_total", METRIC_COUNTER, "New keys that the kernel took for its connections.", NULL, NULL, 0, 1,
+     SUM(wires.rekeyings)},
     {"ktls_declines_total", METRIC_COUNTER,
      "Answers over TLS that the kernel did not encrypt, by the reason, as $tls_path_reason has it.", "reason",
      reason, KTLS_OFF, REASON_PLAIN, SUM(wires.declines)},

@@ -120,7 +120,7 @@ def test_tls12_suites(launch, loop, cipher):
     assert client.get('/one.txt', Connection='close').closes and client.at_end()
 
 
-def test_no_explicit_nonce_is_used_twice(served):
+def test_rule_07_no_explicit_nonce_is_used_twice(served):
     """TLS 1.2 AES-GCM sends its nonce in the clear: all of one connection's must differ."""
     tap = tls12.Tap(served.port)
     client = http1.Client(tap)

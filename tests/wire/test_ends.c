@@ -28,7 +28,7 @@ static void plan(int fd, size_t length)
 
 /* The client is slow and its window small; the owner has already closed: all of it arrives, and close_notify
  * behind it. */
-START_TEST(orderly_with_a_slow_reader)
+START_TEST(rule_15_orderly_with_a_slow_reader)
 {
     int fd = kit_file(150000);
 
@@ -308,7 +308,7 @@ START_TEST(garbage_after_the_handshake)
 END_TEST
 
 /* A file that is not in the page cache (where the file system lets go of it). */
-START_TEST(cold_file)
+START_TEST(rule_17_cold_file)
 {
     char name[] = "cold-XXXXXX";
     int fd = mkstemp(name);
@@ -344,7 +344,7 @@ int main(void)
     int count = transport_count * backend_count();
 
     tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, orderly_with_a_slow_reader, 0, count);
+    tcase_add_loop_test(all, rule_15_orderly_with_a_slow_reader, 0, count);
     tcase_add_loop_test(all, orderly_at_once, 0, count);
     tcase_add_loop_test(all, truncated_file, 0, count);
     tcase_add_loop_test(all, unreadable_file, 0, count);
@@ -357,7 +357,7 @@ int main(void)
     tcase_add_loop_test(all, garbage_for_a_handshake, 0, sizeof garbage / sizeof garbage[0]);
     tcase_add_test(all, gone_before_the_handshake);
     tcase_add_loop_test(all, garbage_after_the_handshake, 0, transport_count - 1);
-    tcase_add_loop_test(all, cold_file, 0, count);
+    tcase_add_loop_test(all, rule_17_cold_file, 0, count);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

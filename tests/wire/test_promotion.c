@@ -90,7 +90,7 @@ static const struct {
 enum { REFUSALS = sizeof refusals / sizeof refusals[0], CIPHERS = 6 };
 
 /* Per backend, per version and cipher, per refusal, after a small answer in the middle of the connection. */
-START_TEST(refusal_in_the_middle_loses_nothing)
+START_TEST(rule_12_refusal_in_the_middle_loses_nothing)
 {
     int fd = kit_file(1000000), small = kit_file(100);
     int row = _i % REFUSALS, cipher = _i / REFUSALS % CIPHERS, backend = _i / REFUSALS / CIPHERS;
@@ -160,7 +160,7 @@ static void promote(int fd, size_t length)
 }
 
 /* Per backend, version and cipher. */
-START_TEST(promotion_hands_over_everything)
+START_TEST(rule_06_promotion_hands_over_everything)
 {
     static const uint16_t ciphers[] = {TLS_CIPHER_AES_GCM_128, TLS_CIPHER_AES_GCM_256, TLS_CIPHER_CHACHA20_POLY1305};
     int fd = kit_file(3000000), small = kit_file(100);
@@ -286,7 +286,7 @@ END_TEST
 
 /* A file that ends early while the kernel sends it: no close_notify, so that the answer does not look whole.
  */
-START_TEST(truncated_after_promotion)
+START_TEST(rule_13_truncated_after_promotion)
 {
     int fd = kit_file(2000000);
 
@@ -350,12 +350,12 @@ END_TEST
 
 static void add_promotions(TCase *all, int backends)
 {
-    tcase_add_loop_test(all, refusal_in_the_middle_loses_nothing, 0, REFUSALS * CIPHERS * backends);
-    tcase_add_loop_test(all, promotion_hands_over_everything, 0, CIPHERS * backends);
+    tcase_add_loop_test(all, rule_12_refusal_in_the_middle_loses_nothing, 0, REFUSALS * CIPHERS * backends);
+    tcase_add_loop_test(all, rule_06_promotion_hands_over_everything, 0, CIPHERS * backends);
     tcase_add_loop_test(all, rule_07_explicit_nonces, 0, 2 * backends);
     tcase_add_loop_test(all, promotion_waits_for_the_queue, 0, backends);
     tcase_add_loop_test(all, promoted_connection_goes_on, 0, backends);
-    tcase_add_loop_test(all, truncated_after_promotion, 0, backends);
+    tcase_add_loop_test(all, rule_13_truncated_after_promotion, 0, backends);
     tcase_add_loop_test(all, key_update_after_promotion, 0, backends);
 }
 

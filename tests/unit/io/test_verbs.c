@@ -324,7 +324,7 @@ START_TEST(files_that_shrink)
 END_TEST
 
 /* A full pipe and an empty socket give the same EAGAIN: neither may stall. */
-START_TEST(splices_through_a_full_pipe)
+START_TEST(rule_18_splices_through_a_full_pipe)
 {
     const size_t length = 1024 * 1024;
     char *memory = pattern_memory(length);
@@ -413,7 +413,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         connects_and_is_refused, bad_descriptors_are_errors, polls, opens_beneath, reads_hot_and_cold, sends_files,
-        cold_files_are_helped, files_that_shrink, splices_through_a_full_pipe, accepts_one_at_a_time,
+        cold_files_are_helped, files_that_shrink, rule_18_splices_through_a_full_pipe, accepts_one_at_a_time,
     };
     Suite *suite = suite_create("verbs");
     TCase *group = tcase_create("verbs");

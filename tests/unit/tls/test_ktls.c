@@ -110,7 +110,7 @@ static void reset(void)
     kernel.rekey_error = EBUSY;
 }
 
-START_TEST(the_kernel_gets_the_current_state)
+START_TEST(rule_05_the_kernel_gets_the_current_state)
 {
     static const unsigned char sequence[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     struct record_key key = make_key(_i ? RECORD_TLS_1_3 : RECORD_TLS_1_2, RECORD_AES_128_GCM);
@@ -141,7 +141,7 @@ START_TEST(layouts_go_there_and_back)
 }
 END_TEST
 
-START_TEST(unknown_offers_are_declined)
+START_TEST(rule_02_unknown_offers_are_declined)
 {
     union ktls_key layout = {.head = {TLS_1_3_VERSION, TLS_CIPHER_AES_CCM_128}};
     struct record_key key = {.cipher = RECORD_NONE};
@@ -218,7 +218,7 @@ static const struct {
     {0, 0, "kTLS: not available: the kernel refuses every cipher: Invalid argument"},
 };
 
-START_TEST(each_cipher_is_asked_for)
+START_TEST(rule_19_each_cipher_is_asked_for)
 {
     struct ktls_support support;
     char line[512], small[20];
@@ -342,9 +342,9 @@ int main(void)
     SRunner *runner;
 
     if (strcmp(BUILD_KTLS, "built in") == 0) {
-        tcase_add_loop_test(all, the_kernel_gets_the_current_state, 0, 2);
+        tcase_add_loop_test(all, rule_05_the_kernel_gets_the_current_state, 0, 2);
         tcase_add_loop_test(all, refusals_have_their_reasons, 0, REFUSALS);
-        tcase_add_loop_test(all, each_cipher_is_asked_for, 0, sizeof(ciphers) / sizeof(ciphers[0]));
+        tcase_add_loop_test(all, rule_19_each_cipher_is_asked_for, 0, sizeof(ciphers) / sizeof(ciphers[0]));
         tcase_add_loop_test(all, rekeying_is_probed_and_done, 0, 2);
         tcase_add_loop_test(all, the_kernel_tells_its_count, 0, 6);
         tcase_add_test(all, records_carry_their_type);
@@ -352,7 +352,7 @@ int main(void)
         tcase_add_test(all, what_is_not_built_in_is_declined);
     }
     tcase_add_test(all, layouts_go_there_and_back);
-    tcase_add_test(all, unknown_offers_are_declined);
+    tcase_add_test(all, rule_02_unknown_offers_are_declined);
     tcase_add_test(all, every_reason_has_a_name);
     tcase_add_test(all, the_real_kernel_answers);
     suite_add_tcase(suite, all);

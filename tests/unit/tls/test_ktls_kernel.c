@@ -89,7 +89,7 @@ static void send_through_kernel(struct tls_pair *pair, size_t size)
     free(back);
 }
 
-START_TEST(the_client_reads_on_as_if_nothing_had_happened)
+START_TEST(rule_20_the_client_reads_on)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -142,7 +142,7 @@ int main(void)
     suite = suite_create("ktls_kernel");
     all = tcase_create("kernel");
     tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, the_client_reads_on_as_if_nothing_had_happened, 0, 6);
+    tcase_add_loop_test(all, rule_20_the_client_reads_on, 0, 6);
     tcase_add_loop_test(all, a_key_update_after_promotion, 0, 3);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);

@@ -168,7 +168,7 @@ START_TEST(refusals_take_no_sequence_number)
 }
 END_TEST
 
-START_TEST(a_key_wears_out)
+START_TEST(rule_10_a_key_wears_out)
 {
     struct record_sealer *sealer = record_sealer_create(1);
     struct record_key key = make_key(RECORD_TLS_1_3, RECORD_AES_128_GCM, 1);
@@ -232,7 +232,7 @@ int main(void)
     tcase_add_loop_test(all, no_parts_is_an_empty_record, 0, 6);
     tcase_add_test(all, the_explicit_nonce_counts);
     tcase_add_test(all, refusals_take_no_sequence_number);
-    tcase_add_test(all, a_key_wears_out);
+    tcase_add_test(all, rule_10_a_key_wears_out);
     tcase_add_loop_test(all, contexts_are_taken_from_whoever_rests, 0, 4);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);

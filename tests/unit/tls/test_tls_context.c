@@ -257,7 +257,7 @@ END_TEST
 
 /* 20 KiB of certificates and more leave in one go: nothing is refused, and the key is still offered (rule 3).
  */
-START_TEST(a_long_chain_still_hands_the_key_over)
+START_TEST(rule_03_a_long_chain_hands_the_key_over)
 {
     char long_name[64];
     struct pem_pair made[12];
@@ -476,7 +476,7 @@ int main(void)
     tcase_add_test(files, all_that_is_wrong_is_told);
     tcase_add_loop_test(files, dates_are_warned_of, 0, 3);
     tcase_add_test(files, ecdsa_and_rsa_with_chains);
-    tcase_add_loop_test(files, a_long_chain_still_hands_the_key_over, 0, 2);
+    tcase_add_loop_test(files, rule_03_a_long_chain_hands_the_key_over, 0, 2);
     tcase_add_test(files, self_signed_says_its_names);
     suite_add_tcase(suite, files);
     tcase_add_loop_test(choice, the_name_chooses_everything, 0, sizeof(choices) / sizeof(choices[0]));

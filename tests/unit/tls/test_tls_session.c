@@ -1,5 +1,7 @@
 #include "base/limits.h"
+#include "tls/ktls_layout.h"
 #include "tls/tls_server.h"
+#include "tls/tls_session_private.h"
 #include "tls_pair.h"
 
 #include <check.h>
@@ -58,6 +60,32 @@ START_TEST(every_suite_speaks_both_ways)
 }
 END_TEST
 
+/* What OpenSSL asks of a BIO: the key for sending is taken, one for receiving never, nor one of an unknown kind. */
+START_TEST(rule_01_offers_to_receive_are_declined)
+{
+    enum { SET_KTLS = 72, GET_SEND = 73, GET_RECEIVE = 76 };
+    struct tls_settings settings = pair_settings();
+    struct record_key key = {.version = RECORD_TLS_1_3, .cipher = RECORD_AES_128_GCM};
+    union ktls_key layout;
+    struct tls_pair pair;
+
+    pair_open(&pair, &settings, 1);
+    BIO *bio = SSL_get_wbio(pair.session->ssl);
+    ck_assert_uint_gt(ktls_key_write(&key, &layout), 0);
+    ck_assert_int_eq(BIO_ctrl(bio, SET_KTLS, 0, &layout), 0);
+    ck_assert_uint_eq(pair.keys, 0);
+    ck_assert_int_eq(BIO_ctrl(bio, GET_SEND, 0, NULL), 0);
+    layout.head.cipher_type = TLS_CIPHER_AES_CCM_128;
+    ck_assert_int_eq(BIO_ctrl(bio, SET_KTLS, 1, &layout), 0);
+    layout.head.cipher_type = TLS_CIPHER_AES_GCM_128;
+    ck_assert_int_eq(BIO_ctrl(bio, SET_KTLS, 1, &layout), 1);
+    ck_assert_uint_eq(pair.keys, 1);
+    ck_assert_int_eq(BIO_ctrl(bio, GET_SEND, 0, NULL), 1);
+    ck_assert_int_eq(BIO_ctrl(bio, GET_RECEIVE, 0, NULL), 0);
+    pair_close(&pair);
+}
+END_TEST
+
 /* Each server record of the wire, once its keys are on: calls back with type and payload. */
 static void each_protected(const struct tls_pair *pair,
                            void (*seen)(void *, uint8_t, const uint8_t *, size_t), void *owner)
@@ -93,7 +121,7 @@ static void nonce_seen(void *owner, uint8_t type, const uint8_t *payload, size_t
     nonces->last = nonce;
 }
 
-START_TEST(explicit_nonces_never_repeat)
+START_TEST(rule_07_explicit_nonces_never_repeat)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -115,7 +143,7 @@ START_TEST(explicit_nonces_never_repeat)
 }
 END_TEST
 
-START_TEST(tickets_are_counted)
+START_TEST(rule_06_tickets_are_counted)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -155,7 +183,7 @@ START_TEST(no_tickets_when_switched_off)
 }
 END_TEST
 
-START_TEST(a_ticket_resumes)
+START_TEST(rule_06_a_ticket_resumes)
 {
     const struct suite *suite = &suites[_i];
     struct tls_settings settings = pair_settings();
@@ -237,7 +265,7 @@ END_TEST
 
 /* The kernel holds a key that cannot be replaced: nothing is answered, and the old key goes on to the close.
  */
-START_TEST(an_update_that_the_owner_forbids)
+START_TEST(rule_09_an_update_that_the_owner_forbids)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -269,7 +297,7 @@ START_TEST(an_update_that_the_owner_forbids)
 }
 END_TEST
 
-START_TEST(a_storm_of_key_updates_is_refused)
+START_TEST(rule_09_a_storm_of_key_updates_is_refused)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -345,7 +373,7 @@ START_TEST(what_was_lent_can_be_taken_back)
 }
 END_TEST
 
-START_TEST(writing_is_the_sealers_alone)
+START_TEST(rule_08_writing_is_the_sealers_alone)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -368,17 +396,18 @@ int main(void)
     SRunner *runner;
 
     tcase_add_loop_test(talk, every_suite_speaks_both_ways, 0, 2 * SUITES);
-    tcase_add_loop_test(talk, explicit_nonces_never_repeat, 0, 2);
-    tcase_add_loop_test(talk, tickets_are_counted, 0, 4);
+    tcase_add_test(talk, rule_01_offers_to_receive_are_declined);
+    tcase_add_loop_test(talk, rule_07_explicit_nonces_never_repeat, 0, 2);
+    tcase_add_loop_test(talk, rule_06_tickets_are_counted, 0, 4);
     tcase_add_loop_test(talk, no_tickets_when_switched_off, 0, 2);
-    tcase_add_loop_test(talk, a_ticket_resumes, 0, SUITES);
+    tcase_add_loop_test(talk, rule_06_a_ticket_resumes, 0, SUITES);
     tcase_add_test(talk, what_was_lent_can_be_taken_back);
-    tcase_add_test(talk, writing_is_the_sealers_alone);
+    tcase_add_test(talk, rule_08_writing_is_the_sealers_alone);
     suite_add_tcase(suite, talk);
     tcase_add_loop_test(update, the_peers_key_update, 0, 4 * 4);
     tcase_add_loop_test(update, our_own_key_update, 0, SUITES);
-    tcase_add_loop_test(update, an_update_that_the_owner_forbids, 0, 3);
-    tcase_add_loop_test(update, a_storm_of_key_updates_is_refused, 0, 2);
+    tcase_add_loop_test(update, rule_09_an_update_that_the_owner_forbids, 0, 3);
+    tcase_add_loop_test(update, rule_09_a_storm_of_key_updates_is_refused, 0, 2);
     tcase_add_test(update, a_storm_in_one_buffer_is_cut);
     suite_add_tcase(suite, update);
     runner = srunner_create(suite);
