@@ -231,7 +231,8 @@ static const struct directive directives[] = {
      .offset = AT(lingering_close),
      .choices = lingering,
      .fallback = "on",
-     .help = "Read on for a while before closing, so that the client sees the whole answer."},
+     .help = "Read on for a while before closing, so that the client sees the whole answer. on does what always "
+             "does: nobody can tell whether the client is still sending."},
     {.name = "lingering_time",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_DURATION,
