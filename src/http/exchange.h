@@ -39,6 +39,7 @@ struct response {
     struct headers headers;         /* without framing: Content-Length, Transfer-Encoding, Connection, Date and Server are the session's */
     struct headers trailers;
     struct body *body;              /* NULL: none. body->length decides Content-Length or chunked */
+    struct str head;                /* as it leaves, from the status line on, in the arena; data NULL: not written yet, or not in HTTP/1's words */
     bool head_sent;
     bool close_after;               /* the connection must end with this response */
     uint64_t body_bytes_sent;       /* counted by the session as the wire pulls */

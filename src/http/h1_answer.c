@@ -34,10 +34,14 @@ static bool may_stay(const struct h1_exchange *h)
 static int write_head(struct h1_exchange *h)
 {
     struct h1_session *h1 = h->session;
+    int error;
 
     h->framing = h1_framing_of(&h->x);
     h1->keepalive = may_stay(h);
-    return h1_write_head(&h->x, h->x.settings, clock_wall_s(h1->clock), h->framing, h1->keepalive, &h->head);
+    error = h1_write_head(&h->x, h->x.settings, clock_wall_s(h1->clock), h->framing, h1->keepalive, &h->head);
+    if (error == 0)
+        h->x.response.head = h->head;
+    return error;
 }
 
 /*

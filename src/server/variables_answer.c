@@ -54,19 +54,40 @@ static struct str get_request_completion(const void *subject, struct str paramet
     return x->response.head_sent && !x->cancelled ? STR("OK") : STR("");
 }
 
+/* The session has fields of its own to write, and leaves some out: what was sent stands in the head. */
+static struct str of_head(struct str head, struct str parameter, struct arena *arena)
+{
+    struct headers sent = {0};
+
+    str_cut(&head, '\r');
+    while (head.length > sizeof("\n\r\n") - 1) {
+        struct str line = str_skip(str_cut(&head, '\r'), 1);
+        struct str name = str_cut(&line, ':');
+        struct str value = str_trim(line);
+
+        if (headers_add(&sent, arena, name, value) < 0)
+            return ABSENT;
+    }
+    return variable_of_headers(&sent, parameter, arena);
+}
+
 static struct str get_sent_http(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;
 
+    if (x->response.head.data)
+        return of_head(x->response.head, parameter, arena);
     return variable_of_headers(&x->response.headers, parameter, arena);
 }
 
-/* Framing belongs to the session, so the length is the body's. */
+/* Before the head is written the length is the body's. */
 static struct str get_sent_http_content_length(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;
     const struct body *body = x->response.body;
 
+    if (x->response.head.data)
+        return of_head(x->response.head, STR("content_length"), arena);
     if (!body || body->length == BODY_LENGTH_UNKNOWN)
         return ABSENT;
     return unsigned_text(arena, x->response.body_bytes_sent + body->length);

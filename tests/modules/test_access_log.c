@@ -73,6 +73,45 @@ START_TEST(lines_come_after_a_while)
 }
 END_TEST
 
+/* As they left: the session's own fields, too, and no more than went out. */
+START_TEST(sent_fields_are_those_of_the_head)
+{
+    static const struct {
+        const char *request;
+        const char *line; /* behind the length that the client saw */
+    } rows[] = {
+        {"GET /ok HTTP/1.1", "|-|text/plain; charset=utf-8|close|-|sluice\n"},
+        {"HEAD /ok HTTP/1.1", "|-|text/plain; charset=utf-8|close|-|sluice\n"},
+        {"GET /moved HTTP/1.1", "|-|text/html; charset=utf-8|close|/ok|sluice\n"},
+        {"GET /none HTTP/1.1", "|-|-|close|-|sluice\n"},
+        {"GET /own HTTP/1.1", "|-|text/plain; charset=utf-8|close|-|mine\n"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct str line, length;
+
+        loopback_open(&server, "http:\n"
+                               "  log_format: {f: '$sent_http_content_length|$sent_http_transfer_encoding|"
+                               "$sent_http_content_type|$sent_http_connection|$sent_http_location|$sent_http_server'}\n"
+                               "  access_log: '@/f.log f'\n"
+                               "  server:\n"
+                               "    listen: 8080\n"
+                               "    location:\n"
+                               "      /ok: {return: 200 ok}\n"
+                               "      /moved: {return: 301 /ok}\n"
+                               "      /none: {return: 204}\n"
+                               "      /own: {return: 200 ok, add_header: {Server: mine}}\n");
+        loopback_ask(&server, rows[i].request);
+        line = awaited("f.log");
+        length = loopback_field(&server, "Content-Length");
+        length = str_empty(length) ? STR("-") : length;
+        ck_assert_msg(str_starts(line, length) && str_equal(str_skip(line, length.length), str_from(rows[i].line)),
+                      "%s: " STR_FMT, rows[i].request, STR_ARG(line));
+        loopback_close(&server);
+    }
+}
+END_TEST
+
 START_TEST(the_end_writes_the_rest)
 {
     int fd;
@@ -196,6 +235,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {lines_come_after_a_while,
+                                  sent_fields_are_those_of_the_head,
                                   the_end_writes_the_rest,
                                   a_reopened_log_gets_what_follows,
                                   a_cut_answer_tells_what_was_sent,
