@@ -1,7 +1,11 @@
 #include "loopback.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 /* The linker puts these in the place of the allocator for our own code (--wrap). */
 void *__real_malloc(size_t size);
@@ -84,6 +88,10 @@ static const char configuration[] =
     "  log_format: {own: '$uri $status'}\n"
     "  add_header: [X-A '$request_id', {X-B: b}]\n"
     "  error_page: 404 /errors/404.html\n"
+    "  upstream:\n"
+    "    group: {server: ['unix:@/app.sock weight=2', {address: 'unix:@/none.sock', backup: on}], ip_hash: "
+    "on}\n"
+    "    names: {server: [a.invalid down, b.invalid down], hash: '$uri$args'}\n"
     "  server:\n"
     "    - listen: [8080, '[::]:8080']\n"
     "      server_name: [a, '*.b', 'c.*', .d]\n"
@@ -93,6 +101,9 @@ static const char configuration[] =
     "        /errors/: {internal: on}\n"
     "        /say: {return: '200 \"$host $args $request_id\"', access_log: '@/own.log own'}\n"
     "        /status: {status: on}\n"
+    "        /app/: {proxy_pass: 'http://unix:@/app.sock:/x/', proxy_set_header: {X-A: '$host$args'}}\n"
+    "        /group/: {proxy_pass: http://group}\n"
+    "        /variable/: {proxy_pass: 'http://unix:@/$arg_to'}\n"
     "        '@named': {}\n"
     "    - {listen: 8080, server_name: e}\n";
 
@@ -130,12 +141,50 @@ END_TEST
 
 static struct loopback server;
 
+/* A server behind the one under test, on a thread of its own: takes no memory, answers everything alike. */
+static void *application(void *listening)
+{
+    static const char answer[] = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+                                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A: b\r\n\r\n"
+                                 "7\r\nbehind.\r\n0\r\nX-T: t\r\n\r\n";
+    char bytes[4096];
+    int fd;
+
+    while ((fd = accept(*(int *)listening, NULL, NULL)) >= 0) {
+        size_t length = 0;
+        ssize_t more;
+
+        while ((more = read(fd, bytes + length, sizeof(bytes) - length)) > 0) {
+            length += (size_t)more;
+            if (length >= 4 && memcmp(bytes + length - 4, "\r\n\r\n", 4) == 0)
+                break;
+        }
+        if (more > 0 && write(fd, answer, sizeof(answer) - 1) < 0)
+            length = 0;
+        close(fd);
+    }
+    return NULL;
+}
+
+static int listen_behind(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    ck_assert_int_eq(listen(fd, 16), 0);
+    return fd;
+}
+
 static const char *const requests[] = {
     "GET /file.html HTTP/1.1", "GET /file.html HTTP/1.1\nRange: bytes=0-1,3-4",
     "GET / HTTP/1.1",          "GET /folder HTTP/1.1",
     "GET /absent HTTP/1.1",    "GET /large HTTP/1.1",
     "GET /say?a=1 HTTP/1.1",   "POST /file.html HTTP/1.1\nContent-Length: 0",
     "OPTIONS * HTTP/1.1",      "BAD",
+    "GET /app/a HTTP/1.1",     "POST /app/ HTTP/1.1\nContent-Length: 0",
+    "GET /group/ HTTP/1.1",    "GET /variable/?to=app.sock HTTP/1.1",
     "GET /status HTTP/1.1",    "PUT /status HTTP/1.1\nContent-Length: 0",
 };
 
@@ -145,6 +194,8 @@ START_TEST(serving)
 {
     static char large[100000];
     unsigned most = 0;
+    pthread_t thread;
+    int behind;
 
     loopback_make_folder(&server);
     loopback_mkdir(&server, "www");
@@ -155,7 +206,12 @@ START_TEST(serving)
     loopback_write(&server, "www/errors/404.html", STR("absent"));
     memset(large, 'l', sizeof(large));
     loopback_write(&server, "www/large", str_of(large, sizeof(large)));
+    behind = listen_behind(loopback_path(&server, "app.sock"));
+    ck_assert_int_eq(pthread_create(&thread, NULL, application, &behind), 0);
     loopback_open(&server, configuration);
+    loopback_ask(&server, "GET /app/a HTTP/1.1");
+    ck_assert_int_eq(server.status, 103);
+    ck_assert_int_ge(str_search(server.body, STR("behind.")), 0);
     server.inside = inside;
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
         failing = 0;
@@ -173,6 +229,9 @@ START_TEST(serving)
     ck_assert_uint_gt(most, 20);
     server.inside = NULL;
     loopback_close(&server);
+    shutdown(behind, SHUT_RDWR);
+    pthread_join(thread, NULL);
+    close(behind);
 }
 END_TEST
 
