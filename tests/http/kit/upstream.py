@@ -100,9 +100,8 @@ def plain(talk):
     """The answer of who has nothing else to do: what was asked for."""
     talk.read_body()
     body = f'{talk.upstream.name} {talk.request.method} {talk.request.target}\n'
-    talk.send(f'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n')
-    if talk.request.method != 'HEAD':
-        talk.send(body)
+    head = f'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n'
+    talk.send(head if talk.request.method == 'HEAD' else head + body)
     return True
 
 

@@ -1,0 +1,145 @@
+"""The reverse proxy before real servers: nginx, and Python's http.server. And servers that are killed and come back."""
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from kit import http1, server as server_kit
+from kit.upstream import Upstream
+
+
+def wait_for_port(port):
+    deadline = time.monotonic() + 20 * server_kit.PATIENCE
+    while True:
+        try:
+            http1.connect(port).close()
+            return
+        except OSError:
+            assert time.monotonic() < deadline, f'nobody listens on port {port}'
+            time.sleep(0.05)
+
+
+def ended(process):
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope='module')
+def files(base):
+    folder = base / 'behind'
+    folder.mkdir()
+    big = os.urandom(3_000_000)
+    (folder / 'big.bin').write_bytes(big)
+    (folder / 'small.txt').write_bytes(b'small\n')
+    (folder / 'folder').mkdir()
+    return folder, big
+
+
+@pytest.fixture(scope='module')
+def nginx(base, files):
+    program = shutil.which('nginx') or shutil.which('nginx', path='/usr/sbin')
+    if program is None:
+        pytest.skip('nginx is not installed')
+    port, folder = server_kit.free_port(), base / 'nginx'
+    folder.mkdir()
+    (folder / 'conf').write_text(
+        f'daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;\n'
+        'events {}\n'
+        f'http {{ access_log off; client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};\n'
+        f'  uwsgi_temp_path {folder}; scgi_temp_path {folder}; gzip on; gzip_types text/plain; gzip_min_length 1; gzip_proxied any;\n'
+        f'  server {{ listen 127.0.0.1:{port}; root {files[0]};\n'
+        '    location = /said { return 200 "$request_uri|$http_x_forwarded_for|$http_via|$host|$http_connection"; }\n'
+        '    location = /gone { return 410 gone; } } }\n')
+    process = subprocess.Popen([program, '-c', str(folder / 'conf'), '-e', str(folder / 'error.log')], stdin=subprocess.DEVNULL)
+    wait_for_port(port)
+    yield port
+    ended(process)
+
+
+@pytest.fixture(scope='module')
+def python(files):
+    port = server_kit.free_port()
+    process = subprocess.Popen([sys.executable, '-m', 'http.server', str(port), '--bind', '127.0.0.1'], cwd=files[0],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for_port(port)
+    yield port
+    ended(process)
+
+
+def served_before(launch, loop, transport, port):
+    return launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{port}'}}})
+
+
+def test_before_nginx(launch, loop, transport, nginx, files):
+    client = served_before(launch, loop, transport, nginx).connect()
+    big = files[1]
+    for _ in range(3):
+        assert hashlib.sha256(client.get('/big.bin').body).digest() == hashlib.sha256(big).digest()
+    part = client.ask('GET', '/big.bin', [('Range', 'bytes=1000-1999')])
+    assert part.status == 206 and part.body == big[1000:2000] and part.headers['content-range'] == f'bytes 1000-1999/{len(big)}'
+    head = client.ask('HEAD', '/big.bin')
+    assert head.status == 200 and head.headers['content-length'] == str(len(big))
+    etag = head.headers['etag']
+    assert client.ask('GET', '/big.bin', [('If-None-Match', etag)]).status == 304
+    assert client.get('/nowhere').status == 404
+    assert client.get('/gone').body == b'gone'
+    assert client.get('/folder').status == 301
+    packed = client.ask('GET', '/small.txt', [('Accept-Encoding', 'gzip')])
+    assert packed.headers['content-encoding'] == 'gzip' and packed.headers['transfer-encoding'] == 'chunked'
+    said = client.get('/said?a=b').body.decode().split('|')
+    assert said == ['/said?a=b', '127.0.0.1', '1.1 sluice', '127.0.0.1', '']
+    assert client.ask('POST', '/small.txt', body=b'x' * 300000).status == 405     # early: the connection may end
+    client.close()
+
+
+def test_before_python(launch, loop, transport, python, files):
+    client = served_before(launch, loop, transport, python).connect()
+    for _ in range(3):
+        assert client.get('/big.bin').body == files[1]      # HTTP/1.0: each answer ends its connection
+    assert client.get('/nowhere').status == 404
+    assert client.ask('HEAD', '/small.txt').headers['content-length'] == '6'
+    assert client.ask('POST', '/small.txt', body=b'x').status == 501
+    assert client.get('/small.txt').body == b'small\n'
+    client.close()
+
+
+def test_servers_are_killed_and_come_back(launch, loop, transport):
+    """One of two servers always lives; whoever asks with GET never hears of the other's end."""
+    servers = [Upstream(name='a'), Upstream(name='b')]
+    group = {'group': {'server': [f'127.0.0.1:{made.port} max_fails=1 fail_timeout=100ms' for made in servers]}}
+    served = launch(loop, transport, http={'upstream': group}, server={'location': {'/': {'proxy_pass': 'http://group'}}})
+    statuses, stop = [], threading.Event()
+
+    def ask():
+        while not stop.is_set():
+            client = served.connect()
+            try:
+                for _ in range(100):
+                    statuses.append(client.get('/x').status)
+            except (EOFError, OSError) as error:
+                statuses.append(repr(error))
+            client.close()
+    askers = [threading.Thread(target=ask) for _ in range(3)]
+    for asker in askers:
+        asker.start()
+    for number in range(6):
+        victim = servers[number % 2]
+        time.sleep(0.2)
+        victim.stop()
+        time.sleep(0.2)
+        victim.start()
+        time.sleep(0.2)
+    stop.set()
+    for asker in askers:
+        asker.join(30)
+    for made in servers:
+        made.stop()
+    assert len(statuses) > 100 and set(statuses) == {200}, {status: statuses.count(status) for status in set(statuses)}
