@@ -1,6 +1,7 @@
 """Fixtures of the end-to-end tests: one running server per backend of the loop, one transport after the other.
 
-SLUICE_LOOPS and SLUICE_TRANSPORTS narrow the matrix ("epoll", "plain user"); the suite "vm" widens it to "ktls".
+SLUICE_LOOPS and SLUICE_TRANSPORTS narrow the matrix ("epoll", "plain user"). The suite "vm" runs the same tests with
+"ktls" alone: there a connection gets a large body first, so that whatever the test does then goes by the kernel.
 """
 import itertools
 import os
@@ -17,6 +18,7 @@ from kit import http1, server as server_kit, site as site_kit  # noqa: E402
 
 LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
 TRANSPORTS = os.environ.get('SLUICE_TRANSPORTS', 'plain user').split()
+LARGE = '/65536.bin'       # as large as ssl_ktls_threshold
 
 
 @pytest.fixture(scope='session')
@@ -64,6 +66,12 @@ def rsa_certificate(base, certificate):
     return site_kit.make_certificate(str(base / 'certificates'), kind='rsa')
 
 
+def kernel_counter(name):
+    """The kernel's own count of TLS sockets, of this network namespace."""
+    with open('/proc/net/tls_stat', encoding='ascii') as stream:
+        return int(dict(line.split() for line in stream)[name])
+
+
 class Served:
     """A server with a plain and a TLS port, seen through one transport."""
 
@@ -72,19 +80,36 @@ class Served:
         self.port = ports['plain' if transport == 'plain' else 'tls']
         self.scheme = 'http' if transport == 'plain' else 'https'
 
-    def connect(self, timeout=20, **options):
-        return http1.connect(self.port, self.transport, timeout=timeout * server_kit.PATIENCE, **options)
+    def connect(self, timeout=20, own=False, promoted=True, **options):
+        """With `own` by the TLS client of the kit. Over kTLS the connection is promoted, where `promoted` allows it."""
+        client = http1.connect(self.port, 'own' if own else self.transport, timeout=timeout * server_kit.PATIENCE, **options)
+        if promoted and self.transport == 'ktls' and os.path.exists(self.root + LARGE):
+            before = kernel_counter('TlsTxSw')
+            assert client.get(LARGE).status == 200
+            assert kernel_counter('TlsTxSw') > before, 'the kernel encrypts nothing'
+        return client
 
     def url(self, target):
         return f'{self.scheme}://localhost:{self.port}{target}'
 
 
+def by_another_way(rows):
+    """Large answers that the kernel could have encrypted and did not: lines of the access log. (To "openssl" no key is given.)"""
+    return [str(row) for row in rows if row.get('ssl_protocol', '-') != '-' and row['status'] in ('200', '206')
+            and int(row['body_bytes_sent']) >= 65536 and not row['tls_path'].startswith(('ktls-', 'openssl'))]
+
+
 @pytest.fixture(scope='session')
 def launch(site, certificate, fresh):
-    """launch(loop, transport, server={...}, http={...}, main={...}) -> Served; equal calls share a server."""
+    """launch(loop, transport, server={...}, http={...}, main={...}) -> Served; equal calls share a server.
+
+    Where kTLS alone is asked for, a test of another transport is skipped.
+    """
     running = {}
 
     def launcher(loop, transport, server=None, http=None, main=None, environment=None):
+        if TRANSPORTS == ['ktls'] and transport != 'ktls':
+            pytest.skip('kTLS only')
         ktls = {'ktls': 'on'}.get(transport, 'off')
         key = repr((loop, ktls, server, http, main, environment))
         if key not in running:
@@ -102,6 +127,10 @@ def launch(site, certificate, fresh):
             made.stop()
         except RuntimeError as error:
             faults.append(str(error))
+        if TRANSPORTS == ['ktls']:
+            faults += by_another_way(made.access())
+    if TRANSPORTS == ['ktls'] and kernel_counter('TlsRxSw'):
+        faults.append('the kernel decrypts, too')
     assert not faults, '\n'.join(faults)
 
 
@@ -113,6 +142,12 @@ def loop(request):
 @pytest.fixture(params=TRANSPORTS)
 def transport(request):
     return request.param
+
+
+@pytest.fixture(scope='session')
+def tls_transport():
+    """For tests that are over TLS always."""
+    return 'ktls' if TRANSPORTS == ['ktls'] else 'user'
 
 
 @pytest.fixture

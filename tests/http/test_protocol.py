@@ -153,7 +153,7 @@ def test_a_reset_in_the_middle_of_an_answer(served):
 
 def test_keepalive_requests(launch, loop, transport):
     served = launch(loop, transport, server={'keepalive_requests': '3'})
-    client = served.connect()
+    client = served.connect(promoted=False)
     assert [client.get('/one.txt').closes for _ in range(3)] == [False, False, True]
     assert client.at_end()
 

@@ -1,4 +1,4 @@
-"""Real input: all of /usr/share/doc and a file of 1 GiB over HTTPS, by curl, every hash compared."""
+"""Real input: all of /usr/share/doc and a file of 1 GiB (or SLUICE_REAL_MIB) over HTTPS, by curl, every hash compared."""
 import hashlib
 import os
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 from kit import server as server_kit
 
 DOC = os.environ.get('SLUICE_REAL_INPUT', '/usr/share/doc')
-BIG = 1 << 30
+BIG = int(os.environ.get('SLUICE_REAL_MIB', '1024')) << 20
 
 
 def sha256_of(path):
