@@ -1,20 +1,39 @@
 #!/bin/bash
-# Runs inside the guest, as root: prepares the network and the modules, runs one test file, leaves its exit status
-# in OUT/status. usage: guest.sh OUT PYTHON SLUICE TEST_FILE [PYTEST_ARGUMENTS...]
-out=$1 python=$2 test=$4
+# Runs inside the guest, as root: every part of the tests in one boot, in the order in which the kernel learns TLS.
+# usage: guest.sh OUT PYTHON SLUICE [PART [PYTEST_ARGUMENTS...]]
+# A part has its own network (hence its own /proc/net/tls_stat and buffer sizes) and its own memory for files, so that
+# two of them can run at once. It leaves OUT/PART.log and OUT/PART.status; the last word is OUT/status.
+out=$1 python=$2 only=${4-}
 export SLUICE=$3 SLUICE_PATIENCE=10 SLUICE_IN_GUEST=1 PYTHONDONTWRITEBYTECODE=1 OUT=$out
-shift 4
+shift $(($# > 4 ? 4 : $#))
+cd "$(dirname "$0")" || exit 1
+
+part() { # NAME FILES...: one pytest
+    local name=$1
+    shift
+    [ "${only:-$name}" = "$name" ] || return 0
+    # shellcheck disable=SC2016
+    TMPDIR=/dev/shm unshare --net --mount sh -c 'ip link set lo up && mount -t tmpfs none /dev/shm && exec "$@"' - \
+        "$python" -m pytest -p no:cacheprovider --basetemp=/dev/shm/tests -v -rA --durations=15 --tb=short "$@" "${more[@]}" \
+        >"$out/$name.log" 2>&1 </dev/null
+    echo $? >"$out/$name.status"
+}
+
+more=("$@")
 uname -r
-ip link set lo up
 ulimit -n 65536
-for module in aesni_intel ghash_clmulni_intel; do modprobe "$module"; done
-case $test in
-*without_module*) echo /bin/false >/proc/sys/kernel/modprobe ;;
-*) modprobe tls || { echo 'no tls module'; echo 1 >"$out/status"; exit 1; } ;;
-esac
-cd "$(dirname "$test")" || exit 1
-"$python" -m pytest -p no:cacheprovider --basetemp=/dev/shm/tests -rA --durations=10 -v "$test" "$@"
-echo $? >"$out/status"
-dmesg 2>/dev/null | grep -E 'BUG|Oops|WARNING|general protection' && echo 1 >"$out/status"
+modprobe=$(cat /proc/sys/kernel/modprobe)
+echo /bin/false >/proc/sys/kernel/modprobe # from here on the kernel gets only what is loaded by hand
+part module test_without_module.py
+
+for module in aesni_intel ghash_clmulni_intel gcm ctr; do modprobe -q "$module"; done
+modprobe tls || exit 1
+part cipher test_without_cipher.py
+
+echo "$modprobe" >/proc/sys/kernel/modprobe
+shopt -s extglob
+part proof test_!(without_*|figure).py
+[ "$only" != figure ] || part figure test_figure.py
+dmesg | grep -E 'BUG|Oops|WARNING|general protection' || echo 0 >"$out/status"
 sync
 exit 0

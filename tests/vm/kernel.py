@@ -58,12 +58,13 @@ def record_sequence(pid, number):
 
 
 class Strace:
-    """Watches what a process does with one descriptor."""
+    """Watches what a process does with its sockets; with `inject`, makes a call of it fail ("setsockopt:error=EPERM:when=2")."""
     CALLS = 'sendfile,sendto,sendmsg,sendmmsg,write,writev,splice,setsockopt,io_uring_enter'
 
-    def __init__(self, pid, number, path):
-        self.number, self.path = number, path
-        self.watcher = subprocess.Popen([shutil.which('strace'), '-f', '-p', str(pid), '-e', f'trace={self.CALLS}', '-o', path],
+    def __init__(self, pid, path, inject=None):
+        self.path = path
+        faults = ['-e', f'inject={inject}'] if inject else []
+        self.watcher = subprocess.Popen([shutil.which('strace'), '-f', '-p', str(pid), '-e', f'trace={self.CALLS}', *faults, '-o', path],
                                         stderr=subprocess.PIPE)
         os.read(self.watcher.stderr.fileno(), 1)    # "Process N attached"
         time.sleep(1)

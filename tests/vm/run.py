@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Boots a fetched kernel in an emulator, with this machine's files beneath it (read-only), and runs tests in there.
+"""Boots a fetched kernel in an emulator, with this machine's files beneath it (read-only), and runs the tests in there.
 
-usage: run.py BUILD_FOLDER VERSION SLUICE TEST_FILE [PYTEST_ARGUMENTS...]
+usage: run.py BUILD_FOLDER VERSION SLUICE [PART [PYTEST_ARGUMENTS...]]
 
-A test file whose name holds "without_module" runs in a guest that has no tls module and cannot load one. Without the
-kernel, the emulator or the Python packages the test is skipped (exit 77), unless SLUICE_REQUIRE_VM is 1.
+One boot for all: guest.sh has the parts, of which PART names one. Each part's words are in BUILD_FOLDER/vm/VERSION/out/PART.log;
+printed are a count for each file of tests, and the words of the parts that failed. Without the kernel, the emulator or
+the Python packages the tests are skipped (exit 77), unless SLUICE_REQUIRE_VM is 1.
 """
+import collections
+import glob
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,7 +20,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import packages  # noqa: E402
 
-BOOT_AND_RUN_SECONDS = 1500
+BOOT_AND_RUN_SECONDS = 3000
+OUTCOMES = ('PASSED', 'FAILED', 'ERROR', 'SKIPPED')
 
 
 def skip(why):
@@ -25,17 +30,60 @@ def skip(why):
     return 1 if required else 77
 
 
-def boot(programs, image, out, command):
-    """Runs the command in the guest; everything it says lands in out/said."""
+def read(path):
+    if not os.path.exists(path):
+        return ''
+    with open(path, encoding='utf-8', errors='replace') as stream:
+        return stream.read()
+
+
+def boot(programs, image, out, command, root=None):
+    """Runs the command in the guest; what it says lands in out/said. Returns what the emulator said; may raise TimeoutExpired.
+
+    With `root` that folder is the guest's root, where `out` is called /out; otherwise it is this machine's own.
+    """
     environment = {**os.environ, 'PATH': f'{programs}:/usr/sbin:/sbin:{os.environ["PATH"]}'}
     line = [os.path.join(programs, 'vng'), '--disable-kvm', '--force-9p', '--run', image, '--cpus', '2', '-m', '3G',
-            '--rwdir', out, '--qemu-opts=-cpu max', '--', f'{command} > {shlex.quote(out)}/said 2>&1']
+            '--qemu-opts=-cpu max', *(['--root', root, f'--rwdir=/out={out}'] if root else ['--rwdir', out]),
+            '--', f'{command} > {"/out" if root else shlex.quote(out)}/said 2>&1']
     return subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
-                          timeout=BOOT_AND_RUN_SECONDS, check=False)
+                          timeout=BOOT_AND_RUN_SECONDS, check=False).stdout.decode(errors='replace')
+
+
+def report(part, said):
+    """A line for each file of tests: how many passed, failed, were skipped."""
+    counts = collections.defaultdict(collections.Counter)
+    for outcome, name in re.findall(rf'^({"|".join(OUTCOMES)}) (?:\[\d+\] )?([\w./]+\.py)', said, re.M):
+        counts[os.path.basename(name)][outcome] += 1
+    for name, found in sorted(counts.items()):
+        print(f'{part:10} {name:26}', ', '.join(f'{found[outcome]} {outcome.lower()}' for outcome in OUTCOMES if found[outcome]))
+
+
+def run_parts(programs, image, out, command, root=None):
+    """0 when every part that was begun in the guest ended well, and the guest with them."""
+    try:
+        told = boot(programs, image, out, command, root)
+    except subprocess.TimeoutExpired:
+        told = f'no end within {BOOT_AND_RUN_SECONDS} s'
+    failed = [] if read(os.path.join(out, 'status')).strip() == '0' else ['guest']
+    logs = sorted(glob.glob(os.path.join(out, '*.log')))
+    if not logs:
+        failed.append('nothing was run')
+    for begun in logs:
+        part = os.path.basename(begun)[:-4]
+        said = read(begun)
+        report(part, said)
+        if read(os.path.join(out, f'{part}.status')).strip() != '0':
+            print(f'==== {part} failed:\n{said}')
+            failed.append(part)
+    if 'guest' in failed:
+        print(f'==== the guest said:\n{read(os.path.join(out, "said"))}\n==== the emulator said:\n{told[-4000:]}')
+    print('failed: ' + ', '.join(failed) if failed else 'all parts passed')
+    return 1 if failed else 0
 
 
 def main():
-    build, version, sluice, test = os.path.abspath(sys.argv[1]), sys.argv[2], os.path.abspath(sys.argv[3]), sys.argv[4]
+    build, version, sluice, rest = os.path.abspath(sys.argv[1]), sys.argv[2], os.path.abspath(sys.argv[3]), sys.argv[4:]
     kernel = os.path.join(build, 'vm', version, 'kernel')
     if not os.path.exists(kernel):
         return skip(f'no kernel {version} in {os.path.dirname(kernel)}; fetch it with: ninja -C {build} vm-kernels')
@@ -44,25 +92,11 @@ def main():
     folder = packages.prepare(build)
     if folder is None:
         return skip('no virtme-ng')
-    with open(kernel, encoding='utf-8') as stream:
-        image = stream.read().strip()
-    out = os.path.join(build, 'vm', version, 'out-' + os.path.splitext(os.path.basename(test))[0])
+    out = os.path.join(build, 'vm', version, 'out')
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(out)
-    command = ['bash', os.path.join(HERE, 'guest.sh'), out, os.path.join(folder, 'bin', 'python'), sluice,
-               os.path.join(HERE, test), *sys.argv[5:]]
-    try:
-        told = boot(os.path.join(folder, 'bin'), image, out, shlex.join(command)).stdout.decode(errors='replace')
-    except subprocess.TimeoutExpired:
-        told = f'no end within {BOOT_AND_RUN_SECONDS} s'
-    said = os.path.join(out, 'said')
-    print(open(said, encoding='utf-8', errors='replace').read() if os.path.exists(said) else '')
-    status = os.path.join(out, 'status')
-    if not os.path.exists(status):
-        print(f'the guest did not finish; the emulator said:\n{told[-4000:]}')
-        return 1
-    with open(status, encoding='ascii') as stream:
-        return int(stream.read())
+    command = ['bash', os.path.join(HERE, 'guest.sh'), out, os.path.join(folder, 'bin', 'python'), sluice, *rest]
+    return run_parts(os.path.join(folder, 'bin'), read(kernel).strip(), out, shlex.join(command))
 
 
 if __name__ == '__main__':

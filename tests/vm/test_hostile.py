@@ -19,7 +19,7 @@ def test_a_deed_ends_its_own_connection_only(start, www, loop, deed):
     neighbour.send('GET /8m HTTP/1.1\r\nHost: localhost\r\n\r\n')
     head = neighbour.head()
     before = len(hostile_tls.lines(server))
-    client.send('GET /32m HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    client.send('GET /16m HTTP/1.1\r\nHost: localhost\r\n\r\n')
     client.take(1 << 20)
     assert kernel.counters()['TlsTxSw'] - promoted == 2
     try:

@@ -9,7 +9,7 @@ from kit import http1, s_client
 
 SLUICE = os.environ['SLUICE']
 RENEWABLE = 'TlsTxRekeyOk' in kernel.counters()
-BODY = 32 << 20
+BODY = 16 << 20
 
 
 def sha256(body):
@@ -30,11 +30,11 @@ def test_rule_09_s_client_changes_keys_in_the_middle(start, www, loop):
     server, port = start(loop, 'on')
     before = kernel.counters()
     client = s_client.SClient(port)
-    target = f'/32m?{loop}'
-    assert sha256(s_client.body_with_commands(client, target, BODY, 'kKk')) == www['32m']
+    target = f'/16m?{loop}'
+    assert sha256(s_client.body_with_commands(client, target, BODY, 'kKk')) == www['16m']
     assert server.access_for(target)[-1]['tls_path'] == 'ktls-sendfile'
     if RENEWABLE:
-        assert sha256(s_client.body_with_commands(client, target + '-again', BODY, 'K')) == www['32m']
+        assert sha256(s_client.body_with_commands(client, target + '-again', BODY, 'K')) == www['16m']
         assert client.close() == 4
         assert kernel.counters()['TlsTxRekeyOk'] - before['TlsTxRekeyOk'] == 2
     else:
@@ -47,14 +47,14 @@ def test_rule_09_the_answer_to_a_request_comes_before_the_rest(start, www, loop)
     """Our own client counts keys: the server's next one comes within the body, or, on an old kernel, not at all."""
     _, port = start(loop, 'on')
     client = http1.connect(port, 'own', suites=['TLS_AES_128_GCM_SHA256'], timeout=300, receive_buffer=65536)
-    client.send('GET /32m HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    client.send('GET /16m HTTP/1.1\r\nHost: localhost\r\n\r\n')
     head = client.head()
     digest = hashlib.sha256(client.take(1 << 20))
     client.stream.key_update(True)
-    digest.update(client.take(16 << 20))
+    digest.update(client.take(8 << 20))
     assert client.stream.generation == (1 if RENEWABLE else 0)
-    digest.update(client.take(int(head.headers['content-length']) - (17 << 20)))
-    assert digest.hexdigest() == www['32m']
+    digest.update(client.take(int(head.headers['content-length']) - (9 << 20)))
+    assert digest.hexdigest() == www['16m']
     if RENEWABLE:
         assert sha256(client.get('/1m').body) == www['1m']
     else:

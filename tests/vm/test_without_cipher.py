@@ -1,0 +1,35 @@
+"""A kernel with TLS that lacks one cipher (its module cannot be loaded): that one is refused, the others are not."""
+import hashlib
+import os
+import re
+import subprocess
+
+import kernel
+import pytest
+from kit import http1, tls13
+
+SLUICE = os.environ['SLUICE']
+MISSING = 'TLS_CHACHA20_POLY1305_SHA256'
+
+
+def test_doctor_names_the_cipher():
+    said = subprocess.run([SLUICE, 'doctor'], capture_output=True, text=True, timeout=300, check=False).stdout
+    print(said)
+    found = dict(re.findall(r'^\w+ +TLS 1\.3 (\S+): (.*)$', said, re.M))
+    taken = 'the kernel takes the key'
+    assert found == {'AES-128-GCM': taken, 'AES-256-GCM': taken, 'ChaCha20-Poly1305': 'cipher'}
+
+
+@pytest.mark.parametrize('suite', list(tls13.SUITES))
+def test_only_the_missing_cipher_stays_in_user_space(start, www, loop, suite):
+    server, port = start(loop, 'auto')
+    before = kernel.counters()['TlsTxSw']
+    client = http1.connect(port, 'own', suites=[suite], timeout=300)
+    for number in range(2):
+        target = f'/1m?{loop}-{suite}-{number}'
+        assert hashlib.sha256(client.get(target).body).hexdigest() == www['1m']
+        row = server.access_for(target)[-1]
+        expected = ('user', 'cipher') if suite == MISSING else ('ktls-sendfile', 'ok')
+        assert (row['tls_path'], row['tls_path_reason']) == expected
+    assert kernel.counters()['TlsTxSw'] - before == (0 if suite == MISSING else 1)
+    client.close()
