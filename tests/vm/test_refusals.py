@@ -1,0 +1,75 @@
+"""A kernel that says no to a call, by fault injection (strace) into a running worker: user space goes on, whole, and says why.
+
+The startup trials were answered well, so the server counts on the kernel, and learns of the refusal on a live connection.
+"""
+import hashlib
+import re
+
+import kernel
+import pytest
+from kit import http1, tls13
+
+SUITES = list(tls13.SUITES)
+ULP, TX = 'SOL_TCP, TCP_ULP', 'SOL_TLS, TLS_TX'
+# The call that is refused, its error, which setsockopt of the worker it is, and the reason in the access log.
+REFUSALS = {
+    'no module': (ULP, 'ENOENT', 1, 'no-module'),
+    'no permission': (ULP, 'EPERM', 1, 'no-permission'),
+    'no such protocol': (ULP, 'ENOPROTOOPT', 1, 'ulp-refused'),
+    'no such cipher': (TX, 'ENOENT', 2, 'tx-refused'),
+    'a key that is refused': (TX, 'EINVAL', 2, 'tx-refused'),
+}
+
+
+def sha256(body):
+    return hashlib.sha256(body).hexdigest()
+
+
+def path_of(server, target):
+    row = server.access_for(target)[-1]
+    return row['tls_path'], row['tls_path_reason']
+
+
+@pytest.mark.parametrize('suite', SUITES)
+@pytest.mark.parametrize('refusal', REFUSALS)
+def test_refused_in_the_middle_of_a_connection(start, www, loop, tmp_path, suite, refusal):
+    call, error, number, reason = REFUSALS[refusal]
+    server, port = start(loop, 'on')
+    worker, = server.workers()
+    before = kernel.counters()['TlsTxSw']
+    client, other = (http1.connect(port, 'own', suites=[suite], timeout=300) for _ in range(2))
+    first, second, third, fourth = (f'/{name}?{loop}-{suite}-{refusal.replace(" ", "-")}-{at}'
+                                    for at, name in enumerate(('1k', '256k', '64k', '64k')))
+    assert sha256(client.get(first).body) == www['1k']
+    strace = kernel.Strace(worker, str(tmp_path / 'trace'), inject=f'setsockopt:error={error}:when={number}')
+    assert sha256(client.get(second).body) == www['256k']
+    assert sha256(client.get(third).body) == www['64k'], 'and it is not asked again'
+    assert sha256(client.get('/1k').body) == www['1k']
+    assert sha256(other.get(fourth).body) == www['64k'], 'the next connection is'
+    trace = strace.stop()
+    refused = re.findall(r'setsockopt\(\d+, (\w+, \w+), .*\(INJECTED\)', trace)
+    assert refused == [call], trace
+    assert path_of(server, first) == ('user', 'small')
+    assert path_of(server, second) == path_of(server, third) == ('user', reason)
+    assert path_of(server, fourth) == ('ktls-sendfile', 'ok')
+    assert kernel.counters()['TlsTxSw'] - before == 1
+    assert client.get('/1k', Connection='close').closes and client.at_end() and client.stream.closed
+    other.close()
+
+
+@pytest.mark.parametrize('error', ['EIO', 'EBADMSG'])
+def test_a_sendfile_that_fails_in_the_middle_ends_the_connection(start, www, loop, tmp_path, error):
+    """The kernel encrypts already: nobody else can go on. No close_notify, so that the client knows that it was cut."""
+    server, port = start(loop, 'on')
+    worker, = server.workers()
+    client = http1.connect(port, 'own', suites=SUITES[:1], timeout=300)
+    strace = kernel.Strace(worker, str(tmp_path / 'trace'), inject=f'sendfile:error={error}:when=3')
+    target = f'/2m?{loop}-{error}'
+    with pytest.raises(EOFError):
+        client.get(target)
+    assert not client.stream.closed
+    assert '(INJECTED)' in strace.stop()
+    assert int(server.access_for(target)[-1]['body_bytes_sent']) < 2 << 20
+    again = http1.connect(port, 'own', suites=SUITES[:1], timeout=300)
+    assert sha256(again.get('/64k').body) == www['64k']
+    again.close()
