@@ -4,11 +4,8 @@
  */
 #include "server/doctor.h"
 
-#include "build_options.h"
 #include "server/commands.h"
-#include "wire/wire.h"
 
-#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,58 +33,6 @@ void doctor_advise(struct diagnosis *diagnosis, const char *format, ...)
     va_start(args, format);
     vsnprintf(finding->advice, sizeof(finding->advice), format, args);
     va_end(args);
-}
-
-static void judge_handshake(struct diagnosis *diagnosis, const struct trial *trial)
-{
-    doctor_find(diagnosis, "openssl", VERDICT_GOOD, "built with %s, running with %s", OPENSSL_VERSION_TEXT,
-                OpenSSL_version(OPENSSL_VERSION));
-    if (!trial->handshake) {
-        doctor_find(diagnosis, "handshake", VERDICT_FAULT, "a handshake with itself failed: %s",
-                    trial->fault);
-        doctor_advise(diagnosis,
-                      "kernel TLS cannot be tried without it; is a system-wide openssl.cnf too strict, or "
-                      "loopback (127.0.0.1) down?");
-        return;
-    }
-    if (trial->key_offered)
-        doctor_find(diagnosis, "openssl_ktls", VERDICT_GOOD, "OpenSSL offers its write key (%s, %s)",
-                    trial->protocol, trial->cipher);
-    else {
-        doctor_find(diagnosis, "openssl_ktls", VERDICT_FAULT, "OpenSSL offers no write key (%s, %s)",
-                    trial->protocol, trial->cipher);
-        doctor_advise(diagnosis,
-                      "this libssl was built without kTLS: it needs the configure option enable-ktls, as "
-                      "Debian's and Ubuntu's have it");
-    }
-}
-
-/* True where the kernel encrypted, and the bytes arrived. */
-static bool judge_transfer(struct diagnosis *diagnosis, const struct trial *trial)
-{
-    const char *path = wire_path_name((enum wire_path)trial->path);
-    const char *reason = wire_reason_name(trial->reason);
-    bool by_kernel = trial->path == PATH_KTLS_SENDFILE;
-
-    if (!trial->handshake)
-        return false;
-    if (!trial->delivered) {
-        doctor_find(diagnosis, "transfer", VERDICT_FAULT, "a file sent to itself did not arrive whole: %s",
-                    trial->fault);
-        doctor_advise(diagnosis, "run with ssl_ktls: off and report this: bytes must never be lost");
-        return false;
-    }
-    if (by_kernel) {
-        doctor_find(diagnosis, "transfer", VERDICT_GOOD,
-                    "the kernel encrypted %llu bytes by sendfile, and the client decrypted all of them right",
-                    (unsigned long long)trial->bytes);
-        return true;
-    }
-    doctor_find(diagnosis, "transfer", VERDICT_FAULT,
-                "%llu bytes arrived right, but encrypted in user space (tls_path %s, tls_path_reason %s)",
-                (unsigned long long)trial->bytes, path, reason);
-    doctor_advise(diagnosis, "the server works all the same; files just cost more CPU");
-    return false;
 }
 
 static void print_text(const struct diagnosis *diagnosis, bool works)
@@ -142,18 +87,40 @@ static void print_json(const struct diagnosis *diagnosis, bool works)
     printf("\n]}\n");
 }
 
+/* What the kernel takes is tried; what it refuses is said. */
+static bool try_suite(struct diagnosis *diagnosis, const struct suite *suite)
+{
+    struct trial trial;
+
+    if (diagnosis->support.reason[suite->version][suite->cipher] != KTLS_OK)
+        return doctor_judge_suite(diagnosis, suite, NULL);
+    doctor_try(&diagnosis->support, suite, &trial);
+    return doctor_judge_suite(diagnosis, suite, &trial);
+}
+
+static bool examine(struct diagnosis *diagnosis)
+{
+    struct trial trial;
+    bool works;
+
+    doctor_examine_host(diagnosis);
+    doctor_try(&diagnosis->support, doctor_suites, &trial);
+    works = doctor_judge_first(diagnosis, &trial);
+    for (const struct suite *suite = doctor_suites; suite->name; suite++) {
+        if (!try_suite(diagnosis, suite))
+            works = false;
+    }
+    return works;
+}
+
 int command_doctor(const struct options *options)
 {
     struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
-    struct trial trial = {.handshake = false};
     bool works;
 
     if (!diagnosis)
         return EXIT_FAILURE;
-    doctor_examine_host(diagnosis);
-    doctor_try(&diagnosis->support, "TLS_AES_128_GCM_SHA256", &trial);
-    judge_handshake(diagnosis, &trial);
-    works = judge_transfer(diagnosis, &trial);
+    works = examine(diagnosis);
     if (options->json)
         print_json(diagnosis, works);
     else

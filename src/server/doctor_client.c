@@ -31,7 +31,17 @@ static enum doctor_client_end receive(SSL *ssl, uint64_t expected)
     return SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN ? DOCTOR_CLIENT_WHOLE : DOCTOR_CLIENT_CUT;
 }
 
-enum doctor_client_end doctor_client_run(int fd, const char *suite, uint64_t expected)
+static bool allow_only(SSL *ssl, const struct suite *suite)
+{
+    int version = suite->version ? TLS1_3_VERSION : TLS1_2_VERSION;
+
+    if (SSL_set_min_proto_version(ssl, version) != 1 || SSL_set_max_proto_version(ssl, version) != 1)
+        return false;
+    return (suite->version ? SSL_set_ciphersuites(ssl, suite->openssl)
+                           : SSL_set_cipher_list(ssl, suite->openssl)) == 1;
+}
+
+enum doctor_client_end doctor_client_run(int fd, const struct suite *suite, uint64_t expected)
 {
     const struct timeval patience = {.tv_sec = 10};
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
@@ -40,8 +50,7 @@ enum doctor_client_end doctor_client_run(int fd, const char *suite, uint64_t exp
 
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    if (ssl && SSL_set_min_proto_version(ssl, TLS1_3_VERSION) == 1 && SSL_set_ciphersuites(ssl, suite) == 1 &&
-        SSL_set_fd(ssl, fd) == 1 && SSL_connect(ssl) == 1) {
+    if (ssl && allow_only(ssl, suite) && SSL_set_fd(ssl, fd) == 1 && SSL_connect(ssl) == 1) {
         end = receive(ssl, expected);
         SSL_shutdown(ssl);
     }

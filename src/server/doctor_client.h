@@ -2,7 +2,7 @@
 #ifndef SERVER_DOCTOR_CLIENT_H
 #define SERVER_DOCTOR_CLIENT_H
 
-#include <stdint.h>
+#include "server/doctor.h"
 
 enum doctor_client_end {
     DOCTOR_CLIENT_WHOLE,            /* every byte right, then close_notify */
@@ -14,7 +14,7 @@ enum doctor_client_end {
 
 /* The byte of the trial's file at an offset. */
 unsigned char doctor_pattern(uint64_t at);
-/* Connects TLS over `fd` (blocking, closed at the end) and reads `expected` bytes. */
-enum doctor_client_end doctor_client_run(int fd, const char *suite, uint64_t expected);
+/* Connects over `fd` (blocking, closed at the end) with nothing but the suite, and reads `expected` bytes. */
+enum doctor_client_end doctor_client_run(int fd, const struct suite *suite, uint64_t expected);
 
 #endif

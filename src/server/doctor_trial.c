@@ -23,6 +23,16 @@
 #define TRIAL_BYTES (1024ull * 1024)
 #define TRIAL_MS    15000
 
+const struct suite doctor_suites[] = {
+    {"TLS 1.3 AES-128-GCM", 1, RECORD_AES_128_GCM, "TLS_AES_128_GCM_SHA256"},
+    {"TLS 1.3 AES-256-GCM", 1, RECORD_AES_256_GCM, "TLS_AES_256_GCM_SHA384"},
+    {"TLS 1.3 ChaCha20-Poly1305", 1, RECORD_CHACHA20_POLY1305, "TLS_CHACHA20_POLY1305_SHA256"},
+    {"TLS 1.2 AES-128-GCM", 0, RECORD_AES_128_GCM, "ECDHE-ECDSA-AES128-GCM-SHA256"},
+    {"TLS 1.2 AES-256-GCM", 0, RECORD_AES_256_GCM, "ECDHE-ECDSA-AES256-GCM-SHA384"},
+    {"TLS 1.2 ChaCha20-Poly1305", 0, RECORD_CHACHA20_POLY1305, "ECDHE-ECDSA-CHACHA20-POLY1305"},
+    {0},
+};
+
 struct stage {
     struct trial *trial;
     struct loop loop;
@@ -239,7 +249,7 @@ static void judge_client(struct trial *trial, pid_t child)
 }
 
 /* The fork comes before the loop: no ring exists before fork. */
-static void try_with(struct stage *stage, struct tls_context *context, const char *suite)
+static void try_with(struct stage *stage, struct tls_context *context, const struct suite *suite)
 {
     int server;
     int client;
@@ -265,7 +275,7 @@ static void try_with(struct stage *stage, struct tls_context *context, const cha
     judge_client(stage->trial, child);
 }
 
-void doctor_try(const struct ktls_support *support, const char *suite, struct trial *out_trial)
+void doctor_try(const struct ktls_support *support, const struct suite *suite, struct trial *out_trial)
 {
     static const struct tls_certificate certificate = {.certificate = {"self-signed", 11}};
     static const struct str name = {"localhost", 9};
@@ -273,7 +283,8 @@ void doctor_try(const struct ktls_support *support, const char *suite, struct tr
                                      .name_count = 1,
                                      .certificates = &certificate,
                                      .certificate_count = 1,
-                                     .ciphersuites = str_from(suite),
+                                     .ciphers = suite->version ? STR("") : str_from(suite->openssl),
+                                     .ciphersuites = suite->version ? str_from(suite->openssl) : STR(""),
                                      .ktls_threshold = 1,
                                      .is_default = true};
     struct stage *stage = calloc(1, sizeof(*stage));

@@ -184,6 +184,53 @@ def test_doctor():
     verdicts = {item['name']: item['verdict'] for item in found['findings']}
     assert verdicts['transfer'] == ('good' if works else 'fault')
     assert works or any(item['advice'] for item in found['findings'] if item['verdict'] == 'fault')
+    assert [item['text'].split(':')[0] for item in found['findings'] if item['name'] == 'cipher'] == [
+        f'TLS {version} {cipher}' for version in ('1.3', '1.2') for cipher in ('AES-128-GCM', 'AES-256-GCM', 'ChaCha20-Poly1305')]
+    for name in ('kernel', 'module', 'loop', 'files', 'buffers', 'openssl', 'openssl_ktls', 'rekey' if works else 'autoload'):
+        assert name in verdicts, found
+    devices = [item['text'] for item in found['findings'] if item['name'] == 'device']
+    assert len(devices) >= min(8, len(set(os.listdir('/sys/class/net')) - {'lo', 'bonding_masters'}))
+    assert not any(text.startswith('lo:') for text in devices)
+
+
+def in_namespace(*flags):
+    """The doctor among its own users (and networks); None where that is not allowed."""
+    if subprocess.run(['unshare', *flags, 'true'], capture_output=True, timeout=60, check=False).returncode != 0:
+        return None
+    ran = subprocess.run(['unshare', *flags, SLUICE, 'doctor', '--json'], capture_output=True, text=True, timeout=60, check=False)
+    found = json.loads(ran.stdout)
+    assert ran.returncode == (0 if found['ktls'] else 1) and ran.stderr == ''
+    return {item['name']: item for item in found['findings']}, found['ktls']
+
+
+def test_doctor_in_a_container():
+    """A namespace changes nothing of what the kernel can, but nothing is loaded for it."""
+    found = in_namespace('-U', '-r')
+    if not found:
+        pytest.skip('no user namespaces here')
+    findings, works = found
+    assert works == (run('doctor').returncode == 0)
+    assert findings['transfer']['verdict'] == ('good' if works else 'fault')
+    if not works:
+        assert re.search('loads no modules', findings['autoload']['text'])
+        assert re.search('the host must load it|built without CONFIG_TLS', findings['module']['advice'])
+
+
+def test_doctor_without_a_network():
+    """Loopback is down: nothing can be tried, and that is said rather than guessed."""
+    found = in_namespace('-U', '-r', '-n')
+    if not found:
+        pytest.skip('no network namespaces here')
+    findings, works = found
+    assert not works and 'no connection over 127.0.0.1' in findings['handshake']['text']
+    assert 'loopback' in findings['handshake']['advice']
+
+
+def test_doctor_with_few_descriptors():
+    ran = subprocess.run(['bash', '-c', 'ulimit -n 500; exec "$0" doctor', SLUICE], capture_output=True, text=True, timeout=60, check=False)
+    assert 'open files: 500, raised to 500 at start: enough for 234 worker_connections (the default is 4096)' in ran.stdout
+    assert 'raise the hard limit to 8224' in ran.stdout
+
 
 
 class Serve:

@@ -1,5 +1,7 @@
 """`sluice doctor` where the kernel has TLS."""
+import json
 import os
+import re
 import subprocess
 
 import kernel
@@ -7,16 +9,41 @@ import kernel
 SLUICE = os.environ['SLUICE']
 
 
+SUITES = [f'TLS {version} {cipher}' for version in ('1.3', '1.2') for cipher in ('AES-128-GCM', 'AES-256-GCM', 'ChaCha20-Poly1305')]
+
+
+def doctor(*before):
+    """(exit status, {name: [findings]})"""
+    done = subprocess.run([*before, SLUICE, 'doctor', '--json'], capture_output=True, text=True, timeout=300, check=False)
+    print(done.stdout, done.stderr)
+    found = {}
+    for item in json.loads(done.stdout)['findings']:
+        found.setdefault(item['name'], []).append(item)
+    return done.returncode, found
+
+
 def test_doctor_finds_kernel_tls():
     before = kernel.counters()['TlsTxSw']
-    done = subprocess.run([SLUICE, 'doctor'], capture_output=True, text=True, timeout=300, check=False)
-    print(done.stdout, done.stderr)
-    assert done.returncode == 0
-    for version in ('1.2', '1.3'):
-        for cipher in ('AES-128-GCM', 'AES-256-GCM', 'ChaCha20-Poly1305'):
-            assert f'TLS {version} {cipher}: the kernel takes the key' in done.stdout
-    assert kernel.counters()['TlsTxSw'] > before, 'it says so from a trial, not from a guess'
+    status, found = doctor()
+    assert status == 0
+    assert [item['text'] for item in found['cipher']] == [f'{suite}: the kernel takes the key, and a file arrived right' for suite in SUITES]
+    # Six by the probe, the first transfer, and one for each suite.
+    assert kernel.counters()['TlsTxSw'] - before >= 13, 'it says so from trials, not from a guess'
     assert kernel.counters()['TlsRxSw'] == 0
+    assert found['transfer'][0]['verdict'] == found['module'][0]['verdict'] == found['autoload'][0]['verdict'] == 'good'
+    assert all(item['verdict'] != 'fault' for items in found.values() for item in items)
+    release = tuple(int(number) for number in os.uname().release.split('.')[:2])
+    assert found['rekey'][0]['verdict'] == ('good' if release >= (6, 14) else 'note')
+
+
+def test_doctor_as_another_user():
+    """It works for everybody; but nobody else could have the module loaded."""
+    for before in (['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'], ['unshare', '-U', '-r']):
+        status, found = doctor(*before)
+        assert status == 0
+        assert found['autoload'][0]['verdict'] == 'note'
+        assert re.search('CAP_NET_ADMIN|user namespace', found['autoload'][0]['text'])
+        assert 'modules-load.d' in found['autoload'][0]['advice']
 
 
 def test_start_says_that_ktls_is_there(start, loop):

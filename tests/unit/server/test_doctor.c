@@ -10,9 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const suites[] = {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384",
-                                     "TLS_CHACHA20_POLY1305_SHA256"};
-
 static void refuse_all(struct ktls_support *support, enum ktls_reason reason)
 {
     for (int version = 0; version < 2; version++)
@@ -26,14 +23,15 @@ START_TEST(a_file_arrives_by_every_suite)
     struct ktls_support support = {0};
 
     ktls_probe(&ktls_calls_kernel, &support);
-    for (unsigned i = 0; i < 3; i++) {
-        enum ktls_reason reason = support.reason[1][RECORD_AES_128_GCM + i];
+    for (const struct suite *suite = doctor_suites; suite->name; suite++) {
+        enum ktls_reason reason = support.reason[suite->version][suite->cipher];
         struct trial trial;
 
-        doctor_try(&support, suites[i], &trial);
+        doctor_try(&support, suite, &trial);
         ck_assert_msg(trial.handshake, "%s", trial.fault);
         ck_assert_msg(trial.delivered, "%s", trial.fault);
-        ck_assert_str_eq(trial.cipher, suites[i]);
+        ck_assert_str_eq(trial.cipher, suite->openssl);
+        ck_assert_str_eq(trial.protocol, suite->version ? "TLSv1.3" : "TLSv1.2");
         ck_assert(trial.key_offered);
         ck_assert_uint_eq(trial.path, reason == KTLS_OK ? PATH_KTLS_SENDFILE : PATH_USER);
         ck_assert_uint_eq(trial.reason, reason);
@@ -47,7 +45,7 @@ START_TEST(a_refusal_is_named_and_loses_nothing)
     struct trial trial;
 
     refuse_all(&support, KTLS_NO_PERMISSION);
-    doctor_try(&support, suites[0], &trial);
+    doctor_try(&support, doctor_suites, &trial);
     ck_assert_msg(trial.delivered, "%s", trial.fault);
     ck_assert_uint_eq(trial.path, PATH_USER);
     ck_assert_uint_eq(trial.reason, KTLS_NO_PERMISSION);
@@ -57,10 +55,14 @@ END_TEST
 
 START_TEST(a_handshake_that_fails_is_told)
 {
+    static const struct suite none[] = {{"none", 1, RECORD_AES_128_GCM, "NO_SUCH_SUITE"},
+                                        {"none", 0, RECORD_AES_128_GCM, "NO_SUCH_CIPHER"}};
     struct ktls_support support = {0};
     struct trial trial;
 
-    doctor_try(&support, "NO_SUCH_SUITE", &trial);
+    doctor_try(&support, &none[1], &trial);
+    ck_assert(!trial.handshake);
+    doctor_try(&support, &none[0], &trial);
     ck_assert(!trial.handshake);
     ck_assert(!trial.delivered);
     ck_assert_uint_gt(strlen(trial.fault), 0);
@@ -124,6 +126,79 @@ START_TEST(speaks_json)
 }
 END_TEST
 
+static const struct finding *last(const struct diagnosis *diagnosis)
+{
+    return &diagnosis->findings[diagnosis->count - 1];
+}
+
+/* What no machine at hand can show: each end of a trial, and what is said of it. */
+START_TEST(each_end_of_a_trial_is_judged)
+{
+    static struct diagnosis diagnosis;
+    const struct suite *suite = &doctor_suites[3];
+    struct trial trial = {.fault = "it rained"};
+
+    ck_assert(!doctor_judge_first(&diagnosis, &trial));
+    ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_FAULT);
+    ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, "handshake with itself failed: it rained"));
+    ck_assert(doctor_judge_suite(&diagnosis, suite, &trial));
+    ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_NOTE);
+    ck_assert_ptr_nonnull(
+        strstr(last(&diagnosis)->text, "TLS 1.2 AES-128-GCM: the kernel takes the key, but OpenSSL"));
+
+    trial.handshake = true;
+    ck_assert(!doctor_judge_first(&diagnosis, &trial));
+    ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, "did not arrive whole: it rained"));
+    ck_assert(!doctor_judge_suite(&diagnosis, suite, &trial));
+    ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_FAULT);
+    ck_assert_ptr_nonnull(strstr(last(&diagnosis)->advice, "ssl_ktls: off"));
+
+    trial.delivered = true;
+    trial.path = PATH_USER;
+    trial.reason = KTLS_TX_REFUSED;
+    ck_assert(!doctor_judge_first(&diagnosis, &trial));
+    ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, "tls_path user, tls_path_reason tx-refused"));
+    ck_assert_int_eq(diagnosis.findings[diagnosis.count - 2].verdict, VERDICT_FAULT); /* no key was offered */
+    ck_assert(doctor_judge_suite(&diagnosis, suite, &trial));
+    ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_NOTE);
+
+    trial.key_offered = true;
+    trial.path = PATH_KTLS_SENDFILE;
+    ck_assert(doctor_judge_first(&diagnosis, &trial));
+    ck_assert_int_eq(diagnosis.findings[diagnosis.count - 2].verdict, VERDICT_GOOD);
+    ck_assert(doctor_judge_suite(&diagnosis, suite, &trial));
+    ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_GOOD);
+}
+END_TEST
+
+/* The first suite is what servers negotiate; advice is given once for all that are refused alike. */
+START_TEST(each_refusal_is_judged)
+{
+    static const struct {
+        enum ktls_reason reason;
+        const char *advice;
+    } refusals[] = {{KTLS_NO_MODULE, ""},
+                    {KTLS_NOT_BUILT, "linux-libc-dev"},
+                    {KTLS_NO_PERMISSION, "sandbox"},
+                    {KTLS_CIPHER, "5.11 ChaCha20"},
+                    {KTLS_ULP_REFUSED, "loopback is down"}};
+    static struct diagnosis diagnosis;
+
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        refuse_all(&diagnosis.support, refusals[i].reason);
+        ck_assert(doctor_judge_suite(&diagnosis, &doctor_suites[0], NULL));
+        ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_FAULT);
+        ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, ktls_reason_name(refusals[i].reason)));
+        ck_assert_msg(refusals[i].advice[0] ? strstr(last(&diagnosis)->advice, refusals[i].advice) != NULL
+                                            : last(&diagnosis)->advice[0] == '\0',
+                      "%s", last(&diagnosis)->advice);
+        ck_assert(doctor_judge_suite(&diagnosis, &doctor_suites[1], NULL));
+        ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_NOTE);
+        ck_assert_str_eq(last(&diagnosis)->advice, "");
+    }
+}
+END_TEST
+
 START_TEST(findings_never_overrun)
 {
     static struct diagnosis diagnosis;
@@ -146,5 +221,6 @@ int main(void)
     return run_tests(
         "doctor", (const TTest *const[]){a_file_arrives_by_every_suite, a_refusal_is_named_and_loses_nothing,
                                          a_handshake_that_fails_is_told, says_what_works_and_what_to_do,
-                                         speaks_json, findings_never_overrun, NULL});
+                                         speaks_json, each_end_of_a_trial_is_judged, each_refusal_is_judged,
+                                         findings_never_overrun, NULL});
 }

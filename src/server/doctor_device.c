@@ -1,0 +1,101 @@
+/*
+ * Asks a network device for one of its features by name, as ethtool -k does: linux/ethtool.h.
+ */
+#include "server/doctor.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FEATURE "tls-hw-tx-offload"
+
+static int ask(int fd, const char *device, void *question)
+{
+    struct ifreq request = {.ifr_data = question};
+
+    memccpy(request.ifr_name, device, '\0', sizeof(request.ifr_name) - 1);
+    return ioctl(fd, SIOCETHTOOL, &request) < 0 ? -errno : 0;
+}
+
+/* How many features the kernel has names for, or -errno. */
+static int count_features(int fd, const char *device)
+{
+    struct ethtool_sset_info *question = calloc(1, sizeof(*question) + sizeof(uint32_t));
+    int count = -ENOMEM;
+
+    if (!question)
+        return count;
+    question->cmd = ETHTOOL_GSSET_INFO;
+    question->sset_mask = 1ull << ETH_SS_FEATURES;
+    count = ask(fd, device, question);
+    if (count == 0)
+        count = question->sset_mask ? (int)question->data[0] : -ENOENT;
+    free(question);
+    return count;
+}
+
+/* The number of our feature, or -errno. */
+static int find_feature(int fd, const char *device, unsigned count)
+{
+    struct ethtool_gstrings *names = calloc(1, sizeof(*names) + (size_t)count * ETH_GSTRING_LEN);
+    int found = -ENOMEM;
+
+    if (!names)
+        return found;
+    names->cmd = ETHTOOL_GSTRINGS;
+    names->string_set = ETH_SS_FEATURES;
+    names->len = count;
+    found = ask(fd, device, names);
+    if (found == 0)
+        found = -ENOENT;
+    for (unsigned i = 0; found == -ENOENT && i < count && i < names->len; i++) {
+        if (strncmp((const char *)names->data + (size_t)i * ETH_GSTRING_LEN, FEATURE, ETH_GSTRING_LEN) == 0)
+            found = (int)i;
+    }
+    free(names);
+    return found;
+}
+
+static int read_feature(int fd, const char *device, unsigned feature, struct offload *out_offload)
+{
+    unsigned blocks = feature / 32 + 1;
+    struct ethtool_gfeatures *features =
+        calloc(1, sizeof(*features) + blocks * sizeof(features->features[0]));
+    uint32_t bit = 1u << feature % 32;
+    int error = -ENOMEM;
+
+    if (!features)
+        return error;
+    features->cmd = ETHTOOL_GFEATURES;
+    features->size = blocks;
+    error = ask(fd, device, features);
+    if (error == 0) {
+        const struct ethtool_get_features_block *block = &features->features[blocks - 1];
+
+        out_offload->available = (block->available & bit) && !(block->never_changed & bit);
+        out_offload->active = block->active & bit;
+    }
+    free(features);
+    return error;
+}
+
+int doctor_ask_device(const char *device, struct offload *out_offload)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int count;
+    int feature;
+
+    if (fd < 0)
+        return -errno;
+    count = count_features(fd, device);
+    feature = count < 0 ? count : find_feature(fd, device, (unsigned)count);
+    if (feature >= 0)
+        feature = read_feature(fd, device, (unsigned)feature, out_offload);
+    close(fd);
+    return feature;
+}

@@ -1,0 +1,134 @@
+/*
+ * What came of the trials, in words: OpenSSL's build, the first transfer, and each protocol and cipher.
+ */
+#include "server/doctor.h"
+
+#include "build_options.h"
+#include "wire/wire.h"
+
+#include <openssl/crypto.h>
+
+static void judge_openssl(struct diagnosis *diagnosis, const struct trial *trial)
+{
+    doctor_find(diagnosis, "openssl", VERDICT_GOOD, "built with %s, running with %s", OPENSSL_VERSION_TEXT,
+                OpenSSL_version(OPENSSL_VERSION));
+    if (!trial->handshake) {
+        doctor_find(diagnosis, "handshake", VERDICT_FAULT, "a handshake with itself failed: %s",
+                    trial->fault);
+        doctor_advise(diagnosis,
+                      "kernel TLS cannot be tried without it; is a system-wide openssl.cnf too strict, or "
+                      "loopback (127.0.0.1) down?");
+    } else if (trial->key_offered) {
+        doctor_find(diagnosis, "openssl_ktls", VERDICT_GOOD, "OpenSSL offers its write key (%s, %s)",
+                    trial->protocol, trial->cipher);
+    } else {
+        doctor_find(diagnosis, "openssl_ktls", VERDICT_FAULT, "OpenSSL offers no write key (%s, %s)",
+                    trial->protocol, trial->cipher);
+        doctor_advise(diagnosis,
+                      "this libssl was built without kTLS: it needs the configure option enable-ktls, as "
+                      "Debian's and Ubuntu's have it");
+    }
+}
+
+bool doctor_judge_first(struct diagnosis *diagnosis, const struct trial *trial)
+{
+    judge_openssl(diagnosis, trial);
+    if (!trial->handshake)
+        return false;
+    if (!trial->delivered) {
+        doctor_find(diagnosis, "transfer", VERDICT_FAULT, "a file sent to itself did not arrive whole: %s",
+                    trial->fault);
+        doctor_advise(diagnosis, "run with ssl_ktls: off and report this: bytes must never be lost");
+        return false;
+    }
+    if (trial->path == PATH_KTLS_SENDFILE) {
+        doctor_find(diagnosis, "transfer", VERDICT_GOOD,
+                    "the kernel encrypted %llu bytes by sendfile, and the client decrypted all of them right",
+                    (unsigned long long)trial->bytes);
+        return true;
+    }
+    doctor_find(diagnosis, "transfer", VERDICT_FAULT,
+                "%llu bytes arrived right, but encrypted in user space (tls_path %s, tls_path_reason %s)",
+                (unsigned long long)trial->bytes, wire_path_name((enum wire_path)trial->path),
+                wire_reason_name(trial->reason));
+    doctor_advise(diagnosis, "the server works all the same; files just cost more CPU");
+    return false;
+}
+
+static void advise_reason(struct diagnosis *diagnosis, enum ktls_reason reason)
+{
+    switch (reason) {
+    case KTLS_NOT_BUILT:
+        doctor_advise(diagnosis,
+                      "build sluice again with linux/tls.h at hand (linux-libc-dev) and -Dktls=enabled");
+        break;
+    case KTLS_NO_PERMISSION:
+        doctor_advise(
+            diagnosis,
+            "a sandbox forbids it: allow setsockopt TCP_ULP and SOL_TLS in its seccomp or LSM policy");
+        break;
+    case KTLS_CIPHER:
+        doctor_advise(diagnosis, "this kernel lacks the cipher or the version: 5.1 brought TLS 1.3 and "
+                                 "AES-256, 5.11 ChaCha20-Poly1305");
+        break;
+    case KTLS_ULP_REFUSED:
+        doctor_advise(
+            diagnosis,
+            "another protocol sits on TCP sockets here (MPTCP, a BPF sockmap), loopback is down, or "
+            "memory is short");
+        break;
+    case KTLS_OK:
+    case KTLS_OFF:
+    case KTLS_NO_MODULE:
+    case KTLS_TX_REFUSED:
+    case KTLS_NO_KEY:
+    case KTLS_REASONS:
+        break;
+    }
+}
+
+/* One cipher that works is enough for the kernel to encrypt; ours comes first in the server's order. */
+static void judge_refused(struct diagnosis *diagnosis, const struct suite *suite)
+{
+    enum ktls_reason reason = diagnosis->support.reason[suite->version][suite->cipher];
+    bool first = suite == doctor_suites;
+    const struct suite *before = first ? NULL : suite - 1;
+
+    doctor_find(diagnosis, "cipher", first ? VERDICT_FAULT : VERDICT_NOTE, "%s: %s", suite->name,
+                ktls_reason_name(reason));
+    if (!before || diagnosis->support.reason[before->version][before->cipher] != reason) /* once is enough */
+        advise_reason(diagnosis, reason);
+}
+
+bool doctor_judge_suite(struct diagnosis *diagnosis, const struct suite *suite, const struct trial *trial)
+{
+    if (!trial) {
+        judge_refused(diagnosis, suite);
+        return true;
+    }
+    if (!trial->handshake) {
+        doctor_find(diagnosis, "cipher", VERDICT_NOTE,
+                    "%s: the kernel takes the key, but OpenSSL does not shake hands: %s", suite->name,
+                    trial->fault);
+        doctor_advise(
+            diagnosis,
+            "a system-wide openssl.cnf or crypto policy leaves it out; nothing is wrong if that is meant");
+        return true;
+    }
+    if (!trial->delivered) {
+        doctor_find(diagnosis, "cipher", VERDICT_FAULT, "%s: a file did not arrive whole: %s", suite->name,
+                    trial->fault);
+        doctor_advise(diagnosis, "run with ssl_ktls: off and report this: bytes must never be lost");
+        return false;
+    }
+    if (trial->path == PATH_KTLS_SENDFILE)
+        doctor_find(diagnosis, "cipher", VERDICT_GOOD,
+                    "%s: the kernel takes the key, and a file arrived right", suite->name);
+    else
+        doctor_find(diagnosis, "cipher", VERDICT_NOTE,
+                    "%s: the kernel takes the key, but was not used (tls_path %s, "
+                    "tls_path_reason %s)",
+                    suite->name, wire_path_name((enum wire_path)trial->path),
+                    wire_reason_name(trial->reason));
+    return true;
+}

@@ -1,0 +1,154 @@
+/*
+ * The kernel and its tls module: is it there, could it be, and would the kernel load it by itself when a
+ * server asks? That takes CAP_NET_ADMIN of the machine itself, and modprobe.
+ */
+#include "server/doctor.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define KEEP "to keep it: echo tls > /etc/modules-load.d/tls.conf"
+
+#define MODPROBE "/proc/sys/kernel/modprobe"
+
+enum { TEXT_MAX = 256 };
+
+/* How this kernel was configured, where its packager left that: 'y', 'm', 'n', or 0 for unknown. */
+static char configured(const struct host *host, const char *release)
+{
+    char path[TEXT_MAX];
+    char value[TEXT_MAX];
+
+    snprintf(path, sizeof(path), "/boot/config-%.200s", release);
+    if (!host_has(host, path, R_OK))
+        return 0;
+    return host_line(host, path, "CONFIG_TLS=", value, sizeof(value)) ? value[0] : 'n';
+}
+
+/* True where the module lies ready to be loaded. */
+static bool installed(const struct host *host, const char *release)
+{
+    static const char *const endings[] = {"", ".xz", ".zst", ".gz"};
+    char path[TEXT_MAX];
+
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        snprintf(path, sizeof(path), "/lib/modules/%.180s/kernel/net/tls/tls.ko%s", release, endings[i]);
+        if (host_has(host, path, F_OK))
+            return true;
+    }
+    return false;
+}
+
+/* Rights in a user namespace of one's own are none in the eyes of whoever loads modules. */
+static bool in_user_namespace(const struct host *host)
+{
+    char map[TEXT_MAX];
+    unsigned long long inside = 0;
+    unsigned long long outside = 0;
+    unsigned long long count = UINT32_MAX;
+
+    if (host_line(host, "/proc/self/uid_map", "", map, sizeof(map)))
+        sscanf(map, "%llu %llu %llu", &inside, &outside, &count);
+    return inside != 0 || outside != 0 || count < UINT32_MAX;
+}
+
+static bool may_load(const struct host *host)
+{
+    char text[TEXT_MAX];
+
+    return !in_user_namespace(host) && host_line(host, "/proc/self/status", "CapEff:", text, sizeof(text)) &&
+           (strtoull(text, NULL, 16) >> CAP_NET_ADMIN & 1);
+}
+
+/* What keeps the kernel from loading a module for this process; empty: nothing. */
+static void why_not_loaded(const struct host *host, char *into, size_t size)
+{
+    char modprobe[TEXT_MAX];
+
+    into[0] = '\0';
+    if (!host_line(host, MODPROBE, "", modprobe, sizeof(modprobe)))
+        snprintf(into, size, "this kernel loads no modules");
+    else if (host_number(host, "/proc/sys/kernel/modules_disabled", 0) != 0)
+        snprintf(into, size,
+                 "loading modules is switched off until the next boot (sysctl kernel.modules_disabled)");
+    else if (in_user_namespace(host))
+        snprintf(into, size, "this is a user namespace (a container), for which the kernel loads no modules");
+    else if (!may_load(host))
+        snprintf(into, size, "the kernel loads it only for who has CAP_NET_ADMIN, and this process has not");
+    else if (!modprobe[0])
+        snprintf(into, size, "the kernel was told to run no modprobe (sysctl kernel.modprobe is empty)");
+    else if (!host_has(host, modprobe, X_OK))
+        snprintf(into, size, "there is no %.180s for the kernel to run (package kmod)", modprobe);
+}
+
+static void judge_missing(struct diagnosis *diagnosis, const struct host *host, const char *release)
+{
+    char why[TEXT_MAX];
+
+    doctor_find(diagnosis, "module", VERDICT_FAULT,
+                "the kernel has no TLS for TCP sockets (TCP_ULP \"tls\": %s)", strerror(ENOENT));
+    if (configured(host, release) == 'n' || !host_has(host, MODPROBE, F_OK))
+        doctor_advise(diagnosis, "this kernel was built without CONFIG_TLS: it takes another one (Debian's "
+                                 "linux-image-amd64 has it)");
+    else if (in_user_namespace(host))
+        doctor_advise(diagnosis, "in a container the host must load it: modprobe tls there; " KEEP);
+    else if (installed(host, release))
+        doctor_advise(diagnosis, "%smodprobe tls; " KEEP, may_load(host) ? "" : "as root: ");
+    else
+        doctor_advise(
+            diagnosis,
+            "no module tls is installed for this kernel: in a container, the host must modprobe tls; "
+            "elsewhere it takes a kernel built with CONFIG_TLS (Debian's linux-image-amd64 has it)");
+    why_not_loaded(host, why, sizeof(why));
+    doctor_find(diagnosis, "autoload", VERDICT_NOTE, "it was not loaded when it was asked for: %s",
+                why[0] ? why : "modprobe was run, and did not find it or was refused");
+}
+
+/* Built in, or a module: only that one may be missing after the next boot. */
+static void judge_present(struct diagnosis *diagnosis, const struct host *host)
+{
+    char line[TEXT_MAX];
+    char why[TEXT_MAX];
+
+    doctor_find(diagnosis, "module", VERDICT_GOOD, "the kernel's tls module is there");
+    if (!host_line(host, "/proc/modules", "tls ", line, sizeof(line)))
+        return;
+    why_not_loaded(host, why, sizeof(why));
+    if (!why[0]) {
+        doctor_find(diagnosis, "autoload", VERDICT_GOOD,
+                    "the kernel would load it again when this user asks for it");
+        return;
+    }
+    doctor_find(diagnosis, "autoload", VERDICT_NOTE, "after a reboot it would not be loaded by itself: %s",
+                why);
+    doctor_advise(diagnosis, KEEP);
+}
+
+static void judge_rekeying(struct diagnosis *diagnosis)
+{
+    if (diagnosis->support.rekey)
+        doctor_find(diagnosis, "rekey", VERDICT_GOOD,
+                    "the kernel takes a second key, so a KeyUpdate ends no connection");
+    else
+        doctor_find(diagnosis, "rekey", VERDICT_NOTE,
+                    "the kernel takes no second key (6.14 and later do): after a KeyUpdate a connection ends "
+                    "with its answer");
+}
+
+void doctor_examine_module(struct diagnosis *diagnosis, const struct host *host)
+{
+    enum ktls_reason reason = diagnosis->support.reason[1][RECORD_AES_128_GCM];
+    char release[TEXT_MAX];
+
+    if (host_line(host, "/proc/sys/kernel/osrelease", "", release, sizeof(release)))
+        doctor_find(diagnosis, "kernel", VERDICT_GOOD, "Linux %.200s", release);
+    if (reason == KTLS_NO_MODULE)
+        judge_missing(diagnosis, host, release);
+    else if (reason == KTLS_OK || reason == KTLS_CIPHER)
+        judge_present(diagnosis, host);
+    if (reason == KTLS_OK)
+        judge_rekeying(diagnosis);
+}

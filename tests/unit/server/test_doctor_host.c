@@ -1,0 +1,349 @@
+/*
+ * What the doctor says of machines that this one is not: each a folder with the files that such a kernel
+ * shows.
+ */
+#include "server/doctor.h"
+
+#include "runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RELEASE  "6.1.0-test"
+#define ROOT     "CapEff:\t000001ffffffffff\nSeccomp:\t0\n"
+#define NOBODY   "CapEff:\t0000000000000000\nSeccomp:\t0\n"
+#define MACHINE  "         0          0 4294967295\n"
+#define OWN      "         0       1000          1\n"
+#define MODPROBE "/sbin/modprobe\n"
+
+static char root[64];
+static struct diagnosis diagnosis;
+
+static int offload_of(const char *device, struct offload *out_offload)
+{
+    if (strcmp(device, "silent0") == 0)
+        return -EOPNOTSUPP;
+    *out_offload = (struct offload){.available = strncmp(device, "fixed", 5) != 0,
+                                    .active = strncmp(device, "on", 2) == 0};
+    return 0;
+}
+
+static const struct host host = {root, offload_of};
+
+static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *place)
+{
+    return remove(path);
+}
+
+static void tear_down(void)
+{
+    nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void set_up(void)
+{
+    diagnosis = (struct diagnosis){.count = 0};
+    strcpy(root, "/tmp/sluice-doctor-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(root));
+}
+
+/* With the folders above it; NULL: no such file. */
+static void put(const char *path, const char *text)
+{
+    char name[256];
+    int fd;
+
+    if (!text)
+        return;
+    snprintf(name, sizeof(name), "%s%s", root, path);
+    for (char *slash = strchr(name + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        ck_assert(mkdir(name, 0755) == 0 || errno == EEXIST);
+        *slash = '/';
+    }
+    fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0755);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static const struct finding *find(const char *name)
+{
+    for (unsigned i = 0; i < diagnosis.count; i++) {
+        if (strcmp(diagnosis.findings[i].name, name) == 0)
+            return &diagnosis.findings[i];
+    }
+    return NULL;
+}
+
+/* text NULL: there must be no such finding; advice NULL: there is nothing to do. */
+static void expect(int number, const char *name, enum verdict verdict, const char *text, const char *advice)
+{
+    const struct finding *found = find(name);
+
+    if (!text) {
+        ck_assert_msg(!found, "%d: %s: %s", number, name, found ? found->text : "");
+        return;
+    }
+    ck_assert_msg(found != NULL, "%d: no %s", number, name);
+    ck_assert_msg(found->verdict == verdict, "%d: %s is %d", number, name, (int)found->verdict);
+    ck_assert_msg(strstr(found->text, text) != NULL, "%d: \"%s\" is not in \"%s\"", number, text,
+                  found->text);
+    if (advice)
+        ck_assert_msg(strstr(found->advice, advice) != NULL, "%d: \"%s\" is not in \"%s\"", number, advice,
+                      found->advice);
+    else
+        ck_assert_msg(found->advice[0] == '\0', "%d: \"%s\"", number, found->advice);
+}
+
+static const struct {
+    enum ktls_reason reason;
+    const char *modules, *status, *map, *modprobe, *program, *disabled, *ko, *config;
+    enum verdict module_verdict;
+    const char *module, *module_advice;
+    enum verdict autoload_verdict;
+    const char *autoload, *autoload_advice;
+} kernels[] = {
+    /* There: built in, as a module that would come again, and as one that would not. */
+    {KTLS_OK, "x 1 0\n", NOBODY, MACHINE, MODPROBE, "", "0\n", NULL, NULL, VERDICT_GOOD, "is there", NULL,
+     VERDICT_GOOD, NULL, NULL},
+    {KTLS_OK, "x 1 0\ntls 151552 0 - Live\n", ROOT, MACHINE, MODPROBE, "", "0\n", NULL, NULL, VERDICT_GOOD,
+     "is there", NULL, VERDICT_GOOD, "would load it again", NULL},
+    {KTLS_CIPHER, "tls 151552 0 - Live\n", ROOT, MACHINE, MODPROBE, "", NULL, NULL, NULL, VERDICT_GOOD,
+     "is there", NULL, VERDICT_GOOD, "would load it again", NULL},
+    {KTLS_OK, "tls 151552 0 - Live\n", NOBODY, MACHINE, MODPROBE, "", "0\n", NULL, NULL, VERDICT_GOOD,
+     "is there", NULL, VERDICT_NOTE, "CAP_NET_ADMIN", "/etc/modules-load.d/tls.conf"},
+    {KTLS_OK, "tls 151552 0 - Live\n", ROOT, OWN, MODPROBE, "", "0\n", NULL, NULL, VERDICT_GOOD, "is there",
+     NULL, VERDICT_NOTE, "user namespace", "modules-load.d"},
+    /* Not there, but it could be. */
+    {KTLS_NO_MODULE, NULL, ROOT, MACHINE, MODPROBE, "", "0\n", "", NULL, VERDICT_FAULT, "no TLS",
+     "modprobe tls; to keep", VERDICT_NOTE, "modprobe was run", NULL},
+    {KTLS_NO_MODULE, NULL, NOBODY, MACHINE, MODPROBE, "", "0\n", "", "CONFIG_NET=y\nCONFIG_TLS=m\n",
+     VERDICT_FAULT, "no TLS", "as root: modprobe tls", VERDICT_NOTE, "CAP_NET_ADMIN", NULL},
+    {KTLS_NO_MODULE, NULL, ROOT, OWN, MODPROBE, "", "0\n", "", NULL, VERDICT_FAULT, "no TLS",
+     "the host must load it", VERDICT_NOTE, "user namespace", NULL},
+    {KTLS_NO_MODULE, NULL, ROOT, MACHINE, MODPROBE, "", "1\n", "", NULL, VERDICT_FAULT, "no TLS",
+     "modprobe tls", VERDICT_NOTE, "modules_disabled", NULL},
+    {KTLS_NO_MODULE, NULL, ROOT, MACHINE, "\n", "", "0\n", "", NULL, VERDICT_FAULT, "no TLS", "modprobe tls",
+     VERDICT_NOTE, "kernel.modprobe is empty", NULL},
+    {KTLS_NO_MODULE, NULL, ROOT, MACHINE, MODPROBE, NULL, "0\n", "", NULL, VERDICT_FAULT, "no TLS",
+     "modprobe tls", VERDICT_NOTE, "no /sbin/modprobe", NULL},
+    /* Not there, and it cannot be. */
+    {KTLS_NO_MODULE, NULL, ROOT, MACHINE, MODPROBE, "", "0\n", NULL,
+     "CONFIG_NET=y\n# CONFIG_TLS is not set\n", VERDICT_FAULT, "no TLS", "built without CONFIG_TLS",
+     VERDICT_NOTE, "modprobe was run", NULL},
+    {KTLS_NO_MODULE, NULL, ROOT, MACHINE, MODPROBE, "", "0\n", NULL, NULL, VERDICT_FAULT, "no TLS",
+     "no module tls is installed", VERDICT_NOTE, "modprobe was run", NULL},
+    {KTLS_NO_MODULE, NULL, ROOT, OWN, NULL, NULL, NULL, NULL, NULL, VERDICT_FAULT, "no TLS",
+     "built without CONFIG_TLS", VERDICT_NOTE, "loads no modules", NULL},
+    /* It was never asked for. */
+    {KTLS_NOT_BUILT, NULL, ROOT, MACHINE, MODPROBE, "", "0\n", NULL, NULL, VERDICT_GOOD, NULL, NULL,
+     VERDICT_GOOD, NULL, NULL},
+};
+
+START_TEST(module_and_who_loads_it)
+{
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+        set_up();
+        diagnosis.support.reason[1][RECORD_AES_128_GCM] = kernels[i].reason;
+        put("/proc/sys/kernel/osrelease", RELEASE "\n");
+        put("/proc/modules", kernels[i].modules);
+        put("/proc/self/status", kernels[i].status);
+        put("/proc/self/uid_map", kernels[i].map);
+        put("/proc/sys/kernel/modprobe", kernels[i].modprobe);
+        put("/proc/sys/kernel/modules_disabled", kernels[i].disabled);
+        put("/sbin/modprobe", kernels[i].program);
+        put("/lib/modules/" RELEASE "/kernel/net/tls/tls.ko.xz", kernels[i].ko);
+        put("/boot/config-" RELEASE, kernels[i].config);
+        doctor_examine_module(&diagnosis, &host);
+        expect((int)i, "kernel", VERDICT_GOOD, "Linux " RELEASE, NULL);
+        expect((int)i, "module", kernels[i].module_verdict, kernels[i].module, kernels[i].module_advice);
+        expect((int)i, "autoload", kernels[i].autoload_verdict, kernels[i].autoload,
+               kernels[i].autoload_advice);
+        tear_down();
+    }
+}
+END_TEST
+
+START_TEST(rekeying)
+{
+    set_up();
+    doctor_examine_module(&diagnosis, &host);
+    expect(0, "rekey", VERDICT_NOTE, "no second key", NULL);
+    tear_down();
+    set_up();
+    diagnosis.support.rekey = true;
+    doctor_examine_module(&diagnosis, &host);
+    expect(1, "rekey", VERDICT_GOOD, "ends no connection", NULL);
+    tear_down();
+}
+END_TEST
+
+static const struct {
+    int error;
+    const char *disabled, *status;
+    enum verdict verdict;
+    const char *text, *advice;
+} loops[] = {
+    {0, "2\n", ROOT, VERDICT_GOOD, "loop: io_uring works", NULL},
+    {-EPERM, "2\n", ROOT, VERDICT_NOTE, "Operation not permitted", "io_uring_disabled is 2"},
+    {-EPERM, "1\n", ROOT, VERDICT_NOTE, "Operation not permitted", "io_uring_group"},
+    {-EPERM, "0\n", "Seccomp:\t2\n", VERDICT_NOTE, "Operation not permitted", "seccomp filter"},
+    {-EPERM, NULL, ROOT, VERDICT_NOTE, "Operation not permitted", "security module"},
+    {-EPERM, NULL, NULL, VERDICT_NOTE, "Operation not permitted", "security module"},
+    {-ENOSYS, NULL, ROOT, VERDICT_NOTE, "Function not implemented", "has no io_uring"},
+    {-ENOMEM, NULL, ROOT, VERDICT_NOTE, "Cannot allocate memory", "RLIMIT_MEMLOCK"},
+    {-EMFILE, NULL, ROOT, VERDICT_NOTE, "Too many open files", "RLIMIT_NOFILE"},
+    {-ENOPKG, NULL, ROOT, VERDICT_NOTE, "Package not installed", "not built in"},
+    {-EIO, NULL, ROOT, VERDICT_NOTE, "Input/output error", NULL},
+};
+
+START_TEST(why_there_is_no_io_uring)
+{
+    for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
+        set_up();
+        put("/proc/sys/kernel/io_uring_disabled", loops[i].disabled);
+        put("/proc/self/status", loops[i].status);
+        doctor_judge_loop(&diagnosis, &host, "io_uring", loops[i].error);
+        expect((int)i, "loop", loops[i].verdict, loops[i].text, loops[i].advice);
+        tear_down();
+    }
+}
+END_TEST
+
+#define LIMITS(soft, hard)                                                                                   \
+    "Limit                     Soft Limit           Hard Limit           Units     \n"                       \
+    "Max open files            " soft "                 " hard "                files     \n"                \
+    "Max locked memory         8388608              8388608              bytes     \n"
+
+static const struct {
+    const char *limits;
+    enum verdict verdict;
+    const char *text, *advice;
+} limits[] = {
+    {LIMITS("1024", "20000"), VERDICT_GOOD,
+     "open files: 1024, raised to 20000 at start: enough for 9984 worker_connections", NULL},
+    {LIMITS("1024", "8224"), VERDICT_GOOD, "enough for 4096 worker_connections (the default is 4096)", NULL},
+    {LIMITS("1024", "8223"), VERDICT_NOTE, "enough for 4095 worker_connections",
+     "raise the hard limit to 8224"},
+    {LIMITS("16", "16"), VERDICT_NOTE, "enough for 0 worker_connections", "LimitNOFILE"},
+    {LIMITS("1024", "unlimited"), VERDICT_GOOD, "worker_connections", NULL},
+    {"Max open files\n", VERDICT_GOOD, NULL, NULL},
+    {"", VERDICT_GOOD, NULL, NULL},
+};
+
+START_TEST(descriptors_for_connections)
+{
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        set_up();
+        put("/proc/self/limits", limits[i].limits);
+        doctor_examine_limits(&diagnosis, &host);
+        expect((int)i, "files", limits[i].verdict, limits[i].text, limits[i].advice);
+        expect((int)i, "memlock", VERDICT_GOOD, i < 5 ? "8192 KiB" : NULL, NULL);
+        tear_down();
+    }
+}
+END_TEST
+
+static const struct {
+    const char *wmem, *wmem_max;
+    enum verdict verdict;
+    const char *text, *advice;
+} buffers[] = {
+    {"4096\t16384\t4194304\n", "212992\n", VERDICT_GOOD, "from 16 to 4096 KiB", NULL},
+    {"4096\t16384\t1048576\n", NULL, VERDICT_GOOD, "from 16 to 1024 KiB", NULL},
+    {"4096\t16384\t262144\n", "212992\n", VERDICT_NOTE, "from 16 to 256 KiB",
+     "net.ipv4.tcp_wmem=\"4096 16384 4194304\""},
+    {"nonsense\n", "x\n", VERDICT_GOOD, NULL, NULL},
+    {NULL, NULL, VERDICT_GOOD, NULL, NULL},
+};
+
+START_TEST(send_buffers)
+{
+    for (size_t i = 0; i < sizeof(buffers) / sizeof(buffers[0]); i++) {
+        set_up();
+        put("/proc/sys/net/ipv4/tcp_wmem", buffers[i].wmem);
+        put("/proc/sys/net/core/wmem_max", buffers[i].wmem_max);
+        doctor_examine_buffers(&diagnosis, &host);
+        expect((int)i, "buffers", buffers[i].verdict, buffers[i].text, buffers[i].advice);
+        expect((int)i, "wmem_max", VERDICT_GOOD, buffers[i].text && buffers[i].wmem_max ? "208 KiB" : NULL,
+               NULL);
+        tear_down();
+    }
+}
+END_TEST
+
+static void put_device(const char *name, const char *type)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "/sys/class/net/%s/type", name);
+    put(path, type);
+}
+
+START_TEST(network_devices)
+{
+    set_up();
+    doctor_examine_devices(&diagnosis, &host);
+    ck_assert_uint_eq(diagnosis.count, 0);
+    put("/sys/class/net/bonding_masters", "\n");
+    put_device("lo", "772\n");
+    put_device("able0", "1\n");
+    put_device("fixed0", "1\n");
+    put_device("on0", "1\n");
+    put_device("silent0", "1\n");
+    doctor_examine_devices(&diagnosis, &host);
+    ck_assert_uint_eq(diagnosis.count, 4);
+    ck_assert_str_eq(diagnosis.findings[0].text, "able0: does not encrypt TLS (tls-hw-tx-offload: off)");
+    ck_assert_ptr_nonnull(strstr(diagnosis.findings[0].advice, "ethtool -K able0 tls-hw-tx-offload on"));
+    ck_assert_str_eq(diagnosis.findings[1].text,
+                     "fixed0: does not encrypt TLS (tls-hw-tx-offload: off [fixed])");
+    ck_assert_str_eq(diagnosis.findings[1].advice, "");
+    ck_assert_str_eq(diagnosis.findings[2].text, "on0: encrypts TLS by itself (tls-hw-tx-offload: on)");
+    ck_assert_int_eq(diagnosis.findings[2].verdict, VERDICT_GOOD);
+    ck_assert_str_eq(diagnosis.findings[3].text, "silent0: does not tell whether it encrypts TLS");
+    tear_down();
+}
+END_TEST
+
+START_TEST(many_network_devices)
+{
+    char name[16];
+
+    set_up();
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof(name), "veth%d", i);
+        put_device(name, "1\n");
+    }
+    doctor_examine_devices(&diagnosis, &host);
+    ck_assert_uint_eq(diagnosis.count, 9);
+    ck_assert_str_eq(diagnosis.findings[8].text, "92 more network devices were not asked");
+    tear_down();
+}
+END_TEST
+
+/* The real one: the loopback device exists everywhere, and answers or says that it does not. */
+START_TEST(asks_the_kernel_itself)
+{
+    struct offload offload = {false, false};
+    int error = doctor_ask_device("lo", &offload);
+
+    ck_assert(error == 0 || error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV);
+    ck_assert(!offload.active);
+    ck_assert_int_eq(doctor_ask_device("no-such-device", &offload), -ENODEV);
+}
+END_TEST
+
+int main(void)
+{
+    return run_tests("doctor_host",
+                     (const TTest *const[]){module_and_who_loads_it, rekeying, why_there_is_no_io_uring,
+                                            descriptors_for_connections, send_buffers, network_devices,
+                                            many_network_devices, asks_the_kernel_itself, NULL});
+}
