@@ -76,6 +76,8 @@ const struct metric status_metrics[] = {
     {"connections", METRIC_GAUGE, "Open connections by state.", "state", state, 0, CONNECTION_STATES,
      SUM(connections)},
     {"connections_accepted_total", METRIC_COUNTER, "Connections accepted.", NULL, NULL, 0, 1, SUM(accepted)},
+    {"connections_refused_total", METRIC_COUNTER,
+     "Connections closed as they came: their address had too many.", NULL, NULL, 0, 1, SUM(refused)},
     {"requests_total", METRIC_COUNTER, "Requests whose head has come.", NULL, NULL, 0, 1, SUM(requests)},
     {"responses_total", METRIC_COUNTER, "Requests that have ended, by the class of their status.", "class",
      class, 0, STATUS_CLASSES, AT(classes)},

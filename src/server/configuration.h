@@ -27,6 +27,7 @@ enum core_group { CORE_MAIN, CORE_HTTP, CORE_SITE, CORE_SERVER, CORE_SSL, CORE_U
 struct core_main {
     uint64_t worker_processes;      /* 0: auto */
     uint64_t worker_connections;
+    uint64_t connections_per_address; /* of one worker; 0: as many as it likes */
     uint64_t worker_shutdown_timeout_ms;
     bool daemon;
     struct str pid;

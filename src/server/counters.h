@@ -25,6 +25,7 @@ enum connection_state {
 struct counters {
     _Alignas(64) uint64_t connections[CONNECTION_STATES]; /* now; everything else only grows */
     uint64_t accepted;
+    uint64_t refused;               /* its address had too many */
     uint64_t requests;              /* heads that came; `status` counts those that have ended */
     uint64_t latency_us;            /* of all together */
     uint64_t latency[COUNTERS_LATENCIES + 1];

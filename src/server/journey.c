@@ -44,15 +44,13 @@ static struct journey *journey_of(struct wire *wire)
 void journey_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer)
 {
     struct worker *worker = owner;
-    struct journey *journey = journey_take(worker);
+    struct journey *journey = journey_take(worker, (const union peer_address *)(const void *)peer);
 
     if (!journey) {
         loop_close_fd(&worker->loop, fd);
-        journey_starved(worker, true);
         return;
     }
     journey->endpoint = container_of(listener, struct worker_listener, listener)->endpoint;
-    memcpy(&journey->peer, peer, sizeof journey->peer);
     journey->location = journey->endpoint->servers[0]->root;
     if (wire_open(&journey->wire, &worker->wires, &wire_events, &journey->location->wire, fd,
                   journey->endpoint->tls) < 0) {

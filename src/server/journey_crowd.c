@@ -44,7 +44,7 @@ static struct journey *journey_memory(struct worker *worker)
     return container_of(link, struct journey, link);
 }
 
-struct journey *journey_take(struct worker *worker)
+static struct journey *journey_new(struct worker *worker, const union peer_address *peer)
 {
     struct journey *journey = journey_memory(worker);
 
@@ -52,6 +52,7 @@ struct journey *journey_take(struct worker *worker)
         return NULL;
     *journey = (struct journey){
         .worker = worker,
+        .peer = *peer,
         .opened_s = (uint32_t)(worker->loop.clock.monotonic_ms / 1000),
         .number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED)};
     list_init(&journey->awake);
@@ -59,6 +60,20 @@ struct journey *journey_take(struct worker *worker)
     worker->connections++;
     worker->counters->accepted++;
     pause_or_resume(worker);
+    return journey;
+}
+
+struct journey *journey_take(struct worker *worker, const union peer_address *peer)
+{
+    struct journey *journey = NULL;
+
+    if (!journey_admit(worker, peer))
+        return NULL;
+    journey = journey_new(worker, peer);
+    if (!journey) {
+        journey_dismiss(worker, peer);
+        journey_starved(worker, true);
+    }
     return journey;
 }
 
@@ -76,6 +91,7 @@ void journey_give(struct journey *journey)
 
     list_remove(&journey->awake);
     list_remove(&journey->link);
+    journey_dismiss(worker, &journey->peer);
     worker->connections--;
     if (worker->free_journey_count < LIMIT_JOURNEYS_KEPT) {
         list_push(&worker->free_journeys, &journey->link);
@@ -178,4 +194,5 @@ void journey_free_all(struct worker *worker)
     while ((link = list_pop(&worker->free_journeys)) != NULL)
         free(container_of(link, struct journey, link));
     worker->free_journey_count = 0;
+    table_finish(&worker->addresses);
 }

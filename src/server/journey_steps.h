@@ -15,8 +15,11 @@ void journey_continue(struct visit *visit, enum outcome outcome);
 
 /* journey_crowd.c */
 
-/* Memory for one connection, zeroed, counted, on worker->journeys. NULL when out of memory. Pauses the listeners at the cap. */
-struct journey *journey_take(struct worker *worker);
+/*
+ * Memory for one connection, zeroed but for its peer, counted, on worker->journeys. NULL when out of memory, or when its address has too many: that
+ * has been said. Pauses the listeners at the cap.
+ */
+struct journey *journey_take(struct worker *worker, const union peer_address *peer);
 /* Whether the memory of a new connection was missing; said once, until there is some again. */
 void journey_starved(struct worker *worker, bool starved);
 /* Gives it back. */
@@ -25,6 +28,13 @@ void journey_give(struct journey *journey);
 void journey_wake(void *journey);
 /* A visit ends: modules let go, and it is counted. */
 void journey_let_go(struct visit *visit);
+
+/* journey_address.c: worker_connections_per_address */
+
+/* One connection more from that address; false where it has as many as it may, or memory is out. */
+bool journey_admit(struct worker *worker, const union peer_address *peer);
+/* One that was admitted is gone. */
+void journey_dismiss(struct worker *worker, const union peer_address *peer);
 
 /* journey_clock.c */
 

@@ -32,6 +32,7 @@ struct worker {
     struct list resumed;                    /* visits whose module said exchange_resume */
     struct list awake;                      /* journeys whose session has something to send again */
     unsigned connections;
+    struct table addresses;                 /* how many of them each address has, where that is bounded: journey_address.c */
     struct list free_journeys;              /* memory kept for the next connections */
     unsigned free_journey_count;
     bool paused;                            /* no more connections are accepted for the moment: see journey_crowd.c */

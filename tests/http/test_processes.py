@@ -233,6 +233,29 @@ def test_worker_connections(launch_one):
     until(lambda: answers(port), 'room again')
 
 
+def test_connections_per_address(launch_one, loop):
+    """The one too many is closed as it comes; nobody else's is, and there is room again when one has gone."""
+    server, port, tls = launch_one(main={'events': {'use': loop, 'worker_connections_per_address': 3}})
+    held = []
+
+    def hold():
+        client = http1.connect(port)
+        try:
+            if client.get('/one.txt').status == 200:
+                held.append(client)
+        except (OSError, EOFError):
+            pass
+        return len(held) == 3
+    until(hold, 'three connections, once those that looked for the ports have gone')
+    for number in (port, tls):
+        with socket.create_connection(('127.0.0.1', number), timeout=20 * PATIENCE) as extra:
+            assert extra.recv(1) == b''
+    assert all(client.get('/one.txt').status == 200 for client in held)
+    assert server.errors().count('127.0.0.1 has 3 connections already') >= 1
+    held.pop().close()
+    until(lambda: answers(port), 'room again')
+
+
 def test_out_of_descriptors(site, certificate, tmp_path, loop):
     """EMFILE: no crash, no spinning, and service again afterwards."""
     port = server_kit.free_port()

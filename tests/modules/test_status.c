@@ -28,6 +28,7 @@ static void count(struct counters *counters)
     counters->connections[CONNECTION_WRITING] += 3;
     counters->connections[CONNECTION_WAITING] += 4;
     counters->accepted += 1000;
+    counters->refused += 17;
     counters->requests += 2000;
     for (int i = 0; i < 7; i++)
         counters_answered(counters, 200, 1000);
@@ -78,6 +79,7 @@ START_TEST(tells_prometheus)
         "sluice_connections{state=\"handshake\"} 1\nsluice_connections{state=\"reading\"} 2\n"
         "sluice_connections{state=\"writing\"} 3\nsluice_connections{state=\"waiting\"} 5\n#",
         "sluice_connections_accepted_total 1001\n",
+        "sluice_connections_refused_total 17\n",
         "sluice_responses_total{class=\"other\"} 1\nsluice_responses_total{class=\"1xx\"} 0\n"
         "sluice_responses_total{class=\"2xx\"} 8\nsluice_responses_total{class=\"3xx\"} 0\n"
         "sluice_responses_total{class=\"4xx\"} 2\nsluice_responses_total{class=\"5xx\"} 0\n#",

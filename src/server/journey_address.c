@@ -1,0 +1,96 @@
+/*
+ * How many connections one address may have (worker_connections_per_address): each worker counts for itself,
+ * and only where there is a bound. A whole /64 counts as one address of IPv6, since one client commonly has
+ * it all.
+ */
+#include "server/journey_steps.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+
+struct address {
+    unsigned connections;
+    bool said;      /* that there are too many; once as long as it has any */
+    struct str key; /* `bytes` */
+    char bytes[8];
+};
+
+/* Empty for who has no address. */
+static struct str key_of(const union peer_address *peer)
+{
+    if (peer->any.sa_family == AF_INET)
+        return str_of((const char *)&peer->ip4.sin_addr, sizeof(peer->ip4.sin_addr));
+    if (peer->any.sa_family == AF_INET6)
+        return str_of((const char *)&peer->ip6.sin6_addr, 8);
+    return STR("");
+}
+
+static struct address *address_of(struct worker *worker, struct str key)
+{
+    struct address *address = table_get(&worker->addresses, key);
+
+    if (address)
+        return address;
+    address = calloc(1, sizeof(*address));
+    if (!address)
+        return NULL;
+    memcpy(address->bytes, key.data, key.length);
+    address->key = str_of(address->bytes, key.length);
+    if (table_set(&worker->addresses, address->key, address) < 0) {
+        free(address);
+        return NULL;
+    }
+    return address;
+}
+
+static void refuse(struct worker *worker, struct address *address, const union peer_address *peer)
+{
+    char text[INET6_ADDRSTRLEN] = "";
+
+    worker->counters->refused++;
+    if (address->said)
+        return;
+    address->said = true;
+    if (peer->any.sa_family == AF_INET)
+        inet_ntop(AF_INET, &peer->ip4.sin_addr, text, sizeof(text));
+    else
+        inet_ntop(AF_INET6, &peer->ip6.sin6_addr, text, sizeof(text));
+    log_write(worker->log, LOG_WARN,
+              "%s has %u connections already: more are closed (worker_connections_per_address)", text,
+              address->connections);
+}
+
+bool journey_admit(struct worker *worker, const union peer_address *peer)
+{
+    uint64_t most = worker->configuration->main->connections_per_address;
+    struct str key = key_of(peer);
+    struct address *address;
+
+    if (most == 0 || str_empty(key))
+        return true;
+    address = address_of(worker, key);
+    if (!address) {
+        journey_starved(worker, true);
+        return false;
+    }
+    if (address->connections >= most) {
+        refuse(worker, address, peer);
+        return false;
+    }
+    address->connections++;
+    return true;
+}
+
+void journey_dismiss(struct worker *worker, const union peer_address *peer)
+{
+    struct str key = key_of(peer);
+    struct address *address;
+
+    if (worker->configuration->main->connections_per_address == 0 || str_empty(key))
+        return;
+    address = table_get(&worker->addresses, key);
+    if (--address->connections > 0)
+        return;
+    table_remove(&worker->addresses, key);
+    free(address);
+}
