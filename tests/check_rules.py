@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""The twenty rules of kernel TLS (src/tls/README.md) each name a test by their number, and every test named there exists."""
+"""The twenty rules of kernel TLS (src/tls/README.md) each name a test by their number, and every test named there exists.
+
+One of them is kept by what is not in the source, and is seen to here: rule 16.
+"""
 import pathlib
 import re
 import sys
@@ -39,8 +42,18 @@ def faults(rows, known):
                 yield f'rule {number} names {name}, and there is no such test'
 
 
+def test_rule_16_what_the_kernel_refuses_is_never_asked():
+    """MSG_WAITALL and zero-copy sends fail on a kTLS socket, and one whose receiving side is the kernel's wants another receive."""
+    refused = re.compile(r'\b(MSG_WAITALL|MSG_ZEROCOPY|SO_ZEROCOPY|TLS_RX|IORING_OP_SEND(MSG)?_ZC|io_uring_prep_send(msg)?_zc\w*)\b')
+    for path in sorted((ROOT / 'src').rglob('*.[ch]')):
+        for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
+            found = refused.search(re.sub(r'/\*.*', '', line))
+            if found:
+                yield f'{path.relative_to(ROOT)}:{number}: rule 16 forbids {found.group(1)}'
+
+
 def main():
-    found = list(faults(table(), tests()))
+    found = [*faults(table(), tests()), *test_rule_16_what_the_kernel_refuses_is_never_asked()]
     for fault in found:
         print(fault)
     return 1 if found else 0

@@ -38,7 +38,7 @@ static void start(int index, int buffer)
 }
 
 /* A head and a small file: one record (where records are ours), one answer after another. */
-START_TEST(small_answers)
+START_TEST(rule_14_small_answers_are_one_record)
 {
     int fd = kit_file(1024);
     size_t length = 0;
@@ -175,7 +175,7 @@ int main(void)
     int count = transport_count * backend_count();
 
     tcase_set_timeout(all, 120);
-    tcase_add_loop_test(all, small_answers, 0, count);
+    tcase_add_loop_test(all, rule_14_small_answers_are_one_record, 0, count);
     tcase_add_loop_test(all, large_answers, 0, count);
     tcase_add_loop_test(all, large_answers_without_sendfile, 0, count);
     tcase_add_loop_test(all, large_answers_through_a_small_window, 0, count);

@@ -23,7 +23,7 @@ DEEDS = {
     'empty handshake messages without end': (lambda stream: flood(stream, tls13.HANDSHAKE, b'\x18\0\0\0'), 'TLS: '),
     'a ClientHello': (lambda stream: stream.send_record(tls13.HANDSHAKE, b'\x01\0\0\x04\x03\x03\0\0'), 'TLS: '),
     'a record of no known type': (lambda stream: stream.send_record(99, b'x'), 'TLS: '),
-    'key updates without end': (lambda stream: [stream.key_update(True) for _ in range(EMPTY_RECORDS)], 'asks for too much'),
+    'key updates without end': (lambda stream: stream.key_update_storm(), 'asks for too much'),
 }
 
 
