@@ -75,9 +75,11 @@ def measure(options, words):
             scenario = scenarios.named(name)
             groups = scenario.plan(options)
             shown.begin(scenario.TITLE, rounds.steps(groups, options.rounds))
-            outcomes = rounds.measure(rounds.Bench(options, facts['ktls'], shown), groups)
-            results['scenarios'].append({'name': name, 'title': scenario.TITLE, 'outcomes': [one.to_json() for one in outcomes]})
-            store(results, options.out)
+            part = {'name': name, 'title': scenario.TITLE, 'outcomes': []}
+            results['scenarios'].append(part)
+            for outcomes in rounds.measure(rounds.Bench(options, facts['ktls'], shown), groups):
+                part['outcomes'] += [outcome.to_json() for outcome in outcomes]
+                store(results, options.out)
     return results
 
 

@@ -97,11 +97,12 @@ def steps(groups, rounds):
 
 
 def measure(bench, groups):
-    """All groups of a scenario; servers are stopped at the end, whatever happened."""
+    """Yields the outcomes of each group of a scenario; servers are stopped at the end, whatever happened."""
     with tempfile.TemporaryDirectory(prefix='sluice-bench-', dir=bench.options.folder) as folder:
         bench.folder = folder
         try:
             site.prepare(folder, {group.load.size for group in groups} | {'1k'})
-            return [outcome for group in groups for outcome in measure_group(bench, group)]
+            for group in groups:
+                yield measure_group(bench, group)
         finally:
             bench.stop()
