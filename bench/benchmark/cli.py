@@ -20,6 +20,7 @@ def parse(words):
     parser.add_argument('--scenario', action='append', choices=scenarios.NAMES, help='may be repeated; quick if none is named')
     parser.add_argument('--full', action='store_true', help='all scenarios')
     parser.add_argument('--peers', default='', help=f'servers beside sluice: {",".join(recipes.PROGRAMS)}, or all that are installed: all')
+    parser.add_argument('--sizes', default='', help='quick: these sizes instead of its own, such as 1k,64k,1m')
     parser.add_argument('--rounds', type=int, help='how often each setup is measured (3)')
     parser.add_argument('--seconds', type=float, help='how long each time (1)')
     parser.add_argument('--warm', type=float, default=0.2, help='seconds of the same load before, not counted')
@@ -29,6 +30,7 @@ def parse(words):
     parser.add_argument('--folder', default=None, help='where the served files are made')
     parser.add_argument('--port', type=int, default=24000, help='the first of the ports to use')
     parser.add_argument('--report', metavar='JSON', help='measure nothing: make the report of a result file again')
+    parser.add_argument('--page', nargs='+', metavar='JSON', help='measure nothing: put the short form of results into bench/README.md')
     parser.add_argument('--compare', nargs=2, metavar='JSON', help='measure nothing: show two result files side by side')
     parser.add_argument('--vm', nargs='?', const='6.1', metavar='VERSION', help='measure inside the emulated machine, whose kernel has TLS')
     parser.add_argument('--vm-minutes', type=int, default=40, help='how long it may take (40)')
@@ -38,6 +40,7 @@ def parse(words):
     options.scenario = list(scenarios.NAMES) if options.full else options.scenario or ['quick']
     options.rounds = options.rounds or 3
     options.seconds = options.seconds or (2.0 if options.vm else 1.0)
+    options.sizes = [name for name in options.sizes.split(',') if name]
     options.peers = [name for name in options.peers.split(',') if name]
     unknown = set(options.peers) - set(recipes.PROGRAMS) - {'all'}
     if unknown:
@@ -45,7 +48,7 @@ def parse(words):
     if 'all' in options.peers:
         options.peers = [name for name, program in recipes.PROGRAMS.items() if machine.servers.find(program)]
     for program in (options.sluice, options.blast):
-        if not options.report and not options.compare and not os.access(program, os.X_OK):
+        if not (options.report or options.compare or options.page) and not os.access(program, os.X_OK):
             parser.error(f'{program} is not there: build it (meson setup build && ninja -C build)')
     return options
 
@@ -83,6 +86,13 @@ def measure(options, words):
     return results
 
 
+def page_write(path, all_results):
+    with open(path, encoding='utf-8') as stream:
+        page = report.replaced(stream.read(), report.digest(all_results))
+    with open(path, 'w', encoding='utf-8') as stream:
+        stream.write(page)
+
+
 def main(words):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))     # so that no server is left behind
     try:
@@ -94,6 +104,9 @@ def main(words):
 def run(options, words):
     if options.compare:
         print(report.markdown_table(compare.table(*map(load_results, options.compare))))
+        return 0
+    if options.page:
+        page_write(os.path.join(HERE, 'README.md'), [load_results(path) for path in options.page])
         return 0
     os.makedirs(options.out, exist_ok=True)
     if options.report:

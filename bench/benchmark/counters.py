@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 
+TICKS_MIN = 10                      # fewer say nothing of how user and system share the time
 TICKS = os.sysconf('SC_CLK_TCK')
 
 
@@ -63,7 +64,7 @@ def spent(before, after):
     used = {name: after[name] - before[name] for name in after}
     ticks = used['user'] + used['system']
     for name in ('user', 'system'):
-        used[name] = used['cpu'] * used[name] / ticks if ticks else None
+        used[name] = used['cpu'] * used[name] / ticks if ticks >= TICKS_MIN / TICKS else None
     return used
 
 

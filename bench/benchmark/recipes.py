@@ -1,4 +1,6 @@
 """How each server is told to serve a folder: the same files, one worker, keep-alive without end, no log."""
+import os
+
 NGINX = '''
 daemon off; worker_processes 1; worker_rlimit_nofile 20000; pid {folder}/nginx-{port}.pid; error_log {folder}/nginx.log;
 events {{ worker_connections 19000; }}
@@ -49,7 +51,6 @@ CADDY = '''
 {{
   admin off
   auto_https off
-  persist_config off
   servers {{
     protocols h1
   }}
@@ -137,7 +138,8 @@ def caddy(setup, folder, port, **_):
 
 def haproxy(setup, folder, port, **_):
     answers = '\n'.join(f'  http-request return status 200 content-type application/octet-stream file {folder}/www/{name} '
-                        f'if {{ path /{name} }}' for name in HAPROXY_FILES)
+                        f'if {{ path /{name} }}' for name in HAPROXY_FILES
+                        if os.path.exists(f'{folder}/www/{name}'))
     return HAPROXY.format(port=port, ssl='' if setup.path == 'plain' else f' ssl crt {folder}/pem', answers=answers), ['-f']
 
 

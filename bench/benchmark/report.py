@@ -128,3 +128,31 @@ def write(results, folder):
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as stream:
             stream.write(text)
     return os.path.join(folder, 'report.md')
+
+
+BEGIN, END = '<!-- made by bench/run --page -->', '<!-- end of what bench/run made -->'
+
+
+def digest(all_results):
+    """The short form of one or several results, for a page that is kept: what ran where in a line, and the main tables."""
+    parts = []
+    for results in all_results:
+        machine = results['machine']
+        where = 'an emulated machine' if machine['emulated'] else 'a machine'
+        line = (f'On {where} ({machine["processor"]}, Linux {machine["kernel"]}, {machine["versions"]["OpenSSL"].partition("(")[0].strip()}), '
+                f'{results["options"]["rounds"]} rounds of {results["options"]["seconds"]:g} s, {results["made"][:10]}: '
+                f'`{results["command"]}`')
+        heading = 'In the emulated machine' if machine['emulated'] else 'On hardware'
+        parts.append((heading, [blocks.Text(line), *warnings(results)]))
+        for scenario in results['scenarios']:
+            asked = scenarios.named(scenario['name'])
+            made = getattr(asked, 'digest', asked.present)(found_of(scenario), results)
+            made = [block for block in made if not isinstance(block, blocks.Bars)]
+            parts += [(scenario['title'], made)] if made else []
+    return '\n'.join(markdown(parts, {}).split('\n')[2:])
+
+
+def replaced(page, text):
+    """The page with what stands between the two marks replaced; ValueError where there are none."""
+    begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
+    return f'{page[:begin]}\n\n{text.strip()}\n\n{page[end:]}'

@@ -73,7 +73,7 @@ class Server:
         self.said_path = os.path.join(folder, f'{setup.server}-{self.port}.out')
         with open(self.said_path, 'wb') as output:
             self.process = subprocess.Popen(['taskset', '-c', str(cpus()[0]), *self.command], stdout=output, stderr=output,
-                                            stdin=subprocess.DEVNULL, env={**os.environ, 'GOMAXPROCS': '1'})
+                                            stdin=subprocess.DEVNULL, env={**os.environ, 'GOMAXPROCS': '1', 'XDG_DATA_HOME': folder, 'XDG_CONFIG_HOME': folder})
         self.wait()
 
     def wait(self):

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <openssl/err.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,7 @@ int main(int argc, char **argv)
     double cpu;
 
     options_read(argc, argv, &options);
+    signal(SIGPIPE, SIG_IGN);       /* a server that closes is told of, not died of */
     limits_raise();
     blast.options = &options;
     blast.tls = options.plain ? NULL : tls_open(&options);

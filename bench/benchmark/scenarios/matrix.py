@@ -50,3 +50,7 @@ def present(found, _results):
                  blocks.bars_of('matrix-throughput', 'Throughput, by size', 'throughput', by_size)]
     shakes = {load: outcomes for load, outcomes in groups.items() if load.kind in ('full', 'resumed')}
     return made + ([blocks.bars_of('matrix-shakes', 'Handshakes per CPU second', 'shakes', shakes)] if shakes else [])
+
+
+def digest(_found, _results):
+    return []                       # too long for a page that is kept

@@ -1,17 +1,25 @@
 """Plain, user-space TLS and kTLS: how much throughput, how much CPU."""
-from .. import blocks, figures
+from .. import blocks, figures, sizes
 from ..model import Group, Load, Setup
 
 TITLE = 'Plain, user-space TLS and kTLS'
 LOADS = (Load('1k'), Load('100k'), Load('10m', connections=16))
 LOADS_EMULATED = (Load('1k', connections=16), Load('100k', connections=8), Load('4m', connections=2))
+BUDGET = 64 << 20                   # bytes under way at once
 PATHS = ('plain', 'user', 'ktls')
+
+
+def loads(options):
+    """Its own, or those that were asked for: fewer connections for large files, and where every instruction is emulated."""
+    if options.sizes:
+        return [Load(size, max(1, min(16 if options.emulated else 64, BUDGET // sizes.bytes_of(size)))) for size in options.sizes]
+    return LOADS_EMULATED if options.emulated else LOADS
 
 
 def plan(options):
     setups = [Setup(server, path, loop) for server, loop in (('sluice', options.loop), *((peer, '') for peer in options.peers))
               for path in PATHS]
-    return [Group(load, setups) for load in (LOADS_EMULATED if options.emulated else LOADS)]
+    return [Group(load, setups) for load in loads(options)]
 
 
 def answer(groups):
@@ -39,3 +47,15 @@ def present(found, _results):
     made.append(blocks.bars_of('quick-throughput', 'Throughput', 'throughput', groups))
     made.append(blocks.bars_of('quick-cpu', 'Server CPU per GB', 'cpu_gb', groups))
     return made
+
+
+def digest(found, _results):
+    """One table: what an answer and a GB cost, by size."""
+    groups = blocks.by_load(found)
+    columns = ['', *(f'{load.size}: {figures.FIGURES[name][0]}, {figures.FIGURES[name][1]}' for load in groups for name in ('cpu_request', 'throughput'))]
+    labels = dict.fromkeys(outcome.setup.label for outcome in found if outcome.readings)
+    rows = []
+    for label in labels:
+        readings = [next((one.readings for one in outcomes if one.setup.label == label), []) for outcomes in groups.values()]
+        rows.append([label, *(figures.shown(figures.summary(one, name)) for one in readings for name in ('cpu_request', 'throughput'))])
+    return [*answer(groups), blocks.Table('Server CPU and throughput', columns, rows)] if rows else []
