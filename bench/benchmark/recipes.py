@@ -64,7 +64,7 @@ CADDY = '''
 HAPROXY = '''
 global
   nbthread 1
-  maxconn 19000
+  maxconn 9900
   tune.bufsize 65536
 defaults
   mode http

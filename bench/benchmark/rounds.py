@@ -45,7 +45,7 @@ def attempt(outcome, what):
     try:
         return what()
     except (servers.Failed, OSError, ValueError) as fault:
-        outcome.missing = outcome.missing or ' '.join(str(fault).split())[:200]
+        outcome.missing = outcome.missing or ' '.join(str(fault).split())[-200:]
         return None
 
 
