@@ -35,10 +35,8 @@ def break_even(rows):
     """The least size from which on the kernel is never dearer; None where it never is cheaper, or was not measured."""
     found = None
     for size, (_, _, ratio) in rows.items():
-        if ratio is None or ratio > 1:
-            found = None
-        elif found is None:
-            found = size
+        if ratio is not None:
+            found = (found or size) if ratio <= 1 else None
     return found
 
 
