@@ -20,7 +20,7 @@ def parse(words):
     parser.add_argument('--scenario', action='append', choices=scenarios.NAMES, help='may be repeated; quick if none is named')
     parser.add_argument('--full', action='store_true', help='all scenarios')
     parser.add_argument('--peers', default='', help=f'servers beside sluice: {",".join(recipes.PROGRAMS)}, or all that are installed: all')
-    parser.add_argument('--sizes', default='', help='quick: these sizes instead of its own, such as 1k,64k,1m')
+    parser.add_argument('--sizes', default='', help='quick and threshold: these sizes instead of their own, such as 1k,64k,1m')
     parser.add_argument('--rounds', type=int, help='how often each setup is measured (3)')
     parser.add_argument('--seconds', type=float, help='how long each time (1)')
     parser.add_argument('--warm', type=float, default=0.2, help='seconds of the same load before, not counted')

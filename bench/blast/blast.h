@@ -100,7 +100,8 @@ uint64_t answer_open(struct blast *blast, struct connection *connection, const c
 void connection_ask(struct blast *blast, struct connection *connection, uint64_t asked_at);
 unsigned connection_take(struct blast *blast, struct connection *connection, size_t most);
 
-/* run.c: the load for so many seconds or answers; out_inside counts what was over when the time was, blast->done all. */
+/* run.c: the load for so many seconds or answers; out_inside counts what had come when the time was over, blast->done
+   all. The rest of answers is awaited, unless it would be too many bytes. */
 double run_requests(struct blast *blast, double seconds, struct counts *out_inside);
 
 /* slow.c: the same with slow readers. */

@@ -84,10 +84,12 @@ static void ready_print(const struct blast *blast)
 
 static void result_print(const struct blast *blast, const struct counts *inside, double seconds, double cpu)
 {
-    printf("{\"answers\": %llu, \"bytes\": %llu, \"seconds\": %.6f, \"answers_all\": %llu, \"bytes_all\": %llu, "
+    double length = (double)blast->answer_length;       /* a part of an answer counts as that part */
+
+    printf("{\"answers\": %.3f, \"bytes\": %llu, \"seconds\": %.6f, \"answers_all\": %.3f, \"bytes_all\": %llu, "
            "\"client_cpu\": %.6f, \"verified\": %llu, \"handshakes\": %llu, \"resumed\": %llu, \"latency\": ",
-           (unsigned long long)inside->answers, (unsigned long long)inside->bytes, seconds,
-           (unsigned long long)blast->done.answers, (unsigned long long)blast->done.bytes, cpu,
+           (double)inside->bytes / length, (unsigned long long)inside->bytes, seconds,
+           (double)blast->done.bytes / length, (unsigned long long)blast->done.bytes, cpu,
            (unsigned long long)blast->verified, (unsigned long long)blast->handshakes,
            (unsigned long long)blast->resumed);
     histogram_print(&blast->latency, stdout);

@@ -11,7 +11,7 @@
 #include "blast.h"
 
 enum { EVENTS = 256 };
-static const uint64_t WAIT_MAX = 100000000, DRAIN_MAX = 10000000000;
+static const uint64_t WAIT_MAX = 100000000, DRAIN_MAX = 60000000000, DRAINED_BYTES_MAX = 256 << 20;
 
 struct load {
     uint64_t begin;
@@ -111,11 +111,12 @@ static void begin(struct blast *blast, struct load *load)
     for (unsigned i = 0; i < blast->options->connections; i++) {
         struct connection *connection = &blast->connections[i];
 
-        if (load->interval > 0)
+        if (load->interval > 0) {
             rest(blast, load, connection);
-        else
-            for (unsigned j = 0; j < blast->options->pipeline; j++)
-                connection_ask(blast, connection, now());
+            continue;
+        }
+        while (connection->outstanding < blast->options->pipeline)
+            connection_ask(blast, connection, now());
     }
 }
 
@@ -137,8 +138,9 @@ double run_requests(struct blast *blast, double seconds, struct counts *out_insi
     took = (double)(now() - load.begin) * 1e-9;
     *out_inside = blast->done;
     blast->closing = true;
-    for (uint64_t end = now() + DRAIN_MAX; outstanding(blast) > 0 && now() < end;)
-        step(blast, &load, end);
+    if (outstanding(blast) * blast->answer_length <= DRAINED_BYTES_MAX)
+        for (uint64_t end = now() + DRAIN_MAX; outstanding(blast) > 0 && now() < end;)
+            step(blast, &load, end);
     free(load.resting);
     return took;
 }

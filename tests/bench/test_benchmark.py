@@ -185,6 +185,14 @@ class Targets(unittest.TestCase):
         self.assertEqual([judged(0.7, 0.7, True), judged(0.71, 0.7, True), judged(1.0, 1.2, False), judged(None, 1, True)],
                          ['0.700 pass', '0.710 **MISS**', '1.00 **MISS**', '-'])
 
+    def test_a_target_that_rests_on_unsteady_figures_says_so(self):
+        targets = scenarios.named('targets')
+        target = targets.TARGETS[0]
+        for ours, marked in (((0.10, 0.10), False), ((0.10, 0.30), True)):
+            found = [outcome(model.Setup('sluice', 'user', 'epoll'), *ours, load=targets.SMALL),
+                     outcome(model.Setup('nginx', 'user'), 0.2, 0.2, load=targets.SMALL)]
+            self.assertEqual('(!)' in targets.judge(found, 'epoll', target), marked)
+
     def test_no_target_is_met_by_silence(self):
         targets = scenarios.named('targets')
         table = targets.present([], results_of())[0]

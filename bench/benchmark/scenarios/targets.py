@@ -33,6 +33,7 @@ class Found:
     def __init__(self, outcomes, loop):
         self.outcomes = {(outcome.load, outcome.setup): outcome for outcome in outcomes}
         self.loop = loop
+        self.unsteady = False       # one of the figures that were asked for
 
     def readings(self, load, server='sluice', path='user'):
         found = self.outcomes.get((load, Setup(server, path, self.loop if server == 'sluice' else '')))
@@ -40,9 +41,12 @@ class Found:
 
     def figure(self, load, name, server='sluice', path='user'):
         found = figures.summary(self.readings(load, server, path), name)
+        self.unsteady |= bool(found and found['unsteady'])
         return found['median'] if found else None
 
     def ratio(self, load, name, server, path='user'):
+        for which in ('sluice', server):
+            self.figure(load, name, which, path)
         return figures.paired_ratio(self.readings(load, path=path), self.readings(load, server, path), name)
 
     def best_peer_p99(self):
@@ -86,17 +90,24 @@ TARGETS = (
 )
 
 
-def judged(value, wanted, at_most):
-    """'0.61 pass', '1.30 MISS', '-' where it was not measured."""
+def judged(value, wanted, at_most, unsteady=False):
+    """'0.61 pass', '1.30 MISS', with '(!)' where its figures are unsteady, '-' where it was not measured."""
     if value is None:
         return '-'
     met = value <= wanted if at_most else value >= wanted
-    return f'{figures.number(value)} {"pass" if met else "**MISS**"}'
+    return f'{figures.number(value)} {"pass" if met else "**MISS**"}{" (!)" if unsteady else ""}'
+
+
+def judge(outcomes, loop, target):
+    _, wanted, at_most, figure = target
+    found = Found(outcomes, loop)
+    value = figure(found)
+    return judged(value, wanted, at_most, found.unsteady)
 
 
 def present(found, _results):
-    rows = [[what, f'{"at most" if at_most else "at least"} {wanted:g}',
-             *(judged(figure(Found(found, loop)), wanted, at_most) for loop in LOOPS)] for what, wanted, at_most, figure in TARGETS]
+    rows = [[target[0], f'{"at most" if target[2] else "at least"} {target[1]:g}', *(judge(found, loop, target) for loop in LOOPS)]
+            for target in TARGETS]
     made = [blocks.Table('Targets', ['', 'wanted', *(f'sluice {loop}' for loop in LOOPS)], rows)]
     for load, outcomes in blocks.by_load(found).items():
         names = {'idle': ('memory', 'memory_connection'), 'full': ('shakes', 'p50', 'p99'), 'resumed': ('shakes', 'p50', 'p99')}.get(

@@ -15,8 +15,8 @@ def setups(loop):
 
 def plan(options):
     both = setups(options.loop)
-    kept = [Group(Load(size, max(1, min(8, BUDGET // sizes.bytes_of(size)))), both, count_calls=False) for size in SIZES]
-    return kept + [Group(Load(size, 2, 'resumed'), both, count_calls=False) for size in FIRST_SIZES]
+    kept = [Group(Load(size, max(1, min(8, BUDGET // sizes.bytes_of(size)))), both, count_calls=False) for size in options.sizes or SIZES]
+    return kept + [Group(Load(size, 2, 'resumed'), both, count_calls=False) for size in options.sizes or FIRST_SIZES]
 
 
 def ratios(found, kind):
