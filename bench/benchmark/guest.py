@@ -54,13 +54,13 @@ def measure(options):
     command = ['env', f'PYTHONPATH={os.path.dirname(HERE)}', 'bash', os.path.join(HERE, 'guest.sh'), out, sys.executable, '-m', 'benchmark',
                *words_of(options, out)]
     print(f'measuring in an emulated machine with Linux {options.vm}; it takes its time (what it says: {out}/said)', flush=True)
-    told = b''
+    told = ''
     try:
-        told = machine.boot(os.path.join(programs, 'bin'), image, out, shlex.join(command)).stdout
+        told = machine.boot(os.path.join(programs, 'bin'), image, out, shlex.join(command))
     except machine.subprocess.TimeoutExpired:
         print(f'not finished within {options.vm_minutes} minutes: the report holds what there was', file=sys.stderr)
     path = os.path.join(out, 'results.json')
     if not os.path.exists(path):
         raise servers.Failed(f'the emulated machine brought nothing (see {out}/said); the emulator said:\n'
-                             f'{told.decode(errors="replace")[-2000:]}')
+                             f'{told[-2000:]}')
     return path
