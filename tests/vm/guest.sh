@@ -21,6 +21,7 @@ part() { # NAME FILES...: one pytest
 
 more=("$@")
 uname -r
+[ ! -d /kernel-modules ] || mount --bind /kernel-modules /lib/modules # another Debian's folder: debian.py
 ulimit -n 65536
 modprobe=$(cat /proc/sys/kernel/modprobe)
 echo /bin/false >/proc/sys/kernel/modprobe # from here on the kernel gets only what is loaded by hand
