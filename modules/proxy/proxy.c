@@ -27,12 +27,24 @@ static int find_group(struct proxying *p)
     if (!text.data)
         return 500;
     if (proxy_target_parse(text, &p->target) == 0)
-        p->group = upstream_pool_target(pool, p->target.authority, 80, &error);
+        p->group = upstream_pool_target(pool, p->target.authority, proxy_target_port(&p->target), &error);
     if (p->group)
         return 0;
     exchange_say(p->x, LOG_ERROR, "proxy_pass: \"" STR_FMT "\" is no address to pass a request to (%s)",
                  STR_ARG(text), strerror(-error));
     return error == -ENOMEM ? 500 : 502;
+}
+
+/* How it is to be encrypted. 0, or a status. */
+static int find_tls(struct proxying *p)
+{
+    const struct proxy_conf *conf = p->conf;
+
+    if (!p->target.https)
+        return 0;
+    p->tls.context = upstream_pool_tls(worker_upstreams(exchange_worker(p->x)), &conf->ssl);
+    p->tls.name = conf->ssl_name ? exchange_eval(p->x, conf->ssl_name) : proxy_target_name(&p->target);
+    return p->tls.context && p->tls.name.data ? 0 : 500;
 }
 
 static int find_key(struct proxying *p)
@@ -52,6 +64,8 @@ static int prepare(struct proxying *p)
     int status = find_group(p);
     int error;
 
+    if (status == 0)
+        status = find_tls(p);
     if (status == 0)
         status = find_key(p);
     if (status)

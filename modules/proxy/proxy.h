@@ -12,6 +12,7 @@
 
 /* "http://backend/uri", taken apart. */
 struct proxy_target {
+    bool https;
     struct str authority;           /* "backend", "127.0.0.1:9001", "unix:/run/app.sock" */
     struct str uri;                 /* from the slash on; data NULL: none */
 };
@@ -59,6 +60,8 @@ struct proxy_conf {
     unsigned next;                  /* enum proxy_next */
     uint64_t next_tries;            /* 0: as many as there are servers */
     uint64_t next_timeout_ms;       /* 0: no limit */
+    struct tls_client_settings ssl; /* proxy_ssl_verify, proxy_ssl_trusted_certificate */
+    const struct template *ssl_name; /* NULL: the host of proxy_pass */
     bool ignore_client_abort;
     int http_version;               /* no effect */
     const struct template *remote_addr, *scheme; /* for the fields that are always set */
@@ -88,6 +91,7 @@ struct proxying {
     const struct proxy_conf *conf;
     struct proxy_target target;
     struct upstream_group *group;
+    struct upstream_tls tls;
     struct upstream_choice choice;
     struct upstream_waiter waiter;
     struct upstream_peer *peer;     /* valid while `connection` is there, and in its `failed` */
@@ -133,6 +137,12 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
 MUST_CHECK int proxy_target_parse(struct str text, struct proxy_target *out_target);
 /* What goes on the request line, by nginx's rules. data NULL: out of memory. */
 struct str proxy_target_uri(const struct proxying *p);
+/* 80 or 443. */
+uint16_t proxy_target_port(const struct proxy_target *target);
+/* "http" or "https". */
+const char *proxy_target_scheme(const struct proxy_target *target);
+/* The host alone, for the certificate. */
+struct str proxy_target_name(const struct proxy_target *target);
 /* "127.0.0.1:9001" for Host and $proxy_host; "localhost" for unix:. */
 struct str proxy_target_host(const struct proxy_target *target);
 

@@ -27,11 +27,12 @@ void proxy_say(const struct proxying *p, enum log_level level, const char *what,
     struct str server = p->attempt ? p->attempt->server : p->target.authority;
 
     if (error)
-        exchange_say(p->x, level, "%s (%d: %s) while %s, upstream: \"http://" STR_FMT STR_FMT "\"", what,
-                     -error, strerror(-error), now, STR_ARG(server), STR_ARG(p->uri));
+        exchange_say(p->x, level, "%s (%d: %s) while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what,
+                     -error, strerror(-error), now, proxy_target_scheme(&p->target), STR_ARG(server),
+                     STR_ARG(p->uri));
     else
-        exchange_say(p->x, level, "%s while %s, upstream: \"http://" STR_FMT STR_FMT "\"", what, now,
-                     STR_ARG(server), STR_ARG(p->uri));
+        exchange_say(p->x, level, "%s while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what, now,
+                     proxy_target_scheme(&p->target), STR_ARG(server), STR_ARG(p->uri));
 }
 
 void proxy_let_go(struct proxying *p, bool keep)
@@ -323,8 +324,8 @@ static int connect_to(struct proxying *p)
     p->tries++;
     if (!note_attempt(p))
         return 500;
-    error =
-        upstream_connect(p->peer, &proxy_events, p, p->conf->connect_timeout_ms, p->fresh, &p->connection);
+    error = upstream_connect(p->peer, &p->tls, &proxy_events, p, p->conf->connect_timeout_ms, p->fresh,
+                             &p->connection);
     if (error < 0) {
         p->connection = NULL;
         p->attempt->whole_us = 0;

@@ -29,15 +29,11 @@ static int read_pass(struct conf_reader *reader, const struct conf_node *node, v
     if (error < 0)
         return error;
     text = template_text(pass.text);
-    if (str_starts(text, STR("https://"))) {
-        conf_error(reader->errors, node->mark, STR("http:// and unix: are"),
-                   "https:// behind this server is not known yet");
-        return -EINVAL;
-    }
     if (template_constant(pass.text)) {
         if (proxy_target_parse(text, &pass.target) < 0)
             return refuse_pass(reader, node, text);
-        pass.upstream = upstreams_target(reader->upstreams, pass.target.authority, 80, &error);
+        pass.upstream = upstreams_target(reader->upstreams, pass.target.authority,
+                                         proxy_target_port(&pass.target), &error);
         if (!pass.upstream)
             return error == -ENOMEM ? error : refuse_pass(reader, node, text);
     }
@@ -118,6 +114,24 @@ static int read_fields(struct conf_reader *reader, const struct conf_node *node,
     return error < 0 ? error : conf_read_template_word(reader, node, words.items[1], &fields->items->value);
 }
 
+/* A file that cannot be read is better told now than with the first request. */
+static int check_trusted(const struct proxy_conf *conf, struct conf_reader *reader,
+                         const struct conf_node *at)
+{
+    const struct conf_node *node = conf_map_get(at, STR("proxy_ssl_trusted_certificate"));
+    struct tls_context *context;
+    char error[256];
+
+    if (!node || !conf->ssl.verify)
+        return 0;
+    context = tls_client_context_create(&conf->ssl, error, sizeof(error));
+    if (!context)
+        conf_error(reader->errors, node->mark, STR("a file of PEM certificates"),
+                   "\"" STR_FMT "\" cannot be trusted: %s", STR_ARG(conf->ssl.trusted), error);
+    tls_context_destroy(context);
+    return context ? 0 : -EINVAL;
+}
+
 int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     struct proxy_conf *own = conf;
@@ -125,7 +139,8 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
 
     if (own->pass.of_location && !conf_map_get(at, STR("proxy_pass")))
         own->pass = (struct proxy_pass){0};
-    if (!own->remote_addr)
+    error = check_trusted(own, reader, at);
+    if (error == 0 && !own->remote_addr)
         error = conf_read_template_word(reader, at, STR("$remote_addr"), &own->remote_addr);
     if (error == 0 && !own->scheme)
         error = conf_read_template_word(reader, at, STR("$scheme"), &own->scheme);
@@ -146,7 +161,8 @@ const struct directive proxy_directives[] = {
      .row_size = sizeof(struct proxy_pass),
      .row = read_pass,
      .example = "proxy_pass: http://127.0.0.1:9001",
-     .help = "Pass requests to a server: http:// with an address, a name or an upstream, or unix: and a "
+     .help = "Pass requests to a server: http:// or https:// with an address, a name or an upstream, or "
+             "unix: and a "
              "path. With a "
              "URI behind it, that takes the place of the location's prefix; made of variables, it is the "
              "whole URI."},
@@ -224,6 +240,25 @@ const struct directive proxy_directives[] = {
      .offset = AT(next_timeout_ms),
      .fallback = "0",
      .help = "How long another server is asked, from the beginning; 0: no limit."},
+    {.name = "proxy_ssl_verify",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(ssl.verify),
+     .fallback = "on",
+     .help = "Whether the certificate of an https:// server must be trusted and name it. On unless it is "
+             "turned off."},
+    {.name = "proxy_ssl_trusted_certificate",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_PATH,
+     .offset = AT(ssl.trusted),
+     .example = "proxy_ssl_trusted_certificate: /etc/ssl/internal-ca.pem",
+     .help = "A PEM file with the certificates that are trusted, in the place of the system's store."},
+    {.name = "proxy_ssl_name",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_TEMPLATE,
+     .offset = AT(ssl_name),
+     .example = "proxy_ssl_name: app.internal",
+     .help = "Whom the certificate must name, and SNI with it, where that is not the host of proxy_pass."},
     {.name = "proxy_ignore_client_abort",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,

@@ -28,18 +28,19 @@ int proxy_target_parse(struct str text, struct proxy_target *out_target)
 {
     struct str rest = text;
     size_t end = 0;
+    bool https = str_starts(text, STR("https://"));
 
-    if (str_starts(text, STR("http://")))
-        rest = str_skip(text, 7);
+    if (https || str_starts(text, STR("http://")))
+        rest = str_skip(text, https ? 8 : 7);
     else if (!str_starts(text, STR("unix:")))
         return -EINVAL;
     if (str_starts(rest, STR("unix:")))
-        return parse_unix(rest, out_target);
+        return https ? -EINVAL : parse_unix(rest, out_target);
     while (end < rest.length && rest.data[end] != '/' && rest.data[end] != '?')
         end++;
     if (end == 0)
         return -EINVAL;
-    *out_target = (struct proxy_target){.authority = str_slice(rest, 0, end)};
+    *out_target = (struct proxy_target){.https = https, .authority = str_slice(rest, 0, end)};
     if (end < rest.length)
         out_target->uri = str_skip(rest, end);
     return out_target->uri.data && out_target->uri.data[0] != '/' ? -EINVAL : 0;
@@ -48,6 +49,24 @@ int proxy_target_parse(struct str text, struct proxy_target *out_target)
 struct str proxy_target_host(const struct proxy_target *target)
 {
     return str_starts(target->authority, STR("unix:")) ? STR("localhost") : target->authority;
+}
+
+uint16_t proxy_target_port(const struct proxy_target *target)
+{
+    return target->https ? 443 : 80;
+}
+
+const char *proxy_target_scheme(const struct proxy_target *target)
+{
+    return target->https ? "https" : "http";
+}
+
+struct str proxy_target_name(const struct proxy_target *target)
+{
+    ssize_t colon = str_rfind(target->authority, ':');
+    ssize_t close = str_rfind(target->authority, ']');
+
+    return colon > close ? str_slice(target->authority, 0, (size_t)colon) : target->authority;
 }
 
 /* The path as it is now, encoded again, with the query. */

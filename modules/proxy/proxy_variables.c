@@ -135,7 +135,7 @@ static struct str get_proxy_port(const void *subject, struct str parameter, stru
     if (!p)
         return ABSENT;
     port = str_skip(p->target.authority, (size_t)(colon + 1));
-    return colon >= 0 && str_to_u64(port, &value) == 0 ? port : STR("80");
+    return colon >= 0 && str_to_u64(port, &value) == 0 ? port : p->target.https ? STR("443") : STR("80");
 }
 
 /* What the client said of those before it, and the client behind it. */

@@ -23,6 +23,7 @@ struct tls_context {
     struct tls_server *fallback; /* where no name fits */
     struct tls_names names;
     BIO_METHOD *method; /* owned */
+    bool client;        /* its sessions are clients: tls_client.c */
 };
 
 /* Whom a failing load tells, and what it is at. */

@@ -38,7 +38,10 @@ struct tls_session *tls_session_create(struct tls_context *context, const struct
         return NULL;
     }
     SSL_set_bio(session->ssl, base, base);
-    SSL_set_accept_state(session->ssl);
+    if (context->client)
+        SSL_set_connect_state(session->ssl);
+    else
+        SSL_set_accept_state(session->ssl);
     return session;
 }
 
@@ -109,8 +112,10 @@ static const char *explain(const struct tls_session *session)
     if (ERR_GET_LIB(error) != ERR_LIB_SSL)
         return error ? ERR_reason_error_string(error) : "the TLS connection broke";
     switch (ERR_GET_REASON(error)) {
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+        return X509_verify_cert_error_string(SSL_get_verify_result(session->ssl));
     case SSL_R_WRONG_VERSION_NUMBER:
-        return session->finished ? "a record with a wrong version" : "what the client speaks is not TLS";
+        return session->finished ? "a record with a wrong version" : "what the peer speaks is not TLS";
     case SSL_R_UNSUPPORTED_PROTOCOL:
         return "the client supports none of ssl_protocols";
     case SSL_R_NO_SHARED_CIPHER:

@@ -73,7 +73,7 @@ void tls_session_shutdown(struct tls_session *session);
 
 /* A sentence on the last -EPROTO for the log: OpenSSL's reason, and "HTTP spoken to a TLS port" and its like. Never NULL; never freed. */
 const char *tls_session_error(const struct tls_session *session);
-/* True where the failed handshake began with plain HTTP, so that the owner can answer 400 in plain text. */
+/* True where the failed handshake of a server began with plain HTTP, so that the owner can answer 400 in plain text. */
 bool tls_session_spoke_http(const struct tls_session *session);
 
 /* True once the key of application data was taken: from then on the owner seals. */

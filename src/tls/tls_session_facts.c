@@ -10,8 +10,8 @@ bool tls_session_spoke_http(const struct tls_session *session)
 {
     const uint8_t *first = session->bio.first;
 
-    if (session->finished || session->bio.taken < TLS_BIO_FIRST || first[0] < 'A' || first[0] > 'Z' ||
-        first[1] < 'A' || first[1] > 'Z')
+    if (!SSL_is_server(session->ssl) || session->finished || session->bio.taken < TLS_BIO_FIRST ||
+        first[0] < 'A' || first[0] > 'Z' || first[1] < 'A' || first[1] > 'Z')
         return false;
     for (int i = 2; i < TLS_BIO_FIRST; i++) {
         bool fits = (first[i] >= 'A' && first[i] <= 'Z') || first[i] == ' ' || first[i] == '/' ||

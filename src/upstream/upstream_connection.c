@@ -118,6 +118,9 @@ static void wire_closed(struct wire *wire, enum wire_end end)
     struct upstream_connection *connection = connection_of(wire);
 
     connection->opened = false;
+    if (end == WIRE_END_PROTOCOL && wire->tls)
+        log_write(connection->pool->log, LOG_ERROR, "TLS to upstream \"%s\" failed: %s", connection->name,
+                  tls_session_error(wire->tls));
     if (connection->state == UPSTREAM_CLOSING) {
         loop_cancel(loop_of(connection), &connection->timer);
         bury(connection);
@@ -148,7 +151,11 @@ static void connect_done(struct op *op, int result)
             fail(connection, result);
         return;
     }
-    result = wire_open(&connection->wire, &pool->wires, &wire_events, &pool->settings, fd, NULL);
+    if (connection->tls)
+        result = wire_open_client(&connection->wire, &pool->wires, &wire_events, &pool->settings, fd,
+                                  connection->tls, str_from(connection->name));
+    else
+        result = wire_open(&connection->wire, &pool->wires, &wire_events, &pool->settings, fd, NULL);
     if (result < 0)
         fail(connection, result);
     else
@@ -188,17 +195,26 @@ void upstream_patience(struct upstream_connection *connection, uint64_t timeout_
         loop_timer_move(loop, &connection->timer, connection->deadline_ms);
 }
 
-static struct upstream_connection *take_idle(struct upstream_peer *peer)
+static bool is_sealed_as(const struct upstream_connection *connection, const struct upstream_tls *tls)
 {
-    struct list *link = list_pop(&peer->idle);
-    struct upstream_connection *connection;
+    return connection->tls == tls->context &&
+           (!tls->context || str_equal(str_from(connection->name), tls->name));
+}
 
-    if (!link)
-        return NULL;
-    connection = container_of(link, struct upstream_connection, link);
-    peer->group->idle--;
-    connection->state = UPSTREAM_OPEN;
-    return connection;
+/* The one used last that fits: what is plain is not taken for what is sealed, nor one name for another. */
+static struct upstream_connection *take_idle(struct upstream_peer *peer, const struct upstream_tls *tls)
+{
+    for (struct list *link = peer->idle.next; link != &peer->idle; link = link->next) {
+        struct upstream_connection *connection = container_of(link, struct upstream_connection, link);
+
+        if (!is_sealed_as(connection, tls))
+            continue;
+        list_remove(link);
+        peer->group->idle--;
+        connection->state = UPSTREAM_OPEN;
+        return connection;
+    }
+    return NULL;
 }
 
 static int open_socket(const struct listen_address *address)
@@ -215,7 +231,8 @@ static int open_socket(const struct listen_address *address)
     return fd;
 }
 
-static struct upstream_connection *make(struct upstream_peer *peer, int *out_error)
+static struct upstream_connection *make(struct upstream_peer *peer, const struct upstream_tls *tls,
+                                        int *out_error)
 {
     struct upstream_pool *pool = peer->group->pool;
     struct upstream_connection *connection = calloc(1, sizeof(*connection));
@@ -230,6 +247,10 @@ static struct upstream_connection *make(struct upstream_peer *peer, int *out_err
         return NULL;
     }
     connection->pool = pool;
+    connection->tls = tls->context;
+    if (tls->context) /* longer ones are no names: the buffer is zeroed and one longer */
+        memcpy(connection->name, tls->name.data,
+               tls->name.length < sizeof(connection->name) ? tls->name.length : 0);
     connection->state = UPSTREAM_CONNECTING;
     connection->deadline_ms = UINT64_MAX;
     connection->connect.done = connect_done;
@@ -241,14 +262,15 @@ static struct upstream_connection *make(struct upstream_peer *peer, int *out_err
     return connection;
 }
 
-int upstream_connect(struct upstream_peer *peer, const struct upstream_events *events, void *user,
-                     uint64_t timeout_ms, bool fresh, struct upstream_connection **out_connection)
+int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
+                     const struct upstream_events *events, void *user, uint64_t timeout_ms, bool fresh,
+                     struct upstream_connection **out_connection)
 {
-    struct upstream_connection *connection = fresh ? NULL : take_idle(peer);
+    struct upstream_connection *connection = fresh ? NULL : take_idle(peer, tls);
     int error = 0;
 
     if (!connection)
-        connection = make(peer, &error);
+        connection = make(peer, tls, &error);
     if (!connection)
         return error;
     list_push(&peer->group->pool->connections, &connection->link);

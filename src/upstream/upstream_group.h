@@ -42,6 +42,13 @@ struct upstream_target {
     char text[];
 };
 
+/* TLS as one kind of settings wants it. */
+struct upstream_trust {
+    struct tls_client_settings settings; /* its text is the configuration's */
+    struct tls_context *context;    /* owned */
+    struct upstream_trust *next;
+};
+
 struct upstream_pool {
     struct loop *loop;
     struct log *log;
@@ -51,6 +58,7 @@ struct upstream_pool {
     struct upstream_group *groups;  /* by upstream->index */
     unsigned group_count;
     struct upstream_target *targets;
+    struct upstream_trust *trusts;
     struct table targets_by_name;
     struct list connections;        /* all but the idle ones */
     struct list awake;

@@ -6,7 +6,9 @@
 #ifndef UPSTREAM_UPSTREAM_POOL_H
 #define UPSTREAM_UPSTREAM_POOL_H
 
+#include "base/limits.h"
 #include "base/list.h"
+#include "tls/tls_client.h"
 #include "upstream/upstream.h"
 #include "wire/wire.h"
 
@@ -36,6 +38,12 @@ struct upstream_waiter {
     void (*resolved)(struct upstream_waiter *waiter); /* once, whatever came out: choose again */
 };
 
+/* How a connection is to be encrypted. */
+struct upstream_tls {
+    struct tls_context *context;    /* of upstream_pool_tls; NULL: plain */
+    struct str name;                /* whom the certificate must name */
+};
+
 /* What the user of a connection is told. Each from the loop, never inside a call of the user. */
 struct upstream_events {
     /* It is connected: bytes may be sent. */
@@ -58,6 +66,8 @@ struct upstream_connection {
     struct wire wire;               /* the user's own while the connection is open: receive, send, flush */
     struct op connect;
     struct op timer;
+    struct tls_context *tls;        /* NULL: plain */
+    char name[LIMIT_SERVER_NAME + 1]; /* of the certificate; empty where plain */
     uint64_t deadline_ms;           /* UINT64_MAX: none */
     const struct upstream_events *events;
     void *user;
@@ -84,6 +94,8 @@ void upstream_pool_destroy(struct upstream_pool *pool);
 struct upstream_group *upstream_pool_group(struct upstream_pool *pool, const struct upstream *upstream);
 /* The group for an authority that came out of a variable: made when first asked for, at most LIMIT_UPSTREAM_TARGETS. NULL: -EINVAL, -ENOMEM or -ENOBUFS. */
 struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct str authority, uint16_t default_port, int *out_error);
+/* The context for these settings, made when first asked for. NULL: it cannot be made, and the log says why. */
+struct tls_context *upstream_pool_tls(struct upstream_pool *pool, const struct tls_client_settings *settings);
 /* What it was made of. */
 const struct upstream *upstream_group_upstream(const struct upstream_group *group);
 
@@ -105,7 +117,8 @@ void upstream_peer_worked(struct upstream_peer *peer);
  * A connection to the peer: an idle one (state UPSTREAM_OPEN, and to be used at once: `opened` does not come), or a new one, and `opened` follows.
  * `fresh`: never an idle one. 0 or -errno; then nothing follows.
  */
-MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstream_events *events, void *user, uint64_t timeout_ms, bool fresh,
+MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls, const struct upstream_events *events, void *user,
+                                uint64_t timeout_ms, bool fresh,
                                 struct upstream_connection **out_connection);
 /* From now on, so long without another call, and it fails with -ETIMEDOUT. 0: as long as it takes. */
 void upstream_patience(struct upstream_connection *connection, uint64_t timeout_ms);

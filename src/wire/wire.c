@@ -6,6 +6,7 @@
 #include "wire/wire_queue.h"
 
 #include "base/limits.h"
+#include "tls/tls_client.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -95,6 +96,20 @@ int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_e
         wire->receive.done = plain_opened;
         loop_timer(shared->loop, &wire->receive, shared->loop->clock.monotonic_ms);
     }
+    return 0;
+}
+
+int wire_open_client(struct wire *wire, struct wire_shared *shared, const struct wire_events *events,
+                     const struct wire_settings *settings, int fd, struct tls_context *context, struct str name)
+{
+    int error = wire_open(wire, shared, events, settings, fd, context);
+
+    if (error < 0)
+        return error;
+    if (tls_session_expect(wire->tls, name) < 0 || tls_session_handshake(wire->tls) != -EAGAIN)
+        wire_fail(wire, WIRE_END_PROTOCOL);
+    else
+        wire_push(wire); /* the client speaks first */
     return 0;
 }
 

@@ -186,6 +186,13 @@ MUST_CHECK int wire_open(struct wire *wire, struct wire_shared *shared, const st
                          const struct wire_settings *settings, int fd, struct tls_context *context);
 
 /*
+ * The same as the client of a TLS server: `context` is of tls_client_context_create, and `name` is whom its certificate must name. `opened` follows
+ * once the handshake is over, or `closed`.
+ */
+MUST_CHECK int wire_open_client(struct wire *wire, struct wire_shared *shared, const struct wire_events *events,
+                                const struct wire_settings *settings, int fd, struct tls_context *context, struct str name);
+
+/*
  * Other settings from now on; they outlive the wire. Without effect where a record is open under another record_size, whose
  * room is promised already.
  */

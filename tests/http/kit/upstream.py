@@ -111,7 +111,10 @@ class Upstream:
     a whole head; it returns true where the connection goes on. Other paths get `plain`.
     """
 
-    def __init__(self, scripts=None, name='one', path=None, port=0):
+    def __init__(self, scripts=None, name='one', path=None, port=0, tls=None):
+        self.tls, self.server_names = tls, []
+        if tls:
+            tls.sni_callback = lambda stream, name, context: self.server_names.append(name)
         self.scripts, self.name = scripts or {}, name
         self.requests, self.connections, self.faults = [], 0, []
         self.open = []
@@ -148,6 +151,8 @@ class Upstream:
     def serve(self, stream):
         talk = Conversation(self, stream)
         try:
+            if self.tls:
+                stream = talk.stream = self.tls.wrap_socket(stream, server_side=True)
             while True:
                 request = talk.read_head()
                 script = self.scripts.get(request.target.split('?')[0], plain)

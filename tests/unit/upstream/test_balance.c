@@ -146,6 +146,7 @@ START_TEST(one_alone_is_always_asked)
 END_TEST
 
 static const struct upstream_events no_events;
+static const struct upstream_tls plain;
 
 /* A request that stays under way: its connection is being made. */
 static struct upstream_connection *begin(char *out_server)
@@ -157,7 +158,7 @@ static struct upstream_connection *begin(char *out_server)
 
     *out_server = peer ? peer->name[7] : '-';
     if (peer) {
-        ck_assert_int_eq(upstream_connect(peer, &no_events, NULL, 0, false, &connection), 0);
+        ck_assert_int_eq(upstream_connect(peer, &plain, &no_events, NULL, 0, false, &connection), 0);
         scripted_hold_connect(&loop, connection->fd);
     }
     return connection;

@@ -1,0 +1,151 @@
+/*
+ * Our client against our server, joined in memory.
+ */
+#include "tls/tls_client.h"
+
+#include "base/buffer.h"
+#include "tls_pair.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+
+struct end {
+    struct tls_session *session;
+    struct buffer sent;
+};
+
+static void ciphertext(void *owner, struct str bytes)
+{
+    struct end *end = owner;
+
+    ck_assert_int_eq(buffer_append(&end->sent, bytes), 0);
+}
+
+/* The server's records after its key was taken are of no interest here: its handshake is over by then. */
+static void record(void *owner, uint8_t type, struct str plaintext)
+{
+}
+
+static void key_ready(void *owner, const struct record_key *key)
+{
+}
+
+static const struct tls_output output = {.ciphertext = ciphertext, .record = record, .key_ready = key_ready};
+
+/* Gives one side what the other has sent. Returns what its handshake says. */
+static int pass(struct end *from, struct end *to)
+{
+    int result;
+
+    tls_session_lend(to->session, buffer_str(&from->sent));
+    result = tls_session_handshake(to->session);
+    (void)tls_session_unlend(to->session);
+    from->sent.length = 0;
+    return result;
+}
+
+static struct tls_context *client_context(bool verify)
+{
+    const struct tls_client_settings settings = {.verify = verify};
+    char error[256];
+    struct tls_context *context = tls_client_context_create(&settings, error, sizeof(error));
+
+    ck_assert_msg(context != NULL, "%s", error);
+    return context;
+}
+
+/* A handshake with a server whose certificate nobody knows. What the client says in the end. */
+static int shake(bool verify, char *why, size_t size)
+{
+    struct tls_pair pair;
+    struct tls_settings settings = pair_settings();
+    struct tls_context *context = client_context(verify);
+    struct end client = {0};
+    struct end server = {0};
+    int result = -EAGAIN;
+
+    pair_open(&pair, &settings, 1);
+    server.session = tls_session_create(pair.context, &output, &server);
+    client.session = tls_session_create(context, &output, &client);
+    ck_assert_int_eq(tls_session_expect(client.session, STR("localhost")), 0);
+    ck_assert_int_eq(tls_session_handshake(client.session), -EAGAIN);
+    ck_assert_uint_gt(client.sent.length, 0);
+    for (int i = 0; i < 4 && result == -EAGAIN; i++) {
+        (void)!pass(&client, &server);
+        result = pass(&server, &client);
+    }
+    snprintf(why, size, "%s", tls_session_error(client.session));
+    tls_session_destroy(client.session);
+    tls_session_destroy(server.session);
+    tls_context_destroy(context);
+    buffer_finish(&client.sent);
+    buffer_finish(&server.sent);
+    pair_close(&pair);
+    return result;
+}
+
+START_TEST(strangers_are_refused)
+{
+    char why[256];
+
+    ck_assert_int_eq(shake(true, why, sizeof(why)), -EPROTO);
+    ck_assert_msg(strstr(why, "self") != NULL, "%s", why);
+    ck_assert_int_eq(shake(false, why, sizeof(why)), 0);
+}
+END_TEST
+
+START_TEST(plain_http_is_no_way_out)
+{
+    struct tls_context *context = client_context(false);
+    struct end client = {0};
+
+    client.session = tls_session_create(context, &output, &client);
+    ck_assert_int_eq(tls_session_expect(client.session, STR("127.0.0.1")), 0);
+    ck_assert_int_eq(tls_session_handshake(client.session), -EAGAIN);
+    tls_session_lend(client.session, STR("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    ck_assert_int_eq(tls_session_handshake(client.session), -EPROTO);
+    ck_assert(!tls_session_spoke_http(client.session));
+    (void)tls_session_unlend(client.session);
+    tls_session_destroy(client.session);
+    tls_context_destroy(context);
+    buffer_finish(&client.sent);
+}
+END_TEST
+
+START_TEST(what_cannot_be)
+{
+    const struct tls_client_settings absent = {.trusted = STR("/nowhere/at/all.pem"), .verify = true};
+    struct tls_context *context = client_context(false);
+    struct end client = {0};
+    char long_name[300];
+    char error[256] = "";
+
+    memset(long_name, 'a', sizeof(long_name));
+    ck_assert_ptr_null(tls_client_context_create(&absent, error, sizeof(error)));
+    ck_assert_str_ne(error, "");
+    client.session = tls_session_create(context, &output, &client);
+    ck_assert_int_eq(tls_session_expect(client.session, STR("")), -EINVAL);
+    ck_assert_int_eq(tls_session_expect(client.session, str_of(long_name, sizeof(long_name))), -EINVAL);
+    ck_assert_int_eq(tls_session_expect(client.session, STR("[::1]")), 0);
+    tls_session_destroy(client.session);
+    tls_context_destroy(context);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tls_client");
+    TCase *cases = tcase_create("tls_client");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(cases, strangers_are_refused);
+    tcase_add_test(cases, plain_http_is_no_way_out);
+    tcase_add_test(cases, what_cannot_be);
+    suite_add_tcase(suite, cases);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
