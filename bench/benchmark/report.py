@@ -133,6 +133,11 @@ def write(results, folder):
 BEGIN, END = '<!-- made by bench/run --page -->', '<!-- end of what bench/run made -->'
 
 
+def asked(command):
+    """The command line without what is only of this machine: paths and ports."""
+    return re.sub(r' --(out|sluice|blast|folder|port)[ =]\S+', '', command)
+
+
 def digest(all_results):
     """The short form of one or several results, for a page that is kept: what ran where in a line, and the main tables."""
     parts = []
@@ -141,15 +146,15 @@ def digest(all_results):
         where = 'an emulated machine' if machine['emulated'] else 'a machine'
         line = (f'On {where} ({machine["processor"]}, Linux {machine["kernel"]}, {machine["versions"]["OpenSSL"].partition("(")[0].strip()}), '
                 f'{results["options"]["rounds"]} rounds of {results["options"]["seconds"]:g} s, {results["made"][:10]}: '
-                f'`{results["command"]}`')
+                f'`{asked(results["command"])}`')
         heading = 'In the emulated machine' if machine['emulated'] else 'On hardware'
         parts.append((heading, [blocks.Text(line), *warnings(results)]))
         for scenario in results['scenarios']:
-            asked = scenarios.named(scenario['name'])
-            made = getattr(asked, 'digest', asked.present)(found_of(scenario), results)
+            its = scenarios.named(scenario['name'])
+            made = getattr(its, 'digest', its.present)(found_of(scenario), results)
             made = [block for block in made if not isinstance(block, blocks.Bars)]
             parts += [(scenario['title'], made)] if made else []
-    return '\n'.join(markdown(parts, {}).split('\n')[2:])
+    return '\n'.join(re.sub('^## ', '### ', line) for line in markdown(parts, {}).split('\n')[2:])
 
 
 def replaced(page, text):

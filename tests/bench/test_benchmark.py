@@ -166,6 +166,9 @@ class Page(unittest.TestCase):
         self.assertIn('emulated processor', text)
         self.assertNotIn('# What TLS costs here', text)
 
+    def test_the_short_form_leaves_out_what_is_only_of_one_machine(self):
+        self.assertEqual(report.asked('bench/run --sluice /x/sluice --vm --rounds 3 --port 24000 --out /tmp/y'), 'bench/run --vm --rounds 3')
+
 
 class Threshold(unittest.TestCase):
     def rows(self, *ratios):
