@@ -1,8 +1,6 @@
 #!/bin/bash
-# Runs inside the guest, as root: network, modules, counters of the kernel; then the benchmark, whose results land in OUT.
-# usage: guest.sh OUT COMMAND...
-out=$1
-shift
+# Runs inside the guest, as root: network, modules, counters of the kernel; then the benchmark.
+# usage: guest.sh COMMAND...
 export SLUICE_PATIENCE=10 PYTHONDONTWRITEBYTECODE=1
 ip link set lo up
 ulimit -n 65536
@@ -10,5 +8,4 @@ mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracin
 for module in aesni_intel ghash_clmulni_intel; do modprobe "$module"; done
 modprobe tls || { echo 'no tls module'; exit 1; }
 "$@"
-echo $? >"$out/status"
 sync
