@@ -20,7 +20,6 @@
 
 #define PARTS_AT_ONCE 16
 #define SMALL_SEND    LIMIT_RECORD_PLAINTEXT
-#define NARROW_BYTES  (4 * LIMIT_RECORD_PLAINTEXT) /* a socket that takes less in one turn is narrow */
 
 static bool finished(struct loop *loop, struct op *op, int result)
 {
@@ -187,9 +186,8 @@ static bool span_is_hot(struct loop *loop, struct op *op)
 /*
  * On a kTLS socket, sendfile passes each record to TCP with MSG_MORE while more is to come. Where the send
  * buffer is smaller than a segment (loopback, tiny SO_SNDBUF) and full, such a record never leaves, and POLLOUT
- * never comes. Two remedies: the first bytes of a turn go in calls of one record each, whose last page says
- * nothing of more, so that a narrow socket sees no others; and what is held back all the same is pushed, by
- * ending a cork that nobody began.
+ * never comes. Two remedies, for narrow sockets alone: calls of one record each, whose last page says nothing of
+ * more; and what is held back all the same is pushed, by ending a cork that nobody began.
  */
 static void push_held_back(int fd)
 {
@@ -200,8 +198,6 @@ static void push_held_back(int fd)
 
 static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
-    uint64_t in_turn = 0;
-
     while (op->file.progress < op->file.length) {
         off_t at = op->file.at + (off_t)op->file.progress;
         uint64_t want = op->file.length - op->file.progress;
@@ -217,7 +213,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
             want = op->file.hot_until - (uint64_t)at;
         if (want > loop->turn_left)
             want = loop->turn_left;
-        if (in_turn < NARROW_BYTES && want > LIMIT_RECORD_PLAINTEXT)
+        if (op->file.narrow && want > LIMIT_RECORD_PLAINTEXT)
             want = LIMIT_RECORD_PLAINTEXT;
         sent = sendfile(op->fd, op->file.fd, &at, (size_t)want);
         if (sent == 0)
@@ -225,14 +221,14 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && errno == EAGAIN) {
-            push_held_back(op->fd);
+            if (op->file.narrow)
+                push_held_back(op->fd);
             return wait_for(out_wait, op->fd, POLLOUT);
         }
         if (sent < 0)
             return finished(loop, op, -errno);
         op->file.progress += (uint64_t)sent;
         loop_charge(loop, (uint64_t)sent);
-        in_turn += (uint64_t)sent;
     }
     return finished(loop, op, count_result(op->file.progress));
 }

@@ -79,7 +79,7 @@ struct op {
         } send;
         struct {
             int fd;
-            bool more;              /* OP_SENDFILE: more bytes of this answer follow at once; sendfile(2) cannot tell the kernel */
+            bool narrow;            /* OP_SENDFILE: a kTLS socket that holds few segments: record by record */
             int64_t at;
             uint64_t length;
             uint64_t progress;      /* may be read while waiting: for a timer that wants to see movement */
@@ -192,7 +192,7 @@ void loop_accept(struct loop *loop, struct op *op, int listener, struct sockaddr
 void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_storage *address, socklen_t length);
 void loop_recv(struct loop *loop, struct op *op, int fd);
 void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags);
-void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool more);
+void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool narrow);
 void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, unsigned flags);
 void loop_poll(struct loop *loop, struct op *op, int fd, unsigned events);
 void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms);

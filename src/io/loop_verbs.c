@@ -42,10 +42,10 @@ void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *par
     start(loop, op, OP_SEND, fd);
 }
 
-void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool more)
+void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool narrow)
 {
     op->file.fd = file;
-    op->file.more = more;
+    op->file.narrow = narrow;
     op->file.at = at;
     op->file.length = length;
     op->file.progress = 0;
@@ -98,7 +98,6 @@ void loop_open_file(struct loop *loop, struct op *op, int directory, const char 
 void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *into, size_t length)
 {
     op->file.fd = file;
-    op->file.more = false;
     op->file.at = at;
     op->file.length = length;
     op->file.progress = 0;

@@ -167,6 +167,7 @@ struct wire {
     uint8_t end;                    /* enum wire_end, in WIRE_DEAD */
     uint8_t refused;                /* enum ktls_reason: the kernel said no, it is not asked again */
     bool promoting;                 /* the span waits for the queue to drain, then for the kernel */
+    bool narrow;                    /* SEALING_KERNEL: the send buffer holds few segments */
     bool receiving;                 /* the owner has asked for bytes */
     bool watching;                  /* or, as long as it has not, for a reset */
     bool delivering;                /* inside `received` or `opened` */

@@ -5,7 +5,14 @@
  */
 #include "wire/wire_queue.h"
 
+#include "base/limits.h"
+
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+/* A send buffer that holds less is narrow: see OP_SENDFILE. Where the peer's window is tiny, segments are, too. */
+enum { WIDE_RECORDS = 4, WIDE_SEGMENTS = 8 };
 
 /* KTLS_OK: by the kernel. */
 static unsigned why_not(const struct wire *wire)
@@ -62,6 +69,23 @@ void wire_decide(struct wire *wire)
         wire_account(wire, path_of_span(wire), reason, wire->span.file.length);
 }
 
+static int option_of(int fd, int level, int name)
+{
+    int value = 0;
+    socklen_t length = sizeof(value);
+
+    return getsockopt(fd, level, name, &value, &length) < 0 ? 0 : value;
+}
+
+/* Asked once: the kernel lets a send buffer grow, and where it was told not to, it stays. */
+static bool is_narrow(int fd)
+{
+    int size = option_of(fd, SOL_SOCKET, SO_SNDBUF);
+
+    return size < WIDE_RECORDS * LIMIT_RECORD_PLAINTEXT ||
+           size < WIDE_SEGMENTS * option_of(fd, IPPROTO_TCP, TCP_MAXSEG);
+}
+
 /* From here on nothing can fail: the socket's bytes are plaintext to us. */
 static void become_kernel(struct wire *wire)
 {
@@ -76,6 +100,7 @@ static void become_kernel(struct wire *wire)
         block->open = 0;
     }
     wire->sealing = SEALING_KERNEL;
+    wire->narrow = is_narrow(wire->fd);
     record_release(wire->shared->sealer, &wire->slot);
     record_key_wipe(&wire->key); /* the kernel has its own copy; we only count on */
     wire->key = counted;

@@ -148,5 +148,5 @@ void wire_span_push(struct wire *wire)
     }
     wire->send.done = span_done;
     loop_sendfile(wire->shared->loop, &wire->send, wire->fd, wire->span.file.fd, wire->span.file.at, length,
-                  length < wire->span.file.length);
+                  wire->narrow);
 }

@@ -213,6 +213,26 @@ START_TEST(rule_07_explicit_nonces)
 }
 END_TEST
 
+/* Only a socket whose send buffer holds few segments is sent to record by record. */
+START_TEST(narrow_sockets_are_known)
+{
+    static const struct {
+        int both, near; /* buffers of both ends, and the send buffer of ours: wide segments where that of the peer is wide */
+        bool narrow;
+    } rows[] = {{0, 0, false}, {0, 4096, true}, {0, 60000, true}, {4096, 0, true}};
+    int fd = kit_file(200000), row = _i % 4;
+
+    start(_i / 4, &transports[1], true);
+    kit_open(&kit, rows[row].both);
+    if (rows[row].near)
+        setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &rows[row].near, sizeof rows[row].near);
+    promote(fd, 200000);
+    ck_assert_int_eq(kit.wire.narrow, rows[row].narrow);
+    finish_promoted();
+    close(fd);
+}
+END_TEST
+
 /* Sealed bytes that have not left yet go first; the key is handed over when the last one is out. */
 START_TEST(promotion_waits_for_the_queue)
 {
@@ -353,6 +373,7 @@ static void add_promotions(TCase *all, int backends)
     tcase_add_loop_test(all, rule_12_refusal_in_the_middle_loses_nothing, 0, REFUSALS * CIPHERS * backends);
     tcase_add_loop_test(all, rule_06_promotion_hands_over_everything, 0, CIPHERS * backends);
     tcase_add_loop_test(all, rule_07_explicit_nonces, 0, 2 * backends);
+    tcase_add_loop_test(all, narrow_sockets_are_known, 0, 4 * backends);
     tcase_add_loop_test(all, promotion_waits_for_the_queue, 0, backends);
     tcase_add_loop_test(all, promoted_connection_goes_on, 0, backends);
     tcase_add_loop_test(all, rule_13_truncated_after_promotion, 0, backends);

@@ -1,0 +1,72 @@
+/* How a file span is cut into calls of sendfile(2): counted by a wrapper around it. */
+#include "fixture.h"
+
+#include "base/limits.h"
+
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+enum { TURNS = 4 };
+
+static unsigned calls;
+static size_t longest;
+
+ssize_t __real_sendfile64(int to, int from, off64_t *at, size_t length);
+ssize_t __wrap_sendfile64(int to, int from, off64_t *at, size_t length);
+
+ssize_t __wrap_sendfile64(int to, int from, off64_t *at, size_t length)
+{
+    calls++;
+    if (length > longest)
+        longest = length;
+    return __real_sendfile64(to, from, at, length);
+}
+
+static const struct {
+    bool narrow;
+    unsigned calls;
+    size_t longest;
+} ways[] = {
+    {false, TURNS + 1, LIMIT_TURN_BYTES},
+    {true, TURNS * LIMIT_TURN_BYTES / LIMIT_RECORD_PLAINTEXT + 1, LIMIT_RECORD_PLAINTEXT},
+};
+
+/* Only a narrow kTLS socket is sent to record by record: elsewhere the kernel gets the whole share of a turn. */
+START_TEST(only_narrow_sockets_get_single_records)
+{
+    const size_t length = TURNS * LIMIT_TURN_BYTES + 1000;
+    int file = pattern_file(length), sink = open("/dev/null", O_WRONLY | O_CLOEXEC), way = _i % 2;
+    struct loop loop;
+    struct probe probe;
+
+    if (!open_loop(&loop, _i / 2))
+        return;
+    probe_init(&probe, &loop);
+    calls = 0;
+    longest = 0;
+    loop_sendfile(&loop, &probe.op, sink, file, 0, length, ways[way].narrow);
+    run_until_done(&probe, 1);
+    ck_assert_int_eq(probe.result, (int)length);
+    ck_assert_uint_eq(calls, ways[way].calls);
+    ck_assert_uint_eq(longest, ways[way].longest);
+    close(file);
+    loop_close_fd(&loop, sink);
+    loop_close(&loop);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sendfile");
+    TCase *calls_made = tcase_create("calls");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_loop_test(calls_made, only_narrow_sockets_get_single_records, 0, 2 * kernel_backend_count());
+    suite_add_tcase(suite, calls_made);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
