@@ -222,9 +222,9 @@ static bool encrypt(EVP_CIPHER_CTX *sealing, uint8_t *into, const void *from, si
 }
 
 /*
- * Encrypts the parts back to back, and `inner` (0: none) as the last byte. Only whole cipher blocks go
- * straight from the last part: the rest is copied beside the inner type, so that no block is done in two
- * pieces.
+ * Encrypts the parts back to back, and `inner` (0: none) as the last byte. What lies in place already gets it behind
+ * its end. Elsewhere only whole cipher blocks go straight from the last part: the rest is copied beside the inner type,
+ * so that no block is done in two pieces.
  */
 static uint8_t *encrypt_parts(EVP_CIPHER_CTX *sealing, uint8_t inner, const struct iovec *parts, int count,
                               uint8_t *into)
@@ -232,6 +232,10 @@ static uint8_t *encrypt_parts(EVP_CIPHER_CTX *sealing, uint8_t inner, const stru
     for (int i = 0; i < count; i++) {
         size_t straight = parts[i].iov_len;
 
+        if (inner && i == count - 1 && into == parts[i].iov_base) {
+            into[straight] = inner;
+            return encrypt(sealing, into, into, straight + 1) ? into + straight + 1 : NULL;
+        }
         if (inner && i == count - 1)
             straight -= straight % BLOCK;
         if (!encrypt(sealing, into, parts[i].iov_base, straight))
