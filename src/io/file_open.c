@@ -128,8 +128,10 @@ static ssize_t read_whole(int fd, char *into, size_t length, bool wait)
 {
     ssize_t count;
 
-    if (!wait)
-        return loop_read_hot(fd, 0, into, length);
+    if (!wait) {
+        count = loop_read_hot(fd, 0, &(struct iovec){into, length}, 1);
+        return count >= 0 && (size_t)count < length ? -EAGAIN : count; /* the rest may be on the disk */
+    }
     do {
         count = pread(fd, into, length, 0);
     } while (count < 0 && errno == EINTR);

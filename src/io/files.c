@@ -53,25 +53,24 @@ static void open_submit(struct loop *loop, struct op *op)
         loop_finish(loop, op, result);
 }
 
-static ssize_t read_nowait(int file, int64_t at, char *into, size_t length)
+static ssize_t read_parts(int file, int64_t at, const struct iovec *parts, int count, int flags)
 {
-    struct iovec part = {into, length};
-    ssize_t count;
+    ssize_t result;
 
     do {
-        count = preadv2(file, &part, 1, at, RWF_NOWAIT);
-    } while (count < 0 && errno == EINTR);
-    return count < 0 ? -errno : count;
+        result = preadv2(file, parts, count, at, flags);
+    } while (result < 0 && errno == EINTR);
+    return result < 0 ? -errno : result;
+}
+
+static ssize_t read_nowait(int file, int64_t at, char *into, size_t length)
+{
+    return read_parts(file, at, &(struct iovec){into, length}, 1, RWF_NOWAIT);
 }
 
 static ssize_t read_plain(int file, int64_t at, char *into, size_t length)
 {
-    ssize_t count;
-
-    do {
-        count = pread(file, into, length, at);
-    } while (count < 0 && errno == EINTR);
-    return count < 0 ? -errno : count;
+    return read_parts(file, at, &(struct iovec){into, length}, 1, 0);
 }
 
 /* File systems without RWF_NOWAIT (tmpfs before 6.6, some overlays) hold their pages in memory, or nobody can tell. */
@@ -105,11 +104,11 @@ static ssize_t read_hot(int file, int64_t at, char *into, size_t length, uint64_
     return result;
 }
 
-ssize_t loop_read_hot(int file, int64_t at, char *into, size_t length)
+ssize_t loop_read_hot(int file, int64_t at, const struct iovec *parts, int count)
 {
-    uint64_t progress = 0;
+    ssize_t result = read_parts(file, at, parts, count, RWF_NOWAIT);
 
-    return read_hot(file, at, into, length, &progress);
+    return nowait_missing(result) ? read_parts(file, at, parts, count, 0) : result;
 }
 
 static int read_work(struct op *op)

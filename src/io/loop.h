@@ -204,9 +204,9 @@ void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *int
 void loop_offload(struct loop *loop, struct op *op, int (*work)(void *argument), void *argument);
 
 /*
- * Bytes of [at, at+length) read into `into` only if they need no disk: the count (short at the end of the
- * file), or -EAGAIN where the page cache does not hold them all at hand. EOPNOTSUPP of tmpfs and others counts as hot.
+ * Reads the file from `at` on into the parts, as far as that needs no disk: the count (short where the page cache does not hold the
+ * rest at hand, or the file ends), or -EAGAIN where that is none. EOPNOTSUPP of tmpfs and others counts as hot.
  */
-MUST_CHECK ssize_t loop_read_hot(int file, int64_t at, char *into, size_t length);
+MUST_CHECK ssize_t loop_read_hot(int file, int64_t at, const struct iovec *parts, int count);
 
 #endif

@@ -9,7 +9,9 @@
 
 #include "wire/wire_block.h"
 
-enum { BLOCKS_PER_WIRE = 2 };
+enum {
+    RECORDS_AT_ONCE = 16, /* filled by one read */
+};
 
 /* wire.c */
 
@@ -43,6 +45,11 @@ struct wire_block *wire_writable(struct wire *wire, bool bounded);
 size_t wire_record_room(const struct wire *wire, const struct wire_block *block);
 /* Where the open record's next byte goes. */
 char *wire_record_end(const struct wire *wire, struct wire_block *block);
+/*
+ * Where the next `length` bytes go, as far as the block has room: into the open record, and behind it into records whose heads and tags are
+ * left free. Returns the places used, at most RECORDS_AT_ONCE; each is filled by a wire_record_grow of its own.
+ */
+int wire_record_places(const struct wire *wire, struct wire_block *block, uint64_t length, struct iovec *places);
 /* Takes `count` bytes that were put at wire_record_end, and seals the record when it is full. 0 or -errno. */
 MUST_CHECK int wire_record_grow(struct wire *wire, struct wire_block *block, size_t count);
 /* Seals the open record of the last block, if any. 0 or -errno. */

@@ -144,6 +144,26 @@ char *wire_record_end(const struct wire *wire, struct wire_block *block)
     return block->bytes + block->filled + wire_record_head(wire) + block->open;
 }
 
+int wire_record_places(const struct wire *wire, struct wire_block *block, uint64_t length, struct iovec *places)
+{
+    size_t room = block_room(wire, block), want = wire_record_room(wire, block);
+    int most = wire->sealing == SEALING_USER ? RECORDS_AT_ONCE : 1; /* others are not sealed in place */
+    char *at = wire_record_end(wire, block);
+    int count = 0;
+
+    if (room > length)
+        room = (size_t)length;
+    while (room > 0 && count < most) {
+        if (want > room)
+            want = room;
+        places[count++] = (struct iovec){at, want};
+        at += want + overhead(wire);
+        room -= want;
+        want = record_size(wire);
+    }
+    return count;
+}
+
 /* OpenSSL's own record layer: it appends the ciphertext behind `filled`, so its plaintext must lie elsewhere.
  */
 static int seal_by_openssl(struct wire *wire, struct wire_block *block)

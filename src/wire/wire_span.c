@@ -85,10 +85,25 @@ static bool may_fill(const struct wire *wire)
            op_idle(&wire->send);
 }
 
+/* `count` bytes lie at their places: seals each record that is full. */
+static int grow(struct wire *wire, struct wire_block *block, const struct iovec *places, size_t count)
+{
+    int rc = 0;
+
+    for (; rc == 0 && count > 0; places++) {
+        size_t length = count < places->iov_len ? count : places->iov_len;
+
+        rc = wire_record_grow(wire, block, length);
+        count -= length;
+    }
+    return rc;
+}
+
 void wire_span_fill(struct wire *wire)
 {
     while (may_fill(wire)) {
         struct wire_block *block = wire_writable(wire, true);
+        struct iovec places[RECORDS_AT_ONCE];
         ssize_t count;
 
         if (!block) {
@@ -96,8 +111,8 @@ void wire_span_fill(struct wire *wire)
                 wire_fail(wire, WIRE_END_ABORT);
             return;
         }
-        count = loop_read_hot(wire->span.file.fd, wire->span.file.at, wire_record_end(wire, block),
-                              piece(wire, wire_record_room(wire, block)));
+        count = loop_read_hot(wire->span.file.fd, wire->span.file.at, places,
+                              wire_record_places(wire, block, wire->span.file.length, places));
         if (count == -EAGAIN) {
             read_cold(wire);
             return;
@@ -107,7 +122,7 @@ void wire_span_fill(struct wire *wire)
             return;
         }
         span_moved(wire, wire_path_of_bytes(wire), (uint64_t)count);
-        if (wire_record_grow(wire, block, (size_t)count) < 0)
+        if (grow(wire, block, places, (size_t)count) < 0)
             wire_fail(wire, WIRE_END_ABORT);
         else if (wire_record_room(wire, block) == 0)
             wire_push(wire);

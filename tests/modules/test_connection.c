@@ -122,7 +122,7 @@ START_TEST(the_wire_follows_the_location)
     fd = loopback_connect(&server);
     (void)ask_and_stay(fd, "/");
     ck_assert(settings_now()->sendfile);
-    ck_assert_uint_eq(settings_now()->block_size, 32768);
+    ck_assert_uint_eq(settings_now()->block_size, 65536);
     ck_assert_uint_eq(settings_now()->lingering_ms, 40);
     (void)ask_and_stay(fd, "/own");
     ck_assert(!settings_now()->sendfile);

@@ -164,6 +164,7 @@ START_TEST(reads_hot_and_cold)
 {
     const size_t length = 3 * 1024 * 1024;
     char *bytes = malloc(length + 100);
+    struct iovec parts[] = {{bytes, 10}, {bytes + 100, 40}, {bytes + 140, 20}};
     int file = pattern_file(length);
     ssize_t result;
 
@@ -184,14 +185,20 @@ START_TEST(reads_hot_and_cold)
         fsync(file); /* then the pages can be dropped, where the file system has a disk */
         posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
     }
-    result = loop_read_hot(file, 7, bytes, 100);
+    result = loop_read_hot(file, 7, &(struct iovec){bytes, 100}, 1);
     ck_assert(result == -EAGAIN || result == 100); /* 100 where no disk is under the file system */
     loop_read(&loop, &probe.op, file, 0, bytes, length);
     run_until_done(&probe, 7);
-    ck_assert_int_eq((int)loop_read_hot(file, 7, bytes, 100), 100);
+    ck_assert_int_eq((int)loop_read_hot(file, 7, &(struct iovec){bytes, 100}, 1), 100);
     check_bytes(bytes, 7, 100);
-    ck_assert_int_eq((int)loop_read_hot(file, (int64_t)length - 3, bytes, 100), 3);
-    ck_assert_int_eq((int)loop_read_hot(-1, 0, bytes, 1), -EBADF);
+    ck_assert_int_eq((int)loop_read_hot(file, (int64_t)length - 3, &(struct iovec){bytes, 100}, 1), 3);
+    ck_assert_int_eq((int)loop_read_hot(file, 3, parts, 3), 70);
+    check_bytes(bytes, 3, 10);
+    check_bytes(bytes + 100, 13, 60);
+    parts[1].iov_len = length;
+    ck_assert_int_eq((int)loop_read_hot(file, 3, parts, 3), (int)length - 3); /* the file ends in the second part */
+    ck_assert_int_eq((int)loop_read_hot(file, (int64_t)length, parts, 3), 0);
+    ck_assert_int_eq((int)loop_read_hot(-1, 0, &(struct iovec){bytes, 1}, 1), -EBADF);
     close(file);
     free(bytes);
     loop_close(&loop);
@@ -272,12 +279,12 @@ START_TEST(cold_files_are_helped)
         return;
     fsync(file);
     posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-    if (loop_read_hot(file, (int64_t)length - 1, &byte, 1) != -EAGAIN)
+    if (loop_read_hot(file, (int64_t)length - 1, &(struct iovec){&byte, 1}, 1) != -EAGAIN)
         return; /* no disk under this file system */
     runs = send_cold(sink, file, length);
     run_until_done(&probe, runs);
     ck_assert_int_eq(probe.result, (int)length);
-    ck_assert_int_eq((int)loop_read_hot(file, (int64_t)length - 1, &byte, 1), 1);
+    ck_assert_int_eq((int)loop_read_hot(file, (int64_t)length - 1, &(struct iovec){&byte, 1}, 1), 1);
 
     loop_sendfile(&loop, &probe.op, sink, file, 0, length, false);
     ck_assert_int_ne(probe.op.state, OP_STATE_HELPED);
