@@ -60,6 +60,9 @@
 #define LIMIT_TLS_ALERTS            8               /* warnings written to one peer */
 
 /* wire and journey */
+#define SMALL_RECORD_PLAINTEXT      1369            /* sealed, with all headers, it fits one segment, over IPv6 and PPPoE, too */
+#define SMALL_RECORD_BYTES          (64 * 1024)     /* in small records after a rest: as long as the congestion window is small */
+#define SMALL_RECORD_REST_MS        1000            /* without a record: then that window is small again */
 #define LIMIT_LINGERING_BYTES       (8 * 1024 * 1024) /* dropped after an orderly end, so that the answer is not lost to a reset */
 #define LIMIT_BLOCKS_KEPT           64              /* free output blocks of a worker */
 #define LIMIT_JOURNEYS_KEPT         256             /* free connections of a worker */

@@ -64,6 +64,7 @@ struct core_ssl {
     int ktls;                       /* enum tls_ktls */
     uint64_t ktls_threshold;
     uint64_t buffer_size;
+    bool small_records;
 };
 
 /* One extension of `types`. */

@@ -108,6 +108,13 @@ static const struct directive directives[] = {
      .high = LIMIT_RECORD_PLAINTEXT,
      .fallback = "16k",
      .help = "The longest record that is sealed in user space; the kernel always fills its records."},
+    {.name = "ssl_dyn_rec_enable",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(small_records),
+     .fallback = "on",
+     .help = "Seal the first 64 KiB in records of one TCP segment, and again after a second's rest, so that a "
+             "browser can read what the first segment brings; off: all are of `ssl_buffer_size`."},
     {.name = "ssl_ktls",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_CHOICE,

@@ -38,6 +38,7 @@ void load_settings(struct location *location, const struct core_ssl *ssl)
         .sendfile = site->sendfile,
         .block_size = (size_t)(site->output_buffer_count * site->output_buffer_size),
         .record_size = (size_t)ssl->buffer_size,
+        .small_records = ssl->small_records,
         .lingering_ms = lingering_ms(site),
         .reset_timed_out = site->reset_timedout_connection,
     };

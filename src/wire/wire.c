@@ -122,7 +122,10 @@ void wire_settle(struct wire *wire, const struct wire_settings *settings)
 {
     bool promised = wire->reading || (wire->last && wire->last->open);
 
-    if (settings->record_size == wire->settings->record_size || !promised)
+    bool same = settings->record_size == wire->settings->record_size &&
+                settings->small_records == wire->settings->small_records;
+
+    if (same || !promised)
         wire->settings = settings;
 }
 

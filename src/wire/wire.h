@@ -122,6 +122,7 @@ struct wire_settings {
     bool sendfile;                  /* sendfile: on */
     size_t block_size;              /* output_buffers: plaintext bytes of one output block; a connection has at most two */
     size_t record_size;             /* ssl_buffer_size: plaintext bytes of one record, at most LIMIT_RECORD_PLAINTEXT */
+    bool small_records;             /* ssl_dyn_rec_enable: records of one segment first, and after a rest */
     uint64_t lingering_ms;          /* for the owner's timer: how long wire_lingering may last */
     bool reset_timed_out;           /* reset_timedout_connection: what ends by WIRE_END_TIMEOUT or _REFUSED ends with a reset */
 };
@@ -158,6 +159,8 @@ struct wire {
     struct wire_held *held;         /* owned: received and not yet taken */
     struct record_key key;          /* SEALING_USER and SEALING_KERNEL */
     struct record_slot *slot;       /* of the sealer, which may take it away */
+    uint64_t sealed_ms;             /* when the last record was sealed */
+    uint32_t stretch;               /* plaintext sealed since the last rest, counted up to SMALL_RECORD_BYTES and some */
     struct wire_transfer transfer;
     uint64_t moved;                 /* bytes sent and received: see wire_progress */
     uint64_t lingered;
@@ -194,7 +197,7 @@ MUST_CHECK int wire_open_client(struct wire *wire, struct wire_shared *shared, c
                                 const struct wire_settings *settings, int fd, struct tls_context *context, struct str name);
 
 /*
- * Other settings from now on; they outlive the wire. Without effect where a record is open under another record_size, whose
+ * Other settings from now on; they outlive the wire. Without effect where a record is open under another size of records, whose
  * room is promised already.
  */
 void wire_settle(struct wire *wire, const struct wire_settings *settings);

@@ -35,7 +35,7 @@ static size_t overhead(const struct wire *wire)
     return 0;
 }
 
-static size_t record_size(const struct wire *wire)
+static size_t full_record(const struct wire *wire)
 {
     size_t size = wire->settings->record_size;
 
@@ -44,27 +44,51 @@ static size_t record_size(const struct wire *wire)
     return size;
 }
 
+/* Of the record that begins `ahead` plaintext bytes behind what is sealed. */
+static size_t record_size_at(const struct wire *wire, size_t ahead)
+{
+    size_t size = full_record(wire);
+
+    if (!wire->settings->small_records || wire->sealing != SEALING_USER || size <= SMALL_RECORD_PLAINTEXT)
+        return size;
+    return wire->stretch + ahead < SMALL_RECORD_BYTES ? SMALL_RECORD_PLAINTEXT : size;
+}
+
+static size_t record_size(const struct wire *wire)
+{
+    return record_size_at(wire, 0);
+}
+
+/* With a record open there is no rest: its size is promised. */
+static void look_for_rest(struct wire *wire)
+{
+    if (wire->reading || (wire->last && wire->last->open))
+        return;
+    if (wire->shared->loop->clock.monotonic_ms - wire->sealed_ms >= SMALL_RECORD_REST_MS)
+        wire->stretch = 0;
+}
+
 /* Room for block_size bytes of plaintext, cut into records. */
 size_t wire_block_capacity(const struct wire *wire)
 {
-    size_t size = record_size(wire);
+    size_t size = full_record(wire);
     size_t records = (wire->settings->block_size + size - 1) / size;
 
     return (records ? records : 1) * (size + RECORD_OVERHEAD);
 }
 
-/* Plaintext bytes that fit into `space` as records. Asked several times for each answer: a block has few
- * records, so no division. */
+/* Plaintext bytes that fit into `space` as records: rather too few, where small ones are followed by full ones. */
 static size_t plaintext_in(const struct wire *wire, size_t space)
 {
     size_t added = overhead(wire);
     size_t size = record_size(wire);
-    size_t room = 0;
+    size_t records, room;
 
     if (added == 0)
         return space;
-    for (; space >= size + added; space -= size + added)
-        room += size;
+    records = (uint32_t)space / (uint32_t)(size + added);
+    room = records * size;
+    space -= records * (size + added);
     return space > added + RECORD_WORTHWHILE ? room + space - added : room;
 }
 
@@ -149,6 +173,7 @@ int wire_record_places(const struct wire *wire, struct wire_block *block, uint64
     size_t room = block_room(wire, block), want = wire_record_room(wire, block);
     int most = wire->sealing == SEALING_USER ? RECORDS_AT_ONCE : 1; /* others are not sealed in place */
     char *at = wire_record_end(wire, block);
+    size_t ahead = block->open;
     int count = 0;
 
     if (room > length)
@@ -158,8 +183,9 @@ int wire_record_places(const struct wire *wire, struct wire_block *block, uint64
             want = room;
         places[count++] = (struct iovec){at, want};
         at += want + overhead(wire);
+        ahead += want;
         room -= want;
-        want = record_size(wire);
+        want = record_size_at(wire, ahead);
     }
     return count;
 }
@@ -239,6 +265,7 @@ int wire_send(struct wire *wire, const struct chunk *chunk)
 {
     if (wire->state != WIRE_OPEN)
         return -EPIPE;
+    look_for_rest(wire);
     switch (chunk->kind) {
     case CHUNK_BYTES:
         wire_account(wire, wire_path_of_bytes(wire), REASON_SMALL, chunk->bytes.length);

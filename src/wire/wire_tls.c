@@ -42,6 +42,9 @@ int wire_seal(struct wire *wire, struct wire_block *block, uint8_t type, size_t 
         return (int)sealed;
     }
     block->filled += (uint32_t)sealed;
+    wire->sealed_ms = wire->shared->loop->clock.monotonic_ms;
+    if (wire->stretch < SMALL_RECORD_BYTES)
+        wire->stretch += (uint32_t)length;
     wire->shared->counters->records++;
     return 0;
 }

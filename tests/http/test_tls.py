@@ -40,15 +40,26 @@ def test_our_own_client_opens_every_record(served, suite):
     assert response.closes and client.at_end() and client.stream.closed, 'close_notify, then the end'
 
 
-def test_records_are_full(served):
+def test_records_are_full(launch, loop):
     """A large body is cut into records of 16384 bytes, not of whatever a read returned."""
-    client = own(served)
+    client = own(launch(loop, 'user', server={'ssl_dyn_rec_enable': 'off'}))
     client.get('/one.txt')
     client.stream.records.clear()
     client.get('/1048576.bin')
     lengths = client.stream.data_records
     assert len(lengths) <= (1 << 20) // 16384 + 4
     assert sum(lengths) > 1 << 20
+
+
+def test_a_connection_begins_with_small_records(launch, loop):
+    """Each of the first 64 KiB's records fits one TCP segment; then they are full."""
+    served = launch(loop, 'user')
+    client = own(served)
+    assert client.get('/1048576.bin').body == file_bytes(served, '1048576.bin')
+    lengths = client.stream.data_records
+    full = next(at for at, length in enumerate(lengths) if length > 1400)
+    assert set(lengths[:full]) == {1369} and full == -(-65536 // 1369)
+    assert set(lengths[full + 4:-1]) == {16384}, 'one may be shorter, to fill up its block'
 
 
 def test_a_small_answer_is_one_record(served):

@@ -1,0 +1,200 @@
+/*
+ * How what is sealed in user space is cut into records, as the client sees them on the wire: small ones first and after
+ * a rest, full ones else, many to a read and to a send.
+ */
+#include "kit.h"
+
+#include "base/limits.h"
+
+#include <check.h>
+#include <unistd.h>
+
+enum { BLOCK = 65536, SEALED_TRANSPORTS = 6 }; /* 1 to 6: TLS whose key we have */
+
+static struct kit kit;
+static unsigned sends, reads;           /* calls of the server */
+
+ssize_t __real_send(int fd, const void *bytes, size_t length, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags);
+ssize_t __real_preadv64v2(int fd, const struct iovec *parts, int count, off64_t at, int flags);
+ssize_t __wrap_preadv64v2(int fd, const struct iovec *parts, int count, off64_t at, int flags);
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags)
+{
+    sends++;
+    return __real_send(fd, bytes, length, flags);
+}
+
+ssize_t __wrap_preadv64v2(int fd, const struct iovec *parts, int count, off64_t at, int flags)
+{
+    ssize_t result = __real_preadv64v2(fd, parts, count, at, flags);
+
+    reads += result >= 0; /* some file systems know no RWF_NOWAIT */
+    return result;
+}
+
+static void start(int index, bool small_records)
+{
+    kit_prepare(&kit, index / SEALED_TRANSPORTS, &transports[1 + index % SEALED_TRANSPORTS]);
+    kit.settings.small_records = small_records;
+    kit_open(&kit, 0);
+    kit_until_open(&kit);
+    for (int i = 0; i < 5; i++)
+        kit_turn(&kit); /* the tickets */
+}
+
+/* One answer of four bytes and a file. Returns where its first record begins in what the client saw. */
+static size_t fetch(int fd, size_t length)
+{
+    size_t before = kit.got_length, from = kit.tapped_length;
+
+    sends = reads = 0;
+    kit_plan_bytes(&kit, STR("HEAD"));
+    kit_plan_file(&kit, fd, 0, length);
+    kit_say(&kit, "GET\n");
+    kit_until_got(&kit, before + 4 + length);
+    for (int i = 0; i < 100 && !wire_drained(&kit.wire); i++)
+        kit_turn(&kit); /* the client may have it all before the server is told */
+    ck_assert_mem_eq(kit.got + before, "HEAD", 4);
+    ck_assert_mem_eq(kit.got + before + 4, kit_pattern(), length);
+    return from;
+}
+
+/*
+ * Checks all records from `at` on but the last: small ones for `small` plaintext bytes, then full ones, but for those that fill up the
+ * two blocks in which there are small ones. Returns how many there are.
+ */
+static unsigned check_records(size_t at, size_t small)
+{
+    const size_t added = kit.wire.key.version == RECORD_TLS_1_3 ? 17 : kit.wire.key.cipher == RECORD_CHACHA20_POLY1305 ? 16 : 24;
+    size_t plaintext = 0, length;
+    unsigned count = 0, shorter = 0;
+
+    for (; at < kit.tapped_length; at += 5 + length, count++) {
+        const uint8_t *head = (const uint8_t *)kit.tapped + at;
+        size_t due = plaintext < small ? SMALL_RECORD_PLAINTEXT : LIMIT_RECORD_PLAINTEXT;
+
+        length = (size_t)head[3] << 8 | head[4];
+        ck_assert_int_eq(head[0], RECORD_APPLICATION_DATA);
+        ck_assert_uint_le(length, due + added);
+        if (length < due + added && at + 5 + length < kit.tapped_length)
+            shorter++;
+        plaintext += length - added;
+    }
+    ck_assert_uint_eq(at, kit.tapped_length);
+    ck_assert_uint_le(shorter, small > 0 ? 2 : 0);
+    return count;
+}
+
+static void nothing_is_held(void)
+{
+    ck_assert(wire_drained(&kit.wire));
+    ck_assert_uint_eq(kit.shared.output_bytes, 0);
+}
+
+static void finish(int fd)
+{
+    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    kit_until_closed(&kit);
+    kit_close(&kit);
+    close(fd);
+}
+
+START_TEST(small_first_then_full)
+{
+    const size_t length = 300000;
+    int fd = kit_file(length);
+    unsigned count;
+
+    start(_i, true);
+    count = check_records(fetch(fd, length), SMALL_RECORD_BYTES);
+    ck_assert_uint_ge(count, SMALL_RECORD_BYTES / SMALL_RECORD_PLAINTEXT + (length - SMALL_RECORD_BYTES) / LIMIT_RECORD_PLAINTEXT);
+    nothing_is_held();
+    check_records(fetch(fd, length), 0); /* it has warmed up */
+    nothing_is_held();
+    finish(fd);
+}
+END_TEST
+
+START_TEST(full_where_off)
+{
+    int fd = kit_file(300000);
+
+    start(_i, false);
+    check_records(fetch(fd, 300000), 0);
+    nothing_is_held();
+    finish(fd);
+}
+END_TEST
+
+/* A longer answer before the rest is over goes on with full records. */
+START_TEST(small_after_a_rest)
+{
+    int fd = kit_file(200000);
+
+    start(_i, true);
+    fetch(fd, 200000);
+    check_records(fetch(fd, 200000), 0);
+    kit.wire.sealed_ms -= SMALL_RECORD_REST_MS; /* as if so much time had passed */
+    check_records(fetch(fd, 200000), SMALL_RECORD_BYTES);
+    nothing_is_held();
+    finish(fd);
+}
+END_TEST
+
+/* Small answers are one record each, as before, and warm the connection up. */
+START_TEST(small_answers_are_one_record)
+{
+    int fd = kit_file(200000);
+    uint32_t stretch;
+
+    start(_i, true);
+    stretch = kit.wire.stretch; /* the tickets */
+    for (int i = 0; i < 20; i++) {
+        ck_assert_uint_eq(check_records(fetch(fd, 1024), SMALL_RECORD_BYTES), 1);
+        ck_assert_uint_eq(sends, kit.loop.backend == &loop_backend_uring ? 0 : 1);
+        nothing_is_held();
+    }
+    ck_assert_uint_eq(kit.wire.stretch, stretch + 20 * 1028);
+    check_records(fetch(fd, 200000), SMALL_RECORD_BYTES - stretch - 20 * 1028);
+    finish(fd);
+}
+END_TEST
+
+/* A block is filled by one read and leaves by one send, however many records are in it (16 at once are read). */
+START_TEST(many_records_to_a_call)
+{
+    const size_t length = 20 * BLOCK;
+    int fd = kit_file(length);
+
+    start(_i, true);
+    fetch(fd, SMALL_RECORD_BYTES);
+    ck_assert_uint_le(reads, 5);
+    ck_assert_uint_le(sends, 3);
+    fetch(fd, length);
+    ck_assert_uint_le(reads, 22);
+    ck_assert_uint_le(sends, 23);
+    finish(fd);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("records");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+    int count = SEALED_TRANSPORTS * backend_count();
+
+    tcase_set_timeout(all, 60);
+    tcase_add_loop_test(all, small_first_then_full, 0, count);
+    tcase_add_loop_test(all, full_where_off, 0, count);
+    tcase_add_loop_test(all, small_after_a_rest, 0, count);
+    tcase_add_loop_test(all, small_answers_are_one_record, 0, count);
+    tcase_add_loop_test(all, many_records_to_a_call, 0, count);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    count = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return count ? 1 : 0;
+}
