@@ -234,7 +234,7 @@ START_TEST(narrow_sockets_are_known)
 END_TEST
 
 /* Sealed bytes that have not left yet go first; the key is handed over when the last one is out. */
-START_TEST(promotion_waits_for_the_queue)
+START_TEST(rule_05_promotion_waits_for_the_queue)
 {
     int fd = kit_file(500000);
     size_t sealed;
@@ -374,7 +374,7 @@ static void add_promotions(TCase *all, int backends)
     tcase_add_loop_test(all, rule_06_promotion_hands_over_everything, 0, CIPHERS * backends);
     tcase_add_loop_test(all, rule_07_explicit_nonces, 0, 2 * backends);
     tcase_add_loop_test(all, narrow_sockets_are_known, 0, 4 * backends);
-    tcase_add_loop_test(all, promotion_waits_for_the_queue, 0, backends);
+    tcase_add_loop_test(all, rule_05_promotion_waits_for_the_queue, 0, backends);
     tcase_add_loop_test(all, promoted_connection_goes_on, 0, backends);
     tcase_add_loop_test(all, rule_13_truncated_after_promotion, 0, backends);
     tcase_add_loop_test(all, key_update_after_promotion, 0, backends);

@@ -1,0 +1,198 @@
+/*
+ * Rules 4, 14 and 16 of kernel TLS (when the kernel is asked, where a head goes, which flags are never used), with a scripted
+ * kernel and a look at the flags of each send. Rule 5 is in test_promotion.c.
+ */
+#include "kit.h"
+#include "scripted.h"
+
+#include "build_options.h"
+
+#include <check.h>
+#include <unistd.h>
+
+static struct kit kit;
+
+/* What send(2) and sendmsg(2) were asked for. */
+static struct {
+    int flags;                      /* of all calls together */
+    unsigned calls, more;
+    size_t more_length;             /* of the last one with MSG_MORE */
+} asked;
+
+ssize_t __real_send(int fd, const void *bytes, size_t length, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags);
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags)
+{
+    asked.flags |= flags;
+    asked.calls++;
+    if (flags & MSG_MORE) {
+        asked.more++;
+        asked.more_length = length;
+    }
+    return __real_send(fd, bytes, length, flags);
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    asked.flags |= flags;
+    asked.calls++;
+    return __real_sendmsg(fd, message, flags);
+}
+
+static void start(int backend, int buffer)
+{
+    memset(&kernel, 0, sizeof kernel);
+    kernel.counted = UINT64_MAX;
+    kit_prepare(&kit, backend, &transports[1]);
+    kit.shared.ktls_calls = &scripted_calls;
+    for (int cipher = 0; cipher <= RECORD_CHACHA20_POLY1305; cipher++)
+        kit.support.reason[0][cipher] = kit.support.reason[1][cipher] = KTLS_OK;
+    kit_open(&kit, buffer);
+    kit_until_open(&kit);
+    for (int i = 0; i < 5; i++)
+        kit_turn(&kit); /* the tickets come while the client still is one */
+    memset(&asked, 0, sizeof asked);
+}
+
+static void fetch_file(int fd, size_t length)
+{
+    size_t before = kit.got_length;
+
+    kit_plan_bytes(&kit, STR("HEAD"));
+    kit_plan_file(&kit, fd, 0, length);
+    kit_say(&kit, "GET\n");
+    kit_until_got(&kit, before + 4 + length);
+    ck_assert_mem_eq(kit.got + before, "HEAD", 4);
+    ck_assert_mem_eq(kit.got + before + 4, kit_pattern(), length);
+}
+
+/* A file that the kernel takes: nobody seals it, and the client reads the socket as it is from here on. */
+static void promote(int fd, size_t length)
+{
+    kit.raw = true;
+    fetch_file(fd, length);
+    ck_assert_int_eq(kernel.tx_calls, 1);
+    ck_assert_uint_eq(kit.counters.promotions, 1);
+}
+
+static void give_bytes(size_t length)
+{
+    size_t before = kit.got_length;
+
+    kit_plan_bytes(&kit, str_of(kit_pattern(), length));
+    kit_pump(&kit);
+    kit_until_got(&kit, before + length);
+    ck_assert_mem_eq(kit.got + before, kit_pattern(), length);
+}
+
+static void finish(void)
+{
+    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    close(kit.far);
+    kit.far = -1;
+    kit_until_closed(&kit);
+    kit_close(&kit);
+}
+
+static void expect_reason(const char *path, const char *reason)
+{
+    kit.transfer = wire_transfer_end(&kit.wire);
+    ck_assert_str_eq(wire_path_name(kit.transfer.path), path);
+    ck_assert_str_eq(wire_reason_name(kit.transfer.reason), reason);
+}
+
+/* Below the threshold, and for bytes of any length, the kernel is not even asked. */
+START_TEST(rule_04_only_large_files_are_promoted)
+{
+    int below = kit_file(65535), at = kit_file(65536);
+
+    start(_i, 0);
+    fetch_file(below, 65535);
+    expect_reason("user", "small");
+    give_bytes(200000);
+    expect_reason("user", "bytes");
+    ck_assert_int_eq(kernel.ulp_calls + kernel.tx_calls, 0);
+    promote(at, 65536);
+    expect_reason("ktls-sendfile", "ok");
+    finish();
+    close(below);
+    close(at);
+}
+END_TEST
+
+/* Whatever records look like in user space: a large file goes to the kernel at once. */
+START_TEST(rule_04_small_records_put_nothing_off)
+{
+    int fd = kit_file(65536);
+
+    start(_i, 0);
+    kit.settings.small_records = true;
+    promote(fd, 65536);
+    expect_reason("ktls-sendfile", "ok");
+    finish();
+    close(fd);
+}
+END_TEST
+
+/* In user space by counting records; by the kernel the head leaves with MSG_MORE, and nothing but it and sendfile is asked for. */
+START_TEST(rule_14_head_and_body_share_a_record)
+{
+    int small = kit_file(1000), large = kit_file(100000);
+    uint64_t records;
+
+    start(_i, 0);
+    records = kit.counters.records;
+    fetch_file(small, 1000);
+    ck_assert_uint_eq(kit.counters.records, records + 1);
+    memset(&asked, 0, sizeof asked);
+    promote(large, 100000);
+    ck_assert_uint_eq(kit.counters.records, records + 1);
+    ck_assert_uint_eq(asked.calls, 1);
+    ck_assert_uint_eq(asked.more, 1);
+    ck_assert_uint_eq(asked.more_length, 4);
+    give_bytes(20000);
+    ck_assert_uint_eq(asked.calls, 2);
+    ck_assert_uint_eq(asked.more, 1); /* nothing follows: it is pushed */
+    finish();
+    close(small);
+    close(large);
+}
+END_TEST
+
+/* Flags that kernel TLS refuses are never used. That only a key for sending is given, the scripted kernel sees itself. */
+START_TEST(rule_16_no_flags_that_the_kernel_refuses)
+{
+    int fd = kit_file(300000);
+
+    start(_i, 4096);
+    promote(fd, 300000);
+    give_bytes(60000);
+    finish();
+    ck_assert_uint_ge(asked.calls, 2);
+    ck_assert_int_eq(asked.flags & ~(MSG_MORE | MSG_NOSIGNAL | MSG_DONTWAIT), 0);
+    close(fd);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rules");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+    int backends = strcmp(BUILD_KTLS, "built in") == 0 ? backend_count() : 0, failed;
+
+    tcase_set_timeout(all, 60);
+    tcase_add_loop_test(all, rule_04_only_large_files_are_promoted, 0, backends);
+    tcase_add_loop_test(all, rule_04_small_records_put_nothing_off, 0, backends);
+    tcase_add_loop_test(all, rule_14_head_and_body_share_a_record, 0, backends);
+    tcase_add_loop_test(all, rule_16_no_flags_that_the_kernel_refuses, 0, backends);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
