@@ -217,7 +217,8 @@ END_TEST
 START_TEST(narrow_sockets_are_known)
 {
     static const struct {
-        int both, near; /* buffers of both ends, and the send buffer of ours: wide segments where that of the peer is wide */
+        /* buffers of both ends, and the send buffer of ours: wide segments where that of the peer is wide */
+        int both, near;
         bool narrow;
     } rows[] = {{0, 0, false}, {0, 4096, true}, {0, 60000, true}, {4096, 0, true}};
     int fd = kit_file(200000), row = _i % 4;

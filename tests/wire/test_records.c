@@ -61,12 +61,14 @@ static size_t fetch(int fd, size_t length)
 }
 
 /*
- * Checks all records from `at` on but the last: small ones for `small` plaintext bytes, then full ones, but for those that fill up the
+ * Checks all records from `at` on but the last: small ones for `small` plaintext bytes, then full ones, but for
+ * those that fill up the
  * two blocks in which there are small ones. Returns how many there are.
  */
 static unsigned check_records(size_t at, size_t small)
 {
-    const size_t added = kit.wire.key.version == RECORD_TLS_1_3 ? 17 : kit.wire.key.cipher == RECORD_CHACHA20_POLY1305 ? 16 : 24;
+    const size_t added = kit.wire.key.version == RECORD_TLS_1_3 ? 17
+                        : kit.wire.key.cipher == RECORD_CHACHA20_POLY1305 ? 16 : 24;
     size_t plaintext = 0, length;
     unsigned count = 0, shorter = 0;
 
@@ -108,7 +110,9 @@ START_TEST(small_first_then_full)
 
     start(_i, true);
     count = check_records(fetch(fd, length), SMALL_RECORD_BYTES);
-    ck_assert_uint_ge(count, SMALL_RECORD_BYTES / SMALL_RECORD_PLAINTEXT + (length - SMALL_RECORD_BYTES) / LIMIT_RECORD_PLAINTEXT);
+    ck_assert_uint_ge(count,
+                      SMALL_RECORD_BYTES / SMALL_RECORD_PLAINTEXT +
+                      (length - SMALL_RECORD_BYTES) / LIMIT_RECORD_PLAINTEXT);
     nothing_is_held();
     check_records(fetch(fd, length), 0); /* it has warmed up */
     nothing_is_held();

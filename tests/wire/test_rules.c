@@ -1,5 +1,6 @@
 /*
- * Rules 4, 14 and 16 of kernel TLS (when the kernel is asked, where a head goes, which flags are never used), with a scripted
+ * Rules 4, 14 and 16 of kernel TLS (when the kernel is asked, where a head goes, which flags are never used), with
+ * a scripted
  * kernel and a look at the flags of each send. Rule 5 is in test_promotion.c.
  */
 #include "kit.h"
@@ -137,7 +138,10 @@ START_TEST(rule_04_small_records_put_nothing_off)
 }
 END_TEST
 
-/* In user space by counting records; by the kernel the head leaves with MSG_MORE, and nothing but it and sendfile is asked for. */
+/*
+ * In user space by counting records; by the kernel the head leaves with MSG_MORE, and nothing but it and
+ * sendfile is asked for.
+ */
 START_TEST(rule_14_head_and_body_share_a_record)
 {
     int small = kit_file(1000), large = kit_file(100000);
@@ -162,7 +166,10 @@ START_TEST(rule_14_head_and_body_share_a_record)
 }
 END_TEST
 
-/* Flags that kernel TLS refuses are never used. That only a key for sending is given, the scripted kernel sees itself. */
+/*
+ * Flags that kernel TLS refuses are never used. That only a key for sending is given, the scripted kernel sees
+ * itself.
+ */
 START_TEST(rule_16_no_flags_that_the_kernel_refuses)
 {
     int fd = kit_file(300000);
