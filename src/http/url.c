@@ -183,6 +183,10 @@ int url_target_parse(struct arena *arena, struct str target, bool merge_slashes,
         path = STR("/");
     if (parsed.target.length == 0)
         parsed.target = STR("/");
+    else if (parsed.target.data[0] == '?') /* "http://host?query": its path is "/" (RFC 9110 4.2.3) */
+        parsed.target = arena_printf(arena, "/" STR_FMT, STR_ARG(parsed.target));
+    if (!parsed.target.data)
+        return -ENOMEM;
     error = path_decode(arena, path, merge_slashes, &parsed.path);
     if (error)
         return error;

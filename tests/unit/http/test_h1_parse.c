@@ -166,7 +166,7 @@ START_TEST(parses)
          true, false},
         {"OPTIONS http://b/ HTTP/1.1\r\n" HOST "\r\n", METHOD_OPTIONS, HTTP_1_1, "/", "/", NULL, "b", 0, 1,
          true, false},
-        {"OPTIONS http://b?q HTTP/1.1\r\n" HOST "\r\n", METHOD_OPTIONS, HTTP_1_1, "?q", "/", "q", "b", 0, 1,
+        {"OPTIONS http://b?q HTTP/1.1\r\n" HOST "\r\n", METHOD_OPTIONS, HTTP_1_1, "/?q", "/", "q", "b", 0, 1,
          true, false},
         {"GET http://b:8/x?y HTTP/1.1\r\n" HOST "\r\n", METHOD_GET, HTTP_1_1, "/x?y", "/x", "y", "b", 0, 1,
          true, false},

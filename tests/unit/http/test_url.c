@@ -152,6 +152,9 @@ START_TEST(absolute_parts)
     ck_assert_int_eq(url_target_parse(&arena, STR("http://Exa.mple:8080/a/./b?c"), true, &parsed), 0);
     ck_assert_text(parsed.authority, "Exa.mple:8080");
     ck_assert_text(parsed.target, "/a/./b?c");
+    ck_assert_int_eq(url_target_parse(&arena, STR("http://h?q"), true, &parsed), 0);
+    ck_assert_text(parsed.target, "/?q");
+    ck_assert(!parsed.bare);
     ck_assert_int_eq(url_target_parse(&arena, STR("http://h"), true, &parsed), 0);
     ck_assert_text(parsed.target, "/");
     ck_assert_int_eq(url_target_parse(&arena, STR("/x"), true, &parsed), 0);
