@@ -64,6 +64,7 @@ struct proxy_conf {
     const struct template *ssl_name; /* NULL: the host of proxy_pass */
     bool ignore_client_abort;
     int http_version;               /* no effect */
+    int redirect;                   /* 0 off, 1 default */
     const struct template *remote_addr, *scheme; /* for the fields that are always set */
 };
 
@@ -154,6 +155,9 @@ struct str proxy_upgrade(const struct exchange *x);
 MUST_CHECK int proxy_write_head(struct proxying *p, struct str *out_fault);
 /* The fields of an answer that are passed on, into `out`. 0 or -ENOMEM. */
 MUST_CHECK int proxy_pass_fields(const struct proxying *p, const struct headers *headers, struct headers *out);
+
+/* proxy_redirect: a Location that names the server as we do names us instead. 0 or -ENOMEM. */
+MUST_CHECK int proxy_rewrite_location(struct proxying *p);
 
 /* proxy_attempt.c */
 

@@ -151,6 +151,7 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
 static const char *const next_words[] = {
     "error",    "timeout",  "invalid_header", "non_idempotent", "off",      "http_403", "http_404",
     "http_429", "http_500", "http_502",       "http_503",       "http_504", NULL};
+static const char *const redirects[] = {"off", "default", NULL};
 static const char *const versions[] = {"1.1", NULL};
 
 const struct directive proxy_directives[] = {
@@ -265,6 +266,15 @@ const struct directive proxy_directives[] = {
      .offset = AT(ignore_client_abort),
      .fallback = "off",
      .help = "Go on with a request whose client has ended its side of the connection."},
+    {.name = "proxy_redirect",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(redirect),
+     .choices = redirects,
+     .fallback = "default",
+     .help = "A Location of the answer that begins with what proxy_pass says is made one of this server: its "
+             "location takes "
+             "that place. Not where proxy_pass has variables."},
     {.name = "proxy_http_version",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,

@@ -177,7 +177,8 @@ static bool head_came(struct proxying *p)
         return false;
     upstream_peer_worked(p->peer);
     response->headers.count = 0;
-    if (proxy_pass_fields(p, &p->reply.headers, &response->headers) < 0 || note_stream(p) < 0)
+    if (proxy_pass_fields(p, &p->reply.headers, &response->headers) < 0 || note_stream(p) < 0 ||
+        proxy_rewrite_location(p) < 0)
         return no_memory(p);
     p->stage = PROXY_ANSWERING;
     response->status = p->reply.status;

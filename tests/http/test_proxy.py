@@ -196,6 +196,9 @@ def locations(upstream, other, local, closed_port):
         '/half': {'proxy_pass': to, **PATIENT},
         '/events': {'proxy_pass': to, **PATIENT},
         '/socket': {'proxy_pass': to, **PATIENT, 'client_body_timeout': '300ms', 'send_timeout': '300ms'},
+        '/moved/': {'proxy_pass': to + '/go/'},
+        '/moved-off/': {'proxy_pass': to + '/go/', 'proxy_redirect': 'off'},
+        '/go/': {'proxy_pass': to},
         '/fallback/': {'proxy_pass': f'http://127.0.0.1:{closed_port}', 'error_page': '502 /one.txt'},
         '/one.txt': {},
         '/fields': {'proxy_pass': to, 'proxy_hide_header': 'X-Powered-By'},
@@ -304,6 +307,44 @@ def test_fields_of_the_answer(client):
     assert names.count('set-cookie') == 2 and names.count('server') == 1
     assert response.headers['server'] != 'secret' and response.headers['date'] != 'yesterday'
     assert client.get('/server').headers['server'] == 'secret'
+
+
+def test_redirects_come_back_here(client, upstream):
+    def moves(talk):
+        to = talk.request.target.split('?', 1)[1].replace('SELF', f'http://127.0.0.1:{upstream.port}')
+        talk.send(f'HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n')
+        return True
+    upstream.scripts['/go/x'] = moves
+    assert client.get('/moved/x?SELF/go/there?a=b').headers['location'] == '/moved/there?a=b'
+    assert client.get('/moved/x?SELF/elsewhere').headers['location'] == f'http://127.0.0.1:{upstream.port}/elsewhere'
+    assert client.get('/moved/x?/go/there').headers['location'] == '/go/there'
+    assert client.get('/moved/x?https://example.com/go/').headers['location'] == 'https://example.com/go/'
+    assert client.get('/go/x?SELF/any/where').headers['location'] == '/any/where'
+    assert client.get('/moved-off/x?SELF/go/there').headers['location'] == f'http://127.0.0.1:{upstream.port}/go/there'
+
+
+def test_a_connection_that_never_comes_is_504(launch, loop, transport, upstream):
+    """A server whose queue is full lets nobody in; the next one is asked, and where there is none it is 504."""
+    listener = socket.socket()
+    listener.bind(('127.0.0.1', 0))
+    listener.listen(0)
+    waiting = []
+    for _ in range(6):
+        waiting.append(socket.socket())
+        waiting[-1].setblocking(False)
+        waiting[-1].connect_ex(listener.getsockname())
+    full = f'127.0.0.1:{listener.getsockname()[1]}'
+    soon = {'proxy_connect_timeout': '300ms'}
+    served = launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://{full}', **soon},
+                                                          '/either': {'proxy_pass': 'http://both', **soon}}},
+                    http={'upstream': {'both': {'server': [full, f'127.0.0.1:{upstream.port} backup']}}})
+    client = served.connect()
+    assert client.get('/').status == 504
+    assert client.get('/either').body == b'one GET /either\n'
+    assert 'upstream timed out (110: Connection timed out) while connecting to upstream' in served.server.errors()
+    client.close()
+    for stream in (*waiting, listener):
+        stream.close()
 
 
 @pytest.mark.parametrize('method', ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND'])
