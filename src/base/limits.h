@@ -64,6 +64,7 @@
 #define SMALL_RECORD_BYTES          (64 * 1024)     /* in small records after a rest: as long as the congestion window is small */
 #define SMALL_RECORD_REST_MS        1000            /* without a record: then that window is small again */
 #define LIMIT_LINGERING_BYTES       (8 * 1024 * 1024) /* dropped after an orderly end, so that the answer is not lost to a reset */
+#define LIMIT_TAIL_LOOK_MS          50              /* between two looks at what the kernel has not sent yet of an ended connection */
 #define LIMIT_BLOCKS_KEPT           64              /* free output blocks of a worker */
 #define LIMIT_JOURNEYS_KEPT         256             /* free connections of a worker */
 #define LIMIT_OWN_SHARE             1536            /* bytes of an idle connection beyond OpenSSL's SSL object */

@@ -18,10 +18,10 @@ enum phase {
     PHASE_LINGERING
 };
 
-static enum phase phase_of(const struct journey *journey)
+static enum phase phase_of(struct journey *journey)
 {
     if (wire_lingering(&journey->wire))
-        return PHASE_LINGERING;
+        return wire_unacknowledged(&journey->wire) ? PHASE_SENDING : PHASE_LINGERING;
     if (!journey->session)
         return journey->wire.state == WIRE_HANDSHAKE ? PHASE_HANDSHAKE : PHASE_SENDING;
     if (!wire_drained(&journey->wire))

@@ -9,9 +9,11 @@
 #include "tls/tls_client.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 int wire_shared_init(struct wire_shared *shared)
@@ -129,8 +131,26 @@ void wire_settle(struct wire *wire, const struct wire_settings *settings)
         wire->settings = settings;
 }
 
+/* Bytes that TCP has and the peer has not confirmed. */
+static uint64_t in_tcp(const struct wire *wire)
+{
+    int bytes = 0;
+
+    return wire->sealing == SEALING_KERNEL && ioctl(wire->fd, SIOCOUTQ, &bytes) == 0 ? (uint64_t)bytes : 0;
+}
+
+bool wire_unacknowledged(struct wire *wire)
+{
+    bool before = wire->tail_seen;
+
+    wire->tail_seen = in_tcp(wire) > 0;
+    return wire->tail_seen || before;
+}
+
 uint64_t wire_progress(const struct wire *wire)
 {
+    if (wire->state == WIRE_LINGERING)
+        return wire->moved + wire->lingered - in_tcp(wire);
     if (op_idle(&wire->send))
         return wire->moved + wire->lingered;
     if (wire->send.verb == OP_SENDFILE)

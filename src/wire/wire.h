@@ -178,6 +178,7 @@ struct wire {
     bool peer_ended;
     bool spoke_http;
     bool notified;                  /* close_notify was queued */
+    bool tail_seen;                 /* wire_unacknowledged: at the last look */
     bool worn;                      /* `ending` was called */
     uint8_t rekeying;               /* keys in the queue, for the kernel */
 };
@@ -237,6 +238,12 @@ static inline bool wire_lingering(const struct wire *wire)
 {
     return wire->state == WIRE_LINGERING;
 }
+/*
+ * True where the end of the socket would lose bytes of ours: the kernel drops records of a kTLS socket that have not reached TCP
+ * (KTLS.md, section 2), and it is known to have none only once TCP has nothing left, in two looks. To the owner such a lingering is still a
+ * send: wire_progress tells whether the peer takes what it gets. A look costs a system call.
+ */
+bool wire_unacknowledged(struct wire *wire);
 
 /*
  * Ends the connection. WIRE_END_ORDERLY: after everything queued has left: close_notify, shutdown of the sending side, lingering (received bytes are

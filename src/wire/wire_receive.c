@@ -210,6 +210,20 @@ static void receive_done(struct op *op, int result)
     }
 }
 
+/* The peer will say no more, but may not have all that it was sent: nobody tells when, so it is looked for. */
+static void tail_due(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, receive);
+    struct loop *loop = wire->shared->loop;
+
+    if (wire->state == WIRE_DEAD)
+        wire_bury(wire);
+    else if (wire_unacknowledged(wire))
+        loop_timer(loop, &wire->receive, loop->clock.monotonic_ms + LIMIT_TAIL_LOOK_MS);
+    else
+        wire_fail(wire, wire->end);
+}
+
 static void lingering_done(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);
@@ -219,10 +233,14 @@ static void lingering_done(struct op *op, int result)
         return;
     }
     wire->lingered += result > 0 ? (uint64_t)result : 0;
-    if (result <= 0 || wire->lingered > LIMIT_LINGERING_BYTES)
+    if (result == 0 && wire_unacknowledged(wire)) {
+        wire->receive.done = tail_due;
+        tail_due(op, 0);
+    } else if (result <= 0 || wire->lingered > LIMIT_LINGERING_BYTES) {
         wire_fail(wire, wire->end);
-    else
+    } else {
         loop_recv(wire->shared->loop, &wire->receive, wire->fd);
+    }
 }
 
 static void watch_done(struct op *op, int result)
@@ -280,7 +298,7 @@ void wire_watch(struct wire *wire)
 
 void wire_linger(struct wire *wire)
 {
-    if (wire->peer_ended) {
+    if (wire->peer_ended && !wire_unacknowledged(wire)) {
         wire_fail(wire, wire->end);
         return;
     }

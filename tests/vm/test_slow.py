@@ -1,5 +1,6 @@
 """A slow reader behind a tiny send buffer: 8 MiB by the kernel, nothing lost at the end, an orderly close."""
 import hashlib
+import socket
 import time
 
 import kernel
@@ -56,6 +57,25 @@ def test_close_right_behind_a_body(start, www, loop, suite):
         assert hashlib.sha256(client.read().body).hexdigest() == www['1m']
         assert client.at_end() and client.stream.closed
         client.close()
+
+
+@pytest.mark.parametrize('half', [False, True])
+def test_rule_15_an_end_awaits_who_rests(start, www, loop, half):
+    """lingering_timeout is no end for a reader that still has bytes to take, nor is its own FIN."""
+    _, port = start(loop, 'on', lingering_timeout='1s')
+    client = http1.connect(port, 'own', suites=['TLS_AES_256_GCM_SHA384'], timeout=300, receive_buffer=4096)
+    client.send('GET /1m HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    if half:
+        client.stream.sock.shutdown(socket.SHUT_WR)
+    left = int(client.head().headers['content-length'])
+    digest = hashlib.sha256()
+    for rest_at in (60000, 40000, 20000, 8000, 0):
+        digest.update(client.take(left - rest_at))
+        left = rest_at
+        time.sleep(3 if rest_at else 0)
+    assert digest.hexdigest() == www['1m']
+    assert client.at_end() and client.stream.closed
+    client.close()
 
 
 def test_a_client_that_leaves_in_the_middle(start, www, loop):

@@ -6,6 +6,7 @@
 #include "kit.h"
 #include "scripted.h"
 
+#include "base/limits.h"
 #include "build_options.h"
 
 #include <check.h>
@@ -351,6 +352,57 @@ START_TEST(key_update_after_promotion)
 }
 END_TEST
 
+/*
+ * Per backend, and whether the client has ended its side: as long as TCP holds bytes of a promoted
+ * connection, the socket is not closed, whatever the client says or does not say; and taking them counts as
+ * progress.
+ */
+START_TEST(rule_15_an_end_awaits_the_tail)
+{
+    enum { LENGTH = 300000, ROOM = 1 << 20 };
+    int fd = kit_file(LENGTH), room = ROOM;
+    uint64_t until, progress;
+
+    start(_i / 2, &transports[1], true);
+    kit_open(&kit, 4096);
+    ck_assert_int_eq(setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
+    kit_until_open(&kit);
+    for (int i = 0; i < 5; i++)
+        kit_turn(&kit);
+    kit_plan_bytes(&kit, STR("HEAD"));
+    kit_plan_file(&kit, fd, 0, LENGTH);
+    kit.close_after = true;
+    kit_say(&kit, "GET\n");
+    read_plainly();
+    if (_i % 2)
+        ck_assert_int_eq(shutdown(kit.far, SHUT_WR), 0);
+    while (!wire_lingering(&kit.wire))
+        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
+    until = kit.loop.clock.monotonic_ms + 5 * LIMIT_TAIL_LOOK_MS;
+    while (kit.loop.clock.monotonic_ms < until)
+        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
+    ck_assert_uint_eq(kit.closed, 0);
+    ck_assert(wire_unacknowledged(&kit.wire));
+    progress = wire_progress(&kit.wire);
+    kit_until_got(&kit, LENGTH / 2);
+    ck_assert_uint_gt(wire_progress(&kit.wire), progress);
+    kit_until_got(&kit, 4 + LENGTH);
+    ck_assert_uint_eq(kit.got_length, 4 + LENGTH);
+    ck_assert_mem_eq(kit.got + 4, kit_pattern(), LENGTH);
+    while (wire_unacknowledged(&kit.wire) && !kit.closed)
+        kit_turn(&kit);
+    if (_i % 2 == 0) {
+        ck_assert_uint_eq(kit.closed, 0); /* the owner's clock ends it, or the client */
+        close(kit.far);
+        kit.far = -1;
+    }
+    kit_until_closed(&kit);
+    ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
 /* In user space a new key simply comes. */
 START_TEST(key_update_in_user_space)
 {
@@ -379,6 +431,7 @@ static void add_promotions(TCase *all, int backends)
     tcase_add_loop_test(all, promoted_connection_goes_on, 0, backends);
     tcase_add_loop_test(all, rule_13_truncated_after_promotion, 0, backends);
     tcase_add_loop_test(all, key_update_after_promotion, 0, backends);
+    tcase_add_loop_test(all, rule_15_an_end_awaits_the_tail, 0, 2 * backends);
 }
 
 int main(void)
