@@ -163,7 +163,8 @@ static void promote(int fd, size_t length)
 /* Per backend, version and cipher. */
 START_TEST(rule_06_promotion_hands_over_everything)
 {
-    static const uint16_t ciphers[] = {TLS_CIPHER_AES_GCM_128, TLS_CIPHER_AES_GCM_256, TLS_CIPHER_CHACHA20_POLY1305};
+    static const uint16_t ciphers[] = {TLS_CIPHER_AES_GCM_128, TLS_CIPHER_AES_GCM_256,
+                                       TLS_CIPHER_CHACHA20_POLY1305};
     int fd = kit_file(3000000), small = kit_file(100);
     int transport = 1 + _i % CIPHERS;
     uint64_t records;
