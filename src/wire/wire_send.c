@@ -99,13 +99,15 @@ static size_t block_room(const struct wire *wire, const struct wire_block *block
     return block->type || room < block->open ? 0 : room - block->open;
 }
 
+/* What the kernel is told by itself leaves without a completion, so that no `room` would follow: it takes no room. */
 static bool may_have_another(const struct wire *wire)
 {
     const struct wire_shared *shared = wire->shared;
+    unsigned count = 0;
 
-    if (!wire->first)
-        return true;
-    return wire->first == wire->last && shared->output_bytes < shared->output_max;
+    for (const struct wire_block *block = wire->first; block; block = block->next)
+        count += block->type == 0;
+    return count == 0 || (count == 1 && shared->output_bytes < shared->output_max);
 }
 
 size_t wire_room(const struct wire *wire)

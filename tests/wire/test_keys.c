@@ -10,6 +10,8 @@
 
 #include <check.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -286,6 +288,32 @@ START_TEST(rule_10_a_worn_key_is_never_used_on)
 }
 END_TEST
 
+/* A key and a request that come together: the request is answered, though the key had filled the queue. */
+START_TEST(rule_09_a_request_behind_one_for_a_key)
+{
+    int fd = kit_file(100000), at_once = 1;
+
+    start(_i, &transports[1], true);
+    kit.support.rekey = true;
+    kit_open(&kit, 0);
+    ck_assert_int_eq(setsockopt(kit.far, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once), 0);
+    begin(fd, 100000);
+    kernel.marks = false;
+    kit_until_got(&kit, 100000);
+    while (!wire_drained(&kit.wire))
+        kit_turn(&kit);
+    kit_plan_bytes(&kit, STR("ANSWER"));
+    ask_for_a_key();
+    kit_say(&kit, "GET\n");
+    kit_until_got(&kit, 100000 + 6);
+    ck_assert_uint_eq(kit.counters.rekeyings, 1);
+    ck_assert_mem_eq(kit.got + 100000, "ANSWER", 6);
+    leave();
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
 /* More new keys than any honest peer wants: one line, an alert, the end. Application data in between buys nothing. */
 START_TEST(rule_09_a_storm_of_key_updates)
 {
@@ -337,6 +365,7 @@ int main(void)
     tcase_add_loop_test(all, rule_09_a_storm_of_key_updates, 0, with_kernel ? 2 * backends : 1);
     if (with_kernel) {
         tcase_add_loop_test(all, rule_09_the_kernel_takes_the_next_key, 0, SUITES_1_3 * backends);
+        tcase_add_loop_test(all, rule_09_a_request_behind_one_for_a_key, 0, backends);
         tcase_add_loop_test(all, rule_09_a_refused_key_ends_the_connection, 0, 2 * backends);
         tcase_add_loop_test(all, rule_09_an_old_kernel_finishes_the_answer, 0, backends);
         tcase_add_loop_test(all, rule_10_a_new_key_in_the_kernel, 0, backends);
