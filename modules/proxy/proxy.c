@@ -57,6 +57,15 @@ static int find_key(struct proxying *p)
     return p->choice.key.data ? 0 : 500;
 }
 
+/* A length that is promised and a body that is gone: the next request on the connection would be taken for it. */
+static bool lacks_body(const struct proxying *p)
+{
+    if (!p->spent || p->x->request.content_length == 0)
+        return false;
+    exchange_say(p->x, LOG_ERROR, "the request cannot be passed on again: a part of its body is gone");
+    return true;
+}
+
 /* Everything that is the same for each server that is asked. 0, or a status. */
 static int prepare(struct proxying *p)
 {
@@ -68,6 +77,8 @@ static int prepare(struct proxying *p)
         status = find_tls(p);
     if (status == 0)
         status = find_key(p);
+    if (status == 0 && lacks_body(p))
+        status = 502;
     if (status)
         return status;
     p->upgrade = proxy_upgrade(p->x);
@@ -84,6 +95,7 @@ static enum outcome proxy_answer(struct exchange *x, const void *conf, void *sta
     const struct proxy_conf *own = conf;
     struct proxy_attempt *before;
     struct proxying *p;
+    bool spent;
     int status;
 
     if (!own->pass.text)
@@ -92,8 +104,12 @@ static enum outcome proxy_answer(struct exchange *x, const void *conf, void *sta
     if (!p)
         return exchange_refuse(x, 500);
     before = p->attempts;
-    *p = (struct proxying){
-        .x = x, .conf = own, .attempts = before, .begun_ms = exchange_clock(x)->monotonic_ms};
+    spent = p->spent || p->request.pulled > 0;
+    *p = (struct proxying){.x = x,
+                           .conf = own,
+                           .attempts = before,
+                           .spent = spent,
+                           .begun_ms = exchange_clock(x)->monotonic_ms};
     proxy_body_init(p);
     exchange_end_with_client(x, !own->ignore_client_abort);
     p->starting = true;

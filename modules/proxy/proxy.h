@@ -105,6 +105,7 @@ struct proxying {
     struct str head;                /* of the request, as it leaves */
     struct h1_request request;
     struct h1_reply reply;
+    bool spent;                     /* a server that was asked before has had some of the client's body */
     bool asked;                     /* the whole request has been given to the wire */
     bool blocked;                   /* the wire had no room for more of it */
     bool starting;                  /* inside `answer`, which returns what else exchange_resume would tell */

@@ -157,13 +157,15 @@ static enum outcome answer_built_in(struct visit *visit)
     return OUTCOME_ANSWERED;
 }
 
-/* The target is asked for by GET, whatever the failed request was; HEAD stays what it is. */
+/* The target is asked for by GET and without a body, whatever the failed request was; HEAD stays what it is. */
 static void become_get(struct exchange *x)
 {
     if (x->request.method == METHOD_HEAD || x->request.method == METHOD_GET)
         return;
     x->request.method = METHOD_GET;
     x->request.method_name = STR("GET");
+    x->request.content_length = 0;
+    x->request.body = body_empty();
 }
 
 static enum outcome go_to_name(struct visit *visit, struct str name)

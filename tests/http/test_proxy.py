@@ -57,6 +57,11 @@ def answers_early(talk):
     time.sleep(0.2)
 
 
+def swallows(talk):
+    """Takes all of the request, and ends without an answer."""
+    talk.read_body()
+
+
 def trailers(talk):
     talk.send(OK + 'Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n')
     return True
@@ -106,6 +111,8 @@ SCRIPTS = {
     '/never': never,
     '/half': half_then_never,
     '/early': answers_early,
+    '/swallows': swallows,
+    '/swallows-too': swallows,
     '/trailers': trailers,
     '/big': big,
     '/big-chunked': big_chunked,
@@ -200,6 +207,10 @@ def locations(upstream, other, local, closed_port):
         '/moved-off/': {'proxy_pass': to + '/go/', 'proxy_redirect': 'off'},
         '/go/': {'proxy_pass': to},
         '/fallback/': {'proxy_pass': f'http://127.0.0.1:{closed_port}', 'error_page': '502 /one.txt'},
+        '/swallows': {'proxy_pass': to, 'error_page': '502 @second'},
+        '@second': {'proxy_pass': f'http://127.0.0.1:{other.port}'},
+        '/swallows-too': {'proxy_pass': to, 'error_page': '502 =200 /second'},
+        '/second': {'proxy_pass': f'http://127.0.0.1:{other.port}'},
         '/one.txt': {},
         '/fields': {'proxy_pass': to, 'proxy_hide_header': 'X-Powered-By'},
         '/server': {'proxy_pass': to + '/fields', 'proxy_pass_header': 'Server'},
@@ -454,6 +465,25 @@ def test_no_answer_is_504(client, proxy):
 def test_error_pages_hold(client):
     response = client.get('/fallback/x')
     assert response.status == 502 and response.body == b'one\n'
+
+
+@pytest.mark.parametrize('coding', ['length', 'chunked'])
+def test_a_body_that_is_gone_is_not_promised_to_another(proxy, other, coding):
+    """An error page is another server's, but the body went to the first: its Content-Length would swallow the next request."""
+    body = 'Content-Length: 100\r\n\r\n' + 'x' * 100 if coding == 'length' else 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'
+    before = len(other.requests)
+    client = proxy.connect()
+    client.send('POST /swallows HTTP/1.1\r\nHost: localhost\r\n' + body)
+    assert client.read().status == 502
+    assert len(other.requests) == before
+    client.send('POST /swallows-too HTTP/1.1\r\nHost: localhost\r\n' + body)
+    assert client.read().body == b'two GET /second\n'
+    assert other.last().header('transfer-encoding') is None and other.last().header('content-length') in (None, '0')
+    client.send('GET /swallows HTTP/1.1\r\nHost: localhost\r\n' + body)
+    assert client.read().status == 502
+    assert len(other.requests) == before + 1
+    assert client.get('/swallows').body == b'two GET /swallows\n'       # where there is no body, the page is asked for
+    client.close()
 
 
 def test_an_early_answer_to_a_long_body(proxy):
