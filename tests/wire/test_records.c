@@ -7,6 +7,7 @@
 #include "base/limits.h"
 
 #include <check.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { BLOCK = 65536, SEALED_TRANSPORTS = 6 }; /* 1 to 6: TLS whose key we have */
@@ -31,6 +32,12 @@ ssize_t __wrap_preadv64v2(int fd, const struct iovec *parts, int count, off64_t 
 
     reads += result >= 0; /* some file systems know no RWF_NOWAIT */
     return result;
+}
+
+/* io_uring takes a small send without a call of its own. */
+static bool calls_send(void)
+{
+    return strcmp(kit.loop.backend->name, "io_uring") != 0;
 }
 
 static void start(int index, bool small_records)
@@ -156,7 +163,7 @@ START_TEST(small_answers_are_one_record)
     stretch = kit.wire.stretch; /* the tickets */
     for (int i = 0; i < 20; i++) {
         ck_assert_uint_eq(check_records(fetch(fd, 1024), SMALL_RECORD_BYTES), 1);
-        ck_assert_uint_eq(sends, kit.loop.backend == &loop_backend_uring ? 0 : 1);
+        ck_assert_uint_eq(sends, calls_send() ? 1 : 0);
         nothing_is_held();
     }
     ck_assert_uint_eq(kit.wire.stretch, stretch + 20 * 1028);

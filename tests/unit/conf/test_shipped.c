@@ -29,7 +29,9 @@ static bool refused_for_modules(struct str said)
 {
     size_t errors = occurrences(said, STR(": error: "));
 
-    return partial && errors > 0 && errors == occurrences(said, STR(": error: unknown directive '"));
+    size_t unknown = occurrences(said, STR(": error: unknown directive '"));
+
+    return partial && errors > 0 && errors == unknown + occurrences(said, STR("' is known, but not carried\n"));
 }
 
 static void load_good(const char *path)
