@@ -1,9 +1,9 @@
 #!/bin/bash
 # Runs inside the guest, as root: every part of the tests in one boot, in the order in which the kernel learns TLS.
-# usage: guest.sh OUT PYTHON SLUICE [PART [PYTEST_ARGUMENTS...]]
+# usage: guest.sh OUT PYTHON SLUICE [PARTS [PYTEST_ARGUMENTS...]], where PARTS is one name, or some: "proof|http"
 # A part has its own network (hence its own /proc/net/tls_stat and buffer sizes) and its own memory for files, so that
 # two of them can run at once. It leaves OUT/PART.log and OUT/PART.status; the last word is OUT/status.
-out=$1 python=$2 only=${4-}
+out=$1 python=$2 only=${4:-module|cipher|proof}
 export SLUICE=$3 SLUICE_PATIENCE=10 SLUICE_IN_GUEST=1 PYTHONDONTWRITEBYTECODE=1 OUT=$out
 shift $(($# > 4 ? 4 : $#))
 cd "$(dirname "$0")" || exit 1
@@ -11,7 +11,7 @@ cd "$(dirname "$0")" || exit 1
 part() { # NAME FILES...: one pytest
     local name=$1
     shift
-    [ "${only:-$name}" = "$name" ] || return 0
+    [[ "|$only|" = *"|$name|"* ]] || return 0
     # shellcheck disable=SC2016
     TMPDIR=/dev/shm unshare --net --mount sh -c 'ip link set lo up && mount -t tmpfs none /dev/shm && exec "$@"' - \
         "$python" -m pytest -p no:cacheprovider --basetemp=/dev/shm/tests -v -rA --durations=15 --tb=short "$@" "${more[@]}" \
@@ -33,8 +33,11 @@ part cipher test_without_cipher.py
 
 echo "$modprobe" >/proc/sys/kernel/modprobe
 shopt -s extglob
-part proof test_!(without_*|figure).py
-[ "$only" != figure ] || part figure test_figure.py
+part proof test_!(without_*|endings|figure).py &
+part endings test_endings.py &
+SLUICE_TRANSPORTS=ktls part http ../http/test_{protocol,static,tls,hostile,clients,logs}.py
+wait
+part figure test_figure.py
 dmesg | grep -E 'BUG|Oops|WARNING|general protection' || echo 0 >"$out/status"
 sync
 exit 0

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Boots a fetched kernel in an emulator, with this machine's files beneath it (read-only), and runs the tests in there.
 
-usage: run.py BUILD_FOLDER VERSION SLUICE [PART [PYTEST_ARGUMENTS...]]
+usage: run.py BUILD_FOLDER VERSION SLUICE [PARTS [PYTEST_ARGUMENTS...]]
 
-One boot for all: guest.sh has the parts, of which PART names one. Each part's words are in BUILD_FOLDER/vm/VERSION/out/PART.log;
-printed are a count for each file of tests, and the words of the parts that failed. Without the kernel, the emulator or
-the Python packages the tests are skipped (exit 77), unless SLUICE_REQUIRE_VM is 1.
+One boot for all: guest.sh has the parts, of which PARTS names one or some ("endings|http"). Each part's words are in
+BUILD_FOLDER/vm/VERSION/out/PART.log; printed are a count for each file of tests, and the words of the parts that
+failed. Without the kernel, the emulator or the Python packages the tests are skipped (exit 77), unless SLUICE_REQUIRE_VM is 1.
 """
 import collections
 import glob

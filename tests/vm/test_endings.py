@@ -1,0 +1,99 @@
+"""How promoted connections end: the last byte and the alert arrive, what is cut does not look whole, nothing is left.
+
+A part of its own: the kernel's counters are those of these servers alone.
+"""
+import hashlib
+import signal
+
+import kernel
+import pytest
+from conftest import wait_for_trials
+from kit import endings, http1, server as server_kit
+
+CONNECTIONS = 60                            # each way six times and again, by each loop
+THREADS, BODY = 4, 96 << 10                 # longer than ssl_ktls_threshold
+SUITE = ['TLS_AES_128_GCM_SHA256']
+
+
+@pytest.fixture(scope='module')
+def files(www):
+    endings.make_files(www['folder'], THREADS, BODY)
+    return www
+
+
+@pytest.fixture(autouse=True)
+def small_send_buffers():
+    """What is in flight when a connection ends must not cost seconds to encrypt."""
+    before = kernel.set_system('net.ipv4.tcp_wmem', '4096 16384 131072')
+    yield
+    kernel.set_system('net.ipv4.tcp_wmem', before)
+
+
+@pytest.fixture
+def begin(files, certificate, tmp_path, loop):
+    """begin(**http) -> a server of one's own and its port."""
+    made = []
+
+    def starter(**http):
+        port = server_kit.free_port()
+        block = {'listen': [f'127.0.0.1:{port} ssl'], 'root': files['folder'], 'ssl_ktls': 'on',
+                 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1]}
+        server = server_kit.Server(tmp_path / f'server{len(made)}', [block], loop=loop, http=http)
+        made.append(server)
+        server.start([port])
+        wait_for_trials(server)
+        return server, port
+    yield starter
+    for server in made:
+        server.stop()
+
+
+def test_rule_13_a_file_cut_on_its_way(begin, files):
+    server, port = begin()
+    before = kernel.counters()['TlsTxSw']
+    endings.Mix(port, True, files['folder'], 0).truncated()
+    assert kernel.counters()['TlsTxSw'] == before + 1, 'by the kernel'
+    assert 'a file was truncated while it was sent' in server.errors()
+    assert server.access_for('/cut0')[-1]['tls_path'] == 'ktls-sendfile'
+
+
+def test_rule_15_quit_sends_the_last_byte(begin, files):
+    """QUIT while the kernel sends: each answer is whole, close_notify is behind it, and then the server ends."""
+    server, port = begin()
+    before = kernel.counters()['TlsTxSw']
+    clients = []
+    for _ in range(3):
+        client = http1.connect(port, 'own', suites=SUITE, timeout=600, receive_buffer=4096)
+        client.send('GET /1m HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        clients.append((client, int(client.head().headers['content-length'])))
+    assert kernel.counters()['TlsTxSw'] == before + 3, 'all are promoted'
+    server.process.send_signal(signal.SIGQUIT)
+    for client, length in clients:
+        assert hashlib.sha256(client.take(length)).hexdigest() == files['1m']
+        assert client.at_end() and client.stream.closed, 'close_notify came'
+        client.close()
+    assert server.process.wait(20 * server_kit.PATIENCE) == 0
+
+
+def test_rule_15_term_cuts_at_once(begin, files):
+    server, port = begin(send_timeout='10m')
+    mix = endings.Mix(port, True, files['folder'], 0)
+    streams = [mix.open(receive_buffer=16384) for _ in range(5)]
+    for stream in streams:
+        mix.ask(stream, '/big')
+    heads = [mix.head(stream) for stream in streams]
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(20 * server_kit.PATIENCE) == 0
+    for stream, (length, got) in zip(streams, heads):
+        more, how = endings.read_to_end(stream)
+        assert got + more < length and how != 'orderly', how
+        stream.close()
+
+
+def test_rule_15_nothing_is_left_of_hundreds(begin, files):
+    server, port = begin(**endings.SETTINGS)
+    before = kernel.counters()['TlsTxSw']
+    endings.check_nothing_is_left(server, port, True, files['folder'], CONNECTIONS, THREADS, BODY)
+    after = kernel.counters()
+    assert after['TlsTxSw'] - before >= CONNECTIONS * 2 * 6 // 10, 'most were promoted, of the first half too'
+    assert after['TlsCurrTxSw'] == 0, 'and the kernel holds none of them'
