@@ -237,7 +237,7 @@ static void ended(struct proxying *p)
         proxy_lost(p, -ECONNRESET);
         return;
     }
-    if (h1_reply_ended(&p->reply) == REPLY_WHOLE)
+    if (h1_reply_ended(&p->reply, wire_cut(&p->connection->wire)) == REPLY_WHOLE)
         (void)whole(p, STR(""));
     else
         (void)bad_reply(p);

@@ -260,8 +260,11 @@ enum h1_reply_step h1_reply_read(struct h1_reply *reply, struct str *in, struct 
     return REPLY_BAD;
 }
 
-enum h1_reply_step h1_reply_ended(struct h1_reply *reply)
+/* What another protocol said (101) has ends of its own: it is not for us to doubt them. */
+enum h1_reply_step h1_reply_ended(struct h1_reply *reply, bool cut)
 {
+    if (reply->stage == READING_TO_END && cut && reply->status != 101)
+        return fail(reply, "it closed the connection without close_notify: its body may not be whole");
     if (reply->stage == READING_TO_END) {
         reply->stage = READING_OVER;
         reply->keepalive = false;

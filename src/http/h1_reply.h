@@ -55,7 +55,7 @@ void h1_reply_finish(struct h1_reply *reply);
 
 /* One step over the front of *in. To be called again until REPLY_MORE, or one of the last three. */
 enum h1_reply_step h1_reply_read(struct h1_reply *reply, struct str *in, struct str *out_part);
-/* The connection has ended: REPLY_WHOLE where that is the end of the body, else REPLY_BAD. */
-enum h1_reply_step h1_reply_ended(struct h1_reply *reply);
+/* The connection has ended: REPLY_WHOLE where that is the end of the body, else REPLY_BAD. `cut`: nobody vouches for that end (TLS without close_notify). */
+enum h1_reply_step h1_reply_ended(struct h1_reply *reply, bool cut);
 
 #endif

@@ -176,6 +176,7 @@ struct wire {
     bool delivering;                /* inside `received` or `opened` */
     bool was_full;                  /* there was no room before the send in flight */
     bool peer_ended;
+    bool cut;                       /* and TLS did not say that it would */
     bool spoke_http;
     bool notified;                  /* close_notify was queued */
     bool tail_seen;                 /* wire_unacknowledged: at the last look */
@@ -251,6 +252,12 @@ bool wire_unacknowledged(struct wire *wire);
  * inside this call. May be called again to hurry an orderly end.
  */
 void wire_close(struct wire *wire, enum wire_end end);
+
+/* After `received` of length 0: TLS ended without close_notify (RFC 8446 6.1), so that anybody may have cut off what follows. */
+static inline bool wire_cut(const struct wire *wire)
+{
+    return wire->cut;
+}
 
 /* True where the peer spoke plain HTTP to a TLS port: `opened` was called, the wire is plain, and the bytes that came are gone. */
 static inline bool wire_spoke_http(const struct wire *wire)

@@ -200,6 +200,7 @@ static void receive_done(struct op *op, int result)
     } else if (result < 0) {
         wire_fail(wire, wire_end_of(result));
     } else if (result == 0) {
+        wire->cut = wire->tls != NULL;
         peer_ended(wire);
     } else if (wire->state == WIRE_DRAINING) { /* asked for before the end was decided */
         wire->lingered += (uint64_t)result;

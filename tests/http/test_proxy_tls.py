@@ -13,6 +13,12 @@ def big(talk):
     return True
 
 
+def to_the_end(talk):
+    talk.send('HTTP/1.1 200 OK\r\n\r\nuntil the end')
+    if talk.request.target.endswith('/said'):
+        talk.stream.unwrap()    # close_notify
+
+
 def server_side(certificate, version=None):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
@@ -31,7 +37,7 @@ def inner(base):
 
 @pytest.fixture(scope='module', params=['TLSv1_3', 'TLSv1_2'])
 def upstream(request, inner):
-    made = Upstream({'/big': big}, tls=server_side(inner, getattr(ssl.TLSVersion, request.param)))
+    made = Upstream({'/big': big, '/end/said': to_the_end, '/end/cut': to_the_end}, tls=server_side(inner, getattr(ssl.TLSVersion, request.param)))
     yield made
     made.stop()
 
@@ -85,6 +91,16 @@ def test_addresses_and_other_names(client, upstream):
     assert client.get('/name/').status == 200
     assert 'inner.localhost' in upstream.server_names
     assert client.get('/unverified/').status == 200
+
+
+def test_an_end_that_nobody_vouches_for_is_a_cut(client, proxy):
+    """Where the end of the connection is the end of the answer, close_notify tells it from a connection that somebody cut."""
+    assert client.get('/end/said').body == b'until the end'
+    client.send('GET /end/cut HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    with pytest.raises(EOFError):       # where all came at once, not even the head may have left
+        assert client.head().status == 200
+        client.chunked()
+    assert 'close_notify' in proxy.server.errors()
 
 
 @pytest.mark.parametrize('path, why', [('/other/', 'mismatch'), ('/unknown/', 'self'), ('/clear/', '')])

@@ -50,7 +50,7 @@ static struct seen read_all(const struct h1_reply_settings *settings, struct str
         seen.rest = in.length ? in : bytes;
     }
     if (seen.end == REPLY_MORE)
-        seen.end = h1_reply_ended(&reply);
+        seen.end = h1_reply_ended(&reply, false);
     return seen;
 }
 
@@ -217,6 +217,32 @@ START_TEST(an_upgrade_is_all_bytes_to_the_end)
 }
 END_TEST
 
+START_TEST(an_end_that_nobody_vouches_for_is_none)
+{
+    static const struct {
+        const char *bytes;
+        enum h1_reply_step cut;
+    } rows[] = {
+        {OK "\r\nuntil the end", REPLY_BAD},
+        {OK "Content-Length: 5\r\n\r\nhello", REPLY_WHOLE},
+        {"HTTP/1.1 101 Switching Protocols\r\n\r\nbytes", REPLY_WHOLE},
+    };
+    const struct h1_reply_settings settings = {.upgrade = true, .head_max = 4096};
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct str in = str_from(rows[i].bytes);
+        struct str part;
+
+        arena_init(&arena, NULL, 0);
+        h1_reply_init(&reply, &settings, &arena, &trailers);
+        ck_assert_int_eq(h1_reply_read(&reply, &in, &part), REPLY_HEAD);
+        ck_assert_int_eq(h1_reply_read(&reply, &in, &part), REPLY_PART);
+        ck_assert_int_eq(h1_reply_ended(&reply, true), rows[i].cut);
+        done();
+    }
+}
+END_TEST
+
 START_TEST(caps_hold)
 {
     const struct h1_reply_settings settings = {.head_max = 128};
@@ -259,7 +285,7 @@ int main(void)
         each_good_answer_in_every_cut,           each_bad_answer_in_every_cut,
         what_nobody_asked_for_is_left,           trailers_and_lengths_are_told,
         an_upgrade_is_all_bytes_to_the_end,      caps_hold,
-        out_of_memory_is_no_fault_of_the_server,
+        out_of_memory_is_no_fault_of_the_server, an_end_that_nobody_vouches_for_is_none,
     };
 
     return suite_run("h1_reply", tests, COUNT(tests));
