@@ -49,6 +49,14 @@ void proxy_let_go(struct proxying *p, bool keep)
     upstream_release(connection, keep);
 }
 
+/* An answer may come; or TLS broke, and the wire waits for the server to take our alert and leave. */
+static bool awaits_server(const struct proxying *p)
+{
+    const struct wire *wire = &p->connection->wire;
+
+    return wire->state != WIRE_OPEN || (wire->receiving && (p->asked || p->heard));
+}
+
 /* A slow client stops the clock of the server, and a slow server that of the client. */
 void proxy_look_at_clock(struct proxying *p)
 {
@@ -58,7 +66,7 @@ void proxy_look_at_clock(struct proxying *p)
         return;
     if (p->blocked)
         patience_ms = p->conf->send_timeout_ms;
-    else if (p->connection->wire.receiving && (p->asked || p->heard))
+    else if (awaits_server(p))
         patience_ms = p->conf->read_timeout_ms;
     if (p->patient && patience_ms > 0 && patience_ms < LIMIT_PROXY_QUIET_MS && !p->blocked)
         patience_ms = LIMIT_PROXY_QUIET_MS;

@@ -1,5 +1,8 @@
 """https:// servers behind the proxy: trusted, named, or not spoken to."""
+import os
+import socket
 import ssl
+import threading
 
 import pytest
 from kit import site as site_kit
@@ -17,6 +20,20 @@ def to_the_end(talk):
     talk.send('HTTP/1.1 200 OK\r\n\r\nuntil the end')
     if talk.request.target.endswith('/said'):
         talk.stream.unwrap()    # close_notify
+
+
+over = threading.Event()
+
+
+def broken_record(talk):
+    """A beginning and a record that is none, in one packet; then it just stays."""
+    raw = socket.socket(fileno=os.dup(talk.stream.fileno()))
+    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    talk.send('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nsome')
+    raw.send(b'\x17\x03\x03\x00\x40' + b'x' * 64)
+    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+    over.wait(30)
+    raw.close()
 
 
 def server_side(certificate, version=None):
@@ -37,7 +54,7 @@ def inner(base):
 
 @pytest.fixture(scope='module', params=['TLSv1_3', 'TLSv1_2'])
 def upstream(request, inner):
-    made = Upstream({'/big': big, '/end/said': to_the_end, '/end/cut': to_the_end}, tls=server_side(inner, getattr(ssl.TLSVersion, request.param)))
+    made = Upstream({'/big': big, '/broken-record': broken_record, '/end/said': to_the_end, '/end/cut': to_the_end}, tls=server_side(inner, getattr(ssl.TLSVersion, request.param)))
     yield made
     made.stop()
 
@@ -61,6 +78,7 @@ def proxy(launch, loop, transport, upstream, plain, inner):
         '/unknown/': {'proxy_pass': to},
         '/unverified/': {'proxy_pass': to, 'proxy_ssl_verify': False},
         '/clear/': {'proxy_pass': f'https://127.0.0.1:{plain.port}', 'proxy_ssl_verify': False},
+        '/broken-record': {'proxy_pass': to, 'proxy_read_timeout': '400ms', **trusted},
         '/one.txt': {},
     }})
 
@@ -101,6 +119,14 @@ def test_an_end_that_nobody_vouches_for_is_a_cut(client, proxy):
         assert client.head().status == 200
         client.chunked()
     assert 'close_notify' in proxy.server.errors()
+
+
+def test_a_server_that_stays_after_a_broken_record_is_not_waited_for(client):
+    over.clear()
+    client.send('GET /broken-record HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    with pytest.raises(EOFError):
+        client.take(1000)
+    over.set()
 
 
 @pytest.mark.parametrize('path, why', [('/other/', 'mismatch'), ('/unknown/', 'self'), ('/clear/', '')])
