@@ -172,7 +172,7 @@ void proxy_say(const struct proxying *p, enum log_level level, const char *what,
 void proxy_tunnel(struct proxying *p);
 /* The clock of the connection: what is waited for now. */
 void proxy_look_at_clock(struct proxying *p);
-/* The connection ended, or did not come, before an answer did. */
+/* The connection ended, or did not come, before the answer was whole. */
 void proxy_lost(struct proxying *p, int error);
 /* Another server is asked, or the exchange is refused: `reason` is an enum proxy_next. */
 void proxy_try_next(struct proxying *p, unsigned reason, int status);

@@ -161,6 +161,10 @@ void proxy_lost(struct proxying *p, int error)
               : p->stage == PROXY_CONNECTING ? "connect() failed"
                                              : "upstream prematurely closed connection",
               error);
+    if (p->stage == PROXY_ANSWERING) { /* its head was given: it can only break now */
+        proxy_body_fail(p, error);
+        return;
+    }
     upstream_peer_failed(p->peer);
     proxy_try_next(p, late ? NEXT_TIMEOUT : NEXT_ERROR, late ? 504 : 502);
 }
@@ -171,13 +175,7 @@ static void failed(void *user, int error)
 
     p->attempt->whole_us = now_us(p) - p->attempt->begun_us;
     p->connection = NULL;
-    if (p->stage != PROXY_ANSWERING) {
-        proxy_lost(p, error);
-        return;
-    }
-    proxy_say(p, LOG_ERROR,
-              error == -ETIMEDOUT ? "upstream timed out" : "upstream prematurely closed connection", error);
-    proxy_body_fail(p, error);
+    proxy_lost(p, error);
 }
 
 /* After a change of protocol the client's end is the end: what it has said still goes to the server. */
