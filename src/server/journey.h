@@ -27,7 +27,7 @@ struct journey {
     struct wire wire;
     struct op timer;                /* the one timer of the connection */
     uint64_t waiting_since_ms;      /* when that began, or last moved */
-    uint64_t progress;              /* wire_progress at that time */
+    uint64_t progress;              /* wire_bytes_sent or wire_bytes_received at that time */
     uint64_t number;                /* $connection */
     unsigned requests;              /* $connection_requests */
     unsigned requests_seen;         /* when the clock was last looked at */

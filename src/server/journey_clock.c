@@ -68,10 +68,18 @@ static uint64_t patience_ms(const struct journey *journey, enum phase phase)
     return UINT64_MAX;
 }
 
-/* Between two reads or two writes is counted from the last one; everything else from its beginning. */
+/*
+ * Between two reads or two writes is counted from the last one; everything else from its beginning. Reads do
+ * not count between writes: TLS has records to say that no session hears of, without end.
+ */
 static bool movement_counts(enum phase phase)
 {
     return phase == PHASE_BODY || phase == PHASE_SENDING || phase == PHASE_LINGERING;
+}
+
+static uint64_t progress_of(const struct wire *wire, enum phase phase)
+{
+    return phase == PHASE_SENDING ? wire_bytes_sent(wire) : wire_bytes_received(wire);
 }
 
 static uint64_t *gauge(struct journey *journey, enum phase phase)
@@ -102,7 +110,7 @@ static uint64_t deadline_of(struct journey *journey)
 {
     uint64_t now = journey->worker->loop.clock.monotonic_ms;
     enum phase phase = phase_of(journey);
-    uint64_t progress = wire_progress(&journey->wire);
+    uint64_t progress = progress_of(&journey->wire, phase);
     uint64_t patience;
 
     if (phase != journey->phase) {

@@ -147,15 +147,20 @@ bool wire_unacknowledged(struct wire *wire)
     return wire->tail_seen || before;
 }
 
-uint64_t wire_progress(const struct wire *wire)
+uint64_t wire_bytes_sent(const struct wire *wire)
 {
     if (wire->state == WIRE_LINGERING)
-        return wire->moved + wire->lingered - in_tcp(wire);
+        return wire->sent - in_tcp(wire);
     if (op_idle(&wire->send))
-        return wire->moved + wire->lingered;
+        return wire->sent;
     if (wire->send.verb == OP_SENDFILE)
-        return wire->moved + wire->send.file.progress;
-    return wire->moved + (wire->send.verb == OP_SEND ? wire->send.send.progress : 0);
+        return wire->sent + wire->send.file.progress;
+    return wire->sent + (wire->send.verb == OP_SEND ? wire->send.send.progress : 0);
+}
+
+uint64_t wire_bytes_received(const struct wire *wire)
+{
+    return wire->received;
 }
 
 static void close_orderly(struct wire *wire)

@@ -162,8 +162,8 @@ struct wire {
     uint64_t sealed_ms;             /* when the last record was sealed */
     uint32_t stretch;               /* plaintext sealed since the last rest, counted up to SMALL_RECORD_BYTES and some */
     struct wire_transfer transfer;
-    uint64_t moved;                 /* bytes sent and received: see wire_progress */
-    uint64_t lingered;
+    uint64_t sent;                  /* bytes: see wire_bytes_sent */
+    uint64_t received;              /* bytes; from WIRE_LINGERING on those that were dropped */
     int fd;
     uint8_t state;                  /* enum wire_state */
     uint8_t sealing;                /* enum wire_sealing */
@@ -232,8 +232,12 @@ struct wire_transfer wire_transfer_end(struct wire *wire);
 /* Bytes of the span given last that have not been read or sent: what a cut answer lacks. May be asked until `closed` returns. */
 uint64_t wire_unsent(const struct wire *wire);
 
-/* Bytes that have moved in either direction: a timer that sees no change between two looks has found a peer that stands still. */
-uint64_t wire_progress(const struct wire *wire);
+/*
+ * What the peer has taken, and what has come from it: where it is to take something, or to say something, a timer that sees no change
+ * between two looks has found a peer that stands still. Only differences mean something.
+ */
+uint64_t wire_bytes_sent(const struct wire *wire);
+uint64_t wire_bytes_received(const struct wire *wire);
 /* True once our side is shut down: the owner bounds this time by settings->lingering_ms. */
 static inline bool wire_lingering(const struct wire *wire)
 {
@@ -242,7 +246,7 @@ static inline bool wire_lingering(const struct wire *wire)
 /*
  * True where the end of the socket would lose bytes of ours: the kernel drops records of a kTLS socket that have not reached TCP
  * (KTLS.md, section 2), and it is known to have none only once TCP has nothing left, in two looks. To the owner such a lingering is still a
- * send: wire_progress tells whether the peer takes what it gets. A look costs a system call.
+ * send: wire_bytes_sent tells whether the peer takes what it gets. A look costs a system call.
  */
 bool wire_unacknowledged(struct wire *wire);
 

@@ -203,10 +203,10 @@ static void receive_done(struct op *op, int result)
         wire->cut = wire->tls != NULL;
         peer_ended(wire);
     } else if (wire->state == WIRE_DRAINING) { /* asked for before the end was decided */
-        wire->lingered += (uint64_t)result;
+        wire->received += (uint64_t)result;
         wire->receiving = false;
     } else {
-        wire->moved += (uint64_t)result;
+        wire->received += (uint64_t)result;
         deliver(wire, wire->tls ? STR("") : op->lent, wire->tls ? op->lent : STR(""));
     }
 }
@@ -233,11 +233,11 @@ static void lingering_done(struct op *op, int result)
         wire_bury(wire);
         return;
     }
-    wire->lingered += result > 0 ? (uint64_t)result : 0;
+    wire->received += result > 0 ? (uint64_t)result : 0;
     if (result == 0 && wire_unacknowledged(wire)) {
         wire->receive.done = tail_due;
         tail_due(op, 0);
-    } else if (result <= 0 || wire->lingered > LIMIT_LINGERING_BYTES) {
+    } else if (result <= 0 || wire->received > LIMIT_LINGERING_BYTES) {
         wire_fail(wire, wire->end);
     } else {
         loop_recv(wire->shared->loop, &wire->receive, wire->fd);
@@ -305,6 +305,7 @@ void wire_linger(struct wire *wire)
     }
     wire->state = WIRE_LINGERING;
     wire->receiving = false;
+    wire->received = 0;
     if (!op_idle(&wire->receive) && wire->receive.verb == OP_RECV)
         wire->receive.done = lingering_done;
     else if (!wire->delivering)

@@ -329,7 +329,7 @@ static void drop_sent_blocks(struct wire *wire)
 /* `count` bytes of the block in front have left. */
 static void sent(struct wire *wire, size_t count)
 {
-    wire->moved += count;
+    wire->sent += count;
     wire_spend(wire, count);
     wire->part.iov_len -= count;
     wire->first->from += (uint32_t)count;

@@ -135,7 +135,7 @@ static void span_done(struct op *op, int result)
     uint64_t sent = op->file.progress;
     bool whole = sent == op->file.length;
 
-    wire->moved += sent;
+    wire->sent += sent;
     wire->transfer.zero_copy += sent;
     span_moved(wire, wire->sealing == SEALING_KERNEL ? PATH_KTLS_SENDFILE : PATH_PLAIN_SENDFILE, sent);
     if (wire->state == WIRE_DEAD) {
