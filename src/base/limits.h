@@ -55,7 +55,7 @@
 #define LIMIT_SERVER_NAME           255             /* bytes of SNI (RFC 1035 2.3.4) */
 #define LIMIT_PEM_FILE              (1 << 20)       /* a certificate chain or a key */
 #define LIMIT_PEM_CHAIN             16              /* certificates in a chain */
-#define LIMIT_KEY_UPDATES           32              /* from one peer within LIMIT_KEY_UPDATES_MS */
+#define LIMIT_KEY_UPDATES           32              /* from one peer within LIMIT_KEY_UPDATES_MS, or that it does not take */
 #define LIMIT_KEY_UPDATES_MS        1000
 #define LIMIT_TLS_ALERTS            8               /* warnings written to one peer */
 

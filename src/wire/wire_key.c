@@ -79,8 +79,11 @@ uint64_t wire_key_allows(struct wire *wire)
 
 int wire_queue_key(struct wire *wire, const struct record_key *key)
 {
-    struct wire_block *block = wire_block_get(wire->shared, sizeof *key);
+    struct wire_block *block;
 
+    if (wire->rekeying >= LIMIT_KEY_UPDATES) /* asked for by a peer that takes none of them */
+        return -ENOBUFS;
+    block = wire_block_get(wire->shared, sizeof *key);
     if (!block)
         return -ENOMEM;
     memcpy(block->bytes, key, sizeof *key);

@@ -39,7 +39,7 @@ void wire_push(struct wire *wire);
 /* After something has left: fills, pushes, and tells the owner where there is room again. */
 void wire_go_on(struct wire *wire, bool had_room);
 /* A block with room for at least one byte of an open record; `bounded`: only within the connection's share.
- * NULL: none (out of memory where not bounded). */
+ * NULL: none (where not bounded: out of memory, or far too much is queued). */
 struct wire_block *wire_writable(struct wire *wire, bool bounded);
 /* Plaintext bytes that the open record of the block can still take. */
 size_t wire_record_room(const struct wire *wire, const struct wire_block *block);
@@ -74,7 +74,7 @@ void wire_push_control(struct wire *wire);
 
 /* True where a peer's KeyUpdate can be answered. */
 bool wire_may_rekey(const struct wire *wire);
-/* The next key of a promoted wire, behind all that is queued. 0 or -ENOMEM. */
+/* The next key of a promoted wire, behind all that is queued. 0, -ENOMEM, or -ENOBUFS: too many wait already. */
 MUST_CHECK int wire_queue_key(struct wire *wire, const struct record_key *key);
 /* Gives it to the kernel, now that it is at the front of the queue. False: refused, and the wire is failing. */
 MUST_CHECK bool wire_rekey(struct wire *wire);

@@ -12,6 +12,7 @@
 
 enum {
     OPENSSL_OVERHEAD = 320,   /* SSL3_RT_MAX_ENCRYPTED_OVERHEAD; only a bound on what a block is given */
+    MOST_BLOCKS = 8,          /* with what TLS has to say to a peer that asks, and takes nothing of it */
     RECORD_WORTHWHILE = 1024, /* the end of a block is not filled up by a smaller record */
 };
 
@@ -100,14 +101,20 @@ static size_t block_room(const struct wire *wire, const struct wire_block *block
 }
 
 /* What the kernel is told by itself leaves without a completion, so that no `room` would follow: it takes no room. */
-static bool may_have_another(const struct wire *wire)
+static unsigned count_blocks(const struct wire *wire)
 {
-    const struct wire_shared *shared = wire->shared;
     unsigned count = 0;
 
     for (const struct wire_block *block = wire->first; block; block = block->next)
         count += block->type == 0;
-    return count == 0 || (count == 1 && shared->output_bytes < shared->output_max);
+    return count;
+}
+
+static bool may_have_another(const struct wire *wire)
+{
+    unsigned count = count_blocks(wire);
+
+    return count == 0 || (count == 1 && wire->shared->output_bytes < wire->shared->output_max);
 }
 
 size_t wire_room(const struct wire *wire)
@@ -149,7 +156,7 @@ struct wire_block *wire_writable(struct wire *wire, bool bounded)
 
     if (block && block_room(wire, block) > 0)
         return block;
-    if (bounded && !may_have_another(wire))
+    if (bounded ? !may_have_another(wire) : count_blocks(wire) >= MOST_BLOCKS)
         return NULL;
     block = wire_block_get(wire->shared, wire_block_capacity(wire));
     if (block)

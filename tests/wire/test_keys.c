@@ -10,6 +10,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
@@ -314,6 +315,46 @@ START_TEST(rule_09_a_request_behind_one_for_a_key)
 }
 END_TEST
 
+/* Who asks for keys without end, if not too fast, and takes nothing of its answer: stands still, and is cut off. */
+START_TEST(rule_09_asking_for_keys_is_not_taking)
+{
+    bool promoted = _i % 2;
+    int fd = kit_file(BODY);
+    uint64_t sent, later;
+    unsigned asked = 0;
+
+    start(_i / 2, &transports[1], promoted);
+    kit.support.rekey = true;
+    if (!promoted)
+        kit.settings.record_size = kit.settings.block_size = 128; /* is filled by few answers */
+    kit_open(&kit, 4096);
+    kernel.control_eagain = INT_MAX;
+    kit_until_open(&kit);
+    for (int i = 0; i < 5; i++)
+        kit_turn(&kit);
+    kit_plan_file(&kit, fd, 0, BODY);
+    kit_say(&kit, "GET\n");
+    do {
+        sent = wire_bytes_sent(&kit.wire);
+        for (int i = 0; i < 50; i++)
+            ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
+    } while (wire_bytes_sent(&kit.wire) != sent);
+    for (; asked < 3 * LIMIT_KEY_UPDATES && kit.wire.state == WIRE_OPEN; asked++) {
+        uint64_t received = wire_bytes_received(&kit.wire);
+
+        later = kit.loop.clock.monotonic_ms + 2 * LIMIT_KEY_UPDATES_MS / LIMIT_KEY_UPDATES;
+        ask_for_a_key();
+        while (wire_bytes_received(&kit.wire) == received || kit.loop.clock.monotonic_ms < later)
+            ck_assert_int_ge(loop_turn(&kit.loop, later), 0);
+        ck_assert_uint_eq(wire_bytes_sent(&kit.wire), sent);
+    }
+    leave();
+    ck_assert_int_eq(kit.end, WIRE_END_ABORT);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
 /* More new keys than any honest peer wants: one line, an alert, the end. Application data in between buys nothing. */
 START_TEST(rule_09_a_storm_of_key_updates)
 {
@@ -362,6 +403,7 @@ int main(void)
 
     tcase_set_timeout(all, 20);
     tcase_add_loop_test(all, rule_10_a_new_key_in_user_space, 0, 7 * backends);
+    tcase_add_loop_test(all, rule_09_asking_for_keys_is_not_taking, 0, with_kernel ? 2 * backends : 1);
     tcase_add_loop_test(all, rule_09_a_storm_of_key_updates, 0, with_kernel ? 2 * backends : 1);
     if (with_kernel) {
         tcase_add_loop_test(all, rule_09_the_kernel_takes_the_next_key, 0, SUITES_1_3 * backends);
