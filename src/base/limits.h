@@ -73,6 +73,7 @@
 #define LIMIT_PROXY_INPUT           (32 * 1024)     /* bytes of an answer's body kept for a client: two receives */
 #define LIMIT_UPSTREAM_BLOCK        (32 * 1024)     /* one output block of a connection to a server */
 #define LIMIT_UPSTREAM_TARGETS      1000            /* groups that a worker makes of variables in proxy_pass */
+#define LIMIT_UPSTREAM_AUTHORITY    512             /* bytes of "name:port" that variables made */
 #define LIMIT_UPSTREAM_ADDRESSES    32              /* of one name */
 #define LIMIT_UPSTREAM_PARTING_MS   5000            /* what was given to a connection leaves, and the server ends its side */
 #define LIMIT_PROXY_QUIET_MS        3600000         /* least patience with upgraded connections and event streams */

@@ -33,7 +33,7 @@ struct upstream_name {
 
 struct upstream_resolution;
 
-/* Groups made of variables: each owns what it points to. */
+/* Groups made of variables: each owns what it points to. `text` is its authority, and as its key the default port behind it. */
 struct upstream_target {
     struct upstream upstream;
     struct upstream_server server;

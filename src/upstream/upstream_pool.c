@@ -209,14 +209,16 @@ const struct upstream *upstream_group_upstream(const struct upstream_group *grou
     return group->upstream;
 }
 
-static struct upstream_target *make_target(struct str authority, uint16_t default_port, int *out_error)
+/* `key` is the authority and more: the same name is two servers where http:// and https:// lend it their ports. */
+static struct upstream_target *make_target(struct str key, struct str authority, uint16_t default_port,
+                                           int *out_error)
 {
-    struct upstream_target *target = calloc(1, sizeof(*target) + authority.length + 1);
+    struct upstream_target *target = calloc(1, sizeof(*target) + key.length);
 
     *out_error = -ENOMEM;
     if (!target)
         return NULL;
-    memcpy(target->text, authority.data, authority.length);
+    memcpy(target->text, key.data, key.length);
     *out_error = upstream_server_parse(str_of(target->text, authority.length), default_port, &target->server);
     if (*out_error < 0) {
         free(target);
@@ -226,20 +228,29 @@ static struct upstream_target *make_target(struct str authority, uint16_t defaul
     return target;
 }
 
-struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct str authority,
-                                            uint16_t default_port, int *out_error)
+static struct upstream_group *find_block(struct upstream_pool *pool, struct str name)
 {
-    struct upstream_target *target = table_get(&pool->targets_by_name, authority);
+    for (unsigned i = 0; i < pool->group_count; i++) {
+        const struct upstream *upstream = pool->groups[i].upstream;
 
-    if (target)
-        return &target->group;
+        if (upstream->named && str_equal(upstream->name, name))
+            return &pool->groups[i];
+    }
+    return NULL;
+}
+
+static struct upstream_group *add_target(struct upstream_pool *pool, struct str key, struct str authority,
+                                         uint16_t default_port, int *out_error)
+{
+    struct upstream_target *target;
+
     *out_error = -ENOBUFS;
     if (pool->targets_by_name.count >= LIMIT_UPSTREAM_TARGETS)
         return NULL;
-    target = make_target(authority, default_port, out_error);
+    target = make_target(key, authority, default_port, out_error);
     if (!target)
         return NULL;
-    *out_error = table_set(&pool->targets_by_name, target->upstream.name, target);
+    *out_error = table_set(&pool->targets_by_name, str_of(target->text, key.length), target);
     if (*out_error < 0) {
         free(target);
         return NULL;
@@ -248,4 +259,25 @@ struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct s
     pool->targets = target;
     *out_error = group_init(&target->group, pool, &target->upstream);
     return *out_error < 0 ? NULL : &target->group;
+}
+
+struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct str authority,
+                                            uint16_t default_port, int *out_error)
+{
+    struct upstream_group *block = find_block(pool, authority);
+    char key[LIMIT_UPSTREAM_AUTHORITY + sizeof(default_port)];
+    struct upstream_target *target;
+
+    if (block)
+        return block;
+    *out_error = -EINVAL;
+    if (authority.length > LIMIT_UPSTREAM_AUTHORITY)
+        return NULL;
+    memcpy(key, authority.data, authority.length);
+    memcpy(key + authority.length, &default_port, sizeof(default_port));
+    target = table_get(&pool->targets_by_name, str_of(key, authority.length + sizeof(default_port)));
+    if (target)
+        return &target->group;
+    return add_target(pool, str_of(key, authority.length + sizeof(default_port)), authority, default_port,
+                      out_error);
 }

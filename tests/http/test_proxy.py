@@ -278,6 +278,7 @@ def test_uri_rules(client, asked, passed):
 def test_variables_in_the_target(client, upstream):
     assert client.get(f'/variable/a?port={upstream.port}').body == b'one GET /made/variable/a\n'
     assert client.get(f'/variable-bare/a?host=127.0.0.1:{upstream.port}').body.startswith(b'one GET /variable-bare/a?host=')
+    assert client.get('/variable-bare/a?host=group').status == 200      # a block of that name
     assert client.get('/variable/a?port=no').status == 502
     assert client.get('/variable-bare/a').status == 502
     assert client.get('/variable-bare/a?host=a%20b').status == 502

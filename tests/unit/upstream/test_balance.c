@@ -261,6 +261,34 @@ START_TEST(of_two_drawn_the_idler_is_asked)
 }
 END_TEST
 
+START_TEST(targets_of_variables)
+{
+    static char long_name[1000];
+    const struct str bad[] = {STR("a b"), STR(""), str_of(long_name, sizeof(long_name))};
+    const char *const one[] = {"127.0.0.1", NULL};
+    struct upstream_group *bare, *sealed;
+    int error = 0;
+
+    open_group(BALANCE_ROUND_ROBIN, one);
+    upstream.name = STR("backend");
+    upstream.named = true;
+    start();
+    ck_assert_ptr_eq(upstream_pool_target(pool, STR("backend"), 80, &error), group);
+    bare = upstream_pool_target(pool, STR("127.0.0.1"), 80, &error);
+    sealed = upstream_pool_target(pool, STR("127.0.0.1"), 443, &error);
+    ck_assert_uint_eq(upstream_group_upstream(bare)->servers->port, 80);
+    ck_assert_uint_eq(upstream_group_upstream(sealed)->servers->port, 443);
+    ck_assert_ptr_eq(upstream_pool_target(pool, STR("127.0.0.1"), 80, &error), bare);
+    ck_assert_ptr_eq(upstream_pool_target(pool, STR("127.0.0.1"), 443, &error), sealed);
+    memset(long_name, 'a', sizeof(long_name));
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        ck_assert_ptr_null(upstream_pool_target(pool, bad[i], 80, &error));
+        ck_assert_int_eq(error, -EINVAL);
+    }
+    stop();
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -273,6 +301,7 @@ int main(void)
         a_key_stays_with_its_server,
         a_network_stays_with_its_server,
         of_two_drawn_the_idler_is_asked,
+        targets_of_variables,
     };
 
     return suite_run("balance", tests, COUNT(tests));
