@@ -297,9 +297,11 @@ int wire_send(struct wire *wire, const struct chunk *chunk)
 
 void wire_flush(struct wire *wire)
 {
+    bool goes_on = chunk_length(&wire->span) > 0 && !wire_span_is_direct(wire); /* the file fills the record up */
+
     if (wire->state == WIRE_DEAD)
         return;
-    if (!wire->promoting && wire_record_close(wire) < 0)
+    if (!wire->promoting && !goes_on && wire_record_close(wire) < 0)
         wire_fail(wire, WIRE_END_ABORT);
     else
         wire_push(wire);

@@ -58,8 +58,10 @@ def test_a_connection_begins_with_small_records(launch, loop):
     assert client.get('/1048576.bin').body == file_bytes(served, '1048576.bin')
     lengths = client.stream.data_records
     full = next(at for at, length in enumerate(lengths) if length > 1400)
-    assert set(lengths[:full]) == {1369} and full == -(-65536 // 1369)
-    assert set(lengths[full + 4:-1]) == {16384}, 'one may be shorter, to fill up its block'
+    small = lengths[:full]
+    assert len([length for length in small if length != 1369]) <= 1, 'one may be shorter, to fill up its block'
+    assert 65536 <= sum(small) < 65536 + 1369
+    assert set(lengths[full + 4:-1]) == {16384}, 'so may one here'
 
 
 def test_a_small_answer_is_one_record(served):
