@@ -177,7 +177,7 @@ static void child_ended(struct master *master, struct child *child, int status)
         fail_start(master);
         break;
     case MASTER_RUNNING:
-        counters_abandoned(&master->shared->workers[child - master->children]);
+        counters_abandoned(&master->shared->workers[child - master->children].counters);
         master->shared->restarts++;
         plan_restart(master, child);
         break;

@@ -23,7 +23,7 @@ enum connection_state {
 
 /* Every member is a uint64_t, or made of them. */
 struct counters {
-    _Alignas(64) uint64_t connections[CONNECTION_STATES]; /* now; everything else only grows */
+    uint64_t connections[CONNECTION_STATES]; /* now; everything else only grows */
     uint64_t accepted;
     uint64_t refused;               /* its address had too many */
     uint64_t requests;              /* heads that came; `status` counts those that have ended */

@@ -8,7 +8,7 @@
 
 struct shared *shared_create(unsigned workers)
 {
-    size_t size = sizeof(struct shared) + workers * sizeof(struct counters);
+    size_t size = sizeof(struct shared) + workers * sizeof(struct shared_worker);
     struct shared *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (shared == MAP_FAILED)
@@ -34,5 +34,5 @@ void shared_total(const struct shared *shared, struct counters_total *out_total)
         .started_s = shared->started_s,
     };
     for (unsigned i = 0; i < shared->worker_count; i++)
-        counters_add(&out_total->sum, &shared->workers[i]);
+        counters_add(&out_total->sum, &shared->workers[i].counters);
 }

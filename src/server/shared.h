@@ -7,6 +7,11 @@
 
 #include "server/counters.h"
 
+/* On cache lines of its own: what one worker counts does not slow the next one down. */
+struct shared_worker {
+    _Alignas(64) struct counters counters;
+};
+
 struct shared {
     size_t size;
     unsigned worker_count;
@@ -15,7 +20,7 @@ struct shared {
     uint64_t started_s;             /* these three are the master's: see counters_total */
     uint64_t generation;
     uint64_t restarts;
-    struct counters workers[];      /* one a worker, each on cache lines of its own */
+    struct shared_worker workers[];
 };
 
 /* NULL when out of memory. Zeroed, but for worker_count and the first generation. */

@@ -295,7 +295,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
                               .error_log = start->error_log,
                               .configuration = start->configuration,
                               .shared = start->shared,
-                              .counters = &start->shared->workers[start->number],
+                              .counters = &start->shared->workers[start->number].counters,
                               .channel_fd = start->channel_fd,
                               .channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC),
                               .signal_fd = -1};

@@ -154,7 +154,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     ck_assert_ptr_nonnull(loopback->shared);
     worker->configuration = loopback->configuration;
     worker->shared = loopback->shared;
-    worker->counters = &loopback->shared->workers[0];
+    worker->counters = &loopback->shared->workers[0].counters;
     worker->channel_fd = worker->signal_fd = -1;
     list_init(&worker->journeys);
     list_init(&worker->resumed);

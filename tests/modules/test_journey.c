@@ -113,7 +113,7 @@ static void set_up(const char *configuration)
 /* All gauges are back, and each exchange that began has been finished. */
 static void tear_down(void)
 {
-    const struct counters *counters = &server.shared->workers[0];
+    const struct counters *counters = &server.shared->workers[0].counters;
     uint64_t ended = 0;
 
     for (int i = 0; i < 200 && server.worker.connections > 0; i++)
@@ -267,7 +267,7 @@ START_TEST(pipelined_requests_are_answered_in_order)
     ck_assert_uint_gt(text.length, BIG);
     at = str_search(str_skip(text, BIG), STR("HTTP/1.1 204"));
     ck_assert_int_ge(at, 0);
-    ck_assert_uint_eq(server.shared->workers[0].requests, 3);
+    ck_assert_uint_eq(server.shared->workers[0].counters.requests, 3);
     tear_down();
 }
 END_TEST

@@ -58,7 +58,7 @@ START_TEST(blocks_share_no_cache_line)
     ck_assert_uint_eq(shared->worker_count, 3);
     for (unsigned i = 0; i < 3; i++)
         ck_assert_uint_eq((uintptr_t)&shared->workers[i] % 64, 0);
-    ck_assert_uint_eq(sizeof(struct counters) % 64, 0);
+    ck_assert_uint_eq(sizeof(struct shared_worker) % 64, 0);
     shared_destroy(shared);
     shared_destroy(NULL);
 }
@@ -72,7 +72,7 @@ START_TEST(a_total_is_the_sum_of_all)
     const uint64_t *words = (const uint64_t *)(const void *)&total.sum;
 
     for (unsigned i = 0; i < 3; i++) {
-        uint64_t *own = (uint64_t *)(void *)&shared->workers[i];
+        uint64_t *own = (uint64_t *)(void *)&shared->workers[i].counters;
 
         for (size_t word = 0; word < sizeof(struct counters) / sizeof(uint64_t); word++)
             own[word] = (word + 1) << (20 * i);
@@ -99,7 +99,7 @@ static void count_in_a_child(struct shared *shared, unsigned slot, unsigned time
 
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        struct counters *own = &shared->workers[slot];
+        struct counters *own = &shared->workers[slot].counters;
 
         for (unsigned i = 0; i < times; i++) {
             own->requests++;
@@ -121,7 +121,7 @@ START_TEST(a_place_is_inherited)
     count_in_a_child(shared, 1, 5, 1);
     shared_total(shared, &total);
     ck_assert_uint_eq(total.sum.connections[CONNECTION_WRITING], 3);
-    counters_abandoned(&shared->workers[0]);
+    counters_abandoned(&shared->workers[0].counters);
     shared_total(shared, &total);
     ck_assert_uint_eq(total.sum.connections[CONNECTION_WRITING], 1);
     count_in_a_child(shared, 0, 7, 0);
