@@ -323,8 +323,9 @@ void tls_session_secret_changed(const SSL *ssl, const char *line)
 {
     struct tls_session *session = tls_session_of(ssl);
     struct str text = str_from(line);
+    struct str peers = SSL_is_server(ssl) ? STR("CLIENT_TRAFFIC_SECRET_N ") : STR("SERVER_TRAFFIC_SECRET_N ");
 
-    if (str_starts(text, STR("CLIENT_TRAFFIC_SECRET_N "))) {
+    if (str_starts(text, peers)) {
         count_key_update(session);
     } else if (session->bio.update_written && str_starts(text, STR("SERVER_TRAFFIC_SECRET_N "))) {
         derive_updated_key(session, text);

@@ -4,6 +4,8 @@
 #include "tls/tls_client.h"
 
 #include "base/buffer.h"
+#include "base/limits.h"
+#include "tls/tls_session_private.h"
 #include "tls_pair.h"
 
 #include <check.h>
@@ -133,6 +135,74 @@ START_TEST(what_cannot_be)
 }
 END_TEST
 
+/* A server of OpenSSL's alone, which can be made to say what ours never would. */
+static SSL *foreign_server(const struct tls_pair *pair)
+{
+    SSL_CTX *own = pair->context->fallback->openssl;
+    SSL_CTX *openssl = SSL_CTX_new(TLS_server_method());
+    SSL *ssl;
+
+    ck_assert_int_eq(SSL_CTX_use_certificate(openssl, SSL_CTX_get0_certificate(own)), 1);
+    ck_assert_int_eq(SSL_CTX_use_PrivateKey(openssl, SSL_CTX_get0_privatekey(own)), 1);
+    ssl = SSL_new(openssl);
+    SSL_set_bio(ssl, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+    SSL_set_accept_state(ssl);
+    SSL_CTX_free(openssl);
+    return ssl;
+}
+
+/* What the foreign server has written, read by the client; and back. What the client's read says. */
+static ssize_t turn(SSL *server, struct end *client)
+{
+    char *bytes;
+    char into[16];
+    ssize_t result = -EAGAIN;
+    long length;
+
+    (void)!BIO_write(SSL_get_rbio(server), client->sent.data, (int)client->sent.length);
+    client->sent.length = 0;
+    (void)SSL_do_handshake(server);
+    length = BIO_get_mem_data(SSL_get_wbio(server), &bytes);
+    tls_session_lend(client->session, str_of(bytes, (size_t)length));
+    if (tls_session_handshake(client->session) == 0)
+        result = tls_session_read(client->session, into, sizeof(into));
+    (void)tls_session_unlend(client->session);
+    (void)BIO_reset(SSL_get_wbio(server));
+    return result;
+}
+
+/* Each that asks is answered: a server that reads none of the answers must not have them pile up. */
+START_TEST(a_storm_of_key_updates_is_refused)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_context *context = client_context(false);
+    struct end client = {0};
+    struct tls_pair pair;
+    ssize_t result = -EAGAIN;
+    int rounds = 0;
+    SSL *server;
+
+    pair_open(&pair, &settings, 1);
+    server = foreign_server(&pair);
+    client.session = tls_session_create(context, &output, &client);
+    ck_assert_int_eq(tls_session_handshake(client.session), -EAGAIN);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(turn(server, &client), -EAGAIN);
+    ck_assert(SSL_is_init_finished(server));
+    while (result == -EAGAIN && rounds++ <= 2 * LIMIT_KEY_UPDATES) {
+        ck_assert_int_eq(SSL_key_update(server, SSL_KEY_UPDATE_REQUESTED), 1);
+        result = turn(server, &client);
+    }
+    ck_assert_int_eq(result, -EPROTO);
+    ck_assert_int_eq(rounds, LIMIT_KEY_UPDATES + 1);
+    SSL_free(server);
+    tls_session_destroy(client.session);
+    tls_context_destroy(context);
+    buffer_finish(&client.sent);
+    pair_close(&pair);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tls_client");
@@ -143,6 +213,7 @@ int main(void)
     tcase_add_test(cases, strangers_are_refused);
     tcase_add_test(cases, plain_http_is_no_way_out);
     tcase_add_test(cases, what_cannot_be);
+    tcase_add_test(cases, a_storm_of_key_updates_is_refused);
     suite_add_tcase(suite, cases);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
