@@ -35,7 +35,8 @@ echo "$modprobe" >/proc/sys/kernel/modprobe
 shopt -s extglob
 part proof test_!(without_*|endings|figure).py &
 part endings test_endings.py &
-SLUICE_TRANSPORTS=ktls part http ../http/test_{protocol,static,tls,hostile,clients,logs}.py
+SLUICE_TRANSPORTS=ktls part http ../http/test_{protocol,static,tls,clients,logs}.py
+SLUICE_TRANSPORTS=ktls part hostile ../http/test_hostile.py
 wait
 part figure test_figure.py
 dmesg | grep -E 'BUG|Oops|WARNING|general protection' || echo 0 >"$out/status"
