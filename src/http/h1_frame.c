@@ -158,7 +158,8 @@ static int next_content_end(struct h1_chunked *chunked, struct str *in)
 
 /*
  * Fields that say how a message is framed, routed, allowed or understood have no place behind it (RFC
- * 9110 6.5.1).
+ * 9110 6.5.1), nor those that tell a server who its client is: whoever joins them to the head would have
+ * the client's word beside the proxy's.
  */
 static bool may_trail(struct str name)
 {
@@ -172,6 +173,7 @@ static bool may_trail(struct str name)
         {"Content-Type", 12},
         {"Cookie", 6},
         {"Expect", 6},
+        {"Forwarded", 9},
         {"Host", 4},
         {"If-Match", 8},
         {"If-Modified-Since", 17},
@@ -189,6 +191,12 @@ static bool may_trail(struct str name)
         {"Trailer", 7},
         {"Transfer-Encoding", 17},
         {"Upgrade", 7},
+        {"X-Forwarded-For", 15},
+        {"X-Forwarded-Host", 16},
+        {"X-Forwarded-Port", 16},
+        {"X-Forwarded-Proto", 17},
+        {"X-Forwarded-Server", 18},
+        {"X-Real-IP", 9},
     };
 
     for (size_t i = 0; i < sizeof(forbidden) / sizeof(forbidden[0]); i++) {

@@ -421,6 +421,14 @@ def test_trailers_and_interims(client):
     assert client.ask('GET', '/interim', version='HTTP/1.0').body == b'ok'
 
 
+def test_no_origin_comes_in_trailers(client, upstream):
+    """A server that joins trailers to the head must not take the client's word there, either."""
+    client.send('POST /told HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 1\r\nX-Forwarded-For: 6.6.6.6\r\n'
+                'Forwarded: for=6.6.6.6\r\nx-real-ip: 6.6.6.6\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\n\r\n')
+    assert client.read().status == 200
+    assert upstream.last().trailers == ['X-Sum: 1']
+
+
 def test_expect_100(client, upstream):
     client.send('POST /expected HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
     assert client.head().status == 100
