@@ -12,6 +12,7 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -139,11 +140,19 @@ static uint64_t in_tcp(const struct wire *wire)
     return wire->sealing == SEALING_KERNEL && ioctl(wire->fd, SIOCOUTQ, &bytes) == 0 ? (uint64_t)bytes : 0;
 }
 
+/* TCP keeps its count after a reset, of bytes that nobody will ever confirm. */
+static bool is_reset(const struct wire *wire)
+{
+    struct pollfd now = {.fd = wire->fd};
+
+    return poll(&now, 1, 0) > 0 && (now.revents & (POLLERR | POLLHUP));
+}
+
 bool wire_unacknowledged(struct wire *wire)
 {
     bool before = wire->tail_seen;
 
-    wire->tail_seen = in_tcp(wire) > 0;
+    wire->tail_seen = in_tcp(wire) > 0 && !is_reset(wire);
     return wire->tail_seen || before;
 }
 

@@ -246,7 +246,7 @@ static inline bool wire_lingering(const struct wire *wire)
 /*
  * True where the end of the socket would lose bytes of ours: the kernel drops records of a kTLS socket that have not reached TCP
  * (KTLS.md, section 2), and it is known to have none only once TCP has nothing left, in two looks. To the owner such a lingering is still a
- * send: wire_bytes_sent tells whether the peer takes what it gets. A look costs a system call.
+ * send: wire_bytes_sent tells whether the peer takes what it gets. A look costs a system call or two.
  */
 bool wire_unacknowledged(struct wire *wire);
 

@@ -404,6 +404,29 @@ START_TEST(rule_15_an_end_awaits_the_tail)
 }
 END_TEST
 
+/* A tail that nobody will take any more, since the peer is gone after its end, is not waited for: no clock is here. */
+START_TEST(rule_15_a_reset_ends_the_tail)
+{
+    enum { LENGTH = 300000, ROOM = 1 << 20 };
+    int fd = kit_file(LENGTH), room = ROOM;
+
+    start(_i, &transports[1], true);
+    kit_open(&kit, 4096);
+    ck_assert_int_eq(setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
+    kit_plan_file(&kit, fd, 0, LENGTH);
+    kit.close_after = true;
+    kit_say(&kit, "GET\n");
+    ck_assert_int_eq(shutdown(kit.far, SHUT_WR), 0);
+    while (!wire_lingering(&kit.wire) || kit.wire.receive.verb != OP_TIMER)
+        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
+    close(kit.far); /* with bytes that it has not read: a reset */
+    kit.far = -1;
+    kit_until_closed(&kit);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
 /* In user space a new key simply comes. */
 START_TEST(key_update_in_user_space)
 {
@@ -432,6 +455,7 @@ static void add_promotions(TCase *all, int backends)
     tcase_add_loop_test(all, promoted_connection_goes_on, 0, backends);
     tcase_add_loop_test(all, rule_13_truncated_after_promotion, 0, backends);
     tcase_add_loop_test(all, key_update_after_promotion, 0, backends);
+    tcase_add_loop_test(all, rule_15_a_reset_ends_the_tail, 0, backends);
     tcase_add_loop_test(all, rule_15_an_end_awaits_the_tail, 0, 2 * backends);
 }
 
