@@ -205,7 +205,7 @@ def test_json_says_the_same(watch, transport):
     watched = watch()
     client = watched.connect(transport)
     ask_all_sorts(watched, transport, rounds=1)
-    settled(client)
+    until(lambda: settled(client)['sluice_connections']['writing'] == 0, 'connections that have ended are gone')
     told, text = page(client, 'json'), settled(client)
     assert {'sluice_' + name for name in told} == set(text)
     moving = ('requests_total', 'responses_total', 'responses_by_status_total', 'sent_bytes_total', 'transfers_total', 'zero_copy_ratio',
