@@ -260,6 +260,8 @@ void wire_receive_start(struct wire *wire)
 {
     struct loop *loop = wire->shared->loop;
 
+    if (wire->state == WIRE_DEAD)
+        return; /* a push before this may have ended it: nothing more is begun that its end would wait for */
     if (!op_idle(&wire->receive)) {
         if (wire->receive.verb == OP_POLL && (wire->receiving || wire->state == WIRE_LINGERING))
             loop_cancel(loop, &wire->receive);
