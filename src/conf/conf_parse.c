@@ -318,7 +318,10 @@ static void unchecked_tell(struct conf_errors *errors, const struct conf_file *f
                      "lines %u to %u were not checked: they belong to what is broken in line %u", from, to, broken);
 }
 
-/* Behind the dash of a list's item, while anything stands there: what else the item says may still be read. */
+/*
+ * Behind the dash of a list's item, while a key stands there: the item's other keys may still be read. Where a bracket
+ * begins, it is the whole item.
+ */
 static size_t broken_column(struct str whole, const char *text)
 {
     size_t dash = indentation(whole);
@@ -328,7 +331,7 @@ static size_t broken_column(struct str whole, const char *text)
         return dash;
     while (at < whole.length && text[at] == ' ')
         at++;
-    return at < whole.length ? at : dash;
+    return at < whole.length && !strchr("[{", text[at]) ? at : dash;
 }
 
 /*
@@ -362,6 +365,32 @@ static bool block_blank(struct conf_errors *errors, const struct conf_file *file
     if (to)
         unchecked_tell(errors, file, line, from, to);
     return blanked;
+}
+
+/*
+ * What was said of the lines below a broken one was said of a wrong reading of them (an open bracket takes in all that
+ * follows): it is taken back, and what stays of them is read again. `count` errors are older than this reading.
+ */
+static void misread_forget(struct conf_errors *errors, unsigned count, unsigned read, unsigned line)
+{
+    unsigned kept = count;
+
+    for (unsigned i = count; i < errors->count; i++) {
+        if (i >= read || errors->items[i].mark.line <= line)
+            errors->items[kept++] = errors->items[i];
+    }
+    errors->count = kept;
+}
+
+/* Reports the syntax error that ended a reading, and blanks out what is broken. False: there is no more to read. */
+static bool syntax_skip(struct parse *parse, struct str text, unsigned known)
+{
+    struct conf_errors *errors = parse->loader->errors;
+    unsigned read = errors->count;
+    unsigned line = syntax_report(errors, parse->file, &parse->yaml, &parse->last);
+
+    misread_forget(errors, known, read, line);
+    return block_blank(errors, parse->file, (char *)(uintptr_t)text.data, line);
 }
 
 static struct conf_node *text_read(struct parse *parse, struct str text)
@@ -406,7 +435,7 @@ struct conf_node *parse_source(struct conf_loader *loader, const struct conf_fil
     if (!text.data)
         parse_out_of_memory(&parse);
     for (int attempt = 0; attempt <= LIMIT_CONF_ERRORS && !loader->stop; attempt++) {
-        unsigned line;
+        unsigned known = loader->errors->count;
         bool more;
 
         if (!yaml_parser_initialize(&parse.yaml)) {
@@ -414,8 +443,7 @@ struct conf_node *parse_source(struct conf_loader *loader, const struct conf_fil
             break;
         }
         root = text_read(&parse, text);
-        line = parse.syntax ? syntax_report(loader->errors, file, &parse.yaml, &parse.last) : 0;
-        more = parse.syntax && block_blank(loader->errors, file, (char *)(uintptr_t)text.data, line);
+        more = parse.syntax && syntax_skip(&parse, text, known);
         yaml_parser_delete(&parse.yaml);
         if (!more || loader->errors->count == LIMIT_CONF_ERRORS)
             break;
