@@ -1,4 +1,5 @@
-"""Other people's clients, to see that blast agrees with them: wrk and h2load, read as blast's readings are."""
+"""Clients counted from their first connection to their last, to see that blast agrees with others: wrk, h2load, and blast itself
+where it does as they do, opening every record and sleeping while there is none."""
 import re
 import resource
 import subprocess
@@ -6,35 +7,53 @@ import time
 
 from . import counters, servers
 
-
-def wrk(load, seconds, url):
-    return ['-t', '1', '-c', str(load.connections), '-d', f'{max(1, round(seconds))}s', url]
-
-
-def h2load(load, seconds, url):
-    return ['--h1', '-t', '1', '-c', str(load.connections), '-D', f'{max(1, round(seconds))}', url]
-
-
+WRK_SAYS, H2LOAD_SAYS = re.compile(r'(\d+) requests in'), re.compile(r'requests: .*?(\d+) succeeded')
 # name: (its command line, where it says how many answers came)
-CLIENTS = {'wrk': (wrk, re.compile(r'(\d+) requests in')), 'h2load': (h2load, re.compile(r'requests: .*?(\d+) succeeded'))}
+CLIENTS = {'blast --verify': ('blast -v -c {connections} -s {seconds} {port} /{size}', re.compile(r'"answers_all": (\d+)')),
+           'wrk': ('wrk -t 1 -c {connections} -d {seconds} {scheme}://127.0.0.1:{port}/{size}', WRK_SAYS),
+           'h2load': ('h2load --h1 -t 1 -c {connections} -D {seconds} {scheme}://127.0.0.1:{port}/{size}', H2LOAD_SAYS),
+           'h2load HTTP/2': ('h2load -t 1 -c {connections} -D {seconds} {scheme}://127.0.0.1:{port}/{size}', H2LOAD_SAYS)}
 
 
-def read_client(server, load, setup, seconds):
-    """One reading by another client; connecting is within its time, unlike blast's."""
-    words, answers = CLIENTS[load.client]
-    program = servers.find(load.client)
+def whole(seconds):
+    """Both take whole seconds alone."""
+    return max(1, round(seconds))
+
+
+def words_of(load, setup, seconds, port):
+    """The command line for a load."""
+    return CLIENTS[load.client][0].format(connections=load.connections, seconds=whole(seconds), port=port, size=load.size,
+                                          scheme='http' if setup.path == 'plain' else 'https').split()
+
+
+def run(blast, server, load, setup, seconds):
+    """Runs it on the client's CPU; returns how many answers came."""
+    words = words_of(load, setup, seconds, server.port)
+    program = blast if words[0] == 'blast' else servers.find(words[0])
     if not program:
-        raise servers.Failed(f'{load.client} is not installed')
-    url = f'{"http" if setup.path == "plain" else "https"}://127.0.0.1:{server.port}/{load.size}'
+        raise servers.Failed(f'{words[0]} is not installed')
+    done = subprocess.run(['taskset', '-c', str(servers.cpus()[1]), program, *words[1:]], capture_output=True, text=True,
+                          check=False, stdin=subprocess.DEVNULL, timeout=60 + 10 * seconds)
+    found = CLIENTS[load.client][1].search(done.stdout)
+    if not found or not int(found.group(1)):
+        raise servers.Failed(f'{load.client}: {(done.stdout + done.stderr)[-200:]}')
+    return int(found.group(1))
+
+
+def read(blast, server, load, setup, seconds):
+    """One reading; connecting is within its time."""
     pids = server.pids()
     own = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin, before = time.monotonic(), counters.snapshot(pids)
-    done = subprocess.run(['taskset', '-c', str(servers.cpus()[1]), program, *words(load, seconds, url)], capture_output=True, text=True,
-                          check=False, stdin=subprocess.DEVNULL, timeout=60 + 10 * seconds)
+    answers = run(blast, server, load, setup, seconds)
     after, elapsed = counters.snapshot(pids), time.monotonic() - begin
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    found = answers.search(done.stdout)
-    if not found or not int(found.group(1)):
-        raise servers.Failed(f'{load.client}: {(done.stdout + done.stderr)[-200:]}')
-    return {'answers': int(found.group(1)), 'answers_all': int(found.group(1)), 'seconds': max(1, round(seconds)), 'elapsed': elapsed,
+    return {'answers': answers, 'answers_all': answers, 'seconds': whole(seconds), 'elapsed': elapsed,
             'client_cpu': used.ru_utime + used.ru_stime - own.ru_utime - own.ru_stime, **counters.spent(before, after)}
+
+
+def count_calls(blast, server, load, setup, seconds):
+    """System calls of the server per request, in a run of its own; None where they cannot be counted."""
+    with counters.SystemCalls(server.pids()) as calls:
+        answers = run(blast, server, load, setup, seconds)
+    return calls.total / answers if calls.total is not None else None

@@ -61,6 +61,7 @@ FIGURES = {
     'client_share': ('client CPU', '%', per('client_cpu', 'elapsed', 100), True),
     'shakes': ('handshakes per CPU second', '/s', per('handshakes', 'cpu'), False),
     'switches': ('context switches', '/s', switches, True),
+    'switches_request': ('context switches per request', '', per('switches', 'answers_all'), True),
     'p50': ('latency, median', 'us', latency(0.5), True),
     'p99': ('latency, 99 %', 'us', latency(0.99), True),
     'p999': ('latency, 99.9 %', 'us', latency(0.999), True),

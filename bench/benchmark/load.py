@@ -7,8 +7,8 @@ import time
 from . import counters, servers
 
 
-def words_of(load, setup, seconds, warm=0.0, rate=0.0):
-    """blast's command line for a load."""
+def words_of(load, setup, seconds, warm=0.0, rate=0.0, busy=False):
+    """blast's command line for a load; `busy` where it may keep its CPU to itself."""
     words = ['-c', str(load.connections), '-s', f'{seconds:g}']
     words += ['-n'] if setup.path == 'plain' else ['-2'] if load.protocol == 'TLSv1.2' else []
     words += ['-x', load.suite] if load.suite and setup.path != 'plain' else []
@@ -18,6 +18,7 @@ def words_of(load, setup, seconds, warm=0.0, rate=0.0):
     words += ['-i', str(load.idle)] if load.idle else []
     words += ['-p', str(load.pipeline)] if load.pipeline > 1 else []
     words += ['-l', str(load.slow)] if load.slow else []
+    words += ['-b'] if busy and load.kind == 'requests' and not load.slow else []
     return words
 
 

@@ -39,6 +39,16 @@ def processor():
     return name.group(1) if name else platform.machine()
 
 
+def are_siblings(one, other):
+    """True where two CPUs are threads of one core."""
+    try:
+        with open(f'/sys/devices/system/cpu/cpu{one}/topology/thread_siblings_list', encoding='ascii') as stream:
+            ends = [[int(number) for number in part.split('-')] for part in stream.read().strip().split(',')]
+    except (OSError, ValueError):
+        return False
+    return any(end[0] <= other <= end[-1] for end in ends) and one != other
+
+
 def memory_mib():
     return os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') >> 20
 
@@ -57,6 +67,6 @@ def facts(options, names, emulated):
     return {
         'processor': processor(), 'cpus': os.cpu_count(), 'memory_mib': memory_mib(), 'kernel': platform.release(),
         'system': platform.platform(), 'emulated': emulated, 'ktls': ktls_works(), 'server_cpu': server, 'client_cpu': client,
-        'load_before': os.getloadavg()[0], 'versions': versions(options, names),
+        'one_core': are_siblings(server, client), 'load_before': os.getloadavg()[0], 'versions': versions(options, names),
         'certificate': 'ECDSA P-256, self-signed', 'suite': 'TLS_AES_128_GCM_SHA256 unless a row says otherwise',
     }

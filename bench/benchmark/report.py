@@ -13,6 +13,7 @@ READING = ('Each figure is the median of the rounds; `±` is half the distance b
            'of the middle half). `(!)` says that the rounds lie too far apart for the figure to carry an argument: measure again on a '
            'quieter machine. Rounds of all setups alternate, and ratios are medians of ratios of neighbours, so that a machine that '
            'becomes slower meanwhile does not decide. CPU is that of the server\'s processes alone, from the scheduler\'s clock. '
+           'The client never sleeps, so that waking it is not in the server\'s time; client CPU is what it used for answers alone. '
            'At a fixed rate latency counts from when a request was due, so that a server that stalls cannot hide it.')
 EMULATED = ('**These figures come from an emulated processor.** A Debian kernel with TLS ran in qemu without hardware help. What was '
             'compared is the time that emulated instructions took: it says which way is shorter, not how fast a machine is, and '
@@ -42,6 +43,8 @@ def warnings(results):
     found = [blocks.Text(EMULATED)] if results['machine']['emulated'] else []
     if results['machine']['server_cpu'] == results['machine']['client_cpu']:
         found.append(blocks.Text('**Server and client shared one CPU**: rates say little; CPU per request holds.'))
+    if results['machine'].get('one_core'):
+        found.append(blocks.Text('**Server and client ran on two threads of one core**, which slow each other down: all figures suffer.'))
     if not results['machine']['ktls']:
         found.append(blocks.Text('This kernel has no TLS (`sluice doctor` says why): kTLS was not measured here. '
                                  '`bench/run --vm` measures it on an emulated machine.'))

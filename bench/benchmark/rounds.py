@@ -11,6 +11,7 @@ class Bench:
     def __init__(self, options, ktls_works, progress):
         self.options, self.ktls_works, self.progress = options, ktls_works, progress
         self.ports = servers.Ports(options.port)
+        self.busy = not options.emulated and len(set(servers.cpus())) == 2
         self.folder = None
         self.running = {}
 
@@ -26,18 +27,27 @@ class Bench:
         self.running = {}
 
     def words(self, outcome, rate=0.0):
-        return loads.words_of(outcome.load, outcome.setup, self.options.seconds, self.options.warm, rate)
+        if outcome.load.client in clients.CLIENTS:
+            return clients.words_of(outcome.load, outcome.setup, self.options.seconds, 'PORT')
+        return ['blast', *loads.words_of(outcome.load, outcome.setup, self.options.seconds, self.options.warm, rate, self.busy)]
 
     def read(self, outcome, rate):
         if outcome.load.kind == 'idle':
             with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice) as server:
                 outcome.command = server.command
-                return loads.read_idle(self.options.blast, server, outcome.load, self.words(outcome))
+                return loads.read_idle(self.options.blast, server, outcome.load, self.words(outcome)[1:])
         server = self.server(outcome.setup)
         outcome.command = server.command
-        if outcome.load.client != 'blast':
-            return clients.read_client(server, outcome.load, outcome.setup, self.options.seconds)
-        return loads.read_load(self.options.blast, server, outcome.load, self.words(outcome, rate))
+        if outcome.load.client in clients.CLIENTS:
+            return clients.read(self.options.blast, server, outcome.load, outcome.setup, self.options.seconds)
+        return loads.read_load(self.options.blast, server, outcome.load, self.words(outcome, rate)[1:])
+
+    def calls(self, outcome):
+        """System calls per request, in a run of its own."""
+        server, load, seconds = self.server(outcome.setup), outcome.load, min(self.options.seconds, 0.5)
+        if load.client in clients.CLIENTS:
+            return clients.count_calls(self.options.blast, server, load, outcome.setup, seconds)
+        return loads.count_calls(self.options.blast, server, load, loads.words_of(load, outcome.setup, seconds, busy=self.busy))
 
 
 def attempt(outcome, what):
@@ -64,7 +74,7 @@ def measure_group(bench, group):
                 for setup in group.setups]
     able = [outcome for outcome in outcomes if not outcome.missing]
     for outcome in able:
-        outcome.client = ['blast', *bench.words(outcome)]
+        outcome.client = bench.words(outcome)
         if group.load.kind != 'idle':
             attempt(outcome, lambda outcome=outcome: bench.server(outcome.setup))
     rate = half_of_slowest(bench, able) if group.load.half_load else 0
@@ -84,8 +94,7 @@ def measure_group(bench, group):
 def look_closer(bench, group, outcome):
     """What is counted in runs of its own, since counting disturbs: system calls, and the witness of the access log."""
     bench.progress.step(f'{group.load.label}: {outcome.setup.label}, system calls', 0)
-    words = loads.words_of(group.load, outcome.setup, min(bench.options.seconds, 0.5))
-    outcome.calls = attempt(outcome, lambda: loads.count_calls(bench.options.blast, bench.server(outcome.setup), group.load, words))
+    outcome.calls = attempt(outcome, lambda: bench.calls(outcome))
     if outcome.setup.server == 'sluice':
         outcome.witness = attempt(outcome, lambda: loads.read_witness(bench.folder, outcome.setup, group.load, bench.ports,
                                                                       bench.options.sluice, bench.options.blast))

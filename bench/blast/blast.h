@@ -38,6 +38,7 @@ struct options {
     bool tls12;
     bool resume;
     bool verify;
+    bool busy;                      /* never sleep: no server spends time on waking the client */
     bool wait;                      /* ready: wait for the end of standard input */
 };
 
@@ -73,6 +74,7 @@ struct blast {
     uint64_t resumed;
     struct histogram latency;
     struct histogram opening;       /* connect and handshake */
+    uint64_t looking;               /* nanoseconds of looking for answers when none were there (busy) */
     bool closing;                   /* the time is over: answers are awaited, nothing is asked */
     int poll_fd;
     uint8_t *scratch;

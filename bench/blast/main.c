@@ -102,6 +102,7 @@ static void result_print(const struct blast *blast, const struct counts *inside,
 static void forget(struct blast *blast)
 {
     blast->done = (struct counts){0};
+    blast->looking = 0;
     blast->verified = blast->handshakes = blast->resumed = 0;
     blast->latency = blast->opening = (struct histogram){0};
 }
@@ -137,6 +138,7 @@ int main(int argc, char **argv)
     forget(&blast);
     cpu = own_cpu_seconds();
     seconds = run(&blast, options.seconds, &inside);
-    result_print(&blast, &inside, seconds, own_cpu_seconds() - cpu);
+    cpu = own_cpu_seconds() - cpu - (double)blast.looking * 1e-9;
+    result_print(&blast, &inside, seconds, cpu > 0 ? cpu : 0);
     return 0;
 }

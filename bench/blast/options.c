@@ -21,6 +21,7 @@ static const char HELP[] =
     "  -H, --handshakes     a new connection for each request: handshakes are counted\n"
     "  -e, --resume         ... which resume a session\n"
     "  -v, --verify         open every record and compare the hash of every body with the first one's\n"
+    "  -b, --busy           never sleep, so that the server's CPU time holds no waking of the client\n"
     "  -x, --suite NAME     the cipher suite, in OpenSSL's words\n"
     "  -2, --tls12          TLS 1.2 instead of 1.3\n"
     "  -n, --plain          no TLS\n"
@@ -33,9 +34,10 @@ static const struct option LONG[] = {
     {"pipeline", required_argument, NULL, 'p'}, {"idle", required_argument, NULL, 'i'},
     {"ramp", required_argument, NULL, 'R'},    {"slow", required_argument, NULL, 'l'},
     {"handshakes", no_argument, NULL, 'H'},    {"resume", no_argument, NULL, 'e'},
-    {"verify", no_argument, NULL, 'v'},        {"suite", required_argument, NULL, 'x'},
-    {"tls12", no_argument, NULL, '2'},         {"plain", no_argument, NULL, 'n'},
-    {"wait", no_argument, NULL, 'w'},          {NULL, 0, NULL, 0},
+    {"verify", no_argument, NULL, 'v'},        {"busy", no_argument, NULL, 'b'},
+    {"suite", required_argument, NULL, 'x'},   {"tls12", no_argument, NULL, '2'},
+    {"plain", no_argument, NULL, 'n'},         {"wait", no_argument, NULL, 'w'},
+    {NULL, 0, NULL, 0},
 };
 
 _Noreturn static void usage(void)
@@ -70,6 +72,7 @@ static void option_read(int letter, struct options *options)
     case 'H': options->mode = MODE_HANDSHAKES; break;
     case 'e': options->resume = true; break;
     case 'v': options->verify = true; break;
+    case 'b': options->busy = true; break;
     case 'x': options->suite = optarg; break;
     case '2': options->tls12 = true; break;
     case 'n': options->plain = true; break;
@@ -83,12 +86,14 @@ void options_read(int argc, char **argv, struct options *out_options)
     int letter;
     double port;
 
-    while ((letter = getopt_long(argc, argv, "a:c:s:m:W:r:p:i:R:l:Hevx:2nw", LONG, NULL)) != -1)
+    while ((letter = getopt_long(argc, argv, "a:c:s:m:W:r:p:i:R:l:Hevbx:2nw", LONG, NULL)) != -1)
         option_read(letter, out_options);
     if (argc - optind != 2 || out_options->connections == 0 || out_options->connections > 1000000)
         usage();
     port = number(argv[optind]);
     if (port < 1 || port > 65535 || out_options->pipeline < 1 || out_options->pipeline > PIPELINE_MAX)
+        usage();
+    if (out_options->busy && (out_options->mode == MODE_HANDSHAKES || out_options->slow > 0))
         usage();
     if ((out_options->rate > 0 && out_options->pipeline > 1) || (out_options->resume && out_options->plain)
         || (out_options->mode == MODE_HANDSHAKES && (out_options->slow > 0 || out_options->rate > 0)))

@@ -12,6 +12,7 @@
 
 enum { EVENTS = 256 };
 static const uint64_t WAIT_MAX = 100000000, DRAIN_MAX = 60000000000, DRAINED_BYTES_MAX = 256 << 20;
+static const uint64_t LOOK_MAX = 5000;     /* what took longer was spent by somebody else on this CPU */
 
 struct load {
     uint64_t begin;
@@ -29,6 +30,11 @@ static void rest(struct blast *blast, struct load *load, struct connection *conn
     unsigned size = blast->options->connections;
 
     load->resting[(load->resting_first + load->resting_count++) % size] = connection;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 static uint64_t next_due(const struct load *load)
@@ -70,7 +76,7 @@ static void step(struct blast *blast, struct load *load, uint64_t end)
 {
     struct epoll_event events[EVENTS];
     uint64_t moment = now();
-    uint64_t until = moment + WAIT_MAX < end ? moment + WAIT_MAX : end;
+    uint64_t until = least(moment + WAIT_MAX, end);
     struct timespec wait = {0};
     int count;
 
@@ -79,12 +85,14 @@ static void step(struct blast *blast, struct load *load, uint64_t end)
         if (load->resting_count > 0 && next_due(load) < until)
             until = next_due(load);
     }
-    if (until > moment)
+    if (until > moment && !blast->options->busy)
         wait = (struct timespec){.tv_sec = (time_t)((until - moment) / 1000000000),
                                  .tv_nsec = (long)((until - moment) % 1000000000)};
     count = epoll_pwait2(blast->poll_fd, events, EVENTS, &wait, NULL);
     if (count < 0 && errno != EINTR)
         fail("epoll_pwait2");
+    if (count == 0 && blast->options->busy)
+        blast->looking += least(now() - moment, LOOK_MAX);
     for (int i = 0; i < count; i++) {
         struct connection *connection = events[i].data.ptr;
 
