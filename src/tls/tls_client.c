@@ -51,7 +51,6 @@ static bool fill(struct tls_context *context, const struct tls_client_settings *
     SSL_CTX_set_options(openssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_mode(openssl, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_clear_mode(openssl, SSL_MODE_AUTO_RETRY);
-    SSL_CTX_set_keylog_callback(openssl, tls_session_secret_changed);
     SSL_CTX_set_verify(openssl, settings->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
     if (SSL_CTX_set_alpn_protos(openssl, alpn, sizeof(alpn) - 1) != 0 ||
         (settings->verify && !load_trusted(openssl, settings->trusted))) {

@@ -248,7 +248,6 @@ static void set_options(struct tls_server *server)
         SSL_CTX_set_options(server->openssl, SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(server->openssl, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_clear_mode(server->openssl, SSL_MODE_AUTO_RETRY);
-    SSL_CTX_set_keylog_callback(server->openssl, tls_session_secret_changed);
     SSL_CTX_set_tlsext_servername_callback(server->openssl, name_confirmed);
 }
 

@@ -155,6 +155,65 @@ static void clear_errors(void)
         ERR_clear_error();
 }
 
+/* The secret in "LABEL RANDOM SECRET", all hexadecimal. 0 bytes where it does not look so. */
+static size_t parse_secret(struct str line, uint8_t into[RECORD_SECRET_MAX])
+{
+    struct str hex = str_skip(line, (size_t)str_rfind(line, ' ') + 1);
+
+    if (hex.length % 2 || hex.length > (size_t)2 * RECORD_SECRET_MAX)
+        return 0;
+    for (size_t i = 0; i < hex.length; i += 2) {
+        int high = str_hex_digit(hex.data[i]), low = str_hex_digit(hex.data[i + 1]);
+        if (high < 0 || low < 0)
+            return 0;
+        into[i / 2] = (uint8_t)(high << 4 | low);
+    }
+    return hex.length / 2;
+}
+
+/* OpenSSL before 3.2 makes a new key after its KeyUpdate but offers it to nobody: the secret tells it. */
+static void derive_updated_key(struct tls_session *session, struct str line)
+{
+    uint8_t secret[RECORD_SECRET_MAX];
+    struct record_key key;
+    size_t length = parse_secret(line, secret);
+
+    if (record_key_derive(session->bio.cipher, str_of((const char *)secret, length), &key) == 0) {
+        session->bio.update_written = false;
+        session->bio.output->key_ready(session->bio.owner, &key);
+        record_key_wipe(&key);
+    }
+    OPENSSL_cleanse(secret, sizeof(secret));
+}
+
+/* Each costs us two derivations and, where it asks, a record: a bounded part of a worker's time. */
+static void count_key_update(struct tls_session *session)
+{
+    const struct tls_output *output = session->bio.output;
+    uint32_t now = output->now_ms ? (uint32_t)output->now_ms(session->bio.owner) : 0;
+
+    if (session->key_updates == 0 || now - session->updates_since_ms >= LIMIT_KEY_UPDATES_MS) {
+        session->updates_since_ms = now;
+        session->key_updates = 0;
+    }
+    if (++session->key_updates > LIMIT_KEY_UPDATES)
+        session->bio.cut = true;
+}
+
+/* The key log callback: notices KeyUpdates, and derives our key where OpenSSL does not offer it (before 3.2). */
+static void secret_changed(const SSL *ssl, const char *line)
+{
+    struct tls_session *session = tls_session_of(ssl);
+    struct str text = str_from(line);
+    struct str peers = SSL_is_server(ssl) ? STR("CLIENT_TRAFFIC_SECRET_N ") : STR("SERVER_TRAFFIC_SECRET_N ");
+
+    if (str_starts(text, peers)) {
+        count_key_update(session);
+    } else if (session->bio.update_written && str_starts(text, STR("SERVER_TRAFFIC_SECRET_N "))) {
+        derive_updated_key(session, text);
+    }
+}
+
 int tls_session_handshake(struct tls_session *session)
 {
     if (session->failed)
@@ -191,6 +250,15 @@ static int answer_key_update(struct tls_session *session)
     return tls_session_update_key(session);
 }
 
+/*
+ * OpenSSL spells each secret digit by digit for whoever listens, which costs a twelfth of a handshake: it is listened
+ * to only in the calls that may replace a key.
+ */
+static void listen_for_secrets(struct tls_session *session, SSL_CTX_keylog_cb_func listener)
+{
+    SSL_CTX_set_keylog_callback(SSL_get_SSL_CTX(session->ssl), listener);
+}
+
 int tls_session_update_key(struct tls_session *session)
 {
     if (session->failed || !session->finished)
@@ -200,7 +268,9 @@ int tls_session_update_key(struct tls_session *session)
     clear_errors();
     if (SSL_key_update(session->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) != 1)
         return fail(session, "a new key cannot be made");
+    listen_for_secrets(session, secret_changed);
     int result = SSL_do_handshake(session->ssl);
+    listen_for_secrets(session, NULL);
     int error = result == 1 ? 0 : judge(session, result);
     if (error == -EPROTO)
         return error;
@@ -215,7 +285,9 @@ int tls_session_update_key(struct tls_session *session)
 static ssize_t read_record(struct tls_session *session, char *into, size_t size)
 {
     size_t length = 0;
+    listen_for_secrets(session, secret_changed);
     int result = SSL_read_ex(session->ssl, into, size, &length);
+    listen_for_secrets(session, NULL);
     int error = result == 1 ? -EAGAIN : judge(session, result);
 
     if (error != -EAGAIN)
@@ -272,62 +344,4 @@ void tls_session_shutdown(struct tls_session *session)
     clear_errors();
     if (SSL_shutdown(session->ssl) < 0)
         ERR_clear_error();
-}
-
-/* The secret in "LABEL RANDOM SECRET", all hexadecimal. 0 bytes where it does not look so. */
-static size_t parse_secret(struct str line, uint8_t into[RECORD_SECRET_MAX])
-{
-    struct str hex = str_skip(line, (size_t)str_rfind(line, ' ') + 1);
-
-    if (hex.length % 2 || hex.length > (size_t)2 * RECORD_SECRET_MAX)
-        return 0;
-    for (size_t i = 0; i < hex.length; i += 2) {
-        int high = str_hex_digit(hex.data[i]), low = str_hex_digit(hex.data[i + 1]);
-        if (high < 0 || low < 0)
-            return 0;
-        into[i / 2] = (uint8_t)(high << 4 | low);
-    }
-    return hex.length / 2;
-}
-
-/* OpenSSL before 3.2 makes a new key after its KeyUpdate but offers it to nobody: the secret tells it. */
-static void derive_updated_key(struct tls_session *session, struct str line)
-{
-    uint8_t secret[RECORD_SECRET_MAX];
-    struct record_key key;
-    size_t length = parse_secret(line, secret);
-
-    if (record_key_derive(session->bio.cipher, str_of((const char *)secret, length), &key) == 0) {
-        session->bio.update_written = false;
-        session->bio.output->key_ready(session->bio.owner, &key);
-        record_key_wipe(&key);
-    }
-    OPENSSL_cleanse(secret, sizeof(secret));
-}
-
-/* Each costs us two derivations and, where it asks, a record: a bounded part of a worker's time. */
-static void count_key_update(struct tls_session *session)
-{
-    const struct tls_output *output = session->bio.output;
-    uint32_t now = output->now_ms ? (uint32_t)output->now_ms(session->bio.owner) : 0;
-
-    if (session->key_updates == 0 || now - session->updates_since_ms >= LIMIT_KEY_UPDATES_MS) {
-        session->updates_since_ms = now;
-        session->key_updates = 0;
-    }
-    if (++session->key_updates > LIMIT_KEY_UPDATES)
-        session->bio.cut = true;
-}
-
-void tls_session_secret_changed(const SSL *ssl, const char *line)
-{
-    struct tls_session *session = tls_session_of(ssl);
-    struct str text = str_from(line);
-    struct str peers = SSL_is_server(ssl) ? STR("CLIENT_TRAFFIC_SECRET_N ") : STR("SERVER_TRAFFIC_SECRET_N ");
-
-    if (str_starts(text, peers)) {
-        count_key_update(session);
-    } else if (session->bio.update_written && str_starts(text, STR("SERVER_TRAFFIC_SECRET_N "))) {
-        derive_updated_key(session, text);
-    }
 }

@@ -26,8 +26,4 @@ _Static_assert(sizeof(struct tls_session) <= 96, "10,000 idle connections have o
 /* The session of an SSL, through its BIO: an index of ex_data would cost every connection a table. */
 struct tls_session *tls_session_of(const SSL *ssl);
 
-/* The key log callback: notices KeyUpdates, and derives our key where OpenSSL does not offer it (before 3.2).
- */
-void tls_session_secret_changed(const SSL *ssl, const char *line);
-
 #endif
