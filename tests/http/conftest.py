@@ -15,6 +15,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(__file__))
 
 from kit import http1, server as server_kit, site as site_kit  # noqa: E402
+from kit.lifetime import BIG, wait_for  # noqa: E402
 
 LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
 TRANSPORTS = os.environ.get('SLUICE_TRANSPORTS', 'plain user').split()
@@ -161,3 +162,39 @@ def client(served):
     made = served.connect()
     yield made
     made.close()
+
+
+@pytest.fixture(scope='session')
+def big(site):
+    return site_kit.make_file(os.path.join(site, 'process-big.bin'), BIG)
+
+
+@pytest.fixture
+def start(tmp_path, site, certificate):
+    """start(**main) -> a running Server of its own with `.port` (TLS) and `.plain`."""
+    running = []
+
+    def starter(loop='epoll', http=None, wait=True, **main):
+        ports = server_kit.free_port(), server_kit.free_port()
+        block = {'listen': [f'127.0.0.1:{ports[0]}', f'127.0.0.1:{ports[1]} ssl'], 'root': site,
+                 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1]}
+        made = server_kit.Server(tmp_path / f'server{len(running)}', [block], loop=loop, http=http, main=main)
+        os.chmod(made.folder, 0o755)
+        made.plain, made.port = ports
+        running.append(made)
+        if wait:
+            made.start(ports)
+            wait_for(lambda: len(made.workers()) == made.tree['worker_processes'], 'every worker')
+            if 'error_log' not in main:
+                # A worker that dies before this line ends the start.
+                wait_for(lambda: ' runs, ' in made.errors(), 'every worker is ready')
+        return made
+    yield starter
+    for made in running:
+        made.stop(check=False)
+
+
+@pytest.fixture(scope='session')
+def sluice_for_all(base):
+    """The program where every user may run it: the folder of the build may be closed to others."""
+    return shutil.copy(server_kit.SLUICE, base / 'sluice')

@@ -95,8 +95,9 @@ def test_t_opens_nothing(conf, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root to become nobody')
-def test_t_needs_no_rights(conf):
-    ran = run('-t', '-c', conf, user='nobody', group='nogroup', extra_groups=[])
+def test_t_needs_no_rights(conf, sluice_for_all):
+    ran = subprocess.run([sluice_for_all, '-t', '-c', conf], capture_output=True, text=True, timeout=60,
+                         user='nobody', group='nogroup', extra_groups=[])
     assert ran.returncode == 0, ran.stderr
 
 

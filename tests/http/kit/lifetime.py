@@ -1,0 +1,55 @@
+"""The life of server processes: waiting for what must come, and asking the kernel what is there."""
+import os
+import socket
+import time
+
+from kit import server as server_kit
+
+BIG = 8 << 20
+
+
+def wait_for(check, what, seconds=15):
+    deadline = time.monotonic() + seconds * server_kit.PATIENCE
+    while True:
+        found = check()
+        if found:
+            return found
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def refused(port):
+    try:
+        socket.create_connection(('127.0.0.1', port), timeout=1).close()
+        return False
+    except ConnectionRefusedError:
+        return True
+
+
+def alive(pid):
+    """True for a process that runs: a zombie does not."""
+    try:
+        with open(f'/proc/{pid}/stat', encoding='ascii') as stream:
+            return stream.read().rsplit(')', 1)[1].split()[0] != 'Z'
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def ended(server, how, seconds=20):
+    server.process.send_signal(how)
+    return server.process.wait(seconds * server_kit.PATIENCE)
+
+
+def peers_of(pid):
+    """Remote ports of the TCP connections that a process holds."""
+    inodes = set()
+    for name in os.listdir(f'/proc/{pid}/fd'):
+        try:
+            target = os.readlink(f'/proc/{pid}/fd/{name}')
+        except FileNotFoundError:
+            continue
+        if target.startswith('socket:['):
+            inodes.add(target[8:-1])
+    with open('/proc/net/tcp', encoding='ascii') as stream:
+        rows = [line.split() for line in stream.readlines()[1:]]
+    return {int(row[2].split(':')[1], 16) for row in rows if row[9] in inodes}

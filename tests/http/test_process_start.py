@@ -1,0 +1,260 @@
+"""Processes: what a start finds, refuses and gives up; daemons, pid files, service managers, backends."""
+import os
+import pwd
+import re
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from kit import http1, server as server_kit
+from kit.lifetime import alive, ended, refused, wait_for
+
+SLUICE = server_kit.SLUICE
+
+
+def test_a_taken_port_is_told(start):
+    server = start()
+    second = start(wait=False)
+    text = server_kit.read_text(second.config_path).replace(f':{second.port} ', f':{server.port} ')
+    with open(second.config_path, 'w', encoding='utf-8') as stream:
+        stream.write(text)
+    ran = subprocess.run([SLUICE, '-c', second.config_path], capture_output=True, text=True, timeout=30)
+    wanted = f'bind() to 127.0.0.1:{server.port} failed (98: Address already in use)'
+    assert ran.returncode == 1
+    assert f'sluice: [emerg] {wanted}' in ran.stderr, 'on the terminal'
+    assert wanted in second.errors(), 'and in the log'
+    assert refused(second.plain), 'nothing is left of the other address'
+    assert not os.path.exists(os.path.join(second.folder, 'pid'))
+    assert http1.connect(server.port, 'user').get('/one.txt').status == 200
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_a_pid_file_in_use_is_told(start):
+    server = start()
+    second = start(wait=False, pid=os.path.join(server.folder, 'pid'))
+    ran = subprocess.run([SLUICE, '-c', second.config_path], capture_output=True, text=True, timeout=30)
+    assert ran.returncode == 1
+    assert f'process {server.process.pid} runs already' in ran.stderr
+    assert server_kit.read_text(os.path.join(server.folder, 'pid')) == f'{server.process.pid}\n'
+
+
+@pytest.mark.parametrize('files', [9, 10])
+def test_a_worker_that_cannot_start_is_told(start, files):
+    """Too few descriptors for a worker: the start fails, once, and says why."""
+    server = start(wait=False)
+    ran = subprocess.run(['prlimit', f'--nofile={files}:{files}', SLUICE, '-c', server.config_path], capture_output=True,
+                         text=True, timeout=60)
+    assert ran.returncode == 1
+    assert 'Too many open files' in ran.stderr
+    assert ran.stderr.count('[emerg]') <= 3
+    assert not os.path.exists(os.path.join(server.folder, 'pid'))
+    assert refused(server.plain)
+
+
+def test_too_many_connections_are_warned_of(start):
+    server = start(events={'worker_connections': 1000000})
+    assert '[warn]' in server.errors() and '1000000 worker_connections may need more than the' in server.errors()
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_ktls_that_is_insisted_on(start):
+    """`ssl_ktls: on` starts where the kernel can, and says why where it cannot."""
+    can = subprocess.run([SLUICE, 'doctor'], stdout=subprocess.DEVNULL, timeout=60).returncode == 0
+    server = start(wait=False, http={'ssl_ktls': 'on'})
+    if can:
+        server.start([server.port])
+        assert ended(server, signal.SIGTERM) == 0
+        return
+    ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
+    assert ran.returncode == 1
+    assert 'ssl_ktls' in ran.stderr and 'modprobe tls' in ran.stderr
+
+
+def test_ktls_that_nobody_wants_is_not_asked_for(start):
+    server = start(http={'ssl_ktls': 'off'})
+    assert 'kTLS:' not in server.errors()
+    assert ended(server, signal.SIGTERM) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root to become nobody')
+def test_nobody_needs_no_pid_file(tmp_path, sluice_for_all):
+    """The built-in path is for root; others go on without, and are told."""
+    port = server_kit.free_port()
+    path = tmp_path / 'nobody.yaml'
+    path.write_text(f'http: {{access_log: off, server: {{listen: "127.0.0.1:{port}", return: 200 ok}}}}\n')
+    process = subprocess.Popen([sluice_for_all, '-c', str(path)], user='nobody', group='nogroup', extra_groups=[],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        wait_for(lambda: not refused(port), 'it listens')
+        assert http1.connect(port).get('/').body == b'ok'
+    finally:
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert 'going on without' in said or 'this one has no pid file' in said
+
+
+def test_e_is_for_a_configuration_without_error_log(start, tmp_path):
+    server = start(wait=False, error_log=None)
+    path = str(tmp_path / 'given.log')
+    process = subprocess.Popen([SLUICE, '-c', server.config_path, '-e', path], stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+    try:
+        wait_for(lambda: ' runs, ' in server_kit.read_text(path), 'the log that was given')
+    finally:
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=30)
+    assert (process.returncode, said) == (0, '')
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root has rights to give up')
+def test_root_is_given_up(start, loop):
+    server = start(loop, user='www-data')
+    with open(f'/proc/{server.workers()[0]}/status', encoding='ascii') as stream:
+        status = dict(line.rstrip('\n').split(':\t', 1) for line in stream if ':\t' in line)
+    assert status['Uid'].split() == [str(pwd.getpwnam('www-data').pw_uid)] * 4
+    assert status['Gid'].split() == [str(pwd.getpwnam('www-data').pw_gid)] * 4
+    assert '0' not in status['Groups'].split()
+    assert all(int(status[name], 16) == 0 for name in ('CapPrm', 'CapEff', 'CapAmb'))
+    assert status['NoNewPrivs'] == '1'
+    # Reopened logs work without rights of its own.
+    os.rename(server.access_path, server.access_path + '.1')
+    server.process.send_signal(signal.SIGUSR1)
+    client = http1.connect(server.port, 'user')
+    wait_for(lambda: client.get('/one.txt?www').status == 200 and '?www' in server_kit.read_text(server.access_path),
+             'the new log')
+    assert ended(server, signal.SIGTERM) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='user matters for root alone')
+def test_an_unknown_user_is_told(start):
+    server = start(wait=False, user='no-such-user')
+    ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
+    assert ran.returncode == 1 and 'there is no user "no-such-user"' in ran.stderr
+
+
+def test_daemon(start):
+    server = start(wait=False, daemon=True, worker_processes=2)
+    pid_path = os.path.join(server.folder, 'pid')
+    # Captured output ends only when nobody holds the pipes any more: a daemon has left its terminal.
+    ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, '', '')
+    pid = int(server_kit.read_text(pid_path))
+    try:
+        # Zero means that it serves: no waiting here.
+        assert http1.connect(server.port, 'user').get('/one.txt').status == 200
+        with open(f'/proc/{pid}/stat', encoding='ascii') as stream:
+            fields = stream.read().rsplit(')', 1)[1].split()
+        assert int(fields[3]) == pid, 'it leads a session of its own'
+        assert fields[4] == '0', 'without a terminal'
+        again = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
+        assert again.returncode == 1 and 'bind()' in again.stderr, 'a start that fails is told, too'
+        for name in ('reopen', 'quit'):
+            sent = subprocess.run([SLUICE, '-c', server.config_path, '-s', name], capture_output=True, text=True, timeout=30)
+            assert (sent.returncode, sent.stdout, sent.stderr) == (0, '', '')
+        wait_for(lambda: not alive(pid), 'it ends')
+    finally:
+        if alive(pid):
+            os.kill(pid, signal.SIGKILL)
+    assert not os.path.exists(pid_path)
+
+
+def test_daemon_with_logs_on_its_terminal(start):
+    server = start(wait=False, daemon=True, error_log={'path': 'stderr', 'level': 'info'},
+                   http={'access_log': {'path': 'stdout', 'format': 'main'}})
+    ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)
+    assert ran.returncode == 0
+    assert 'a daemon has no stderr' in ran.stderr
+    assert http1.connect(server.port, 'user').get('/one.txt').status == 200
+    stopped = subprocess.run([SLUICE, '-c', server.config_path, '-s', 'stop'], capture_output=True, text=True, timeout=30)
+    assert stopped.returncode == 0
+    wait_for(lambda: refused(server.port), 'it ends')
+
+
+def test_the_service_manager_is_told(start, tmp_path):
+    server = start(wait=False)
+    path = str(tmp_path / 'notify')
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        manager.settimeout(20 * server_kit.PATIENCE)
+        server.environment['NOTIFY_SOCKET'] = path
+        server.start([server.port])
+        assert manager.recv(100) == b'READY=1'
+        server.process.send_signal(signal.SIGTERM)
+        assert manager.recv(100) == b'STOPPING=1'
+        assert server.process.wait(20) == 0
+
+
+def test_an_error_log_that_nobody_reads_stops_nobody(start, tmp_path):
+    path = str(tmp_path / 'fifo')
+    os.mkfifo(path)
+    server = start(error_log={'path': path, 'level': 'debug'})
+    # Every refused link is a line; far more than a pipe holds.
+    for _ in range(4):
+        client = http1.connect(server.plain)
+        for _ in range(400):
+            assert client.get('/.hidden').status in (403, 404)
+            assert client.get('/nowhere/' + 'x' * 200).status == 404
+        client.close()
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_a_unix_socket(start, tmp_path, site):
+    path = str(tmp_path / 'socket')
+    server = server_kit.Server(tmp_path / 'unix', [{'listen': f'unix:{path}', 'root': site}])
+    os.chmod(server.folder, 0o755)
+    server.start([])
+    try:
+        wait_for(lambda: os.path.exists(path), 'the socket')
+        with socket.socket(socket.AF_UNIX) as stream:
+            wait_for(lambda: stream.connect_ex(path) == 0, 'it accepts')
+            client = http1.Client(stream)
+            assert client.get('/one.txt').body == b'one\n'
+        assert os.stat(path).st_mode & 0o777 == 0o666
+    finally:
+        server.stop()
+    assert not os.path.exists(path)
+
+
+# Run as a program: forbids io_uring_setup (425 on every architecture) as container sandboxes do, and becomes what follows.
+FORBID_IO_URING = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+rows = [(0x20, 0, 0, 0), (0x15, 0, 1, 425), (0x06, 0, 0, 0x00050000 | 1), (0x06, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *row) for row in rows))
+program = ctypes.create_string_buffer(struct.pack('@HP', len(rows), ctypes.addressof(code)))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_without_io_uring_it_falls_back_and_says_why(start):
+    server = start('auto', wait=False, worker_processes=2)
+    server.under = [sys.executable, '-c', FORBID_IO_URING]
+    server.start([server.port])
+    assert http1.connect(server.port, 'user').get('/one.txt').status == 200
+    wait_for(lambda: 'loop: epoll' in server.errors(), 'the backend is named')
+    assert server.errors().count('io_uring: Operation not permitted, using epoll') == 1, 'once, not by each worker'
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_io_uring_that_is_insisted_on(start):
+    server = start('io_uring', wait=False)
+    ran = subprocess.run([sys.executable, '-c', FORBID_IO_URING, SLUICE, '-c', server.config_path], capture_output=True,
+                         text=True, timeout=60)
+    assert ran.returncode == 1
+    told = [line for line in ran.stderr.splitlines() if 'events: use: io_uring failed (1: Operation not permitted)' in line]
+    place = re.search(re.escape(server.config_path) + r':(\d+):(\d+): events', told[0])
+    with open(server.config_path, encoding='utf-8') as stream:
+        line = stream.read().splitlines()[int(place.group(1)) - 1]
+    assert line[int(place.group(2)) - 1:].lstrip('"').startswith('io_uring') and 'use: auto' in told[0]
+
+
+def test_doctor_says_that_io_uring_is_forbidden():
+    ran = subprocess.run([sys.executable, '-c', FORBID_IO_URING, SLUICE, 'doctor'], capture_output=True, text=True, timeout=60)
+    assert 'loop: io_uring: Operation not permitted' in ran.stdout and 'loop: epoll works' in ran.stdout
+    assert 'seccomp filter' in ran.stdout or 'io_uring_disabled' in ran.stdout
+    assert 'arrived right' in ran.stdout or 'decrypted all of them right' in ran.stdout

@@ -1,0 +1,61 @@
+"""Processes: workers that die, and who goes on for them."""
+import hashlib
+import os
+import signal
+
+from kit import http1
+from kit.lifetime import BIG, alive, ended, peers_of, wait_for
+
+
+def test_a_worker_that_dies_is_replaced(start, loop, big):
+    server = start(loop, worker_processes=2)
+    before = set(server.workers())
+    victim = min(before)
+    survivor = max(before)
+    os.kill(victim, signal.SIGKILL)
+    wait_for(lambda: len(set(server.workers()) - {victim}) == 2, 'a new worker')
+    assert survivor in server.workers()
+    assert f'worker process {victim} exited on signal 9' in server.errors()
+    # The socket of the dead one goes on: every connection of many is answered.
+    for _ in range(40):
+        client = http1.connect(server.plain)
+        assert client.get('/one.txt').status == 200
+        client.close()
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_a_worker_that_dies_while_others_serve(start, big):
+    """A download by one worker does not notice that another one is killed again and again."""
+    server = start(worker_processes=2)
+    client = http1.connect(server.port, 'user')
+    client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().status == 200
+    mine = [pid for pid in server.workers() if client.stream.getsockname()[1] in peers_of(pid)]
+    assert len(mine) == 1
+    digest, length = hashlib.sha256(), 0
+    while length < BIG:
+        piece = client.take(min(1 << 20, BIG - length))
+        digest.update(piece)
+        length += len(piece)
+        if length <= 3 << 20:
+            others = [pid for pid in server.workers() if pid not in mine]
+            for pid in others:
+                os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: set(server.workers()) - set(mine) - set(others), 'a new worker')
+    assert digest.hexdigest() == big
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_workers_die_with_the_master(start, loop):
+    server = start(loop, worker_processes=2)
+    workers = server.workers()
+    server.process.kill()
+    server.process.wait()
+    wait_for(lambda: not any(alive(pid) for pid in workers), 'no worker is left')
+    # A ring's sockets go a moment after its process: the next start waits for that. And the pid file
+    # was left behind: it must not stop the next start.
+    server.process = None
+    server.start([server.port])
+    wait_for(lambda: len(server.workers()) == 2, 'it runs again')
+    assert http1.connect(server.port, 'user').get('/one.txt').status == 200
+    assert ended(server, signal.SIGTERM) == 0
