@@ -6,7 +6,7 @@
  */
 #include "io/file_cache.h"
 
-#include "io/file_open.h"
+#include "io/file_shelf.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,22 +15,10 @@
 
 #define KEY_MAX          (2 * PATH_MAX + 4)
 #define EVICT_WHEN_FULL  16         /* entries given up when descriptors run out */
-#define ERRORS_PART      4          /* at most this part of the entries may be of absent files */
-
-enum { LRU_FILES, LRU_ERRORS, LRU_COUNT };
-
-struct lru {
-    struct list entries;
-    unsigned count;
-    unsigned max;
-};
 
 struct file_cache {
     struct loop *loop;
-    struct file_cache_limits limits;
-    struct table table;
-    struct lru lrus[LRU_COUNT];
-    size_t content_bytes;
+    struct file_shelf shelf;
     const struct roots *granted;    /* not owned; may be NULL */
     struct table openings;          /* under way on helper threads, by key */
     struct str root;                /* the root asked for last, and its descriptor */
@@ -62,14 +50,9 @@ struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_
     if (!cache)
         return NULL;
     cache->loop = loop;
-    cache->limits = *limits;
     cache->root_fd = -1;
     cache->counters = &cache->own;
-    for (int i = 0; i < LRU_COUNT; i++) {
-        list_init(&cache->lrus[i].entries);
-        cache->lrus[i].max = i == LRU_FILES ? limits->max_entries : limits->max_entries / ERRORS_PART;
-    }
-    table_init(&cache->table, false);
+    file_shelf_init(&cache->shelf, loop, limits);
     table_init(&cache->openings, false);
     return cache;
 }
@@ -84,79 +67,11 @@ void file_cache_count(struct file_cache *cache, struct file_cache_counters *coun
     cache->counters = counters;
 }
 
-static void entry_free(struct file_entry *entry)
-{
-    if (entry->fd >= 0)
-        close(entry->fd);
-    free((char *)(uintptr_t)entry->content.data);
-    free(entry);
-}
-
-struct file_entry *file_entry_ref(struct file_entry *entry)
-{
-    entry->references++;
-    return entry;
-}
-
-void file_entry_unref(struct file_entry *entry)
-{
-    if (entry && --entry->references == 0 && !entry->linked)
-        entry_free(entry);
-}
-
-static struct lru *lru_of(struct file_cache *cache, const struct file_entry *entry)
-{
-    return &cache->lrus[entry->error ? LRU_ERRORS : LRU_FILES];
-}
-
-static void entry_unlink(struct file_cache *cache, struct file_entry *entry)
-{
-    table_remove(&cache->table, entry->key);
-    list_remove(&entry->link);
-    lru_of(cache, entry)->count--;
-    cache->content_bytes -= entry->content.length;
-    entry->linked = false;
-    if (entry->references == 0)
-        entry_free(entry);
-}
-
-static struct file_entry *lru_last(const struct lru *lru)
-{
-    return list_empty(&lru->entries) ? NULL : container_of(lru->entries.previous, struct file_entry, link);
-}
-
-static void evict(struct file_cache *cache, unsigned count)
-{
-    struct file_entry *last;
-
-    while (count-- > 0 && (last = lru_last(&cache->lrus[LRU_FILES])) != NULL)
-        entry_unlink(cache, last);
-}
-
-/* A few of those that nobody asked for in inactive_ms; called on every miss, so that no timer is needed. */
-static void evict_inactive(struct file_cache *cache)
-{
-    uint64_t now = cache->loop->clock.monotonic_ms;
-
-    for (int i = 0; i < LRU_COUNT * 2; i++) {
-        struct file_entry *last = lru_last(&cache->lrus[i % LRU_COUNT]);
-
-        if (last && now - last->used_ms > cache->limits.inactive_ms)
-            entry_unlink(cache, last);
-    }
-}
-
 void file_cache_destroy(struct file_cache *cache)
 {
     if (!cache)
         return;
-    for (int i = 0; i < LRU_COUNT; i++) {
-        struct file_entry *last;
-
-        while ((last = lru_last(&cache->lrus[i])) != NULL)
-            entry_unlink(cache, last);
-    }
-    table_finish(&cache->table);
+    file_shelf_finish(&cache->shelf);
     table_finish(&cache->openings);
     if (cache->root_fd >= 0)
         close(cache->root_fd);
@@ -164,122 +79,11 @@ void file_cache_destroy(struct file_cache *cache)
     free(cache);
 }
 
-/* Drops what there is of older use until the entry fits; where it cannot, its content is dropped. */
-static void make_room(struct file_cache *cache, struct file_entry *entry)
-{
-    struct lru *lru = lru_of(cache, entry);
-    size_t most = cache->limits.max_content_bytes;
-
-    while (lru->count > 0 && lru->count >= lru->max)
-        entry_unlink(cache, lru_last(lru));
-    if (entry->content.length > most) {
-        free((char *)(uintptr_t)entry->content.data);
-        entry->content = (struct str){NULL, 0};
-    }
-    while (cache->content_bytes > most - entry->content.length)
-        entry_unlink(cache, lru_last(&cache->lrus[LRU_FILES]));
-}
-
-/* Errors that say something of the file, and not of us. */
-static bool worth_keeping(int error)
-{
-    switch (error) {
-    case 0:
-    case -ENOENT:
-    case -ENOTDIR:
-    case -EACCES:
-    case -ELOOP:
-    case -EXDEV:
-    case -ENAMETOOLONG:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void entry_link(struct file_cache *cache, struct file_entry *entry)
-{
-    struct lru *lru = lru_of(cache, entry);
-
-    if (!cache->limits.enabled || !worth_keeping(entry->error) || lru->max == 0)
-        return;
-    make_room(cache, entry);
-    if (table_set(&cache->table, entry->key, entry) < 0)
-        return;
-    list_insert_before(lru->entries.next, &entry->link);
-    lru->count++;
-    cache->content_bytes += entry->content.length;
-    entry->linked = true;
-}
-
-static struct file_entry *entry_create(struct file_cache *cache, struct str key, const struct opened_file *file)
-{
-    struct file_entry *entry = malloc(sizeof(*entry) + key.length);
-    char *kept = (char *)(entry + 1);
-
-    if (!entry)
-        return NULL;
-    memcpy(kept, key.data, key.length);
-    *entry = (struct file_entry){
-        .key = {kept, key.length},
-        .error = file->error,
-        .fd = file->fd,
-        .stat = file->stat,
-        .content = {file->content, file->content ? (size_t)file->stat.st_size : 0},
-        .checked_ms = cache->loop->clock.monotonic_ms,
-        .used_ms = cache->loop->clock.monotonic_ms,
-        .settled = file_settled(&file->stat, cache->loop->clock.wall_ms),
-    };
-    list_init(&entry->link);
-    return entry;
-}
-
-static bool unchanged(const struct file_entry *entry, const struct opened_file *file)
-{
-    if (entry->error || file->error)
-        return entry->error == file->error;
-    return entry->settled && file_same(&entry->stat, &file->stat);
-}
-
-static void entry_touch(struct file_cache *cache, struct file_entry *entry)
-{
-    struct list *entries = &lru_of(cache, entry)->entries;
-
-    entry->used_ms = cache->loop->clock.monotonic_ms;
-    if (entries->next == &entry->link)
-        return;
-    list_remove(&entry->link);
-    list_insert_before(entries->next, &entry->link);
-}
-
-/* What was opened becomes an entry, or confirms the one there is. Referenced for the caller; NULL: out of memory. */
-static struct file_entry *entry_adopt(struct file_cache *cache, struct str key, struct opened_file *file)
-{
-    struct file_entry *entry = table_get(&cache->table, key);
-
-    if (entry && unchanged(entry, file)) {
-        opened_file_drop(file);
-        entry->checked_ms = cache->loop->clock.monotonic_ms;
-        entry_touch(cache, entry);
-        return file_entry_ref(entry);
-    }
-    if (entry)
-        entry_unlink(cache, entry);
-    entry = entry_create(cache, key, file);
-    if (!entry) {
-        opened_file_drop(file);
-        return NULL;
-    }
-    file_entry_ref(entry);
-    entry_link(cache, entry);
-    return entry;
-}
-
 /* The descriptor of `root`, opened anew after valid_ms, so that a root that is a link to the current release works. */
 static int root_descriptor(struct file_cache *cache, const char *root)
 {
     uint64_t now = cache->loop->clock.monotonic_ms;
-    uint64_t valid_ms = cache->limits.enabled ? cache->limits.valid_ms : 0;
+    uint64_t valid_ms = cache->shelf.limits.enabled ? cache->shelf.limits.valid_ms : 0;
     struct str name = str_from(root);
     char *copy;
     int fd;
@@ -369,11 +173,11 @@ static void opening_done(struct op *op, int result)
         opening->file = (struct opened_file){.error = result, .fd = -1};
     } else if (out_of_descriptors(&opening->file) && !opening->again) {
         opening->again = true;
-        evict(opening->cache, EVICT_WHEN_FULL);
+        file_shelf_evict(&opening->cache->shelf, EVICT_WHEN_FULL);
         loop_offload(opening->cache->loop, &opening->op, open_work, opening);
         return;
     }
-    opening_finish(opening, entry_adopt(opening->cache, opening->key, &opening->file));
+    opening_finish(opening, file_shelf_adopt(&opening->cache->shelf, opening->key, &opening->file));
 }
 
 static struct opening *opening_start(struct file_cache *cache, struct str key, size_t path_at, enum symlinks symlinks)
@@ -437,25 +241,6 @@ static int make_key(char *into, struct str root, struct str path, enum symlinks 
     return 0;
 }
 
-static struct file_entry *entry_refused(struct file_cache *cache, int error)
-{
-    struct opened_file none = {.error = error, .fd = -1};
-    struct file_entry *entry = entry_create(cache, STR(""), &none);
-
-    return entry ? file_entry_ref(entry) : NULL;
-}
-
-static struct file_entry *entry_fresh(struct file_cache *cache, struct str key)
-{
-    struct file_entry *entry = table_get(&cache->table, key);
-    uint64_t now = cache->loop->clock.monotonic_ms;
-
-    if (!entry || now - entry->checked_ms >= cache->limits.valid_ms)
-        return NULL;
-    entry_touch(cache, entry);
-    return file_entry_ref(entry);
-}
-
 struct file_entry *file_cache_get(struct file_cache *cache, struct file_lookup *lookup, struct str root,
                                   struct str path, enum symlinks symlinks, bool *out_pending)
 {
@@ -467,22 +252,22 @@ struct file_entry *file_cache_get(struct file_cache *cache, struct file_lookup *
 
     *out_pending = false;
     if (error < 0)
-        return entry_refused(cache, error);
-    entry = entry_fresh(cache, key);
+        return file_entry_refused(cache->loop, error);
+    entry = file_shelf_find(&cache->shelf, key);
     if (entry) {
         cache->counters->hits++;
         return entry;
     }
     cache->counters->misses++;
-    evict_inactive(cache);
+    file_shelf_evict_inactive(&cache->shelf);
     error = open_at_once(cache, memory, memory + root.length + 1, symlinks, &file);
     if (error == 0 && out_of_descriptors(&file)) {
-        evict(cache, EVICT_WHEN_FULL);
+        file_shelf_evict(&cache->shelf, EVICT_WHEN_FULL);
         error = open_at_once(cache, memory, memory + root.length + 1, symlinks, &file);
     }
     if (error < 0)
         return wait_for_opening(cache, lookup, key, root.length + 1, symlinks, out_pending);
-    return entry_adopt(cache, key, &file);
+    return file_shelf_adopt(&cache->shelf, key, &file);
 }
 
 void file_lookup_cancel(struct file_lookup *lookup)

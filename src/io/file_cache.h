@@ -27,7 +27,9 @@ struct file_cache_limits {
     unsigned max_entries;
     size_t max_content_bytes;       /* of all contents together */
     uint64_t valid_ms;              /* open_file_cache_valid */
-    uint64_t inactive_ms;
+    uint64_t inactive_ms;           /* what nobody asked for so long goes, and with it the count of its uses */
+    unsigned min_uses;              /* open_file_cache_min_uses: a file asked for less often is opened each time; 0 as 1 */
+    bool forget_errors;             /* open_file_cache_errors: off */
 };
 
 struct file_entry {                 /* never changes while somebody refers to it: what changed on disk is a new entry */
@@ -40,7 +42,9 @@ struct file_entry {                 /* never changes while somebody refers to it
     struct str content;             /* the whole file where it is small, else data NULL */
     uint64_t checked_ms;
     uint64_t used_ms;
+    unsigned uses;                  /* while it was in the table */
     bool linked;                    /* still in the table: false once replaced or evicted while in use */
+    bool counted;                   /* only its uses are kept: of a file that was not asked for often enough */
     bool settled;                   /* so long unchanged when it was read that its times would tell a change */
 };
 

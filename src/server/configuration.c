@@ -220,6 +220,8 @@ static void take_file_cache(struct load *load)
         .max_content_bytes = (size_t)http->open_file_cache.max_entries * LIMIT_FILE_CACHE_CONTENT,
         .valid_ms = http->open_file_cache_valid_ms,
         .inactive_ms = http->open_file_cache.inactive_ms,
+        .min_uses = (unsigned)http->open_file_cache_min_uses,
+        .forget_errors = !http->open_file_cache_errors,
     };
 }
 

@@ -102,13 +102,13 @@ static const struct directive directives[] = {
      .low = 1,
      .high = 1000000,
      .fallback = "1",
-     .help = "Accepted for nginx's sake, without effect: a file is kept from its first use on."},
+     .help = "How often a file must be asked for, while it is not inactive, to be kept: until then each use opens it."},
     {.name = "open_file_cache_errors",
      .scopes = SCOPE_HTTP,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(open_file_cache_errors),
      .fallback = "on",
-     .help = "Accepted for nginx's sake, without effect: absent files are remembered too."},
+     .help = "Remember absent and refused files too (on by default, unlike nginx)."},
     {0},
 };
 

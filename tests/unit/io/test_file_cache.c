@@ -324,6 +324,96 @@ START_TEST(switched_off_opens_anew)
 }
 END_TEST
 
+/* open_file_cache_min_uses: a file is opened each time until it was asked for often enough; and again after a rest. */
+START_TEST(kept_from_the_third_use)
+{
+    struct file_cache_counters counters = {0};
+    struct file_cache_limits limits = usual;
+    struct file_cache *cache;
+
+    limits.min_uses = 3;
+    cache = file_cache_create(&loop, &limits);
+    file_cache_count(cache, &counters);
+    for (int rest = 0; rest < 2; rest++) {
+        counters = (struct file_cache_counters){0};
+        for (unsigned use = 1; use <= 4; use++) {
+            struct file_entry *entry = get(cache, "file");
+
+            ck_assert_int_ge(entry->fd, 0);
+            ck_assert(str_equal(entry->content, STR("hello")));
+            ck_assert_int_eq(entry->linked, use >= 3);
+            file_entry_unref(entry);
+        }
+        ck_assert_uint_eq(counters.misses, 3);
+        ck_assert_uint_eq(counters.hits, 1);
+        file_entry_unref(get(cache, "dir")); /* neither takes a descriptor */
+        file_entry_unref(get(cache, "dir"));
+        file_entry_unref(get(cache, "absent"));
+        file_entry_unref(get(cache, "absent"));
+        ck_assert_uint_eq(counters.misses, 5);
+        ck_assert_uint_eq(counters.hits, 3);
+        loop.clock.monotonic_ms += limits.inactive_ms + 1;
+        for (int i = 0; i < 4; i++)
+            file_entry_unref(get(cache, "absent too"));
+        loop.clock.monotonic_ms += limits.inactive_ms + 1;
+        file_entry_unref(get(cache, "absent too"));
+    }
+    file_cache_destroy(cache);
+}
+END_TEST
+
+/* Entries that only count take room as others do, and no more. */
+START_TEST(seldom_asked_is_bounded)
+{
+    struct file_cache_limits limits = usual;
+    struct file_cache *cache;
+    char name[16];
+
+    limits.min_uses = 2;
+    cache = file_cache_create(&loop, &limits);
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "f%d", i);
+        put(name, "small");
+        file_entry_unref(get(cache, name));
+    }
+    for (int i = 0; i < 20; i++) {
+        struct file_entry *entry;
+
+        snprintf(name, sizeof(name), "f%d", 19 - i);
+        entry = get(cache, name);
+        ck_assert_int_eq(entry->linked, i < (int)limits.max_entries);
+        file_entry_unref(entry);
+        if (i == (int)limits.max_entries - 1)
+            break;
+    }
+    put("f0", "other");
+    file_entry_unref(get(cache, "f0")); /* had been forgotten: counts anew, and throws out a file */
+    file_cache_destroy(cache);
+}
+END_TEST
+
+/* open_file_cache_errors: off: what is not there is looked for each time, and seen as soon as it is there. */
+START_TEST(errors_forgotten)
+{
+    struct file_cache_limits limits = usual;
+    struct file_cache *cache;
+    struct file_entry *entry;
+
+    limits.forget_errors = true;
+    cache = file_cache_create(&loop, &limits);
+    entry = get(cache, "new");
+    ck_assert_int_eq(entry->error, -ENOENT);
+    ck_assert(!entry->linked);
+    file_entry_unref(entry);
+    put("new", "here");
+    entry = get(cache, "new");
+    ck_assert_int_eq(entry->error, 0);
+    ck_assert(entry->linked);
+    file_entry_unref(entry);
+    file_cache_destroy(cache);
+}
+END_TEST
+
 /* Out of descriptors: older entries give theirs up. */
 START_TEST(descriptors_run_out)
 {
@@ -382,9 +472,10 @@ static void tear_down(void)
 int main(void)
 {
     const TTest *const tests[] = {
-        hits_and_policies_apart, changes_are_noticed, young_files_are_read_again,
-        a_root_that_is_a_link_moves, is_bounded, large_and_odd_sizes, impossible_names, waiters_share,
-        switched_off_opens_anew, descriptors_run_out, a_root_that_is_not_there,
+        hits_and_policies_apart, changes_are_noticed, young_files_are_read_again, a_root_that_is_a_link_moves,
+        is_bounded, large_and_odd_sizes, impossible_names, waiters_share, switched_off_opens_anew,
+        kept_from_the_third_use, seldom_asked_is_bounded, errors_forgotten, descriptors_run_out,
+        a_root_that_is_not_there,
     };
     Suite *suite = suite_create("file_cache");
     TCase *group = tcase_create("file_cache");

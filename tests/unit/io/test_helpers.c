@@ -154,7 +154,7 @@ START_TEST(files_without_openat2)
         const char *path;
         int error;
     } cases[] = {{"file", 0}, {"dirlink/inner", 0}, {"escape", -EXDEV}, {"absolute", -EXDEV}, {"fifo", -EACCES}};
-    struct file_cache_limits limits = {true, 100, 10000, 1000, 1000};
+    struct file_cache_limits limits = {true, 100, 10000, 1000, 1000, 1, false};
     struct file_cache *cache;
 
     make_root();

@@ -110,7 +110,7 @@ static struct file_entry *get(struct file_cache *cache, const char *path, enum s
 
 static void open_files(int *failed)
 {
-    static const struct file_cache_limits limits = {true, 10, 10000, 1000, 1000};
+    static const struct file_cache_limits limits = {true, 10, 10000, 1000, 1000, 1, false};
     struct file_cache *cache;
 
     armed = true;
