@@ -8,13 +8,16 @@ BUILD_FOLDER/vm/VERSION/out/PART.log; printed are a count for each file of tests
 failed. Without the kernel, the emulator or the Python packages the tests are skipped (exit 77), unless SLUICE_REQUIRE_VM is 1.
 """
 import collections
+import contextlib
 import glob
 import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
@@ -37,6 +40,22 @@ def read(path):
         return stream.read()
 
 
+def run_whole(line, environment, seconds):
+    """Runs a program and all that it starts, and returns what was said. Nothing of it goes on, after TimeoutExpired or SIGTERM neither."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))       # an exception like Ctrl-C's
+    with tempfile.TemporaryFile() as said:
+        program = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, env=environment,
+                                   start_new_session=True)
+        try:
+            program.wait(seconds)
+        finally:                                                # the emulator is a child's child
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+            program.wait()
+        said.seek(0)
+        return said.read().decode(errors='replace')
+
+
 def boot(programs, image, out, command, root=None):
     """Runs the command in the guest; what it says lands in out/said. Returns what the emulator said; may raise TimeoutExpired.
 
@@ -46,8 +65,7 @@ def boot(programs, image, out, command, root=None):
     line = [os.path.join(programs, 'vng'), '--disable-kvm', '--force-9p', '--run', image, '--cpus', '2', '-m', '3G',
             '--qemu-opts=-cpu max', *(['--root', root, f'--rwdir=/out={out}'] if root else ['--rwdir', out]),
             '--', f'{command} > {"/out" if root else shlex.quote(out)}/said 2>&1']
-    return subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
-                          timeout=BOOT_AND_RUN_SECONDS, check=False).stdout.decode(errors='replace')
+    return run_whole(line, environment, BOOT_AND_RUN_SECONDS)
 
 
 def report(part, said):
