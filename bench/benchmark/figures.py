@@ -57,6 +57,7 @@ FIGURES = {
     'user_request': ('of it in user space', 'us', per('user', 'answers_all', 1e6), True),
     'system_request': ('of it in the kernel', 'us', per('system', 'answers_all', 1e6), True),
     'cpu_gb': ('server CPU per GB', 's', per('cpu', 'bytes_all', 1e9), True),
+    'cpu_mb': ('server CPU per MB', 'ns', per('cpu', 'bytes_all', 1e15), True),
     'cpu_share': ('server CPU', '%', per('cpu', 'elapsed', 100), True),
     'client_share': ('client CPU', '%', per('client_cpu', 'elapsed', 100), True),
     'shakes': ('handshakes per CPU second', '/s', per('handshakes', 'cpu'), False),

@@ -1,16 +1,22 @@
 """What is measured: a Load (what the client does) against a Setup (a server and how it sends); Outcomes hold what came."""
 import dataclasses
 
+RESTING = ('idle', 'websockets')      # kinds of connections that rest: what is measured is memory
+
+KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle', 'websockets': 'idle WebSockets'}
+
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """A server and the way it sends. `path` is plain, user (TLS in user space) or ktls; `tweaks` are pairs of directives
-    laid over the server's recipe (sluice alone), and `name` says what they mean."""
+    """A server and the way it sends. `path` is plain, user (TLS in user space) or ktls; `role` says whether it serves files,
+    passes requests on (proxy) or bytes (tcp) to a server of files behind it; `tweaks` are pairs laid over the server's recipe
+    (sluice: directives; haproxy in the role tcp: options), and `name` says what they mean."""
     server: str
     path: str = 'user'
     loop: str = ''
     tweaks: tuple = ()
     name: str = ''
+    role: str = 'files'
 
     @property
     def label(self):
@@ -20,7 +26,8 @@ class Setup:
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """`kind`: requests (keep-alive), full or resumed (a new connection for each request), idle (connections that rest).
+    """`kind`: requests (keep-alive), full or resumed (a new connection for each request), idle and websockets
+    (connections that rest).
     `rate` in requests per second, 0: as fast as answers come; `half_load` takes half of what the slowest setup gave."""
     size: str
     connections: int = 64
@@ -37,7 +44,7 @@ class Load:
     @property
     def label(self):
         words = [self.size, f'{self.connections} connections' if self.connections > 1 else '1 connection']
-        words += [{'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle'}[self.kind]]
+        words += [KINDS[self.kind]]
         words += [f'and {self.idle} idle' if self.idle else '', f'at {self.rate:.0f}/s' if self.rate else '']
         words += ['at half load' if self.half_load else '', f'pipelined {self.pipeline}' if self.pipeline > 1 else '']
         words += [f'{self.slow} B/s each' if self.slow else '', self.protocol if self.protocol != 'TLSv1.3' else '', self.suite]

@@ -1,4 +1,4 @@
-"""How each server is told to serve a folder: the same files, one worker, keep-alive without end, no log."""
+"""How each server is told to serve a folder, or to pass on to a server that does: one worker, keep-alive without end, no log."""
 import os
 
 NGINX = '''
@@ -8,9 +8,15 @@ http {{
   sendfile on; access_log off; open_file_cache max=1000; keepalive_timeout 1h; keepalive_requests 1000000000;
   ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {folder}/crt; ssl_certificate_key {folder}/key; {ktls}
   ssl_session_cache off; ssl_session_tickets on;
-  server {{ listen 127.0.0.1:{port}{ssl} backlog=4096; root {folder}/www; }}
+{site}
 }}
 '''
+NGINX_FILES = '  server {{ listen 127.0.0.1:{port}{ssl} backlog=4096; root {folder}/www; }}'
+NGINX_PROXY = '''  upstream origin {{ server 127.0.0.1:{origin}; keepalive 256; keepalive_requests 1000000000; }}
+  server {{ listen 127.0.0.1:{port}{ssl} backlog=4096; location / {{
+    proxy_pass http://origin; proxy_http_version 1.1; proxy_max_temp_file_size 0;
+    proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_word; proxy_read_timeout 1h; }} }}
+  map $http_upgrade $connection_word {{ default upgrade; '' ''; }}'''
 H2O = '''
 num-threads: 1
 max-connections: 19000
@@ -64,22 +70,26 @@ CADDY = '''
 HAPROXY = '''
 global
   nbthread 1
-  maxconn 9900
+  maxconn {most}
   tune.bufsize 65536
 defaults
-  mode http
+  mode {mode}
   timeout client 1h
   timeout server 1h
   timeout connect 5s
+  timeout tunnel 1h
   timeout http-keep-alive 1h
-frontend site
+{options}frontend site
   bind 127.0.0.1:{port}{ssl}
 {answers}
 '''
+HAPROXY_BEHIND = '''  default_backend origin
+backend origin
+{reuse}  server origin 127.0.0.1:{origin}'''
 STREAM = '''
 worker_processes: 1
-pid: {folder}/stream-{port}.pid
-error_log: {{path: {folder}/stream-{port}.log, level: warn}}
+pid: {folder}/sluice-{port}.pid
+error_log: {{path: {folder}/sluice-{port}.log, level: warn}}
 events: {{use: {loop}, worker_connections: 19000}}
 stream:
   server:
@@ -97,12 +107,16 @@ http:
   access_log: {log}
   keepalive_timeout: 1h
   keepalive_requests: 1000000000
-  server:
+{behind}  server:
     - listen: 127.0.0.1:{port}{ssl}
-      root: {folder}/www
+      {site}
 {more}'''
+SLUICE_BEHIND = '''  upstream:
+    origin: {{server: "127.0.0.1:{origin}", keepalive: 256, keepalive_requests: 1000000000}}
+'''
 PROGRAMS = {'nginx': 'nginx', 'h2o': 'h2o', 'lighttpd': 'lighttpd', 'caddy': 'caddy', 'haproxy': 'haproxy'}
 KTLS = {'sluice', 'nginx', 'lighttpd'}
+ROLES = {'proxy': {'sluice', 'nginx', 'haproxy'}, 'tcp': {'sluice', 'haproxy'}}
 
 
 def why_not(setup, load, ktls_works):
@@ -111,13 +125,17 @@ def why_not(setup, load, ktls_works):
         return f'{setup.server} has no kTLS here'
     if setup.path == 'ktls' and not ktls_works:
         return 'this kernel has no TLS'
-    if setup.server == 'haproxy' and load.size not in HAPROXY_FILES:
+    if setup.server not in ROLES.get(setup.role, PROGRAMS.keys() | {'sluice'}):
+        return f'{setup.server} has no recipe for this'
+    if setup.server == 'haproxy' and setup.role == 'files' and load.size not in HAPROXY_FILES:
         return 'haproxy serves no files: only small answers from memory'
     return ''
 
 
-def nginx(setup, folder, port, **_):
-    return NGINX.format(folder=folder, port=port, ssl='' if setup.path == 'plain' else ' ssl',
+def nginx(setup, folder, port, origin=0, **_):
+    ssl = '' if setup.path == 'plain' else ' ssl'
+    site = NGINX_PROXY if setup.role == 'proxy' else NGINX_FILES
+    return NGINX.format(folder=folder, port=port, site=site.format(folder=folder, port=port, ssl=ssl, origin=origin),
                         ktls='ssl_conf_command Options KTLS;' if setup.path == 'ktls' else ''), ['-p', folder, '-c']
 
 
@@ -136,29 +154,40 @@ def caddy(setup, folder, port, **_):
         ['run', '--adapter', 'caddyfile', '--config']
 
 
-def haproxy(setup, folder, port, **_):
-    answers = '\n'.join(f'  http-request return status 200 content-type application/octet-stream file {folder}/www/{name} '
+def haproxy(setup, folder, port, origin=0, **_):
+    answers = HAPROXY_BEHIND.format(origin=origin, reuse='  http-reuse always\n' if setup.role == 'proxy' else '') if origin else \
+        haproxy_files(folder)
+    mode, most = ('tcp', 4900) if setup.role == 'tcp' else ('http', 9900)       # splicing takes two more descriptors for each
+    return HAPROXY.format(port=port, most=most, mode=mode, ssl='' if setup.path == 'plain' else f' ssl crt {folder}/pem',
+                          options=''.join(f'  {name} {value}\n' for name, value in setup.tweaks), answers=answers), ['-f']
+
+
+def haproxy_files(folder):
+    return '\n'.join(f'  http-request return status 200 content-type application/octet-stream file {folder}/www/{name} '
                         f'if {{ path /{name} }}' for name in HAPROXY_FILES
-                        if os.path.exists(f'{folder}/www/{name}'))
-    return HAPROXY.format(port=port, ssl='' if setup.path == 'plain' else f' ssl crt {folder}/pem', answers=answers), ['-f']
+                     if os.path.exists(f'{folder}/www/{name}'))
 
 
-def sluice(setup, folder, port, log='', **_):
+def sluice(setup, folder, port, log='', origin=0, **_):
+    if setup.role == 'tcp':
+        return stream(setup, folder, port, origin)
     lines = [f'{name}: {value}' for name, value in setup.tweaks if name != 'listen']
     if setup.path != 'plain':
         lines += [f'ssl_certificate: {folder}/crt', f'ssl_certificate_key: {folder}/key']
         if not any(name == 'ssl_ktls' for name, _ in setup.tweaks):
             lines.append(f'ssl_ktls: {"on" if setup.path == "ktls" else "off"}')
+    site = 'location: {/: {proxy_pass: "http://origin", proxy_read_timeout: 1h}}' if origin else f'root: {folder}/www'
     text = SLUICE.format(folder=folder, port=port, loop=setup.loop or 'auto', ssl='' if setup.path == 'plain' else ' ssl',
+                         site=site, behind=SLUICE_BEHIND.format(origin=origin) if origin else '',
                          log=f'{{path: {log}, format: witness}}' if log else 'off',
                          more=''.join(f'      {line}\n' for line in lines))
     return text, ['-c']
 
 
-def stream(setup, folder, port, origin=0, **_):
-    """sluice as a proxy between sockets, before another one that serves the files."""
+def stream(setup, folder, port, origin):
+    """sluice between sockets."""
     return STREAM.format(folder=folder, port=port, loop=setup.loop or 'auto', origin=origin,
                          more=''.join(f'      {name}: {value}\n' for name, value in setup.tweaks)), ['-c']
 
 
-RECIPES = {'nginx': nginx, 'h2o': h2o, 'lighttpd': lighttpd, 'caddy': caddy, 'haproxy': haproxy, 'sluice': sluice, 'stream': stream}
+RECIPES = {'nginx': nginx, 'h2o': h2o, 'lighttpd': lighttpd, 'caddy': caddy, 'haproxy': haproxy, 'sluice': sluice}

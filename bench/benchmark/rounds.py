@@ -2,7 +2,7 @@
 import tempfile
 
 from . import load as loads
-from . import clients, model, recipes, servers, site
+from . import clients, model, recipes, servers, site, websockets
 
 
 class Bench:
@@ -27,6 +27,8 @@ class Bench:
         self.running = {}
 
     def words(self, outcome, rate=0.0):
+        if outcome.load.kind == 'websockets':
+            return ['(Python\'s sockets)']
         if outcome.load.client in clients.CLIENTS:
             return clients.words_of(outcome.load, outcome.setup, self.options.seconds, 'PORT')
         return ['blast', *loads.words_of(outcome.load, outcome.setup, self.options.seconds, self.options.warm, rate, self.busy)]
@@ -36,6 +38,11 @@ class Bench:
             with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice) as server:
                 outcome.command = server.command
                 return loads.read_idle(self.options.blast, server, outcome.load, self.words(outcome)[1:])
+        if outcome.load.kind == 'websockets':
+            with websockets.Origin() as origin, \
+                    servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice, origin=origin.port) as server:
+                outcome.command = server.command
+                return websockets.read(server, outcome.load, outcome.setup)
         server = self.server(outcome.setup)
         outcome.command = server.command
         if outcome.load.client in clients.CLIENTS:
@@ -75,10 +82,10 @@ def measure_group(bench, group):
     able = [outcome for outcome in outcomes if not outcome.missing]
     for outcome in able:
         outcome.client = bench.words(outcome)
-        if group.load.kind != 'idle':
+        if group.load.kind not in model.RESTING:
             attempt(outcome, lambda outcome=outcome: bench.server(outcome.setup))
     rate = half_of_slowest(bench, able) if group.load.half_load else 0
-    for turn in range(bench.options.rounds if group.load.kind != 'idle' else 1):
+    for turn in range(bench.options.rounds if group.load.kind not in model.RESTING else 1):
         for at in range(len(able)):
             outcome = able[(at + turn) % len(able)]
             if not outcome.missing:
@@ -102,7 +109,7 @@ def look_closer(bench, group, outcome):
 
 def steps(groups, rounds):
     """How many measurements there are, for the progress bar."""
-    return sum(len(group.setups) * (1 if group.load.kind == 'idle' else rounds) for group in groups)
+    return sum(len(group.setups) * (1 if group.load.kind in model.RESTING else rounds) for group in groups)
 
 
 def measure(bench, groups):

@@ -25,6 +25,12 @@ def cpus():
     return allowed[0], allowed[-1]
 
 
+def origin_cpu():
+    """Where the server behind a proxy runs: apart from both where there is a third, else beside the proxy."""
+    server, client = cpus()
+    return next((cpu for cpu in sorted(os.sched_getaffinity(0)) if cpu not in (server, client)), server)
+
+
 class Ports:
     """Ports on 127.0.0.1 that nobody listens on, in order."""
 
@@ -46,12 +52,11 @@ class Ports:
 
 def program_of(setup, sluice):
     """The program of a setup; Failed where it is missing, or sluice is built without what is asked of it."""
-    if setup.server == 'stream':
+    if setup.server == 'sluice' and setup.role != 'files':
         schema = subprocess.run([sluice, 'schema'], capture_output=True, text=True, check=False).stdout
-        for word in ('stream', *(name for name, _ in setup.tweaks)):
+        for word in ({'proxy': 'proxy_pass', 'tcp': 'stream'}[setup.role], *(name for name, _ in setup.tweaks)):
             if f'"{word}"' not in schema:
                 raise Failed(f'this sluice has no module with {word}')
-        return sluice
     program = sluice if setup.server == 'sluice' else find(recipes.PROGRAMS[setup.server])
     if not program:
         raise Failed(f'{setup.server} is not installed')
@@ -61,18 +66,18 @@ def program_of(setup, sluice):
 class Server:
     """One server, pinned. `folder` holds www, crt, key and pem (site.py); with `log`, sluice writes its witness there."""
 
-    def __init__(self, setup, folder, ports, sluice, log=''):
+    def __init__(self, setup, folder, ports, sluice, log='', cpu=None, origin=0):
         self.setup, self.folder, self.port = setup, folder, ports.take()
         program = program_of(setup, sluice)
-        self.origin = Server(model.Setup('sluice', 'plain'), folder, ports, sluice) if setup.server == 'stream' else None
-        text, words = recipes.RECIPES[setup.server](setup, folder, self.port, log=log, origin=self.origin.port if self.origin else 0)
+        self.origin = Server(model.Setup('sluice', 'plain'), folder, ports, sluice, cpu=origin_cpu()) if setup.role != 'files' and not origin else None
+        text, words = recipes.RECIPES[setup.server](setup, folder, self.port, log=log, origin=self.origin.port if self.origin else origin)
         path = os.path.join(folder, f'{setup.server}-{self.port}.conf')
         with open(path, 'w', encoding='utf-8') as stream:
             stream.write(text)
         self.command = [program, *words, path]
         self.said_path = os.path.join(folder, f'{setup.server}-{self.port}.out')
         with open(self.said_path, 'wb') as output:
-            self.process = subprocess.Popen(['taskset', '-c', str(cpus()[0]), *self.command], stdout=output, stderr=output,
+            self.process = subprocess.Popen(['taskset', '-c', str(cpus()[0] if cpu is None else cpu), *self.command], stdout=output, stderr=output,
                                             stdin=subprocess.DEVNULL, env={**os.environ, 'GOMAXPROCS': '1', 'XDG_DATA_HOME': folder, 'XDG_CONFIG_HOME': folder})
         self.wait()
 

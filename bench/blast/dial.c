@@ -9,7 +9,7 @@
 
 #define SUITES_12 "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"
 
-enum { SOURCES = 100, SLOW_BUFFER = 32 * 1024 };
+enum { SOURCES = 100, SLOW_BUFFER = 32 * 1024, PATIENCE_SECONDS = 60 };
 
 /* 127.0.0.1 to 127.0.0.100 by turns: each has ports of its own, and closed connections rest in theirs for a minute. */
 static void source_choose(int fd, const struct options *options, unsigned turn)
@@ -29,12 +29,14 @@ int dial(const struct options *options, unsigned turn)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(options->port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct timeval patience = {.tv_sec = PATIENCE_SECONDS};     /* for a server that takes no more connections */
     int on = 1;
     int buffer = SLOW_BUFFER;
 
     if (fd < 0 || inet_pton(AF_INET, options->address, &address.sin_addr) != 1)
         fail("socket");
     source_choose(fd, options, turn);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     if (options->slow > 0)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)

@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench'))
 sys.dont_write_bytecode = True
 
-from benchmark import blocks, compare, figures, model, recipes, report, scenarios, sizes  # noqa: E402
+from benchmark import blocks, clients, compare, figures, load as loads, model, recipes, report, scenarios, sizes  # noqa: E402
 
 PLAIN = model.Setup('sluice', 'plain')
 USER = model.Setup('sluice', 'user')
@@ -86,6 +86,11 @@ class Model(unittest.TestCase):
         made = model.Outcome(model.Load('1m', 8), model.Setup('sluice', 'user', tweaks=(('sendfile', 'off'),)), [reading(1)])
         self.assertEqual(model.Outcome.from_json(made.to_json()), made)
 
+    def test_results_of_before_there_were_roles_are_read(self):
+        tree = model.Outcome(model.Load('1m'), model.Setup('sluice')).to_json()
+        del tree['setup']['role']
+        self.assertEqual(model.Outcome.from_json(tree).setup.role, 'files')
+
     def test_what_a_server_cannot_do_is_said(self):
         self.assertTrue(recipes.why_not(model.Setup('h2o', 'ktls'), model.Load('1k'), True))
         self.assertTrue(recipes.why_not(model.Setup('nginx', 'ktls'), model.Load('1k'), False))
@@ -99,6 +104,52 @@ class Model(unittest.TestCase):
                 self.assertIn('24321', text)
                 self.assertTrue('/FOLDER' in text or server == 'haproxy' and path == 'plain')
                 self.assertTrue(words)
+
+    def test_every_recipe_of_a_proxy_names_what_is_behind_it(self):
+        for role, able in recipes.ROLES.items():
+            for server in recipes.RECIPES:
+                setup = model.Setup(server, 'plain', role=role)
+                self.assertEqual(server not in able, bool(recipes.why_not(setup, model.Load('1m'), True)), setup)
+                if server in able:
+                    text, _ = recipes.RECIPES[server](setup, '/FOLDER', 24321, origin=24999)
+                    self.assertIn('127.0.0.1:24999', text)
+                    self.assertIn('24321', text)
+                    self.assertNotIn('/FOLDER/www', text)
+
+    def test_tweaks_reach_the_recipe(self):
+        for server, role in (('sluice', 'files'), ('sluice', 'tcp'), ('haproxy', 'tcp')):
+            text, _ = recipes.RECIPES[server](model.Setup(server, 'plain', tweaks=(('knob', 'turned'),), role=role), '/F', 1, origin=2)
+            self.assertRegex(text, 'knob:? turned')
+
+
+class Words(unittest.TestCase):
+    def test_only_a_client_that_asks_all_the_time_may_keep_its_cpu(self):
+        def busy(*arguments, **more):
+            return '-b' in loads.words_of(model.Load('1k', *arguments, **more), USER, 1, busy=True)
+        self.assertTrue(busy())
+        self.assertFalse(busy(slow=1000) or busy(64, 'full') or busy(64, 'idle'))
+        self.assertNotIn('-b', loads.words_of(model.Load('1k'), USER, 1))
+
+    def test_other_clients_are_told_where_and_how_long(self):
+        for client in clients.CLIENTS:
+            words = clients.words_of(model.Load('1k', 7, client=client), USER, 0.2, 24321)
+            self.assertIn('24321', ' '.join(words))
+            self.assertEqual(words[words.index('-c') + 1], '7')
+            self.assertIn('1', words)
+        self.assertIn('http://127.0.0.1:1/1k', clients.words_of(model.Load('1k', client='wrk'), PLAIN, 1, 1))
+
+    def test_what_other_clients_say_is_read(self):
+        for client, said, answers in (('wrk', '  31752 requests in 2.00s, 39MB read', '31752'),
+                                      ('h2load', 'requests: 9 total, 9 started, 8 done, 7 succeeded, 0 failed', '7'),
+                                      ('blast --verify', '{"answers": 5.1, "answers_all": 6.000, "bytes_all": 7}', '6')):
+            self.assertEqual(clients.CLIENTS[client][1].search(said).group(1), answers)
+            self.assertIsNone(clients.CLIENTS[client][1].search('connect: refused'))
+
+    def test_handshakes_are_taken_from_those_who_count_them(self):
+        agreement = scenarios.named('agreement')
+        for client, left in (('blast', 100), ('wrk', 100 - 64 * 500 / 1000)):
+            found = agreement.without_handshakes(outcome(USER, 0.1, load=model.Load('1k', client=client)), 500)
+            self.assertAlmostEqual(found['median'], left, msg=client)
 
 
 class Report(unittest.TestCase):

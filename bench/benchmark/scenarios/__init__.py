@@ -1,7 +1,7 @@
 """The scenarios by name. Each is a module with TITLE, plan(options) -> [Group], present(outcomes, results) -> [blocks]."""
 import importlib
 
-NAMES = ('quick', 'agreement', 'matrix', 'zerocopy', 'proxy', 'threshold', 'targets')
+NAMES = ('quick', 'agreement', 'matrix', 'zerocopy', 'proxy', 'splice', 'threshold', 'targets')
 
 
 def named(name):

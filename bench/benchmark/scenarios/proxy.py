@@ -1,23 +1,30 @@
-"""Proxying TCP to TCP: splice against copying. It needs the stream module, and says so where it is not built in."""
-from .. import blocks, figures
+"""Requests passed on, beside nginx and HAProxy: CPU for small answers, CPU for a GB of large ones, memory of idle WebSockets."""
+from .. import blocks
 from ..model import Group, Load, Setup
 
-TITLE = 'Proxying TCP to TCP: splice against copying'
-PUBLISHED = {'copy': 737926, 'splice': 410900}      # ns per MB; and 99.93 % less memory by splice
-WAYS = (('splice', 'on'), ('copy', 'off'))
+TITLE = 'Passing requests on'
+SMALL, LARGE, WEBSOCKETS = Load('1k'), Load('10m', 8), Load('1k', 1000, 'websockets')
+EMULATED = {SMALL: Load('1k', 8), LARGE: Load('1m', 2), WEBSOCKETS: Load('1k', 100, 'websockets')}
+FIGURES = {'websockets': ('memory', 'memory_connection')}
+
+
+def setups(options, paths):
+    loops = [options.loop] if options.loop != 'auto' else ['io_uring', 'epoll']
+    return [Setup(server, path, loop, role='proxy') for path in paths
+            for server, loop in (*(('sluice', loop) for loop in loops), ('nginx', ''), ('haproxy', ''))]
 
 
 def plan(options):
-    size = '1m' if options.emulated else '100m'
-    return [Group(Load(size, 8), [Setup('stream', 'plain', options.loop, (('proxy_splice', switch),), name) for name, switch in WAYS],
-                  count_calls=False)]
+    load_of = EMULATED.get if options.emulated else lambda load: load
+    return [Group(load_of(SMALL), setups(options, ('user',))), Group(load_of(LARGE), setups(options, ('user', 'ktls'))),
+            Group(load_of(WEBSOCKETS), setups(options, ('user',)), count_calls=False)]
 
 
 def present(found, _results):
-    rows = []
-    for outcome in found:
-        here = figures.summary([{**reading, 'cpu': reading['cpu'] * 1e6} for reading in outcome.readings], 'cpu_gb')
-        memory = figures.summary(outcome.readings, 'memory')
-        rows.append([outcome.setup.name, figures.shown(here) if here else f'not measured: {outcome.missing}',
-                     figures.number(PUBLISHED[outcome.setup.name]), figures.shown(memory)])
-    return [blocks.Table('Between two sockets', ['', 'server CPU here, ns per MB', 'published, ns per MB', 'memory here, KiB'], rows)]
+    made = [blocks.Text('HTTPS in front, plain HTTP behind, connections kept on both sides; what is counted is the proxy alone, while a '
+                        'sluice behind all of them serves the files. nginx writes nothing to temporary files.')] if found else []
+    for load, outcomes in blocks.by_load(found).items():
+        base = next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None)
+        made.append(blocks.table_of(load, outcomes, FIGURES.get(load.kind, ('rate', 'cpu_request', 'cpu_gb', 'p50', 'p99', 'memory')), base,
+                                    'memory_connection' if load.kind == 'websockets' else 'cpu_request'))
+    return made
