@@ -64,6 +64,7 @@ class Mix:
         self.counts = collections.Counter()
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self.context.check_hostname, self.context.verify_mode = False, ssl.CERT_NONE
+        self.context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF # some builds of Python take a cut for an end
 
     def raw(self, receive_buffer=0):
         sock = socket.socket()

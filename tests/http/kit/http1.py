@@ -168,6 +168,7 @@ class Client:
 
 def tls_context(**settings):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF # some builds of Python take a cut for an end
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     for name, value in settings.items():
