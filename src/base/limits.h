@@ -77,7 +77,12 @@
 #define LIMIT_UPSTREAM_ADDRESSES    32              /* of one name */
 #define LIMIT_UPSTREAM_PARTING_MS   5000            /* what was given to a connection leaves, and the server ends its side */
 #define LIMIT_PROXY_QUIET_MS        3600000         /* least patience with upgraded connections and event streams */
-#define LIMIT_RESOLVE_VALID_MS      30000           /* names are asked for again so often */
+#define LIMIT_RESOLVE_VALID_MS      30000           /* names of the hosts file are looked up again so often */
+#define LIMIT_RESOLVE_LEAST_MS      1000            /* a shorter time to live counts as that */
+#define LIMIT_RESOLVE_MOST_MS       3600000         /* and a longer one as that */
+#define LIMIT_RESOLVE_TIMEOUT_MS    30000           /* of one question, where resolver_timeout says nothing */
+#define LIMIT_RESOLVE_TRY_MS        2000            /* before a name server is asked again */
+#define LIMIT_RESOLVE_SERVERS       8               /* name servers of one `resolver` */
 #define LIMIT_RESOLVE_RETRY_MS      5000            /* and so often where the answer was bad */
 
 /* conf */

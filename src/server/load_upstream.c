@@ -24,9 +24,10 @@ static int load_upstream(struct load *load, const struct conf_pair *pair,
 int load_upstreams(struct load *load, const struct conf_node *http, const struct conf_scope_values *values)
 {
     const struct conf_node *node = conf_map_get(http, STR("upstream"));
+    int error = upstreams_begin(&load->configuration->upstreams, conf_scope_group(values, CORE_UPSTREAM));
 
-    if (!node)
-        return 0;
+    if (error < 0 || !node)
+        return error;
     if (node->kind != CONF_MAP) {
         conf_error(load->errors, node->mark,
                    STR("upstream: {backend: {server: [127.0.0.1:9001, 127.0.0.1:9002]}}"),
@@ -34,8 +35,6 @@ int load_upstreams(struct load *load, const struct conf_node *http, const struct
         return 0;
     }
     for (size_t i = 0; i < node->count; i++) {
-        int error = 0;
-
         if (!str_starts(node->pairs[i].key->text, STR("x-")))
             error = load_upstream(load, &node->pairs[i], values);
         if (error < 0)

@@ -103,6 +103,7 @@ void upstream_single(struct upstream *upstream, struct upstream_server *server)
     *upstream = (struct upstream){.name = server->text,
                                   .servers = server,
                                   .count = 1,
+                                  .resolver = &upstream_resolver_default,
                                   .keepalive = 32,
                                   .keepalive_timeout_ms = 60000,
                                   .keepalive_requests = 1000};
@@ -148,6 +149,7 @@ const struct upstream *upstreams_target(struct upstreams *upstreams, struct str 
     if (*out_error < 0)
         return NULL;
     upstream_single(upstream, server);
+    upstream->resolver = upstreams->resolver ? upstreams->resolver : &upstream_resolver_default;
     upstreams_take(upstreams, upstream);
     return upstream;
 }

@@ -7,6 +7,7 @@
 
 #include "conf/conf_schema.h"
 #include "io/listener.h"
+#include "io/resolver.h"
 
 enum upstream_balance { BALANCE_ROUND_ROBIN, BALANCE_LEAST_CONN, BALANCE_IP_HASH, BALANCE_HASH, BALANCE_RANDOM };
 
@@ -14,6 +15,7 @@ enum upstream_balance { BALANCE_ROUND_ROBIN, BALANCE_LEAST_CONN, BALANCE_IP_HASH
 struct upstream_server {
     struct str text;                /* as it was written: "127.0.0.1:9001", "unix:/run/app.sock", "app.internal:80" */
     struct str host;                /* a name to be resolved; empty: `address` is known */
+    struct str service;             /* of SRV records, which bring ports, priorities and weights; empty: none */
     uint16_t port;
     struct listen_address address;
     uint64_t weight;
@@ -30,6 +32,7 @@ struct upstream {
     size_t count;
     enum upstream_balance balance;
     const struct template *key;     /* of ip_hash and hash; NULL: none */
+    const struct resolver_settings *resolver; /* for its names */
     uint64_t keepalive;             /* idle connections kept by a worker; 0: none */
     uint64_t keepalive_timeout_ms;
     uint64_t keepalive_requests;
@@ -44,12 +47,18 @@ struct upstreams {
     struct upstream *first;
     struct upstream **last;
     unsigned count;
+    const struct resolver_settings *resolver; /* of the http scope; NULL: this machine's */
 };
+
+/* Settings for names where nothing was said. */
+extern const struct resolver_settings upstream_resolver_default;
 
 /* The directives of an `upstream` block, and what they are read into. */
 struct upstream_settings;
 extern const struct conf_group upstream_group;
 
+/* What the directives of the http scope say for groups that are no block. Before the first is added. 0 or -ENOMEM. */
+MUST_CHECK int upstreams_begin(struct upstreams *upstreams, const struct upstream_settings *settings);
 /*
  * Adds the block `name`, as its scope was read. 0, -EINVAL (reported), or -ENOMEM.
  */

@@ -32,7 +32,7 @@ static bool may_be_asked(const struct upstream_peer *peer, const struct upstream
 {
     const struct upstream_server *server = peer->server;
 
-    return !peer->gone && server->backup == backup && !server->down && !(choice->tried & mark_of(peer)) &&
+    return !peer->gone && peer->backup == backup && !server->down && !(choice->tried & mark_of(peer)) &&
            (server->max_conns == 0 || peer->active < server->max_conns) && !is_resting(peer);
 }
 
@@ -50,7 +50,7 @@ static struct upstream_peer *next_in_turn(struct upstream_group *group, const st
             continue;
         peer->share += (int64_t)peer->effective_weight;
         total += (int64_t)peer->effective_weight;
-        if (peer->effective_weight < peer->server->weight)
+        if (peer->effective_weight < peer->weight)
             peer->effective_weight++;
         if (!best || peer->share > best->share)
             best = peer;
@@ -63,7 +63,7 @@ static struct upstream_peer *next_in_turn(struct upstream_group *group, const st
 /* active / weight, compared without dividing. */
 static bool has_less_to_do(const struct upstream_peer *a, const struct upstream_peer *b)
 {
-    return a->active * b->server->weight < b->active * a->server->weight;
+    return a->active * b->weight < b->active * a->weight;
 }
 
 /* Those that are equally idle take turns. */
@@ -101,10 +101,10 @@ static struct upstream_peer *draw(struct upstream_group *group, const struct ups
 
         if (peer == other || !may_be_asked(peer, choice, backup))
             continue;
-        total += peer->server->weight;
+        total += peer->weight;
         if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) < 0)
             dice = now_ms(group) * 0x9e3779b97f4a7c15;
-        if (dice % total < peer->server->weight)
+        if (dice % total < peer->weight)
             drawn = peer;
     }
     return drawn;
@@ -161,7 +161,7 @@ static struct upstream_peer *by_key(struct upstream_group *group, const struct u
         if (!may_be_asked(peer, choice, backup))
             continue;
         lot = ((double)(hash_of(key, str_from(peer->name)) >> 11) + 0.5) / 9007199254740992.0;
-        lot = (double)peer->server->weight / -log(lot);
+        lot = (double)peer->weight / -log(lot);
         if (!best || lot > highest) {
             best = peer;
             highest = lot;
@@ -219,7 +219,7 @@ bool upstream_has_another(const struct upstream_group *group, const struct upstr
     for (const struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         const struct upstream_peer *peer = container_of(link, const struct upstream_peer, link);
 
-        if (may_be_asked(peer, choice, peer->server->backup))
+        if (may_be_asked(peer, choice, peer->backup))
             return true;
     }
     return false;
@@ -235,7 +235,7 @@ void upstream_peer_failed(struct upstream_peer *peer)
     peer->fails++;
     peer->failed_ms = now;
     if (server->max_fails) {
-        uint64_t loss = server->weight / server->max_fails;
+        uint64_t loss = peer->weight / server->max_fails;
 
         peer->effective_weight = loss < peer->effective_weight ? peer->effective_weight - loss : 0;
     }

@@ -2,7 +2,7 @@
  * The directives of an `upstream` block: its servers, how one of them is chosen, and how
  * many idle connections are kept.
  */
-#include "upstream/upstream.h"
+#include "upstream/upstream_conf.h"
 
 #include "base/limits.h"
 
@@ -19,6 +19,8 @@ struct upstream_settings {
     bool ip_hash;
     bool random;
     struct hash_value hash;
+    struct resolver_settings resolver;
+    uint64_t resolver_timeout_ms;
     uint64_t keepalive;
     uint64_t keepalive_timeout_ms;
     uint64_t keepalive_requests;
@@ -26,108 +28,6 @@ struct upstream_settings {
 
 #define AT(field)   offsetof(struct upstream_settings, field)
 #define SERVER_HINT STR("write: server: [127.0.0.1:9001, {address: 127.0.0.1:9002, weight: 2, backup: on}]")
-
-struct server_words {
-    struct str address;
-    uint64_t weight, max_conns, max_fails, fail_timeout_ms;
-    bool backup, down;
-};
-
-#define IN(field) offsetof(struct server_words, field)
-
-static const struct directive server_keys[] = {
-    {.name = "address", .type = DIRECTIVE_TEXT, .offset = IN(address), .help = "Where it listens."},
-    {.name = "weight",
-     .type = DIRECTIVE_NUMBER,
-     .offset = IN(weight),
-     .fallback = "1",
-     .low = 1,
-     .high = 65535,
-     .help = "Its share of the requests."},
-    {.name = "max_conns",
-     .type = DIRECTIVE_NUMBER,
-     .offset = IN(max_conns),
-     .fallback = "0",
-     .help = "Connections of one worker at once; 0: no limit."},
-    {.name = "max_fails",
-     .type = DIRECTIVE_NUMBER,
-     .offset = IN(max_fails),
-     .fallback = "1",
-     .help = "Failures in a row after which it is left alone for fail_timeout; 0: never."},
-    {.name = "fail_timeout",
-     .type = DIRECTIVE_DURATION,
-     .offset = IN(fail_timeout_ms),
-     .fallback = "10s",
-     .help = "How long it is left alone."},
-    {.name = "backup",
-     .type = DIRECTIVE_SWITCH,
-     .offset = IN(backup),
-     .fallback = "off",
-     .help = "Asked only where no other can be."},
-    {.name = "down", .type = DIRECTIVE_SWITCH, .offset = IN(down), .fallback = "off", .help = "Never asked."},
-    {0},
-};
-
-/* "127.0.0.1:9001 weight=2 backup" as the map that it stands for. */
-static int words_to_map(struct conf_reader *reader, const struct conf_node *node, struct conf_node *out_map)
-{
-    struct conf_words words;
-    struct conf_pair *pairs;
-    int error = conf_read_words(reader, node, &words);
-
-    if (error < 0)
-        return error;
-    pairs = arena_zalloc(reader->arena, words.count + 1, sizeof(*pairs));
-    *out_map = *node;
-    out_map->kind = CONF_MAP;
-    out_map->pairs = pairs;
-    out_map->count = words.count;
-    for (size_t i = 0; i < words.count && pairs; i++) {
-        struct conf_node *made = arena_zalloc(reader->arena, 2, sizeof(*made));
-        struct str value = words.items[i];
-        struct str name = i == 0 ? STR("address") : str_cut(&value, '=');
-
-        if (!made)
-            return -ENOMEM;
-        if (i > 0 && str_equal(name, STR("address"))) {
-            conf_error(reader->errors, node->mark, SERVER_HINT, "a server has one address");
-            return -EINVAL;
-        }
-        made[0] = made[1] = *node;
-        made[0].kind = made[1].kind = CONF_SCALAR;
-        made[0].text = name;
-        made[1].text = value.data ? value : STR("on");
-        pairs[i] = (struct conf_pair){&made[0], &made[1]};
-    }
-    return pairs ? 0 : -ENOMEM;
-}
-
-static int read_server(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    struct server_words words = {0};
-    struct upstream_server *server = out;
-    struct conf_node map = *node;
-    int error = 0;
-
-    if (node->kind != CONF_MAP)
-        error = words_to_map(reader, node, &map);
-    if (error == 0)
-        error = conf_read_block(reader, &map, server_keys, &words);
-    if (error < 0)
-        return error;
-    if (upstream_server_parse(words.address, 80, server) < 0) {
-        conf_error(reader->errors, node->mark, SERVER_HINT, "\"" STR_FMT "\" is no address of a server",
-                   STR_ARG(words.address));
-        return -EINVAL;
-    }
-    server->weight = words.weight;
-    server->max_conns = words.max_conns;
-    server->max_fails = words.max_fails;
-    server->fail_timeout_ms = words.fail_timeout_ms;
-    server->backup = words.backup;
-    server->down = words.down;
-    return 0;
-}
 
 /* "$request_uri consistent": every hash here is consistent. */
 static int read_hash(struct conf_reader *reader, const struct conf_node *node, void *out)
@@ -166,7 +66,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_REPEAT,
      .offset = AT(servers),
      .row_size = sizeof(struct upstream_server),
-     .row = read_server,
+     .row = upstream_read_server,
      .example = "server: [127.0.0.1:9001, {address: 127.0.0.1:9002, weight: 2, backup: on}]",
      .help =
          "A server of the group: an address, unix: and a path, or a name; with weight, max_conns, max_fails, "
@@ -203,6 +103,25 @@ static const struct directive directives[] = {
      .row = read_random,
      .example = "random: two least_conn",
      .help = "Draw two servers, and ask the one with fewer connections."},
+    {.name = "resolver",
+     .scopes = SCOPE_HTTP | SCOPE_UPSTREAM,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(resolver),
+     .row_size = sizeof(struct resolver_settings),
+     .row = upstream_read_resolver,
+     .example = "resolver: 127.0.0.1:53 [::1]:5353 valid=30s ipv6=off",
+     .help = "Name servers, by address, for the names of servers, with valid (how long an answer holds, in the "
+             "place of its time to live), ipv4 and ipv6. Without it, those of resolv.conf. Names are looked up "
+             "while the server runs; one that does not resolve does not stop its start.",
+     .schema = "{\"type\": [\"string\", \"array\", \"object\"]}"},
+    {.name = "resolver_timeout",
+     .scopes = SCOPE_HTTP | SCOPE_UPSTREAM,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(resolver_timeout_ms),
+     .fallback = "30s",
+     .low = 1,
+     .high = 3600000,
+     .help = "How long the answer to a name may take, with all tries."},
     {.name = "keepalive",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_NUMBER,
@@ -262,6 +181,36 @@ static int read_key(struct conf_reader *reader, const struct conf_node *at,
     return conf_read_template_word(reader, at, STR("$remote_addr"), &upstream->key);
 }
 
+const struct resolver_settings upstream_resolver_default;
+
+static bool same_resolver(const struct resolver_settings *a, const struct resolver_settings *b)
+{
+    return str_equal(a->servers, b->servers) && a->valid_ms == b->valid_ms && a->timeout_ms == b->timeout_ms &&
+           a->no_ipv4 == b->no_ipv4 && a->no_ipv6 == b->no_ipv6;
+}
+
+/* Those of the http scope where nothing else was said: a worker has one resolver for each. NULL when out of memory. */
+static const struct resolver_settings *find_resolver(const struct upstreams *upstreams,
+                                                     const struct upstream_settings *settings)
+{
+    struct resolver_settings wanted = settings->resolver;
+    struct resolver_settings *own;
+
+    wanted.timeout_ms = settings->resolver_timeout_ms;
+    if (upstreams->resolver && same_resolver(&wanted, upstreams->resolver))
+        return upstreams->resolver;
+    own = arena_zalloc(upstreams->arena, 1, sizeof(*own));
+    if (own)
+        *own = wanted;
+    return own;
+}
+
+int upstreams_begin(struct upstreams *upstreams, const struct upstream_settings *settings)
+{
+    upstreams->resolver = find_resolver(upstreams, settings);
+    return upstreams->resolver ? 0 : -ENOMEM;
+}
+
 int upstreams_add(struct upstreams *upstreams, struct conf_reader *reader, const struct conf_node *at,
                   struct str name, const struct upstream_settings *settings)
 {
@@ -283,11 +232,12 @@ int upstreams_add(struct upstreams *upstreams, struct conf_reader *reader, const
                    : settings->hash.key ? BALANCE_HASH
                    : settings->random   ? BALANCE_RANDOM
                                         : BALANCE_ROUND_ROBIN,
+        .resolver = find_resolver(upstreams, settings),
         .keepalive = settings->keepalive,
         .keepalive_timeout_ms = settings->keepalive_timeout_ms,
         .keepalive_requests = settings->keepalive_requests,
     };
-    error = read_key(reader, at, settings, upstream);
+    error = upstream->resolver ? read_key(reader, at, settings, upstream) : -ENOMEM;
     if (error == 0)
         upstreams_take(upstreams, upstream);
     return error;

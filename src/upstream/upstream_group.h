@@ -23,15 +23,21 @@ struct upstream_group {
 /* A name among the servers of a group. */
 struct upstream_name {
     struct upstream_name *next;     /* of the group */
-    struct list due;                /* in pool->names_due */
+    struct list due;                /* in pool->names_due, while it is not asked for */
     struct upstream_group *group;
     const struct upstream_server *server;
     uint64_t again_ms;              /* when it is asked for again */
+    struct resolver_query *query;   /* under way; NULL: none */
     bool asked;                     /* an answer, good or bad, has come */
     bool failed;                    /* the last one was bad, and it was said */
 };
 
-struct upstream_resolution;
+/* Names as one kind of settings wants them asked for. */
+struct upstream_resolver {
+    const struct resolver_settings *settings; /* the configuration's */
+    struct resolver *resolver;      /* owned */
+    struct upstream_resolver *next;
+};
 
 /* Groups made of variables: each owns what it points to. `text` is its authority, and as its key the default port behind it. */
 struct upstream_target {
@@ -63,8 +69,9 @@ struct upstream_pool {
     struct list connections;        /* all but the idle ones */
     struct list awake;
     struct op tick;                 /* runs what is on `awake` */
-    struct list names_due;          /* to be resolved, in turn */
-    struct upstream_resolution *resolution; /* the one under way */
+    struct upstream_resolver *resolvers;
+    const struct resolver_settings *resolver; /* of groups made of variables */
+    struct list names_due;          /* those that are not being asked for */
     struct op next_name;            /* when the next name is due */
     bool stopping;
 };
@@ -90,5 +97,7 @@ void upstream_connection_drop(struct upstream_connection *connection);
 MUST_CHECK int upstream_names_start(struct upstream_group *group);
 void upstream_names_stop(struct upstream_pool *pool);
 void upstream_names_finish(struct upstream_group *group);
+/* After the last group. */
+void upstream_resolvers_finish(struct upstream_pool *pool);
 
 #endif

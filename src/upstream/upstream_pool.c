@@ -19,7 +19,8 @@ struct upstream_peer *upstream_peer_add(struct upstream_group *group, const stru
     peer->server = server;
     peer->address = *address;
     peer->number = group->next_number++;
-    peer->effective_weight = server->weight;
+    peer->weight = peer->effective_weight = server->weight;
+    peer->backup = server->backup;
     listen_address_format(address, peer->name, sizeof(peer->name));
     list_init(&peer->idle);
     list_init(&peer->link);
@@ -121,6 +122,7 @@ struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log,
                                        .output_max = LIMIT_WORKER_OUTPUT};
     pool->settings = (struct wire_settings){
         .sendfile = true, .block_size = LIMIT_UPSTREAM_BLOCK, .record_size = LIMIT_RECORD_PLAINTEXT};
+    pool->resolver = upstreams->resolver ? upstreams->resolver : &upstream_resolver_default;
     list_init(&pool->connections);
     list_init(&pool->awake);
     list_init(&pool->names_due);
@@ -168,6 +170,7 @@ void upstream_pool_destroy(struct upstream_pool *pool)
         tls_context_destroy(trust->context);
         free(trust);
     }
+    upstream_resolvers_finish(pool);
     table_finish(&pool->targets_by_name);
     free(pool->groups);
     wire_shared_finish(&pool->wires);
@@ -211,7 +214,7 @@ const struct upstream *upstream_group_upstream(const struct upstream_group *grou
 
 /* `key` is the authority and more: the same name is two servers where http:// and https:// lend it their ports. */
 static struct upstream_target *make_target(struct str key, struct str authority, uint16_t default_port,
-                                           int *out_error)
+                                           const struct resolver_settings *resolver, int *out_error)
 {
     struct upstream_target *target = calloc(1, sizeof(*target) + key.length);
 
@@ -225,6 +228,7 @@ static struct upstream_target *make_target(struct str key, struct str authority,
         return NULL;
     }
     upstream_single(&target->upstream, &target->server);
+    target->upstream.resolver = resolver;
     return target;
 }
 
@@ -247,7 +251,7 @@ static struct upstream_group *add_target(struct upstream_pool *pool, struct str 
     *out_error = -ENOBUFS;
     if (pool->targets_by_name.count >= LIMIT_UPSTREAM_TARGETS)
         return NULL;
-    target = make_target(key, authority, default_port, out_error);
+    target = make_target(key, authority, default_port, pool->resolver, out_error);
     if (!target)
         return NULL;
     *out_error = table_set(&pool->targets_by_name, str_of(target->text, key.length), target);

@@ -26,6 +26,8 @@ struct upstream_peer {
     struct list idle;               /* connections kept for the next request, the one used last in front */
     unsigned active;                /* connections in use, and being made */
     int64_t share;                  /* of the smooth round robin: grows by its weight, shrinks by all weights when chosen */
+    uint64_t weight;                /* the server's, or its SRV record's */
+    bool backup;
     uint64_t effective_weight;      /* lower after failures */
     uint64_t fails;                 /* in a row */
     uint64_t failed_ms;             /* the last one */

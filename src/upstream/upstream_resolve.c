@@ -1,55 +1,31 @@
 /*
- * Names: resolved one at a time on a helper thread, by the rules of this machine
- * (hosts file, resolv.conf), when the worker starts and again from time to time. A name
- * that does not resolve is tried again; it never stops anything.
+ * Names: asked for when the worker starts, and again whenever what was answered holds no more. A name that does
+ * not resolve is tried again; it never stops anything.
  */
 #include "upstream/upstream_group.h"
 
 #include "base/limits.h"
 
 #include <errno.h>
-#include <netdb.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-/* One answer under way. Owned by itself while a thread works on it. */
-struct upstream_resolution {
-    struct op op;
-    struct upstream_pool *pool;
-    struct upstream_name *name;
-    char host[LIMIT_HOST + 1];
-    char port[8];
-    struct addrinfo *found;
-    int error; /* of getaddrinfo */
-};
+static void ask_due(struct upstream_pool *pool);
 
-static void resolve_next(struct upstream_pool *pool);
-
-static int resolve(void *argument)
+static bool same_address(const struct listen_address *address, const struct resolver_address *found)
 {
-    struct upstream_resolution *resolution = argument;
-    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG};
-
-    resolution->error = getaddrinfo(resolution->host, resolution->port, &wanted, &resolution->found);
-    return 0;
+    return address->length == found->length && memcmp(&address->socket, &found->socket, found->length) == 0;
 }
 
-static bool same_address(const struct listen_address *address, const struct addrinfo *found)
+static bool is_among(const struct listen_address *address, const struct resolver_answer *answer)
 {
-    return address->length == found->ai_addrlen &&
-           memcmp(&address->socket, found->ai_addr, found->ai_addrlen) == 0;
-}
-
-static bool is_among(const struct listen_address *address, const struct addrinfo *found)
-{
-    for (; found; found = found->ai_next) {
-        if (same_address(address, found))
+    for (size_t i = 0; i < answer->count; i++) {
+        if (same_address(address, &answer->addresses[i]))
             return true;
     }
     return false;
 }
 
-static struct upstream_peer *find_peer(const struct upstream_name *name, const struct addrinfo *found)
+static struct upstream_peer *find_peer(const struct upstream_name *name, const struct resolver_address *found)
 {
     struct list *peers = &name->group->peers;
 
@@ -62,28 +38,47 @@ static struct upstream_peer *find_peer(const struct upstream_name *name, const s
     return NULL;
 }
 
+static uint16_t lowest_priority(const struct resolver_answer *answer)
+{
+    uint16_t lowest = UINT16_MAX;
+
+    for (size_t i = 0; i < answer->count; i++) {
+        if (answer->addresses[i].priority < lowest)
+            lowest = answer->addresses[i].priority;
+    }
+    return lowest;
+}
+
+/* Of SRV records the lowest priority comes first and the others are its backups; each has its own weight. */
+static void take_address(struct upstream_name *name, const struct resolver_address *found, uint16_t lowest)
+{
+    struct upstream_peer *peer = find_peer(name, found);
+    struct listen_address address = {.socket = found->socket, .length = found->length};
+
+    if (!peer)
+        peer = upstream_peer_add(name->group, name->server, &address);
+    if (!peer || str_empty(name->server->service))
+        return; /* out of memory: tried again with the next answer */
+    peer->weight = found->weight ? found->weight : 1;
+    if (peer->effective_weight > peer->weight)
+        peer->effective_weight = peer->weight;
+    peer->backup = name->server->backup || found->priority > lowest;
+}
+
 /* New addresses become peers, and peers whose address is no more are retired. */
-static void apply(struct upstream_name *name, const struct addrinfo *found)
+static void apply(struct upstream_name *name, const struct resolver_answer *answer)
 {
     struct list *peers = &name->group->peers;
     struct list *link = peers->next;
-    unsigned count = 0;
+    uint16_t lowest = lowest_priority(answer);
 
-    for (const struct addrinfo *one = found; one && count < LIMIT_UPSTREAM_ADDRESSES;
-         one = one->ai_next, count++) {
-        struct listen_address address = {.length = one->ai_addrlen};
-
-        if (find_peer(name, one) || one->ai_addrlen > sizeof(address.socket))
-            continue;
-        memcpy(&address.socket, one->ai_addr, one->ai_addrlen);
-        if (!upstream_peer_add(name->group, name->server, &address))
-            return; /* out of memory: tried again with the next answer */
-    }
+    for (size_t i = 0; i < answer->count; i++)
+        take_address(name, &answer->addresses[i], lowest);
     while (link != peers) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
 
         link = link->next;
-        if (peer->server == name->server && !peer->gone && !is_among(&peer->address, found))
+        if (peer->server == name->server && !peer->gone && !is_among(&peer->address, answer))
             upstream_peer_retire(peer);
     }
 }
@@ -103,93 +98,101 @@ static void tell_waiting(struct upstream_group *group)
     }
 }
 
-/* What is known of a name stays in use where the answer is bad. */
-static void take_answer(struct upstream_resolution *resolution)
+static void say(struct upstream_name *name, const char *reason)
 {
-    struct upstream_name *name = resolution->name;
-    struct upstream_pool *pool = resolution->pool;
+    struct log *log = name->group->pool->log;
 
+    if (reason && !name->failed)
+        log_write(log, LOG_ERROR, "upstream host \"" STR_FMT "\" cannot be resolved: %s; tried again every %d s",
+                  STR_ARG(name->server->host), reason, LIMIT_RESOLVE_RETRY_MS / 1000);
+    if (!reason && name->failed)
+        log_write(log, LOG_NOTICE, "upstream host \"" STR_FMT "\" is resolved again", STR_ARG(name->server->host));
+}
+
+/* What is known of a name stays in use where the answer is bad. */
+static void answered(void *owner, const struct resolver_answer *answer)
+{
+    struct upstream_name *name = owner;
+    struct upstream_pool *pool = name->group->pool;
+
+    name->query = NULL;
     name->asked = true;
-    if (resolution->error == 0)
-        apply(name, resolution->found);
-    else if (!name->failed)
-        log_write(pool->log, LOG_ERROR,
-                  "upstream host \"%s\" cannot be resolved (%d: %s); tried again every %d s",
-                  resolution->host, resolution->error, gai_strerror(resolution->error),
-                  LIMIT_RESOLVE_RETRY_MS / 1000);
-    name->failed = resolution->error != 0;
+    if (answer->count > 0)
+        apply(name, answer);
+    say(name, answer->reason);
+    name->failed = answer->count == 0;
     name->again_ms =
-        pool->loop->clock.monotonic_ms + (name->failed ? LIMIT_RESOLVE_RETRY_MS : LIMIT_RESOLVE_VALID_MS);
+        pool->loop->clock.monotonic_ms + (name->failed ? LIMIT_RESOLVE_RETRY_MS : answer->valid_ms);
     list_push(&pool->names_due, &name->due);
     tell_waiting(name->group);
+    ask_due(pool);
 }
 
-static void resolved(struct op *op, int result)
+static void names_due(struct op *op, int result)
 {
-    struct upstream_resolution *resolution = container_of(op, struct upstream_resolution, op);
-    struct upstream_pool *pool = resolution->pool;
+    ask_due(container_of(op, struct upstream_pool, next_name));
+}
 
-    pool->resolution = NULL;
-    if (!pool->stopping) {
-        if (result < 0)
-            resolution->error = EAI_AGAIN;
-        take_answer(resolution);
+/* One for each kind of settings, made when first asked for. NULL when out of memory. */
+static struct resolver *find_resolver(struct upstream_pool *pool, const struct resolver_settings *settings)
+{
+    struct upstream_resolver *one;
+
+    for (one = pool->resolvers; one; one = one->next) {
+        if (one->settings == settings)
+            return one->resolver;
     }
-    if (resolution->found)
-        freeaddrinfo(resolution->found);
-    free(resolution);
-    resolve_next(pool);
+    one = calloc(1, sizeof(*one));
+    if (!one)
+        return NULL;
+    one->settings = settings;
+    one->resolver = resolver_create(pool->loop, settings);
+    if (!one->resolver) {
+        free(one);
+        return NULL;
+    }
+    one->next = pool->resolvers;
+    pool->resolvers = one;
+    return one->resolver;
 }
 
-static void next_due(struct op *op, int result)
+static void ask(struct upstream_name *name)
 {
-    resolve_next(container_of(op, struct upstream_pool, next_name));
-}
+    struct upstream_pool *pool = name->group->pool;
+    const struct resolver_settings *settings = name->group->upstream->resolver;
+    const struct upstream_server *server = name->server;
+    struct resolver *resolver = find_resolver(pool, settings ? settings : pool->resolver);
 
-static void begin(struct upstream_pool *pool, struct upstream_name *name)
-{
-    struct upstream_resolution *resolution = calloc(1, sizeof(*resolution));
-
+    if (resolver)
+        name->query = resolver_ask(resolver, server->host, server->port, server->service, answered, name);
     list_remove(&name->due);
-    if (!resolution) {
-        name->again_ms = pool->loop->clock.monotonic_ms + LIMIT_RESOLVE_RETRY_MS;
-        list_push(&pool->names_due, &name->due);
+    if (name->query)
         return;
-    }
-    resolution->pool = pool;
-    resolution->name = name;
-    snprintf(resolution->host, sizeof(resolution->host), STR_FMT, STR_ARG(name->server->host));
-    snprintf(resolution->port, sizeof(resolution->port), "%u", name->server->port);
-    resolution->op.done = resolved;
-    pool->resolution = resolution;
-    loop_offload(pool->loop, &resolution->op, resolve, resolution);
+    name->again_ms = pool->loop->clock.monotonic_ms + LIMIT_RESOLVE_RETRY_MS;
+    list_push(&pool->names_due, &name->due);
 }
 
-/* One at a time: a dead name server shall hold one helper thread, not all. */
-static void resolve_next(struct upstream_pool *pool)
+/* Asks for all that are due, and wakes up for the next one. */
+static void ask_due(struct upstream_pool *pool)
 {
     uint64_t now = pool->loop->clock.monotonic_ms;
-    struct upstream_name *soonest = NULL;
+    uint64_t soonest = UINT64_MAX;
+    struct list *link = pool->names_due.next;
 
-    if (pool->stopping || pool->resolution)
+    if (pool->stopping)
         return;
-    for (struct list *link = pool->names_due.next; link != &pool->names_due; link = link->next) {
+    while (link != &pool->names_due) {
         struct upstream_name *name = container_of(link, struct upstream_name, due);
 
-        if (!soonest || name->again_ms < soonest->again_ms)
-            soonest = name;
+        link = link->next;
+        if (name->again_ms <= now)
+            ask(name);
+        if (!list_empty(&name->due) && name->again_ms < soonest)
+            soonest = name->again_ms;
     }
-    if (!soonest)
-        return;
-    if (soonest->again_ms <= now)
-        begin(pool, soonest);
-    if (pool->resolution)
-        return;
-    pool->next_name.done = next_due;
-    if (op_idle(&pool->next_name))
-        loop_timer(pool->loop, &pool->next_name, soonest->again_ms);
-    else
-        loop_timer_move(pool->loop, &pool->next_name, soonest->again_ms);
+    pool->next_name.done = names_due;
+    if (soonest != UINT64_MAX)
+        loop_timer_move(pool->loop, &pool->next_name, soonest);
 }
 
 int upstream_names_start(struct upstream_group *group)
@@ -212,15 +215,15 @@ int upstream_names_start(struct upstream_group *group)
         list_init(&name->due);
         list_push(&pool->names_due, &name->due);
     }
-    resolve_next(pool);
+    ask_due(pool);
     return 0;
 }
 
 void upstream_names_stop(struct upstream_pool *pool)
 {
     loop_cancel(pool->loop, &pool->next_name);
-    if (pool->resolution)
-        loop_cancel(pool->loop, &pool->resolution->op);
+    for (struct upstream_resolver *one = pool->resolvers; one; one = one->next)
+        resolver_stop(one->resolver);
 }
 
 void upstream_names_finish(struct upstream_group *group)
@@ -229,7 +232,19 @@ void upstream_names_finish(struct upstream_group *group)
 
     while ((name = group->names) != NULL) {
         group->names = name->next;
+        resolver_forget(name->query);
         list_remove(&name->due);
         free(name);
+    }
+}
+
+void upstream_resolvers_finish(struct upstream_pool *pool)
+{
+    struct upstream_resolver *one;
+
+    while ((one = pool->resolvers) != NULL) {
+        pool->resolvers = one->next;
+        resolver_destroy(one->resolver);
+        free(one);
     }
 }

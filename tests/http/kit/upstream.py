@@ -107,11 +107,11 @@ def plain(talk):
 
 class Upstream:
     """
-    Listens on 127.0.0.1 or a UNIX socket. `scripts` maps a path (without its query) to a function of the conversation, called with
+    Listens on an address or a UNIX socket. `scripts` maps a path (without its query) to a function of the conversation, called with
     a whole head; it returns true where the connection goes on. Other paths get `plain`.
     """
 
-    def __init__(self, scripts=None, name='one', path=None, port=0, tls=None):
+    def __init__(self, scripts=None, name='one', path=None, port=0, tls=None, address='127.0.0.1'):
         self.tls, self.server_names = tls, []
         if tls:
             tls.sni_callback = lambda stream, name, context: self.server_names.append(name)
@@ -119,7 +119,7 @@ class Upstream:
         self.requests, self.connections, self.faults = [], 0, []
         self.open = []
         self.heard = b''
-        self.port = port
+        self.address, self.port = address, port
         self.path = path
         self.listener = None
         self.start()
@@ -130,9 +130,9 @@ class Upstream:
             self.listener.bind(self.path)
             os.chmod(self.path, 0o777)
         else:
-            self.listener = socket.socket()
+            self.listener = socket.socket(socket.AF_INET6 if ':' in self.address else socket.AF_INET)
             self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self.listener.bind(('127.0.0.1', self.port))
+            self.listener.bind((self.address, self.port))
             self.port = self.listener.getsockname()[1]
         self.listener.listen(64)
         threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()

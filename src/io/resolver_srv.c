@@ -1,0 +1,106 @@
+/*
+ * Reads an answer's section of records, every step within its bytes; names are c-ares's to expand.
+ */
+#define CARES_NO_DEPRECATED
+#include "io/resolver_srv.h"
+
+#include <ares.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+enum { HEADER = 12, QUESTION_TAIL = 4, RECORD_HEAD = 10, SRV_HEAD = 6 };
+
+struct message {
+    const unsigned char *bytes;
+    size_t length;
+    size_t at;
+};
+
+static uint16_t number16(const unsigned char *at)
+{
+    return (uint16_t)(at[0] << 8 | at[1]);
+}
+
+static uint32_t number32(const unsigned char *at)
+{
+    return (uint32_t)number16(at) << 16 | number16(at + 2);
+}
+
+static bool has(const struct message *message, size_t count)
+{
+    return message->length - message->at >= count;
+}
+
+/* Steps over a name; into `out` (LIMIT_HOST + 1 bytes) where it is wanted. */
+static bool read_name(struct message *message, char *out)
+{
+    char *text = NULL;
+    long taken = 0;
+    bool fits;
+
+    if (!has(message, 1) || ares_expand_name(message->bytes + message->at, message->bytes, (int)message->length, &text,
+                                             &taken) != ARES_SUCCESS)
+        return false;
+    fits = strlen(text) <= LIMIT_HOST && taken > 0 && has(message, (size_t)taken);
+    if (fits && out)
+        strcpy(out, text);
+    ares_free_string(text);
+    message->at += fits ? (size_t)taken : 0;
+    return fits;
+}
+
+/* "." says that there is no such service (RFC 2782). */
+static bool read_record(struct message *message, struct srv_record *out, bool *out_wanted)
+{
+    const unsigned char *head;
+    struct message name;
+    size_t size;
+
+    *out_wanted = false;
+    if (!read_name(message, NULL) || !has(message, RECORD_HEAD))
+        return false;
+    head = message->bytes + message->at;
+    size = number16(head + 8);
+    message->at += RECORD_HEAD;
+    if (!has(message, size))
+        return false;
+    name = *message;
+    message->at += size;
+    if (number16(head) != SRV_TYPE || number16(head + 2) != SRV_CLASS_IN || size <= SRV_HEAD)
+        return true;
+    *out = (struct srv_record){.priority = number16(head + RECORD_HEAD),
+                               .weight = number16(head + RECORD_HEAD + 2),
+                               .port = number16(head + RECORD_HEAD + 4),
+                               .ttl_s = number32(head + 4)};
+    name.at += SRV_HEAD;
+    if (!read_name(&name, out->target) || name.at != message->at)
+        return false;
+    *out_wanted = out->target[0] != '\0' && strcmp(out->target, ".") != 0 && out->port != 0;
+    return true;
+}
+
+int srv_read(const unsigned char *bytes, size_t length, struct srv_record *out_records, size_t room)
+{
+    struct message message = {.bytes = bytes, .length = length, .at = HEADER};
+    size_t count = 0;
+    unsigned questions, answers;
+
+    if (length < HEADER || length > UINT16_MAX)
+        return -EBADMSG;
+    questions = number16(bytes + 4);
+    answers = number16(bytes + 6);
+    for (unsigned i = 0; i < questions; i++) {
+        if (!read_name(&message, NULL) || !has(&message, QUESTION_TAIL))
+            return -EBADMSG;
+        message.at += QUESTION_TAIL;
+    }
+    for (unsigned i = 0; i < answers && count < room; i++) {
+        bool wanted;
+
+        if (!read_record(&message, &out_records[count], &wanted))
+            return -EBADMSG;
+        count += wanted;
+    }
+    return (int)count;
+}

@@ -1,0 +1,25 @@
+/*
+ * The SRV records of an answer (RFC 2782), with their time to live, which c-ares does not tell of them.
+ */
+#ifndef IO_RESOLVER_SRV_H
+#define IO_RESOLVER_SRV_H
+
+#include "base/limits.h"
+#include "base/must_check.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SRV_TYPE = 33, SRV_CLASS_IN = 1 };
+
+struct srv_record {
+    char target[LIMIT_HOST + 1];
+    uint16_t priority, weight, port;
+    uint32_t ttl_s;
+};
+
+/* As many records as fit; others are passed over. Their count, or -EBADMSG for bytes that are no answer. */
+MUST_CHECK int srv_read(const unsigned char *message, size_t length, struct srv_record *out_records, size_t room);
+
+#endif

@@ -1,0 +1,195 @@
+"""Names of servers behind this one: asked for on the loop, again when they hold no more, and never in the way of a start."""
+import socket
+import time
+
+import pytest
+from kit import http1, server as server_kit
+from kit.dns import A, AAAA, SERVFAIL, SRV, Dns
+from kit.upstream import Upstream
+
+LOOPS = server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
+SECONDS = 3600
+
+
+class World:
+    """A server under test, whose names this machine's scripted name server knows."""
+
+    def __init__(self, folder, loop):
+        self.folder, self.loop = folder, loop
+        self.dns = Dns()
+        self.port = server_kit.free_port()
+        self.server = None
+        self.upstreams = []
+
+    def upstream(self, name, port=0, address='127.0.0.1'):
+        one = Upstream(name=name, port=port, address=address)
+        self.upstreams.append(one)
+        return one
+
+    def start(self, upstreams=None, locations=None, resolver='valid=100ms', http=None, main=None):
+        self.server = server_kit.Server(
+            self.folder, [{'listen': f'127.0.0.1:{self.port}', 'location': locations or {'/': {'proxy_pass': 'http://app'}}}],
+            loop=self.loop, main=main,
+            http={'resolver': f'127.0.0.1:{self.dns.port} {resolver}', 'resolver_timeout': '2s',
+                  **({'upstream': upstreams} if upstreams else {}), **(http or {})})
+        self.server.start([self.port])
+        return self
+
+    def get(self, path='/'):
+        with socket.create_connection(('127.0.0.1', self.port), timeout=30) as stream:
+            return http1.Client(stream).get(path)
+
+    def who(self, path='/'):
+        """The name of the server that answered; or the status where none did."""
+        response = self.get(path)
+        return response.body.decode().split()[0] if response.status == 200 else response.status
+
+    def until(self, wanted, path='/'):
+        deadline = time.monotonic() + 15 * server_kit.PATIENCE
+        while (seen := self.who(path)) != wanted:
+            assert time.monotonic() < deadline, f'{seen} instead of {wanted}:\n{self.server.errors()}'
+            time.sleep(0.02)
+
+    def stop(self):
+        if self.server:
+            self.server.stop()
+        self.dns.stop()
+        for one in self.upstreams:
+            one.stop()
+            assert not one.faults
+
+
+@pytest.fixture(params=LOOPS)
+def world(request, tmp_path):
+    made = World(tmp_path, request.param)
+    yield made
+    made.stop()
+
+
+def test_answers_that_change(world):
+    one = world.upstream('one')
+    world.upstream('two', port=one.port, address='127.0.0.2')
+    world.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1')]
+    world.start({'app': {'server': f'app.test:{one.port}'}})
+    assert world.who() == 'one'
+    world.dns.zone['app.test', A] = [(SECONDS, '127.0.0.2')]
+    world.until('two')
+    assert [world.who() for _ in range(4)] == ['two'] * 4, 'the address that is gone is not asked any more'
+    world.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1'), (SECONDS, '127.0.0.2')]
+    world.until('one')
+    assert {world.who() for _ in range(4)} == {'one', 'two'}
+
+
+def test_the_time_to_live_is_kept(world):
+    one = world.upstream('one')
+    world.dns.zone.update({('long.test', A): [(SECONDS, '127.0.0.1')], ('short.test', A): [(1, '127.0.0.1')]})
+    world.start({'long': {'server': f'long.test:{one.port}'}, 'short': {'server': f'short.test:{one.port}'}}, resolver='ipv6=off',
+                locations={'/long': {'proxy_pass': 'http://long'}, '/short': {'proxy_pass': 'http://short'}})
+    assert world.who('/long') == world.who('/short') == 'one'
+    deadline = time.monotonic() + 20 * server_kit.PATIENCE
+    while world.dns.asked.count(('short.test', A)) < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert world.dns.asked.count(('long.test', A)) == 1
+    assert ('short.test', AAAA) not in world.dns.asked
+
+
+def test_both_families(world):
+    try:
+        one = world.upstream('six', address='::1')
+    except OSError:
+        pytest.skip('no IPv6 here')
+    world.dns.zone['app.test', AAAA] = [(SECONDS, '::1')]
+    world.start({'app': {'server': f'app.test:{one.port}'}})
+    assert world.who() == 'six'
+    assert ('app.test', A) in world.dns.asked and ('app.test', AAAA) in world.dns.asked
+
+
+def test_only_the_wanted_family_is_asked_for(world):
+    one = world.upstream('one')
+    world.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1')]
+    world.start({'app': {'server': f'app.test:{one.port}'}}, resolver='ipv6=off')
+    assert world.who() == 'one'
+    assert ('app.test', AAAA) not in world.dns.asked
+
+
+def test_services(world):
+    """Ports, weights and priorities come with SRV records: the higher number is a backup."""
+    one, two, spare = (world.upstream(name) for name in ('one', 'two', 'spare'))
+    world.dns.zone.update({
+        ('_http._tcp.app.test', SRV): [(SECONDS, (10, 3, one.port, 'a.test')), (SECONDS, (10, 1, two.port, 'a.test')),
+                                       (SECONDS, (20, 1, spare.port, 'b.test'))],
+        ('a.test', A): [(SECONDS, '127.0.0.1')],
+        ('b.test', A): [(SECONDS, '127.0.0.1')]})
+    world.start({'app': {'server': {'address': 'app.test', 'service': 'http', 'fail_timeout': '60s'}}})
+    seen = [world.who() for _ in range(8)]
+    assert seen.count('one') == 6 and seen.count('two') == 2
+    one.stop()
+    two.stop()
+    assert world.who() == 'spare'
+
+
+@pytest.mark.parametrize('answer, said', [(SERVFAIL, 'DNS server'), (3, 'not found'), (b'\0' * 5, 'Timeout'), (b'\xff' * 40, 'Timeout'),
+                                          (None, 'Timeout')])
+def test_a_bad_answer_stops_nothing(world, answer, said):
+    """502 and one line that names it; asked again, and used as soon as there is an answer."""
+    one = world.upstream('one')
+    world.dns.zone['app.test'] = answer
+    world.start({'app': {'server': f'app.test:{one.port}'}, 'sound': {'server': f'127.0.0.1:{one.port}'}},
+                locations={'/': {'proxy_pass': 'http://app'}, '/sound': {'proxy_pass': 'http://sound'}})
+    assert world.who('/sound') == 'one'
+    assert world.who() == 502
+    log = world.server.errors()
+    assert log.count('upstream host "app.test" cannot be resolved') == 1 and said in log
+    del world.dns.zone['app.test']
+    world.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1')]
+    world.until('one')
+    assert 'upstream host "app.test" is resolved again' in world.server.errors()
+
+
+def test_an_answer_outlives_its_name_server(world):
+    one = world.upstream('one')
+    world.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1')]
+    world.start({'app': {'server': f'app.test:{one.port}'}})
+    assert world.who() == 'one'
+    world.dns.zone['app.test'] = SERVFAIL
+    deadline = time.monotonic() + 10 * server_kit.PATIENCE
+    while 'cannot be resolved' not in world.server.errors():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert world.who() == 'one'
+
+
+def test_a_name_server_that_is_not_there(world):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unused:
+        unused.bind(('127.0.0.1', 0))
+        world.dns.stop()
+        world.dns = Dns()
+        nobody = unused.getsockname()[1]
+    world.start({'app': {'server': 'app.test:80'}}, http={'resolver': f'127.0.0.1:{nobody}'})
+    assert world.who() == 502
+
+
+def test_a_name_made_of_variables(world):
+    one = world.upstream('one')
+    world.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1')]
+    world.start(locations={'/': {'proxy_pass': f'http://$arg_name:{one.port}'}})
+    assert world.who('/?name=app.test') == 'one'
+    assert world.who('/?name=nobody.test') == 502
+    assert 'upstream host "nobody.test" cannot be resolved' in world.server.errors()
+
+
+def test_the_hosts_file(world):
+    one = world.upstream('one')
+    world.start(locations={'/': {'proxy_pass': f'http://localhost:{one.port}'}}, http={'resolver': f'127.0.0.1:{world.dns.port}'})
+    assert world.who() == 'one'
+    assert not [name for name, _ in world.dns.asked if name == 'localhost']
+
+
+def test_a_block_with_a_name_server_of_its_own(world):
+    one = world.upstream('one')
+    other = Dns({('app.test', A): [(SECONDS, '127.0.0.1')]})
+    world.start({'app': {'server': f'app.test:{one.port}', 'resolver': f'127.0.0.1:{other.port}'}})
+    assert world.who() == 'one'
+    assert not world.dns.asked
+    other.stop()
