@@ -16,6 +16,7 @@
 #define LIMIT_HELPER_THREADS        4
 #define LIMIT_HELPER_QUEUE          1024
 #define LIMIT_COLD_WINDOW           (256 * 1024)    /* file bytes probed and read ahead at once */
+#define LIMIT_FETCHES               3               /* of a window by helpers, before the loop itself waits for the disk */
 #define LIMIT_LENT_BYTES            (16 * 1024)     /* one receive */
 #define LIMIT_LENT_BUFFERS          256             /* in the ring of provided buffers */
 #define LIMIT_FILE_CACHE_CONTENT    16384           /* files up to this size are kept whole in memory */

@@ -179,6 +179,7 @@ static bool span_is_hot(struct loop *loop, struct op *op)
 {
     if ((uint64_t)op->file.at + op->file.progress < op->file.hot_until || file_probe(op))
         return true;
+    op->file.fetches++;
     helpers_submit(loop, op, file_warm);
     return false;
 }
@@ -198,6 +199,8 @@ static void push_held_back(int fd)
 
 static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
+    if (op->file.fetches > 0)
+        op->file.hot_until = 0; /* what a disk gave may be gone again: time has passed */
     while (op->file.progress < op->file.length) {
         off_t at = op->file.at + (off_t)op->file.progress;
         uint64_t want = op->file.length - op->file.progress;
@@ -228,6 +231,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
         if (sent < 0)
             return finished(loop, op, -errno);
         op->file.progress += (uint64_t)sent;
+        op->file.fetches = op->file.fetches > 0;
         loop_charge(loop, (uint64_t)sent);
     }
     return finished(loop, op, count_result(op->file.progress));

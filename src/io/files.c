@@ -14,7 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WARM_STEP    (16 * 1024)
+#define FETCH_STEP   (16 * 1024)
+#define PAGE         4096 /* the smallest there is */
 #define NR_CACHESTAT 451 /* Linux 6.5; older headers have no name for it */
 
 /* Of openat2(2): the kernel could not tell, because of a rename at that moment, whether ".." stays below. */
@@ -166,6 +167,39 @@ static bool all_cached(int file, uint64_t at, uint64_t length)
     return found.cached >= (at + length - 1) / page - at / page + 1;
 }
 
+/* Bytes of the window that need no disk. Pages that are still being read are present, too: each is asked for. */
+static uint64_t hot_bytes(const struct op *op, uint64_t length)
+{
+    uint64_t at = next_byte(op);
+    uint64_t hot = 0;
+    char byte;
+
+    if (!all_cached(op->file.fd, at, length))
+        return 0;
+    while (hot < length) {
+        uint64_t end = hot + PAGE < length ? hot + PAGE : length;
+
+        if (read_nowait(op->file.fd, (int64_t)(at + end - 1), &byte, 1) == -EAGAIN)
+            break;
+        hot = end;
+    }
+    return hot;
+}
+
+/*
+ * A file that had to be fetched is on its way out of memory, or on its way in: nothing is taken for granted. One that
+ * is always gone before its turn comes is read by the loop, a step at a time, so that it cannot stay here for ever.
+ */
+static bool probe_fetched(struct op *op)
+{
+    uint64_t hot = hot_bytes(op, window_length(op, LIMIT_COLD_WINDOW));
+
+    if (hot == 0 && op->file.fetches < LIMIT_FETCHES)
+        return false;
+    op->file.hot_until = next_byte(op) + (hot > 0 ? hot : window_length(op, FETCH_STEP));
+    return true;
+}
+
 /*
  * A span that was hot so far is looked at in windows as long as what was found hot, up to LIMIT_HOT_WINDOW: a large
  * file in memory costs one call per megabyte.
@@ -179,6 +213,8 @@ bool file_probe(struct op *op)
     ssize_t result = 1;
     char byte;
 
+    if (op->file.fetches > 0)
+        return probe_fetched(op);
     if (op->file.hot_until != at)
         result = read_nowait(op->file.fd, (int64_t)at, &byte, 1);
     if (result > 0)
@@ -204,10 +240,9 @@ int file_warm(struct op *op)
 
     (void)readahead(op->file.fd, (off64_t)at, (size_t)window_length(op, 2 * LIMIT_COLD_WINDOW));
     for (uint64_t done = 0; done < length;) {
-        done += length - done < WARM_STEP ? length - done : WARM_STEP;
+        done += length - done < FETCH_STEP ? length - done : FETCH_STEP;
         if (read_plain(op->file.fd, (int64_t)(at + done - 1), &byte, 1) <= 0)
             break; /* sendfile will meet the same end or error, and tell it */
     }
-    op->file.hot_until = at + length;
     return 0;
 }

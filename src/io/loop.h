@@ -80,6 +80,7 @@ struct op {
         struct {
             int fd;
             bool narrow;            /* OP_SENDFILE: a kTLS socket that holds few segments: record by record */
+            uint8_t fetches;        /* OP_SENDFILE, the loop's: by helpers, since the last byte was sent; never 0 again */
             int64_t at;
             uint64_t length;
             uint64_t progress;      /* may be read while waiting: for a timer that wants to see movement */

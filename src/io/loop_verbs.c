@@ -50,6 +50,7 @@ void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t a
     op->file.length = length;
     op->file.progress = 0;
     op->file.hot_until = 0;
+    op->file.fetches = 0;
     start(loop, op, OP_SENDFILE, to);
 }
 

@@ -13,15 +13,18 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, PAGES = 1024, LENGTH = PAGES * PAGE, NR_CACHESTAT = 451 };
+enum { PAGE = 4096, PAGES = 1024, LENGTH = PAGES * PAGE, NR_CACHESTAT = 451, BUSY_SINK = 100000 };
 
 static struct {
     pthread_t loop_thread;
     int fd;
     bool hot[PAGES];
     bool knows_cachestat;
+    bool busy;                      /* the sink takes less than was asked for, and meanwhile all pages are dropped */
+    bool hopeless;                  /* what helpers bring in is gone at once */
     int waited;                     /* calls of the loop's thread that would have waited for the disk */
     int helped;                     /* pages brought in by helpers */
     uint64_t sent;
@@ -56,7 +59,7 @@ static void need(uint64_t at, uint64_t length)
         disk.waited++;
     for (uint64_t page = at / PAGE; page <= (at + length - 1) / PAGE && page < PAGES; page++) {
         disk.helped += !disk.hot[page];
-        disk.hot[page] = true;
+        disk.hot[page] = !disk.hopeless;
     }
 }
 
@@ -88,10 +91,33 @@ ssize_t __wrap_readahead(int fd, off64_t at, size_t length)
     return 0;
 }
 
-/* The sink is a number only: any. */
+static int sink;
+static int other_end;
+
+/* Anew: a byte comes, and is gone. */
+static void become_writable(void)
+{
+    char byte = 0;
+
+    ck_assert_int_eq((int)write(sink, &byte, 1), 1);
+    ck_assert_int_eq((int)read(other_end, &byte, 1), 1);
+}
+
+/* The sink is a number only: any that can be waited for. */
 ssize_t __wrap_sendfile64(int to, int fd, off_t *at, size_t length)
 {
+    static bool full;
+
     ck_assert_int_eq(fd, disk.fd);
+    full = disk.busy && !full;
+    if (disk.busy && !full) {
+        memset(disk.hot, false, sizeof(disk.hot));
+        become_writable();
+        errno = EAGAIN;
+        return -1;
+    }
+    if (disk.busy && length > BUSY_SINK)
+        length = BUSY_SINK;
     need((uint64_t)*at, length);
     disk.sent += length;
     return (ssize_t)length;
@@ -131,14 +157,21 @@ static bool begin(int index)
     return true;
 }
 
-static int sink;
+static int open_sink(void)
+{
+    int ends[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+    other_end = ends[1];
+    return ends[0];
+}
 
 /* Sends all of the file but its first three bytes, looking at each turn's share. */
 static void send_all(void)
 {
     uint64_t before = 0;
 
-    sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    sink = open_sink();
     loop_sendfile(&loop, &probe.op, sink, disk.fd, 3, LENGTH - 3, false);
     for (int turn = 0; turn < 100000 && probe.runs == 0; turn++) {
         ck_assert_uint_le(disk.sent - before, LIMIT_TURN_BYTES);
@@ -149,6 +182,7 @@ static void send_all(void)
     ck_assert_int_eq(probe.result, LENGTH - 3);
     ck_assert_uint_eq(disk.sent, LENGTH - 3);
     loop_close_fd(&loop, sink);
+    close(other_end);
     close(disk.fd);
     loop_close(&loop);
 }
@@ -210,6 +244,29 @@ START_TEST(rule_17_without_cachestat)
 }
 END_TEST
 
+/* The memory is needed for something else while the sink is full: what was fetched is fetched again. */
+START_TEST(rule_17_fetched_and_dropped)
+{
+    if (!begin(_i))
+        return;
+    disk.busy = true;
+    send_all();
+    ck_assert_int_eq(disk.waited, 0);
+    ck_assert_int_gt(disk.helped, PAGES);
+}
+END_TEST
+
+/* No memory at all for this file: in the end the loop reads it, rather than to ask helpers for ever. */
+START_TEST(rule_17_always_dropped)
+{
+    if (!begin(_i))
+        return;
+    disk.hopeless = true;
+    send_all();
+    ck_assert_int_gt(disk.waited, 0);
+}
+END_TEST
+
 enum { MANY = LIMIT_HELPER_QUEUE + 100 };
 
 /* Who waits for a file is never refused, however many there are (OP_OFFLOAD is). */
@@ -246,6 +303,8 @@ int main(void)
     tcase_add_loop_test(group, rule_17_a_cold_file, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_a_hot_file, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_a_file_with_holes, 0, kernel_backend_count() * HOLES);
+    tcase_add_loop_test(group, rule_17_fetched_and_dropped, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_always_dropped, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_without_cachestat, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_more_than_the_queue_holds, 0, kernel_backend_count());
     suite_add_tcase(suite, group);
