@@ -120,6 +120,9 @@ struct proxying {
     struct body body;               /* of the answer */
     struct buffer input;            /* its bytes that came and were not pulled; never moved while it holds any */
     size_t input_at;
+    struct pipe *pipe;              /* held: through which the body passes; NULL: it is copied */
+    struct chunk spliced;           /* what is in it and was not pulled */
+    bool copied;                    /* there was no pipe for it, or nobody to take it */
     bool body_whole;
     bool awaited;                   /* next has said -EAGAIN: a wake is owed */
     int body_error;
@@ -190,5 +193,20 @@ void proxy_body_fail(struct proxying *p, int error);
 /* The body ends here, in order. */
 void proxy_body_end(struct proxying *p);
 void proxy_body_init(struct proxying *p);
+/* The answer is whole, and the connection may carry another; `surplus`: if the server had not sent more than that. */
+void proxy_answer_whole(struct proxying *p, bool surplus);
+/* Tells who pulls the body, once for each -EAGAIN. */
+void proxy_wake_puller(struct proxying *p);
+
+/* proxy_splice.c */
+
+/* True where the rest of the body is to pass through a pipe: it is not read ahead. */
+bool proxy_splices(const struct proxying *p);
+/* Asks for more of it in the pipe, for who takes `accept`. False: it is to be read. */
+bool proxy_splice(struct proxying *p, unsigned accept);
+/* So many bytes are in the pipe, as wire->piped. */
+void proxy_piped(void *user, size_t count);
+/* What is in the pipe is lent, once. False: nothing. */
+bool proxy_spliced(struct proxying *p, struct chunk *out);
 
 #endif

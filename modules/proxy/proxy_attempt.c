@@ -300,6 +300,7 @@ static void opened(void *user)
 static const struct upstream_events proxy_events = {
     .opened = opened,
     .received = proxy_received,
+    .piped = proxy_piped,
     .room = has_room,
     .failed = failed,
 };

@@ -8,8 +8,7 @@
 
 #include <errno.h>
 
-/* Tells who pulls, once for each -EAGAIN. */
-static void wake_puller(struct proxying *p)
+void proxy_wake_puller(struct proxying *p)
 {
     if (!p->awaited)
         return;
@@ -36,9 +35,12 @@ static int body_next(struct body *body, unsigned accept, size_t room, struct chu
 
     if (p->upgraded && !p->tunnelled && p->connection) /* 101 has left: the client's bytes are what follows */
         proxy_tunnel(p);
+    if (proxy_spliced(p, out))
+        return 1;
     if (p->input_at == p->input.length) { /* all that was lent has been taken */
         p->input.length = p->input_at = 0;
-        read_on(p);
+        if (!proxy_splice(p, accept))
+            read_on(p);
     }
     if (p->input_at < p->input.length) {
         struct str bytes = str_slice(str_skip(buffer_str(&p->input), p->input_at), 0, room);
@@ -63,6 +65,8 @@ static void body_closed(struct body *body)
     p->awaited = false;
     proxy_let_go(p, false);
     buffer_finish(&p->input);
+    pipe_drop(p->pipe);
+    p->pipe = NULL;
     p->stage = PROXY_OVER;
 }
 
@@ -79,14 +83,14 @@ void proxy_body_init(struct proxying *p)
 void proxy_body_end(struct proxying *p)
 {
     p->body_whole = true;
-    wake_puller(p);
+    proxy_wake_puller(p);
 }
 
 void proxy_body_fail(struct proxying *p, int error)
 {
     proxy_let_go(p, false);
     p->body_error = error;
-    wake_puller(p);
+    proxy_wake_puller(p);
 }
 
 /* Steps of the reply. Each false: nothing more of it is read now. */
@@ -188,22 +192,21 @@ static bool head_came(struct proxying *p)
     return true;
 }
 
-static bool whole(struct proxying *p, struct str rest)
+void proxy_answer_whole(struct proxying *p, bool surplus)
 {
-    bool keep = p->reply.keepalive && p->asked && str_empty(rest);
+    bool keep = p->reply.keepalive && p->asked && !surplus;
 
-    if (p->reply.keepalive && !str_empty(rest))
+    if (p->reply.keepalive && surplus)
         proxy_say(p, LOG_WARN, "upstream sent more than its answer", 0);
     proxy_let_go(p, keep);
     proxy_body_end(p);
-    return false;
 }
 
 static bool part_came(struct proxying *p, struct str part)
 {
     memcpy(p->input.data + p->input.length, part.data, part.length);
     p->input.length += part.length;
-    wake_puller(p);
+    proxy_wake_puller(p);
     return true;
 }
 
@@ -222,7 +225,8 @@ static bool step(struct proxying *p, struct str *in, struct str rest)
     case REPLY_PART:
         return part_came(p, part);
     case REPLY_WHOLE:
-        return whole(p, str_of(in->data, in->length + rest.length));
+        proxy_answer_whole(p, in->length + rest.length > 0);
+        break;
     case REPLY_BAD:
         return bad_reply(p);
     case REPLY_NO_MEMORY:
@@ -238,7 +242,7 @@ static void ended(struct proxying *p)
         return;
     }
     if (h1_reply_ended(&p->reply, wire_cut(&p->connection->wire)) == REPLY_WHOLE)
-        (void)whole(p, STR(""));
+        proxy_answer_whole(p, false);
     else
         (void)bad_reply(p);
 }
@@ -266,6 +270,9 @@ size_t proxy_received(void *user, struct str bytes)
         ;
     if (p->connection != connection) /* another exchange's, or nobody's, by now */
         return bytes.length;
-    read_on(p);
+    if (proxy_splices(p))
+        proxy_look_at_clock(p);
+    else
+        read_on(p);
     return room < bytes.length ? room : bytes.length;
 }

@@ -134,8 +134,8 @@ void status_collect(struct status_values *values)
     values->handshakes[2] = sum->wires.handshakes_failed;
     values->lookups[0] = sum->files.hits;
     values->lookups[1] = sum->files.misses;
-    values->zero_copy = sum->wires.bytes[PATH_PLAIN_SENDFILE] + sum->wires.bytes[PATH_KTLS_SENDFILE] +
-                        sum->wires.bytes[PATH_KTLS_SPLICE];
+    values->zero_copy = sum->wires.bytes[PATH_PLAIN_SENDFILE] + sum->wires.bytes[PATH_PLAIN_SPLICE] +
+                        sum->wires.bytes[PATH_KTLS_SENDFILE] + sum->wires.bytes[PATH_KTLS_SPLICE];
     for (unsigned i = 0; i < PATH_COUNT; i++)
         bytes += sum->wires.bytes[i];
     values->zero_copy_share = millionths(values->zero_copy, bytes);

@@ -21,6 +21,7 @@ struct chunk {
         struct {
             int fd;
             size_t length;
+            uint64_t whole; /* bytes that are to come this way together, these included; UINT64_MAX: not known */
         } pipe;
     };
 };

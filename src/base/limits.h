@@ -67,6 +67,11 @@
 #define LIMIT_LINGERING_BYTES       (8 * 1024 * 1024) /* dropped after an orderly end, so that the answer is not lost to a reset */
 #define LIMIT_TAIL_LOOK_MS          50              /* between two looks at what the kernel has not sent yet of an ended connection */
 #define LIMIT_BLOCKS_KEPT           64              /* free output blocks of a worker */
+#define LIMIT_PIPES                 128             /* that bytes of a worker pass through from socket to socket, each way */
+#define LIMIT_PIPES_KEPT            16              /* of them, while nobody needs them */
+#define LIMIT_PIPE_BYTES            (256 * 1024)    /* asked for, for one pipe: as much as a turn moves */
+#define LIMIT_PIPE_LEAST            (64 * 1024)     /* what it must hold at least */
+#define LIMIT_SPLICE_BYTES          (64 * 1024)     /* a shorter body is copied */
 #define LIMIT_JOURNEYS_KEPT         256             /* free connections of a worker */
 #define LIMIT_OWN_SHARE             1536            /* bytes of an idle connection beyond OpenSSL's SSL object */
 

@@ -218,11 +218,8 @@ static enum h1_reply_step read_length(struct h1_reply *reply, struct str *in, st
 {
     enum h1_reply_step step = read_part(reply, in, reply->left, out_part);
 
-    if (step == REPLY_PART) {
-        reply->left -= out_part->length;
-        if (reply->left == 0)
-            reply->stage = READING_OVER;
-    }
+    if (step == REPLY_PART)
+        h1_reply_skip(reply, out_part->length);
     return step;
 }
 
@@ -258,6 +255,22 @@ enum h1_reply_step h1_reply_read(struct h1_reply *reply, struct str *in, struct 
         break;
     }
     return REPLY_BAD;
+}
+
+uint64_t h1_reply_unframed(const struct h1_reply *reply)
+{
+    if (reply->stage == READING_TO_END)
+        return UINT64_MAX;
+    return reply->stage == READING_LENGTH ? reply->left : 0;
+}
+
+void h1_reply_skip(struct h1_reply *reply, uint64_t count)
+{
+    if (reply->stage != READING_LENGTH)
+        return;
+    reply->left -= count;
+    if (reply->left == 0)
+        reply->stage = READING_OVER;
 }
 
 /* What another protocol said (101) has ends of its own: it is not for us to doubt them. */

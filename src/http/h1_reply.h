@@ -58,4 +58,9 @@ enum h1_reply_step h1_reply_read(struct h1_reply *reply, struct str *in, struct 
 /* The connection has ended: REPLY_WHOLE where that is the end of the body, else REPLY_BAD. `cut`: nobody vouches for that end (TLS without close_notify). */
 enum h1_reply_step h1_reply_ended(struct h1_reply *reply, bool cut);
 
+/* Bytes of the body that follow as they are, with nothing between them; UINT64_MAX: to the end of the connection. 0 where they are framed (chunks), or none are left. */
+uint64_t h1_reply_unframed(const struct h1_reply *reply);
+/* So many of these were taken past h1_reply_read. */
+void h1_reply_skip(struct h1_reply *reply, uint64_t count);
+
 #endif

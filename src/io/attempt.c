@@ -246,6 +246,8 @@ static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *o
         return finished(loop, op, -errno);
     if (ends[0].revents == 0)
         return wait_for(out_wait, op->fd, POLLIN);
+    if (op->splice.narrow)
+        push_held_back(op->splice.to);
     if (ends[1].revents == 0)
         return wait_for(out_wait, op->splice.to, POLLOUT);
     loop_retry(loop, op); /* it became ready meanwhile */
@@ -254,17 +256,19 @@ static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *o
 
 static bool attempt_splice(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
+    size_t most = op->splice.narrow ? LIMIT_RECORD_PLAINTEXT : LIMIT_TURN_BYTES;
+    size_t want = op->splice.length < most ? op->splice.length : most;
     ssize_t moved;
 
     do {
-        size_t want = op->splice.length < LIMIT_TURN_BYTES ? op->splice.length : LIMIT_TURN_BYTES;
-
-        moved = splice(op->fd, NULL, op->splice.to, NULL, want,
-                       op->splice.flags | SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+        moved = splice(op->fd, NULL, op->splice.to, NULL, want, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
     } while (moved < 0 && errno == EINTR);
     if (moved < 0 && errno == EAGAIN)
         return splice_blocked(loop, op, out_wait);
-    return finished(loop, op, moved < 0 ? -errno : (int)moved);
+    if (moved <= SMALL_SEND)
+        return finished(loop, op, moved < 0 ? -errno : (int)moved);
+    loop_finish_large(loop, op, (int)moved);
+    return false;
 }
 
 bool attempt(struct loop *loop, struct op *op, struct readiness *out_wait)

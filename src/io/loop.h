@@ -91,7 +91,7 @@ struct op {
         } file;
         struct {
             int to;
-            unsigned flags;
+            bool narrow;            /* `to` is a kTLS socket that holds few segments: as for OP_SENDFILE */
             size_t length;
         } splice;
         struct {
@@ -194,7 +194,7 @@ void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_stor
 void loop_recv(struct loop *loop, struct op *op, int fd);
 void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags);
 void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool narrow);
-void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, unsigned flags);
+void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, bool narrow);
 void loop_poll(struct loop *loop, struct op *op, int fd, unsigned events);
 void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms);
 /* Moves the deadline of a waiting timer (lazily: later is free), or submits an idle one. No effect on a cancelled one. */

@@ -54,11 +54,11 @@ void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t a
     start(loop, op, OP_SENDFILE, to);
 }
 
-void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, unsigned flags)
+void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, bool narrow)
 {
     op->splice.to = to;
     op->splice.length = length;
-    op->splice.flags = flags;
+    op->splice.narrow = narrow;
     start(loop, op, OP_SPLICE, from);
 }
 

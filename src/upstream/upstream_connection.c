@@ -105,6 +105,14 @@ static size_t wire_received(struct wire *wire, struct str bytes)
     return bytes.length;
 }
 
+static void wire_piped(struct wire *wire, size_t count)
+{
+    struct upstream_connection *connection = connection_of(wire);
+
+    if (connection->state == UPSTREAM_OPEN)
+        connection->events->piped(connection->user, count);
+}
+
 static void wire_has_room(struct wire *wire)
 {
     struct upstream_connection *connection = connection_of(wire);
@@ -132,6 +140,7 @@ static void wire_closed(struct wire *wire, enum wire_end end)
 static const struct wire_events wire_events = {
     .opened = wire_opened,
     .received = wire_received,
+    .piped = wire_piped,
     .room = wire_has_room,
     .closed = wire_closed,
 };

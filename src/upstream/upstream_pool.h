@@ -52,6 +52,8 @@ struct upstream_events {
     void (*opened)(void *user);
     /* As the wire's: bytes taken; length 0 is the end of the stream. */
     size_t (*received)(void *user, struct str bytes);
+    /* As the wire's. NULL where wire_receive_pipe is not used. */
+    void (*piped)(void *user, size_t count);
     /* There is room again, or upstream_wake was called. */
     void (*room)(void *user);
     /* The connection is gone: -ECONNREFUSED, -ETIMEDOUT, -ECONNRESET ... Nothing may be called on it any more. */

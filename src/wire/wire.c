@@ -19,6 +19,7 @@
 
 int wire_shared_init(struct wire_shared *shared)
 {
+    pipe_pool_init(&shared->pipes, shared->loop);
     shared->plaintext = malloc(LIMIT_RECORD_PLAINTEXT);
     shared->sealer = record_sealer_create(LIMIT_CIPHERS_LIVE);
     if (!shared->ktls_calls)
@@ -37,6 +38,7 @@ void wire_shared_finish(struct wire_shared *shared)
     free(shared->plaintext);
     shared->plaintext = NULL;
     wire_block_pool_finish(shared);
+    pipe_pool_finish(&shared->pipes);
 }
 
 void wire_log(struct wire *wire, enum log_level level, const char *what, int error)
@@ -250,6 +252,8 @@ void wire_bury(struct wire *wire)
     wire->first = wire->last = wire->reading = NULL;
     free(wire->held);
     wire->held = NULL;
+    pipe_drop(wire->pipe);
+    wire->pipe = NULL;
     record_release(shared->sealer, &wire->slot);
     record_key_wipe(&wire->key);
     if (wire->settings->reset_timed_out && (wire->end == WIRE_END_TIMEOUT || wire->end == WIRE_END_REFUSED))

@@ -15,6 +15,7 @@
 #include "io/loop.h"
 #include "tls/ktls.h"
 #include "tls/tls_session.h"
+#include "wire/pipe_pool.h"
 
 struct wire;
 struct wire_block;
@@ -25,6 +26,7 @@ enum wire_path {
     PATH_NONE,
     PATH_PLAIN,
     PATH_PLAIN_SENDFILE,
+    PATH_PLAIN_SPLICE,
     PATH_USER,
     PATH_OPENSSL,
     PATH_KTLS_SEND,
@@ -32,7 +34,7 @@ enum wire_path {
     PATH_KTLS_SPLICE,
     PATH_COUNT
 };
-/* "-", "plain", "plain-sendfile", "user", "openssl", "ktls-send", "ktls-sendfile", "ktls-splice". */
+/* "-", "plain", "plain-sendfile", "plain-splice", "user", "openssl", "ktls-send", "ktls-sendfile", "ktls-splice". */
 const char *wire_path_name(enum wire_path path);
 
 /* Why the kernel encrypted it not (or that it did: KTLS_OK): enum ktls_reason, and the wire's own. $tls_path_reason. */
@@ -69,6 +71,7 @@ struct wire_shared {
     size_t output_bytes;            /* in blocks of all wires now */
     size_t output_max;              /* past this, a wire gets no second block */
     uint64_t records_per_key;       /* 0: LIMIT_RECORDS_PER_KEY; tests want less */
+    struct pipe_pool pipes;         /* for what is received into a pipe */
     char *plaintext;                /* LIMIT_RECORD_PLAINTEXT bytes: decrypted here, lent to the owner */
     struct wire_counters *counters;
 };
@@ -105,6 +108,8 @@ struct wire_events {
      * come; what it leaves is held and offered again after the next wire_receive. Length 0, once: the peer has ended its stream.
      */
     size_t (*received)(struct wire *wire, struct str bytes);
+    /* wire_receive_pipe: so many bytes are in the pipe. NULL where that is never asked for. */
+    void (*piped)(struct wire *wire, size_t count);
     /* There was no room, now there is. The owner goes on and flushes, as in any round. */
     void (*room)(struct wire *wire);
     /* Everything given has left, or lingering has begun: another wait begins for the owner's clock. Only from completions. May be NULL. */
@@ -157,6 +162,7 @@ struct wire {
     struct wire_block *reading;     /* owned: an asynchronous read is under way into it; joins the queue afterwards */
     struct chunk span;              /* leaves after the blocks; length 0: none */
     struct wire_held *held;         /* owned: received and not yet taken */
+    struct pipe *pipe;              /* held: what is received goes there */
     struct record_key key;          /* SEALING_USER and SEALING_KERNEL */
     struct record_slot *slot;       /* of the sealer, which may take it away */
     uint64_t sealed_ms;             /* when the last record was sealed */
@@ -165,6 +171,7 @@ struct wire {
     uint64_t sent;                  /* bytes: see wire_bytes_sent */
     uint64_t received;              /* bytes; from WIRE_LINGERING on those that were dropped */
     int fd;
+    uint32_t pipe_most;             /* bytes asked for, into `pipe` */
     uint8_t state;                  /* enum wire_state */
     uint8_t sealing;                /* enum wire_sealing */
     uint8_t end;                    /* enum wire_end, in WIRE_DEAD */
@@ -206,6 +213,15 @@ void wire_settle(struct wire *wire, const struct wire_settings *settings);
 
 /* Asks for received bytes: `received` follows (held bytes first, later in this turn). No effect while asked for. */
 void wire_receive(struct wire *wire);
+/* True where bytes may be received into a pipe: it is plain, nothing is held, and nothing is asked for. */
+bool wire_pipes(const struct wire *wire);
+/*
+ * Asks for received bytes, at most `most`, in an empty pipe: wire_pipes() is true. `piped` follows, or `received` of length 0. The pipe is held until then, or
+ * until the wire is closed: bytes may still get into it as long as that is so.
+ */
+void wire_receive_pipe(struct wire *wire, struct pipe *pipe, size_t most);
+/* False where bytes have come that nobody has asked for yet. Plain wires only. */
+bool wire_silent(const struct wire *wire);
 /*
  * Watches for a reset while nothing is asked for (the owner has as many bytes as it wants, or the peer has ended its stream): then
  * `closed`. Ends with the next wire_receive.
@@ -217,8 +233,8 @@ size_t wire_room(const struct wire *wire);
 /* The kinds of chunk that the wire can take at the moment: bits of enum chunk_kind. */
 unsigned wire_accepts(const struct wire *wire);
 /*
- * Gives the next chunk; wire_room() > 0. Bytes (at most wire_room) are copied; a file span may be of any length, and its source stays open until there
- * is room again, or `closed`. 0 or -errno; after an error only wire_close helps.
+ * Gives the next chunk; wire_room() > 0. Bytes (at most wire_room) are copied; a span of a file or a pipe may be of any length (all of it is in the
+ * pipe), and its source stays open until there is room again, or `closed`. 0 or -errno; after an error only wire_close helps.
  */
 MUST_CHECK int wire_send(struct wire *wire, const struct chunk *chunk);
 /* No more chunks for now: everything queued leaves, with no record left open. */

@@ -14,8 +14,14 @@
 /* A send buffer that holds less is narrow: see OP_SENDFILE. Where the peer's window is tiny, segments are, too. */
 enum { WIDE_RECORDS = 4, WIDE_SEGMENTS = 8 };
 
-/* KTLS_OK: by the kernel. */
-static unsigned why_not(const struct wire *wire)
+/* Bytes that the span belongs to. */
+static uint64_t whole_span(const struct wire *wire)
+{
+    return wire->span.kind == CHUNK_PIPE ? wire->span.pipe.whole : chunk_length(&wire->span);
+}
+
+/* For an answer of `length` bytes. KTLS_OK: by the kernel. */
+static unsigned why_not(const struct wire *wire, uint64_t length)
 {
     const struct tls_settings *settings;
 
@@ -33,7 +39,7 @@ static unsigned why_not(const struct wire *wire)
     settings = tls_session_settings(wire->tls);
     if (settings->ktls == TLS_KTLS_OFF)
         return KTLS_OFF;
-    if (wire->span.file.length < settings->ktls_threshold)
+    if (length < settings->ktls_threshold)
         return REASON_SMALL;
     if (wire->refused)
         return wire->refused;
@@ -44,29 +50,25 @@ static unsigned why_not(const struct wire *wire)
     return wire->shared->ktls->reason[wire->key.version == RECORD_TLS_1_3][wire->key.cipher];
 }
 
+bool wire_may_splice(const struct wire *wire)
+{
+    unsigned reason = why_not(wire, UINT64_MAX);
+
+    return wire->settings->sendfile && (reason == KTLS_OK || reason == REASON_PLAIN);
+}
+
 static enum wire_path path_of_span(const struct wire *wire)
 {
-    switch ((enum wire_sealing)wire->sealing) {
-    case SEALING_NONE:
-        return wire->settings->sendfile ? PATH_PLAIN_SENDFILE : PATH_PLAIN;
-    case SEALING_KERNEL:
-        return wire->settings->sendfile ? PATH_KTLS_SENDFILE : PATH_KTLS_SEND;
-    case SEALING_USER:
-        return PATH_USER;
-    case SEALING_OPENSSL:
-    case SEALING_HANDSHAKE:
-        break;
-    }
-    return PATH_OPENSSL;
+    return wire_span_is_direct(wire) ? wire_path_of_span(wire) : wire_path_of_bytes(wire);
 }
 
 void wire_decide(struct wire *wire)
 {
-    unsigned reason = why_not(wire);
+    unsigned reason = why_not(wire, whole_span(wire));
 
     wire->promoting = reason == KTLS_OK && wire->sealing == SEALING_USER;
     if (!wire->promoting)
-        wire_account(wire, path_of_span(wire), reason, wire->span.file.length);
+        wire_account(wire, path_of_span(wire), reason, chunk_length(&wire->span), whole_span(wire));
 }
 
 static int option_of(int fd, int level, int name)
@@ -107,6 +109,16 @@ static void become_kernel(struct wire *wire)
     wire->shared->counters->promotions++;
 }
 
+/* The owner has seen no room, and flushed: a span that is read at once leaves no record open, and `room` follows. */
+static void go_on_in_user_space(struct wire *wire)
+{
+    wire_span_fill(wire);
+    if (chunk_length(&wire->span) == 0 && wire->state != WIRE_DEAD && wire_record_close(wire) < 0)
+        wire_fail(wire, WIRE_END_ABORT);
+    wire_push(wire);
+    wire->was_full = true;
+}
+
 void wire_promote(struct wire *wire)
 {
     enum ktls_reason reason = ktls_promote(wire->shared->ktls_calls, wire->fd, &wire->key);
@@ -119,8 +131,9 @@ void wire_promote(struct wire *wire)
         log_write(wire->shared->log, LOG_INFO, "kTLS: the kernel refused (%s), user space goes on, fd %d",
                   ktls_reason_name(reason), wire->fd);
     }
-    wire_account(wire, path_of_span(wire), reason, wire->span.file.length);
+    wire_account(wire, path_of_span(wire), reason, chunk_length(&wire->span), whole_span(wire));
     if (reason != KTLS_OK)
-        wire_span_fill(wire);
-    wire_push(wire);
+        go_on_in_user_space(wire);
+    else
+        wire_push(wire);
 }

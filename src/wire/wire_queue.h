@@ -89,16 +89,18 @@ uint64_t wire_key_allows(struct wire *wire);
 
 /* wire_span.c */
 
-/* True where the span leaves by sendfile. */
+/* True where the span leaves by sendfile or splice. */
 bool wire_span_is_direct(const struct wire *wire);
 /* Moves span bytes into blocks, as far as there is room. */
 void wire_span_fill(struct wire *wire);
-/* Sends the span by sendfile. */
+/* Sends the span by sendfile or splice. */
 void wire_span_push(struct wire *wire);
 void wire_span_read_done(struct op *op, int result);
 
 /* wire_promote.c */
 
+/* True where the bytes of a pipe can leave by splice, or could once the kernel is given the key. */
+bool wire_may_splice(const struct wire *wire);
 /* Decides who will encrypt the span just given: sets `promoting`, or accounts for the way it goes. */
 void wire_decide(struct wire *wire);
 /* The queue is drained: hands the key to the kernel, or goes on in user space; then pushes. */
@@ -106,10 +108,12 @@ void wire_promote(struct wire *wire);
 
 /* wire_transfer.c */
 
-/* A chunk of `bytes` was given that is to leave by `path`. */
-void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint64_t bytes);
+/* A chunk of `bytes` was given that is to leave by `path`, together with others: `of` bytes in all. */
+void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint64_t bytes, uint64_t of);
 /* Counts bytes that were copied into the queue, or sent past it. */
 void wire_count(struct wire *wire, enum wire_path path, uint64_t bytes);
+/* The path of a span that is direct. */
+enum wire_path wire_path_of_span(const struct wire *wire);
 /* SEALING_OPENSSL: why OpenSSL offered no key. */
 unsigned wire_no_key_reason(const struct wire *wire);
 /* The path of bytes that are given as bytes. */

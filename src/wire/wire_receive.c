@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 /* What came and was not taken: decrypted bytes first, then ciphertext behind them. */
@@ -211,6 +212,30 @@ static void receive_done(struct op *op, int result)
     }
 }
 
+static void piped_done(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, receive);
+    struct pipe *pipe = wire->pipe;
+
+    if (wire->state == WIRE_DEAD) {
+        wire_bury(wire);
+        return;
+    }
+    wire->pipe = NULL;
+    wire->receiving = wire->receiving && result <= 0;
+    wire->received += result > 0 ? (uint64_t)result : 0;
+    wire->delivering = true;
+    if (result < 0 && result != -ECANCELED)
+        wire_fail(wire, wire_end_of(result));
+    else if (result == 0)
+        peer_ended(wire);
+    else if (result > 0 && wire->state == WIRE_OPEN)
+        wire->events->piped(wire, (size_t)result);
+    wire->delivering = false;
+    wire_receive_start(wire);
+    pipe_drop(pipe);
+}
+
 /* The peer will say no more, but may not have all that it was sent: nobody tells when, so it is looked for. */
 static void tail_due(struct op *op, int result)
 {
@@ -263,7 +288,10 @@ void wire_receive_start(struct wire *wire)
     if (wire->state == WIRE_DEAD)
         return; /* a push before this may have ended it: nothing more is begun that its end would wait for */
     if (!op_idle(&wire->receive)) {
-        if (wire->receive.verb == OP_POLL && (wire->receiving || wire->state == WIRE_LINGERING))
+        bool lingering = wire->state == WIRE_LINGERING;
+
+        if ((wire->receive.verb == OP_POLL && (wire->receiving || lingering)) ||
+            (wire->receive.verb == OP_SPLICE && lingering))
             loop_cancel(loop, &wire->receive);
     } else if (wire->state == WIRE_LINGERING) {
         wire->receive.done = lingering_done;
@@ -271,6 +299,9 @@ void wire_receive_start(struct wire *wire)
     } else if (wire->receiving && wire->held) {
         wire->receive.done = held_due;
         loop_timer(loop, &wire->receive, loop->clock.monotonic_ms);
+    } else if (wire->receiving && wire->pipe) {
+        wire->receive.done = piped_done;
+        loop_splice(loop, &wire->receive, wire->fd, wire->pipe->to, wire->pipe_most, false);
     } else if (wire->receiving && !wire->peer_ended) {
         wire->receive.done = receive_done;
         loop_recv(loop, &wire->receive, wire->fd);
@@ -288,6 +319,26 @@ void wire_receive(struct wire *wire)
     wire->watching = false;
     if (!wire->delivering)
         wire_receive_start(wire);
+}
+
+bool wire_pipes(const struct wire *wire)
+{
+    return wire->state == WIRE_OPEN && wire->sealing == SEALING_NONE && !wire->tls && !wire->held &&
+           !wire->receiving && !wire->peer_ended;
+}
+
+void wire_receive_pipe(struct wire *wire, struct pipe *pipe, size_t most)
+{
+    wire->pipe = pipe_hold(pipe);
+    wire->pipe_most = most < LIMIT_PIPE_BYTES ? (uint32_t)most : LIMIT_PIPE_BYTES;
+    wire_receive(wire);
+}
+
+bool wire_silent(const struct wire *wire)
+{
+    int bytes = 0;
+
+    return !wire->held && ioctl(wire->fd, FIONREAD, &bytes) == 0 && bytes == 0;
 }
 
 void wire_watch(struct wire *wire)

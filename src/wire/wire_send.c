@@ -132,7 +132,7 @@ size_t wire_room(const struct wire *wire)
 
 unsigned wire_accepts(const struct wire *wire)
 {
-    return CHUNK_BYTES | CHUNK_FILE;
+    return CHUNK_BYTES | CHUNK_FILE | (wire_may_splice(wire) ? CHUNK_PIPE : 0);
 }
 
 bool wire_drained(const struct wire *wire)
@@ -277,20 +277,19 @@ int wire_send(struct wire *wire, const struct chunk *chunk)
     look_for_rest(wire);
     switch (chunk->kind) {
     case CHUNK_BYTES:
-        wire_account(wire, wire_path_of_bytes(wire), REASON_SMALL, chunk->bytes.length);
+        wire_account(wire, wire_path_of_bytes(wire), REASON_SMALL, chunk->bytes.length, chunk->bytes.length);
         wire_count(wire, wire_path_of_bytes(wire), chunk->bytes.length);
         wire->transfer.made += chunk->bytes.length;
         return send_bytes(wire, chunk->bytes);
     case CHUNK_FILE:
-        if (chunk->file.length == 0)
+    case CHUNK_PIPE:
+        if (chunk_length(chunk) == 0)
             return 0;
         wire->span = *chunk;
         wire_decide(wire);
         if (!wire->promoting && !wire_span_is_direct(wire))
             wire_span_fill(wire);
         return wire->state == WIRE_DEAD ? -EPIPE : 0;
-    case CHUNK_PIPE:
-        break;
     }
     return -EOPNOTSUPP;
 }

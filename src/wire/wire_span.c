@@ -1,5 +1,5 @@
 /*
- * A span of a file on its way out: by sendfile where the kernel encrypts or
+ * A span of a file or a pipe on its way out: by sendfile or splice where the kernel encrypts or
  * nobody does, else read straight into the open record and sealed in place. Bytes that are not in the
  * page cache are read asynchronously, one record at a time, while what was queued before them leaves.
  */
@@ -19,15 +19,17 @@ bool wire_span_is_direct(const struct wire *wire)
  * 13). */
 static void span_broken(struct wire *wire, int error)
 {
-    wire_log(wire, LOG_ERROR,
-             error ? "reading a file that is being sent failed" : "a file was truncated while it was sent",
-             error);
+    const char *what = wire->span.kind == CHUNK_PIPE ? "a pipe that is being sent could not be read"
+                       : error                       ? "reading a file that is being sent failed"
+                                                     : "a file was truncated while it was sent";
+
+    wire_log(wire, LOG_ERROR, what, error);
     wire_fail(wire, WIRE_END_ABORT);
 }
 
 static size_t piece(const struct wire *wire, size_t room)
 {
-    return wire->span.file.length < room ? (size_t)wire->span.file.length : room;
+    return chunk_length(&wire->span) < room ? (size_t)chunk_length(&wire->span) : room;
 }
 
 /* Only now: of a span that is cut, the rest was never sent. */
@@ -99,6 +101,18 @@ static int grow(struct wire *wire, struct wire_block *block, const struct iovec 
     return rc;
 }
 
+static ssize_t read_span(const struct wire *wire, const struct iovec *places, int count)
+{
+    ssize_t result;
+
+    if (wire->span.kind == CHUNK_FILE)
+        return loop_read_hot(wire->span.file.fd, wire->span.file.at, places, count);
+    do {
+        result = readv(wire->span.pipe.fd, places, count);
+    } while (result < 0 && errno == EINTR);
+    return result < 0 ? -errno : result;
+}
+
 void wire_span_fill(struct wire *wire)
 {
     while (may_fill(wire)) {
@@ -111,9 +125,8 @@ void wire_span_fill(struct wire *wire)
                 wire_fail(wire, WIRE_END_ABORT);
             return;
         }
-        count = loop_read_hot(wire->span.file.fd, wire->span.file.at, places,
-                              wire_record_places(wire, block, wire->span.file.length, places));
-        if (count == -EAGAIN) {
+        count = read_span(wire, places, wire_record_places(wire, block, chunk_length(&wire->span), places));
+        if (count == -EAGAIN && wire->span.kind == CHUNK_FILE) {
             read_cold(wire);
             return;
         }
@@ -129,39 +142,52 @@ void wire_span_fill(struct wire *wire)
     }
 }
 
-static void span_done(struct op *op, int result)
+/* `sent` bytes of the span have left, or its op was cancelled: a record of OpenSSL's goes first. */
+static void span_left(struct wire *wire, uint64_t sent, int result, bool broken)
 {
-    struct wire *wire = container_of(op, struct wire, send);
-    uint64_t sent = op->file.progress;
-    bool whole = sent == op->file.length;
-
     wire->sent += sent;
     wire->transfer.zero_copy += sent;
-    span_moved(wire, wire->sealing == SEALING_KERNEL ? PATH_KTLS_SENDFILE : PATH_PLAIN_SENDFILE, sent);
+    span_moved(wire, wire_path_of_span(wire), sent);
     if (wire->state == WIRE_DEAD) {
         wire_bury(wire);
         return;
     }
     wire_spend(wire, sent);
-    if (result < 0 && result != -ECANCELED) /* cancelled: a record of OpenSSL's goes first */
+    if (result < 0 && result != -ECANCELED)
         wire_fail(wire, wire_end_of(result));
-    else if (result >= 0 && !whole)
+    else if (broken)
         span_broken(wire, 0);
     else
         wire_go_on(wire, false);
 }
 
+static void file_sent(struct op *op, int result)
+{
+    bool whole = op->file.progress == op->file.length;
+
+    span_left(container_of(op, struct wire, send), op->file.progress, result, result >= 0 && !whole);
+}
+
+/* The pipe holds all that is asked for: whatever moved is good, and nothing at all is not. */
+static void pipe_sent(struct op *op, int result)
+{
+    span_left(container_of(op, struct wire, send), result > 0 ? (uint64_t)result : 0, result, result == 0);
+}
+
 void wire_span_push(struct wire *wire)
 {
+    struct loop *loop = wire->shared->loop;
     uint64_t allowed = wire_key_allows(wire);
-    uint64_t length = wire->span.file.length < allowed ? wire->span.file.length : allowed;
+    uint64_t length = chunk_length(&wire->span) < allowed ? chunk_length(&wire->span) : allowed;
 
     if (length == 0) {
         wire_log(wire, LOG_ERROR, "an answer is longer than its key may be used for", 0);
         wire_fail(wire, WIRE_END_ABORT);
         return;
     }
-    wire->send.done = span_done;
-    loop_sendfile(wire->shared->loop, &wire->send, wire->fd, wire->span.file.fd, wire->span.file.at, length,
-                  wire->narrow);
+    wire->send.done = wire->span.kind == CHUNK_PIPE ? pipe_sent : file_sent;
+    if (wire->span.kind == CHUNK_PIPE)
+        loop_splice(loop, &wire->send, wire->span.pipe.fd, wire->fd, (size_t)length, wire->narrow);
+    else
+        loop_sendfile(loop, &wire->send, wire->fd, wire->span.file.fd, wire->span.file.at, length, wire->narrow);
 }

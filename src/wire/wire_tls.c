@@ -97,7 +97,7 @@ static int queue_control(struct wire *wire, uint8_t type, struct str plaintext)
 /* A file may take minutes to leave, and the peer waits for an answer (RFC 8446 4.6.3): the rest goes behind it. */
 static void interrupt_span(struct wire *wire)
 {
-    if (!op_idle(&wire->send) && wire->send.verb == OP_SENDFILE)
+    if (!op_idle(&wire->send) && (wire->send.verb == OP_SENDFILE || wire->send.verb == OP_SPLICE))
         loop_cancel(wire->shared->loop, &wire->send);
 }
 

@@ -11,6 +11,8 @@ const char *wire_path_name(enum wire_path path)
         return "plain";
     case PATH_PLAIN_SENDFILE:
         return "plain-sendfile";
+    case PATH_PLAIN_SPLICE:
+        return "plain-splice";
     case PATH_USER:
         return "user";
     case PATH_OPENSSL:
@@ -67,19 +69,28 @@ enum wire_path wire_path_of_bytes(const struct wire *wire)
     return PATH_OPENSSL;
 }
 
+enum wire_path wire_path_of_span(const struct wire *wire)
+{
+    bool kernel = wire->sealing == SEALING_KERNEL;
+
+    if (wire->span.kind == CHUNK_PIPE)
+        return kernel ? PATH_KTLS_SPLICE : PATH_PLAIN_SPLICE;
+    return kernel ? PATH_KTLS_SENDFILE : PATH_PLAIN_SENDFILE;
+}
+
 static bool by_kernel(unsigned path)
 {
     return path == PATH_KTLS_SEND || path == PATH_KTLS_SENDFILE || path == PATH_KTLS_SPLICE;
 }
 
-void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint64_t bytes)
+void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint64_t bytes, uint64_t of)
 {
     struct wire_transfer *transfer = &wire->transfer;
 
     transfer->total += bytes;
-    if (bytes < transfer->largest)
+    if (of < transfer->largest)
         return;
-    transfer->largest = bytes;
+    transfer->largest = of;
     transfer->path = (uint8_t)path;
     transfer->reason = (uint8_t)reason;
 }

@@ -1,0 +1,72 @@
+/*
+ * Large answers that nobody needs to look into: their bodies pass from the server's socket through a pipe to
+ * the client's, by splice(2). Each pipe is emptied before it is filled again, so that a server which has nothing to say
+ * and a client who takes nothing cannot be mistaken for each other.
+ */
+#include "proxy.h"
+
+#include "base/limits.h"
+
+static uint64_t unframed(const struct proxying *p)
+{
+    return h1_reply_unframed(&p->reply);
+}
+
+/* What has no length is large once it has shown that it is. A rest that one receive brings is not worth a pipe. */
+static bool is_large(const struct proxying *p)
+{
+    if (unframed(p) == UINT64_MAX)
+        return p->attempt->bytes_received >= LIMIT_SPLICE_BYTES;
+    return p->reply.content_length >= LIMIT_SPLICE_BYTES && unframed(p) > LIMIT_LENT_BYTES;
+}
+
+bool proxy_splices(const struct proxying *p)
+{
+    if (p->stage != PROXY_ANSWERING || !p->connection || p->connection->tls || p->copied || p->patient)
+        return false;
+    return p->pipe ? unframed(p) > 0 : is_large(p);
+}
+
+bool proxy_splice(struct proxying *p, unsigned accept)
+{
+    struct wire *wire;
+
+    if (!proxy_splices(p))
+        return false;
+    wire = &p->connection->wire;
+    if (!p->pipe && (accept & CHUNK_PIPE))
+        p->pipe = pipe_take(&wire->shared->pipes);
+    if (!p->pipe) {
+        p->copied = true;
+        return false;
+    }
+    if (!wire_pipes(wire)) /* what has come already is taken first */
+        return false;
+    wire_receive_pipe(wire, p->pipe, unframed(p) < LIMIT_PIPE_BYTES ? (size_t)unframed(p) : LIMIT_PIPE_BYTES);
+    proxy_look_at_clock(p);
+    return true;
+}
+
+void proxy_piped(void *user, size_t count)
+{
+    struct proxying *p = user;
+
+    p->spliced = (struct chunk){.kind = CHUNK_PIPE};
+    p->spliced.pipe.fd = p->pipe->from;
+    p->spliced.pipe.length = count;
+    p->spliced.pipe.whole = p->reply.content_length;
+    p->attempt->bytes_received += count;
+    h1_reply_skip(&p->reply, count);
+    if (unframed(p) == 0)
+        proxy_answer_whole(p, !wire_silent(&p->connection->wire));
+    else
+        proxy_look_at_clock(p);
+    proxy_wake_puller(p);
+}
+
+bool proxy_spliced(struct proxying *p, struct chunk *out)
+{
+    *out = p->spliced;
+    p->spliced = (struct chunk){.kind = CHUNK_PIPE};
+    return chunk_length(out) > 0;
+}

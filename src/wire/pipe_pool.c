@@ -1,0 +1,106 @@
+/* Pipes for splice(2): see pipe_pool.h. */
+#include "wire/pipe_pool.h"
+
+#include "base/limits.h"
+#include "io/loop.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+void pipe_pool_init(struct pipe_pool *pool, struct loop *loop)
+{
+    *pool = (struct pipe_pool){.loop = loop};
+    list_init(&pool->idle);
+}
+
+static void destroy(struct pipe *pipe)
+{
+    struct pipe_pool *pool = pipe->pool;
+
+    loop_close_fd(pool->loop, pipe->from);
+    loop_close_fd(pool->loop, pipe->to);
+    pool->open--;
+    free(pipe);
+}
+
+static struct pipe *take_kept(struct pipe_pool *pool)
+{
+    struct list *link = list_pop(&pool->idle);
+
+    if (!link)
+        return NULL;
+    pool->kept--;
+    return container_of(link, struct pipe, link);
+}
+
+void pipe_pool_finish(struct pipe_pool *pool)
+{
+    struct pipe *pipe;
+
+    while (pool->loop && (pipe = take_kept(pool)) != NULL)
+        destroy(pipe);
+}
+
+/* A user who has many pipes gets small ones (pipe-user-pages-soft): those cost more calls than copying does. */
+static bool is_worth_it(int fd)
+{
+    return fcntl(fd, F_SETPIPE_SZ, LIMIT_PIPE_BYTES) >= LIMIT_PIPE_LEAST ||
+           fcntl(fd, F_GETPIPE_SZ) >= LIMIT_PIPE_LEAST;
+}
+
+static struct pipe *make(struct pipe_pool *pool)
+{
+    struct pipe *made = pool->open < LIMIT_PIPES ? calloc(1, sizeof(*made)) : NULL;
+    int ends[2];
+
+    if (!made || pipe2(ends, O_NONBLOCK | O_CLOEXEC) < 0) {
+        free(made);
+        return NULL;
+    }
+    *made = (struct pipe){.pool = pool, .from = ends[0], .to = ends[1]};
+    list_init(&made->link);
+    pool->open++;
+    if (is_worth_it(made->to))
+        return made;
+    destroy(made);
+    return NULL;
+}
+
+struct pipe *pipe_take(struct pipe_pool *pool)
+{
+    struct pipe *pipe = take_kept(pool);
+
+    if (!pipe)
+        pipe = make(pool);
+    return pipe ? pipe_hold(pipe) : NULL;
+}
+
+struct pipe *pipe_hold(struct pipe *pipe)
+{
+    pipe->users++;
+    return pipe;
+}
+
+static bool is_empty(const struct pipe *pipe)
+{
+    int bytes = 0;
+
+    return ioctl(pipe->from, FIONREAD, &bytes) == 0 && bytes == 0;
+}
+
+void pipe_drop(struct pipe *pipe)
+{
+    struct pipe_pool *pool;
+
+    if (!pipe || --pipe->users > 0)
+        return;
+    pool = pipe->pool;
+    if (pool->kept >= LIMIT_PIPES_KEPT || !is_empty(pipe)) {
+        destroy(pipe);
+        return;
+    }
+    pool->kept++;
+    list_insert_before(pool->idle.next, &pipe->link);
+}

@@ -1,0 +1,270 @@
+"""Large answers of a server behind: past the process by splice to a plain client, copied where that cannot be; whole or visibly cut."""
+import contextlib
+import hashlib
+import os
+import socket
+import threading
+import time
+
+import pytest
+from kit import http1, server as server_kit
+from kit.upstream import Upstream
+
+LARGE = bytes(range(251)) * 16384       # 4 MiB, odd to any page
+HUGE = LARGE * 3                        # more than the buffers between server and client grow to
+HEAD = 'HTTP/1.1 200 OK\r\n'
+
+
+def sha256(body):
+    return hashlib.sha256(body).hexdigest()
+
+
+def sized(talk, body=LARGE, promised=None):
+    talk.read_body()
+    talk.send(HEAD + f'Content-Length: {promised or len(body)}\r\n\r\n')
+    if talk.request.method != 'HEAD':
+        talk.send(body)
+    return promised is None
+
+
+def to_the_end(talk):
+    talk.send('HTTP/1.0 200 OK\r\n\r\n')
+    talk.send(LARGE)
+
+
+def chunked(talk):
+    talk.send(HEAD + 'Transfer-Encoding: chunked\r\n\r\n')
+    for at in range(0, len(LARGE), 100000):
+        piece = LARGE[at:at + 100000]
+        talk.send(b'%x\r\n%s\r\n' % (len(piece), piece))
+    talk.send('0\r\n\r\n')
+    return True
+
+
+def trickles(talk):
+    """Small pieces with rests between them: the pipe is empty, then again not."""
+    talk.send(HEAD + 'Content-Length: 200000\r\n\r\n')
+    for at in range(0, 200000, 8000):
+        talk.send(LARGE[at:at + 8000])
+        time.sleep(0.005)
+    return True
+
+
+def resets(talk):
+    talk.send(HEAD + f'Content-Length: {len(LARGE)}\r\n\r\n')
+    talk.send(LARGE[:300000])
+    time.sleep(0.1)
+    talk.reset()
+
+
+def surplus(talk):
+    talk.send(HEAD.encode() + b'Content-Length: 300000\r\n\r\n' + LARGE[:300000] + b'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil')
+    return True
+
+
+def stands_still(talk):
+    talk.send(HEAD + f'Content-Length: {len(LARGE)}\r\n\r\n')
+    talk.send(LARGE[:300000])
+    talk.at_end()
+
+
+SCRIPTS = {
+    '/large': sized,
+    '/again': sized,
+    '/huge': lambda talk: sized(talk, HUGE),
+    '/least': lambda talk: sized(talk, LARGE[:65536]),
+    '/small': lambda talk: sized(talk, LARGE[:65535]),
+    '/short': lambda talk: sized(talk, LARGE[:300000], 300001),
+    '/to-the-end': to_the_end,
+    '/chunked': chunked,
+    '/trickles': trickles,
+    '/resets': resets,
+    '/surplus': surplus,
+    '/still': stands_still,
+}
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = Upstream(SCRIPTS)
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture(scope='module')
+def local(base):
+    made = Upstream(SCRIPTS, path=str(base / 'splice.sock'))
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def proxy(launch, loop, transport, upstream, local):
+    to = f'http://127.0.0.1:{upstream.port}'
+    return launch(loop, transport, server={'location': {
+        '/': {'proxy_pass': to},
+        '/unix/': {'proxy_pass': f'http://unix:{local.path}:/'},
+        '/copied/': {'proxy_pass': to + '/', 'sendfile': 'off'},
+        '/kept/': {'proxy_pass': 'http://kept/'},
+        '/once/': {'proxy_pass': 'http://once/'},
+        '/still': {'proxy_pass': to, 'proxy_read_timeout': '400ms'},
+        '/impatient/': {'proxy_pass': to + '/', 'send_timeout': '400ms'},
+    }}, http={'upstream': {'kept': {'server': f'127.0.0.1:{upstream.port}', 'keepalive': 4},
+                          'once': {'server': f'127.0.0.1:{upstream.port}', 'keepalive': 0}}})
+
+
+@pytest.fixture
+def client(proxy):
+    made = proxy.connect()
+    yield made
+    made.close()
+
+
+def wait_for(test, what):
+    deadline = time.monotonic() + 10 * server_kit.PATIENCE
+    while not test():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+def logged(proxy, uri):
+    row = proxy.server.access_for(uri)[-1]
+    return row['tls_path'], int(row['bytes_zero_copy'])
+
+
+def descriptors(proxy):
+    """What the worker has open: (sockets, pipes)."""
+    found = []
+    pid = proxy.server.workers()[0]
+    for name in os.listdir(f'/proc/{pid}/fd'):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(f'/proc/{pid}/fd/{name}').split(':')[0])
+    return found.count('socket'), found.count('pipe')
+
+
+@pytest.mark.parametrize('target, size', [('/large', len(LARGE)), ('/unix/large', len(LARGE)), ('/least', 65536), ('/kept/large', len(LARGE))])
+def test_large_bodies_are_not_copied(proxy, client, loop, transport, target, size):
+    uri = f'{target}?{loop}-{transport}'
+    answer = client.get(uri)
+    assert answer.status == 200 and sha256(answer.body) == sha256(LARGE[:size])
+    path, zero_copy = logged(proxy, uri)
+    if transport == 'plain':
+        assert path == 'plain-splice'
+        assert size - 32768 <= zero_copy <= size, 'what came with the head is copied'
+    else:
+        assert (path, zero_copy) == ('user', 0)
+    assert client.get('/again').body == LARGE, 'the connection goes on'
+
+
+@pytest.mark.parametrize('target, size', [('/small', 65535), ('/copied/large', len(LARGE)), ('/chunked', len(LARGE))])
+def test_others_are_copied(proxy, client, loop, transport, target, size):
+    uri = f'{target}?copied-{loop}-{transport}'
+    assert sha256(client.get(uri).body) == sha256(LARGE[:size])
+    assert logged(proxy, uri) == ('plain' if transport == 'plain' else 'user', 0)
+
+
+def test_what_ends_with_its_connection(proxy, client, loop, transport):
+    """No length: chunks are put around what is in the pipe."""
+    uri = f'/to-the-end?{loop}-{transport}'
+    answer = client.get(uri)
+    assert answer.headers['transfer-encoding'] == 'chunked' and sha256(answer.body) == sha256(LARGE)
+    path, zero_copy = logged(proxy, uri)
+    assert (path, zero_copy > len(LARGE) // 2) == (('plain-splice', True) if transport == 'plain' else ('user', False))
+    old = proxy.connect()
+    assert sha256(old.ask('GET', '/to-the-end', version='HTTP/1.0').body) == sha256(LARGE)
+    old.close()
+
+
+def test_a_head_alone(client):
+    answer = client.ask('HEAD', '/large')
+    assert answer.headers['content-length'] == str(len(LARGE)) and answer.body == b''
+    assert client.get('/large').body == LARGE
+
+
+def test_connections_to_the_server_are_kept(proxy, client, upstream):
+    assert client.get('/kept/large').body == LARGE
+    before = upstream.connections
+    for _ in range(4):
+        assert client.get('/kept/large').body == LARGE
+    assert upstream.connections == before
+
+
+def test_more_than_was_promised_is_nobodys_answer(proxy, client, upstream):
+    before = upstream.connections
+    for _ in range(3):
+        assert client.get('/kept/surplus').body == LARGE[:300000]
+        assert client.get('/kept/large').body == LARGE
+    assert upstream.connections - before >= 3, 'a connection with bytes too many is not used again'
+
+
+def test_slow_servers(client):
+    assert client.get('/trickles').body == LARGE[:200000]
+
+
+def test_slow_clients(proxy, transport):
+    client = proxy.connect()
+    client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.send('GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    for _ in range(20):
+        time.sleep(0.01)
+        client.fill()
+    assert sha256(client.read().body) == sha256(LARGE)
+    client.close()
+
+
+@pytest.mark.parametrize('target, said', [('/short', 'before its body was whole'), ('/resets', 'Connection reset'), ('/still', 'timed out')])
+def test_broken_bodies_are_cut(proxy, client, target, said):
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    with pytest.raises(EOFError):
+        client.read()
+    wait_for(lambda: said in proxy.server.errors(), said)
+
+
+def test_clients_who_take_nothing(proxy, upstream):
+    client = proxy.connect()
+    client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.send('GET /impatient/huge?nobody HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    row = proxy.server.access_for('/impatient/huge?nobody')[-1]
+    assert int(row['body_bytes_sent']) < len(HUGE)
+    client.close()
+
+
+def leave(proxy, target, seconds):
+    client = proxy.connect()
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    client.fill()
+    time.sleep(seconds)
+    client.close()
+
+
+def test_nothing_is_left_behind(proxy, client, transport):
+    """Clients who leave, servers that reset, cut and stall: afterwards there are the descriptors of before, and at most the pipes that are kept."""
+    assert client.get('/once/large').body == LARGE
+    sockets, _ = descriptors(proxy)
+    for _ in range(2):
+        people = [threading.Thread(target=leave, args=(proxy, f'/once{target}', 0.02 * number))
+                  for number in range(5) for target in ('/large', '/resets', '/short', '/still', '/trickles', '/to-the-end')]
+        for one in people:
+            one.start()
+        for one in people:
+            one.join()
+    wait_for(lambda: descriptors(proxy)[0] <= sockets and descriptors(proxy)[1] <= 2 * 16, f'{descriptors(proxy)}, before: {sockets}')
+    assert client.get('/large').body == LARGE
+
+
+def test_more_clients_than_pipes(proxy, transport):
+    """All of them at a standstill hold a pipe each, as far as there are pipes; the others are copied to. Nobody waits for a pipe."""
+    if transport != 'plain':
+        pytest.skip('by user-space TLS everything is copied')
+    standing = [http1.connect(proxy.port) for _ in range(150)]
+    for number, one in enumerate(standing):
+        one.send(f'GET /huge?standing-{number} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    wait_for(lambda: descriptors(proxy)[1] == 2 * 128, 'pipes are taken')
+    for one in (standing[0], standing[-1]):
+        assert sha256(one.read().body) == sha256(HUGE)
+    for one in standing:
+        one.close()
+    paths = [logged(proxy, f'/huge?standing-{number}')[0] for number in range(len(standing))]
+    assert set(paths) == {'plain-splice', 'plain'}
+    wait_for(lambda: descriptors(proxy)[1] <= 2 * 16, 'the others are closed')

@@ -1,0 +1,110 @@
+"""The proof for splice: a large body of a server behind is encrypted by the kernel without having been in this process.
+
+By the same witnesses as for files (test_promotion.py): the kernel's counters, the hash of the body, the system calls,
+and the access log; and the same with kernel TLS off, where all but the hash must say the contrary.
+"""
+import hashlib
+import time
+
+import kernel
+import pytest
+from kit import http1, tls13
+from kit.upstream import Upstream
+
+SUITES = list(tls13.SUITES)
+SIZE = 2 << 20
+BODY = bytes(range(251)) * (SIZE // 251 + 1)
+
+
+def sha256(body):
+    return hashlib.sha256(body).hexdigest()
+
+
+def answers(size):
+    def script(talk):
+        talk.read_body()
+        talk.send(f'HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n')
+        talk.send(BODY[:size])
+        return True
+    return script
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = Upstream({'/2m': answers(SIZE), '/64k': answers(65536), '/63k': answers(65535), '/1k': answers(1024)})
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture
+def proxy(start, upstream):
+    def starter(loop, ktls):
+        return start(loop, ktls, location={'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}})
+    return starter
+
+
+def connect(port, suite=SUITES[0]):
+    return http1.connect(port, 'own', suites=[suite], timeout=300)
+
+
+@pytest.mark.parametrize('suite', SUITES)
+def test_rule_20_splice_large_body_leaves_by_the_kernel(proxy, loop, suite):
+    server, port = proxy(loop, 'on')
+    before = kernel.counters()
+    client = connect(port, suite)
+    assert sha256(client.get('/1k').body) == sha256(BODY[:1024])
+    assert sha256(client.get('/63k').body) == sha256(BODY[:65535])
+    assert kernel.counters()['TlsTxSw'] == before['TlsTxSw'], 'small answers are not promoted'
+    target = f'/2m?splice-{loop}-{suite}'
+    assert sha256(client.get(target).body) == sha256(BODY[:SIZE])
+    assert kernel.counters()['TlsTxSw'] - before['TlsTxSw'] == 1
+    assert kernel.counters()['TlsRxSw'] == 0
+    row = server.access_for(target)[-1]
+    assert (row['tls_path'], row['tls_path_reason']) == ('ktls-splice', 'ok')
+    assert SIZE - 32768 <= int(row['bytes_zero_copy']) <= SIZE
+    assert sha256(client.get('/1k').body) == sha256(BODY[:1024]), 'and the connection goes on'
+    again = client.ask('GET', '/2m', [('Connection', 'close')])
+    assert sha256(again.body) == sha256(BODY[:SIZE])
+    assert client.at_end() and client.stream.closed, 'close_notify comes behind it'
+    client.close()
+
+
+def traced_transfer(server, port, path):
+    """What the system calls of one 2 MiB answer put into the socket, by call."""
+    client = connect(port)
+    client.get('/1k')
+    pid, number = kernel.server_socket(server.processes(), port, client.stream.getsockname()[1])
+    strace = kernel.Strace(pid, str(path))
+    body = client.get('/2m').body
+    trace = strace.stop()
+    client.close()
+    assert sha256(body) == sha256(BODY[:SIZE])
+    return kernel.sent_by(trace, number), trace, number
+
+
+def test_rule_20_splice_system_calls_with_ktls(proxy, loop, tmp_path):
+    server, port = proxy(loop, 'on')
+    sums, trace, number = traced_transfer(server, port, tmp_path / 'trace')
+    assert f'setsockopt({number}, SOL_TLS, ' in trace
+    assert SIZE - 32768 <= sums.pop('splice') <= SIZE, 'the body went in by splice'
+    assert sum(sums.values()) < 32768, f'what came with the head, and the head, by other calls: {sums}'
+
+
+def test_rule_20_splice_system_calls_without_ktls(proxy, loop, tmp_path):
+    server, port = proxy(loop, 'off')
+    before = kernel.counters()
+    sums, trace, number = traced_transfer(server, port, tmp_path / 'trace')
+    assert 'splice' not in sums
+    assert f'setsockopt({number}, SOL_TLS, ' not in trace
+    assert kernel.counters()['TlsTxSw'] == before['TlsTxSw']
+
+
+def test_rule_18_splice_to_a_slow_client(proxy, loop):
+    """A client who begins to read when all buffers are full: nothing is lost, and nothing stands still."""
+    _, port = proxy(loop, 'on')
+    client = connect(port)
+    client.send('GET /2m HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    time.sleep(2)
+    assert sha256(client.read().body) == sha256(BODY[:SIZE])
+    client.close()

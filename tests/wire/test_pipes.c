@@ -1,0 +1,308 @@
+/*
+ * Bytes that pass through a pipe: out of it into every kind of wire, and from a plain wire into it. The pool keeps
+ * what is empty, and nothing else.
+ */
+#include "kit.h"
+#include "scripted.h"
+
+#include "base/limits.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { BYTES = 50000 };
+
+static struct kit kit;
+
+/* With `offered` the scripted kernel can be given the key. */
+static void start(int backend, const struct transport *transport, bool offered)
+{
+    memset(&kernel, 0, sizeof kernel);
+    kit_prepare(&kit, backend, transport);
+    kit.shared.ktls_calls = &scripted_calls;
+    for (int cipher = 0; offered && cipher <= RECORD_CHACHA20_POLY1305; cipher++)
+        kit.support.reason[0][cipher] = kit.support.reason[1][cipher] = KTLS_OK;
+}
+
+static struct pipe *filled(size_t length)
+{
+    struct pipe *pipe = pipe_take(&kit.shared.pipes);
+
+    ck_assert_ptr_nonnull(pipe);
+    ck_assert_int_eq(write(pipe->to, kit_pattern(), length), (ssize_t)length);
+    return pipe;
+}
+
+static void plan_pipe(const struct pipe *pipe, size_t length, uint64_t whole)
+{
+    struct chunk chunk = {.kind = CHUNK_PIPE};
+
+    chunk.pipe.fd = pipe->from;
+    chunk.pipe.length = length;
+    chunk.pipe.whole = whole;
+    kit.plan[kit.planned++] = chunk;
+}
+
+static void finish(void)
+{
+    wire_close(&kit.wire, WIRE_END_ORDERLY);
+    if (kit.wire.sealing == SEALING_KERNEL) { /* the scripted kernel keeps close_notify to itself */
+        close(kit.far);
+        kit.far = -1;
+    }
+    kit_until_closed(&kit);
+    ck_assert_uint_eq(kit.shared.pipes.open, kit.shared.pipes.kept);
+    kit_close(&kit);
+}
+
+static void ask(void)
+{
+    kit_plan_bytes(&kit, STR("HEAD"));
+    kit_say(&kit, "GET\n");
+}
+
+/* One answer from a pipe, over each transport: where no kernel encrypts, the wire reads it itself. */
+START_TEST(pipes_leave_by_every_transport)
+{
+    int backend = _i / transport_count;
+    const struct transport *transport = &transports[_i % transport_count];
+    bool plain = transport->version == 0;
+    struct pipe *pipe;
+
+    start(backend, transport, false);
+    kit_open(&kit, 0);
+    kit_until_open(&kit);
+    ck_assert_int_eq((wire_accepts(&kit.wire) & CHUNK_PIPE) != 0, plain);
+    pipe = filled(BYTES);
+    ask();
+    plan_pipe(pipe, BYTES, 1000000);
+    kit_until_got(&kit, 4 + BYTES);
+    ck_assert_mem_eq(kit.got, "HEAD", 4);
+    ck_assert_mem_eq(kit.got + 4, kit_pattern(), BYTES);
+    kit.transfer = wire_transfer_end(&kit.wire);
+    ck_assert_str_eq(wire_path_name(kit.transfer.path),
+                     plain ? "plain-splice" : wire_path_name(transport->bytes_path));
+    ck_assert_str_eq(wire_reason_name(kit.transfer.reason), wire_reason_name(transport->reason));
+    ck_assert_uint_eq(kit.transfer.zero_copy, plain ? BYTES : 0);
+    ck_assert_uint_eq(kit_counted(&kit), 4 + BYTES);
+    pipe_drop(pipe);
+    ck_assert_uint_eq(kit.shared.pipes.kept, 1);
+    finish();
+}
+END_TEST
+
+/* Bytes behind a promotion are plaintext to the scripted kernel: the client reads the socket as it is. */
+START_TEST(a_large_body_is_promoted)
+{
+    struct pipe *pipe;
+
+    start(_i, &transports[1], true);
+    kit_open(&kit, 0);
+    kit_until_open(&kit);
+    ck_assert(wire_accepts(&kit.wire) & CHUNK_PIPE);
+    pipe = filled(BYTES);
+    kit_say(&kit, "GET\n");
+    for (int i = 0; i < 10; i++) /* tickets come before */
+        kit_turn(&kit);
+    kit.raw = true;
+    kit_plan_bytes(&kit, STR("HEAD"));
+    plan_pipe(pipe, BYTES, 1000000);
+    kit_pump(&kit);
+    kit_until_got(&kit, 4 + BYTES);
+    ck_assert_mem_eq(kit.got, "HEAD", 4);
+    ck_assert_mem_eq(kit.got + 4, kit_pattern(), BYTES);
+    kit.transfer = wire_transfer_end(&kit.wire);
+    ck_assert_str_eq(wire_path_name(kit.transfer.path), "ktls-splice");
+    ck_assert_str_eq(wire_reason_name(kit.transfer.reason), "ok");
+    ck_assert_uint_eq(kit.transfer.zero_copy, BYTES);
+    ck_assert_uint_eq(kit.counters.promotions, 1);
+    pipe_drop(pipe);
+    finish();
+}
+END_TEST
+
+static const struct {
+    uint64_t whole;
+    int ulp_error;
+    const char *reason;
+    bool asked_again; /* whether the next answer may come in a pipe */
+} declined[] = {
+    {65535, 0, "small", true},
+    {1000000, ENOENT, "no-module", false},
+};
+
+/* Too small a body, and a kernel that refuses: the bytes are in the pipe already, and leave all the same. */
+START_TEST(declined_pipes_are_read)
+{
+    int row = _i % 2;
+    struct pipe *pipe;
+
+    start(_i / 2, &transports[1], true);
+    kernel.ulp_error = declined[row].ulp_error;
+    kit_open(&kit, 0);
+    kit_until_open(&kit);
+    pipe = filled(BYTES);
+    ask();
+    plan_pipe(pipe, BYTES, declined[row].whole);
+    kit_until_got(&kit, 4 + BYTES);
+    ck_assert_mem_eq(kit.got + 4, kit_pattern(), BYTES);
+    kit.transfer = wire_transfer_end(&kit.wire);
+    ck_assert_str_eq(wire_path_name(kit.transfer.path), "user");
+    ck_assert_str_eq(wire_reason_name(kit.transfer.reason), declined[row].reason);
+    ck_assert_int_eq((wire_accepts(&kit.wire) & CHUNK_PIPE) != 0, declined[row].asked_again);
+    ck_assert_uint_eq(kit.rooms, declined[row].ulp_error != 0);
+    pipe_drop(pipe);
+    finish();
+}
+END_TEST
+
+/* A client who takes nothing and leaves: the pipe has bytes in it, and is closed. */
+START_TEST(a_pipe_with_bytes_is_not_kept)
+{
+    const struct transport *transport = &transports[0];
+    struct pipe *pipe;
+
+    start(_i, transport, false);
+    kit_open(&kit, 2304);
+    kit_until_open(&kit);
+    pipe = filled(65536);
+    plan_pipe(pipe, 65536, 65536);
+    kit_pump(&kit);
+    ck_assert_uint_gt(wire_unsent(&kit.wire), 0);
+    wire_close(&kit.wire, WIRE_END_ABORT);
+    kit_until_closed(&kit);
+    pipe_drop(pipe);
+    ck_assert_uint_eq(kit.shared.pipes.open, 0);
+    kit_close(&kit);
+}
+END_TEST
+
+START_TEST(the_pool_is_bounded)
+{
+    struct pipe *pipes[LIMIT_PIPES];
+
+    start(_i, &transports[0], false);
+    kit_open(&kit, 0);
+    kit_until_open(&kit);
+    for (int i = 0; i < LIMIT_PIPES; i++)
+        ck_assert_ptr_nonnull(pipes[i] = pipe_take(&kit.shared.pipes));
+    ck_assert_ptr_null(pipe_take(&kit.shared.pipes));
+    pipe_drop(pipes[0]);
+    ck_assert_ptr_eq(pipe_take(&kit.shared.pipes), pipes[0]);
+    ck_assert_ptr_eq(pipe_hold(pipes[0]), pipes[0]);
+    pipe_drop(pipes[0]);
+    ck_assert_uint_eq(kit.shared.pipes.kept, 0);
+    for (int i = 0; i < LIMIT_PIPES; i++)
+        pipe_drop(pipes[i]);
+    pipe_drop(NULL);
+    ck_assert_uint_eq(kit.shared.pipes.open, LIMIT_PIPES_KEPT);
+    finish();
+}
+END_TEST
+
+/* Receiving: a wire whose owner asks for bytes in a pipe. */
+
+static struct pipe *into;
+static size_t piped_bytes;
+static bool saw_end;
+
+static void piped(struct wire *wire, size_t count)
+{
+    char bytes[BYTES];
+
+    ck_assert(!wire->receiving);
+    ck_assert_int_eq(read(into->from, bytes, sizeof bytes), (ssize_t)count);
+    ck_assert_mem_eq(bytes, kit_pattern() + piped_bytes, count);
+    piped_bytes += count;
+    ck_assert(wire_pipes(wire));
+    wire_receive_pipe(wire, into, BYTES - piped_bytes ? BYTES - piped_bytes : 1);
+}
+
+static size_t received(struct wire *wire, struct str bytes)
+{
+    ck_assert_uint_eq(bytes.length, 0);
+    saw_end = true;
+    return 0;
+}
+
+static struct wire_events piping;
+
+static void start_piping(int backend)
+{
+    start(backend, &transports[0], false);
+    kit.greedy = false;
+    kit_open(&kit, 0);
+    piping = *kit.wire.events;
+    kit_until_open(&kit);
+    kit_turn(&kit);
+    piping.piped = piped;
+    piping.received = received;
+    kit.wire.events = &piping;
+    kit.wire.receiving = false; /* the kit has asked for bytes: that request is taken back */
+    loop_cancel(&kit.loop, &kit.wire.receive);
+    kit_turn(&kit);
+    kit_turn(&kit);
+    piped_bytes = 0;
+    saw_end = false;
+    into = pipe_take(&kit.shared.pipes);
+    ck_assert(wire_pipes(&kit.wire));
+    ck_assert(wire_silent(&kit.wire));
+    wire_receive_pipe(&kit.wire, into, BYTES);
+    ck_assert(!wire_pipes(&kit.wire));
+}
+
+START_TEST(bytes_are_received_into_a_pipe)
+{
+    start_piping(_i);
+    ck_assert_int_eq(send(kit.far, kit_pattern(), BYTES, MSG_NOSIGNAL), BYTES);
+    while (piped_bytes < BYTES)
+        kit_turn(&kit);
+    ck_assert_uint_eq(wire_bytes_received(&kit.wire), BYTES);
+    shutdown(kit.far, SHUT_WR);
+    while (!saw_end)
+        kit_turn(&kit);
+    ck_assert(!wire_pipes(&kit.wire));
+    pipe_drop(into);
+    finish();
+}
+END_TEST
+
+/* The owner lets go of the pipe first: it is there until the wire is closed. */
+START_TEST(an_abort_lets_go_of_the_pipe)
+{
+    start_piping(_i / 2);
+    pipe_drop(into);
+    ck_assert_uint_eq(into->users, 1);
+    wire_close(&kit.wire, _i % 2 ? WIRE_END_ORDERLY : WIRE_END_ABORT);
+    kit_until_closed(&kit);
+    ck_assert_uint_eq(kit.shared.pipes.kept, 1);
+    ck_assert_uint_eq(kit.shared.pipes.open, 1);
+    kit_close(&kit);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pipes");
+    TCase *tests = tcase_create("pipes");
+    SRunner *runner = srunner_create(suite);
+    int backends = backend_count();
+    int failed;
+
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, pipes_leave_by_every_transport, 0, backends * transport_count);
+    tcase_add_loop_test(tests, a_large_body_is_promoted, 0, backends);
+    tcase_add_loop_test(tests, declined_pipes_are_read, 0, backends * 2);
+    tcase_add_loop_test(tests, a_pipe_with_bytes_is_not_kept, 0, backends);
+    tcase_add_loop_test(tests, the_pool_is_bounded, 0, backends);
+    tcase_add_loop_test(tests, bytes_are_received_into_a_pipe, 0, backends);
+    tcase_add_loop_test(tests, an_abort_lets_go_of_the_pipe, 0, backends * 2);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
