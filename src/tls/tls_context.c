@@ -227,17 +227,19 @@ static bool set_curves(struct tls_server *server, const struct tls_failure *fail
     return server->groups || tls_fail(failure, "out of memory");
 }
 
-/* Stateless tickets only: what a session cache would share between workers, the tickets' keys share by fork.
+/*
+ * Stateless tickets only: what a session cache would share between workers, the tickets' keys share by fork. One a
+ * handshake, where OpenSSL gives two to a full one: a client that uses it gets the next one with it, and each costs
+ * as much as all that is not OpenSSL's.
  */
 static void set_tickets(struct tls_server *server)
 {
     SSL_CTX_set_session_cache_mode(server->openssl, SSL_SESS_CACHE_OFF);
     if (server->settings->session_timeout_s)
         SSL_CTX_set_timeout(server->openssl, (long)server->settings->session_timeout_s);
-    if (!server->settings->session_tickets) {
+    if (!server->settings->session_tickets)
         SSL_CTX_set_options(server->openssl, SSL_OP_NO_TICKET);
-        SSL_CTX_set_num_tickets(server->openssl, 0);
-    }
+    SSL_CTX_set_num_tickets(server->openssl, server->settings->session_tickets ? 1 : 0);
 }
 
 static void set_options(struct tls_server *server)
