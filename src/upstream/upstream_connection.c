@@ -234,9 +234,11 @@ static int open_socket(const struct listen_address *address)
 
     if (fd < 0)
         return -errno;
+    if (family == AF_UNIX)
+        return fd;
     /* A peer that vanished without a word is noticed, however long a quiet connection may last. */
-    if (family != AF_UNIX)
-        (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     return fd;
 }
 

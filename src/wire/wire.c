@@ -54,14 +54,6 @@ enum wire_end wire_end_of(int error)
     return error == -ETIMEDOUT ? WIRE_END_TIMEOUT : WIRE_END_PEER_RESET;
 }
 
-/* Answers are pushed whole by us; the kernel shall not wait for more. Not TCP (unix:): nothing to switch. */
-static void push_at_once(int fd)
-{
-    int one = 1;
-
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-}
-
 /* `opened` of a plain wire comes from the loop, as the handshake's does. */
 static void plain_opened(struct op *op, int result)
 {
@@ -74,6 +66,7 @@ static void plain_opened(struct op *op, int result)
     wire->delivering = true;
     wire->events->opened(wire);
     wire->delivering = false;
+    wire_push(wire);
     wire_receive_start(wire);
 }
 
@@ -93,7 +86,6 @@ int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_e
             return -ENOMEM;
         }
     }
-    push_at_once(fd);
     if (context) {
         wire->receiving = true;
         wire_receive_start(wire);

@@ -192,8 +192,9 @@ struct wire {
 };
 
 /*
- * Takes over a connected socket. With `context` a TLS handshake runs first. `wire` is embedded in its owner and zeroed; `shared`, `events` and
- * `settings` outlive it. 0, or -ENOMEM (then fd is closed). `opened` follows later, or `closed`; never inside this call.
+ * Takes over a connected socket, TCP with TCP_NODELAY (listeners hand it down): bytes are given to it when they shall leave. With `context` a TLS
+ * handshake runs first. `wire` is embedded in its owner and zeroed; `shared`, `events` and `settings` outlive it.
+ * 0, or -ENOMEM (then fd is closed). `opened` follows later, or `closed`; never inside this call.
  */
 MUST_CHECK int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_events *events,
                          const struct wire_settings *settings, int fd, struct tls_context *context);

@@ -302,7 +302,7 @@ void wire_flush(struct wire *wire)
         return;
     if (!wire->promoting && !goes_on && wire_record_close(wire) < 0)
         wire_fail(wire, WIRE_END_ABORT);
-    else
+    else if (!wire->delivering) /* what is delivered may bring more to say: then it leaves in one send */
         wire_push(wire);
 }
 
@@ -380,10 +380,10 @@ static void send_block(struct wire *wire, struct wire_block *block)
 }
 
 /* Everything has left. Kernel records may still be half sent, and a FIN would cut them: there the peer's end
- * is awaited instead. */
+ * is awaited instead. Where that came, close() follows, and says the same. */
 static void shut(struct wire *wire)
 {
-    if (wire->sealing != SEALING_KERNEL)
+    if (wire->sealing != SEALING_KERNEL && !wire->peer_ended)
         (void)shutdown(wire->fd, SHUT_WR);
     wire_linger(wire);
 }

@@ -179,7 +179,9 @@ static void connect_pair(int buffer, int *out_near, int *out_far)
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     int listener = socket(AF_INET, SOCK_STREAM, 0);
+    const int on = 1;
 
+    ck_assert_int_eq(setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), 0);
     if (buffer)
         set_buffer(listener, buffer);
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, length), 0);
