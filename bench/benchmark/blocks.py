@@ -36,7 +36,7 @@ def by_load(found):
 
 def table_of(load, outcomes, names, base=None, ratio_of='cpu_request'):
     """One row for each setup; with `base`, the ratio to that setup by rounds that ran side by side."""
-    columns = [''] + [f'{figures.FIGURES[name][0]}, {figures.FIGURES[name][1]}' for name in names]
+    columns = [''] + [figures.titled(name) for name in names]
     has_calls = any(outcome.calls is not None for outcome in outcomes)
     has_witness = any(outcome.witness for outcome in outcomes)
     columns += ['calls per request'] if has_calls else []

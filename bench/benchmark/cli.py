@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 
-from . import compare, guest, machine, progress, recipes, report, rounds, scenarios, servers
+from . import compare, guest, machine, model, progress, recipes, report, rounds, scenarios, servers
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FORMAT = 1
@@ -20,27 +20,33 @@ def parse(words):
     parser.add_argument('--scenario', action='append', choices=scenarios.NAMES, help='may be repeated; quick if none is named')
     parser.add_argument('--full', action='store_true', help='all scenarios')
     parser.add_argument('--peers', default='', help=f'servers beside sluice: {",".join(recipes.PROGRAMS)}, or all that are installed: all')
-    parser.add_argument('--sizes', default='', help='quick and threshold: these sizes instead of their own, such as 1k,64k,1m')
-    parser.add_argument('--rounds', type=int, help='how often each setup is measured (3)')
-    parser.add_argument('--seconds', type=float, help='how long each time (1)')
-    parser.add_argument('--warm', type=float, default=0.2, help='seconds of the same load before, not counted')
+    parser.add_argument('--sizes', default='', help='quick, beside and threshold: these sizes instead of their own, such as 1k,64k,1m')
+    parser.add_argument('--paths', default='', help='only these ways of sending: plain, user, ktls')
+    parser.add_argument('--rounds', type=int, help='how often each setup is measured (3; 5 for --page)')
+    parser.add_argument('--seconds', type=float, help='how long each time (1; 0.4 for --page)')
+    parser.add_argument('--warm', type=float, default=0.2, help='seconds of the same load before, not counted (0.2)')
     parser.add_argument('--loop', default='auto', choices=('auto', 'io_uring', 'epoll'), help='sluice\'s kernel interface')
     parser.add_argument('--sluice', default=os.path.join(build, 'sluice'))
     parser.add_argument('--blast', default=os.path.join(build, 'bench', 'blast'))
     parser.add_argument('--folder', default=None, help='where the served files are made')
     parser.add_argument('--port', type=int, default=24000, help='the first of the ports to use')
     parser.add_argument('--report', metavar='JSON', help='measure nothing: make the report of a result file again')
-    parser.add_argument('--page', nargs='+', metavar='JSON', help='measure nothing: put the short form of results into bench/README.md')
+    parser.add_argument('--page', action='store_true', help='put the short form of the results into bench/README.md; where no scenario is '
+                        'named, measure those that it shows')
+    parser.add_argument('--with', dest='more', action='append', default=[], metavar='JSON', help='--page: show these results, too')
     parser.add_argument('--compare', nargs=2, metavar='JSON', help='measure nothing: show two result files side by side')
     parser.add_argument('--vm', nargs='?', const='6.1', metavar='VERSION', help='measure inside the emulated machine, whose kernel has TLS')
     parser.add_argument('--vm-minutes', type=int, default=40, help='how long it may take (40)')
     parser.add_argument('--emulated', action='store_true', help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     options.build = build
-    options.scenario = list(scenarios.NAMES) if options.full else options.scenario or ['quick']
-    options.rounds = options.rounds or 3
-    options.seconds = options.seconds or (2.0 if options.vm else 1.0)
+    options.scenario = list(scenarios.NAMES) if options.full else options.scenario or (list(scenarios.PAGE) if options.page else ['quick'])
+    options.rounds = options.rounds or (5 if options.page else 3)
+    options.seconds = options.seconds or (2.0 if options.vm else 0.4 if options.page else 1.0)
     options.sizes = [name for name in options.sizes.split(',') if name]
+    options.paths = [name for name in options.paths.split(',') if name]
+    if not set(options.paths) <= set(model.PATHS):
+        parser.error(f'a path is one of {", ".join(model.PATHS)}')
     options.peers = [name for name in options.peers.split(',') if name]
     unknown = set(options.peers) - set(recipes.PROGRAMS) - {'all'}
     if unknown:
@@ -48,7 +54,7 @@ def parse(words):
     if 'all' in options.peers:
         options.peers = [name for name, program in recipes.PROGRAMS.items() if machine.servers.find(program)]
     for program in (options.sluice, options.blast):
-        if not (options.report or options.compare or options.page) and not os.access(program, os.X_OK):
+        if not (options.report or options.compare) and not os.access(program, os.X_OK):
             parser.error(f'{program} is not there: build it (meson setup build && ninja -C build)')
     return options
 
@@ -76,7 +82,7 @@ def measure(options, words):
     with progress.make() as shown:
         for name in options.scenario:
             scenario = scenarios.named(name)
-            groups = scenario.plan(options)
+            groups = rounds.only(scenario.plan(options), options.paths)
             shown.begin(scenario.TITLE, rounds.steps(groups, options.rounds))
             part = {'name': name, 'title': scenario.TITLE, 'outcomes': []}
             results['scenarios'].append(part)
@@ -105,9 +111,6 @@ def run(options, words):
     if options.compare:
         print(report.markdown_table(compare.table(*map(load_results, options.compare))))
         return 0
-    if options.page:
-        page_write(os.path.join(HERE, 'README.md'), [load_results(path) for path in options.page])
-        return 0
     os.makedirs(options.out, exist_ok=True)
     if options.report:
         results = load_results(options.report)
@@ -119,4 +122,6 @@ def run(options, words):
         results = measure(options, words)
     path = report.write(results, options.out)
     print(f'{path}, {os.path.join(options.out, "report.html")}')
+    if options.page:
+        page_write(os.path.join(HERE, 'README.md'), [results, *map(load_results, options.more)])
     return 0

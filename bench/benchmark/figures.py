@@ -34,15 +34,20 @@ def per(top, bottom, scale=1):
     return figure
 
 
-def latency(share):
+def latency(share, name='latency'):
     def figure(reading):
-        found = quantile(reading.get('latency') or [], share)
+        found = quantile(reading.get(name) or [], share)
         return None if found is None else found / 1e3
     return figure
 
 
 def plainly(name, scale=1):
     return lambda reading: None if reading.get(name) is None else reading[name] * scale
+
+
+def cold_ratio(reading):
+    loaded, quiet = latency(0.99)(reading), latency(0.99, 'quiet')(reading)
+    return loaded / quiet if loaded and quiet else None
 
 
 def switches(reading):
@@ -66,9 +71,19 @@ FIGURES = {
     'p50': ('latency, median', 'us', latency(0.5), True),
     'p99': ('latency, 99 %', 'us', latency(0.99), True),
     'p999': ('latency, 99.9 %', 'us', latency(0.999), True),
+    'longest': ('the longest', 'us', latency(1), True),
+    'quiet_p99': ('latency alone, 99 %', 'us', latency(0.99, 'quiet'), True),
+    'cold_ratio': ('beside / alone', '', cold_ratio, True),
+    'disk': ('waiting for a disk', '%', plainly('disk', 100), True),
+    'cold_rate': ('readers', 'MB/s', plainly('cold_rate', 1e-6), False),
     'memory': ('memory', 'KiB', plainly('memory'), True),
     'memory_connection': ('memory per connection', 'KiB', plainly('memory_connection'), True),
 }
+
+
+def titled(name):
+    """'throughput, MB/s'"""
+    return ', '.join(filter(None, FIGURES[name][:2]))
 
 
 def values_of(readings, name):

@@ -12,7 +12,7 @@ def words_of(load, setup, seconds, warm=0.0, rate=0.0, busy=False):
     words = ['-c', str(load.connections), '-s', f'{seconds:g}']
     words += ['-n'] if setup.path == 'plain' else ['-2'] if load.protocol == 'TLSv1.2' else []
     words += ['-x', load.suite] if load.suite and setup.path != 'plain' else []
-    words += {'requests': [], 'idle': [], 'full': ['-H'], 'resumed': ['-H'] + (['-e'] if setup.path != 'plain' else [])}[load.kind]
+    words += {'requests': [], 'idle': [], 'cold': [], 'full': ['-H'], 'resumed': ['-H'] + (['-e'] if setup.path != 'plain' else [])}[load.kind]
     words += ['-W', f'{warm:g}'] if warm and load.kind != 'idle' else []
     words += ['-r', f'{rate or load.rate:g}'] if rate or load.rate else []
     words += ['-i', str(load.idle)] if load.idle else []
@@ -25,8 +25,8 @@ def words_of(load, setup, seconds, warm=0.0, rate=0.0, busy=False):
 class Blast:
     """Connected, checked and warm when it is entered; go() runs the load and returns what was counted."""
 
-    def __init__(self, program, server, path, words):
-        self.command = [program, '-w', *words, str(server.port), path]
+    def __init__(self, program, server, path, words, first=()):
+        self.command = [*first, program, '-w', *words, str(server.port), path]
         self.process = subprocess.Popen(['taskset', '-c', str(servers.cpus()[1]), *self.command], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.ready = self.line()
@@ -37,8 +37,11 @@ class Blast:
             raise servers.Failed(f'blast: {self.process.stderr.read().strip()[-300:]}')
         return json.loads(said)
 
-    def go(self):
+    def begin(self):
         self.process.stdin.close()
+
+    def go(self):
+        self.begin()
         return self.line()
 
     def stop(self):

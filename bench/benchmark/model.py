@@ -3,7 +3,9 @@ import dataclasses
 
 RESTING = ('idle', 'websockets')      # kinds of connections that rest: what is measured is memory
 
-KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle', 'websockets': 'idle WebSockets'}
+PATHS = ('plain', 'user', 'ktls')
+KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle', 'websockets': 'idle WebSockets',
+         'cold': 'beside cold files'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Setup:
 @dataclasses.dataclass(frozen=True)
 class Load:
     """`kind`: requests (keep-alive), full or resumed (a new connection for each request), idle and websockets
-    (connections that rest).
+    (connections that rest), cold (a probe beside readers of files that are not in memory).
     `rate` in requests per second, 0: as fast as answers come; `half_load` takes half of what the slowest setup gave."""
     size: str
     connections: int = 64

@@ -1,8 +1,9 @@
 """Measures groups: all setups of a group in turns (A B A B), another one first in each round."""
+import dataclasses
 import tempfile
 
 from . import load as loads
-from . import clients, model, recipes, servers, site, websockets
+from . import clients, cold, model, recipes, servers, site, websockets
 
 
 class Bench:
@@ -45,6 +46,8 @@ class Bench:
                 return websockets.read(server, outcome.load, outcome.setup)
         server = self.server(outcome.setup)
         outcome.command = server.command
+        if outcome.load.kind == 'cold':
+            return cold.read(self.options.blast, server, outcome.load, outcome.setup, self.folder, self.options.seconds)
         if outcome.load.client in clients.CLIENTS:
             return clients.read(self.options.blast, server, outcome.load, outcome.setup, self.options.seconds)
         return loads.read_load(self.options.blast, server, outcome.load, self.words(outcome, rate)[1:])
@@ -110,6 +113,12 @@ def look_closer(bench, group, outcome):
 def steps(groups, rounds):
     """How many measurements there are, for the progress bar."""
     return sum(len(group.setups) * (1 if group.load.kind in model.RESTING else rounds) for group in groups)
+
+
+def only(groups, paths):
+    """The groups with none but these ways of sending; all, where none is named."""
+    kept = [dataclasses.replace(group, setups=[setup for setup in group.setups if not paths or setup.path in paths]) for group in groups]
+    return [group for group in kept if group.setups]
 
 
 def measure(bench, groups):

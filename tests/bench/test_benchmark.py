@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench'))
 sys.dont_write_bytecode = True
 
-from benchmark import blocks, clients, compare, figures, load as loads, model, recipes, report, scenarios, sizes  # noqa: E402
+from benchmark import blocks, clients, compare, figures, load as loads, model, recipes, report, rounds, scenarios, sizes  # noqa: E402
 
 PLAIN = model.Setup('sluice', 'plain')
 USER = model.Setup('sluice', 'user')
@@ -18,7 +18,8 @@ USER = model.Setup('sluice', 'user')
 def reading(cpu, answers=1000):
     return {'seconds': 1.0, 'elapsed': 1.0, 'answers': answers, 'answers_all': answers, 'bytes': answers * 1000,
             'bytes_all': answers * 1000, 'cpu': cpu, 'user': cpu / 2, 'system': cpu / 2, 'switches': 10, 'client_cpu': 0.5,
-            'memory': 3000, 'latency': [[1000, answers - 1], [2000, 1]], 'handshakes': 0, 'resumed': 0}
+            'memory': 3000, 'latency': [[1000, answers - 1], [2000, 1]], 'handshakes': 0, 'resumed': 0,
+            'quiet': [[150000, answers]]}
 
 
 def outcome(setup, *cpu, load=model.Load('1k')):
@@ -49,6 +50,11 @@ class Figures(unittest.TestCase):
         histogram = [[10, 90], [20, 9], [30, 1]]
         self.assertEqual([figures.quantile(histogram, share) for share in (0.5, 0.9, 0.99, 0.999, 1)], [10, 10, 20, 30, 30])
         self.assertIsNone(figures.quantile([], 0.5))
+
+    def test_a_probe_beside_cold_files_is_measured_against_itself_alone(self):
+        beside = {'latency': [[5000, 99], [9000, 1]], 'quiet': [[1000, 99], [2000, 1]], 'disk': 0.25, 'cold_rate': 5e6}
+        self.assertEqual([figures.FIGURES[name][2](beside) for name in ('p99', 'quiet_p99', 'cold_ratio', 'longest', 'disk', 'cold_rate')],
+                         [5.0, 1.0, 5.0, 9.0, 25.0, 5.0])
 
     def test_merging_keeps_every_count(self):
         self.assertEqual(figures.merged([[[1, 2], [5, 1]], [[1, 1], [3, 4]]]), [[1, 3], [3, 4], [5, 1]])
@@ -150,6 +156,25 @@ class Words(unittest.TestCase):
         for client, left in (('blast', 100), ('wrk', 100 - 64 * 500 / 1000)):
             found = agreement.without_handshakes(outcome(USER, 0.1, load=model.Load('1k', client=client)), 500)
             self.assertAlmostEqual(found['median'], left, msg=client)
+
+
+class Plans(unittest.TestCase):
+    def options(self, **more):
+        return types.SimpleNamespace(**{'peers': [], 'loop': 'auto', 'emulated': False, 'sizes': [], **more})
+
+    def test_only_the_ways_that_were_asked_for_are_measured(self):
+        groups = scenarios.named('beside').plan(self.options())
+        for paths, left in (([], {'user', 'ktls'}), (['user'], {'user'}), (['plain'], set())):
+            self.assertEqual({setup.path for group in rounds.only(groups, paths) for setup in group.setups}, left)
+        self.assertEqual({setup.path for group in groups for setup in group.setups}, {'user', 'ktls'})
+
+    def test_beside_takes_sizes_peers_and_loop(self):
+        groups = scenarios.named('beside').plan(self.options(sizes=['4k', '1g'], peers=['lighttpd'], loop='epoll'))
+        self.assertEqual([(group.load.size, group.load.connections) for group in groups[:2]], [('4k', 64), ('1g', 8)])
+        self.assertEqual({(setup.server, setup.loop) for group in groups for setup in group.setups}, {('lighttpd', ''), ('sluice', 'epoll')})
+
+    def test_the_page_is_made_of_scenarios_that_there_are(self):
+        self.assertLessEqual(set(scenarios.PAGE), set(scenarios.NAMES))
 
 
 class Report(unittest.TestCase):

@@ -8,8 +8,7 @@ CONNECTIONS = 64
 SIZES = ('1k', '100k')
 SHAKES = Load('1k', 32, 'full')
 SHOWN = ('rate', 'cpu_request', 'client_share', 'switches_request')
-COLUMNS = ('requests, /s', 'server CPU per request, us', 'client CPU, %', 'context switches per request', 'calls per request',
-           f'without {CONNECTIONS} handshakes, us')
+COLUMNS = (*map(figures.titled, SHOWN), 'calls per request', f'without {CONNECTIONS} handshakes, us')
 
 
 def plan(options):

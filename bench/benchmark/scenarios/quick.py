@@ -52,7 +52,7 @@ def present(found, _results):
 def digest(found, _results):
     """One table: what an answer and a GB cost, by size."""
     groups = blocks.by_load(found)
-    columns = ['', *(f'{load.size}: {figures.FIGURES[name][0]}, {figures.FIGURES[name][1]}' for load in groups for name in ('cpu_request', 'throughput'))]
+    columns = ['', *(f'{load.size}: {figures.titled(name)}' for load in groups for name in ('cpu_request', 'throughput'))]
     labels = dict.fromkeys(outcome.setup.label for outcome in found if outcome.readings)
     rows = []
     for label in labels:

@@ -71,8 +71,8 @@ def table_of(experiment, outcomes):
 def gain(outcomes):
     """What the kernel's way costs of the copying way's CPU, over HTTP and over HTTPS."""
     by_name = {outcome.setup.name: outcome.readings for outcome in outcomes}
-    plain = figures.paired_ratio(by_name['HTTP, sendfile'], outcomes[0].readings, 'cpu_gb')
-    tls = figures.paired_ratio(by_name['HTTPS, kTLS and sendfile'], by_name['HTTPS, sealed in user space'], 'cpu_gb')
+    plain = figures.paired_ratio(by_name.get('HTTP, sendfile', []), outcomes[0].readings, 'cpu_gb')
+    tls = figures.paired_ratio(by_name.get('HTTPS, kTLS and sendfile', []), by_name.get('HTTPS, sealed in user space', []), 'cpu_gb')
     text = f'CPU per GB of sendfile / of copying: {figures.number(plain)} over HTTP'
     return blocks.Text(f'{text}; {figures.number(tls)} over HTTPS (kTLS / user space).' if tls else
                        f'{text}; over HTTPS there is no kernel TLS here to compare.')

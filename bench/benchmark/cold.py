@@ -1,0 +1,119 @@
+"""Small answers beside files that are not in memory: what a server's loop has to wait for while others read from the disk."""
+import contextlib
+import dataclasses
+import multiprocessing
+import os
+import subprocess
+import threading
+import time
+
+from . import counters, load as loads, servers
+
+READERS, READER_SIZE = 4, 64 << 20
+DROP_EVERY_S, LOOK_EVERY_S = 0.1, 0.001       # reading such a file takes longer than the first
+SECONDS_MIN = 1.0
+READ_LONGER_S = 1.0                 # than the probe asks
+FIRST, SECOND = ('chrt', '-f', '50'), ('nice', '-n', '-20')     # as root; the probe goes before the readers
+
+
+def prepare(folder):
+    """The readers' files, one each; Failed where they would lie in memory."""
+    paths = [os.path.join(folder, 'www', f'cold{number}') for number in range(READERS)]
+    kind = subprocess.run(['stat', '-f', '-c', '%T', folder], capture_output=True, text=True, check=True).stdout.strip()
+    if kind in ('tmpfs', 'ramfs'):
+        raise servers.Failed(f'{folder} is no disk, so no file there is ever cold: say --folder')
+    for path in paths:
+        if not os.path.exists(path):
+            with open(path, 'wb') as stream:
+                stream.write(os.urandom(READER_SIZE))
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(path, 0o644)
+    return paths
+
+
+def be_first(pids):
+    """On a machine that others use as well the server is to be delayed by nobody but itself (root only)."""
+    for pid in pids:
+        for task in os.listdir(f'/proc/{pid}/task'):
+            with contextlib.suppress(PermissionError):
+                os.setpriority(os.PRIO_PROCESS, int(task), -10)
+
+
+@contextlib.contextmanager
+def dropped(paths):
+    """While inside, the kernel is told again and again to drop these files from memory, from the client's CPU."""
+    over = threading.Event()
+
+    def drop():
+        os.sched_setaffinity(0, {servers.cpus()[1]})        # of this thread alone
+        with contextlib.ExitStack() as files:
+            opened = [files.enter_context(open(path, 'rb')) for path in paths]
+            while not over.wait(DROP_EVERY_S):
+                for file in opened:
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    dropper = threading.Thread(target=drop)
+    dropper.start()
+    try:
+        yield
+    finally:
+        over.set()
+        dropper.join()
+
+
+def waits_for_disk(path):
+    return counters.read(path).rpartition(')')[2].split()[0] == 'D'
+
+
+def watch(paths, pipe):
+    """A process of its own: a thread here would wait for other threads, and look only when the server has nothing to do."""
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))
+    looks = seen = 0
+    while not pipe.poll(LOOK_EVERY_S):
+        seen += any(map(waits_for_disk, paths))
+        looks += 1
+    pipe.send(seen / max(looks, 1))
+
+
+@contextlib.contextmanager
+def disk_waits(server):
+    """Looks every millisecond whether the loop waits for a disk; 'share' of the dict is then how many looks saw it."""
+    worker = server.pids()[-1]
+    threads = os.listdir(f'/proc/{worker}/task') if server.setup.server == 'h2o' else [worker]      # h2o's loops are threads
+    here, there = multiprocessing.Pipe()
+    watcher = multiprocessing.Process(target=watch, args=([f'/proc/{worker}/task/{thread}/stat' for thread in threads], there))
+    watcher.start()
+    found = {}
+    try:
+        yield found
+    finally:
+        here.send('over')
+        found['share'] = here.recv()
+        watcher.join()
+
+
+def read(program, server, load, setup, folder, seconds):
+    """One reading: latency of the probe alone ('quiet') and beside the readers, and what the loop did meanwhile."""
+    seconds = max(seconds, SECONDS_MIN)
+    first, second = (FIRST, SECOND) if os.geteuid() == 0 else ((), ())
+    probe = loads.words_of(load, setup, seconds)
+    reader = loads.words_of(dataclasses.replace(load, rate=0), setup, seconds + READ_LONGER_S)
+    paths = prepare(folder)
+    be_first(server.pids())
+    with loads.Blast(program, server, f'/{load.size}', probe, first) as blast:
+        quiet = blast.go()
+    with dropped(paths), contextlib.ExitStack() as clients:
+        readers = [clients.enter_context(loads.Blast(program, server, f'/{os.path.basename(path)}', reader, second)) for path in paths]
+        for one in readers:
+            one.begin()
+        # The watcher first: a process that is forked later would keep the probe's standard input open.
+        with disk_waits(server) as waits, loads.Blast(program, server, f'/{load.size}', probe, first) as blast:
+            before = counters.snapshot(server.pids())
+            begin = time.monotonic()
+            counted = blast.go()
+            spent = counters.spent(before, counters.snapshot(server.pids()))
+            elapsed = time.monotonic() - begin
+        read_all = [one.line() for one in readers]
+    return {**counted, **spent, 'elapsed': elapsed, 'quiet': quiet['latency'], 'disk': waits['share'],
+            'cold_rate': sum(one['bytes'] / one['seconds'] for one in read_all)}
