@@ -33,14 +33,14 @@ def parse(words):
     parser.add_argument('--report', metavar='JSON', help='measure nothing: make the report of a result file again')
     parser.add_argument('--page', action='store_true', help='put the short form of the results into bench/README.md; where no scenario is '
                         'named, measure those that it shows')
-    parser.add_argument('--with', dest='more', action='append', default=[], metavar='JSON', help='--page: show these results, too')
     parser.add_argument('--compare', nargs=2, metavar='JSON', help='measure nothing: show two result files side by side')
     parser.add_argument('--vm', nargs='?', const='6.1', metavar='VERSION', help='measure inside the emulated machine, whose kernel has TLS')
     parser.add_argument('--vm-minutes', type=int, default=40, help='how long it may take (40)')
     parser.add_argument('--emulated', action='store_true', help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     options.build = build
-    options.scenario = list(scenarios.NAMES) if options.full else options.scenario or (list(scenarios.PAGE) if options.page else ['quick'])
+    default = ['quick'] if not options.page else list(scenarios.PAGE_EMULATED if options.vm else scenarios.PAGE)
+    options.scenario = list(scenarios.NAMES) if options.full else options.scenario or default
     options.rounds = options.rounds or (5 if options.page else 3)
     options.seconds = options.seconds or (2.0 if options.vm else 0.4 if options.page else 1.0)
     options.sizes = [name for name in options.sizes.split(',') if name]
@@ -79,6 +79,7 @@ def measure(options, words):
     results = {'format': FORMAT, 'made': datetime.datetime.now(datetime.timezone.utc).isoformat(timespec='seconds'),
                'command': shlex.join(['bench/run', *words]), 'machine': facts, 'scenarios': [],
                'options': {'rounds': options.rounds, 'seconds': options.seconds, 'warm': options.warm, 'loop': options.loop}}
+    neighbours = machine.Neighbours()
     with progress.make() as shown:
         for name in options.scenario:
             scenario = scenarios.named(name)
@@ -89,12 +90,14 @@ def measure(options, words):
             for outcomes in rounds.measure(rounds.Bench(options, facts['ktls'], shown), groups):
                 part['outcomes'] += [outcome.to_json() for outcome in outcomes]
                 store(results, options.out)
+            facts.update(neighbours.seen())
+    store(results, options.out)
     return results
 
 
-def page_write(path, all_results):
+def page_write(path, results):
     with open(path, encoding='utf-8') as stream:
-        page = report.replaced(stream.read(), report.digest(all_results))
+        page = report.replaced(stream.read(), report.digest(results), results['machine']['emulated'])
     with open(path, 'w', encoding='utf-8') as stream:
         stream.write(page)
 
@@ -123,5 +126,5 @@ def run(options, words):
     path = report.write(results, options.out)
     print(f'{path}, {os.path.join(options.out, "report.html")}')
     if options.page:
-        page_write(os.path.join(HERE, 'README.md'), [results, *map(load_results, options.more)])
+        page_write(os.path.join(HERE, 'README.md'), results)
     return 0

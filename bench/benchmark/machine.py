@@ -4,10 +4,12 @@ import platform
 import re
 import socket
 import subprocess
+import time
 
 from . import recipes, servers
 
 TCP_ULP = 31
+TICKS = os.sysconf('SC_CLK_TCK')
 
 
 def first_line(*command):
@@ -53,6 +55,25 @@ def memory_mib():
     return os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') >> 20
 
 
+class Neighbours:
+    """How many CPUs others used meanwhile, on average: all that was used, but for our own processes that have ended."""
+
+    def __init__(self):
+        self.begin, self.before = time.monotonic(), self.used()
+
+    @staticmethod
+    def used():
+        """(others' seconds of CPU, seconds that the hypervisor took), since the beginning; see proc_stat(5)."""
+        with open('/proc/stat', encoding='ascii') as stream:
+            user, nice, system, _, _, irq, softirq, stolen = (int(word) / TICKS for word in stream.readline().split()[1:9])
+        return user + nice + system + irq + softirq - sum(os.times()[:4]), stolen
+
+    def seen(self):
+        elapsed = max(time.monotonic() - self.begin, 1e-3)
+        others, stolen = ((now - then) / elapsed for now, then in zip(self.used(), self.before))
+        return {'others': max(others, 0.0), 'stolen': stolen}
+
+
 def versions(options, names):
     found = {'sluice': first_line(options.sluice, '-v'), 'OpenSSL': first_line('openssl', 'version')}
     flags = {'caddy': 'version'}
@@ -67,6 +88,6 @@ def facts(options, names, emulated):
     return {
         'processor': processor(), 'cpus': os.cpu_count(), 'memory_mib': memory_mib(), 'kernel': platform.release(),
         'system': platform.platform(), 'emulated': emulated, 'ktls': ktls_works(), 'server_cpu': server, 'client_cpu': client,
-        'one_core': are_siblings(server, client), 'load_before': os.getloadavg()[0], 'versions': versions(options, names),
+        'one_core': are_siblings(server, client), 'versions': versions(options, names),
         'certificate': 'ECDSA P-256, self-signed', 'suite': 'TLS_AES_128_GCM_SHA256 unless a row says otherwise',
     }

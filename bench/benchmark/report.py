@@ -13,11 +13,15 @@ READING = ('Each figure is the median of the rounds; `±` is half the distance b
            'of the middle half). `(!)` says that the rounds lie too far apart for the figure to carry an argument: measure again on a '
            'quieter machine. Rounds of all setups alternate, and ratios are medians of ratios of neighbours, so that a machine that '
            'becomes slower meanwhile does not decide. CPU is that of the server\'s processes alone, from the scheduler\'s clock. '
-           'The client never sleeps, so that waking it is not in the server\'s time; client CPU is what it used for answers alone. '
+           'Where the client has a CPU of its own it never sleeps, so that waking it is not in the server\'s time; its CPU is what it used for '
+           'answers alone. '
            'At a fixed rate latency counts from when a request was due, so that a server that stalls cannot hide it.')
 EMULATED = ('**These figures come from an emulated processor.** A Debian kernel with TLS ran in qemu without hardware help. What was '
             'compared is the time that emulated instructions took: it says which way is shorter, not how fast a machine is, and '
             'instructions for AES cost something else here than on silicon.')
+
+
+QUIET = 0.1                         # CPUs in the hands of others
 
 
 def found_of(scenario):
@@ -30,7 +34,8 @@ def facts_table(results):
             ['CPUs', f'{machine["cpus"]}; server on {machine["server_cpu"]}, client on {machine["client_cpu"]}'],
             ['memory', f'{machine["memory_mib"]} MiB'], ['kernel', machine['kernel']],
             ['kernel TLS', 'works' if machine['ktls'] else 'not in this kernel'],
-            ['load before', f'{machine["load_before"]:.1f}'], ['certificate', machine['certificate']], ['suite', machine['suite']],
+            ['CPUs that others used', f'{machine.get("others", 0.0):.2f}, and {machine.get("stolen", 0.0):.2f} taken by a hypervisor'],
+            ['certificate', machine['certificate']], ['suite', machine['suite']],
             *[[name, version] for name, version in machine['versions'].items()],
             ['rounds', f'{results["options"]["rounds"]} of {results["options"]["seconds"]:g} s, '
                        f'after {results["options"]["warm"]:g} s of warming up'],
@@ -48,9 +53,10 @@ def warnings(results):
     if not results['machine']['ktls']:
         found.append(blocks.Text('This kernel has no TLS (`sluice doctor` says why): kTLS was not measured here. '
                                  '`bench/run --vm` measures it on an emulated machine.'))
-    if results['machine']['load_before'] > 0.5 and not results['machine']['emulated']:
-        found.append(blocks.Text(f'**The machine was not quiet** (load {results["machine"]["load_before"]:.1f} before it began): '
-                                 'rates and latencies suffer from that, CPU per request less.'))
+    others, stolen = (results['machine'].get(name, 0.0) for name in ('others', 'stolen'))
+    if others + stolen > QUIET and not results['machine']['emulated']:
+        found.append(blocks.Text(f'**The machine was not quiet**: meanwhile others used {others:.2f} of its {results["machine"]["cpus"]} CPUs, and the '
+                                 f'hypervisor took {stolen:.2f}. Rates and latencies suffer from that, CPU per request less.'))
     return found
 
 
@@ -133,7 +139,9 @@ def write(results, folder):
     return os.path.join(folder, 'report.md')
 
 
-BEGIN, END = '<!-- made by bench/run --page -->', '<!-- end of what bench/run made -->'
+# What stands on a page that is kept, on hardware and in the emulated machine: one does not replace the other.
+BEGIN = {False: '<!-- made by bench/run --page -->', True: '<!-- made by bench/run --vm --page -->'}
+END = '<!-- end of what bench/run made -->'
 
 
 def asked(command):
@@ -141,26 +149,24 @@ def asked(command):
     return re.sub(r' --(out|sluice|blast|folder|port)[ =]\S+', '', command)
 
 
-def digest(all_results):
-    """The short form of one or several results, for a page that is kept: what ran where in a line, and the main tables."""
-    parts = []
-    for results in all_results:
-        machine = results['machine']
-        where = 'an emulated machine' if machine['emulated'] else 'a machine'
-        line = (f'On {where} ({machine["processor"]}, Linux {machine["kernel"]}, {machine["versions"]["OpenSSL"].partition("(")[0].strip()}), '
-                f'{results["options"]["rounds"]} rounds of {results["options"]["seconds"]:g} s, {results["made"][:10]}: '
-                f'`{asked(results["command"])}`')
-        heading = 'In the emulated machine' if machine['emulated'] else 'On hardware'
-        parts.append((heading, [blocks.Text(line), *warnings(results)]))
-        for scenario in results['scenarios']:
-            its = scenarios.named(scenario['name'])
-            made = getattr(its, 'digest', its.present)(found_of(scenario), results)
-            made = [block for block in made if not isinstance(block, blocks.Bars)]
-            parts += [(scenario['title'], made)] if made else []
+def digest(results):
+    """The short form of results, for a page that is kept: what ran where in a line, and the main tables."""
+    machine = results['machine']
+    where = 'an emulated machine' if machine['emulated'] else 'a machine'
+    line = (f'On {where} ({machine["processor"]}, Linux {machine["kernel"]}, {machine["versions"]["OpenSSL"].partition("(")[0].strip()}), '
+            f'{results["options"]["rounds"]} rounds of {results["options"]["seconds"]:g} s, {results["made"][:10]}: '
+            f'`{asked(results["command"])}`')
+    parts = [('In the emulated machine' if machine['emulated'] else 'On hardware', [blocks.Text(line), *warnings(results)])]
+    for scenario in results['scenarios']:
+        its = scenarios.named(scenario['name'])
+        made = getattr(its, 'digest', its.present)(found_of(scenario), results)
+        made = [block for block in made if not isinstance(block, blocks.Bars)]
+        parts += [(scenario['title'], made)] if made else []
     return '\n'.join(re.sub('^## ', '### ', line) for line in markdown(parts, {}).split('\n')[2:])
 
 
-def replaced(page, text):
-    """The page with what stands between the two marks replaced; ValueError where there are none."""
-    begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
+def replaced(page, text, emulated):
+    """The page with what stands between the marks of its part replaced; ValueError where there are none."""
+    begin = page.index(BEGIN[emulated]) + len(BEGIN[emulated])
+    end = page.index(END, begin)
     return f'{page[:begin]}\n\n{text.strip()}\n\n{page[end:]}'

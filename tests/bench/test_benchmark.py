@@ -28,7 +28,7 @@ def outcome(setup, *cpu, load=model.Load('1k')):
 
 def results_of(*outcomes, **machine):
     facts = {'processor': 'P|1', 'cpus': 2, 'memory_mib': 1, 'kernel': 'k', 'ktls': True, 'server_cpu': 0, 'client_cpu': 1,
-             'load_before': 0.1, 'certificate': 'c', 'suite': 's', 'versions': {'sluice': '1'}, 'emulated': False, **machine}
+             'others': 0.05, 'stolen': 0.0, 'certificate': 'c', 'suite': 's', 'versions': {'sluice': '1'}, 'emulated': False, **machine}
     return {'format': 1, 'made': 'now', 'command': 'bench/run', 'machine': facts,
             'options': {'rounds': 3, 'seconds': 1, 'warm': 0.2, 'loop': 'auto'},
             'scenarios': [{'name': 'quick', 'title': 'T', 'outcomes': [one.to_json() for one in outcomes]}]}
@@ -174,7 +174,7 @@ class Plans(unittest.TestCase):
         self.assertEqual({(setup.server, setup.loop) for group in groups for setup in group.setups}, {('lighttpd', ''), ('sluice', 'epoll')})
 
     def test_the_page_is_made_of_scenarios_that_there_are(self):
-        self.assertLessEqual(set(scenarios.PAGE), set(scenarios.NAMES))
+        self.assertLessEqual({*scenarios.PAGE, *scenarios.PAGE_EMULATED}, set(scenarios.NAMES))
 
 
 class Report(unittest.TestCase):
@@ -199,7 +199,8 @@ class Report(unittest.TestCase):
 
     def test_emulation_and_noise_are_said_first(self):
         self.assertIn('emulated processor', report.markdown(report.parts_of(results_of(emulated=True)), {}))
-        self.assertIn('was not quiet', report.markdown(report.parts_of(results_of(load_before=3.0)), {}))
+        self.assertIn('was not quiet', report.markdown(report.parts_of(results_of(others=0.3)), {}))
+        self.assertIn('was not quiet', report.markdown(report.parts_of(results_of(others=0.05, stolen=0.1)), {}))
         self.assertNotIn('was not quiet', report.markdown(report.parts_of(results_of()), {}))
 
     def test_a_client_without_time_is_named(self):
@@ -228,16 +229,24 @@ class Report(unittest.TestCase):
 
 class Page(unittest.TestCase):
     def test_only_what_stands_between_the_marks_is_replaced(self):
-        page = f'before\n{report.BEGIN}\nold\n{report.END}\nbehind\n'
-        made = report.replaced(page, 'new')
-        self.assertTrue(made.startswith('before\n') and made.endswith('behind\n') and '\nnew\n' in made and 'old' not in made)
-        self.assertEqual(report.replaced(made, 'new'), made)
-        with self.assertRaises(ValueError):
-            report.replaced('no marks', 'new')
+        page = f'before\n{report.BEGIN[False]}\nold\n{report.END}\nbetween\n{report.BEGIN[True]}\nvirtual\n{report.END}\nbehind\n'
+        for emulated, gone, kept in ((False, 'old', 'virtual'), (True, 'virtual', 'old')):
+            made = report.replaced(page, 'new', emulated)
+            self.assertTrue(made.startswith('before\n') and '\nbetween\n' in made and made.endswith('behind\n'))
+            self.assertTrue('\nnew\n' in made and kept in made and gone not in made)
+            self.assertEqual(report.replaced(made, 'new', emulated), made)
+            with self.assertRaises(ValueError):
+                report.replaced('no marks', 'new', emulated)
+
+    def test_the_page_has_its_marks(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench/README.md'), encoding='utf-8') as stream:
+            page = stream.read()
+        for emulated in (False, True):
+            self.assertIn('\nnew\n', report.replaced(page, 'new', emulated))
 
     def test_the_short_form_holds_the_answer(self):
-        text = report.digest([results_of(outcome(PLAIN, 0.1), outcome(USER, 0.3), processor='P', emulated=True,
-                                         versions={'OpenSSL': 'OpenSSL 3'})])
+        text = report.digest(results_of(outcome(PLAIN, 0.1), outcome(USER, 0.3), processor='P', emulated=True,
+                                        versions={'OpenSSL': 'OpenSSL 3'}))
         self.assertIn('3.00 times the CPU of plain HTTP', text)
         self.assertIn('emulated processor', text)
         self.assertNotIn('# What TLS costs here', text)
