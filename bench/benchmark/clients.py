@@ -7,12 +7,11 @@ import time
 
 from . import counters, servers
 
-WRK_SAYS, H2LOAD_SAYS = re.compile(r'(\d+) requests in'), re.compile(r'requests: .*?(\d+) succeeded')
 # name: (its command line, where it says how many answers came)
-CLIENTS = {'blast --verify': ('blast -v -c {connections} -s {seconds} {port} /{size}', re.compile(r'"answers_all": (\d+)')),
-           'wrk': ('wrk -t 1 -c {connections} -d {seconds} {scheme}://127.0.0.1:{port}/{size}', WRK_SAYS),
-           'h2load': ('h2load --h1 -t 1 -c {connections} -D {seconds} {scheme}://127.0.0.1:{port}/{size}', H2LOAD_SAYS),
-           'h2load HTTP/2': ('h2load -t 1 -c {connections} -D {seconds} {scheme}://127.0.0.1:{port}/{size}', H2LOAD_SAYS)}
+CLIENTS = {'blast --verify': ('blast -v{n} -c {connections} -s {seconds} {port} /{size}', re.compile(r'"answers_all": (\d+)')),
+           'wrk': ('wrk -t 1 -c {connections} -d {seconds} {scheme}://127.0.0.1:{port}/{size}', re.compile(r'(\d+) requests in')),
+           'h2load': ('h2load --h1 -t 1 -c {connections} -D {seconds} {scheme}://127.0.0.1:{port}/{size}',
+                      re.compile(r'requests: .*?(\d+) succeeded'))}
 
 
 def whole(seconds):
@@ -22,7 +21,7 @@ def whole(seconds):
 
 def words_of(load, setup, seconds, port):
     """The command line for a load."""
-    return CLIENTS[load.client][0].format(connections=load.connections, seconds=whole(seconds), port=port, size=load.size,
+    return CLIENTS[load.client][0].format(connections=load.connections, seconds=whole(seconds), port=port, size=load.size, n='n' if setup.path == 'plain' else '',
                                           scheme='http' if setup.path == 'plain' else 'https').split()
 
 

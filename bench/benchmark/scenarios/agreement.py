@@ -5,16 +5,15 @@ from ..model import Group, Load, Setup
 TITLE = 'The client beside wrk and h2load'
 CLIENTS = ('blast', 'blast --verify', 'wrk', 'h2load')
 CONNECTIONS = 64
-SIZES = ('1k', '100k')
-SHAKES = Load('1k', 32, 'full')
+SIZE = '1k'
+SHAKES = Load(SIZE, 32, 'full')
 SHOWN = ('rate', 'cpu_request', 'client_share', 'switches_request')
 COLUMNS = (*map(figures.titled, SHOWN), 'calls per request', f'without {CONNECTIONS} handshakes, us')
 
 
 def plan(options):
-    size = SIZES[:1] if options.emulated else SIZES
     setups = [Setup('sluice', 'user', options.loop)]
-    return [Group(SHAKES, setups, count_calls=False)] + [Group(Load(one, CONNECTIONS, client=client), setups) for one in size for client in CLIENTS]
+    return [Group(SHAKES, setups, count_calls=False)] + [Group(Load(SIZE, CONNECTIONS, client=client), setups) for client in CLIENTS]
 
 
 def without_handshakes(outcome, shake):
@@ -27,13 +26,13 @@ def present(found, _results):
     shake = figures.summary([reading for outcome in found if outcome.load == SHAKES for reading in outcome.readings], 'cpu_request')
     rows = []
     for outcome in (outcome for outcome in found if outcome.load != SHAKES):
-        name = f'{outcome.load.client}, {outcome.load.size}'
+        name = outcome.load.client
         if not outcome.readings:
             rows.append([name, f'not measured: {outcome.missing}', *[''] * (len(COLUMNS) - 1)])
             continue
         rows.append([name, *(figures.shown(figures.summary(outcome.readings, figure)) for figure in SHOWN), figures.number(outcome.calls),
                      figures.shown(without_handshakes(outcome, shake['median'])) if shake else '-'])
-    return [blocks.Table(f'{CONNECTIONS} connections, TLS in user space', ['', *COLUMNS], rows),
+    return [blocks.Table(f'{SIZE}, {CONNECTIONS} connections, TLS in user space', ['', *COLUMNS], rows),
             blocks.Text('`blast --verify` does here what wrk and h2load do: it opens every record, sleeps while there is none, and its '
                         'connecting is counted; its server CPU per request must be theirs. The first row is blast as it measures everywhere '
                         f'else. Where it costs the server less, two things are seen here: {CONNECTIONS} handshakes are shared out among the '
