@@ -21,8 +21,9 @@ def whole(seconds):
 
 def words_of(load, setup, seconds, port):
     """The command line for a load."""
-    return CLIENTS[load.client][0].format(connections=load.connections, seconds=whole(seconds), port=port, size=load.size, n='n' if setup.path == 'plain' else '',
-                                          scheme='http' if setup.path == 'plain' else 'https').split()
+    scheme, n = ('http', 'n') if setup.path == 'plain' else ('https', '')
+    return CLIENTS[load.client][0].format(connections=load.connections, seconds=whole(seconds), port=port, size=load.size, scheme=scheme,
+                                          n=n).split()
 
 
 def run(blast, server, load, setup, seconds):

@@ -55,8 +55,8 @@ def warnings(results):
                                  '`bench/run --vm` measures it on an emulated machine.'))
     others, stolen = (results['machine'].get(name, 0.0) for name in ('others', 'stolen'))
     if others + stolen > QUIET and not results['machine']['emulated']:
-        found.append(blocks.Text(f'**The machine was not quiet**: meanwhile others used {others:.2f} of its {results["machine"]["cpus"]} CPUs, and the '
-                                 f'hypervisor took {stolen:.2f}. Rates and latencies suffer from that, CPU per request less.'))
+        found.append(blocks.Text(f'**The machine was not quiet**: meanwhile others used {others:.2f} of its {results["machine"]["cpus"]} '
+                                 f'CPUs, and the hypervisor took {stolen:.2f}. Rates and latencies suffer from that, CPU per request less.'))
     return found
 
 

@@ -69,7 +69,8 @@ class Server:
     def __init__(self, setup, folder, ports, sluice, log='', cpu=None, origin=0):
         self.setup, self.folder, self.port = setup, folder, ports.take()
         program = program_of(setup, sluice)
-        self.origin = Server(model.Setup('sluice', 'plain'), folder, ports, sluice, cpu=origin_cpu()) if setup.role != 'files' and not origin else None
+        is_alone = setup.role == 'files' or origin
+        self.origin = None if is_alone else Server(model.Setup('sluice', 'plain'), folder, ports, sluice, cpu=origin_cpu())
         text, words = recipes.RECIPES[setup.server](setup, folder, self.port, log=log, origin=self.origin.port if self.origin else origin)
         path = os.path.join(folder, f'{setup.server}-{self.port}.conf')
         with open(path, 'w', encoding='utf-8') as stream:
@@ -78,7 +79,8 @@ class Server:
         self.said_path = os.path.join(folder, f'{setup.server}-{self.port}.out')
         with open(self.said_path, 'wb') as output:
             self.process = subprocess.Popen(['taskset', '-c', str(cpus()[0] if cpu is None else cpu), *self.command], stdout=output, stderr=output,
-                                            stdin=subprocess.DEVNULL, env={**os.environ, 'GOMAXPROCS': '1', 'XDG_DATA_HOME': folder, 'XDG_CONFIG_HOME': folder})
+                                            stdin=subprocess.DEVNULL, env={**os.environ, 'GOMAXPROCS': '1', 'XDG_DATA_HOME': folder,
+                                                                           'XDG_CONFIG_HOME': folder})
         self.wait()
 
     def wait(self):

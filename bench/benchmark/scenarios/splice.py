@@ -3,24 +3,18 @@ from .. import blocks, figures
 from ..model import Group, Load, Setup
 
 TITLE = 'Proxying TCP to TCP: splice against copying'
-PUBLISHED = {'copy': ('737,926', ''), 'splice': ('410,900', '99.93 % less')}        # ns per MB, memory
+PUBLISHED = [['published: copying', '737,926', '', '', ''], ['published: splice', '410,900', '', '99.93 % less', '']]
 HAPROXY_SPLICE = (('option', 'splice-request'), ('option', 'splice-response'))
+SHOWN = ('cpu_mb', 'throughput', 'memory')
 
 
 def plan(options):
-    setups = [Setup('sluice', 'plain', options.loop, (('proxy_splice', 'off'),), 'copy', 'tcp'),
-              Setup('sluice', 'plain', options.loop, (), 'splice', 'tcp'),
-              Setup('haproxy', 'plain', '', (), 'copy', 'tcp'), Setup('haproxy', 'plain', '', HAPROXY_SPLICE, 'splice', 'tcp')]
+    setups = [Setup('sluice', 'plain', options.loop, (), 'splice', 'tcp'), Setup('haproxy', 'plain', '', HAPROXY_SPLICE, 'splice', 'tcp'),
+              Setup('haproxy', 'plain', '', (), 'copying', 'tcp')]
     return [Group(Load('1m', 2) if options.emulated else Load('100m', 8), setups)]
 
 
 def present(found, _results):
-    rows = []
-    for outcome in found:
-        here = figures.summary(outcome.readings, 'cpu_mb')
-        published = PUBLISHED[outcome.setup.name] if outcome.setup.server == 'sluice' else ('', '')
-        rows.append([outcome.setup.label, figures.shown(here) if here else f'not measured: {outcome.missing}', published[0],
-                     figures.shown(figures.summary(outcome.readings, 'throughput')),
-                     figures.shown(figures.summary(outcome.readings, 'memory')), published[1], figures.number(outcome.calls)])
-    return [blocks.Table('Between two sockets', ['', 'server CPU here, ns per MB', 'published, ns per MB', 'throughput, MB/s',
-                                                 'memory here, KiB', 'published', 'calls per answer'], rows)]
+    rows = [[outcome.setup.label, *(figures.shown(figures.summary(outcome.readings, name)) for name in SHOWN), figures.number(outcome.calls)]
+            if outcome.readings else [outcome.setup.label, f'not measured: {outcome.missing}', '', '', ''] for outcome in found]
+    return [blocks.Table('Between two sockets', ['', *map(figures.titled, SHOWN), 'calls per answer'], [*rows, *PUBLISHED])]
