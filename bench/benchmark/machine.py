@@ -41,14 +41,19 @@ def processor():
     return name.group(1) if name else platform.machine()
 
 
+def is_listed(cpu, text):
+    """Is a CPU in a list as the kernel writes them: '0-3,8'?"""
+    ends = [[int(number) for number in part.split('-')] for part in text.strip().split(',')]
+    return any(end[0] <= cpu <= end[-1] for end in ends)
+
+
 def are_siblings(one, other):
     """True where two CPUs are threads of one core."""
     try:
         with open(f'/sys/devices/system/cpu/cpu{one}/topology/thread_siblings_list', encoding='ascii') as stream:
-            ends = [[int(number) for number in part.split('-')] for part in stream.read().strip().split(',')]
-    except (OSError, ValueError):
+            return one != other and is_listed(other, stream.read())
+    except OSError:
         return False
-    return any(end[0] <= other <= end[-1] for end in ends) and one != other
 
 
 def memory_mib():

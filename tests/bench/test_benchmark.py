@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench'))
 sys.dont_write_bytecode = True
 
-from benchmark import blocks, clients, compare, figures, load as loads, model, recipes, report, rounds, scenarios, sizes  # noqa: E402
+from benchmark import blocks, clients, compare, figures, load as loads, machine, model, recipes, report, rounds, scenarios, sizes  # noqa: E402
 
 PLAIN = model.Setup('sluice', 'plain')
 USER = model.Setup('sluice', 'user')
@@ -156,6 +156,17 @@ class Words(unittest.TestCase):
         for client, left in (('blast', 100), ('wrk', 100 - 64 * 500 / 1000)):
             found = agreement.without_handshakes(outcome(USER, 0.1, load=model.Load('1k', client=client)), 500)
             self.assertAlmostEqual(found['median'], left, msg=client)
+
+
+class Machine(unittest.TestCase):
+    def test_lists_of_cpus(self):
+        self.assertEqual([cpu for cpu in range(12) if machine.is_listed(cpu, '0-2,5,8-9\n')], [0, 1, 2, 5, 8, 9])
+        self.assertFalse(machine.are_siblings(0, 0))
+
+    def test_what_others_used_is_no_negative_number(self):
+        seen = machine.Neighbours().seen()
+        self.assertGreaterEqual(seen['others'], 0)
+        self.assertIn('stolen', seen)
 
 
 class Plans(unittest.TestCase):
