@@ -50,6 +50,11 @@ def cold_ratio(reading):
     return loaded / quiet if loaded and quiet else None
 
 
+def answer_time(reading):
+    """By Little's law, so that answers which take longer than a round are known, too."""
+    return reading['connections'] * reading['seconds'] / reading['answers'] * 1e3 if reading.get('answers') and 'connections' in reading else None
+
+
 def switches(reading):
     return reading['switches'] / reading['seconds'] if reading.get('seconds') and 'switches' in reading else None
 
@@ -68,6 +73,7 @@ FIGURES = {
     'shakes': ('handshakes per CPU second', '/s', per('handshakes', 'cpu'), False),
     'switches': ('context switches', '/s', switches, True),
     'switches_request': ('context switches per request', '', per('switches', 'answers_all'), True),
+    'answer_time': ('an answer takes (connections / rate)', 'ms', answer_time, True),
     'p50': ('latency, median', 'us', latency(0.5), True),
     'p99': ('latency, 99 %', 'us', latency(0.99), True),
     'p999': ('latency, 99.9 %', 'us', latency(0.999), True),

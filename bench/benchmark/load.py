@@ -69,7 +69,8 @@ def read_load(program, server, load, words):
         begin, before = time.monotonic(), counters.snapshot(pids)
         counted = blast.go()
         after, elapsed = counters.snapshot(pids), time.monotonic() - begin
-    return {**counted, **counters.spent(before, after), 'elapsed': elapsed, 'memory': counters.memory_kib(pids)}
+    return {**counted, **counters.spent(before, after), 'elapsed': elapsed, 'memory': counters.memory_kib(pids),
+            'connections': load.connections}
 
 
 def read_idle(program, server, load, words):

@@ -77,6 +77,9 @@ class Figures(unittest.TestCase):
         self.assertAlmostEqual(figures.paired_ratio(ours, theirs, 'cpu_request'), 0.5)
         self.assertIsNone(figures.paired_ratio(ours, [], 'cpu_request'))
 
+    def test_answers_that_outlast_a_round_have_a_time(self):
+        self.assertAlmostEqual(figures.FIGURES['answer_time'][2]({'connections': 30, 'seconds': 2, 'answers': 4.5}), 13333.333, places=2)
+
     def test_figures_of_a_reading_that_lacks_counts(self):
         for name in figures.FIGURES:
             self.assertIsNone(figures.FIGURES[name][2]({}), name)
