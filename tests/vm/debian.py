@@ -18,7 +18,7 @@ import run
 
 SUITES = {'12': 'bookworm', '13': 'trixie'}
 PACKAGES = ('gcc libc6-dev meson ninja-build pkg-config libssl-dev liburing-dev libyaml-dev libc-ares-dev check libsubunit-dev python3-venv '
-            'ca-certificates curl openssl strace iproute2 kmod util-linux procps').split()
+            'ca-certificates curl e2fsprogs openssl strace iproute2 kmod util-linux procps').split()
 TRUSTED = ('/etc/ssl/certs/ca-certificates.crt', '/etc/pip.conf')
 BUILD = ('cd /sluice && { test -d build || meson setup build; } && ninja -C build && meson test -C build --suite fast '
          '--print-errorlogs && python3 tests/packages.py build -- path')
@@ -34,18 +34,21 @@ def enter(root, command):
 
 
 def make(root, release):
-    """The Debian, once."""
-    if os.path.exists(os.path.join(root, 'made')):
+    """The Debian, once, and what is to be installed in it."""
+    if not os.path.exists(os.path.join(root, 'made')):
+        shutil.rmtree(root, ignore_errors=True)
+        subprocess.run([shutil.which('debootstrap') or '/usr/sbin/debootstrap', '--variant=minbase', SUITES[release], root,
+                        fetch.mirrors()[0]], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    wanted = ' '.join(PACKAGES)
+    if run.read(os.path.join(root, 'made')) == wanted:
         return
-    shutil.rmtree(root, ignore_errors=True)
-    subprocess.run([shutil.which('debootstrap') or '/usr/sbin/debootstrap', '--variant=minbase', SUITES[release], root, fetch.mirrors()[0]],
-                   check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     shutil.copy('/etc/resolv.conf', os.path.join(root, 'etc/resolv.conf'))
-    enter(root, f'apt-get -q -o Acquire::Retries=5 install -y --no-install-recommends {" ".join(PACKAGES)}')
+    enter(root, f'apt-get -q -o Acquire::Retries=5 install -y --no-install-recommends {wanted}')
     for path in TRUSTED:                        # whom this machine trusts and asks
         if os.path.exists(path):
             shutil.copy(path, root + path)
-    open(os.path.join(root, 'made'), 'w', encoding='ascii').close()
+    with open(os.path.join(root, 'made'), 'w', encoding='ascii') as stream:
+        stream.write(wanted)
 
 
 def build(root, source):
