@@ -1,22 +1,28 @@
 #!/bin/bash
 # Runs inside the guest, as root: every part of the tests in one boot, in the order in which the kernel learns TLS.
-# usage: guest.sh OUT PYTHON SLUICE [PARTS [PYTEST_ARGUMENTS...]], where PARTS is one name, or some: "proof|http"
+# usage: guest.sh OUT PYTHON SLUICE [PARTS [PYTEST_ARGUMENTS...]], where PARTS is one name, or some: "proof|http_tls"
 # A part has its own network (hence its own /proc/net/tls_stat and buffer sizes) and its own memory for files, so that
-# two of them can run at once. It leaves OUT/PART.log and OUT/PART.status; the last word is OUT/status.
-out=$1 python=$2 only=${4:-module|cipher|proof}
+# some of them can run at once. It leaves OUT/PART.log and OUT/PART.status; the last word is OUT/status.
+out=$1 python=$2 only=${4:-module|cipher|proof|sample}
+at_once=3
 export SLUICE=$3 SLUICE_PATIENCE=10 SLUICE_IN_GUEST=1 PYTHONDONTWRITEBYTECODE=1 OUT=$out
 shift $(($# > 4 ? 4 : $#))
 cd "$(dirname "$0")" || exit 1
 
-part() { # NAME FILES...: one pytest
+part() { # NAME FILES...: one pytest. "http" names all parts that begin with http_
     local name=$1
     shift
-    [[ "|$only|" = *"|$name|"* ]] || return 0
+    [[ "|$only|" = *"|$name|"* || "|$only|" = *"|${name%%_*}|"* ]] || return 0
     # shellcheck disable=SC2016
     TMPDIR=/dev/shm unshare --net --mount sh -c 'ip link set lo up && mount -t tmpfs none /dev/shm && exec "$@"' - \
         "$python" -m pytest -p no:cacheprovider --basetemp=/dev/shm/tests -v -rA --durations=15 --tb=short "$@" "${more[@]}" \
         >"$out/$name.log" 2>&1 </dev/null
     echo $? >"$out/$name.status"
+}
+
+beside() { # NAME FILES...: one pytest, beside others
+    while [ "$(jobs -rp | wc -l)" -ge $at_once ]; do wait -n; done
+    part "$@" &
 }
 
 more=("$@")
@@ -33,10 +39,14 @@ part cipher test_without_cipher.py
 
 echo "$modprobe" >/proc/sys/kernel/modprobe
 shopt -s extglob
-part proof test_!(without_*|endings|figure).py &
-part endings test_endings.py &
-SLUICE_TRANSPORTS=ktls part http ../http/test_{protocol,static,tls,clients,logs}.py
-SLUICE_TRANSPORTS=ktls part hostile ../http/test_hostile.py
+beside proof test_!(without_*|endings|figure).py
+beside endings test_endings.py
+export SLUICE_TRANSPORTS=ktls
+beside sample @sample.txt
+for name in static protocol tls clients logs; do
+    beside http_$name ../http/test_$name.py
+done
+beside hostile ../http/test_hostile.py
 wait
 part figure test_figure.py
 dmesg | grep -E 'BUG|Oops|WARNING|general protection' || echo 0 >"$out/status"

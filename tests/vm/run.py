@@ -23,7 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import packages  # noqa: E402
 
-BOOT_AND_RUN_SECONDS = 3000
+BOOT_AND_RUN_SECONDS = int(os.environ.get('SLUICE_VM_SECONDS', '3000'))
 OUTCOMES = ('PASSED', 'FAILED', 'ERROR', 'SKIPPED')
 
 
