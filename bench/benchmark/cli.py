@@ -22,8 +22,8 @@ def parse(words):
     parser.add_argument('--peers', default='', help=f'servers beside sluice: {",".join(recipes.PROGRAMS)}, or all that are installed: all')
     parser.add_argument('--sizes', default='', help='quick, beside and threshold: these sizes instead of their own, such as 1k,64k,1m')
     parser.add_argument('--paths', default='', help='only these ways of sending: plain, user, ktls')
-    parser.add_argument('--rounds', type=int, help='how often each setup is measured (3; 5 for --page)')
-    parser.add_argument('--seconds', type=float, help='how long each time (1; 0.4 for --page)')
+    parser.add_argument('--rounds', type=int, help='how often each setup is measured (3)')
+    parser.add_argument('--seconds', type=float, help='how long each time (1; 0.6 for --page)')
     parser.add_argument('--warm', type=float, default=0.2, help='seconds of the same load before, not counted (0.2)')
     parser.add_argument('--loop', default='auto', choices=('auto', 'io_uring', 'epoll'), help='sluice\'s kernel interface')
     parser.add_argument('--sluice', default=os.path.join(build, 'sluice'))
@@ -41,8 +41,8 @@ def parse(words):
     options.build = build
     default = ['quick'] if not options.page else list(scenarios.PAGE_EMULATED if options.vm else scenarios.PAGE)
     options.scenario = list(scenarios.NAMES) if options.full else options.scenario or default
-    options.rounds = options.rounds or (5 if options.page else 3)
-    options.seconds = options.seconds or (2.0 if options.vm else 0.4 if options.page else 1.0)
+    options.rounds = options.rounds or 3
+    options.seconds = options.seconds or (2.0 if options.vm else 0.6 if options.page else 1.0)
     options.sizes = [name for name in options.sizes.split(',') if name]
     options.paths = [name for name in options.paths.split(',') if name]
     if not set(options.paths) <= set(model.PATHS):
