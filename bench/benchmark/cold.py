@@ -76,13 +76,19 @@ def watch(paths, pipe):
     pipe.send(seen / max(looks, 1))
 
 
+def loops_of(server):
+    """Where the kernel tells the state of the server's loops: h2o's are threads of its first process, others have a worker."""
+    pids = server.pids()
+    if server.setup.server == 'h2o':
+        return [f'/proc/{pids[0]}/task/{thread}/stat' for thread in os.listdir(f'/proc/{pids[0]}/task')]
+    return [f'/proc/{pids[-1]}/stat']
+
+
 @contextlib.contextmanager
 def disk_waits(server):
     """Looks every millisecond whether the loop waits for a disk; 'share' of the dict is then how many looks saw it."""
-    worker = server.pids()[-1]
-    threads = os.listdir(f'/proc/{worker}/task') if server.setup.server == 'h2o' else [worker]      # h2o's loops are threads
     here, there = multiprocessing.Pipe()
-    watcher = multiprocessing.Process(target=watch, args=([f'/proc/{worker}/task/{thread}/stat' for thread in threads], there))
+    watcher = multiprocessing.Process(target=watch, args=(loops_of(server), there))
     watcher.start()
     found = {}
     try:
