@@ -144,7 +144,8 @@ class Server:
 
     def access(self):
         """The access log as dicts, one a request, in order."""
-        return [dict(zip(ACCESS_FIELDS, line.split('|'))) for line in read_text(self.access_path).splitlines()]
+        lines = read_text(self.access_path).splitlines()
+        return [dict(zip(ACCESS_FIELDS, line.rsplit('|', len(ACCESS_FIELDS) - 1))) for line in lines]     # the address may hold any sign
 
     def access_for(self, uri, count=1):
         """The last lines for one URI, waited for: the log is written in batches."""
