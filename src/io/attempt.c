@@ -197,6 +197,12 @@ static void push_held_back(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof(off));
 }
 
+/* Bytes of a file that use up as much of a turn as one that was sealed here; of one that had to be fetched, no more. */
+static unsigned file_bytes_per_byte(const struct op *op)
+{
+    return op->file.fetches > 0 ? 1 : LIMIT_TURN_FILE_BYTES / LIMIT_TURN_BYTES;
+}
+
 static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
     if (op->file.fetches > 0)
@@ -204,6 +210,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
     while (op->file.progress < op->file.length) {
         off_t at = op->file.at + (off_t)op->file.progress;
         uint64_t want = op->file.length - op->file.progress;
+        unsigned cheaper = file_bytes_per_byte(op);
         ssize_t sent;
 
         if (!span_is_hot(loop, op))
@@ -214,8 +221,8 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
         }
         if (want > op->file.hot_until - (uint64_t)at)
             want = op->file.hot_until - (uint64_t)at;
-        if (want > loop->turn_left)
-            want = loop->turn_left;
+        if (want > loop->turn_left * cheaper)
+            want = loop->turn_left * cheaper;
         if (op->file.narrow && want > LIMIT_RECORD_PLAINTEXT)
             want = LIMIT_RECORD_PLAINTEXT;
         sent = sendfile(op->fd, op->file.fd, &at, (size_t)want);
@@ -232,7 +239,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
             return finished(loop, op, -errno);
         op->file.progress += (uint64_t)sent;
         op->file.fetches = op->file.fetches > 0;
-        loop_charge(loop, (uint64_t)sent);
+        loop_charge(loop, ((uint64_t)sent + cheaper - 1) / cheaper);
     }
     return finished(loop, op, count_result(op->file.progress));
 }

@@ -18,9 +18,9 @@ START_TEST(rule_17_turns_are_shared_by_all)
 {
     struct probe crowd[CROWD];
     struct probe modest;
-    int file = pattern_file(4 * LIMIT_TURN_BYTES);
+    int file = pattern_file(4 * LIMIT_TURN_FILE_BYTES);
     int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    uint64_t before = LIMIT_TURN_BYTES;
+    uint64_t before = LIMIT_TURN_FILE_BYTES;
     int near;
     int far;
 
@@ -30,7 +30,7 @@ START_TEST(rule_17_turns_are_shared_by_all)
     unix_pair(&loop, &near, &far);
     for (int i = 0; i < CROWD; i++) {
         probe_init(&crowd[i], &loop);
-        loop_sendfile(&loop, &crowd[i].op, sink, file, 0, 4 * LIMIT_TURN_BYTES, false);
+        loop_sendfile(&loop, &crowd[i].op, sink, file, 0, 4 * LIMIT_TURN_FILE_BYTES, false);
     }
     loop_recv(&loop, &modest.op, near);
     say(far, "x");
@@ -48,14 +48,14 @@ START_TEST(rule_17_turns_are_shared_by_all)
             least = progress < least ? progress : least;
             most = progress > most ? progress : most;
         }
-        ck_assert_uint_le(sum - before, LIMIT_TURN_BYTES);
+        ck_assert_uint_le(sum - before, LIMIT_TURN_FILE_BYTES);
         ck_assert_uint_gt(sum, before);
-        ck_assert_uint_le(most - least, 2 * LIMIT_TURN_BYTES);
+        ck_assert_uint_le(most - least, 2 * LIMIT_TURN_FILE_BYTES);
         before = sum;
     }
     for (int i = 0; i < CROWD; i++) {
         run_until_done(&crowd[i], 1);
-        ck_assert_int_eq(crowd[i].result, 4 * LIMIT_TURN_BYTES);
+        ck_assert_int_eq(crowd[i].result, 4 * LIMIT_TURN_FILE_BYTES);
     }
     far_close(far);
     close(file);
