@@ -165,13 +165,21 @@ static int write_last_chunk(struct h1_exchange *h)
     return h1_write_last_chunk(&h->x.arena, &response->trailers, &response->fault, &h->pending);
 }
 
+/* Where the end of the connection is the end of the answer, only a reset tells that it is not whole. */
+static int cut(const struct h1_exchange *h, int error)
+{
+    if (error == -EAGAIN)
+        return error;
+    return h->framing == FRAMING_CLOSE ? -ECONNRESET : -EPROTO;
+}
+
 /* 1: *out is given; 0: the stage has changed, or something is pending; or an error. */
 static int produce_body(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out)
 {
     int result = pull_part(h, accept, room);
 
     if (result < 0)
-        return result;
+        return cut(h, result);
     if (result == 0) {
         h->stage = STAGE_LAST;
         return h->framing == FRAMING_CHUNKED ? write_last_chunk(h) : 0;

@@ -299,8 +299,8 @@ void journey_pump(struct journey *journey)
         rc = move_chunk(journey, room);
     if (rc == 0)
         wire_close(wire, WIRE_END_ORDERLY); /* nothing more will ever come; what is queued leaves first */
-    else if (rc < 0 && rc != -EAGAIN)
-        wire_close(wire, WIRE_END_ABORT); /* an answer broke off: the client must see that it is not whole */
+    else if (rc < 0 && rc != -EAGAIN) /* an answer broke off: the client must see that it is not whole */
+        wire_close(wire, rc == -ECONNRESET ? WIRE_END_BROKEN : WIRE_END_ABORT);
     else
         wire_flush(wire);
     journey_rest(journey);

@@ -229,6 +229,14 @@ static void reset(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
+static bool ends_with_reset(const struct wire *wire)
+{
+    if (wire->end == WIRE_END_BROKEN)
+        return true;
+    return wire->settings->reset_timed_out &&
+           (wire->end == WIRE_END_TIMEOUT || wire->end == WIRE_END_REFUSED);
+}
+
 /* The owner may still ask about session and socket (for its log); after `closed` the wire itself may be gone.
  */
 void wire_bury(struct wire *wire)
@@ -248,7 +256,7 @@ void wire_bury(struct wire *wire)
     wire->pipe = NULL;
     record_release(shared->sealer, &wire->slot);
     record_key_wipe(&wire->key);
-    if (wire->settings->reset_timed_out && (wire->end == WIRE_END_TIMEOUT || wire->end == WIRE_END_REFUSED))
+    if (ends_with_reset(wire))
         reset(fd);
     wire->events->closed(wire, wire->end);
     tls_session_destroy(tls);

@@ -98,6 +98,7 @@ enum wire_end {
     WIRE_END_PROTOCOL,              /* TLS failed */
     WIRE_END_ABORT,                 /* cut off on purpose: the answer cannot be finished */
     WIRE_END_REFUSED,               /* cut off on purpose: the peer is to have no answer */
+    WIRE_END_BROKEN,                /* cut off by a reset: the peer would take an end for an orderly one */
 };
 
 struct wire_events {

@@ -1,0 +1,250 @@
+"""What the tests of the reverse proxy share: a scripted server behind it, and the locations that lead there."""
+import socket
+import time
+
+import pytest
+from kit import server as server_kit
+from kit.upstream import Upstream
+
+OK = 'HTTP/1.1 200 OK\r\n'
+
+UPGRADE = ('GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n'
+           'Sec-WebSocket-Key: x\r\n\r\n')
+
+BIG = bytes(range(256)) * 4096      # 1 MiB
+
+
+def says(text, keep=False):
+    """A script that reads the request and says this."""
+    def script(talk):
+        talk.read_body()
+        talk.send(text)
+        return keep
+    return script
+
+
+def slow_head(talk):
+    for byte in OK + 'Content-Length: 4\r\n\r\nslow':
+        talk.send(byte)
+        time.sleep(0.002)
+    return True
+
+
+def slow_body(talk):
+    talk.send(OK + 'Content-Length: 6\r\n\r\n')
+    for byte in 'drops.':
+        time.sleep(0.02)
+        talk.send(byte)
+    return True
+
+
+def reset_midway(talk):
+    talk.send(OK + 'Content-Length: 1000\r\n\r\nsome')
+    time.sleep(0.1)
+    talk.reset()
+
+
+def never(talk):
+    talk.at_end()
+
+
+def half_then_never(talk):
+    talk.send(OK + 'Content-Length: 1000\r\n\r\nsome')
+    talk.at_end()
+
+
+def answers_early(talk):
+    talk.send('HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n')
+    time.sleep(0.2)
+
+
+def swallows(talk):
+    """Takes all of the request, and ends without an answer."""
+    talk.read_body()
+
+
+def trailers(talk):
+    talk.send(OK + 'Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n')
+    return True
+
+
+def big(talk):
+    talk.send(OK + f'Content-Length: {len(BIG)}\r\n\r\n')
+    talk.send(BIG)
+    return True
+
+
+def big_chunked(talk):
+    talk.send(OK + 'Transfer-Encoding: chunked\r\n\r\n')
+    for at in range(0, len(BIG), 5000):
+        piece = BIG[at:at + 5000]
+        talk.send(b'%x\r\n%s\r\n' % (len(piece), piece))
+    talk.send('0\r\n\r\n')
+    return True
+
+
+def echo(talk):
+    """Changes the protocol, greets, and gives every byte back; `bye` ends it."""
+    assert talk.request.header('connection').lower() == 'upgrade'
+    talk.send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: y\r\n\r\nhello')
+    while talk.buffer or talk.fill():
+        piece, talk.buffer = talk.buffer, b''
+        talk.upstream.heard += piece
+        talk.send(piece)
+        if piece.endswith(b'bye'):
+            return
+
+
+def events(talk):
+    talk.send(OK + 'Content-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n\r\n')
+    for number in range(3):
+        talk.send(f'data: {number}\n\n')
+        time.sleep(0.8)
+
+SCRIPTS = {
+    '/socket': echo,
+    '/no-socket': says(OK + 'Content-Length: 2\r\n\r\nno', keep=True),
+    '/events': events,
+    '/slow-head': slow_head,
+    '/slow-body': slow_body,
+    '/reset': reset_midway,
+    '/never': never,
+    '/half': half_then_never,
+    '/early': answers_early,
+    '/swallows': swallows,
+    '/swallows-too': swallows,
+    '/trailers': trailers,
+    '/big': big,
+    '/big-chunked': big_chunked,
+    '/to-the-end': says(OK + '\r\nuntil the end'),
+    '/old': says('HTTP/1.0 200 OK\r\n\r\nold'),
+    '/no-content': says('HTTP/1.1 204 No Content\r\n\r\n', keep=True),
+    '/not-modified': says('HTTP/1.1 304 Not Modified\r\nContent-Length: 77\r\nETag: "x"\r\n\r\n', keep=True),
+    '/error': says('HTTP/1.1 503 Busy\r\nContent-Length: 5\r\nRetry-After: 7\r\n\r\nbusy\n', keep=True),
+    '/interim': says('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\nConnection: x\r\n\r\n' + OK +
+                     'Content-Length: 2\r\n\r\nok', keep=True),
+    '/fields': says(OK + 'Server: secret\r\nDate: yesterday\r\nX-Accel-Expires: 1\r\nX-Pad: x\r\nX-Powered-By: y\r\n'
+                    'Keep-Alive: timeout=5\r\nConnection: X-Hop\r\nX-Hop: 1\r\nProxy-Connection: z\r\nUpgrade: h2c\r\n'
+                    'Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-Keep: yes\r\nContent-Length: 2\r\n\r\nok', keep=True),
+}
+
+GARBAGE = {
+    '/closed': '',
+    '/half-head': 'HTTP/1.1 200 OK\r\nContent-',
+    '/noise': '\x16\x03\x01 not http\r\n\r\n',
+    '/version': 'HTTP/2.0 200 OK\r\n\r\n',
+    '/bare-lf': 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok',
+    '/two-lengths': OK + 'Content-Length: 2\r\nContent-Length: 3\r\n\r\nok!',
+    '/both': OK + 'Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    '/coding': OK + 'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
+    '/folded': OK + 'X: a\r\n b\r\nContent-Length: 0\r\n\r\n',
+    '/space': OK + 'Content-Length : 0\r\n\r\n',
+    '/switch': 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
+    '/flood': 'HTTP/1.1 102 Processing\r\n\r\n' * 1000 + OK + 'Content-Length: 0\r\n\r\n',
+    '/huge': OK + 'X: ' + 'a' * 70000 + '\r\n\r\n',
+}
+
+SCRIPTS.update({path: says(text) for path, text in GARBAGE.items()})
+
+# Bodies that break once the head was passed on: the client must see a cut, never a whole answer.
+BROKEN = {
+    '/short': OK + 'Content-Length: 10\r\n\r\nshort',
+    '/bad-chunk': OK + 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n',
+    '/cut-chunk': OK + 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n5\r\nab',
+    '/no-last-chunk': OK + 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n',
+}
+
+SCRIPTS.update({path: says(text) for path, text in BROKEN.items()})
+
+PATIENT = {'proxy_read_timeout': '400ms'}
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = Upstream(SCRIPTS)
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture(scope='module')
+def other():
+    made = Upstream({'/busy': says('HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n', keep=True)}, name='two')
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope='module')
+def closed_port():
+    return server_kit.free_port()
+
+
+@pytest.fixture(scope='module')
+def local(fresh):
+    made = Upstream(name='local', path=str(fresh() / 'upstream.sock'))
+    yield made
+    made.stop()
+
+
+def locations(upstream, other, local, closed_port):
+    to = f'http://127.0.0.1:{upstream.port}'
+    return {
+        '/': {'proxy_pass': to},
+        '/api/': {'proxy_pass': to + '/'},
+        '/deep/': {'proxy_pass': to + '/inner/path/'},
+        '= /exact': {'proxy_pass': to + '/somewhere'},
+        '/variable/': {'proxy_pass': 'http://127.0.0.1:$arg_port/made$uri'},
+        '/variable-bare/': {'proxy_pass': 'http://$arg_host'},
+        '/unix/': {'proxy_pass': f'http://unix:{local.path}:/'},
+        '/unix-bare/': {'proxy_pass': f'unix:{local.path}'},
+        '/group/': {'proxy_pass': 'http://group/'},
+        '/busy': {'proxy_pass': 'http://group', 'proxy_next_upstream': ['error', 'http_503']},
+        '/name/': {'proxy_pass': f'http://localhost:{upstream.port}/'},
+        '/dead/': {'proxy_pass': f'http://127.0.0.1:{closed_port}'},
+        '/no-such-name/': {'proxy_pass': 'http://no-such-name.invalid/'},
+        '/never': {'proxy_pass': to, **PATIENT},
+        '/half': {'proxy_pass': to, **PATIENT},
+        '/events': {'proxy_pass': to, **PATIENT},
+        '/socket': {'proxy_pass': to, **PATIENT, 'client_body_timeout': '300ms', 'send_timeout': '300ms'},
+        '/moved/': {'proxy_pass': to + '/go/'},
+        '/moved-off/': {'proxy_pass': to + '/go/', 'proxy_redirect': 'off'},
+        '/go/': {'proxy_pass': to},
+        '/fallback/': {'proxy_pass': f'http://127.0.0.1:{closed_port}', 'error_page': '502 /one.txt'},
+        '/swallows': {'proxy_pass': to, 'error_page': '502 @second'},
+        '@second': {'proxy_pass': f'http://127.0.0.1:{other.port}'},
+        '/swallows-too': {'proxy_pass': to, 'error_page': '502 =200 /second'},
+        '/second': {'proxy_pass': f'http://127.0.0.1:{other.port}'},
+        '/one.txt': {},
+        '/fields': {'proxy_pass': to, 'proxy_hide_header': 'X-Powered-By'},
+        '/server': {'proxy_pass': to + '/fields', 'proxy_pass_header': 'Server'},
+        '/set/': {'proxy_pass': to, 'proxy_set_header': ['X-Real-IP $remote_addr', {'Host': '$host', 'Accept': '', 'X-Added': 'a b'},
+                                                         'X-Forwarded-For $proxy_add_x_forwarded_for']},
+        '/lazy': {'proxy_pass': to, 'client_max_body_size': 0},
+        '/limited': {'proxy_pass': to, 'client_max_body_size': 10},
+    }
+
+
+@pytest.fixture
+def proxy(launch, loop, transport, upstream, other, local, closed_port):
+    fields = ['upstream_addr', 'upstream_status']
+    http = {
+        'upstream': {'group': {'server': [f'127.0.0.1:{closed_port} max_fails=0', f'127.0.0.1:{upstream.port}',
+                                          {'address': f'127.0.0.1:{other.port}', 'weight': 1, 'max_fails': 0}]}},
+        'log_format': {'proof': '|'.join(f'${name}' for name in server_kit.ACCESS_FIELDS),
+                       'up': '$request_uri ' + ' '.join(f'${name}' for name in fields)},
+    }
+    return launch(loop, transport, server={'location': locations(upstream, other, local, closed_port)}, http=http)
+
+
+@pytest.fixture
+def client(proxy):
+    made = proxy.connect()
+    yield made
+    made.close()
+
+
+def wait_for(test, what):
+    deadline = time.monotonic() + 10 * server_kit.PATIENCE
+    while not test():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)

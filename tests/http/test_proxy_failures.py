@@ -1,0 +1,147 @@
+"""The reverse proxy before servers that fail, and clients that ask for what cannot be passed on."""
+import socket
+import ssl
+
+import pytest
+from proxy_site import BROKEN, GARBAGE, client, closed_port, local, other, proxy, upstream, wait_for  # noqa: F401
+
+
+def test_a_connection_that_never_comes_is_504(launch, loop, transport, upstream):
+    """A server whose queue is full lets nobody in; the next one is asked, and where there is none it is 504."""
+    listener = socket.socket()
+    listener.bind(('127.0.0.1', 0))
+    listener.listen(0)
+    waiting = []
+    for _ in range(6):
+        waiting.append(socket.socket())
+        waiting[-1].setblocking(False)
+        waiting[-1].connect_ex(listener.getsockname())
+    full = f'127.0.0.1:{listener.getsockname()[1]}'
+    soon = {'proxy_connect_timeout': '300ms'}
+    served = launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://{full}', **soon},
+                                                          '/either': {'proxy_pass': 'http://both', **soon}}},
+                    http={'upstream': {'both': {'server': [full, f'127.0.0.1:{upstream.port} backup']}}})
+    client = served.connect()
+    assert client.get('/').status == 504
+    assert client.get('/either').body == b'one GET /either\n'
+    assert 'upstream timed out (110: Connection timed out) while connecting to upstream' in served.server.errors()
+    client.close()
+    for stream in (*waiting, listener):
+        stream.close()
+
+
+def test_errors_of_the_application_are_its_own(client):
+    response = client.get('/error')
+    assert response.status == 503 and response.body == b'busy\n' and response.headers['retry-after'] == '7'
+
+
+@pytest.mark.parametrize('path', sorted(GARBAGE))
+def test_bad_answers_are_502(client, proxy, path):
+    response = client.get(path)
+    assert response.status == 502, response
+    assert client.alive()
+    if path != '/closed':
+        wait_for(lambda: 'upstream sent an invalid answer' in proxy.server.errors() and f'GET {path} ' in proxy.server.errors(),
+                 'no line in the error log')
+
+
+@pytest.mark.parametrize('path', sorted(BROKEN) + ['/reset', '/half'])
+def test_broken_bodies_are_cut(proxy, path):
+    client = proxy.connect()
+    client.send(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    with pytest.raises(EOFError):       # where all came at once, not even the head may have left
+        assert client.head().status == 200
+        if path in ('/short', '/reset', '/half'):
+            client.take(10 if path == '/short' else 1000)
+        else:
+            client.chunked()
+    client.close()
+
+
+@pytest.mark.parametrize('path', sorted(BROKEN) + ['/reset', '/half'])
+def test_a_cut_answer_does_not_look_whole_to_an_old_client(proxy, path):
+    """To HTTP/1.0 the end of the connection is the end of a body of unknown length: so it must be no end."""
+    client = proxy.connect()
+    if proxy.transport != 'plain':
+        client.stream.suppress_ragged_eofs = False      # of TLS: an end without close_notify is an error
+    client.send(f'GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n')
+    answer = b''
+    with pytest.raises((ConnectionResetError, ssl.SSLEOFError) if proxy.transport != 'plain' else ConnectionResetError):
+        while (piece := client.stream.recv(65536)):
+            answer += piece
+        assert not answer or b'Content-Length' in answer        # then its end says it, too
+        raise ConnectionResetError
+    client.close()
+
+
+def test_no_answer_is_504(client, proxy):
+    assert client.get('/never').status == 504
+    assert client.get('/dead/').status == 502
+    assert client.get('/no-such-name/').status == 502
+    assert client.alive()
+    said = proxy.server.errors()
+    assert 'upstream timed out (110: Connection timed out) while reading response header from upstream' in said
+    assert 'connect() failed (111: Connection refused) while connecting to upstream' in said
+    assert 'host not found' in said
+
+
+def test_error_pages_hold(client):
+    response = client.get('/fallback/x')
+    assert response.status == 502 and response.body == b'one\n'
+
+
+@pytest.mark.parametrize('coding', ['length', 'chunked'])
+def test_a_body_that_is_gone_is_not_promised_to_another(proxy, other, coding):
+    """An error page is another server's, but the body went to the first: its Content-Length would swallow the next request."""
+    body = 'Content-Length: 100\r\n\r\n' + 'x' * 100 if coding == 'length' else 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'
+    before = len(other.requests)
+    client = proxy.connect()
+    client.send('POST /swallows HTTP/1.1\r\nHost: localhost\r\n' + body)
+    assert client.read().status == 502
+    assert len(other.requests) == before
+    client.send('POST /swallows-too HTTP/1.1\r\nHost: localhost\r\n' + body)
+    assert client.read().body == b'two GET /second\n'
+    assert other.last().header('transfer-encoding') is None and other.last().header('content-length') in (None, '0')
+    client.send('GET /swallows HTTP/1.1\r\nHost: localhost\r\n' + body)
+    assert client.read().status == 502
+    assert len(other.requests) == before + 1
+    assert client.get('/swallows').body == b'two GET /swallows\n'       # where there is no body, the page is asked for
+    client.close()
+
+
+def test_an_early_answer_to_a_long_body(proxy):
+    client = proxy.connect()
+    client.send('POST /early HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n' + 'x' * 100)
+    response = client.read()
+    assert response.status == 413 and response.body == b'no\n'
+    client.close()
+
+
+def test_a_body_that_is_too_long(client, proxy, upstream):
+    assert client.ask('POST', '/limited', body=b'0123456789').status == 200
+    assert client.ask('POST', '/limited', body=b'0123456789a').status == 413
+    chunked = proxy.connect()
+    chunked.send('POST /limited HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n' + 'b\r\n0123456789a\r\n0\r\n\r\n')
+    assert chunked.read().status == 413
+    chunked.close()
+
+
+@pytest.mark.parametrize('line', [
+    'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd',
+    'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n',
+    'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n',
+    'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: a\r\n X: folded\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
+    'GET / HTTP/1.1\nHost: a\n\n',
+    'GET /a b HTTP/1.1\r\nHost: a\r\n\r\n',
+    'GET /\x00 HTTP/1.1\r\nHost: a\r\n\r\n',
+])
+def test_nothing_ambiguous_passes(proxy, upstream, line):
+    before = len(upstream.requests)
+    client = proxy.connect()
+    client.send(line)
+    assert client.read().status == 400
+    client.close()
+    assert len(upstream.requests) == before

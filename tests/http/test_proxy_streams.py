@@ -1,0 +1,159 @@
+"""What flows through the reverse proxy for long: connections that are kept, backpressure, other protocols, events."""
+import socket
+import threading
+import time
+
+from kit import server as server_kit
+from proxy_site import BIG, OK, UPGRADE, client, closed_port, local, other, proxy, upstream, wait_for  # noqa: F401
+
+
+def test_connections_are_kept(client, upstream):
+    client.get('/warm')
+    before = upstream.connections
+    for number in range(20):
+        assert client.get(f'/kept/{number}').status == 200
+    assert client.ask('POST', '/kept', body=b'x' * 5000).status == 200
+    assert upstream.connections == before
+
+
+def test_a_stale_connection_is_no_error(client, upstream, proxy):
+    """The server ends a kept connection just as it is used again: asked anew, and nobody notices."""
+    def stale(talk):
+        talk.send(OK + 'Content-Length: 2\r\n\r\nok')
+        talk.read_head()
+        talk.reset()
+    upstream.scripts['/stale'] = stale
+    for _ in range(5):
+        assert client.get('/stale').status == 200
+        assert client.get('/next').status == 200
+
+
+def test_groups_go_on_to_the_next(client, other, upstream):
+    seen = [client.get('/group/x').body.split()[0] for _ in range(12)]
+    assert set(seen) == {b'one', b'two'}, seen
+    assert [client.get('/busy').status for _ in range(4)] == [200] * 4
+
+
+def test_who_leaves_is_left(proxy, upstream):
+    gone = threading.Event()
+
+    def waits(talk):
+        if talk.at_end():
+            gone.set()
+    upstream.scripts['/left'] = waits
+    before = len(upstream.requests)
+    client = proxy.connect()
+    client.send('GET /left HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    wait_for(lambda: len(upstream.requests) > before, 'it was never asked')
+    client.close()
+    assert gone.wait(10 * server_kit.PATIENCE)
+    assert proxy.server.access_for('/left')[0]['status'] == '499'
+
+
+def test_a_slow_client_stops_the_server(proxy, upstream):
+    """Backpressure: of an endless answer only what fits into buffers is taken while the client reads nothing."""
+    sent = [0]
+
+    def endless(talk):
+        talk.stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+        talk.stream.settimeout(1.5)
+        talk.send(OK + 'Content-Length: 1000000000\r\n\r\n')
+        try:
+            while sent[0] < 200_000_000:
+                sent[0] += talk.stream.send(b'x' * 65536)
+        except TimeoutError:
+            pass
+    upstream.scripts['/endless'] = endless
+    client = proxy.connect()
+    client.send('GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().status == 200
+    last = -1
+    while sent[0] != last:
+        last = sent[0]
+        time.sleep(0.5)
+    assert sent[0] < 50_000_000
+    client.close()
+
+
+def test_a_slow_server_stops_the_client(proxy, upstream):
+    release = threading.Event()
+
+    def lazy(talk):
+        release.wait(20)
+        talk.read_body()
+        talk.send(OK + 'Content-Length: 2\r\n\r\nok')
+        return True
+    upstream.scripts['/lazy'] = lazy
+    client = proxy.connect()
+    client.send('POST /lazy HTTP/1.1\r\nHost: localhost\r\nContent-Length: 104857600\r\n\r\n')
+    given, block = 0, b'y' * 65536
+    client.stream.settimeout(1.5)
+    try:
+        while given < 104857600:
+            given += client.stream.send(block[:104857600 - given])
+    except (TimeoutError, OSError):
+        pass
+    assert given < 50_000_000
+    release.set()
+    client.close()
+
+
+def test_upgrade(proxy, upstream):
+    """A WebSocket needs no words in the configuration, may be quiet longer than any timeout, and holds in both directions."""
+    client = proxy.connect()
+    client.send(UPGRADE.format('/socket') + 'early')
+    head = client.head()
+    assert head.status == 101 and head.headers['upgrade'] == 'websocket' and head.headers['connection'] == 'upgrade'
+    assert head.headers['sec-websocket-accept'] == 'y'
+    assert 'content-length' not in head.headers and 'transfer-encoding' not in head.headers
+    assert client.take(10) == b'helloearly'
+    time.sleep(1)
+    client.send('after a while')
+    assert client.take(13) == b'after a while'
+    received = []
+    reader = threading.Thread(target=lambda: received.append(client.take(len(BIG))))
+    reader.start()
+    client.send(BIG)
+    reader.join(20 * server_kit.PATIENCE)
+    assert received == [BIG]
+    client.send('bye')
+    assert client.take(3) == b'bye' and client.at_end()
+    client.close()
+    assert proxy.server.access_for('/socket')[-1]['status'] == '101'
+
+
+def test_the_end_of_an_upgraded_client(proxy, upstream):
+    """What the client said last arrives, and then its end."""
+    upstream.heard = b''
+    client = proxy.connect()
+    client.send(UPGRADE.format('/socket'))
+    assert client.head().status == 101 and client.take(5) == b'hello'
+    client.send(b'z' * 300000 + b'last')
+    if proxy.transport == 'plain':
+        client.stream.shutdown(socket.SHUT_WR)
+    else:
+        reader = threading.Thread(target=lambda: client.take(300004))
+        reader.start()
+        reader.join(20 * server_kit.PATIENCE)
+        client.close()
+    wait_for(lambda: upstream.heard.endswith(b'last') and len(upstream.heard) == 300004, 'not all arrived')
+    client.close()
+
+
+def test_no_upgrade(client, upstream):
+    client.send(UPGRADE.format('/no-socket'))
+    assert client.read().body == b'no'
+    assert client.get('/next').status == 200
+    for protocol in ('h2c', 'HTTP/2.0', 'TLS/1.0', 'websocket, h2c'):
+        client.ask('GET', '/next', [('Connection', 'Upgrade'), ('Upgrade', protocol)])
+        assert upstream.last().header('upgrade') is None and upstream.last().header('connection') is None
+    client.ask('GET', '/next', [('Upgrade', 'websocket')])
+    assert upstream.last().header('upgrade') is None
+
+
+def test_events_come_as_they_happen(client):
+    client.send('GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().headers['content-type'].startswith('text/event-stream')
+    for number in range(3):
+        assert client.line() == '9' and client.take(11) == b'data: %d\n\n\r\n' % number
+    assert client.line() == '0'
