@@ -170,7 +170,9 @@ static int cut(const struct h1_exchange *h, int error)
 {
     if (error == -EAGAIN)
         return error;
-    return h->framing == FRAMING_CLOSE ? -ECONNRESET : -EPROTO;
+    if (h->framing == FRAMING_CLOSE)
+        return -ECONNRESET;
+    return error == -ECONNRESET ? -EPROTO : error;
 }
 
 /* 1: *out is given; 0: the stage has changed, or something is pending; or an error. */

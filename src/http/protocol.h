@@ -67,7 +67,7 @@ struct protocol {
                             struct arena_pool *pool, const struct clock *clock);
     /* Bytes taken; fewer is backpressure (offer the rest again after the next wake). Never fails: bad bytes become a refusal. */
     size_t (*consume)(struct session *session, struct str bytes);
-    /* As body->next: 1 chunk, 0 nothing more ever (close the connection in order), -EAGAIN; -ECONNRESET: cut it by a reset, since its end would be taken for the answer's; other -errno: cut it. */
+    /* As body->next: 1 chunk, 0 nothing more ever (close the connection in order), -EAGAIN, -ECONNRESET: cut by a reset, as an end would look like the answer's, other -errno: cut. */
     int (*produce)(struct session *session, unsigned accept, size_t room, struct chunk *out);
     /* The clock of the connection's one timer asks: what are we waiting for? */
     enum session_phase (*phase)(const struct session *session);
