@@ -65,7 +65,7 @@ struct proxy_conf {
     bool ignore_client_abort;
     int http_version;               /* no effect */
     int redirect;                   /* 0 off, 1 default */
-    const struct template *remote_addr, *scheme; /* for the fields that are always set */
+    const struct template *remote_addr, *peer_addr, *scheme; /* for the fields that are always set */
 };
 
 /* One server that was asked; for the $upstream_ variables. */

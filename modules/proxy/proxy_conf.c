@@ -142,6 +142,8 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
     error = check_trusted(own, reader, at);
     if (error == 0 && !own->remote_addr)
         error = conf_read_template_word(reader, at, STR("$remote_addr"), &own->remote_addr);
+    if (error == 0 && !own->peer_addr)
+        error = conf_read_template_word(reader, at, STR("$realip_remote_addr"), &own->peer_addr);
     if (error == 0 && !own->scheme)
         error = conf_read_template_word(reader, at, STR("$scheme"), &own->scheme);
     return error;

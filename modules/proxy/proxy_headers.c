@@ -102,26 +102,55 @@ static struct str forwarded(struct exchange *x, struct str address, struct str h
                         STR_ARG(host), STR_ARG(scheme));
 }
 
+/* What a trusted peer says of those before it stays: of a field that it wrote, ours only continues a list. */
+static int add_told(struct proxying *p, struct headers *fields, struct str name, struct str own, bool is_list)
+{
+    const struct headers *told = &p->x->request.headers;
+    struct arena *arena = &p->x->arena;
+    struct str all = {NULL, 0};
+
+    for (const struct header *field = exchange_is_trusted(p->x) ? headers_find(told, name) : NULL; field;
+         field = headers_next(told, name, field)) {
+        all = all.data ? arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(field->value))
+                       : field->value;
+        if (!all.data)
+            return -ENOMEM;
+    }
+    if (is_list && all.data && own.data)
+        own = arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(own));
+    else if (all.data)
+        own = all;
+    if (str_empty(own))
+        return own.data ? 0 : -ENOMEM;
+    return headers_add(fields, arena, name, own);
+}
+
+static struct str via(const struct exchange *x)
+{
+    return x->request.version == HTTP_1_0   ? STR("1.0 sluice")
+           : x->request.version == HTTP_1_1 ? STR("1.1 sluice")
+                                            : STR("2 sluice");
+}
+
 /* Who the client is, how it came, and by which name: what it said of that itself is not believed. */
 static int add_origin(struct proxying *p, struct headers *fields)
 {
     struct exchange *x = p->x;
-    struct arena *arena = &x->arena;
-    struct str address = exchange_eval(x, p->conf->remote_addr);
+    struct str address = exchange_eval(x, exchange_is_trusted(x) ? p->conf->peer_addr : p->conf->remote_addr);
     struct str scheme = exchange_eval(x, p->conf->scheme);
     struct str host = asked_host(x);
     struct str all = forwarded(x, address, host, scheme);
 
     if (!address.data || !scheme.data || !all.data || (x->request.port && !host.data) ||
-        headers_add(fields, arena, STR("X-Forwarded-For"), address) < 0 ||
-        headers_add(fields, arena, STR("X-Forwarded-Proto"), scheme) < 0 ||
-        (host.length && headers_add(fields, arena, STR("X-Forwarded-Host"), host) < 0) ||
-        headers_add(fields, arena, STR("Forwarded"), all) < 0)
+        add_told(p, fields, STR("X-Forwarded-For"), address, true) < 0 ||
+        add_told(p, fields, STR("X-Forwarded-Proto"), scheme, false) < 0 ||
+        add_told(p, fields, STR("X-Forwarded-Host"), host.data ? host : STR(""), false) < 0 ||
+        add_told(p, fields, STR("X-Forwarded-Port"), STR(""), false) < 0 ||
+        add_told(p, fields, STR("X-Forwarded-Server"), STR(""), false) < 0 ||
+        add_told(p, fields, STR("X-Real-IP"), STR(""), false) < 0 ||
+        add_told(p, fields, STR("Forwarded"), all, true) < 0)
         return -ENOMEM;
-    return headers_add(fields, arena, STR("Via"),
-                       x->request.version == HTTP_1_0   ? STR("1.0 sluice")
-                       : x->request.version == HTTP_1_1 ? STR("1.1 sluice")
-                                                        : STR("2 sluice"));
+    return headers_add(fields, &x->arena, STR("Via"), via(x));
 }
 
 /* proxy_set_header, from the outermost scope to the innermost: the last word holds. */

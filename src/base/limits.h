@@ -77,6 +77,7 @@
 #define LIMIT_OWN_SHARE             1536            /* bytes of an idle connection beyond OpenSSL's SSL object */
 
 /* upstream, and the modules that pass requests on */
+#define LIMIT_FORWARDED             64              /* addresses of X-Forwarded-For that are looked at, from the last one on */
 #define LIMIT_PROXY_INPUT           (32 * 1024)     /* bytes of an answer's body kept for a client: two receives */
 #define LIMIT_UPSTREAM_BLOCK        (32 * 1024)     /* one output block of a connection to a server */
 #define LIMIT_UPSTREAM_TARGETS      1000            /* groups that a worker makes of variables in proxy_pass */

@@ -100,6 +100,7 @@ struct endpoint {
     struct str text;                /* the address in its one spelling */
     struct conf_mark mark;          /* where it is first listened on */
     bool ssl;
+    bool proxy_protocol;            /* every connection begins with its header */
     bool has_default;               /* a server said default_server */
     uint64_t backlog;
     struct virtual_server **servers; /* the first, or the one marked default_server, is servers[0] */

@@ -32,6 +32,7 @@ struct listen_row {
     struct str text;                /* the address in its one spelling: the key by which servers are brought together */
     struct conf_mark mark;
     bool ssl;
+    bool proxy_protocol;
     bool is_default;
     uint64_t backlog;
 };

@@ -22,6 +22,16 @@ static bool is_always_so(struct str word)
     return false;
 }
 
+/* Words that are there or not. NULL: none of them. */
+static bool *switch_of(struct listen_row *row, struct str word)
+{
+    if (str_equal(word, STR("ssl")))
+        return &row->ssl;
+    if (str_equal(word, STR("proxy_protocol")))
+        return &row->proxy_protocol;
+    return str_equal(word, STR("default_server")) ? &row->is_default : NULL;
+}
+
 static int read_option(struct conf_reader *reader, const struct conf_node *node, struct str word,
                        struct listen_row *row)
 {
@@ -29,12 +39,8 @@ static int read_option(struct conf_reader *reader, const struct conf_node *node,
     struct str name = str_cut(&value, '=');
     struct conf_node number = core_word_node(node, value);
 
-    if (str_equal(word, STR("ssl"))) {
-        row->ssl = true;
-        return 0;
-    }
-    if (str_equal(word, STR("default_server"))) {
-        row->is_default = true;
+    if (switch_of(row, word)) {
+        *switch_of(row, word) = true;
         return 0;
     }
     if (str_equal(name, STR("backlog")) && value.data)
@@ -82,10 +88,8 @@ static int read_listen_map(struct conf_reader *reader, const struct conf_node *n
 
         if (str_equal(name, STR("address")))
             continue;
-        if (str_equal(name, STR("ssl")))
-            error = conf_read_switch(reader, pair->value, &row->ssl);
-        else if (str_equal(name, STR("default_server")))
-            error = conf_read_switch(reader, pair->value, &row->is_default);
+        if (switch_of(row, name))
+            error = conf_read_switch(reader, pair->value, switch_of(row, name));
         else if (str_equal(name, STR("backlog")))
             error = conf_read_number(reader, pair->value, 1, 65535, &row->backlog);
         else
@@ -166,7 +170,8 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct listen_row),
      .row = read_listen,
      .example = "listen: [8443 ssl default_server, \"[::]:8443 ssl\"]",
-     .help = "An address, and perhaps: ssl, default_server, backlog=N. reuseport always holds.",
+     .help =
+         "An address, and perhaps: ssl, proxy_protocol, default_server, backlog=N. reuseport always holds.",
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}, {\"type\": \"object\"}]}"},
     {.name = "server_name",
      .scopes = SCOPE_SERVER,

@@ -19,10 +19,11 @@
 #include "server/route.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 enum { STATUS_CUT = 444 }; /* `return: 444`: no answer, only an end */
 
-static const struct wire_events wire_events;
+static const struct wire_events wire_events, greeted_events;
 static const struct exchange_events exchange_events;
 
 /* What is spoken here; the first where the client says nothing (ALPN). */
@@ -44,7 +45,7 @@ static struct journey *journey_of(struct wire *wire)
 void journey_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer)
 {
     struct worker *worker = owner;
-    struct journey *journey = journey_take(worker, (const union peer_address *)(const void *)peer);
+    struct journey *journey = journey_take(worker, (const union proxy_address *)(const void *)peer);
 
     if (!journey) {
         loop_close_fd(&worker->loop, fd);
@@ -52,14 +53,28 @@ void journey_accept(void *owner, struct listener *listener, int fd, const struct
     }
     journey->endpoint = container_of(listener, struct worker_listener, listener)->endpoint;
     journey->location = journey->endpoint->servers[0]->root;
-    if (wire_open(&journey->wire, &worker->wires, &wire_events, &journey->location->wire, fd,
-                  journey->endpoint->tls) < 0) {
+    if (wire_open(&journey->wire, &worker->wires,
+                  journey->endpoint->proxy_protocol ? &greeted_events : &wire_events,
+                  &journey->location->wire, fd, journey->endpoint->tls) < 0) {
         journey_give(journey);
         journey_starved(worker, true);
         return;
     }
     journey_starved(worker, false);
     journey_clock_start(journey);
+}
+
+/* A proxy before us has said who its client is: told to whoever asks ($proxy_protocol_addr), and believed by
+ * realip. */
+static void journey_greeted(struct wire *wire, const struct proxy_header *header)
+{
+    struct journey *journey = journey_of(wire);
+
+    journey->greeting = malloc(sizeof(*header));
+    if (journey->greeting)
+        *journey->greeting = *header;
+    else
+        wire_close(wire, WIRE_END_ABORT);
 }
 
 /* The client spoke plain HTTP to an HTTPS port: it is told so in the only words that it understands. */
@@ -264,7 +279,8 @@ static void journey_shape(struct visit *visit)
     exchange_answer(x);
 }
 
-/* The client ended its stream: work that was asked for with it alone in mind ends, too. Next: journey_closed. */
+/* The client ended its stream: work that was asked for with it alone in mind ends, too. Next: journey_closed.
+ */
 static void journey_left(void *owner, struct exchange *x)
 {
     struct journey *journey = owner;
@@ -382,14 +398,12 @@ static void journey_closed(struct wire *wire, enum wire_end end)
     journey_clock_stop(journey);
 }
 
-static const struct wire_events wire_events = {
-    .opened = journey_handshake,
-    .received = journey_receive,
-    .room = journey_room,
-    .drained = journey_drained,
-    .ending = journey_ending,
-    .closed = journey_closed,
-};
+#define EVENTS                                                                                               \
+    .opened = journey_handshake, .received = journey_receive, .room = journey_room,                          \
+    .drained = journey_drained, .ending = journey_ending, .closed = journey_closed
+
+static const struct wire_events wire_events = {EVENTS};
+static const struct wire_events greeted_events = {EVENTS, .greeted = journey_greeted};
 
 static const struct exchange_events exchange_events = {
     .begun = journey_route,

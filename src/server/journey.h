@@ -6,15 +6,6 @@
 
 #include "server/visit.h"
 
-#include <netinet/in.h>
-
-/* The peer's address in the space that it needs (a sockaddr_storage has 128 bytes). AF_UNIX has no more than its family. */
-union peer_address {
-    struct sockaddr any;
-    struct sockaddr_in ip4;
-    struct sockaddr_in6 ip6;
-};
-
 /* One connection: what is asked of it by variables and the worker, too. Nothing of an exchange is kept in here. */
 struct journey {
     struct list link;               /* in worker->journeys, or worker->free_journeys */
@@ -34,8 +25,9 @@ struct journey {
     uint32_t opened_s;              /* for keepalive_time */
     uint32_t lingering_since_ms;    /* for lingering_time: the lower half of the clock */
     uint8_t phase;                  /* what is waited for: journey_clock.c */
+    struct proxy_header *greeting;  /* owned: what a proxy before us said of the connection; NULL: nothing */
     bool closed;                    /* the wire is closed; the timer is still to be cancelled */
-    union peer_address peer;
+    union proxy_address peer;
 };
 
 /* The listener handed us a socket (`owner` is the worker). */

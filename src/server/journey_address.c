@@ -16,7 +16,7 @@ struct address {
 };
 
 /* Empty for who has no address. */
-static struct str key_of(const union peer_address *peer)
+static struct str key_of(const union proxy_address *peer)
 {
     if (peer->any.sa_family == AF_INET)
         return str_of((const char *)&peer->ip4.sin_addr, sizeof(peer->ip4.sin_addr));
@@ -43,7 +43,7 @@ static struct address *address_of(struct worker *worker, struct str key)
     return address;
 }
 
-static void refuse(struct worker *worker, struct address *address, const union peer_address *peer)
+static void refuse(struct worker *worker, struct address *address, const union proxy_address *peer)
 {
     char text[INET6_ADDRSTRLEN] = "";
 
@@ -60,7 +60,7 @@ static void refuse(struct worker *worker, struct address *address, const union p
               address->connections);
 }
 
-bool journey_admit(struct worker *worker, const union peer_address *peer)
+bool journey_admit(struct worker *worker, const union proxy_address *peer)
 {
     uint64_t most = worker->configuration->main->connections_per_address;
     struct str key = key_of(peer);
@@ -81,7 +81,7 @@ bool journey_admit(struct worker *worker, const union peer_address *peer)
     return true;
 }
 
-void journey_dismiss(struct worker *worker, const union peer_address *peer)
+void journey_dismiss(struct worker *worker, const union proxy_address *peer)
 {
     struct str key = key_of(peer);
     struct address *address;

@@ -44,7 +44,7 @@ static struct journey *journey_memory(struct worker *worker)
     return container_of(link, struct journey, link);
 }
 
-static struct journey *journey_new(struct worker *worker, const union peer_address *peer)
+static struct journey *journey_new(struct worker *worker, const union proxy_address *peer)
 {
     struct journey *journey = journey_memory(worker);
 
@@ -63,7 +63,7 @@ static struct journey *journey_new(struct worker *worker, const union peer_addre
     return journey;
 }
 
-struct journey *journey_take(struct worker *worker, const union peer_address *peer)
+struct journey *journey_take(struct worker *worker, const union proxy_address *peer)
 {
     struct journey *journey = NULL;
 
@@ -92,6 +92,8 @@ void journey_give(struct journey *journey)
     list_remove(&journey->awake);
     list_remove(&journey->link);
     journey_dismiss(worker, &journey->peer);
+    free(journey->greeting);
+    journey->greeting = NULL;
     worker->connections--;
     if (worker->free_journey_count < LIMIT_JOURNEYS_KEPT) {
         list_push(&worker->free_journeys, &journey->link);

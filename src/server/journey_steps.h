@@ -19,7 +19,7 @@ void journey_continue(struct visit *visit, enum outcome outcome);
  * Memory for one connection, zeroed but for its peer, counted, on worker->journeys. NULL when out of memory, or when its address has too many: that
  * has been said. Pauses the listeners at the cap.
  */
-struct journey *journey_take(struct worker *worker, const union peer_address *peer);
+struct journey *journey_take(struct worker *worker, const union proxy_address *peer);
 /* Whether the memory of a new connection was missing; said once, until there is some again. */
 void journey_starved(struct worker *worker, bool starved);
 /* Gives it back. */
@@ -32,9 +32,9 @@ void journey_let_go(struct visit *visit);
 /* journey_address.c: worker_connections_per_address */
 
 /* One connection more from that address; false where it has as many as it may, or memory is out. */
-bool journey_admit(struct worker *worker, const union peer_address *peer);
+bool journey_admit(struct worker *worker, const union proxy_address *peer);
 /* One that was admitted is gone. */
-void journey_dismiss(struct worker *worker, const union peer_address *peer);
+void journey_dismiss(struct worker *worker, const union proxy_address *peer);
 
 /* journey_clock.c */
 

@@ -27,6 +27,7 @@ static struct endpoint *add_endpoint(struct load *load, const struct listen_row 
     endpoint->text = row->text;
     endpoint->mark = row->mark;
     endpoint->ssl = row->ssl;
+    endpoint->proxy_protocol = row->proxy_protocol;
     endpoint->backlog = row->backlog;
     table_init(&endpoint->exact, false);
     table_init(&endpoint->leading, false);
@@ -35,11 +36,13 @@ static struct endpoint *add_endpoint(struct load *load, const struct listen_row 
     return endpoint;
 }
 
-static void report_ssl(struct load *load, const struct endpoint *endpoint, const struct listen_row *row)
+/* What holds for every connection to an address is said by each server that listens there. */
+static void report_difference(struct load *load, const struct endpoint *endpoint,
+                              const struct listen_row *row, const char *word, bool has)
 {
-    conf_error(load->errors, row->mark, STR("write ssl with both, or use another port"),
-               "\"" STR_FMT "\" is %s here, and %s at " STR_FMT ":%u", STR_ARG(row->text),
-               row->ssl ? "ssl" : "plain", endpoint->ssl ? "ssl" : "plain",
+    conf_error(load->errors, row->mark, STR("write it with both, or use another port"),
+               "\"" STR_FMT "\" is %s%s here, and %s%s at " STR_FMT ":%u", STR_ARG(row->text),
+               has ? "" : "not ", word, has ? "not " : "", word,
                STR_ARG(endpoint->mark.file ? endpoint->mark.file->path : STR("the default")),
                endpoint->mark.line);
 }
@@ -71,7 +74,9 @@ static int join_endpoint(struct load *load, struct virtual_server *server, const
         }
     }
     if (endpoint->ssl != row->ssl)
-        report_ssl(load, endpoint, row);
+        report_difference(load, endpoint, row, "ssl", row->ssl);
+    if (endpoint->proxy_protocol != row->proxy_protocol)
+        report_difference(load, endpoint, row, "proxy_protocol", row->proxy_protocol);
     if (row->is_default && endpoint->has_default)
         conf_error(load->errors, row->mark, STR("only one server of an address is the default"),
                    "\"" STR_FMT "\" has a default_server already", STR_ARG(row->text));

@@ -79,7 +79,8 @@ static void say(struct exchange *x, enum log_level level, const char *format, va
         said[0] = '\0';
     client = variable_remote_addr(x, &x->arena);
     log_write(log, level,
-              "*%llu %s, client: " STR_FMT ", server: " STR_FMT ", request: \"" STR_FMT "\", host: \"" STR_FMT "\"",
+              "*%llu %s, client: " STR_FMT ", server: " STR_FMT ", request: \"" STR_FMT "\", host: \"" STR_FMT
+              "\"",
               (unsigned long long)visit->journey->number, said, STR_ARG(client), STR_ARG(visit->server->name),
               STR_ARG(x->request.line), STR_ARG(x->request.host));
 }
@@ -246,6 +247,37 @@ bool exchange_is_rerouted(const struct exchange *x)
 void exchange_end_with_client(struct exchange *x, bool ends)
 {
     visit_of(x)->ends_with_client = ends;
+}
+
+const struct sockaddr *exchange_peer(const struct exchange *x)
+{
+    return &visit_of(x)->journey->peer.any;
+}
+
+const struct sockaddr *exchange_client(const struct exchange *x)
+{
+    const struct visit *visit = visit_of(x);
+
+    return visit->client_known ? &visit->client.any : &visit->journey->peer.any;
+}
+
+const struct proxy_header *exchange_greeting(const struct exchange *x)
+{
+    return visit_of(x)->journey->greeting;
+}
+
+void exchange_set_client(struct exchange *x, const union proxy_address *client, bool trusted)
+{
+    struct visit *visit = visit_of(x);
+
+    visit->trusted = trusted;
+    visit->client = *client;
+    visit->client_known = true;
+}
+
+bool exchange_is_trusted(const struct exchange *x)
+{
+    return visit_of(x)->trusted;
 }
 
 struct upstream_pool *worker_upstreams(struct worker *worker)

@@ -9,6 +9,7 @@
 #include "conf/directive.h"
 #include "http/exchange.h"
 #include "io/file_cache.h"
+#include "wire/proxy_header.h"
 
 struct upstream_pool;
 struct worker;
@@ -85,6 +86,18 @@ bool exchange_is_rerouted(const struct exchange *x);
  * that only ends its own side still gets its answer.
  */
 void exchange_end_with_client(struct exchange *x, bool ends);
+/*
+ * Whom the request comes from: the peer, or whom exchange_set_client has named in its place (AF_INET, AF_INET6 or AF_UNIX). For access, limits, logs.
+ */
+const struct sockaddr *exchange_client(const struct exchange *x);
+/* The peer itself, whatever it says of others. */
+const struct sockaddr *exchange_peer(const struct exchange *x);
+/* What a proxy before us said of the connection (`listen: ... proxy_protocol`); NULL: nothing. */
+const struct proxy_header *exchange_greeting(const struct exchange *x);
+/* The peer has named `client`, who it is from now on. `trusted`: what the request's fields say of those before the peer is believed, too. */
+void exchange_set_client(struct exchange *x, const union proxy_address *client, bool trusted);
+/* True where X-Forwarded-For and its kin come from a peer that is trusted. */
+bool exchange_is_trusted(const struct exchange *x);
 /* One line in the error log, with client, server, request and host behind it. */
 void exchange_say(struct exchange *x, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 /* True while an error page is being made: its status is settled, so ranges and preconditions do not apply. */

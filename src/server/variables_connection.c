@@ -55,7 +55,63 @@ static unsigned address_port(const struct sockaddr *address)
 
 struct str variable_remote_addr(const struct exchange *x, struct arena *arena)
 {
-    return address_text(&journey_of(x)->peer.any, arena);
+    return address_text(exchange_client(x), arena);
+}
+
+static struct str port_text(const struct sockaddr *address, struct arena *arena)
+{
+    unsigned port = address_port(address);
+
+    return port ? unsigned_text(arena, port) : STR("");
+}
+
+static struct str get_realip_remote_addr(const void *subject, struct str parameter, struct arena *arena)
+{
+    return address_text(&journey_of(subject)->peer.any, arena);
+}
+
+static struct str get_realip_remote_port(const void *subject, struct str parameter, struct arena *arena)
+{
+    return port_text(&journey_of(subject)->peer.any, arena);
+}
+
+/* Of the header that a proxy before us began the connection with: empty without one. */
+
+static const struct sockaddr *greeting_of(const void *subject, bool source)
+{
+    static const struct sockaddr nobody;
+    const struct proxy_header *greeting = journey_of(subject)->greeting;
+
+    if (!greeting)
+        return &nobody;
+    return source ? &greeting->source.any : &greeting->destination.any;
+}
+
+static struct str known(struct str text)
+{
+    return text.data ? text : STR("");
+}
+
+static struct str get_proxy_protocol_addr(const void *subject, struct str parameter, struct arena *arena)
+{
+    return known(address_text(greeting_of(subject, true), arena));
+}
+
+static struct str get_proxy_protocol_port(const void *subject, struct str parameter, struct arena *arena)
+{
+    return port_text(greeting_of(subject, true), arena);
+}
+
+static struct str get_proxy_protocol_server_addr(const void *subject, struct str parameter,
+                                                 struct arena *arena)
+{
+    return known(address_text(greeting_of(subject, false), arena));
+}
+
+static struct str get_proxy_protocol_server_port(const void *subject, struct str parameter,
+                                                 struct arena *arena)
+{
+    return port_text(greeting_of(subject, false), arena);
 }
 
 static struct str get_remote_addr(const void *subject, struct str parameter, struct arena *arena)
@@ -65,9 +121,7 @@ static struct str get_remote_addr(const void *subject, struct str parameter, str
 
 static struct str get_remote_port(const void *subject, struct str parameter, struct arena *arena)
 {
-    unsigned port = address_port(&journey_of(subject)->peer.any);
-
-    return port ? unsigned_text(arena, port) : STR("");
+    return port_text(exchange_client(subject), arena);
 }
 
 /* A wildcard address is no answer: then the socket is asked. */
@@ -206,6 +260,12 @@ static const struct variable variables[] = {
     {"msec", false, get_msec},
     {"nginx_version", false, get_version},
     {"pid", false, get_pid},
+    {"proxy_protocol_addr", false, get_proxy_protocol_addr},
+    {"proxy_protocol_port", false, get_proxy_protocol_port},
+    {"proxy_protocol_server_addr", false, get_proxy_protocol_server_addr},
+    {"proxy_protocol_server_port", false, get_proxy_protocol_server_port},
+    {"realip_remote_addr", false, get_realip_remote_addr},
+    {"realip_remote_port", false, get_realip_remote_port},
     {"remote_addr", false, get_remote_addr},
     {"remote_port", false, get_remote_port},
     {"scheme", false, get_scheme},

@@ -26,6 +26,9 @@ struct visit {
     struct list resumed;            /* in worker->resumed */
     void **states;                  /* exchange_state, by module index */
     char *request_id;               /* 32 hex digits once $request_id was asked for */
+    bool client_known;              /* exchange_set_client: `client` is whom the request comes from, told by a peer that is trusted */
+    bool trusted;                   /* and what the fields say is believed */
+    union proxy_address client;
     uint8_t tls_path, tls_reason;   /* copied from the wire at the end, for the log */
     uint64_t zero_copy;
 };

@@ -70,6 +70,21 @@ static void plain_opened(struct op *op, int result)
     wire_receive_start(wire);
 }
 
+/* What the beginning needs: a TLS session, and a place for what is said before it. */
+static int begin(struct wire *wire, struct tls_context *context)
+{
+    if (context) {
+        wire->tls = tls_session_create(context, &wire_tls_output, wire);
+        if (!wire->tls)
+            return -ENOMEM;
+    }
+    if (!wire->events->greeted || wire_await_greeting(wire) == 0)
+        return 0;
+    tls_session_destroy(wire->tls);
+    wire->tls = NULL;
+    return -ENOMEM;
+}
+
 int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_events *events,
               const struct wire_settings *settings, int fd, struct tls_context *context)
 {
@@ -77,16 +92,13 @@ int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_e
     wire->events = events;
     wire->settings = settings;
     wire->fd = fd;
-    wire->state = context ? WIRE_HANDSHAKE : WIRE_OPEN;
+    wire->state = context || events->greeted ? WIRE_HANDSHAKE : WIRE_OPEN;
     wire->sealing = context ? SEALING_HANDSHAKE : SEALING_NONE;
-    if (context) {
-        wire->tls = tls_session_create(context, &wire_tls_output, wire);
-        if (!wire->tls) {
-            loop_close_fd(shared->loop, fd);
-            return -ENOMEM;
-        }
+    if (begin(wire, context) < 0) {
+        loop_close_fd(shared->loop, fd);
+        return -ENOMEM;
     }
-    if (context) {
+    if (wire->greeting || context) {
         wire->receiving = true;
         wire_receive_start(wire);
     } else {
@@ -97,7 +109,8 @@ int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_e
 }
 
 int wire_open_client(struct wire *wire, struct wire_shared *shared, const struct wire_events *events,
-                     const struct wire_settings *settings, int fd, struct tls_context *context, struct str name)
+                     const struct wire_settings *settings, int fd, struct tls_context *context,
+                     struct str name)
 {
     int error = wire_open(wire, shared, events, settings, fd, context);
 
@@ -251,9 +264,11 @@ void wire_bury(struct wire *wire)
     wire_block_put(shared, wire->reading);
     wire->first = wire->last = wire->reading = NULL;
     free(wire->held);
+    free(wire->greeting);
     wire->held = NULL;
     pipe_drop(wire->pipe);
     wire->pipe = NULL;
+    wire->greeting = NULL;
     record_release(shared->sealer, &wire->slot);
     record_key_wipe(&wire->key);
     if (ends_with_reset(wire))

@@ -16,10 +16,12 @@
 #include "tls/ktls.h"
 #include "tls/tls_session.h"
 #include "wire/pipe_pool.h"
+#include "wire/proxy_header.h"
 
 struct wire;
 struct wire_block;
 struct wire_held;
+struct wire_greeting;
 
 /* How the bytes of an answer left: $tls_path. */
 enum wire_path {
@@ -102,6 +104,11 @@ enum wire_end {
 };
 
 struct wire_events {
+    /*
+     * Where it is not NULL, the connection begins with a header of the PROXY protocol, before TLS: here it is, once, before `opened`. Without one, or with a bad
+     * one, the wire is closed.
+     */
+    void (*greeted)(struct wire *wire, const struct proxy_header *header);
     /* Ready to carry application data: after the handshake, if there is one. */
     void (*opened)(struct wire *wire);
     /*
@@ -162,6 +169,7 @@ struct wire {
     struct wire_block *first, *last; /* owned: what is to be sent, in order */
     struct wire_block *reading;     /* owned: an asynchronous read is under way into it; joins the queue afterwards */
     struct chunk span;              /* leaves after the blocks; length 0: none */
+    struct wire_greeting *greeting; /* owned: what came of a header of the PROXY protocol; NULL: none is awaited */
     struct wire_held *held;         /* owned: received and not yet taken */
     struct pipe *pipe;              /* held: what is received goes there */
     struct record_key key;          /* SEALING_USER and SEALING_KERNEL */

@@ -59,6 +59,20 @@ size_t wire_record_head(const struct wire *wire);
 void wire_block_append(struct wire *wire, struct wire_block *block);
 size_t wire_block_capacity(const struct wire *wire);
 
+/* wire_receive.c */
+
+/* Keeps what nobody takes now, for the next wire_receive. False: out of memory. */
+bool wire_hold(struct wire *wire, struct str plain, struct str cipher);
+/* Lends decrypted bytes to the owner, then what `cipher` becomes. */
+void wire_deliver(struct wire *wire, struct str plain, struct str cipher);
+
+/* wire_greeting.c */
+
+/* A header of the PROXY protocol comes first. 0 or -ENOMEM. */
+MUST_CHECK int wire_await_greeting(struct wire *wire);
+/* Bytes came while it is awaited. */
+void wire_greet(struct wire *wire, struct str lent);
+
 /* wire_tls.c */
 
 /* What tls_session passes out. */

@@ -20,9 +20,7 @@ struct wire_held {
     char bytes[];
 };
 
-static void deliver(struct wire *wire, struct str plain, struct str cipher);
-
-static bool hold(struct wire *wire, struct str plain, struct str cipher)
+bool wire_hold(struct wire *wire, struct str plain, struct str cipher)
 {
     struct wire_held *held = malloc(sizeof *held + plain.length + cipher.length);
 
@@ -49,7 +47,7 @@ static void held_due(struct op *op, int result)
     }
     wire->held = NULL;
     if (wire->state == WIRE_OPEN)
-        deliver(wire, str_of(held->bytes, held->plain), str_of(held->bytes + held->plain, held->cipher));
+        wire_deliver(wire, str_of(held->bytes, held->plain), str_of(held->bytes + held->plain, held->cipher));
     else if (wire->state == WIRE_LINGERING)
         wire_receive_start(wire);
     free(held);
@@ -145,7 +143,7 @@ static bool offer(struct wire *wire, struct str plain, struct str cipher)
         return false;
     if (taken >= plain.length)
         return true;
-    if (!hold(wire, str_skip(plain, taken), cipher))
+    if (!wire_hold(wire, str_skip(plain, taken), cipher))
         wire_fail(wire, WIRE_END_ABORT);
     return false;
 }
@@ -173,7 +171,7 @@ static void read_records(struct wire *wire, struct str cipher)
     }
 }
 
-static void deliver(struct wire *wire, struct str plain, struct str cipher)
+void wire_deliver(struct wire *wire, struct str plain, struct str cipher)
 {
     wire->delivering = true;
     if (offer(wire, plain, cipher) && wire->tls) {
@@ -208,7 +206,10 @@ static void receive_done(struct op *op, int result)
         wire->receiving = false;
     } else {
         wire->received += (uint64_t)result;
-        deliver(wire, wire->tls ? STR("") : op->lent, wire->tls ? op->lent : STR(""));
+        if (wire->greeting)
+            wire_greet(wire, op->lent);
+        else
+            wire_deliver(wire, wire->tls ? STR("") : op->lent, wire->tls ? op->lent : STR(""));
     }
 }
 

@@ -245,7 +245,14 @@ static const struct {
     {"http: {server: {listen: {ssl: on}}}", "listen needs an address"},
     {"http: {server: {listen: [8080, '*:8080']}}", "listens on \"0.0.0.0:8080\" twice"},
     {"http: {server: [{listen: 8443 ssl, ssl_certificate: self-signed}, {listen: 8443}]}",
-     "is plain here, and ssl at"},
+     "is not ssl here, and ssl at"},
+    {"http: {server: [{listen: 8443 proxy_protocol}, {listen: 8443}]}",
+     "is not proxy_protocol here, and proxy_protocol at"},
+    {"http: {server: [{listen: 8443}, {listen: {address: 8443, proxy_protocol: on}}]}",
+     "is proxy_protocol here, and not proxy_protocol at"},
+    {"http: {set_real_ip_from: [127.0.0.1, localhost], server: {listen: 1}}",
+     "is no address and no range of addresses"},
+    {"http: {set_real_ip_from: 10.0.0.1/8, server: {listen: 1}}", "is no address and no range of addresses"},
     {"http: {server: [{listen: 1 default_server}, {listen: 1 default_server}]}",
      "has a default_server already"},
     {"http: {server: {listen: 8443 ssl}}", "has no certificate"},
@@ -300,7 +307,8 @@ static size_t errors_said(void)
     return count;
 }
 
-/* Of all servers and addresses, each where it stands, once, beside other mistakes; and nothing that only follows. */
+/* Of all servers and addresses, each where it stands, once, beside other mistakes; and nothing that only
+ * follows. */
 static const struct {
     const char *text;
     const char *said[8]; /* these, and no other error */
@@ -309,7 +317,8 @@ static const struct {
      "    - {listen: ['8443 ssl', '[::]:8443 ssl', 9443 ssl]}\n"
      "    - {listen: 8444 ssl, ssl_ciphersuites: TLS_NO}\n"
      "    - {listen: 8444 ssl, server_name: b, ssl_ciphers: MORE}\n"
-     "    - {listen: 8445 ssl, ssl_certificate: /nowhere.pem, ssl_certificate_key: /nowhere.key, ssl_ecdh_curve: no}\n"
+     "    - {listen: 8445 ssl, ssl_certificate: /nowhere.pem, ssl_certificate_key: /nowhere.key, "
+     "ssl_ecdh_curve: no}\n"
      "    - {listen: 8446 ssl, ssl_certificate: [/nowhere.pem, /etc/passwd]}\n",
      {":2:16: error: ssl_ciphers: \"NOPE\"", ":6:44: error: ssl_ciphersuites: \"TLS_NO\"",
       ":7:55: error: ssl_ciphers: \"MORE\"", ":8:43: error: \"/nowhere.pem\" cannot be opened",
@@ -337,7 +346,8 @@ START_TEST(what_openssl_refuses_is_told_at_once)
         for (; count < 8 && refused[i].said[count]; count++)
             ck_assert_msg(has_said(refused[i].said[count]), "not said: %s\n%.*s", refused[i].said[count],
                           (int)said.length, said.data);
-        ck_assert_msg(errors_said() == count, "%zu errors:\n%.*s", errors_said(), (int)said.length, said.data);
+        ck_assert_msg(errors_said() == count, "%zu errors:\n%.*s", errors_said(), (int)said.length,
+                      said.data);
     }
 }
 END_TEST

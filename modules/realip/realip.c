@@ -1,0 +1,195 @@
+/*
+ * Who the client is, where the peer is a proxy that is trusted (`set_real_ip_from`): it has said so in a
+ * field of the request, or in the header of the PROXY protocol. Asked first, so that everything behind knows
+ * the client.
+ */
+#include "base/cidr.h"
+#include "base/limits.h"
+#include "server/module.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stddef.h>
+
+struct realip_conf {
+    struct conf_rows from; /* struct cidr */
+    struct str header;
+    bool recursive;
+};
+
+static int read_from(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct str text;
+    int error = conf_read_text(reader, node, &text);
+
+    if (error < 0)
+        return error;
+    if (cidr_parse(text, out) == 0)
+        return 0;
+    conf_error(reader->errors, node->mark, STR("10.0.0.0/8, \"2001:db8::/32\", 127.0.0.1 or \"unix:\""),
+               "\"" STR_FMT "\" is no address and no range of addresses", STR_ARG(text));
+    return -EINVAL;
+}
+
+static const struct directive directives[] = {
+    {.name = "set_real_ip_from",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .offset = offsetof(struct realip_conf, from),
+     .row_size = sizeof(struct cidr),
+     .row = read_from,
+     .example = "set_real_ip_from: [10.0.0.0/8, \"2001:db8::/32\", \"unix:\"]",
+     .help = "Proxies that are believed when they say who their client is, by real_ip_header; what they say "
+             "of X-Forwarded-For "
+             "and its kin is then passed on by proxy_pass, with their own address behind it."},
+    {.name = "real_ip_header",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_TEXT,
+     .offset = offsetof(struct realip_conf, header),
+     .fallback = "X-Real-IP",
+     .example = "real_ip_header: X-Forwarded-For",
+     .help =
+         "Where they say it: a field (X-Real-IP, X-Forwarded-For, Forwarded or another), or proxy_protocol."},
+    {.name = "real_ip_recursive",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = offsetof(struct realip_conf, recursive),
+     .fallback = "off",
+     .help = "Of a list of addresses, take the last one that is not trusted, and not simply the last."},
+    {0},
+};
+
+static bool is_trusted(const struct realip_conf *conf, const struct sockaddr *address)
+{
+    const struct cidr *from = conf->from.items;
+
+    for (size_t i = 0; i < conf->from.count; i++) {
+        if (cidr_contains(&from[i], address))
+            return true;
+    }
+    return false;
+}
+
+/* "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80". */
+static bool take_apart(struct str text, struct str *out_address, struct str *out_port)
+{
+    ssize_t colon = str_rfind(text, ':');
+    ssize_t close = str_find(text, ']');
+
+    *out_address = text;
+    *out_port = (struct str){NULL, 0};
+    if (str_starts(text, STR("["))) {
+        struct str rest = str_skip(text, (size_t)(close + 1));
+
+        if (close < 0 || (rest.length && rest.data[0] != ':'))
+            return false;
+        *out_address = str_slice(text, 1, (size_t)close);
+        if (rest.length)
+            *out_port = str_skip(rest, 1);
+        return str_find(*out_address, ':') >= 0;
+    }
+    if (colon >= 0 && str_find(text, ':') == colon) {
+        *out_address = str_slice(text, 0, (size_t)colon);
+        *out_port = str_skip(text, (size_t)colon + 1);
+    }
+    return true;
+}
+
+static bool parse_address(struct str text, union proxy_address *out_address)
+{
+    char terminated[INET6_ADDRSTRLEN];
+    union proxy_address made = {0};
+    struct str address, port;
+    uint64_t number = 0;
+
+    if (!take_apart(text, &address, &port) || str_empty(address) || address.length >= sizeof(terminated) ||
+        (port.data && (str_to_u64(port, &number) < 0 || number > 65535)))
+        return false;
+    memcpy(terminated, address.data, address.length);
+    terminated[address.length] = '\0';
+    if (strlen(terminated) != address.length)
+        return false;
+    if (inet_pton(AF_INET, terminated, &made.ip4.sin_addr) == 1) {
+        made.ip4.sin_family = AF_INET;
+        made.ip4.sin_port = htons((uint16_t)number);
+    } else if (inet_pton(AF_INET6, terminated, &made.ip6.sin6_addr) == 1) {
+        made.ip6.sin6_family = AF_INET6;
+        made.ip6.sin6_port = htons((uint16_t)number);
+    } else {
+        return false;
+    }
+    *out_address = made;
+    return true;
+}
+
+/* The value of `for` in an element of Forwarded (RFC 7239 4); empty where it has none. */
+static struct str forwarded_for(struct str element)
+{
+    while (element.data) {
+        struct str value = str_trim(str_cut(&element, ';'));
+        struct str name = str_cut(&value, '=');
+
+        if (!value.data || !str_equal_nocase(name, STR("for")))
+            continue;
+        if (value.length >= 2 && value.data[0] == '"' && value.data[value.length - 1] == '"')
+            value = str_slice(value, 1, value.length - 1);
+        return value;
+    }
+    return STR("");
+}
+
+/*
+ * From the last address to the first: each was written by the one behind it, so the first that is not trusted
+ * is the client. What is no address ends the search. False: nothing was said.
+ */
+static bool find_client(const struct realip_conf *conf, const struct headers *headers,
+                        union proxy_address *out_client)
+{
+    bool is_forwarded = str_equal_nocase(conf->header, STR("Forwarded"));
+    struct str newest[LIMIT_FORWARDED]; /* a ring */
+    struct header_list list;
+    struct str member;
+    size_t count = 0;
+    bool found = false;
+
+    header_list_start(&list, headers, conf->header);
+    while (header_list_next(&list, &member))
+        newest[count++ % LIMIT_FORWARDED] = is_forwarded ? forwarded_for(member) : member;
+    for (size_t i = count; i > 0 && count - i < LIMIT_FORWARDED; i--) {
+        if (!parse_address(newest[(i - 1) % LIMIT_FORWARDED], out_client))
+            break;
+        found = true;
+        if (!conf->recursive || !is_trusted(conf, &out_client->any))
+            break;
+    }
+    return found;
+}
+
+static enum outcome realip_answer(struct exchange *x, const void *conf, void *state)
+{
+    const struct realip_conf *own = conf;
+    const struct sockaddr *peer = exchange_peer(x);
+    const struct proxy_header *greeting = exchange_greeting(x);
+    union proxy_address client = {0};
+
+    if (own->from.count == 0 || exchange_is_rerouted(x) || !is_trusted(own, peer))
+        return OUTCOME_PASS;
+    if (str_equal(
+            own->header,
+            STR("proxy_protocol"))) { /* it vouches for the connection, and not for what is said on it */
+        if (greeting && greeting->source.any.sa_family != AF_UNSPEC)
+            exchange_set_client(x, &greeting->source, false);
+        return OUTCOME_PASS;
+    }
+    if (!find_client(own, &x->request.headers, &client))
+        client = *(const union proxy_address *)(const void *)peer;
+    exchange_set_client(x, &client, true);
+    return OUTCOME_PASS;
+}
+
+const struct module module_realip = {
+    .name = "realip",
+    .directives = directives,
+    .conf_size = sizeof(struct realip_conf),
+    .answer = realip_answer,
+};

@@ -1,0 +1,70 @@
+/*
+ * What stands before everything else on a connection that a proxy passes on: its PROXY header,
+ * which may come in pieces. What follows it in the same receive belongs to the connection.
+ */
+#include "wire/wire_queue.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct wire_greeting {
+    size_t length;
+    char bytes[PROXY_HEADER_MAX];
+};
+
+int wire_await_greeting(struct wire *wire)
+{
+    wire->greeting = malloc(sizeof(*wire->greeting));
+    if (!wire->greeting)
+        return -ENOMEM;
+    wire->greeting->length = 0;
+    return 0;
+}
+
+/* The header is whole: TLS begins, or there is none and the wire is open. */
+static void greeted(struct wire *wire, const struct proxy_header *header, struct str rest)
+{
+    free(wire->greeting);
+    wire->greeting = NULL;
+    wire->events->greeted(wire, header);
+    if (wire->state != WIRE_HANDSHAKE)
+        return;
+    if (wire->tls) {
+        wire_deliver(wire, STR(""), rest);
+        return;
+    }
+    wire->state = WIRE_OPEN;
+    wire->receiving = false;
+    wire->delivering = true;
+    wire->events->opened(wire);
+    wire->delivering = false;
+    if (wire->state != WIRE_OPEN)
+        return;
+    if (wire->receiving)
+        wire_deliver(wire, rest, STR(""));
+    else if (!str_empty(rest) && !wire_hold(wire, rest, STR("")))
+        wire_fail(wire, WIRE_END_ABORT);
+}
+
+void wire_greet(struct wire *wire, struct str lent)
+{
+    struct wire_greeting *greeting = wire->greeting;
+    size_t before = greeting->length;
+    struct str taken = str_slice(lent, 0, sizeof(greeting->bytes) - before);
+    struct proxy_header header;
+    ssize_t length;
+
+    memcpy(greeting->bytes + before, taken.data, taken.length);
+    greeting->length += taken.length;
+    length = proxy_header_parse(str_of(greeting->bytes, greeting->length), &header);
+    if (length == 0) { /* it cannot be full: a header that long is bad */
+        wire_receive_start(wire);
+    } else if (length < 0) {
+        wire_log(wire, LOG_INFO, "a bad header of the PROXY protocol, or none", 0);
+        wire_fail(wire, WIRE_END_PROTOCOL);
+    } else {
+        greeted(wire, &header, str_skip(lent, (size_t)length - before));
+    }
+}
