@@ -57,7 +57,17 @@ static int find_key(struct proxying *p)
     return p->choice.key.data ? 0 : 500;
 }
 
-/* A length that is promised and a body that is gone: the next request on the connection would be taken for it. */
+static int find_method(struct proxying *p)
+{
+    const struct template *text = p->conf->method;
+
+    p->method_name = text ? exchange_eval(p->x, text) : p->x->request.method_name;
+    p->method = text ? method_parse(p->method_name) : p->x->request.method;
+    return p->method_name.data ? 0 : 500;
+}
+
+/* A length that is promised and a body that is gone: the next request on the connection would be taken for
+ * it. */
 static bool lacks_body(const struct proxying *p)
 {
     if (!p->spent || p->x->request.content_length == 0)
@@ -77,6 +87,8 @@ static int prepare(struct proxying *p)
         status = find_tls(p);
     if (status == 0)
         status = find_key(p);
+    if (status == 0)
+        status = find_method(p);
     if (status == 0 && lacks_body(p))
         status = 502;
     if (status)
@@ -105,11 +117,8 @@ static enum outcome proxy_answer(struct exchange *x, const void *conf, void *sta
         return exchange_refuse(x, 500);
     before = p->attempts;
     spent = p->spent || p->request.pulled > 0;
-    *p = (struct proxying){.x = x,
-                           .conf = own,
-                           .attempts = before,
-                           .spent = spent,
-                           .begun_ms = exchange_clock(x)->monotonic_ms};
+    *p = (struct proxying){
+        .x = x, .conf = own, .attempts = before, .spent = spent, .begun_ms = exchange_clock(x)->monotonic_ms};
     proxy_body_init(p);
     exchange_end_with_client(x, !own->ignore_client_abort);
     p->starting = true;

@@ -7,6 +7,7 @@
 
 #include "http/h1_reply.h"
 #include "http/h1_request.h"
+#include "proxy_rewrite.h"
 #include "server/module.h"
 #include "upstream/upstream_pool.h"
 
@@ -64,7 +65,11 @@ struct proxy_conf {
     const struct template *ssl_name; /* NULL: the host of proxy_pass */
     bool ignore_client_abort;
     int http_version;               /* no effect */
-    int redirect;                   /* 0 off, 1 default */
+    struct conf_rows redirects;     /* struct proxy_rewrite; none: default */
+    struct conf_rows cookie_domains, cookie_paths; /* struct proxy_rewrite */
+    struct conf_rows cookie_flags;  /* struct proxy_flags */
+    const struct template *method;  /* NULL: the client's */
+    bool intercept_errors;
     const struct template *remote_addr, *peer_addr, *scheme; /* for the fields that are always set */
 };
 
@@ -101,6 +106,8 @@ struct proxying {
     unsigned tries;
     uint64_t begun_ms;
     enum proxy_stage stage;
+    struct str method_name;         /* and its method: the client's, or of proxy_method */
+    enum method method;
     struct str uri;                 /* what the request line says */
     struct str head;                /* of the request, as it leaves */
     struct h1_request request;
@@ -159,9 +166,6 @@ struct str proxy_upgrade(const struct exchange *x);
 MUST_CHECK int proxy_write_head(struct proxying *p, struct str *out_fault);
 /* The fields of an answer that are passed on, into `out`. 0 or -ENOMEM. */
 MUST_CHECK int proxy_pass_fields(const struct proxying *p, const struct headers *headers, struct headers *out);
-
-/* proxy_redirect: a Location that names the server as we do names us instead. 0 or -ENOMEM. */
-MUST_CHECK int proxy_rewrite_location(struct proxying *p);
 
 /* proxy_attempt.c */
 

@@ -93,8 +93,7 @@ static bool may_ask_again(const struct proxying *p)
 {
     if (p->request.pulled > 0)
         return false;
-    return p->stage == PROXY_CONNECTING || is_idempotent(p->x->request.method) ||
-           (p->conf->next & NEXT_NON_IDEMPOTENT);
+    return p->stage == PROXY_CONNECTING || is_idempotent(p->method) || (p->conf->next & NEXT_NON_IDEMPOTENT);
 }
 
 static bool has_tries_left(const struct proxying *p)
@@ -136,7 +135,7 @@ void proxy_try_next(struct proxying *p, unsigned reason, int status)
 static bool was_stale(const struct proxying *p)
 {
     return p->reused && !p->heard && p->stage == PROXY_ASKING && p->request.pulled == 0 &&
-           is_idempotent(p->x->request.method);
+           is_idempotent(p->method);
 }
 
 static void retry_fresh(struct proxying *p)
@@ -270,7 +269,7 @@ void proxy_tunnel(struct proxying *p)
 static void begin(struct proxying *p)
 {
     struct request *request = &p->x->request;
-    const struct h1_reply_settings expected = {.head = request->method == METHOD_HEAD,
+    const struct h1_reply_settings expected = {.head = p->method == METHOD_HEAD,
                                                .upgrade = !str_empty(p->upgrade),
                                                .head_max = p->conf->buffer_size};
 

@@ -153,7 +153,6 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
 static const char *const next_words[] = {
     "error",    "timeout",  "invalid_header", "non_idempotent", "off",      "http_403", "http_404",
     "http_429", "http_500", "http_502",       "http_503",       "http_504", NULL};
-static const char *const redirects[] = {"off", "default", NULL};
 static const char *const versions[] = {"1.1", NULL};
 
 const struct directive proxy_directives[] = {
@@ -270,13 +269,58 @@ const struct directive proxy_directives[] = {
      .help = "Go on with a request whose client has ended its side of the connection."},
     {.name = "proxy_redirect",
      .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_CHOICE,
-     .offset = AT(redirect),
-     .choices = redirects,
-     .fallback = "default",
-     .help = "A Location of the answer that begins with what proxy_pass says is made one of this server: its "
-             "location takes "
-             "that place. Not where proxy_pass has variables."},
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(redirects),
+     .row_size = sizeof(struct proxy_rewrite),
+     .row = proxy_read_redirect,
+     .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .example = "proxy_redirect: [default, http://internal:8000/ /]",
+     .help = "What a Location of the answer begins with, and what takes that place; the first that fits. "
+             "default, which "
+             "holds where nothing is said: what proxy_pass says becomes the location's prefix, unless it has "
+             "variables. "
+             "off: as it comes."},
+    {.name = "proxy_cookie_domain",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(cookie_domains),
+     .row_size = sizeof(struct proxy_rewrite),
+     .row = proxy_read_cookie_pair,
+     .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .example = "proxy_cookie_domain: internal.example $host",
+     .help = "The domain of a Set-Cookie, and what takes its place; the first that fits."},
+    {.name = "proxy_cookie_path",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(cookie_paths),
+     .row_size = sizeof(struct proxy_rewrite),
+     .row = proxy_read_cookie_pair,
+     .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .example = "proxy_cookie_path: /app/ /",
+     .help = "What the path of a Set-Cookie begins with, and what takes that place; the first that fits."},
+    {.name = "proxy_cookie_flags",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(cookie_flags),
+     .row_size = sizeof(struct proxy_flags),
+     .row = proxy_read_cookie_flags,
+     .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .example = "proxy_cookie_flags: session secure httponly samesite=lax",
+     .help = "A cookie, and what its Set-Cookie is to say: secure, httponly, samesite=strict, =lax or =none; "
+             "with no before "
+             "it, what it is not to say."},
+    {.name = "proxy_method",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_TEMPLATE,
+     .offset = AT(method),
+     .example = "proxy_method: POST",
+     .help = "The method that the server is asked with, in the place of the client's."},
+    {.name = "proxy_intercept_errors",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(intercept_errors),
+     .fallback = "off",
+     .help = "Answers from 300 on that error_page names are answered by it, and not passed on."},
     {.name = "proxy_http_version",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,

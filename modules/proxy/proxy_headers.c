@@ -202,7 +202,7 @@ int proxy_write_head(struct proxying *p, struct str *out_fault)
     struct arena *arena = &p->x->arena;
     struct headers fields = {0};
     struct h1_request_head head = {
-        .method = request->method_name,
+        .method = p->method_name,
         .target = p->uri,
         .headers = &fields,
         .connection = upstream_group_upstream(p->group)->keepalive ? STR("") : STR("close"),
@@ -244,26 +244,4 @@ int proxy_pass_fields(const struct proxying *p, const struct headers *headers, s
     }
     out->count = kept;
     return error;
-}
-
-/* "http://backend/one/x" is "/two/x" where the location /two/ passes to http://backend/one/. */
-int proxy_rewrite_location(struct proxying *p)
-{
-    struct exchange *x = p->x;
-    struct header *field = headers_find(&x->response.headers, STR("Location"));
-    struct str uri = p->target.uri.data ? p->target.uri : STR("/");
-    struct str front = p->target.uri.data ? exchange_location(x) : STR("/");
-    struct str from;
-
-    if (!field || !p->conf->redirect || !p->conf->pass.upstream || !front.data)
-        return 0;
-    from = arena_printf(&x->arena, "%s://" STR_FMT STR_FMT, proxy_target_scheme(&p->target),
-                        STR_ARG(proxy_target_host(&p->target)), STR_ARG(uri));
-    if (!from.data)
-        return -ENOMEM;
-    if (!str_starts(field->value, from))
-        return 0;
-    field->value = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(front),
-                                STR_ARG(str_skip(field->value, from.length)));
-    return field->value.data ? 0 : -ENOMEM;
 }

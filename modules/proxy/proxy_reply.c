@@ -171,6 +171,22 @@ static int note_stream(struct proxying *p)
     return headers_set(fields, &p->x->arena, STR("Upgrade"), p->upgrade);
 }
 
+/* What the server says of its error is not passed on: error_page has something else. */
+static bool intercepted(struct proxying *p)
+{
+    struct exchange *x = p->x;
+    struct headers *fields = &x->response.headers;
+    const struct header *demand = headers_find(&p->reply.headers, STR("WWW-Authenticate"));
+    int status = p->reply.status;
+
+    if (!p->conf->intercept_errors || status < 300 || !exchange_has_error_page(x, status))
+        return false;
+    proxy_give_up(p, status);
+    if (status == 401 && demand && headers_add(fields, &x->arena, demand->name, demand->value) < 0)
+        (void)exchange_refuse(x, 500);
+    return true;
+}
+
 static bool head_came(struct proxying *p)
 {
     struct response *response = &p->x->response;
@@ -180,14 +196,19 @@ static bool head_came(struct proxying *p)
     if (asks_another(p))
         return false;
     upstream_peer_worked(p->peer);
+    if (intercepted(p))
+        return false;
     response->headers.count = 0;
     if (proxy_pass_fields(p, &p->reply.headers, &response->headers) < 0 || note_stream(p) < 0 ||
-        proxy_rewrite_location(p) < 0)
+        proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0)
         return no_memory(p);
     p->stage = PROXY_ANSWERING;
     response->status = p->reply.status;
     response->body = &p->body;
     p->body.length = p->reply.content_length;
+    if (p->method == METHOD_HEAD &&
+        p->x->request.method != METHOD_HEAD) /* proxy_method: nothing comes, whatever the head says */
+        p->body.length = 0;
     exchange_resume(p->x, OUTCOME_ANSWERED);
     return true;
 }

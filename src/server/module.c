@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "http/url.h"
 #include "server/journey.h"
+#include "server/refuse.h"
 #include "server/variables.h"
 
 #include <errno.h>
@@ -225,6 +226,13 @@ enum symlinks exchange_symlinks(const struct exchange *x)
 struct str exchange_eval(struct exchange *x, const struct template *template)
 {
     return template_eval(template, x, &x->arena);
+}
+
+bool exchange_has_error_page(const struct exchange *x, int status)
+{
+    const struct visit *visit = visit_of(x);
+
+    return !visit->error_page && refuse_has_page(visit->location->site, status);
 }
 
 bool exchange_is_error_page(const struct exchange *x)

@@ -100,6 +100,8 @@ void exchange_set_client(struct exchange *x, const union proxy_address *client, 
 bool exchange_is_trusted(const struct exchange *x);
 /* One line in the error log, with client, server, request and host behind it. */
 void exchange_say(struct exchange *x, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
+/* True where error_page names the status, and no error page is being made yet. */
+bool exchange_has_error_page(const struct exchange *x, int status);
 /* True while an error page is being made: its status is settled, so ranges and preconditions do not apply. */
 bool exchange_is_error_page(const struct exchange *x);
 

@@ -92,6 +92,11 @@ static const struct error_page *find_page(const struct core_site *site, unsigned
 }
 
 /* A plain sentence for those who see the page. */
+bool refuse_has_page(const struct core_site *site, int status)
+{
+    return find_page(site, (unsigned)status) != NULL;
+}
+
 static const char *sentence(int status)
 {
     static const struct {
@@ -157,7 +162,8 @@ static enum outcome answer_built_in(struct visit *visit)
     return OUTCOME_ANSWERED;
 }
 
-/* The target is asked for by GET and without a body, whatever the failed request was; HEAD stays what it is. */
+/* The target is asked for by GET and without a body, whatever the failed request was; HEAD stays what it is.
+ */
 static void become_get(struct exchange *x)
 {
     if (x->request.method == METHOD_HEAD || x->request.method == METHOD_GET)

@@ -18,6 +18,8 @@ struct error_page {
  * (the caller routes again), OUTCOME_ANSWERED otherwise. To be called for every answer of that kind, by a module or by a refusal.
  */
 enum outcome refuse_page(struct visit *visit);
+/* True where error_page names the status. */
+bool refuse_has_page(const struct core_site *site, int status);
 /* Once the modules have answered: the status of an error page takes the place of its target's. */
 void refuse_settle(struct visit *visit);
 /* Reads an `error_page` row into a struct error_page. */

@@ -1,0 +1,203 @@
+/*
+ * A server speaks of itself as we call it: what its answer says of places and cookies is put into
+ * the client's view.
+ */
+#include "proxy.h"
+
+#include <errno.h>
+
+/* `value` with what stands before `rest` replaced. 0 or -ENOMEM. */
+static int replace_front(struct arena *arena, struct str *value, struct str front, struct str rest)
+{
+    struct str made = arena_printf(arena, STR_FMT STR_FMT, STR_ARG(front), STR_ARG(rest));
+
+    if (!made.data)
+        return -ENOMEM;
+    *value = made;
+    return 0;
+}
+
+/* "http://backend/one/x" is "/two/x" where the location /two/ passes to http://backend/one/. 1 where it was.
+ */
+static int by_default(struct proxying *p, struct str *location)
+{
+    struct exchange *x = p->x;
+    struct str uri = p->target.uri.data ? p->target.uri : STR("/");
+    struct str front = p->target.uri.data ? exchange_location(x) : STR("/");
+    struct str from;
+
+    if (!p->conf->pass.upstream || !front.data)
+        return 0;
+    from = arena_printf(&x->arena, "%s://" STR_FMT STR_FMT, proxy_target_scheme(&p->target),
+                        STR_ARG(proxy_target_host(&p->target)), STR_ARG(uri));
+    if (!from.data)
+        return -ENOMEM;
+    if (!str_starts(*location, from))
+        return 0;
+    return replace_front(&x->arena, location, front, str_skip(*location, from.length)) < 0 ? -ENOMEM : 1;
+}
+
+/* 1 where the row changed it. */
+static int by_pair(struct proxying *p, const struct proxy_rewrite *row, struct str *value)
+{
+    struct str from = exchange_eval(p->x, row->from);
+    struct str to = exchange_eval(p->x, row->to);
+
+    if (!from.data || !to.data)
+        return -ENOMEM;
+    if (!str_starts(*value, from))
+        return 0;
+    return replace_front(&p->x->arena, value, to, str_skip(*value, from.length)) < 0 ? -ENOMEM : 1;
+}
+
+int proxy_rewrite_location(struct proxying *p)
+{
+    static const struct proxy_rewrite usual = {.kind = REWRITE_DEFAULT};
+    struct header *field = headers_find(&p->x->response.headers, STR("Location"));
+    const struct proxy_rewrite *rows = p->conf->redirects.items;
+    size_t count = p->conf->redirects.count;
+    int done = 0;
+
+    if (!field)
+        return 0;
+    if (count == 0) {
+        rows = &usual;
+        count = 1;
+    }
+    for (size_t i = 0; i < count && done == 0 && rows[i].kind != REWRITE_OFF; i++)
+        done = rows[i].kind == REWRITE_DEFAULT ? by_default(p, &field->value)
+                                               : by_pair(p, &rows[i], &field->value);
+    return done < 0 ? done : 0;
+}
+
+/* Cookies. */
+
+static struct str without_dot(struct str domain)
+{
+    return str_starts(domain, STR(".")) ? str_skip(domain, 1) : domain;
+}
+
+/* A domain is replaced whole, whatever its case and a dot before it. */
+static int rewrite_domain(struct proxying *p, struct str *value)
+{
+    const struct proxy_rewrite *rows = p->conf->cookie_domains.items;
+
+    for (size_t i = 0; i < p->conf->cookie_domains.count && rows[i].kind != REWRITE_OFF; i++) {
+        struct str from = exchange_eval(p->x, rows[i].from);
+        struct str to = exchange_eval(p->x, rows[i].to);
+
+        if (!from.data || !to.data)
+            return -ENOMEM;
+        if (str_equal_nocase(without_dot(*value), without_dot(from))) {
+            *value = without_dot(to);
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static int rewrite_path(struct proxying *p, struct str *value)
+{
+    const struct proxy_rewrite *rows = p->conf->cookie_paths.items;
+    int done = 0;
+
+    for (size_t i = 0; i < p->conf->cookie_paths.count && done == 0 && rows[i].kind != REWRITE_OFF; i++)
+        done = by_pair(p, &rows[i], value);
+    return done < 0 ? done : 0;
+}
+
+static const struct proxy_flags *flags_of(const struct proxy_conf *conf, struct str cookie)
+{
+    const struct proxy_flags *rows = conf->cookie_flags.items;
+
+    for (size_t i = 0; i < conf->cookie_flags.count && !str_empty(rows[i].cookie); i++) {
+        if (str_equal(rows[i].cookie, cookie))
+            return &rows[i];
+    }
+    return NULL;
+}
+
+static int add_part(struct arena *arena, struct str *cookie, struct str part)
+{
+    struct str made = arena_printf(arena, STR_FMT "; " STR_FMT, STR_ARG(*cookie), STR_ARG(part));
+
+    if (!made.data)
+        return -ENOMEM;
+    *cookie = made;
+    return 0;
+}
+
+/* An attribute as it goes on. data NULL: out of memory; empty: not at all. */
+static struct str attribute(struct proxying *p, struct str part, const struct proxy_flags *flags)
+{
+    struct str value = part;
+    struct str name = str_trim(str_cut(&value, '='));
+    int error = 0;
+
+    value = str_trim(value);
+    if (flags && ((str_equal_nocase(name, STR("Secure")) && flags->secure) ||
+                  (str_equal_nocase(name, STR("HttpOnly")) && flags->http_only) ||
+                  (str_equal_nocase(name, STR("SameSite")) && flags->same_site)))
+        return STR("");
+    if (str_equal_nocase(name, STR("Domain")) && value.data)
+        error = rewrite_domain(p, &value);
+    else if (str_equal_nocase(name, STR("Path")) && value.data)
+        error = rewrite_path(p, &value);
+    else
+        return part;
+    return error < 0 ? (struct str){NULL, 0}
+                     : arena_printf(&p->x->arena, STR_FMT "=" STR_FMT, STR_ARG(name), STR_ARG(value));
+}
+
+static int add_flags(struct arena *arena, struct str *cookie, const struct proxy_flags *flags)
+{
+    static const char *const same_sites[] = {[SAME_SITE_NONE] = "SameSite=None",
+                                             [SAME_SITE_LAX] = "SameSite=Lax",
+                                             [SAME_SITE_STRICT] = "SameSite=Strict",
+                                             [SAME_SITE_DROP] = NULL};
+    const char *same_site = same_sites[flags->same_site];
+
+    if ((flags->secure > 0 && add_part(arena, cookie, STR("Secure")) < 0) ||
+        (flags->http_only > 0 && add_part(arena, cookie, STR("HttpOnly")) < 0) ||
+        (same_site && add_part(arena, cookie, str_from(same_site)) < 0))
+        return -ENOMEM;
+    return 0;
+}
+
+static int rewrite_cookie(struct proxying *p, struct str *value)
+{
+    struct arena *arena = &p->x->arena;
+    struct str rest = *value;
+    struct str cookie = str_trim(str_cut(&rest, ';'));
+    struct str pair = cookie;
+    const struct proxy_flags *flags = flags_of(p->conf, str_trim(str_cut(&pair, '=')));
+
+    while (rest.data) {
+        struct str part = str_trim(str_cut(&rest, ';'));
+
+        if (str_empty(part))
+            continue;
+        part = attribute(p, part, flags);
+        if (!part.data || (part.length && add_part(arena, &cookie, part) < 0))
+            return -ENOMEM;
+    }
+    if (flags && add_flags(arena, &cookie, flags) < 0)
+        return -ENOMEM;
+    *value = cookie;
+    return 0;
+}
+
+int proxy_rewrite_cookies(struct proxying *p)
+{
+    const struct proxy_conf *conf = p->conf;
+    const struct headers *headers = &p->x->response.headers;
+    struct str name = STR("Set-Cookie");
+    int error = 0;
+
+    if (conf->cookie_domains.count + conf->cookie_paths.count + conf->cookie_flags.count == 0)
+        return 0;
+    for (struct header *field = headers_find(headers, name); field && error == 0;
+         field = headers_next(headers, name, field))
+        error = rewrite_cookie(p, &field->value);
+    return error;
+}

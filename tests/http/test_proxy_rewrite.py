@@ -1,0 +1,131 @@
+"""What the reverse proxy changes in an answer: places, cookies, errors; and the method of a request."""
+import os
+import subprocess
+
+import pytest
+from kit import server as server_kit
+from kit.upstream import Upstream
+
+
+def moves(talk):
+    to = talk.request.target.split('?', 1)[1].replace('SELF', f'127.0.0.1:{talk.upstream.port}')
+    talk.send(f'HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n')
+    return True
+
+
+def bakes(talk):
+    cookies = talk.request.target.split('?', 1)[1].replace('%20', ' ').split('|')
+    talk.send('HTTP/1.1 200 OK\r\n' + ''.join(f'Set-Cookie: {cookie}\r\n' for cookie in cookies) + 'Content-Length: 0\r\n\r\n')
+    return True
+
+
+def fails(talk):
+    talk.read_body()
+    status = talk.request.target.split('?', 1)[1]
+    talk.send(f'HTTP/1.1 {status} Failed\r\nWWW-Authenticate: Basic realm="x"\r\nX-Own: 1\r\nContent-Length: 4\r\n\r\nown\n')
+    return True
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = Upstream({'/moves': moves, '/bakes': bakes, '/fails': fails})
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture
+def client(launch, loop, transport, upstream):
+    to = f'http://127.0.0.1:{upstream.port}'
+    pairs = ['http://one.example/ /first/', 'default', 'http://$arg_old/ http://$host/new/', 'http://two.example/ /never/', 'off', '/off/ /never/']
+    cookies = {'proxy_cookie_domain': ['one.example $host', '.two.example .second.example', 'off', 'three.example x'],
+               'proxy_cookie_path': ['/app/ /', '/$host/ /q/'],
+               'proxy_cookie_flags': ['a secure httponly samesite=strict', 'b nosecure nohttponly nosamesite', 'c samesite=lax']}
+    locations = {'/pairs/': {'proxy_pass': to + '/', 'proxy_redirect': pairs}, '/off/': {'proxy_pass': to + '/', 'proxy_redirect': False},
+                 '/cookies/': {'proxy_pass': to + '/', **cookies}, '/plain/': {'proxy_pass': to + '/'},
+                 '/caught/': {'proxy_pass': to + '/', 'proxy_intercept_errors': True, 'error_page': ['404 503 /one.txt', '401 = /one.txt', '500 =200 @other']},
+                 '/passed/': {'proxy_pass': to + '/', 'error_page': '404 /one.txt'},
+                 '@other': {'return': '200 other'}, '/one.txt': {}, '/put/': {'proxy_pass': to, 'proxy_method': 'PUT'},
+                 '/head/': {'proxy_pass': to, 'proxy_method': 'HEAD'}, '/get/': {'proxy_pass': to, 'proxy_method': 'GET'},
+                 '/made/': {'proxy_pass': to, 'proxy_method': '$arg_method'}}
+    made = launch(loop, transport, server={'location': locations}).connect()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize('location, here', [
+    ('http://one.example/a', '/first/a'),
+    ('http://SELF/a?b', '/pairs/a?b'),
+    ('http://old/a&old=old', 'http://localhost/new/a&old=old'),
+    ('http://two.example/a', '/never/a'),
+    ('/off/a', '/off/a'),
+    ('http://three.example/', 'http://three.example/'),
+])
+def test_places(client, upstream, location, here):
+    assert client.get('/pairs/moves?' + location).headers['location'] == here
+    assert client.get('/off/moves?' + location).headers['location'] == location.replace('SELF', f'127.0.0.1:{upstream.port}')
+
+
+@pytest.mark.parametrize('said, passed', [
+    ('x=1', 'x=1'),
+    ('x=1;%20Domain=one.example', 'x=1; Domain=localhost'),
+    ('x=1;%20domain=.ONE.example;%20Path=/other', 'x=1; domain=localhost; Path=/other'),
+    ('x=1;%20Domain=two.example;%20Secure', 'x=1; Domain=second.example; Secure'),
+    ('x=1;%20Domain=three.example', 'x=1; Domain=three.example'),
+    ('x=1;%20Domain=sub.one.example', 'x=1; Domain=sub.one.example'),
+    ('x=1;%20Path=/app/deep', 'x=1; Path=/deep'),
+    ('x=1;%20Path=/ap', 'x=1; Path=/ap'),
+    ('x=1;%20Path=/localhost/deep', 'x=1; Path=/q/deep'),
+    ('a=1', 'a=1; Secure; HttpOnly; SameSite=Strict'),
+    ('a=1;%20SameSite=None;%20secure;%20Max-Age=5', 'a=1; Max-Age=5; Secure; HttpOnly; SameSite=Strict'),
+    ('b=1;%20Secure;%20HttpOnly;%20SameSite=Lax;%20Path=/app/', 'b=1; Path=/'),
+    ('c=a=b;%20Secure', 'c=a=b; Secure; SameSite=Lax'),
+])
+def test_cookies(client, said, passed):
+    response = client.get('/cookies/bakes?' + said + '|z=0')
+    assert [value for name, value in response.lines if name.lower() == 'set-cookie'] == [passed, 'z=0']
+    response = client.get('/plain/bakes?' + said)
+    assert [value for name, value in response.lines if name.lower() == 'set-cookie'] == [said.replace('%20', ' ')]
+
+
+def test_errors_are_caught_where_a_page_is_named(client, upstream):
+    for status in (404, 503):
+        response = client.get(f'/caught/fails?{status}')
+        assert response.status == status and response.body == b'one\n' and 'x-own' not in response.headers
+    response = client.get('/caught/fails?401')
+    assert response.body == b'one\n' and response.headers['www-authenticate'] == 'Basic realm="x"'
+    response = client.get('/caught/fails?500')
+    assert response.status == 200 and response.body == b'other'
+    response = client.get('/caught/fails?502')
+    assert response.status == 502 and response.body == b'own\n' and response.headers['x-own'] == '1'
+    response = client.get('/passed/fails?404')
+    assert response.status == 404 and response.body == b'own\n'
+    assert client.ask('POST', '/caught/fails?404', body=b'x' * 1000).body == b'one\n'
+    assert client.alive()
+
+
+def test_methods(client, upstream):
+    assert client.ask('POST', '/put/x', body=b'12345').status == 200
+    assert upstream.last().method == 'PUT' and upstream.last().body == b'12345'
+    response = client.get('/head/x')
+    assert upstream.last().method == 'HEAD' and response.status == 200 and response.body == b''
+    response = client.ask('HEAD', '/get/x')
+    assert upstream.last().method == 'GET' and response.headers['content-length'] == str(len('one GET /get/x\n'))
+    assert client.get('/made/x?method=DELETE').status == 200 and upstream.last().method == 'DELETE'
+    before = len(upstream.requests)
+    assert client.get('/made/x').status == 500 and client.get('/made/x?method=a@b').status == 500
+    assert len(upstream.requests) == before
+    assert client.alive()
+
+
+@pytest.mark.parametrize('line, said', [
+    ('proxy_redirect: a', 'takes off, default'),
+    ('proxy_redirect: ~^http /', 'regular expression'),
+    ('proxy_cookie_path: /a', 'what is replaced'),
+    ('proxy_cookie_flags: a', 'the name of a cookie'),
+    ('proxy_cookie_flags: a secret', 'no flag of a cookie'),
+])
+def test_mistakes_are_told(tmp_path, line, said):
+    (tmp_path / 'a.yaml').write_text(f'http:\n  server:\n    listen: 127.0.0.1:{server_kit.free_port()}\n    {line}\n')
+    done = subprocess.run([os.environ['SLUICE'], '-t', '-c', str(tmp_path / 'a.yaml')], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 1 and said in done.stdout + done.stderr
