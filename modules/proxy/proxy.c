@@ -47,14 +47,22 @@ static int find_tls(struct proxying *p)
     return p->tls.context && p->tls.name.data ? 0 : 500;
 }
 
+/* What decides, beside the group's rule, which server is asked. 0, or a status. */
 static int find_key(struct proxying *p)
 {
-    const struct template *key = upstream_group_upstream(p->group)->key;
+    const struct upstream *upstream = upstream_group_upstream(p->group);
 
-    if (!key)
-        return 0;
-    p->choice.key = exchange_eval(p->x, key);
-    return p->choice.key.data ? 0 : 500;
+    if (upstream->key) {
+        p->choice.key = exchange_eval(p->x, upstream->key);
+        if (!p->choice.key.data)
+            return 500;
+    }
+    if (upstream->sticky.route) {
+        p->choice.route = exchange_eval(p->x, upstream->sticky.route);
+        if (!p->choice.route.data)
+            return 500;
+    }
+    return 0;
 }
 
 static int find_method(struct proxying *p)

@@ -141,7 +141,7 @@ static bool was_stale(const struct proxying *p)
 static void retry_fresh(struct proxying *p)
 {
     proxy_let_go(p, false);
-    p->choice.tried = 0;
+    p->choice.tries = 0;
     p->fresh = true;
     p->tries--;
     ask_again(p);
@@ -335,6 +335,8 @@ static int connect_to(struct proxying *p)
     if (error < 0) {
         p->connection = NULL;
         p->attempt->whole_us = 0;
+        if (error == -EBUSY) /* another worker was faster: it is no worse for it */
+            return -EAGAIN;
         proxy_say(p, LOG_ERROR, "connect() failed", error);
         upstream_peer_failed(p->peer);
         return has_tries_left(p) && !(p->conf->next & NEXT_OFF) ? -EAGAIN : 502;

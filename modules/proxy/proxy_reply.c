@@ -98,8 +98,8 @@ void proxy_body_fail(struct proxying *p, int error)
 static bool bad_reply(struct proxying *p)
 {
     exchange_say(p->x, LOG_ERROR,
-                 "upstream sent an invalid answer: %s, upstream: \"http://" STR_FMT STR_FMT "\"",
-                 p->reply.fault, STR_ARG(p->attempt->server), STR_ARG(p->uri));
+                 "upstream sent an invalid answer: %s, upstream: \"%s://" STR_FMT STR_FMT "\"",
+                 p->reply.fault, proxy_target_scheme(&p->target), STR_ARG(p->attempt->server), STR_ARG(p->uri));
     upstream_peer_failed(p->peer);
     if (p->stage == PROXY_ANSWERING)
         proxy_body_fail(p, -EPROTO);
@@ -187,6 +187,20 @@ static bool intercepted(struct proxying *p)
     return true;
 }
 
+/* The client is told which server it has, where it does not know it by now. */
+static int stick(struct proxying *p)
+{
+    const struct upstream_sticky *sticky = &upstream_group_upstream(p->group)->sticky;
+    struct exchange *x = p->x;
+    struct str value;
+
+    if (!sticky->route || str_equal(p->choice.route, str_from(p->peer->route)))
+        return 0;
+    value = arena_printf(&x->arena, STR_FMT "=%s" STR_FMT, STR_ARG(sticky->cookie), p->peer->route,
+                         STR_ARG(sticky->attributes));
+    return value.data ? headers_add(&x->response.headers, &x->arena, STR("Set-Cookie"), value) : -ENOMEM;
+}
+
 static bool head_came(struct proxying *p)
 {
     struct response *response = &p->x->response;
@@ -196,11 +210,12 @@ static bool head_came(struct proxying *p)
     if (asks_another(p))
         return false;
     upstream_peer_worked(p->peer);
+    upstream_peer_took(p->peer, p->attempt->header_us, UINT64_MAX);
     if (intercepted(p))
         return false;
     response->headers.count = 0;
     if (proxy_pass_fields(p, &p->reply.headers, &response->headers) < 0 || note_stream(p) < 0 ||
-        proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0)
+        proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0 || stick(p) < 0)
         return no_memory(p);
     p->stage = PROXY_ANSWERING;
     response->status = p->reply.status;
@@ -217,6 +232,7 @@ void proxy_answer_whole(struct proxying *p, bool surplus)
 {
     bool keep = p->reply.keepalive && p->asked && !surplus;
 
+    upstream_peer_took(p->peer, UINT64_MAX, exchange_clock(p->x)->monotonic_us - p->attempt->begun_us);
     if (p->reply.keepalive && surplus)
         proxy_say(p, LOG_WARN, "upstream sent more than its answer", 0);
     proxy_let_go(p, keep);

@@ -81,6 +81,9 @@
 #define LIMIT_PROXY_INPUT           (32 * 1024)     /* bytes of an answer's body kept for a client: two receives */
 #define LIMIT_UPSTREAM_BLOCK        (32 * 1024)     /* one output block of a connection to a server */
 #define LIMIT_UPSTREAM_TARGETS      1000            /* groups that a worker makes of variables in proxy_pass */
+#define LIMIT_UPSTREAM_PEERS        1024            /* that workers know together; of more, each knows for itself */
+#define LIMIT_UPSTREAM_TRIES        64              /* servers that are asked for one request */
+#define LIMIT_UPSTREAM_PAUSE_MS     300000          /* a server that stays away is tried again so often, unless fail_timeout is longer */
 #define LIMIT_UPSTREAM_AUTHORITY    512             /* bytes of "name:port" that variables made */
 #define LIMIT_UPSTREAM_ADDRESSES    32              /* of one name */
 #define LIMIT_UPSTREAM_PARTING_MS   5000            /* what was given to a connection leaves, and the server ends its side */

@@ -178,6 +178,7 @@ static void child_ended(struct master *master, struct child *child, int status)
         break;
     case MASTER_RUNNING:
         counters_abandoned(&master->shared->workers[child - master->children].counters);
+        upstream_zone_abandon(master->shared->upstreams, (unsigned)(child - master->children));
         master->shared->restarts++;
         plan_restart(master, child);
         break;

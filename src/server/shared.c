@@ -13,6 +13,11 @@ struct shared *shared_create(unsigned workers)
 
     if (shared == MAP_FAILED)
         return NULL;
+    shared->upstreams = upstream_zone_create(workers);
+    if (!shared->upstreams) {
+        munmap(shared, size);
+        return NULL;
+    }
     shared->size = size;
     shared->worker_count = workers;
     shared->generation = 1;
@@ -21,8 +26,10 @@ struct shared *shared_create(unsigned workers)
 
 void shared_destroy(struct shared *shared)
 {
-    if (shared)
-        munmap(shared, shared->size);
+    if (!shared)
+        return;
+    upstream_zone_destroy(shared->upstreams);
+    munmap(shared, shared->size);
 }
 
 void shared_total(const struct shared *shared, struct counters_total *out_total)

@@ -6,6 +6,7 @@
 #define SERVER_SHARED_H
 
 #include "server/counters.h"
+#include "upstream/upstream_zone.h"
 
 /* On cache lines of its own: what one worker counts does not slow the next one down. */
 struct shared_worker {
@@ -16,6 +17,7 @@ struct shared {
     size_t size;
     unsigned worker_count;
     struct ktls_support ktls;       /* found by the master */
+    struct upstream_zone *upstreams; /* owned; what workers know together of the servers behind */
     uint64_t connection_number;     /* the last one given out; atomic */
     uint64_t started_s;             /* these three are the master's: see counters_total */
     uint64_t generation;

@@ -271,7 +271,8 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
     if (!worker->files)
         return -ENOMEM;
     file_cache_grant(worker->files, &worker->roots);
-    worker->upstreams = upstream_pool_create(&worker->loop, worker->log, &worker->configuration->upstreams);
+    worker->upstreams = upstream_pool_create(&worker->loop, worker->log, &worker->configuration->upstreams,
+                                             worker->shared->upstreams, start->number);
     if (!worker->upstreams)
         return -ENOMEM;
     file_cache_count(worker->files, &worker->counters->files);

@@ -128,16 +128,31 @@ void upstreams_take(struct upstreams *upstreams, struct upstream *upstream)
     upstreams->last = &upstream->next;
 }
 
+/* A block of that name, or one address with the same port, written or lent. */
+static const struct upstream *find_target(const struct upstreams *upstreams, struct str authority,
+                                          uint16_t default_port)
+{
+    struct upstream_server wanted;
+    bool address = upstream_server_parse(authority, default_port, &wanted) == 0;
+
+    for (const struct upstream *upstream = upstreams->first; upstream; upstream = upstream->next) {
+        if (str_equal(upstream->name, authority) &&
+            (upstream->named || (address && upstream->servers->port == wanted.port)))
+            return upstream;
+    }
+    return NULL;
+}
+
 /* "host" and "host:80" are two targets: what one proxy_pass says is one group. */
 const struct upstream *upstreams_target(struct upstreams *upstreams, struct str authority,
                                         uint16_t default_port, int *out_error)
 {
-    const struct upstream *found = upstreams_find(upstreams, authority);
+    const struct upstream *found = find_target(upstreams, authority, default_port);
     struct upstream_server *server;
     struct upstream *upstream;
     struct str text;
 
-    if (found && (found->named || found->servers->port == default_port || str_rfind(authority, ':') > 0))
+    if (found)
         return found;
     server = arena_zalloc(upstreams->arena, 1, sizeof(*server));
     upstream = arena_zalloc(upstreams->arena, 1, sizeof(*upstream));

@@ -9,7 +9,8 @@
 #include "io/listener.h"
 #include "io/resolver.h"
 
-enum upstream_balance { BALANCE_ROUND_ROBIN, BALANCE_LEAST_CONN, BALANCE_IP_HASH, BALANCE_HASH, BALANCE_RANDOM };
+enum upstream_balance { BALANCE_ROUND_ROBIN, BALANCE_LEAST_CONN, BALANCE_IP_HASH, BALANCE_HASH, BALANCE_RANDOM,
+                        BALANCE_LEAST_TIME_HEADER, BALANCE_LEAST_TIME_LAST_BYTE };
 
 /* One server of a group: an address, or a name that is resolved while the worker runs, and may become several. */
 struct upstream_server {
@@ -19,11 +20,19 @@ struct upstream_server {
     uint16_t port;
     struct listen_address address;
     uint64_t weight;
-    uint64_t max_conns;             /* of one worker; 0: no limit */
+    uint64_t max_conns;             /* of all workers; 0: no limit */
     uint64_t max_fails;             /* in a row, before it is left alone for fail_timeout; 0: never */
-    uint64_t fail_timeout_ms;
+    uint64_t fail_timeout_ms;       /* the first pause; the next ones are longer */
+    uint64_t slow_start_ms;         /* in which its weight grows after it is back */
     bool backup;                    /* asked only where no other can be */
     bool down;
+};
+
+/* A cookie that names the server which a client was sent to. */
+struct upstream_sticky {
+    const struct template *route;   /* its value in the request; NULL: no such cookie */
+    struct str cookie;
+    struct str attributes;          /* "; Path=/" and so on, as they are sent */
 };
 
 struct upstream {
@@ -32,6 +41,7 @@ struct upstream {
     size_t count;
     enum upstream_balance balance;
     const struct template *key;     /* of ip_hash and hash; NULL: none */
+    struct upstream_sticky sticky;
     const struct resolver_settings *resolver; /* for its names */
     uint64_t keepalive;             /* idle connections kept by a worker; 0: none */
     uint64_t keepalive_timeout_ms;

@@ -14,42 +14,61 @@ static uint64_t now_ms(const struct upstream_group *group)
     return group->pool->loop->clock.monotonic_ms;
 }
 
-static uint64_t mark_of(const struct upstream_peer *peer)
+static bool was_tried(const struct upstream_choice *choice, const struct upstream_peer *peer)
 {
-    return 1ull << (peer->number % 64);
-}
-
-/* After fail_timeout one request may try whether it is back. */
-static bool is_resting(const struct upstream_peer *peer)
-{
-    const struct upstream_server *server = peer->server;
-
-    return peer->group->count > 1 && server->max_fails && peer->fails >= server->max_fails &&
-           now_ms(peer->group) - peer->failed_ms < server->fail_timeout_ms;
+    for (unsigned i = 0; i < choice->tries; i++) {
+        if (choice->tried[i] == peer->number)
+            return true;
+    }
+    return choice->tries == LIMIT_UPSTREAM_TRIES;
 }
 
 static bool may_be_asked(const struct upstream_peer *peer, const struct upstream_choice *choice, bool backup)
 {
-    const struct upstream_server *server = peer->server;
-
-    return !peer->gone && peer->backup == backup && !server->down && !(choice->tried & mark_of(peer)) &&
-           (server->max_conns == 0 || peer->active < server->max_conns) && !is_resting(peer);
+    return peer->backup == backup && !was_tried(choice, peer) && upstream_peer_available(peer);
 }
 
-/* Each grows by its weight, and who is chosen falls back by the sum: so turns are spread out evenly. */
+/* How busy it is for its weight; by least_time, how long its answers keep those who wait. */
+static double load_of(const struct upstream_peer *peer)
+{
+    const struct upstream_shared *state = peer->state;
+    double active = (double)shared_get(&state->active);
+    double weight = (double)upstream_peer_weight(peer) + 1e-9; /* 0 after failures */
+
+    switch (peer->group->upstream->balance) {
+    case BALANCE_LEAST_TIME_HEADER:
+        return (double)shared_get(&state->header_us) * (active + 1) / weight;
+    case BALANCE_LEAST_TIME_LAST_BYTE:
+        return (double)shared_get(&state->whole_us) * (active + 1) / weight;
+    case BALANCE_ROUND_ROBIN:
+    case BALANCE_LEAST_CONN:
+    case BALANCE_IP_HASH:
+    case BALANCE_HASH:
+    case BALANCE_RANDOM:
+        break;
+    }
+    return active / weight;
+}
+
+/*
+ * Each grows by its weight, and who is chosen falls back by the sum: so turns are spread out evenly. Those
+ * busier than `most` are passed over.
+ */
 static struct upstream_peer *next_in_turn(struct upstream_group *group, const struct upstream_choice *choice,
-                                          bool backup)
+                                          bool backup, double most)
 {
     struct upstream_peer *best = NULL;
     int64_t total = 0;
 
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
+        int64_t weight;
 
-        if (!may_be_asked(peer, choice, backup))
+        if (!may_be_asked(peer, choice, backup) || load_of(peer) > most)
             continue;
-        peer->share += (int64_t)peer->effective_weight;
-        total += (int64_t)peer->effective_weight;
+        weight = (int64_t)upstream_peer_weight(peer);
+        peer->share += weight;
+        total += weight;
         if (peer->effective_weight < peer->weight)
             peer->effective_weight++;
         if (!best || peer->share > best->share)
@@ -60,32 +79,25 @@ static struct upstream_peer *next_in_turn(struct upstream_group *group, const st
     return best;
 }
 
-/* active / weight, compared without dividing. */
-static bool has_less_to_do(const struct upstream_peer *a, const struct upstream_peer *b)
-{
-    return a->active * b->weight < b->active * a->weight;
-}
-
-/* Those that are equally idle take turns. */
+/* Those that are equally idle take turns. Other workers count meanwhile: one that was the idlest may be it no more. */
 static struct upstream_peer *least_busy(struct upstream_group *group, const struct upstream_choice *choice,
                                         bool backup)
 {
-    struct upstream_choice narrowed = *choice;
     struct upstream_peer *best = NULL;
+    struct upstream_peer *next;
+    double least = HUGE_VAL;
 
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
+        double load = load_of(peer);
 
-        if (may_be_asked(peer, choice, backup) && (!best || has_less_to_do(peer, best)))
+        if (may_be_asked(peer, choice, backup) && (!best || load < least)) {
             best = peer;
+            least = load;
+        }
     }
-    for (struct list *link = group->peers.next; best && link != &group->peers; link = link->next) {
-        struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
-
-        if (has_less_to_do(best, peer))
-            narrowed.tried |= mark_of(peer);
-    }
-    return best ? next_in_turn(group, &narrowed, backup) : NULL;
+    next = best ? next_in_turn(group, choice, backup, least) : NULL;
+    return next ? next : best;
 }
 
 /* A random one by weight; `other` is not drawn again. */
@@ -116,11 +128,11 @@ static struct upstream_peer *better_of_two(struct upstream_group *group, const s
     struct upstream_peer *one = draw(group, choice, backup, NULL);
     struct upstream_peer *two = one ? draw(group, choice, backup, one) : NULL;
 
-    return two && has_less_to_do(two, one) ? two : one;
+    return two && load_of(two) < load_of(one) ? two : one;
 }
 
 /* FNV-1a, stirred. The same in every worker and after every start. */
-static uint64_t hash_of(struct str key, struct str server)
+uint64_t upstream_hash(struct str key, struct str server)
 {
     uint64_t hash = 0xcbf29ce484222325;
 
@@ -160,7 +172,7 @@ static struct upstream_peer *by_key(struct upstream_group *group, const struct u
 
         if (!may_be_asked(peer, choice, backup))
             continue;
-        lot = ((double)(hash_of(key, str_from(peer->name)) >> 11) + 0.5) / 9007199254740992.0;
+        lot = ((double)(upstream_hash(key, str_from(peer->name)) >> 11) + 0.5) / 9007199254740992.0;
         lot = (double)peer->weight / -log(lot);
         if (!best || lot > highest) {
             best = peer;
@@ -177,6 +189,8 @@ static struct upstream_peer *choose(struct upstream_group *group, const struct u
     case BALANCE_ROUND_ROBIN:
         break;
     case BALANCE_LEAST_CONN:
+    case BALANCE_LEAST_TIME_HEADER:
+    case BALANCE_LEAST_TIME_LAST_BYTE:
         return least_busy(group, choice, backup);
     case BALANCE_RANDOM:
         return better_of_two(group, choice, backup);
@@ -184,7 +198,7 @@ static struct upstream_peer *choose(struct upstream_group *group, const struct u
     case BALANCE_HASH:
         return by_key(group, choice, backup);
     }
-    return next_in_turn(group, choice, backup);
+    return next_in_turn(group, choice, backup, HUGE_VAL);
 }
 
 /* Names that nobody has an answer for yet. */
@@ -197,21 +211,39 @@ static bool is_resolving(const struct upstream_group *group)
     return false;
 }
 
+/* The peer that the client was sent to before, if it can be asked. */
+static struct upstream_peer *by_route(struct upstream_group *group, const struct upstream_choice *choice)
+{
+    for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
+        struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
+
+        if (str_equal(choice->route, str_from(peer->route)) && may_be_asked(peer, choice, peer->backup))
+            return peer;
+    }
+    return NULL;
+}
+
+static struct upstream_peer *choose_any(struct upstream_group *group, const struct upstream_choice *choice)
+{
+    struct upstream_peer *peer = str_empty(choice->route) ? NULL : by_route(group, choice);
+
+    if (!peer)
+        peer = choose(group, choice, false);
+    return peer ? peer : choose(group, choice, true);
+}
+
 struct upstream_peer *upstream_choose(struct upstream_group *group, struct upstream_choice *choice,
                                       int *out_error)
 {
-    struct upstream_peer *peer = choose(group, choice, false);
+    struct upstream_peer *peer;
 
-    if (!peer)
-        peer = choose(group, choice, true);
-    if (!peer) {
-        *out_error = is_resolving(group) ? -EAGAIN : group->count ? -EBUSY : -ENOENT;
-        return NULL;
+    while ((peer = choose_any(group, choice)) != NULL) {
+        choice->tried[choice->tries++] = peer->number;
+        if (upstream_peer_try(peer)) /* or another worker does */
+            return peer;
     }
-    choice->tried |= mark_of(peer);
-    if (peer->server->max_fails && peer->fails >= peer->server->max_fails) /* one try a pause */
-        peer->failed_ms = now_ms(group);
-    return peer;
+    *out_error = is_resolving(group) ? -EAGAIN : group->count ? -EBUSY : -ENOENT;
+    return NULL;
 }
 
 bool upstream_has_another(const struct upstream_group *group, const struct upstream_choice *choice)
@@ -223,31 +255,6 @@ bool upstream_has_another(const struct upstream_group *group, const struct upstr
             return true;
     }
     return false;
-}
-
-void upstream_peer_failed(struct upstream_peer *peer)
-{
-    const struct upstream_server *server = peer->server;
-    uint64_t now = now_ms(peer->group);
-
-    if (now - peer->failed_ms > server->fail_timeout_ms && peer->fails < server->max_fails)
-        peer->fails = 0;
-    peer->fails++;
-    peer->failed_ms = now;
-    if (server->max_fails) {
-        uint64_t loss = peer->weight / server->max_fails;
-
-        peer->effective_weight = loss < peer->effective_weight ? peer->effective_weight - loss : 0;
-    }
-    if (server->max_fails && peer->fails == server->max_fails && peer->group->count > 1)
-        log_write(peer->group->pool->log, LOG_WARN,
-                  "upstream server %s failed %llu times and is left alone for %llu ms", peer->name,
-                  (unsigned long long)peer->fails, (unsigned long long)server->fail_timeout_ms);
-}
-
-void upstream_peer_worked(struct upstream_peer *peer)
-{
-    peer->fails = 0;
 }
 
 void upstream_wait(struct upstream_group *group, struct upstream_waiter *waiter)

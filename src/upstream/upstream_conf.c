@@ -18,6 +18,9 @@ struct upstream_settings {
     bool least_conn;
     bool ip_hash;
     bool random;
+    int least_time;                 /* 0: no */
+    struct upstream_sticky sticky;
+    struct conf_words zone;         /* no effect */
     struct hash_value hash;
     struct resolver_settings resolver;
     uint64_t resolver_timeout_ms;
@@ -60,6 +63,8 @@ static int read_random(struct conf_reader *reader, const struct conf_node *node,
     return conf_read_switch(reader, node, random);
 }
 
+static const char *const least_times[] = {"off", "header", "last_byte", NULL};
+
 static const struct directive directives[] = {
     {.name = "server",
      .scopes = SCOPE_UPSTREAM,
@@ -78,6 +83,31 @@ static const struct directive directives[] = {
      .offset = AT(least_conn),
      .fallback = "off",
      .help = "Ask the server with the fewest connections for its weight."},
+    {.name = "least_time",
+     .scopes = SCOPE_UPSTREAM,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(least_time),
+     .choices = least_times,
+     .fallback = "off",
+     .example = "least_time: header",
+     .help = "Ask the server whose answers came fastest of late, up to their head or their last byte, for those who "
+             "wait and its weight."},
+    {.name = "sticky",
+     .scopes = SCOPE_UPSTREAM,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(sticky),
+     .row_size = sizeof(struct upstream_sticky),
+     .row = upstream_read_sticky,
+     .example = "sticky: cookie srv_id expires=1h path=/ httponly",
+     .help = "A client stays with the server that answered it first, by a cookie, as long as that can be asked; with "
+             "expires, domain, path, httponly, secure and samesite as in nginx.",
+     .schema = "{\"type\": [\"string\", \"object\"]}"},
+    {.name = "zone",
+     .scopes = SCOPE_UPSTREAM,
+     .type = DIRECTIVE_WORDS,
+     .offset = AT(zone),
+     .example = "zone: backend 64k",
+     .help = "No effect: what is known of servers is always shared by all workers."},
     {.name = "ip_hash",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_SWITCH,
@@ -154,7 +184,8 @@ static int check(struct conf_reader *reader, const struct conf_node *at, struct 
 {
     const struct upstream_server *servers = settings->servers.items;
     unsigned ways =
-        settings->least_conn + settings->ip_hash + settings->random + (settings->hash.key != NULL);
+        settings->least_conn + settings->ip_hash + settings->random + (settings->hash.key != NULL) +
+        (settings->least_time != 0);
     bool primary = false;
 
     for (size_t i = 0; i < settings->servers.count; i++)
@@ -167,7 +198,7 @@ static int check(struct conf_reader *reader, const struct conf_node *at, struct 
                                            : "upstream \"" STR_FMT "\" has no server",
                    STR_ARG(name));
     else
-        conf_error(reader->errors, at->mark, STR("keep one of least_conn, ip_hash, hash and random"),
+        conf_error(reader->errors, at->mark, STR("keep one of least_conn, least_time, ip_hash, hash and random"),
                    "upstream \"" STR_FMT "\" chooses its servers in more than one way", STR_ARG(name));
     return -EINVAL;
 }
@@ -211,6 +242,20 @@ int upstreams_begin(struct upstreams *upstreams, const struct upstream_settings 
     return upstreams->resolver ? 0 : -ENOMEM;
 }
 
+static enum upstream_balance balance_of(const struct upstream_settings *settings)
+{
+    static const enum upstream_balance by_time[] = {BALANCE_ROUND_ROBIN, BALANCE_LEAST_TIME_HEADER,
+                                                    BALANCE_LEAST_TIME_LAST_BYTE};
+
+    if (settings->least_conn)
+        return BALANCE_LEAST_CONN;
+    if (settings->ip_hash)
+        return BALANCE_IP_HASH;
+    if (settings->hash.key)
+        return BALANCE_HASH;
+    return settings->random ? BALANCE_RANDOM : by_time[settings->least_time];
+}
+
 int upstreams_add(struct upstreams *upstreams, struct conf_reader *reader, const struct conf_node *at,
                   struct str name, const struct upstream_settings *settings)
 {
@@ -227,11 +272,8 @@ int upstreams_add(struct upstreams *upstreams, struct conf_reader *reader, const
         .named = true,
         .servers = settings->servers.items,
         .count = settings->servers.count,
-        .balance = settings->least_conn ? BALANCE_LEAST_CONN
-                   : settings->ip_hash  ? BALANCE_IP_HASH
-                   : settings->hash.key ? BALANCE_HASH
-                   : settings->random   ? BALANCE_RANDOM
-                                        : BALANCE_ROUND_ROBIN,
+        .balance = balance_of(settings),
+        .sticky = settings->sticky,
         .resolver = find_resolver(upstreams, settings),
         .keepalive = settings->keepalive,
         .keepalive_timeout_ms = settings->keepalive_timeout_ms,

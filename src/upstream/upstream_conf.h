@@ -20,4 +20,7 @@ int upstream_read_server(struct conf_reader *reader, const struct conf_node *nod
 /* upstream_conf_resolver.c: `resolver`, a struct resolver_settings but for its timeout. */
 int upstream_read_resolver(struct conf_reader *reader, const struct conf_node *node, void *out);
 
+/* upstream_conf_sticky.c: `sticky`, a struct upstream_sticky. */
+int upstream_read_sticky(struct conf_reader *reader, const struct conf_node *node, void *out);
+
 #endif

@@ -10,7 +10,7 @@
 
 struct server_words {
     struct str address;
-    uint64_t weight, max_conns, max_fails, fail_timeout_ms;
+    uint64_t weight, max_conns, max_fails, fail_timeout_ms, slow_start_ms;
     struct str service;
     bool backup, down, resolve;
 };
@@ -30,7 +30,7 @@ static const struct directive server_keys[] = {
      .type = DIRECTIVE_NUMBER,
      .offset = IN(max_conns),
      .fallback = "0",
-     .help = "Connections of one worker at once; 0: no limit."},
+     .help = "Requests under way to it at once, of all workers; 0: no limit."},
     {.name = "max_fails",
      .type = DIRECTIVE_NUMBER,
      .offset = IN(max_fails),
@@ -40,7 +40,12 @@ static const struct directive server_keys[] = {
      .type = DIRECTIVE_DURATION,
      .offset = IN(fail_timeout_ms),
      .fallback = "10s",
-     .help = "How long it is left alone."},
+     .help = "How long it is left alone; twice as long after each request that finds it still gone, up to 5m."},
+    {.name = "slow_start",
+     .type = DIRECTIVE_DURATION,
+     .offset = IN(slow_start_ms),
+     .fallback = "0",
+     .help = "How long its weight grows to the whole once it is back; not with hash, ip_hash and random."},
     {.name = "backup",
      .type = DIRECTIVE_SWITCH,
      .offset = IN(backup),
@@ -131,6 +136,7 @@ int upstream_read_server(struct conf_reader *reader, const struct conf_node *nod
     server->max_conns = words.max_conns;
     server->max_fails = words.max_fails;
     server->fail_timeout_ms = words.fail_timeout_ms;
+    server->slow_start_ms = words.slow_start_ms;
     server->backup = words.backup;
     server->down = words.down;
     return 0;

@@ -41,7 +41,7 @@ static void leave_peer(struct upstream_connection *connection)
     if (connection->state == UPSTREAM_IDLE)
         peer->group->idle--;
     else
-        peer->active--;
+        upstream_peer_leave(peer);
     upstream_peer_settle(peer);
 }
 
@@ -277,19 +277,23 @@ int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
                      const struct upstream_events *events, void *user, uint64_t timeout_ms, bool fresh,
                      struct upstream_connection **out_connection)
 {
-    struct upstream_connection *connection = fresh ? NULL : take_idle(peer, tls);
+    struct upstream_connection *connection;
     int error = 0;
 
+    if (!upstream_peer_enter(peer))
+        return -EBUSY;
+    connection = fresh ? NULL : take_idle(peer, tls);
     if (!connection)
         connection = make(peer, tls, &error);
-    if (!connection)
+    if (!connection) {
+        upstream_peer_leave(peer);
         return error;
+    }
     list_push(&peer->group->pool->connections, &connection->link);
     connection->peer = peer;
     connection->events = events;
     connection->user = user;
     connection->requests++;
-    peer->active++;
     upstream_patience(connection, timeout_ms);
     *out_connection = connection;
     return 0;
@@ -361,7 +365,7 @@ void upstream_release(struct upstream_connection *connection, bool keep)
     connection->events = NULL;
     connection->user = NULL;
     connection->state = UPSTREAM_IDLE;
-    peer->active--;
+    upstream_peer_leave(peer);
     peer->group->idle++;
     list_remove(&connection->awake);
     list_remove(&connection->link);

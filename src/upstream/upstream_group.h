@@ -45,6 +45,8 @@ struct upstream_target {
     struct upstream_server server;
     struct upstream_group group;
     struct upstream_target *next;
+    uint64_t used_ms;               /* asked for last */
+    struct str key;                 /* in the table; of `text` */
     char text[];
 };
 
@@ -58,6 +60,8 @@ struct upstream_trust {
 struct upstream_pool {
     struct loop *loop;
     struct log *log;
+    struct upstream_zone *zone;     /* NULL: each peer's state is its own */
+    unsigned worker;                /* in the zone */
     struct wire_shared wires;       /* apart from the clients': their figures and caps are not mixed */
     struct wire_counters counters;
     struct wire_settings settings;
@@ -90,6 +94,27 @@ void upstream_peer_settle(struct upstream_peer *peer);
 
 /* Closes an idle connection. */
 void upstream_connection_drop(struct upstream_connection *connection);
+
+/* upstream_balance.c */
+
+/* A key and the name of a server, stirred: the same in every worker and after every start. */
+uint64_t upstream_hash(struct str key, struct str server);
+
+/* upstream_health.c */
+
+#define UPSTREAM_WEIGHT_UNIT 256
+
+/* Not gone, down, full, found bad by a check, or resting after failures. */
+bool upstream_peer_available(const struct upstream_peer *peer);
+/* Before it is asked: false where it has failed, and somebody else tries whether it is back. */
+bool upstream_peer_try(struct upstream_peer *peer);
+/* Its weight as of now, in UPSTREAM_WEIGHT_UNIT: less after failures, and during slow_start. */
+uint64_t upstream_peer_weight(const struct upstream_peer *peer);
+/* It can be asked again: failures are forgotten, and slow_start begins. */
+void upstream_peer_returned(struct upstream_peer *peer);
+/* A connection to it begins: false where it has max_conns. It ends. */
+bool upstream_peer_enter(struct upstream_peer *peer);
+void upstream_peer_leave(struct upstream_peer *peer);
 
 /* upstream_resolve.c */
 

@@ -6,7 +6,34 @@
 #include "base/limits.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+/* The same line of the same group is the same peer, in whichever worker. */
+static void claim_state(struct upstream_peer *peer)
+{
+    const struct upstream *upstream = peer->group->upstream;
+    struct upstream_pool *pool = peer->group->pool;
+    uint64_t line = (uint64_t)(peer->server - upstream->servers);
+    uint64_t key = upstream_hash(upstream->name, peer->server->text) + line;
+
+    snprintf(peer->route, sizeof(peer->route), "%016llx",
+             (unsigned long long)upstream_hash(str_from(peer->name), peer->server->text));
+    peer->state = &peer->own;
+    peer->place = -1;
+    if (!pool->zone)
+        return;
+    peer->place = upstream_zone_claim(pool->zone, pool->worker, key, upstream->name, str_from(peer->name));
+    if (peer->place >= 0)
+        peer->state = upstream_zone_at(pool->zone, peer->place);
+}
+
+static void free_peer(struct upstream_peer *peer)
+{
+    if (peer->place >= 0)
+        upstream_zone_release(peer->group->pool->zone, peer->group->pool->worker, peer->place);
+    free(peer);
+}
 
 struct upstream_peer *upstream_peer_add(struct upstream_group *group, const struct upstream_server *server,
                                         const struct listen_address *address)
@@ -22,6 +49,7 @@ struct upstream_peer *upstream_peer_add(struct upstream_group *group, const stru
     peer->weight = peer->effective_weight = server->weight;
     peer->backup = server->backup;
     listen_address_format(address, peer->name, sizeof(peer->name));
+    claim_state(peer);
     list_init(&peer->idle);
     list_init(&peer->link);
     list_push(&group->peers, &peer->link);
@@ -34,7 +62,7 @@ void upstream_peer_settle(struct upstream_peer *peer)
     if (!peer->gone || peer->active > 0 || !list_empty(&peer->idle))
         return;
     list_remove(&peer->link);
-    free(peer);
+    free_peer(peer);
 }
 
 static void drop_idle(struct upstream_peer *peer)
@@ -88,7 +116,7 @@ static void group_finish(struct upstream_group *group)
     if (!group->pool)
         return;
     while ((link = list_pop(&group->peers)) != NULL)
-        free(container_of(link, struct upstream_peer, link));
+        free_peer(container_of(link, struct upstream_peer, link));
     upstream_names_finish(group);
 }
 
@@ -106,7 +134,8 @@ static int open_groups(struct upstream_pool *pool, const struct upstreams *upstr
 }
 
 struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log,
-                                           const struct upstreams *upstreams)
+                                           const struct upstreams *upstreams, struct upstream_zone *zone,
+                                           unsigned worker)
 {
     static const struct ktls_support no_ktls;
     struct upstream_pool *pool = calloc(1, sizeof(*pool));
@@ -115,6 +144,8 @@ struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log,
         return NULL;
     pool->loop = loop;
     pool->log = log;
+    pool->zone = zone;
+    pool->worker = worker;
     pool->wires = (struct wire_shared){.loop = loop,
                                        .log = log,
                                        .ktls = &no_ktls,
@@ -243,13 +274,47 @@ static struct upstream_group *find_block(struct upstream_pool *pool, struct str 
     return NULL;
 }
 
+/* Nobody has a connection in use there, or waits for its name. */
+static bool is_unused(const struct upstream_target *target)
+{
+    const struct upstream_group *group = &target->group;
+
+    for (const struct list *link = group->peers.next; link != &group->peers; link = link->next) {
+        if (container_of(link, const struct upstream_peer, link)->active > 0)
+            return false;
+    }
+    return list_empty(&group->waiting);
+}
+
+/* Makes room for another: of those that nobody uses, the one asked for longest ago goes. */
+static bool evict_target(struct upstream_pool *pool)
+{
+    struct upstream_target **oldest = NULL;
+    struct upstream_target *target;
+
+    for (struct upstream_target **at = &pool->targets; *at; at = &(*at)->next) {
+        if (is_unused(*at) && (!oldest || (*at)->used_ms < (*oldest)->used_ms))
+            oldest = at;
+    }
+    if (!oldest)
+        return false;
+    target = *oldest;
+    *oldest = target->next;
+    (void)table_remove(&pool->targets_by_name, target->key);
+    for (struct list *link = target->group.peers.next; link != &target->group.peers; link = link->next)
+        drop_idle(container_of(link, struct upstream_peer, link));
+    group_finish(&target->group);
+    free(target);
+    return true;
+}
+
 static struct upstream_group *add_target(struct upstream_pool *pool, struct str key, struct str authority,
                                          uint16_t default_port, int *out_error)
 {
     struct upstream_target *target;
 
     *out_error = -ENOBUFS;
-    if (pool->targets_by_name.count >= LIMIT_UPSTREAM_TARGETS)
+    if (pool->targets_by_name.count >= LIMIT_UPSTREAM_TARGETS && !evict_target(pool))
         return NULL;
     target = make_target(key, authority, default_port, pool->resolver, out_error);
     if (!target)
@@ -259,6 +324,8 @@ static struct upstream_group *add_target(struct upstream_pool *pool, struct str 
         free(target);
         return NULL;
     }
+    target->key = str_of(target->text, key.length);
+    target->used_ms = pool->loop->clock.monotonic_ms;
     target->next = pool->targets;
     pool->targets = target;
     *out_error = group_init(&target->group, pool, &target->upstream);
@@ -280,8 +347,10 @@ struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct s
     memcpy(key, authority.data, authority.length);
     memcpy(key + authority.length, &default_port, sizeof(default_port));
     target = table_get(&pool->targets_by_name, str_of(key, authority.length + sizeof(default_port)));
-    if (target)
+    if (target) {
+        target->used_ms = pool->loop->clock.monotonic_ms;
         return &target->group;
+    }
     return add_target(pool, str_of(key, authority.length + sizeof(default_port)), authority, default_port,
                       out_error);
 }

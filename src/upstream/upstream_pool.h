@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "tls/tls_client.h"
 #include "upstream/upstream.h"
+#include "upstream/upstream_zone.h"
 #include "wire/wire.h"
 
 struct upstream_pool;
@@ -24,13 +25,15 @@ struct upstream_peer {
     char name[128];                 /* "127.0.0.1:9001", for logs and $upstream_addr */
     unsigned number;                /* in its group */
     struct list idle;               /* connections kept for the next request, the one used last in front */
-    unsigned active;                /* connections in use, and being made */
+    unsigned active;                /* of this worker: connections in use, and being made */
     int64_t share;                  /* of the smooth round robin: grows by its weight, shrinks by all weights when chosen */
     uint64_t weight;                /* the server's, or its SRV record's */
     bool backup;
     uint64_t effective_weight;      /* lower after failures */
-    uint64_t fails;                 /* in a row */
-    uint64_t failed_ms;             /* the last one */
+    int place;                      /* in the zone; negative: none */
+    struct upstream_shared *state;   /* there, or `own` */
+    struct upstream_shared own;
+    char route[17];                 /* for sticky cookies */
     bool gone;                      /* its name has other addresses now: freed with its last connection */
 };
 
@@ -83,12 +86,15 @@ struct upstream_connection {
 
 /* A choice among the peers of a group. Zeroed at first; kept over the attempts of one request. */
 struct upstream_choice {
-    uint64_t tried;                 /* a bit for each peer that was asked */
+    unsigned tried[LIMIT_UPSTREAM_TRIES]; /* numbers of the peers that were asked */
+    unsigned tries;
+    struct str route;               /* of sticky: where the client was sent before; empty: nowhere */
     struct str key;                 /* of hash and ip_hash */
 };
 
-/* Fields of `settings` outlive the pool. NULL when out of memory. */
-struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log, const struct upstreams *upstreams);
+/* Both outlive the pool. `zone` is what the workers know together, NULL: this one is alone. NULL when out of memory. */
+struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log, const struct upstreams *upstreams,
+                                           struct upstream_zone *zone, unsigned worker);
 /* Begins to end: idle connections close, nothing is resolved any more. Connections in use are their users' to release. */
 void upstream_pool_stop(struct upstream_pool *pool);
 /* Nothing may be in flight. Accepts NULL. */
@@ -116,10 +122,12 @@ void upstream_wait_end(struct upstream_waiter *waiter);
 /* What came of asking a peer: decides whether it is asked again soon. */
 void upstream_peer_failed(struct upstream_peer *peer);
 void upstream_peer_worked(struct upstream_peer *peer);
+/* How long its answer took, for least_time; UINT64_MAX: not known. */
+void upstream_peer_took(struct upstream_peer *peer, uint64_t header_us, uint64_t whole_us);
 
 /*
  * A connection to the peer: an idle one (state UPSTREAM_OPEN, and to be used at once: `opened` does not come), or a new one, and `opened` follows.
- * `fresh`: never an idle one. 0 or -errno; then nothing follows.
+ * `fresh`: never an idle one. 0 or -errno, -EBUSY where it has max_conns by now; then nothing follows.
  */
 MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls, const struct upstream_events *events, void *user,
                                 uint64_t timeout_ms, bool fresh,

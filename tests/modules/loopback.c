@@ -170,7 +170,8 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     worker->files = file_cache_create(&worker->loop, &loopback->configuration->file_cache);
     ck_assert_ptr_nonnull(worker->files);
     file_cache_count(worker->files, &worker->counters->files);
-    worker->upstreams = upstream_pool_create(&worker->loop, worker->log, &loopback->configuration->upstreams);
+    worker->upstreams = upstream_pool_create(&worker->loop, worker->log, &loopback->configuration->upstreams,
+                                             loopback->shared->upstreams, 0);
     ck_assert_ptr_nonnull(worker->upstreams);
     open_logs(loopback);
     ck_assert_int_eq(access_log_start(worker), 0);

@@ -34,7 +34,7 @@ static void open_group(enum upstream_balance balance, const char *const *texts)
 
 static void start(void)
 {
-    pool = upstream_pool_create(&loop, &silent, &upstreams);
+    pool = upstream_pool_create(&loop, &silent, &upstreams, NULL, 0);
     ck_assert_ptr_nonnull(pool);
     group = upstream_pool_group(pool, &upstream);
 }

@@ -61,6 +61,7 @@ START_TEST(targets_are_made_once)
 {
     struct arena arena;
     struct upstreams upstreams = {.arena = &arena};
+    const struct str portless[] = {STR("[::1]"), STR("127.0.0.1"), STR("app.internal")};
     const struct upstream *one;
     int error;
 
@@ -71,6 +72,15 @@ START_TEST(targets_are_made_once)
     ck_assert_ptr_eq(upstreams_target(&upstreams, STR("127.0.0.1:1"), 80, &error), one);
     ck_assert_ptr_ne(upstreams_target(&upstreams, STR("127.0.0.1:2"), 80, &error), one);
     ck_assert_uint_eq(upstreams.count, 2);
+    for (size_t i = 0; i < COUNT(portless); i++) { /* http and https lend each its own port */
+        const struct upstream *http = upstreams_target(&upstreams, portless[i], 80, &error);
+        const struct upstream *https = upstreams_target(&upstreams, portless[i], 443, &error);
+
+        ck_assert_uint_eq(http->servers->port, 80);
+        ck_assert_uint_eq(https->servers->port, 443);
+        ck_assert_ptr_eq(upstreams_target(&upstreams, portless[i], 80, &error), http);
+        ck_assert_ptr_eq(upstreams_target(&upstreams, portless[i], 443, &error), https);
+    }
     ck_assert_ptr_null(upstreams_target(&upstreams, STR("a:b"), 80, &error));
     ck_assert_int_eq(error, -EINVAL);
     arena_reset(&arena);

@@ -1,0 +1,169 @@
+/*
+ * Whether a peer is asked: who has failed is left alone for a while, each time longer, until one request finds it
+ * back; who is back is asked little at first (slow_start). All workers know it together.
+ */
+#include "upstream/upstream_group.h"
+
+static uint64_t now_ms(const struct upstream_peer *peer)
+{
+    return peer->group->pool->loop->clock.monotonic_ms;
+}
+
+/* It has failed as often as it may. One alone is always asked: there is nobody else. */
+static bool is_open(const struct upstream_peer *peer)
+{
+    return peer->group->count > 1 && peer->server->max_fails &&
+           shared_get(&peer->state->fails) >= peer->server->max_fails;
+}
+
+static bool is_resting(const struct upstream_peer *peer)
+{
+    return is_open(peer) &&
+           now_ms(peer) - shared_get(&peer->state->failed_ms) < shared_get(&peer->state->pause_ms);
+}
+
+bool upstream_peer_available(const struct upstream_peer *peer)
+{
+    const struct upstream_server *server = peer->server;
+
+    return !peer->gone && !server->down && shared_get(&peer->state->checked) != CHECKED_BAD &&
+           (server->max_conns == 0 || shared_get(&peer->state->active) < server->max_conns) && !is_resting(peer);
+}
+
+/* Of all workers one request a pause tries. */
+bool upstream_peer_try(struct upstream_peer *peer)
+{
+    uint64_t failed_ms = shared_get(&peer->state->failed_ms);
+
+    if (!is_open(peer))
+        return true;
+    if (is_resting(peer) || !shared_change(&peer->state->failed_ms, failed_ms, now_ms(peer)))
+        return false;
+    shared_set(&peer->state->trial, 1);
+    return true;
+}
+
+uint64_t upstream_peer_weight(const struct upstream_peer *peer)
+{
+    uint64_t whole = peer->effective_weight * UPSTREAM_WEIGHT_UNIT;
+    uint64_t returned_ms = shared_get(&peer->state->returned_ms);
+    uint64_t slow_ms = peer->server->slow_start_ms;
+    uint64_t since_ms = now_ms(peer) - returned_ms;
+
+    if (slow_ms == 0 || returned_ms == 0 || since_ms >= slow_ms)
+        return whole;
+    whole = (uint64_t)((double)whole * (double)since_ms / (double)slow_ms);
+    return whole > 0 ? whole : 1;
+}
+
+void upstream_peer_returned(struct upstream_peer *peer)
+{
+    shared_set(&peer->state->fails, 0);
+    shared_set(&peer->state->trial, 0);
+    shared_set(&peer->state->returned_ms, now_ms(peer));
+}
+
+static void rest(struct upstream_peer *peer, uint64_t pause_ms)
+{
+    shared_set(&peer->state->pause_ms, pause_ms);
+    if (peer->group->count > 1)
+        log_write(peer->group->pool->log, LOG_WARN,
+                  "upstream server %s failed %llu times and is left alone for %llu ms", peer->name,
+                  (unsigned long long)shared_get(&peer->state->fails), (unsigned long long)pause_ms);
+}
+
+/* Twice as long as before, up to a cap. */
+static uint64_t longer(const struct upstream_peer *peer)
+{
+    uint64_t pause_ms = shared_get(&peer->state->pause_ms) * 2;
+
+    if (pause_ms <= LIMIT_UPSTREAM_PAUSE_MS)
+        return pause_ms;
+    return peer->server->fail_timeout_ms > LIMIT_UPSTREAM_PAUSE_MS ? peer->server->fail_timeout_ms
+                                                                  : LIMIT_UPSTREAM_PAUSE_MS;
+}
+
+void upstream_peer_failed(struct upstream_peer *peer)
+{
+    const struct upstream_server *server = peer->server;
+    struct upstream_shared *state = peer->state;
+    uint64_t now = now_ms(peer);
+    bool trial = shared_swap(&state->trial, 0);
+    uint64_t fails;
+
+    shared_add(&state->failures, 1);
+    if (now - shared_get(&state->failed_ms) > server->fail_timeout_ms &&
+        shared_get(&state->fails) < server->max_fails)
+        shared_set(&state->fails, 0);
+    fails = shared_add(&state->fails, 1) + 1;
+    if (server->max_fails == 0)
+        return;
+    if (peer->effective_weight > 0) {
+        uint64_t loss = peer->weight / server->max_fails;
+
+        peer->effective_weight = loss < peer->effective_weight ? peer->effective_weight - loss : 0;
+    }
+    if (fails <= server->max_fails || trial) /* what was under way when it began to rest says nothing new */
+        shared_set(&state->failed_ms, now);
+    if (fails == server->max_fails)
+        rest(peer, server->fail_timeout_ms);
+    else if (trial)
+        rest(peer, longer(peer));
+}
+
+void upstream_peer_worked(struct upstream_peer *peer)
+{
+    uint64_t fails = shared_get(&peer->state->fails);
+
+    if (fails == 0)
+        return;
+    if (peer->server->max_fails == 0 || fails < peer->server->max_fails) {
+        shared_set(&peer->state->fails, 0);
+        return;
+    }
+    upstream_peer_returned(peer);
+    if (peer->group->count > 1)
+        log_write(peer->group->pool->log, LOG_NOTICE, "upstream server %s is back", peer->name);
+}
+
+/* The newest answer counts an eighth. */
+static void average(uint64_t *average_us, uint64_t us)
+{
+    uint64_t before = shared_get(average_us);
+
+    shared_set(average_us, before ? before - before / 8 + us / 8 : us > 0 ? us : 1);
+}
+
+void upstream_peer_took(struct upstream_peer *peer, uint64_t header_us, uint64_t whole_us)
+{
+    if (header_us != UINT64_MAX)
+        average(&peer->state->header_us, header_us);
+    if (whole_us != UINT64_MAX)
+        average(&peer->state->whole_us, whole_us);
+}
+
+bool upstream_peer_enter(struct upstream_peer *peer)
+{
+    struct upstream_pool *pool = peer->group->pool;
+    uint64_t before = shared_add(&peer->state->active, 1);
+
+    if (peer->server->max_conns && before >= peer->server->max_conns) {
+        shared_add(&peer->state->active, -(uint64_t)1);
+        return false;
+    }
+    if (peer->place >= 0)
+        upstream_zone_count(pool->zone, pool->worker, peer->place, 1);
+    shared_add(&peer->state->requests, 1);
+    peer->active++;
+    return true;
+}
+
+void upstream_peer_leave(struct upstream_peer *peer)
+{
+    struct upstream_pool *pool = peer->group->pool;
+
+    if (peer->place >= 0)
+        upstream_zone_count(pool->zone, pool->worker, peer->place, -1);
+    shared_add(&peer->state->active, -(uint64_t)1);
+    peer->active--;
+}

@@ -1,0 +1,160 @@
+/*
+ * The places of peers in shared memory, and for each worker what it holds of them, so that what a worker that died
+ * had counted can be taken back. Claiming is rare and done under a lock; counting is not.
+ */
+#include "upstream/upstream_zone.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* One worker's part in one place. Written by that worker; by the master once it is dead. */
+struct hold {
+    uint32_t held;
+    uint32_t active;
+};
+
+struct upstream_zone {
+    size_t size;
+    unsigned workers;
+    pthread_mutex_t lock;
+    uint64_t leader;                /* of upstream_zone_lead: its lease's end, and who it is below */
+    struct upstream_shared states[LIMIT_UPSTREAM_PEERS];
+    struct hold holds[];            /* LIMIT_UPSTREAM_PEERS for each worker */
+};
+
+static bool make_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attributes;
+    bool good;
+
+    if (pthread_mutexattr_init(&attributes) != 0)
+        return false;
+    good = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0 &&
+           pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0 &&
+           pthread_mutex_init(lock, &attributes) == 0;
+    pthread_mutexattr_destroy(&attributes);
+    return good;
+}
+
+struct upstream_zone *upstream_zone_create(unsigned workers)
+{
+    size_t size = sizeof(struct upstream_zone) + (size_t)workers * LIMIT_UPSTREAM_PEERS * sizeof(struct hold);
+    struct upstream_zone *zone = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (zone == MAP_FAILED)
+        return NULL;
+    zone->size = size;
+    zone->workers = workers;
+    if (make_lock(&zone->lock))
+        return zone;
+    munmap(zone, size);
+    return NULL;
+}
+
+void upstream_zone_destroy(struct upstream_zone *zone)
+{
+    if (zone)
+        munmap(zone, zone->size);
+}
+
+/* Whoever dies with the lock leaves at worst a place that is held once too often. */
+static void take_lock(struct upstream_zone *zone)
+{
+    if (pthread_mutex_lock(&zone->lock) == EOWNERDEAD)
+        pthread_mutex_consistent(&zone->lock);
+}
+
+static struct hold *hold_of(struct upstream_zone *zone, unsigned worker, int index)
+{
+    return &zone->holds[(size_t)worker * LIMIT_UPSTREAM_PEERS + (size_t)index];
+}
+
+/* The peer's place, else a free one, else -ENOSPC. */
+static int find_place(struct upstream_zone *zone, uint64_t key, struct str name)
+{
+    int unused = -ENOSPC;
+
+    for (int i = 0; i < LIMIT_UPSTREAM_PEERS; i++) {
+        const struct upstream_shared *state = &zone->states[i];
+
+        if (state->holders > 0 && state->key == key && str_equal(str_from(state->name), name))
+            return i;
+        if (state->holders == 0 && unused < 0)
+            unused = i;
+    }
+    return unused;
+}
+
+int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t key, struct str group,
+                        struct str name)
+{
+    struct upstream_shared *state;
+    int index;
+
+    take_lock(zone);
+    index = find_place(zone, key, name);
+    if (index >= 0) {
+        state = &zone->states[index];
+        if (state->holders == 0) {
+            *state = (struct upstream_shared){.key = key};
+            snprintf(state->group, sizeof(state->group), STR_FMT, STR_ARG(group));
+            snprintf(state->name, sizeof(state->name), STR_FMT, STR_ARG(name));
+        }
+        shared_add(&state->holders, 1);
+        *hold_of(zone, worker, index) = (struct hold){.held = 1};
+    }
+    pthread_mutex_unlock(&zone->lock);
+    return index;
+}
+
+static void release(struct upstream_zone *zone, unsigned worker, int index)
+{
+    struct hold *hold = hold_of(zone, worker, index);
+
+    shared_add(&zone->states[index].active, -(uint64_t)hold->active);
+    shared_add(&zone->states[index].holders, -(uint64_t)hold->held);
+    *hold = (struct hold){0};
+}
+
+void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int index)
+{
+    take_lock(zone);
+    release(zone, worker, index);
+    pthread_mutex_unlock(&zone->lock);
+}
+
+void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker)
+{
+    take_lock(zone);
+    for (int i = 0; i < LIMIT_UPSTREAM_PEERS; i++) {
+        if (hold_of(zone, worker, i)->held)
+            release(zone, worker, i);
+    }
+    pthread_mutex_unlock(&zone->lock);
+}
+
+struct upstream_shared *upstream_zone_at(struct upstream_zone *zone, int index)
+{
+    return &zone->states[index];
+}
+
+void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index, int change)
+{
+    hold_of(zone, worker, index)->active += (uint32_t)change;
+}
+
+/* The lease's end and the worker are one number, so that both change at once. */
+bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t lease_ms)
+{
+    uint64_t seen = shared_get(&zone->leader);
+    bool ours = seen % LIMIT_WORKERS == worker && seen != 0;
+
+    if (!ours && seen / LIMIT_WORKERS > now_ms)
+        return false;
+    return shared_change(&zone->leader, seen, (now_ms + lease_ms) * LIMIT_WORKERS + worker);
+}

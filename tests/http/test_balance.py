@@ -1,0 +1,187 @@
+"""Choosing among servers, with real ones behind: what workers know together, who is left alone, who comes back, and cookies."""
+import concurrent.futures
+import os
+import signal
+import socket
+import time
+
+import pytest
+from kit import http1, server as server_kit
+from kit.upstream import Upstream
+
+LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
+
+
+class World:
+    def __init__(self, folder, loop):
+        self.folder, self.loop = folder, loop
+        self.port = server_kit.free_port()
+        self.upstreams, self.server = {}, None
+
+    def upstream(self, name, scripts=None, **more):
+        self.upstreams[name] = Upstream(scripts, name=name, **more)
+        return self.upstreams[name]
+
+    def start(self, servers, workers=1, location=None, **group):
+        self.server = server_kit.Server(
+            self.folder, [{'listen': f'127.0.0.1:{self.port}',
+                           'location': {'/': {'proxy_pass': 'http://backend', 'proxy_connect_timeout': '2s', **(location or {})},
+                                        '/status': {'status': 'on'}}}],
+            loop=self.loop, main={'worker_processes': workers}, http={'upstream': {'backend': {'server': servers, **group}}})
+        self.server.start([self.port])
+        return self
+
+    def get(self, path='/', patience=30, **headers):
+        with socket.create_connection(('127.0.0.1', self.port), timeout=patience) as stream:
+            return http1.Client(stream).get(path, **headers)
+
+    def who(self, path='/', **headers):
+        response = self.get(path, **headers)
+        return response.body.decode().split()[0] if response.status == 200 else response.status
+
+    def until(self, said):
+        deadline = time.monotonic() + 20 * server_kit.PATIENCE
+        while said not in self.server.errors():
+            assert time.monotonic() < deadline, self.server.errors()
+            time.sleep(0.05)
+
+    def stop(self):
+        if self.server:
+            self.server.stop()
+        for one in self.upstreams.values():
+            one.stop()
+            assert not one.faults
+
+
+@pytest.fixture(params=LOOPS)
+def world(request, tmp_path):
+    made = World(tmp_path, request.param)
+    yield made
+    made.stop()
+
+
+def address(upstream, **more):
+    return {'address': f'127.0.0.1:{upstream.port}', **more}
+
+
+def test_a_failure_is_known_to_all_workers(world):
+    one, two = world.upstream('one'), world.upstream('two')
+    world.start([address(one, fail_timeout='60s'), address(two)], workers=4)
+    one.stop()
+    assert [world.who() for _ in range(40)] == ['two'] * 40
+    assert world.server.errors().count('connect() failed') == 1
+    assert world.server.errors().count('is left alone for 60000 ms') == 1
+
+
+def test_pauses_grow_and_end(world):
+    one, two = world.upstream('one'), world.upstream('two')
+    world.start([address(one, fail_timeout='200ms'), address(two)])
+    one.stop()
+    deadline = time.monotonic() + 20 * server_kit.PATIENCE
+    while 'left alone for 800 ms' not in world.server.errors():
+        assert world.who() == 'two'
+        assert time.monotonic() < deadline, world.server.errors()
+        time.sleep(0.01)
+    said = world.server.errors()
+    assert [said.count(f'left alone for {ms} ms') for ms in (200, 400, 800)] == [1, 1, 1]
+    one.start()
+    while world.who() != 'one':
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    world.until('is back')
+
+
+def test_the_most_requests_of_all_workers(world):
+    def slow(talk):
+        time.sleep(0.5)
+        talk.send('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\none\n')
+        return True
+    one = world.upstream('one', {'/slow': slow})
+    world.start([address(one, max_conns=2)], workers=4)
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        seen = list(pool.map(lambda _: world.who('/slow'), range(12)))
+    assert seen.count('one') >= 2 and set(seen) == {'one', 502}
+    assert len(one.requests) == seen.count('one')
+    assert world.who() == 'one'
+
+
+def test_a_dead_worker_gives_back_what_it_had(world):
+    def never(talk):
+        talk.at_end()
+    one = world.upstream('one', {'/never': never})
+    world.start([address(one, max_conns=1)])
+    held = socket.create_connection(('127.0.0.1', world.port))
+    held.sendall(b'GET /never HTTP/1.1\r\nHost: a\r\n\r\n')
+    deadline = time.monotonic() + 20 * server_kit.PATIENCE
+    while world.who() != 502:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.kill(world.server.workers()[0], signal.SIGKILL)
+    while True:
+        try:    # who was queued at the dead one is not let down for this test's sake
+            if world.get(patience=2).status == 200:
+                break
+        except (OSError, EOFError):
+            pass
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    held.close()
+
+
+def test_backups_and_those_that_are_down(world):
+    one, two, three = (world.upstream(name) for name in ('one', 'two', 'three'))
+    world.start([address(one), address(two, backup=True), address(three, down=True)])
+    assert {world.who() for _ in range(6)} == {'one'}
+    one.stop()
+    assert {world.who() for _ in range(6)} == {'two'}
+    assert not three.connections
+
+
+def test_the_fastest_is_asked(world):
+    def slow(talk):
+        time.sleep(0.2)
+        talk.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nslow\n')
+        return True
+    fast, slow_one = world.upstream('fast'), world.upstream('slow', {'/': slow})
+    world.start([address(slow_one), address(fast)], least_time='header')
+    seen = [world.who() for _ in range(12)]
+    assert seen.count('slow') == 1 and seen.count('fast') == 11
+
+
+@pytest.mark.parametrize('sticky, attributes', [
+    ('cookie srv_id', ''),
+    ('cookie srv_id expires=1h domain=.example.com path=/ httponly secure samesite=lax',
+     '; Max-Age=3600; Domain=.example.com; Path=/; HttpOnly; Secure; SameSite=Lax'),
+    ({'cookie': 'srv_id', 'path': '/app'}, '; Path=/app')])
+def test_a_client_stays_with_its_server(world, sticky, attributes):
+    one, two, three = (world.upstream(name) for name in ('one', 'two', 'three'))
+    world.start([address(one), address(two), address(three)], sticky=sticky)
+    first = world.get()
+    name = first.body.decode().split()[0]
+    cookie, rest = first.headers['set-cookie'].split(';', 1) if attributes else (first.headers['set-cookie'], '')
+    assert cookie.startswith('srv_id=') and (f';{rest}' if rest else '') == attributes
+    for _ in range(6):
+        again = world.get(Cookie=f'a=b; {cookie}')
+        assert again.body.decode().split()[0] == name and 'set-cookie' not in again.headers
+    assert len({world.who() for _ in range(6)}) == 3, 'who has no cookie takes turns'
+    world.upstreams[name].stop()
+    moved = world.get(Cookie=cookie)
+    assert moved.status == 200 and moved.body.decode().split()[0] != name
+    assert moved.headers['set-cookie'].split(';')[0] != cookie
+    assert world.get(Cookie='srv_id=0123456789abcdef').headers['set-cookie'].startswith('srv_id=')
+
+
+def test_an_address_without_a_port(tmp_path):
+    """http and https lend [::1] ports of their own: neither is asked on the other's."""
+    port = server_kit.free_port()
+    server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'location': {
+        '/plain': {'proxy_pass': 'http://[::1]'}, '/sealed': {'proxy_pass': 'https://[::1]'}}}])
+    server.start([port])
+    for path in ('/plain', '/sealed'):
+        with socket.create_connection(('127.0.0.1', port), timeout=30) as stream:
+            http1.Client(stream).get(path)
+    said = server.errors()
+    server.stop()
+    if 'connect() failed' not in said:
+        pytest.skip('somebody listens on [::1]')
+    assert 'upstream: "http://[::1]:80/plain"' in said and 'upstream: "https://[::1]:443/sealed"' in said

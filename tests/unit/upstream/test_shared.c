@@ -1,0 +1,402 @@
+/* What workers know together of the servers behind them: two pools over one zone, where nothing happens by itself. */
+#include "upstream/upstream_pool.h"
+
+#include "../http/suite.h"
+#include "scripted.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MOST    100
+#define WORKERS 2
+
+static struct loop loop;
+static struct log silent = {.level = LOG_EMERG};
+static struct upstream_server servers[MOST];
+static char texts[MOST][16];
+static struct upstream upstream;
+static struct upstreams upstreams;
+static struct upstream_zone *zone;
+static struct upstream_pool *pools[WORKERS];
+static struct upstream_group *groups[WORKERS];
+
+static void open_servers(enum upstream_balance balance, size_t count)
+{
+    ck_assert_int_eq(scripted_open(&loop, &silent), 0);
+    scripted_advance(&loop, 1000000);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "10.0.0.%zu", i + 1);
+        ck_assert_int_eq(upstream_server_parse(str_from(texts[i]), 80, &servers[i]), 0);
+    }
+    upstream = (struct upstream){.name = STR("backend"), .servers = servers, .count = count, .balance = balance};
+    upstreams = (struct upstreams){.first = &upstream, .count = 1};
+    zone = upstream_zone_create(WORKERS);
+    ck_assert_ptr_nonnull(zone);
+}
+
+static void start(void)
+{
+    for (unsigned i = 0; i < WORKERS; i++) {
+        pools[i] = upstream_pool_create(&loop, &silent, &upstreams, zone, i);
+        ck_assert_ptr_nonnull(pools[i]);
+        groups[i] = upstream_pool_group(pools[i], &upstream);
+    }
+}
+
+static void stop(void)
+{
+    for (unsigned i = 0; i < WORKERS; i++)
+        upstream_pool_stop(pools[i]);
+    scripted_settle(&loop, 1000);
+    ck_assert_uint_eq(loop.in_flight, 0);
+    for (unsigned i = 0; i < WORKERS; i++)
+        upstream_pool_destroy(pools[i]);
+    loop_close(&loop);
+    upstream_zone_destroy(zone);
+}
+
+static struct upstream_peer *choose(unsigned worker)
+{
+    struct upstream_choice choice = {0};
+    int error;
+
+    return upstream_choose(groups[worker], &choice, &error);
+}
+
+/* The number in the address that a worker's next request goes to; 0: none. */
+static int ask(unsigned worker)
+{
+    struct upstream_peer *peer = choose(worker);
+
+    return peer ? atoi(peer->name + 7) : 0;
+}
+
+static bool is_asked(unsigned worker, int number)
+{
+    bool seen = false;
+
+    for (int i = 0; i < 12; i++)
+        seen |= ask(worker) == number;
+    return seen;
+}
+
+static void pass(uint64_t ms)
+{
+    scripted_advance(&loop, ms);
+    scripted_settle(&loop, 10);
+}
+
+static struct upstream_peer *find(unsigned worker, int number)
+{
+    for (int i = 0; i < 300; i++) {
+        struct upstream_peer *peer = choose(worker);
+
+        if (peer && atoi(peer->name + 7) == number)
+            return peer;
+    }
+    ck_abort_msg("server %d is not asked", number);
+    return NULL;
+}
+
+START_TEST(failures_are_seen_by_all)
+{
+    struct upstream_peer *peer;
+
+    open_servers(BALANCE_ROUND_ROBIN, 2);
+    servers[0].max_fails = 2;
+    start();
+    peer = find(0, 1);
+    upstream_peer_failed(peer);
+    ck_assert(is_asked(1, 1));
+    upstream_peer_failed(find(1, 1)); /* the second one is another worker's */
+    ck_assert(!is_asked(0, 1));
+    ck_assert(!is_asked(1, 1));
+    pass(10000);
+    ck_assert_int_eq(is_asked(0, 1) + is_asked(1, 1), 1); /* one request of all */
+    upstream_peer_worked(peer);
+    ck_assert(is_asked(0, 1));
+    ck_assert(is_asked(1, 1));
+    stop();
+}
+END_TEST
+
+/* Each trial that fails doubles the pause, up to a cap; failures of requests that were under way do not. */
+START_TEST(pauses_grow)
+{
+    struct upstream_peer *peer;
+    uint64_t pause_ms = 10000;
+
+    open_servers(BALANCE_ROUND_ROBIN, 2);
+    start();
+    peer = find(0, 1);
+    upstream_peer_failed(peer);
+    upstream_peer_failed(peer);
+    upstream_peer_failed(peer);
+    for (int i = 0; i < 8; i++) {
+        pass(pause_ms - 1);
+        ck_assert(!is_asked(0, 1));
+        pass(1);
+        ck_assert(is_asked(0, 1));
+        upstream_peer_failed(peer);
+        pause_ms = pause_ms * 2 > LIMIT_UPSTREAM_PAUSE_MS ? LIMIT_UPSTREAM_PAUSE_MS : pause_ms * 2;
+    }
+    ck_assert_uint_eq(pause_ms, LIMIT_UPSTREAM_PAUSE_MS);
+    pass(pause_ms);
+    ck_assert(is_asked(0, 1));
+    upstream_peer_worked(peer);
+    upstream_peer_failed(peer); /* back at the first pause */
+    ck_assert(!is_asked(0, 1));
+    pass(10000);
+    ck_assert(is_asked(0, 1));
+    stop();
+}
+END_TEST
+
+static const struct upstream_events no_events;
+static const struct upstream_tls plain;
+
+static int connect_to(struct upstream_peer *peer, struct upstream_connection **out)
+{
+    int error = upstream_connect(peer, &plain, &no_events, NULL, 0, false, out);
+
+    if (error == 0)
+        scripted_hold_connect(&loop, (*out)->fd);
+    return error;
+}
+
+START_TEST(the_most_connections_are_those_of_all)
+{
+    struct upstream_connection *one, *two;
+    struct upstream_peer *chosen;
+
+    open_servers(BALANCE_ROUND_ROBIN, 1);
+    servers[0].max_conns = 1;
+    start();
+    chosen = choose(1);
+    ck_assert_int_eq(connect_to(choose(0), &one), 0);
+    ck_assert_ptr_null(choose(1));
+    ck_assert_int_eq(connect_to(chosen, &two), -EBUSY); /* it was chosen before the other began */
+    upstream_release(one, false);
+    ck_assert_int_eq(connect_to(choose(1), &two), 0);
+    upstream_release(two, false);
+    stop();
+}
+END_TEST
+
+START_TEST(the_least_busy_of_all_is_asked)
+{
+    struct upstream_connection *open[3];
+
+    open_servers(BALANCE_LEAST_CONN, 3);
+    start();
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_int_eq(connect_to(choose(i % WORKERS), &open[i]), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        for (unsigned k = 0; k < i; k++)
+            ck_assert_str_ne(open[i]->peer->name, open[k]->peer->name);
+    }
+    upstream_release(open[1], false);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(ask(0), ask(1));
+    upstream_release(open[0], false);
+    upstream_release(open[2], false);
+    stop();
+}
+END_TEST
+
+START_TEST(what_a_dead_worker_held_is_given_back)
+{
+    struct upstream_connection *connection;
+
+    open_servers(BALANCE_ROUND_ROBIN, 1);
+    servers[0].max_conns = 1;
+    start();
+    ck_assert_int_eq(connect_to(choose(0), &connection), 0);
+    ck_assert_uint_eq(connection->peer->state->active, 1);
+    ck_assert_uint_eq(connection->peer->state->holders, 2);
+    upstream_zone_abandon(zone, 0);
+    ck_assert_ptr_nonnull(choose(1));
+    ck_assert_uint_eq(choose(1)->state->holders, 1);
+    shared_add(&connection->peer->state->active, 1); /* here it lives on, and gives it back once more */
+    upstream_release(connection, false);
+    stop();
+}
+END_TEST
+
+START_TEST(places_are_shared_and_given_back)
+{
+    char name[16];
+    int first;
+
+    zone = upstream_zone_create(WORKERS);
+    first = upstream_zone_claim(zone, 0, 1, STR("g"), STR("a"));
+    ck_assert_int_ge(first, 0);
+    ck_assert_int_eq(upstream_zone_claim(zone, 1, 1, STR("g"), STR("a")), first);
+    ck_assert_int_ne(upstream_zone_claim(zone, 0, 2, STR("h"), STR("a")), first);
+    for (int i = 0; i < LIMIT_UPSTREAM_PEERS - 2; i++) {
+        snprintf(name, sizeof(name), "%d", i);
+        ck_assert_int_ge(upstream_zone_claim(zone, 0, 3, STR("g"), str_from(name)), 0);
+    }
+    ck_assert_int_eq(upstream_zone_claim(zone, 0, 4, STR("g"), STR("one more")), -ENOSPC);
+    upstream_zone_release(zone, 0, first);
+    ck_assert_int_eq(upstream_zone_claim(zone, 0, 4, STR("g"), STR("one more")), -ENOSPC);
+    shared_set(&upstream_zone_at(zone, first)->fails, 7);
+    upstream_zone_release(zone, 1, first);
+    ck_assert_int_eq(upstream_zone_claim(zone, 0, 4, STR("g"), STR("one more")), first);
+    ck_assert_uint_eq(upstream_zone_at(zone, first)->fails, 0);
+    upstream_zone_destroy(zone);
+}
+END_TEST
+
+START_TEST(one_leads)
+{
+    zone = upstream_zone_create(WORKERS);
+    ck_assert(upstream_zone_lead(zone, 0, 1000, 100));
+    ck_assert(!upstream_zone_lead(zone, 1, 1050, 100));
+    ck_assert(upstream_zone_lead(zone, 0, 1090, 100));
+    ck_assert(!upstream_zone_lead(zone, 1, 1150, 100));
+    ck_assert(upstream_zone_lead(zone, 1, 1190, 100)); /* the first one has died */
+    ck_assert(!upstream_zone_lead(zone, 0, 1200, 100));
+    upstream_zone_destroy(zone);
+}
+END_TEST
+
+/* More servers than a word has bits: each is asked once. */
+START_TEST(a_crowd_is_asked_one_by_one)
+{
+    bool asked[MOST] = {false};
+    struct upstream_choice choice = {0};
+    unsigned count = 0;
+    int error;
+
+    open_servers(BALANCE_ROUND_ROBIN, MOST);
+    start();
+    for (;; count++) {
+        struct upstream_peer *peer = upstream_choose(groups[0], &choice, &error);
+
+        if (!peer)
+            break;
+        ck_assert(!asked[peer->number]);
+        asked[peer->number] = true;
+    }
+    ck_assert_int_eq(error, -EBUSY);
+    ck_assert_uint_eq(count, LIMIT_UPSTREAM_TRIES);
+    ck_assert(!upstream_has_another(groups[0], &choice));
+    stop();
+}
+END_TEST
+
+static unsigned share_of(int number, unsigned asks)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < asks; i++)
+        count += ask(0) == number;
+    return count;
+}
+
+START_TEST(who_is_back_starts_slowly)
+{
+    struct upstream_peer *peer;
+
+    open_servers(BALANCE_ROUND_ROBIN, 2);
+    servers[0].slow_start_ms = 10000;
+    start();
+    ck_assert_uint_eq(share_of(1, 100), 50);
+    peer = find(0, 1);
+    upstream_peer_failed(peer);
+    pass(10000);
+    ck_assert(is_asked(0, 1));
+    upstream_peer_worked(peer);
+    ck_assert_uint_le(share_of(1, 100), 2);
+    pass(5000); /* half of its weight is a third of all */
+    ck_assert_uint_ge(share_of(1, 300), 95);
+    ck_assert_uint_le(share_of(1, 300), 105);
+    pass(5000);
+    ck_assert_uint_ge(share_of(1, 100), 49);
+    stop();
+}
+END_TEST
+
+START_TEST(the_fastest_is_asked)
+{
+    open_servers(BALANCE_LEAST_TIME_HEADER, 3);
+    start();
+    for (unsigned i = 0; i < 3; i++) /* who never answered comes first */
+        upstream_peer_took(choose(0), 1000 * (3 - i), UINT64_MAX);
+    ck_assert_int_eq(ask(0), 3);
+    ck_assert_int_eq(ask(1), 3);
+    for (int i = 0; i < 40; i++)
+        upstream_peer_took(choose(0), 9000, UINT64_MAX); /* each grows slower as it is asked */
+    ck_assert(is_asked(0, ask(0)));
+    ck_assert_uint_gt(choose(0)->state->header_us, 3000);
+    stop();
+}
+END_TEST
+
+START_TEST(a_route_leads_back)
+{
+    struct upstream_choice choice = {0};
+    struct upstream_peer *peer;
+    int error;
+
+    open_servers(BALANCE_ROUND_ROBIN, 3);
+    start();
+    peer = find(0, 2);
+    for (int i = 0; i < 6; i++) {
+        choice = (struct upstream_choice){.route = str_from(peer->route)};
+        ck_assert_str_eq(upstream_choose(groups[i % WORKERS], &choice, &error)->name, peer->name);
+    }
+    ck_assert_str_ne(upstream_choose(groups[0], &choice, &error)->name, peer->name); /* it failed: another */
+    upstream_peer_failed(peer);
+    choice = (struct upstream_choice){.route = str_from(peer->route)};
+    ck_assert_str_ne(upstream_choose(groups[1], &choice, &error)->name, peer->name);
+    choice = (struct upstream_choice){.route = STR("nobody's")};
+    ck_assert_ptr_nonnull(upstream_choose(groups[0], &choice, &error));
+    stop();
+}
+END_TEST
+
+START_TEST(targets_make_room)
+{
+    struct upstream_connection *connection;
+    struct upstream_choice choice = {0};
+    struct upstream_group *held;
+    char text[32];
+    int error = 0;
+
+    open_servers(BALANCE_ROUND_ROBIN, 1);
+    start();
+    held = upstream_pool_target(pools[0], STR("10.1.0.1"), 80, &error);
+    ck_assert_int_eq(connect_to(upstream_choose(held, &choice, &error), &connection), 0);
+    for (int i = 0; i < LIMIT_UPSTREAM_TARGETS + 50; i++) {
+        pass(1);
+        snprintf(text, sizeof(text), "10.2.%d.%d", i / 250, i % 250);
+        ck_assert_ptr_nonnull(upstream_pool_target(pools[0], str_from(text), 80, &error));
+    }
+    ck_assert_ptr_eq(upstream_pool_target(pools[0], STR("10.1.0.1"), 80, &error), held); /* it is in use */
+    upstream_release(connection, false);
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        failures_are_seen_by_all,
+        pauses_grow,
+        the_most_connections_are_those_of_all,
+        the_least_busy_of_all_is_asked,
+        what_a_dead_worker_held_is_given_back,
+        places_are_shared_and_given_back,
+        one_leads,
+        a_crowd_is_asked_one_by_one,
+        who_is_back_starts_slowly,
+        the_fastest_is_asked,
+        a_route_leads_back,
+        targets_make_room,
+    };
+
+    return suite_run("shared", tests, COUNT(tests));
+}
