@@ -35,6 +35,21 @@ struct upstream_sticky {
     struct str attributes;          /* "; Path=/" and so on, as they are sent */
 };
 
+struct upstream_statuses {
+    unsigned low, high;
+};
+
+/* How servers are asked whether they are well. */
+struct upstream_check {
+    struct str uri, host;
+    struct str request;             /* as it is sent; empty: to be connected is enough */
+    struct upstream_statuses *match; /* the good ones */
+    size_t match_count;
+    uint64_t interval_ms, timeout_ms;
+    uint64_t fails, passes;         /* in a row, before it counts */
+    bool https;
+};
+
 struct upstream {
     struct str name;
     struct upstream_server *servers;
@@ -42,6 +57,7 @@ struct upstream {
     enum upstream_balance balance;
     const struct template *key;     /* of ip_hash and hash; NULL: none */
     struct upstream_sticky sticky;
+    const struct upstream_check *check; /* NULL: none */
     const struct resolver_settings *resolver; /* for its names */
     uint64_t keepalive;             /* idle connections kept by a worker; 0: none */
     uint64_t keepalive_timeout_ms;

@@ -239,8 +239,10 @@ struct upstream_peer *upstream_choose(struct upstream_group *group, struct upstr
 
     while ((peer = choose_any(group, choice)) != NULL) {
         choice->tried[choice->tries++] = peer->number;
-        if (upstream_peer_try(peer)) /* or another worker does */
-            return peer;
+        if (!upstream_peer_try(peer)) /* another worker does */
+            continue;
+        shared_add(&peer->state->requests, 1);
+        return peer;
     }
     *out_error = is_resolving(group) ? -EAGAIN : group->count ? -EBUSY : -ENOENT;
     return NULL;

@@ -20,6 +20,7 @@ struct upstream_settings {
     bool random;
     int least_time;                 /* 0: no */
     struct upstream_sticky sticky;
+    struct upstream_check *check;   /* NULL: none */
     struct conf_words zone;         /* no effect */
     struct hash_value hash;
     struct resolver_settings resolver;
@@ -102,6 +103,17 @@ static const struct directive directives[] = {
      .help = "A client stays with the server that answered it first, by a cookie, as long as that can be asked; with "
              "expires, domain, path, httponly, secure and samesite as in nginx.",
      .schema = "{\"type\": [\"string\", \"object\"]}"},
+    {.name = "health_check",
+     .scopes = SCOPE_UPSTREAM,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(check),
+     .row_size = sizeof(struct upstream_check *),
+     .row = upstream_read_check,
+     .example = "health_check: {uri: /healthz, interval: 5s, fails: 1, passes: 1, match: [200-299, 304]}",
+     .help = "Ask each server from time to time whether it is well, and pass no requests to one that is not: with uri, "
+             "interval, timeout, fails, passes, match (good statuses), host and https. Without a uri a connection is "
+             "enough.",
+     .schema = "{\"type\": [\"string\", \"boolean\", \"object\"]}"},
     {.name = "zone",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_WORDS,
@@ -274,11 +286,14 @@ int upstreams_add(struct upstreams *upstreams, struct conf_reader *reader, const
         .count = settings->servers.count,
         .balance = balance_of(settings),
         .sticky = settings->sticky,
+        .check = settings->check,
         .resolver = find_resolver(upstreams, settings),
         .keepalive = settings->keepalive,
         .keepalive_timeout_ms = settings->keepalive_timeout_ms,
         .keepalive_requests = settings->keepalive_requests,
     };
+    if (settings->check && upstream_check_complete(upstreams, settings->check, name) < 0)
+        return -ENOMEM;
     error = upstream->resolver ? read_key(reader, at, settings, upstream) : -ENOMEM;
     if (error == 0)
         upstreams_take(upstreams, upstream);

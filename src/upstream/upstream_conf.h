@@ -23,4 +23,8 @@ int upstream_read_resolver(struct conf_reader *reader, const struct conf_node *n
 /* upstream_conf_sticky.c: `sticky`, a struct upstream_sticky. */
 int upstream_read_sticky(struct conf_reader *reader, const struct conf_node *node, void *out);
 
+/* upstream_conf_check.c: `health_check`, a struct upstream_check *; complete once the group's name is known. 0 or -ENOMEM. */
+int upstream_read_check(struct conf_reader *reader, const struct conf_node *node, void *out);
+MUST_CHECK int upstream_check_complete(struct upstreams *upstreams, struct upstream_check *check, struct str name);
+
 #endif

@@ -18,6 +18,8 @@ struct upstream_group {
     unsigned idle;                  /* connections kept */
     struct upstream_name *names;    /* owned: those of its servers that are to be resolved */
     struct list waiting;            /* struct upstream_waiter */
+    struct op check;                /* when its servers are checked next */
+    struct list probes;             /* checks under way */
 };
 
 /* A name among the servers of a group. */
@@ -115,6 +117,12 @@ void upstream_peer_returned(struct upstream_peer *peer);
 /* A connection to it begins: false where it has max_conns. It ends. */
 bool upstream_peer_enter(struct upstream_peer *peer);
 void upstream_peer_leave(struct upstream_peer *peer);
+
+/* upstream_check.c */
+
+/* Checks its servers, now and again, where that is wanted. */
+void upstream_checks_start(struct upstream_group *group);
+void upstream_checks_stop(struct upstream_group *group);
 
 /* upstream_resolve.c */
 

@@ -153,7 +153,6 @@ bool upstream_peer_enter(struct upstream_peer *peer)
     }
     if (peer->place >= 0)
         upstream_zone_count(pool->zone, pool->worker, peer->place, 1);
-    shared_add(&peer->state->requests, 1);
     peer->active++;
     return true;
 }

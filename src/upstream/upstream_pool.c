@@ -100,6 +100,7 @@ static int group_init(struct upstream_group *group, struct upstream_pool *pool,
     group->pool = pool;
     list_init(&group->peers);
     list_init(&group->waiting);
+    upstream_checks_start(group);
     for (size_t i = 0; i < upstream->count; i++) {
         const struct upstream_server *server = &upstream->servers[i];
 
@@ -171,6 +172,8 @@ void upstream_pool_stop(struct upstream_pool *pool)
     for (unsigned i = 0; i < pool->group_count; i++) {
         struct upstream_group *group = &pool->groups[i];
 
+        if (group->pool)
+            upstream_checks_stop(group);
         for (struct list *link = group->peers.next; group->pool && link != &group->peers; link = link->next)
             drop_idle(container_of(link, struct upstream_peer, link));
     }

@@ -135,6 +135,8 @@ void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker)
         if (hold_of(zone, worker, i)->held)
             release(zone, worker, i);
     }
+    if (shared_get(&zone->leader) % LIMIT_WORKERS == worker)
+        shared_set(&zone->leader, 0);
     pthread_mutex_unlock(&zone->lock);
 }
 

@@ -3,6 +3,7 @@ import concurrent.futures
 import os
 import signal
 import socket
+import threading
 import time
 
 import pytest
@@ -185,3 +186,98 @@ def test_an_address_without_a_port(tmp_path):
     if 'connect() failed' not in said:
         pytest.skip('somebody listens on [::1]')
     assert 'upstream: "http://[::1]:80/plain"' in said and 'upstream: "https://[::1]:443/sealed"' in said
+
+
+def sick(talk):
+    talk.send('HTTP/1.1 503 Sick\r\nContent-Length: 0\r\n\r\n')
+    return True
+
+
+def well(talk):
+    talk.send('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+    return True
+
+
+def test_checks_by_request(world):
+    """A server that says it is not well gets no request, by whichever worker; once it is well again, it does."""
+    one, two = world.upstream('one', {'/healthz': well}), world.upstream('two', {'/healthz': well})
+    world.start([address(one), address(two)], workers=3,
+                health_check={'uri': '/healthz', 'interval': '50ms', 'fails': 2, 'passes': 2, 'host': 'app.test'})
+    assert {world.who() for _ in range(8)} == {'one', 'two'}
+    one.scripts['/healthz'] = sick
+    world.until('is unhealthy: its check was answered with another status')
+    assert {world.who() for _ in range(12)} == {'two'}
+    one.scripts['/healthz'] = well
+    world.until('is healthy: its check was answered as it should be')
+    assert {world.who() for _ in range(8)} == {'one', 'two'}
+    check = next(request for request in one.requests if request.target == '/healthz')
+    assert check.head == ['GET /healthz HTTP/1.1', 'Host: app.test', 'User-Agent: sluice-health-check', 'Connection: close']
+    said = world.server.errors()
+    assert said.count('is unhealthy') == said.count('is healthy') == 1
+
+
+def test_one_worker_checks_for_all(world):
+    """A check that waits for its answer is the only one, however many workers there are and however often one is due."""
+    go_on = threading.Event()
+
+    def waits(talk):
+        go_on.wait(30)
+        return well(talk)
+    one = world.upstream('one', {'/check': waits})
+    world.start([address(one)], workers=4, health_check={'uri': '/check', 'interval': '20ms', 'timeout': '60s'})
+    assert world.who() == 'one'
+    time.sleep(1)
+    assert [request.target for request in one.requests].count('/check') == 1
+    go_on.set()
+
+
+def test_another_worker_takes_the_checks_over(world):
+    one, two = world.upstream('one'), world.upstream('two')
+    world.start([address(one), address(two)], workers=2, health_check='interval=100ms')
+    for pid in world.server.workers():
+        before = one.connections
+        os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + 20 * server_kit.PATIENCE
+        while one.connections < before + 5:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    one.stop()
+    world.until('is unhealthy')
+    assert {world.who() for _ in range(6)} == {'two'}
+
+
+def test_checks_by_connection(world):
+    one, two = world.upstream('one'), world.upstream('two')
+    world.start([address(one), address(two, max_fails=0)], health_check={'interval': '50ms', 'timeout': '1s'})
+    two.stop()
+    world.until('is unhealthy: its check could not connect')
+    assert {world.who() for _ in range(6)} == {'one'}
+    assert 'connect() failed' not in world.server.errors(), 'no request was needed to find out'
+    one.stop()
+    deadline = time.monotonic() + 20 * server_kit.PATIENCE
+    while world.server.errors().count('is unhealthy') < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert world.who() == 502 and 'no live upstreams' in world.server.errors()
+    one.start()
+    world.until('is healthy: its check connected')
+    assert world.who() == 'one'
+
+
+@pytest.mark.parametrize('answer, good', [
+    ('HTTP/1.1 204 OK\r\n\r\n', True), ('HTTP/1.0 299 OK\r\n\r\n', True), ('HTTP/1.1 304 Same\r\n\r\n', True),
+    ('HTTP/1.1 300 Many\r\n\r\n', False), ('HTTP/1.1 20', False), ('220 mail.example.com', False), ('HTTP/1.1 2x0 OK\r\n\r\n', False),
+    ('', False)])
+def test_what_a_good_answer_is(world, answer, good):
+    def says(talk):
+        for byte in answer:
+            talk.send(byte)
+    one, two = world.upstream('one', {'/check': says}), world.upstream('two', {'/check': well})
+    world.start([address(one), address(two)],
+                health_check={'uri': '/check', 'interval': '50ms', 'match': ['200-299', '304']})
+    deadline = time.monotonic() + 20 * server_kit.PATIENCE
+    while sum(request.target == '/check' for request in one.requests) < 4:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert ('is unhealthy' in world.server.errors()) == (not good)
+    assert {world.who() for _ in range(6)} == ({'one', 'two'} if good else {'two'})

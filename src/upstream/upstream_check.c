@@ -1,0 +1,220 @@
+/*
+ * Active checks: servers are asked from time to time whether they are well, by one worker for all. A check is a
+ * connection, or a request of which the status is looked at; its result is the peer's in shared memory.
+ */
+#include "upstream/upstream_group.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define STATUS_LINE 12 /* "HTTP/1.1 200" */
+
+/* One check under way. */
+struct upstream_probe {
+    struct list link;               /* in group->probes */
+    struct upstream_peer *peer;     /* it has an active connection, which keeps it */
+    struct upstream_connection *connection;
+    char line[STATUS_LINE];
+    size_t length;
+};
+
+static void judge(struct upstream_peer *peer, bool good, const char *reason)
+{
+    const struct upstream_check *check = peer->group->upstream->check;
+    struct upstream_shared *state = peer->state;
+    uint64_t wanted = good ? CHECKED_GOOD : CHECKED_BAD;
+    uint64_t before = shared_get(&state->checked);
+    uint64_t needed = good ? check->passes : check->fails;
+
+    if (before == wanted || (good && before == CHECKED_NEVER)) {
+        shared_set(&state->checked, wanted);
+        shared_set(&state->streak, 0);
+        return;
+    }
+    if (shared_add(&state->streak, 1) + 1 < needed)
+        return;
+    shared_set(&state->streak, 0);
+    shared_set(&state->checked, wanted);
+    if (good)
+        upstream_peer_returned(peer);
+    log_write(peer->group->pool->log, good ? LOG_NOTICE : LOG_WARN,
+              "upstream server %s of \"" STR_FMT "\" is %s: its check %s", peer->name,
+              STR_ARG(peer->group->upstream->name), good ? "healthy" : "unhealthy", reason);
+}
+
+static void finish(struct upstream_probe *probe, bool good, const char *reason)
+{
+    struct upstream_connection *connection = probe->connection;
+
+    judge(probe->peer, good, reason);
+    list_remove(&probe->link);
+    free(probe);
+    if (connection)
+        upstream_release(connection, false);
+}
+
+static void opened(void *user)
+{
+    struct upstream_probe *probe = user;
+    const struct upstream_check *check = probe->peer->group->upstream->check;
+    const struct chunk request = {.kind = CHUNK_BYTES, .bytes = check->request};
+
+    if (str_empty(check->request)) {
+        finish(probe, true, "connected");
+        return;
+    }
+    wire_receive(&probe->connection->wire);
+    if (wire_send(&probe->connection->wire, &request) < 0)
+        finish(probe, false, "found no memory");
+    else
+        wire_flush(&probe->connection->wire);
+}
+
+/* 0: no status line. */
+static unsigned status_of(const char line[STATUS_LINE])
+{
+    unsigned status = 0;
+
+    if (memcmp(line, "HTTP/1.", 7) != 0 || line[8] != ' ')
+        return 0;
+    for (int i = 9; i < STATUS_LINE; i++) {
+        if (line[i] < '0' || line[i] > '9')
+            return 0;
+        status = status * 10 + (unsigned)(line[i] - '0');
+    }
+    return status;
+}
+
+static bool is_wanted(const struct upstream_check *check, unsigned status)
+{
+    for (size_t i = 0; i < check->match_count; i++) {
+        if (status >= check->match[i].low && status <= check->match[i].high)
+            return true;
+    }
+    return false;
+}
+
+static size_t received(void *user, struct str bytes)
+{
+    struct upstream_probe *probe = user;
+    const struct upstream_check *check = probe->peer->group->upstream->check;
+    struct str part = str_slice(bytes, 0, STATUS_LINE - probe->length);
+
+    if (str_empty(bytes)) {
+        finish(probe, false, "got no answer");
+        return 0;
+    }
+    memcpy(probe->line + probe->length, part.data, part.length);
+    probe->length += part.length;
+    if (probe->length < STATUS_LINE)
+        wire_receive(&probe->connection->wire);
+    else if (is_wanted(check, status_of(probe->line)))
+        finish(probe, true, "was answered as it should be");
+    else
+        finish(probe, false, "was answered with another status");
+    return bytes.length;
+}
+
+static void has_room(void *user)
+{
+}
+
+static void failed(void *user, int error)
+{
+    struct upstream_probe *probe = user;
+
+    probe->connection = NULL;
+    finish(probe, false, error == -ETIMEDOUT ? "timed out" : "could not connect, or was cut off");
+}
+
+static const struct upstream_events events = {
+    .opened = opened, .received = received, .room = has_room, .failed = failed};
+
+static bool is_under_way(const struct upstream_peer *peer)
+{
+    const struct list *probes = &peer->group->probes;
+
+    for (const struct list *link = probes->next; link != probes; link = link->next) {
+        if (container_of(link, const struct upstream_probe, link)->peer == peer)
+            return true;
+    }
+    return false;
+}
+
+/* Whether it answers is asked, not who it is: the certificate is not looked at. */
+static int find_tls(struct upstream_pool *pool, const struct upstream_check *check, struct upstream_tls *out)
+{
+    static const struct tls_client_settings any = {.verify = false};
+
+    if (!check->https)
+        return 0;
+    out->context = upstream_pool_tls(pool, &any);
+    out->name = check->host;
+    return out->context ? 0 : -ENOMEM;
+}
+
+static void begin(struct upstream_peer *peer)
+{
+    const struct upstream_check *check = peer->group->upstream->check;
+    struct upstream_probe *probe;
+    struct upstream_tls tls = {0};
+    int error;
+
+    if (peer->gone || peer->server->down || is_under_way(peer))
+        return;
+    probe = calloc(1, sizeof(*probe));
+    if (!probe || find_tls(peer->group->pool, check, &tls) < 0) {
+        free(probe);
+        return;
+    }
+    probe->peer = peer;
+    error = upstream_connect(peer, &tls, &events, probe, check->timeout_ms, true, &probe->connection);
+    if (error == 0) {
+        list_init(&probe->link);
+        list_push(&peer->group->probes, &probe->link);
+        return;
+    }
+    free(probe);
+    /* Others say nothing of the server. */
+    if (error != -EBUSY && error != -ENOMEM && error != -EMFILE && error != -ENFILE)
+        judge(peer, false, "could not connect");
+}
+
+static void due(struct op *op, int result)
+{
+    struct upstream_group *group = container_of(op, struct upstream_group, check);
+    struct upstream_pool *pool = group->pool;
+    uint64_t interval_ms = group->upstream->check->interval_ms;
+    uint64_t now = pool->loop->clock.monotonic_ms;
+
+    if (pool->stopping || result < 0)
+        return;
+    loop_timer(pool->loop, op, now + interval_ms);
+    if (pool->zone && !upstream_zone_lead(pool->zone, pool->worker, now, 3 * interval_ms))
+        return;
+    for (struct list *link = group->peers.next; link != &group->peers; link = link->next)
+        begin(container_of(link, struct upstream_peer, link));
+}
+
+void upstream_checks_start(struct upstream_group *group)
+{
+    list_init(&group->probes);
+    group->check.done = due;
+    if (group->upstream->check)
+        loop_timer(group->pool->loop, &group->check, group->pool->loop->clock.monotonic_ms);
+}
+
+void upstream_checks_stop(struct upstream_group *group)
+{
+    struct list *link;
+
+    loop_cancel(group->pool->loop, &group->check);
+    while ((link = list_pop(&group->probes)) != NULL) {
+        struct upstream_probe *probe = container_of(link, struct upstream_probe, link);
+
+        upstream_release(probe->connection, false);
+        free(probe);
+    }
+}

@@ -1,0 +1,156 @@
+/*
+ * `health_check`: "uri=/healthz interval=5s", a map of the same words, or on.
+ */
+#include "upstream/upstream_conf.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#define HINT STR("write: health_check: {uri: /healthz, interval: 5s, fails: 1, passes: 1, match: [200-299, 304]}")
+
+struct check_words {
+    struct str uri, host;
+    struct conf_words match;
+    uint64_t interval_ms, timeout_ms, fails, passes;
+    bool https;
+};
+
+#define IN(field) offsetof(struct check_words, field)
+
+static const struct directive keys[] = {
+    {.name = "uri",
+     .type = DIRECTIVE_TEXT,
+     .offset = IN(uri),
+     .help = "What is asked for; without it, a connection is enough."},
+    {.name = "interval",
+     .type = DIRECTIVE_DURATION,
+     .offset = IN(interval_ms),
+     .fallback = "5s",
+     .low = 10,
+     .high = 3600000,
+     .help = "How often."},
+    {.name = "timeout",
+     .type = DIRECTIVE_DURATION,
+     .offset = IN(timeout_ms),
+     .fallback = "5s",
+     .low = 1,
+     .high = 3600000,
+     .help = "How long a connection, and then an answer, may take."},
+    {.name = "fails",
+     .type = DIRECTIVE_NUMBER,
+     .offset = IN(fails),
+     .fallback = "1",
+     .low = 1,
+     .help = "Bad checks in a row after which it is not asked."},
+    {.name = "passes",
+     .type = DIRECTIVE_NUMBER,
+     .offset = IN(passes),
+     .fallback = "1",
+     .low = 1,
+     .help = "Good ones in a row after which it is asked again."},
+    {.name = "match",
+     .type = DIRECTIVE_WORDS,
+     .offset = IN(match),
+     .fallback = "200-399",
+     .help = "Statuses that are good, and ranges of them."},
+    {.name = "host", .type = DIRECTIVE_TEXT, .offset = IN(host), .help = "Host of the request; else the group's name."},
+    {.name = "https",
+     .type = DIRECTIVE_SWITCH,
+     .offset = IN(https),
+     .fallback = "off",
+     .help = "Over TLS. The certificate is not looked at."},
+    {0},
+};
+
+/* No blank and no control byte: the request is made of it. */
+static bool is_plain(struct str text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        if ((unsigned char)text.data[i] <= ' ' || (unsigned char)text.data[i] >= 0x7f)
+            return false;
+    }
+    return true;
+}
+
+static bool read_range(struct str word, struct upstream_statuses *out)
+{
+    struct str high = word;
+    struct str low = str_cut(&high, '-');
+    uint64_t first, last;
+
+    if (str_to_u64(low, &first) < 0 || (high.data && str_to_u64(high, &last) < 0))
+        return false;
+    if (!high.data)
+        last = first;
+    *out = (struct upstream_statuses){(unsigned)first, (unsigned)last};
+    return first >= 100 && last <= 599 && first <= last;
+}
+
+static int read_match(struct conf_reader *reader, const struct conf_node *node, const struct conf_words *words,
+                      struct upstream_check *check)
+{
+    check->match = arena_zalloc(reader->arena, words->count + 1, sizeof(*check->match));
+    if (!check->match)
+        return -ENOMEM;
+    for (size_t i = 0; i < words->count; i++) {
+        if (!read_range(words->items[i], &check->match[check->match_count++])) {
+            conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no status, and no range of them",
+                       STR_ARG(words->items[i]));
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
+static int read_keys(struct conf_reader *reader, const struct conf_node *node, struct check_words *out)
+{
+    struct conf_words words;
+    struct conf_node map;
+    int error;
+
+    if (node->kind == CONF_MAP)
+        return conf_read_block(reader, node, keys, out);
+    error = conf_read_words(reader, node, &words);
+    if (error == 0 && words.count == 1 && str_equal(words.items[0], STR("on")))
+        words.count = 0;
+    if (error == 0)
+        error = upstream_words_to_map(reader, node, &words, NULL, &map);
+    return error < 0 ? error : conf_read_block(reader, &map, keys, out);
+}
+
+int upstream_read_check(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct upstream_check *check = arena_zalloc(reader->arena, 1, sizeof(*check));
+    struct upstream_check **into = out;
+    struct check_words words = {0};
+    int error = check ? read_keys(reader, node, &words) : -ENOMEM;
+
+    if (error < 0)
+        return error;
+    if ((words.uri.length > 0 && words.uri.data[0] != '/') || !is_plain(words.uri) || !is_plain(words.host)) {
+        conf_error(reader->errors, node->mark, HINT, "uri begins with a slash, and neither it nor host has blanks");
+        return -EINVAL;
+    }
+    check->uri = words.uri;
+    check->host = words.host;
+    check->interval_ms = words.interval_ms;
+    check->timeout_ms = words.timeout_ms;
+    check->fails = words.fails;
+    check->passes = words.passes;
+    check->https = words.https;
+    *into = check;
+    return read_match(reader, node, &words.match, check);
+}
+
+int upstream_check_complete(struct upstreams *upstreams, struct upstream_check *check, struct str name)
+{
+    if (str_empty(check->host))
+        check->host = name;
+    if (str_empty(check->uri))
+        return 0;
+    check->request = arena_printf(upstreams->arena,
+                                  "GET " STR_FMT " HTTP/1.1\r\nHost: " STR_FMT
+                                  "\r\nUser-Agent: sluice-health-check\r\nConnection: close\r\n\r\n",
+                                  STR_ARG(check->uri), STR_ARG(check->host));
+    return check->request.data ? 0 : -ENOMEM;
+}
