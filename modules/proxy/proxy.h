@@ -61,7 +61,8 @@ struct proxy_conf {
     unsigned next;                  /* enum proxy_next */
     uint64_t next_tries;            /* 0: as many as there are servers */
     uint64_t next_timeout_ms;       /* 0: no limit */
-    struct tls_client_settings ssl; /* proxy_ssl_verify, proxy_ssl_trusted_certificate */
+    struct tls_client_settings ssl; /* proxy_ssl_... */
+    bool ssl_server_name, ssl_session_reuse; /* the same in `ssl`, the other way round */
     const struct template *ssl_name; /* NULL: the host of proxy_pass */
     bool ignore_client_abort;
     int http_version;               /* no effect */

@@ -114,22 +114,45 @@ static int read_fields(struct conf_reader *reader, const struct conf_node *node,
     return error < 0 ? error : conf_read_template_word(reader, node, words.items[1], &fields->items->value);
 }
 
-/* A file that cannot be read is better told now than with the first request. */
-static int check_trusted(const struct proxy_conf *conf, struct conf_reader *reader,
-                         const struct conf_node *at)
+/* Where requests may go to https://. */
+static bool wants_tls(const struct proxy_pass *pass)
 {
-    const struct conf_node *node = conf_map_get(at, STR("proxy_ssl_trusted_certificate"));
-    struct tls_context *context;
+    struct str text = pass->text ? template_text(pass->text) : STR("");
+
+    if (!pass->text || pass->upstream)
+        return pass->target.https;
+    return !str_starts(text, STR("http://")) && !str_starts(text, STR("unix:"));
+}
+
+/* The directive that is to blame, as far as that can be told. */
+static struct conf_mark ssl_mark(const struct conf_node *at)
+{
+    static const char *const names[] = {"proxy_ssl_certificate_key", "proxy_ssl_certificate", "proxy_ssl_ciphers",
+                                        "proxy_ssl_trusted_certificate", "proxy_pass"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct conf_node *node = conf_map_get(at, str_from(names[i]));
+
+        if (node)
+            return node->mark;
+    }
+    return at->mark;
+}
+
+/* Made now: a file that cannot be read is better told than with the first request, and workers may not read keys. */
+static int make_tls(struct proxy_conf *conf, struct conf_reader *reader, const struct conf_node *at)
+{
     char error[256];
 
-    if (!node || !conf->ssl.verify)
+    conf->ssl.no_server_name = !conf->ssl_server_name;
+    conf->ssl.no_reuse = !conf->ssl_session_reuse;
+    if (!conf_map_get(at, STR("proxy_ssl_trusted_certificate")) && !wants_tls(&conf->pass))
         return 0;
-    context = tls_client_context_create(&conf->ssl, error, sizeof(error));
-    if (!context)
-        conf_error(reader->errors, node->mark, STR("a file of PEM certificates"),
-                   "\"" STR_FMT "\" cannot be trusted: %s", STR_ARG(conf->ssl.trusted), error);
-    tls_context_destroy(context);
-    return context ? 0 : -EINVAL;
+    if (upstreams_trust(reader->upstreams, &conf->ssl, error, sizeof(error)) == 0)
+        return 0;
+    conf_error(reader->errors, ssl_mark(at), STR("files of PEM, as proxy_ssl_certificate: /etc/ssl/client.pem"),
+               "TLS to the server cannot be set up: %s", error);
+    return -EINVAL;
 }
 
 int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at)
@@ -139,7 +162,7 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
 
     if (own->pass.of_location && !conf_map_get(at, STR("proxy_pass")))
         own->pass = (struct proxy_pass){0};
-    error = check_trusted(own, reader, at);
+    error = make_tls(own, reader, at);
     if (error == 0 && !own->remote_addr)
         error = conf_read_template_word(reader, at, STR("$remote_addr"), &own->remote_addr);
     if (error == 0 && !own->peer_addr)
@@ -153,6 +176,7 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
 static const char *const next_words[] = {
     "error",    "timeout",  "invalid_header", "non_idempotent", "off",      "http_403", "http_404",
     "http_429", "http_500", "http_502",       "http_503",       "http_504", NULL};
+static const char *const protocols[] = {"TLSv1.2", "TLSv1.3", NULL};
 static const char *const versions[] = {"1.1", NULL};
 
 const struct directive proxy_directives[] = {
@@ -255,6 +279,50 @@ const struct directive proxy_directives[] = {
      .offset = AT(ssl.trusted),
      .example = "proxy_ssl_trusted_certificate: /etc/ssl/internal-ca.pem",
      .help = "A PEM file with the certificates that are trusted, in the place of the system's store."},
+    {.name = "proxy_ssl_certificate",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_PATH,
+     .offset = AT(ssl.certificate),
+     .example = "proxy_ssl_certificate: /etc/ssl/client.pem",
+     .help = "A PEM file with the certificate, and its chain, that is shown to servers who ask for one."},
+    {.name = "proxy_ssl_certificate_key",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_PATH,
+     .offset = AT(ssl.key),
+     .example = "proxy_ssl_certificate_key: /etc/ssl/client.key",
+     .help = "Its key, where that does not stand in the same file. It is read before root is given up."},
+    {.name = "proxy_ssl_protocols",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_FLAGS,
+     .offset = AT(ssl.protocols),
+     .choices = protocols,
+     .fallback = "TLSv1.2 TLSv1.3",
+     .help = "Protocols that are spoken to servers."},
+    {.name = "proxy_ssl_ciphers",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_TEXT,
+     .offset = AT(ssl.ciphers),
+     .example = "proxy_ssl_ciphers: ECDHE-RSA-AES128-GCM-SHA256:TLS_AES_128_GCM_SHA256",
+     .help = "Ciphers that are offered to servers: OpenSSL's names, of TLS 1.2 and of TLS 1.3."},
+    {.name = "proxy_ssl_verify_depth",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(ssl.verify_depth),
+     .fallback = "0",
+     .high = 100,
+     .help = "Certificates that may stand between the server's and a trusted one; 0: OpenSSL's own limit."},
+    {.name = "proxy_ssl_server_name",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(ssl_server_name),
+     .fallback = "on",
+     .help = "Whether the server is told whom it is asked for (SNI). On unless it is turned off."},
+    {.name = "proxy_ssl_session_reuse",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(ssl_session_reuse),
+     .fallback = "on",
+     .help = "Whether a connection takes up the session of the one before, with a shorter handshake."},
     {.name = "proxy_ssl_name",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_TEMPLATE,

@@ -337,6 +337,7 @@ void configuration_destroy(struct configuration *configuration)
     }
     for (struct media_table *media = configuration->media_tables; media; media = media->next)
         table_finish(&media->table);
+    upstreams_finish(&configuration->upstreams);
     arena_reset(&configuration->arena);
     free(configuration);
 }

@@ -16,17 +16,86 @@
 
 static const struct tls_settings no_settings = {.ktls = TLS_KTLS_OFF, .ktls_threshold = UINT64_MAX};
 
+/* Terminated, for OpenSSL. False where it is too long. */
+static bool terminate(struct str text, char *out, size_t size)
+{
+    if (text.length >= size)
+        return false;
+    memcpy(out, text.data, text.length);
+    out[text.length] = '\0';
+    return true;
+}
+
 static bool load_trusted(SSL_CTX *openssl, struct str trusted)
 {
     char path[4096];
 
     if (str_empty(trusted))
         return SSL_CTX_set_default_verify_paths(openssl) == 1;
-    if (trusted.length >= sizeof(path))
-        return false;
-    memcpy(path, trusted.data, trusted.length);
-    path[trusted.length] = '\0';
-    return SSL_CTX_load_verify_file(openssl, path) == 1;
+    return terminate(trusted, path, sizeof(path)) && SSL_CTX_load_verify_file(openssl, path) == 1;
+}
+
+/* A key with a password is refused, not asked for on the terminal. */
+static int no_password(char *into, int size, int writing, void *owner)
+{
+    return -1;
+}
+
+static bool load_certificate(SSL_CTX *openssl, const struct tls_client_settings *settings)
+{
+    char path[4096];
+
+    if (str_empty(settings->certificate))
+        return true;
+    SSL_CTX_set_default_passwd_cb(openssl, no_password);
+    return terminate(settings->certificate, path, sizeof(path)) &&
+           SSL_CTX_use_certificate_chain_file(openssl, path) == 1 &&
+           terminate(str_empty(settings->key) ? settings->certificate : settings->key, path, sizeof(path)) &&
+           SSL_CTX_use_PrivateKey_file(openssl, path, SSL_FILETYPE_PEM) == 1;
+}
+
+/* Names of TLS 1.3 suites are told by how they begin; each list keeps its default where none of it is named. */
+static bool set_ciphers(SSL_CTX *openssl, struct str ciphers)
+{
+    char suites[1024] = "";
+    char others[1024] = "";
+
+    while (ciphers.data) {
+        struct str one = str_cut(&ciphers, ':');
+        char *list = str_starts(one, STR("TLS_")) ? suites : others;
+        size_t length = strlen(list);
+
+        if (length + one.length + 2 > sizeof(suites))
+            return false;
+        snprintf(list + length, sizeof(suites) - length, "%s" STR_FMT, length ? ":" : "", STR_ARG(one));
+    }
+    return (!suites[0] || SSL_CTX_set_ciphersuites(openssl, suites) == 1) &&
+           (!others[0] || SSL_CTX_set_cipher_list(openssl, others) == 1);
+}
+
+static bool set_protocols(SSL_CTX *openssl, unsigned protocols)
+{
+    return SSL_CTX_set_min_proto_version(openssl, protocols == 2 ? TLS1_3_VERSION : TLS1_2_VERSION) == 1 &&
+           SSL_CTX_set_max_proto_version(openssl, protocols == 1 ? TLS1_2_VERSION : 0) == 1;
+}
+
+bool tls_client_settings_equal(const struct tls_client_settings *a, const struct tls_client_settings *b)
+{
+    return a->verify == b->verify && a->no_server_name == b->no_server_name && a->no_reuse == b->no_reuse &&
+           a->protocols == b->protocols && a->verify_depth == b->verify_depth &&
+           str_equal(a->trusted, b->trusted) && str_equal(a->certificate, b->certificate) &&
+           str_equal(a->key, b->key) && str_equal(a->ciphers, b->ciphers);
+}
+
+/* A file that cannot be read is the first thing in OpenSSL's queue, and not the last. */
+static const char *reason(void)
+{
+    unsigned long first = ERR_peek_error();
+
+    if (!ERR_SYSTEM_ERROR(first))
+        return tls_openssl_reason();
+    ERR_clear_error();
+    return strerror(ERR_GET_REASON(first));
 }
 
 static bool fill(struct tls_context *context, const struct tls_client_settings *settings, char *out_error,
@@ -47,14 +116,19 @@ static bool fill(struct tls_context *context, const struct tls_client_settings *
     context->fallback = context->servers;
     context->servers->openssl = openssl;
     context->servers->settings = &no_settings;
-    SSL_CTX_set_min_proto_version(openssl, TLS1_2_VERSION);
+    context->nameless = settings->no_server_name;
+    context->forgetful = settings->no_reuse;
     SSL_CTX_set_options(openssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_mode(openssl, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_clear_mode(openssl, SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_verify(openssl, settings->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
+    if (settings->verify_depth)
+        SSL_CTX_set_verify_depth(openssl, (int)settings->verify_depth);
     if (SSL_CTX_set_alpn_protos(openssl, alpn, sizeof(alpn) - 1) != 0 ||
+        !set_protocols(openssl, settings->protocols) || !load_certificate(openssl, settings) ||
+        (!str_empty(settings->ciphers) && !set_ciphers(openssl, settings->ciphers)) ||
         (settings->verify && !load_trusted(openssl, settings->trusted))) {
-        snprintf(out_error, error_size, "%s", tls_openssl_reason());
+        snprintf(out_error, error_size, "%s", reason());
         return false;
     }
     return true;
@@ -82,7 +156,7 @@ static bool is_address(const char *name)
     return inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1;
 }
 
-int tls_session_expect(struct tls_session *session, struct str name)
+int tls_session_expect(struct tls_session *session, const struct tls_context *context, struct str name)
 {
     char text[LIMIT_SERVER_NAME + 1];
     bool good;
@@ -96,7 +170,39 @@ int tls_session_expect(struct tls_session *session, struct str name)
     if (is_address(text))
         good = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session->ssl), text) == 1;
     else
-        good = SSL_set_tlsext_host_name(session->ssl, text) == 1 && SSL_set1_host(session->ssl, text) == 1;
+        good = (context->nameless || SSL_set_tlsext_host_name(session->ssl, text) == 1) &&
+               SSL_set1_host(session->ssl, text) == 1;
     ERR_clear_error();
     return good ? 0 : -ENOMEM;
+}
+
+void tls_session_resume(struct tls_session *session, struct tls_context *context, struct str name,
+                        const struct tls_resumption *from)
+{
+    if (from->session && from->context == context && str_equal(str_from(from->name), name))
+        (void)SSL_set_session(session->ssl, from->session);
+    ERR_clear_error();
+}
+
+void tls_session_keep(struct tls_session *session, struct tls_context *context, struct str name,
+                      struct tls_resumption *into)
+{
+    SSL_SESSION *given = context->forgetful || !session->finished ? NULL : SSL_get_session(session->ssl);
+
+    /* A copy: OpenSSL spoils the session of a connection that ends without a goodbye. */
+    if (given)
+        given = SSL_SESSION_is_resumable(given) ? SSL_SESSION_dup(given) : NULL;
+    if (!given)
+        return;
+    tls_resumption_finish(into);
+    into->session = given;
+    into->context = context;
+    if (!terminate(name, into->name, sizeof(into->name)))
+        tls_resumption_finish(into);
+}
+
+void tls_resumption_finish(struct tls_resumption *resumption)
+{
+    SSL_SESSION_free(resumption->session);
+    resumption->session = NULL;
 }

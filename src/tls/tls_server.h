@@ -24,6 +24,8 @@ struct tls_context {
     struct tls_names names;
     BIO_METHOD *method; /* owned */
     bool client;        /* its sessions are clients: tls_client.c */
+    bool nameless;      /* of a client: no SNI */
+    bool forgetful;     /* of a client: nothing is resumed */
 };
 
 /* Whom a failing load tells, and what it is at. */

@@ -8,6 +8,7 @@
 #include "conf/conf_schema.h"
 #include "io/listener.h"
 #include "io/resolver.h"
+#include "tls/tls_client.h"
 
 enum upstream_balance { BALANCE_ROUND_ROBIN, BALANCE_LEAST_CONN, BALANCE_IP_HASH, BALANCE_HASH, BALANCE_RANDOM,
                         BALANCE_LEAST_TIME_HEADER, BALANCE_LEAST_TIME_LAST_BYTE };
@@ -74,6 +75,7 @@ struct upstreams {
     struct upstream **last;
     unsigned count;
     const struct resolver_settings *resolver; /* of the http scope; NULL: this machine's */
+    struct upstream_trust *trusts;  /* owned: TLS, as proxy_pass and its kin want it */
 };
 
 /* Settings for names where nothing was said. */
@@ -105,6 +107,10 @@ MUST_CHECK int upstream_server_parse(struct str text, uint16_t default_port, str
 
 /* Makes a group of one server, with what such a group gets; `server` outlives it. */
 void upstream_single(struct upstream *upstream, struct upstream_server *server);
+/* Makes TLS for these settings, once. 0, or -EINVAL with a sentence in `out_error` (at least 256 bytes). Their texts outlive the configuration. */
+MUST_CHECK int upstreams_trust(struct upstreams *upstreams, const struct tls_client_settings *settings, char *out_error, size_t error_size);
+/* Frees what is not in the arena. */
+void upstreams_finish(struct upstreams *upstreams);
 /* For upstream_conf.c: takes a group that lies in the arena. */
 void upstreams_take(struct upstreams *upstreams, struct upstream *upstream);
 

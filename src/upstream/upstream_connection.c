@@ -30,14 +30,23 @@ static void bury(struct upstream_connection *connection)
     free(connection);
 }
 
+/* What the server gave for the next handshake: it came with, or after, the first answer. */
+static void keep_session(struct upstream_connection *connection)
+{
+    if (connection->tls && connection->opened)
+        tls_session_keep(connection->wire.tls, connection->tls, str_from(connection->name),
+                         &connection->peer->resumption);
+}
+
 /* It is nobody's any more. */
 static void leave_peer(struct upstream_connection *connection)
 {
     struct upstream_peer *peer = connection->peer;
 
-    connection->peer = NULL;
     if (!peer)
         return;
+    keep_session(connection);
+    connection->peer = NULL;
     if (connection->state == UPSTREAM_IDLE)
         peer->group->idle--;
     else
@@ -162,7 +171,7 @@ static void connect_done(struct op *op, int result)
     }
     if (connection->tls)
         result = wire_open_client(&connection->wire, &pool->wires, &wire_events, &pool->settings, fd,
-                                  connection->tls, str_from(connection->name));
+                                  connection->tls, str_from(connection->name), &connection->peer->resumption);
     else
         result = wire_open(&connection->wire, &pool->wires, &wire_events, &pool->settings, fd, NULL);
     if (result < 0)
@@ -365,6 +374,8 @@ void upstream_release(struct upstream_connection *connection, bool keep)
     connection->events = NULL;
     connection->user = NULL;
     connection->state = UPSTREAM_IDLE;
+    if (connection->requests == 1)
+        keep_session(connection);
     upstream_peer_leave(peer);
     peer->group->idle++;
     list_remove(&connection->awake);

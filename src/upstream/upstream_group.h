@@ -62,6 +62,7 @@ struct upstream_trust {
 struct upstream_pool {
     struct loop *loop;
     struct log *log;
+    const struct upstreams *upstreams; /* the configuration's */
     struct upstream_zone *zone;     /* NULL: each peer's state is its own */
     unsigned worker;                /* in the zone */
     struct wire_shared wires;       /* apart from the clients': their figures and caps are not mixed */
@@ -96,6 +97,10 @@ void upstream_peer_settle(struct upstream_peer *peer);
 
 /* Closes an idle connection. */
 void upstream_connection_drop(struct upstream_connection *connection);
+
+/* upstream_trust.c */
+
+void upstream_trusts_finish(struct upstream_trust **trusts);
 
 /* upstream_balance.c */
 

@@ -32,6 +32,7 @@ static void free_peer(struct upstream_peer *peer)
 {
     if (peer->place >= 0)
         upstream_zone_release(peer->group->pool->zone, peer->group->pool->worker, peer->place);
+    tls_resumption_finish(&peer->resumption);
     free(peer);
 }
 
@@ -145,6 +146,7 @@ struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log,
         return NULL;
     pool->loop = loop;
     pool->log = log;
+    pool->upstreams = upstreams;
     pool->zone = zone;
     pool->worker = worker;
     pool->wires = (struct wire_shared){.loop = loop,
@@ -188,7 +190,6 @@ void upstream_pool_stop(struct upstream_pool *pool)
 void upstream_pool_destroy(struct upstream_pool *pool)
 {
     struct upstream_target *target;
-    struct upstream_trust *trust;
 
     if (!pool)
         return;
@@ -199,11 +200,7 @@ void upstream_pool_destroy(struct upstream_pool *pool)
         group_finish(&target->group);
         free(target);
     }
-    while ((trust = pool->trusts) != NULL) {
-        pool->trusts = trust->next;
-        tls_context_destroy(trust->context);
-        free(trust);
-    }
+    upstream_trusts_finish(&pool->trusts);
     upstream_resolvers_finish(pool);
     table_finish(&pool->targets_by_name);
     free(pool->groups);
@@ -214,31 +211,6 @@ void upstream_pool_destroy(struct upstream_pool *pool)
 struct upstream_group *upstream_pool_group(struct upstream_pool *pool, const struct upstream *upstream)
 {
     return &pool->groups[upstream->index];
-}
-
-struct tls_context *upstream_pool_tls(struct upstream_pool *pool, const struct tls_client_settings *settings)
-{
-    struct upstream_trust *trust;
-    char error[256];
-
-    for (trust = pool->trusts; trust; trust = trust->next) {
-        if (trust->settings.verify == settings->verify &&
-            str_equal(trust->settings.trusted, settings->trusted))
-            return trust->context;
-    }
-    trust = calloc(1, sizeof(*trust));
-    if (!trust)
-        return NULL;
-    trust->settings = *settings;
-    trust->context = tls_client_context_create(settings, error, sizeof(error));
-    if (!trust->context) {
-        log_write(pool->log, LOG_ERROR, "TLS to upstreams cannot be set up: %s", error);
-        free(trust);
-        return NULL;
-    }
-    trust->next = pool->trusts;
-    pool->trusts = trust;
-    return trust->context;
 }
 
 const struct upstream *upstream_group_upstream(const struct upstream_group *group)

@@ -34,6 +34,7 @@ struct upstream_peer {
     struct upstream_shared *state;   /* there, or `own` */
     struct upstream_shared own;
     char route[17];                 /* for sticky cookies */
+    struct tls_resumption resumption; /* of the newest TLS connection to it */
     bool gone;                      /* its name has other addresses now: freed with its last connection */
 };
 
@@ -104,7 +105,7 @@ void upstream_pool_destroy(struct upstream_pool *pool);
 struct upstream_group *upstream_pool_group(struct upstream_pool *pool, const struct upstream *upstream);
 /* The group for an authority that came out of a variable: a block of that name, else made when first asked for, at most LIMIT_UPSTREAM_TARGETS. NULL: -EINVAL, -ENOMEM or -ENOBUFS. */
 struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct str authority, uint16_t default_port, int *out_error);
-/* The context for these settings, made when first asked for. NULL: it cannot be made, and the log says why. */
+/* The context for these settings: the configuration's, else made when first asked for. NULL: it cannot be made, and the log says why. */
 struct tls_context *upstream_pool_tls(struct upstream_pool *pool, const struct tls_client_settings *settings);
 /* What it was made of. */
 const struct upstream *upstream_group_upstream(const struct upstream_group *group);

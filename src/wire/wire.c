@@ -109,14 +109,20 @@ int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_e
 }
 
 int wire_open_client(struct wire *wire, struct wire_shared *shared, const struct wire_events *events,
-                     const struct wire_settings *settings, int fd, struct tls_context *context,
-                     struct str name)
+                     const struct wire_settings *settings, int fd, struct tls_context *context, struct str name,
+                     const struct tls_resumption *resumption)
 {
     int error = wire_open(wire, shared, events, settings, fd, context);
 
     if (error < 0)
         return error;
-    if (tls_session_expect(wire->tls, name) < 0 || tls_session_handshake(wire->tls) != -EAGAIN)
+    if (tls_session_expect(wire->tls, context, name) < 0) {
+        wire_fail(wire, WIRE_END_PROTOCOL);
+        return 0;
+    }
+    if (resumption)
+        tls_session_resume(wire->tls, context, name, resumption);
+    if (tls_session_handshake(wire->tls) != -EAGAIN)
         wire_fail(wire, WIRE_END_PROTOCOL);
     else
         wire_push(wire); /* the client speaks first */

@@ -51,6 +51,8 @@ enum wire_reason {
 };
 const char *wire_reason_name(unsigned reason);
 
+struct tls_resumption;
+
 struct wire_counters {
     uint64_t bytes[PATH_COUNT];     /* that went this way; a span's when they have left, or were sealed */
     uint64_t transfers[PATH_COUNT];
@@ -210,10 +212,11 @@ MUST_CHECK int wire_open(struct wire *wire, struct wire_shared *shared, const st
 
 /*
  * The same as the client of a TLS server: `context` is of tls_client_context_create, and `name` is whom its certificate must name. `opened` follows
- * once the handshake is over, or `closed`.
+ * once the handshake is over, or `closed`. `resumption` (NULL: none) is what the server gave before, for a shorter handshake.
  */
 MUST_CHECK int wire_open_client(struct wire *wire, struct wire_shared *shared, const struct wire_events *events,
-                                const struct wire_settings *settings, int fd, struct tls_context *context, struct str name);
+                                const struct wire_settings *settings, int fd, struct tls_context *context, struct str name,
+                                const struct tls_resumption *resumption);
 
 /*
  * Other settings from now on; they outlive the wire. Without effect where a record is open under another size of records, whose

@@ -5,7 +5,7 @@ import ssl
 import threading
 
 import pytest
-from kit import site as site_kit
+from kit import server as server_kit, site as site_kit
 from kit.upstream import Upstream
 
 BIG = bytes(range(256)) * 8000
@@ -155,3 +155,109 @@ def test_plain_and_sealed_connections_are_not_mixed(launch, loop, transport, ups
     assert client.get('/plain/').status == 502
     assert client.get('/a/').status == 200
     client.close()
+
+
+def whoami(talk):
+    """What the server knows of the connection: protocol, cipher, whether it was resumed, who the client is."""
+    stream = talk.stream
+    subject = dict(pair[0] for pair in (stream.getpeercert() or {}).get('subject', ())).get('commonName', 'nobody')
+    body = f'{stream.version()} {stream.cipher()[0]} {"resumed" if stream.session_reused else "full"} {subject}'
+    talk.send(f'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}')
+
+
+@pytest.fixture(scope='module')
+def own(base):
+    """The proxy's certificate for servers that ask who it is."""
+    (base / 'own').mkdir()
+    return site_kit.make_certificate(str(base / 'own'), name='own', names=('proxy.example',))
+
+
+@pytest.fixture
+def asking(inner, own):
+    """A server that takes only clients whom it knows."""
+    context = server_side(inner)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(own[0])
+    made = Upstream({'/': whoami}, tls=context)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def telling(inner):
+    made = Upstream({'/': whoami}, tls=server_side(inner))
+    yield made
+    made.stop()
+
+
+def to(upstream, inner, **more):
+    return {'proxy_pass': f'https://127.0.0.1:{upstream.port}', 'proxy_ssl_name': 'localhost',
+            'proxy_ssl_trusted_certificate': inner[0], **more}
+
+
+def ask(launch, loop, location, **more):
+    client = launch(loop, 'plain', server={'location': {'= /': location}, **more}).connect()
+    answer = client.get('/')
+    again = client.get('/')
+    client.close()
+    return answer, again
+
+
+def test_a_certificate_of_our_own(launch, loop, asking, inner, own, tmp_path):
+    shown = {'proxy_ssl_certificate': own[0], 'proxy_ssl_certificate_key': own[1]}
+    answer, _ = ask(launch, loop, to(asking, inner, **shown))
+    assert answer.status == 200 and answer.body.split()[3] == b'own'
+    both = tmp_path / 'both.pem'
+    both.write_text(open(own[0], encoding='ascii').read() + open(own[1], encoding='ascii').read(), encoding='ascii')
+    assert ask(launch, loop, to(asking, inner, proxy_ssl_certificate=str(both)))[0].status == 200
+    before = len(asking.requests)
+    assert ask(launch, loop, to(asking, inner))[0].status == 502
+    assert len(asking.requests) == before
+
+
+@pytest.mark.parametrize('settings, protocol, cipher', [
+    ({'proxy_ssl_protocols': 'TLSv1.2', 'proxy_ssl_ciphers': 'ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256'},
+     b'TLSv1.2', b'AES128-GCM'),
+    ({'proxy_ssl_protocols': 'TLSv1.3', 'proxy_ssl_ciphers': 'TLS_CHACHA20_POLY1305_SHA256'}, b'TLSv1.3', b'CHACHA20'),
+    ({}, b'TLSv1.3', b'')])
+def test_protocols_and_ciphers(launch, loop, telling, inner, settings, protocol, cipher):
+    answer, _ = ask(launch, loop, to(telling, inner, **settings))
+    assert answer.body.split()[0] == protocol and cipher in answer.body.split()[1]
+
+
+def test_a_protocol_that_the_server_has_not(launch, loop, inner):
+    old = Upstream(tls=server_side(inner, ssl.TLSVersion.TLSv1_2))
+    assert ask(launch, loop, to(old, inner, proxy_ssl_protocols='TLSv1.3'))[0].status == 502
+    assert ask(launch, loop, to(old, inner))[0].status == 200
+    old.stop()
+
+
+@pytest.mark.parametrize('reuse', [True, False])
+@pytest.mark.parametrize('protocol', ['TLSv1.2', 'TLSv1.3'])
+def test_sessions_are_taken_up(launch, loop, telling, inner, protocol, reuse):
+    answers = ask(launch, loop, to(telling, inner, proxy_ssl_protocols=protocol, proxy_ssl_session_reuse=reuse))
+    assert [answer.body.split()[2] for answer in answers] == [b'full', b'resumed' if reuse else b'full']
+
+
+def test_no_server_name(launch, loop, telling, inner):
+    assert ask(launch, loop, to(telling, inner, proxy_ssl_server_name=False))[0].status == 200
+    assert telling.server_names == [None, None]
+    assert ask(launch, loop, to(telling, inner))[0].status == 200
+    assert telling.server_names[2:] == ['localhost'] * 2
+
+
+@pytest.mark.parametrize('settings, said', [
+    ({'proxy_ssl_certificate': '/nowhere/client.pem'}, 'No such file'),
+    ({'proxy_ssl_certificate': 'own', 'proxy_ssl_certificate_key': 'inner'}, 'mismatch'),
+    ({'proxy_ssl_ciphers': 'NO-SUCH-CIPHER'}, 'no cipher'),
+    ({'proxy_ssl_ciphers': 'TLS_NO_SUCH_SUITE'}, 'TLS to the server cannot be set up'),
+    ({'proxy_ssl_trusted_certificate': '/nowhere/ca.pem'}, 'No such file')])
+def test_what_cannot_be_is_told_at_the_start(tmp_path, own, inner, settings, said):
+    files = {'own': own[0], 'inner': inner[1]}
+    port = server_kit.free_port()
+    settings = {key: files.get(value, value) for key, value in settings.items()}
+    server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'location': {
+        '/': {'proxy_pass': 'https://127.0.0.1:1', **settings}}}])
+    with pytest.raises(RuntimeError) as told:
+        server.start([port])
+    assert said in str(told.value) and 'sluice.yaml:' in str(told.value)

@@ -70,7 +70,7 @@ static int shake(bool verify, char *why, size_t size)
     pair_open(&pair, &settings, 1);
     server.session = tls_session_create(pair.context, &output, &server);
     client.session = tls_session_create(context, &output, &client);
-    ck_assert_int_eq(tls_session_expect(client.session, STR("localhost")), 0);
+    ck_assert_int_eq(tls_session_expect(client.session, context, STR("localhost")), 0);
     ck_assert_int_eq(tls_session_handshake(client.session), -EAGAIN);
     ck_assert_uint_gt(client.sent.length, 0);
     for (int i = 0; i < 4 && result == -EAGAIN; i++) {
@@ -103,7 +103,7 @@ START_TEST(plain_http_is_no_way_out)
     struct end client = {0};
 
     client.session = tls_session_create(context, &output, &client);
-    ck_assert_int_eq(tls_session_expect(client.session, STR("127.0.0.1")), 0);
+    ck_assert_int_eq(tls_session_expect(client.session, context, STR("127.0.0.1")), 0);
     ck_assert_int_eq(tls_session_handshake(client.session), -EAGAIN);
     tls_session_lend(client.session, STR("HTTP/1.1 400 Bad Request\r\n\r\n"));
     ck_assert_int_eq(tls_session_handshake(client.session), -EPROTO);
@@ -127,9 +127,9 @@ START_TEST(what_cannot_be)
     ck_assert_ptr_null(tls_client_context_create(&absent, error, sizeof(error)));
     ck_assert_str_ne(error, "");
     client.session = tls_session_create(context, &output, &client);
-    ck_assert_int_eq(tls_session_expect(client.session, STR("")), -EINVAL);
-    ck_assert_int_eq(tls_session_expect(client.session, str_of(long_name, sizeof(long_name))), -EINVAL);
-    ck_assert_int_eq(tls_session_expect(client.session, STR("[::1]")), 0);
+    ck_assert_int_eq(tls_session_expect(client.session, context, STR("")), -EINVAL);
+    ck_assert_int_eq(tls_session_expect(client.session, context, str_of(long_name, sizeof(long_name))), -EINVAL);
+    ck_assert_int_eq(tls_session_expect(client.session, context, STR("[::1]")), 0);
     tls_session_destroy(client.session);
     tls_context_destroy(context);
 }
