@@ -6,6 +6,7 @@
 
 #include "http/exchange.h"
 #include "server/module.h"
+#include "upstream/upstream_pool.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -150,6 +151,7 @@ static struct str write_page(struct exchange *x, const struct format *format)
     if (!values)
         return text;
     worker_counters(exchange_worker(x), &values->total);
+    values->upstreams = upstream_pool_zone(worker_upstreams(exchange_worker(x)));
     status_collect(values);
     if (format->page(values, &buffer) == 0)
         text = arena_copy(&x->arena, buffer_str(&buffer));

@@ -1,5 +1,5 @@
 /*
- * The status page in three parts: status.c answers, status_metrics.c knows what there is to tell, status_page.c
+ * The status page in parts: status.c answers, status_metrics.c and status_upstreams.c know what there is to tell, status_page.c
  * writes it down. Private to this folder.
  */
 #ifndef STATUS_H
@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "server/counters.h"
+#include "upstream/upstream_zone.h"
 
 /* A status that is told by its first digit; [0]: others. */
 #define STATUS_CLASSES 6
@@ -18,6 +19,8 @@ struct status_values {
     uint64_t classes[STATUS_CLASSES];
     uint64_t handshakes[3];         /* full, resumed, failed */
     uint64_t lookups[2];            /* hits, misses */
+    uint64_t upstream_handshakes[3]; /* as `handshakes`, with servers behind */
+    struct upstream_zone *upstreams; /* NULL: none */
     uint64_t zero_copy;             /* bytes */
     uint64_t zero_copy_share;       /* of all bytes sent, in millionths */
 };
@@ -45,6 +48,20 @@ struct metric {
 extern const struct metric status_metrics[];
 
 void status_collect(struct status_values *values);
+
+/* A page as it is written. Errors are kept, so that it is written straight through. */
+struct status_page_text {
+    struct buffer *out;
+    int error;
+};
+
+void status_say(struct status_page_text *page, const char *format, ...) PRINTF_LIKE(2, 3);
+/* The same, with what would end a label escaped. */
+void status_say_label(struct status_page_text *page, const char *text);
+
+/* Servers behind, as a part of a page; nothing where there is none. */
+void status_upstreams_prometheus(struct status_page_text *page, struct upstream_zone *zone);
+void status_upstreams_json(struct status_page_text *page, struct upstream_zone *zone);
 
 /* Each writes a page: 0, -ENOMEM or -ENOBUFS. */
 typedef int status_page(const struct status_values *values, struct buffer *out);

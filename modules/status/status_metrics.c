@@ -107,6 +107,11 @@ const struct metric status_metrics[] = {
      SUM(wires.records)},
     {"tls_handshakes_total", METRIC_COUNTER, "TLS handshakes by their end.", "result", handshake, 0, 3,
      AT(handshakes)},
+    {"upstream_sent_bytes_total", METRIC_COUNTER,
+     "Bytes sent to servers behind, before encryption, by the way they left.", "path", path,
+     PATH_PLAIN, PATH_COUNT, SUM(upstream_wires.bytes)},
+    {"upstream_tls_handshakes_total", METRIC_COUNTER, "TLS handshakes with servers behind, by their end.", "result",
+     handshake, 0, 3, AT(upstream_handshakes)},
     {"open_file_cache_lookups_total", METRIC_COUNTER,
      "Lookups of files: answered from the cache, or by opening (or confirming) the file.", "result", lookup,
      0, 2, AT(lookups)},
@@ -132,6 +137,9 @@ void status_collect(struct status_values *values)
     values->handshakes[0] = sum->wires.handshakes_full;
     values->handshakes[1] = sum->wires.handshakes_resumed;
     values->handshakes[2] = sum->wires.handshakes_failed;
+    values->upstream_handshakes[0] = sum->upstream_wires.handshakes_full;
+    values->upstream_handshakes[1] = sum->upstream_wires.handshakes_resumed;
+    values->upstream_handshakes[2] = sum->upstream_wires.handshakes_failed;
     values->lookups[0] = sum->files.hits;
     values->lookups[1] = sum->files.misses;
     values->zero_copy = sum->wires.bytes[PATH_PLAIN_SENDFILE] + sum->wires.bytes[PATH_PLAIN_SPLICE] +

@@ -8,15 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Errors are kept, so that a page is written straight through. */
-struct page {
-    struct buffer *out;
-    int error;
-};
-
-static void say(struct page *page, const char *format, ...) PRINTF_LIKE(2, 3);
-
-static void say(struct page *page, const char *format, ...)
+void status_say(struct status_page_text *page, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -36,14 +28,14 @@ static const uint64_t *values_of(const struct metric *metric, const struct statu
     return (const uint64_t *)(const void *)((const char *)values + metric->offset);
 }
 
-/* A backslash, a quote and a newline are all that either format asks to be escaped of printable text. */
-static void say_label(struct page *page, const char *text)
+/* All that either format asks to be escaped of printable text. */
+void status_say_label(struct status_page_text *page, const char *text)
 {
     for (; *text; text++) {
         if (*text == '\n')
-            say(page, "\\n");
+            status_say(page, "\\n");
         else
-            say(page, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+            status_say(page, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
     }
 }
 
@@ -61,18 +53,18 @@ static const char *fraction(uint64_t value, char memory[32])
     return memory;
 }
 
-static void say_number(struct page *page, const struct metric *metric, uint64_t value)
+static void say_number(struct status_page_text *page, const struct metric *metric, uint64_t value)
 {
     char memory[32];
 
     if (metric->millionths)
-        say(page, "%s", fraction(value, memory));
+        status_say(page, "%s", fraction(value, memory));
     else
-        say(page, "%llu", (unsigned long long)value);
+        status_say(page, "%llu", (unsigned long long)value);
 }
 
 /* Each bucket with its bound and how many lie beneath. Returns how many there are in all. */
-static uint64_t say_buckets(struct page *page, const struct metric *metric, const uint64_t *latency,
+static uint64_t say_buckets(struct status_page_text *page, const struct metric *metric, const uint64_t *latency,
                             bool json)
 {
     uint64_t below = 0;
@@ -84,36 +76,38 @@ static uint64_t say_buckets(struct page *page, const struct metric *metric, cons
             fraction(counters_latency_bounds_us[i], memory);
         below += latency[i];
         if (json)
-            say(page, "%s\"%s\": %llu", i ? ", " : "", memory, (unsigned long long)below);
+            status_say(page, "%s\"%s\": %llu", i ? ", " : "", memory, (unsigned long long)below);
         else
-            say(page, "sluice_%s_bucket{le=\"%s\"} %llu\n", metric->name, memory, (unsigned long long)below);
+            status_say(page, "sluice_%s_bucket{le=\"%s\"} %llu\n", metric->name, memory,
+                       (unsigned long long)below);
     }
     return below;
 }
 
-static void prometheus_histogram(struct page *page, const struct metric *metric,
+static void prometheus_histogram(struct status_page_text *page, const struct metric *metric,
                                  const struct status_values *values)
 {
     uint64_t count = say_buckets(page, metric, values->total.sum.latency, false);
     char memory[32];
 
-    say(page, "sluice_%s_sum %s\n", metric->name, fraction(values->total.sum.latency_us, memory));
-    say(page, "sluice_%s_count %llu\n", metric->name, (unsigned long long)count);
+    status_say(page, "sluice_%s_sum %s\n", metric->name, fraction(values->total.sum.latency_us, memory));
+    status_say(page, "sluice_%s_count %llu\n", metric->name, (unsigned long long)count);
 }
 
-static void prometheus_sample(struct page *page, const struct metric *metric, unsigned index, uint64_t value)
+static void prometheus_sample(struct status_page_text *page, const struct metric *metric, unsigned index,
+                              uint64_t value)
 {
     char memory[8];
 
-    say(page, "sluice_%s", metric->name);
+    status_say(page, "sluice_%s", metric->name);
     if (metric->label) {
-        say(page, "{%s=\"", metric->label);
-        say_label(page, metric->label_of(index, memory));
-        say(page, "\"}");
+        status_say(page, "{%s=\"", metric->label);
+        status_say_label(page, metric->label_of(index, memory));
+        status_say(page, "\"}");
     }
-    say(page, " ");
+    status_say(page, " ");
     say_number(page, metric, value);
-    say(page, "\n");
+    status_say(page, "\n");
 }
 
 int status_prometheus(const struct status_values *values, struct buffer *out)
@@ -122,13 +116,13 @@ int status_prometheus(const struct status_values *values, struct buffer *out)
                                         [METRIC_GAUGE] = "gauge",
                                         [METRIC_FACT] = "gauge",
                                         [METRIC_HISTOGRAM] = "histogram"};
-    struct page page = {.out = out};
+    struct status_page_text page = {.out = out};
 
     for (const struct metric *metric = status_metrics; metric->name; metric++) {
         const uint64_t *numbers = values_of(metric, values);
 
-        say(&page, "# HELP sluice_%s %s\n", metric->name, metric->help);
-        say(&page, "# TYPE sluice_%s %s\n", metric->name, types[metric->type]);
+        status_say(&page, "# HELP sluice_%s %s\n", metric->name, metric->help);
+        status_say(&page, "# TYPE sluice_%s %s\n", metric->name, types[metric->type]);
         if (metric->type == METRIC_HISTOGRAM) {
             prometheus_histogram(&page, metric, values);
             continue;
@@ -138,56 +132,58 @@ int status_prometheus(const struct status_values *values, struct buffer *out)
                 prometheus_sample(&page, metric, i, numbers[i]);
         }
     }
+    status_upstreams_prometheus(&page, values->upstreams);
     return page.error;
 }
 
-static void json_histogram(struct page *page, const struct metric *metric, const struct status_values *values)
+static void json_histogram(struct status_page_text *page, const struct metric *metric,
+                           const struct status_values *values)
 {
     char memory[32];
     uint64_t count;
 
-    say(page, "{\"buckets\": {");
+    status_say(page, "{\"buckets\": {");
     count = say_buckets(page, metric, values->total.sum.latency, true);
-    say(page, "}, \"sum\": %s, ", fraction(values->total.sum.latency_us, memory));
-    say(page, "\"count\": %llu}", (unsigned long long)count);
+    status_say(page, "}, \"sum\": %s, ", fraction(values->total.sum.latency_us, memory));
+    status_say(page, "\"count\": %llu}", (unsigned long long)count);
 }
 
-static void json_values(struct page *page, const struct metric *metric, const uint64_t *numbers)
+static void json_values(struct status_page_text *page, const struct metric *metric, const uint64_t *numbers)
 {
     const char *comma = "";
 
-    say(page, "{");
+    status_say(page, "{");
     for (unsigned i = metric->first; i < metric->end; i++) {
         char memory[8];
 
         if (numbers[i] == 0 && metric->sparse)
             continue;
-        say(page, "%s\"", comma);
-        say_label(page, metric->label_of(i, memory));
-        say(page, "\": ");
+        status_say(page, "%s\"", comma);
+        status_say_label(page, metric->label_of(i, memory));
+        status_say(page, "\": ");
         say_number(page, metric, numbers[i]);
         comma = ", ";
     }
-    say(page, "}");
+    status_say(page, "}");
 }
 
-static void json_fact(struct page *page, const struct metric *metric)
+static void json_fact(struct status_page_text *page, const struct metric *metric)
 {
     char memory[8];
 
-    say(page, "{\"%s\": \"", metric->label);
-    say_label(page, metric->label_of(0, memory));
-    say(page, "\"}");
+    status_say(page, "{\"%s\": \"", metric->label);
+    status_say_label(page, metric->label_of(0, memory));
+    status_say(page, "\"}");
 }
 
 int status_json(const struct status_values *values, struct buffer *out)
 {
-    struct page page = {.out = out};
+    struct status_page_text page = {.out = out};
 
     for (const struct metric *metric = status_metrics; metric->name; metric++) {
         const uint64_t *numbers = values_of(metric, values);
 
-        say(&page, "%s\n  \"%s\": ", metric == status_metrics ? "{" : ",", metric->name);
+        status_say(&page, "%s\n  \"%s\": ", metric == status_metrics ? "{" : ",", metric->name);
         if (metric->type == METRIC_HISTOGRAM)
             json_histogram(&page, metric, values);
         else if (metric->type == METRIC_FACT)
@@ -197,7 +193,8 @@ int status_json(const struct status_values *values, struct buffer *out)
         else
             say_number(&page, metric, numbers[0]);
     }
-    say(&page, "\n}\n");
+    status_upstreams_json(&page, values->upstreams);
+    status_say(&page, "\n}\n");
     return page.error;
 }
 
@@ -205,14 +202,14 @@ int status_nginx(const struct status_values *values, struct buffer *out)
 {
     const struct counters *sum = &values->total.sum;
     const uint64_t *open = sum->connections;
-    struct page page = {.out = out};
+    struct status_page_text page = {.out = out};
 
-    say(&page, "Active connections: %llu \nserver accepts handled requests\n",
+    status_say(&page, "Active connections: %llu \nserver accepts handled requests\n",
         (unsigned long long)(open[CONNECTION_HANDSHAKE] + open[CONNECTION_READING] +
                              open[CONNECTION_WRITING] + open[CONNECTION_WAITING]));
-    say(&page, " %llu %llu %llu \n", (unsigned long long)sum->accepted, (unsigned long long)sum->accepted,
+    status_say(&page, " %llu %llu %llu \n", (unsigned long long)sum->accepted, (unsigned long long)sum->accepted,
         (unsigned long long)sum->requests);
-    say(&page, "Reading: %llu Writing: %llu Waiting: %llu \n",
+    status_say(&page, "Reading: %llu Writing: %llu Waiting: %llu \n",
         (unsigned long long)(open[CONNECTION_HANDSHAKE] + open[CONNECTION_READING]),
         (unsigned long long)open[CONNECTION_WRITING], (unsigned long long)open[CONNECTION_WAITING]);
     return page.error;

@@ -31,6 +31,7 @@ struct counters {
     uint64_t latency[COUNTERS_LATENCIES + 1];
     uint64_t log_lines_dropped;
     struct wire_counters wires;
+    struct wire_counters upstream_wires; /* to servers behind */
     struct file_cache_counters files;
     uint64_t status[COUNTERS_STATUSES]; /* by $status; [0]: others */
 };

@@ -275,6 +275,7 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
                                              worker->shared->upstreams, start->number);
     if (!worker->upstreams)
         return -ENOMEM;
+    upstream_pool_count(worker->upstreams, &worker->counters->upstream_wires);
     file_cache_count(worker->files, &worker->counters->files);
     result = access_log_start(worker);
     if (result == 0)

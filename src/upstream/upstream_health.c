@@ -60,12 +60,14 @@ void upstream_peer_returned(struct upstream_peer *peer)
 {
     shared_set(&peer->state->fails, 0);
     shared_set(&peer->state->trial, 0);
+    shared_set(&peer->state->resting, 0);
     shared_set(&peer->state->returned_ms, now_ms(peer));
 }
 
 static void rest(struct upstream_peer *peer, uint64_t pause_ms)
 {
     shared_set(&peer->state->pause_ms, pause_ms);
+    shared_set(&peer->state->resting, peer->group->count > 1);
     if (peer->group->count > 1)
         log_write(peer->group->pool->log, LOG_WARN,
                   "upstream server %s failed %llu times and is left alone for %llu ms", peer->name,

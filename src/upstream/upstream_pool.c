@@ -168,6 +168,16 @@ struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log,
     return NULL;
 }
 
+void upstream_pool_count(struct upstream_pool *pool, struct wire_counters *counters)
+{
+    pool->wires.counters = counters;
+}
+
+struct upstream_zone *upstream_pool_zone(const struct upstream_pool *pool)
+{
+    return pool->zone;
+}
+
 void upstream_pool_stop(struct upstream_pool *pool)
 {
     pool->stopping = true;

@@ -96,6 +96,10 @@ struct upstream_choice {
 /* Both outlive the pool. `zone` is what the workers know together, NULL: this one is alone. NULL when out of memory. */
 struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log, const struct upstreams *upstreams,
                                            struct upstream_zone *zone, unsigned worker);
+/* Counts its wires there from now on: memory that outlives the pool. */
+void upstream_pool_count(struct upstream_pool *pool, struct wire_counters *counters);
+/* What workers know together; NULL: this one is alone. */
+struct upstream_zone *upstream_pool_zone(const struct upstream_pool *pool);
 /* Begins to end: idle connections close, nothing is resolved any more. Connections in use are their users' to release. */
 void upstream_pool_stop(struct upstream_pool *pool);
 /* Nothing may be in flight. Accepts NULL. */

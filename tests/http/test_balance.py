@@ -1,5 +1,7 @@
 """Choosing among servers, with real ones behind: what workers know together, who is left alone, who comes back, and cookies."""
+import collections
 import concurrent.futures
+import json
 import os
 import signal
 import socket
@@ -281,3 +283,67 @@ def test_what_a_good_answer_is(world, answer, good):
         time.sleep(0.02)
     assert ('is unhealthy' in world.server.errors()) == (not good)
     assert {world.who() for _ in range(6)} == ({'one', 'two'} if good else {'two'})
+
+
+def test_what_the_status_page_tells(world):
+    one, two, three = (world.upstream(name, {'/healthz': well}) for name in ('one', 'two', 'three'))
+    world.start([address(one, fail_timeout='60s'), address(two), address(three)], workers=3,
+                health_check={'uri': '/healthz', 'interval': '50ms', 'fails': 1, 'timeout': '1s', 'match': '200'})
+    two.scripts['/healthz'] = sick
+    world.until('is unhealthy')
+    seen = [world.who() for _ in range(20)]
+    assert 'two' not in seen
+    page = world.get('/status?format=json').body
+    known = {row['server']: row for row in json.loads(page)['upstreams']}
+    assert {row['upstream'] for row in known.values()} == {'backend'} and len(known) == 3
+    for name, server in world.upstreams.items():
+        row = known[f'127.0.0.1:{server.port}']
+        assert row['state'] == ('unhealthy' if name == 'two' else 'up')
+        assert row['requests_total'] == seen.count(name) and row['failures_total'] == 0
+        assert (row['header_seconds'] > 0) == (name != 'two')
+    text = world.get('/status?format=prometheus').body.decode().splitlines()
+    labels = f'upstream="backend",server="127.0.0.1:{two.port}"'
+    assert f'sluice_upstream_state{{{labels},state="unhealthy"}} 1' in text
+    assert f'sluice_upstream_requests_total{{{labels}}} 0' in text
+    assert 'sluice_upstream_tls_handshakes_total{result="full"} 0' in text
+
+
+@pytest.mark.parametrize('workers', [1, 3])
+def test_servers_that_come_and_go_under_load(world, workers):
+    """Every request that may be asked again is answered, whoever was killed meanwhile, and the counts are those of the clients."""
+    names = ('one', 'two', 'three')
+    for name in names:
+        world.upstream(name)
+    world.start([address(world.upstreams[name], fail_timeout='100ms') for name in names], workers=workers, keepalive=8)
+    over = threading.Event()
+    seen = collections.Counter()
+    lock = threading.Lock()
+
+    def client(number):
+        asked, talk = 0, None
+        while not over.is_set() or asked < 50:
+            talk = talk or http1.Client(socket.create_connection(('127.0.0.1', world.port), timeout=30))
+            response = talk.get(f'/{number}/{asked}')
+            asked += 1
+            with lock:
+                seen[response.status] += 1
+            if response.closes:
+                talk = talk.close()
+        return asked
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        clients = [pool.submit(client, number) for number in range(6)]
+        for turn in range(9):
+            server = world.upstreams[names[turn % 3]]
+            server.stop()
+            time.sleep(0.1)
+            server.start()
+            time.sleep(0.2)
+        over.set()
+        asked = sum(one.result(60) for one in clients)
+    assert dict(seen) == {200: asked}, world.server.errors()[-3000:]
+    rows = {row['server']: row for row in json.loads(world.get('/status?format=json').body)['upstreams']}
+    assert sum(row['active'] for row in rows.values()) == 0
+    assert sum(row['requests_total'] for row in rows.values()) - sum(row['failures_total'] for row in rows.values()) >= asked
+    heard = sum(len(server.requests) for server in world.upstreams.values())
+    assert heard >= asked, 'each was heard at least once'

@@ -1,0 +1,122 @@
+/*
+ * The servers behind this one on the status page: what all workers know of each.
+ */
+#include "status.h"
+
+#include "base/limits.h"
+
+#include <stddef.h>
+
+struct row {
+    const char *name;
+    const char *type;
+    const char *help;
+    size_t offset;                  /* of its number in struct upstream_shared */
+    bool us;                        /* microseconds, told as seconds */
+};
+
+#define AT(field) offsetof(struct upstream_shared, field)
+
+static const struct row rows[] = {
+    {"upstream_requests_total", "counter", "Times that a server was chosen for a request.", AT(requests), false},
+    {"upstream_failures_total", "counter", "Times that it failed.", AT(failures), false},
+    {"upstream_active", "gauge", "Connections to it in use, of all workers.", AT(active), false},
+    {"upstream_header_seconds", "gauge", "How long its answers took of late, up to their head.", AT(header_us), true},
+    {"upstream_answer_seconds", "gauge", "How long its answers took of late, as a whole.", AT(whole_us), true},
+};
+
+static const char *state_of(const struct upstream_shared *peer)
+{
+    if (shared_get(&peer->checked) == CHECKED_BAD)
+        return "unhealthy";
+    return shared_get(&peer->resting) ? "resting" : "up";
+}
+
+static const struct upstream_shared *next_peer(struct upstream_zone *zone, int *index)
+{
+    while (zone && *index < LIMIT_UPSTREAM_PEERS) {
+        const struct upstream_shared *peer = upstream_zone_at(zone, (*index)++);
+
+        if (shared_get(&peer->holders) > 0)
+            return peer;
+    }
+    return NULL;
+}
+
+static void say_number(struct status_page_text *page, const struct upstream_shared *peer, const struct row *row)
+{
+    unsigned long long number = shared_get((const uint64_t *)(const void *)((const char *)peer + row->offset));
+
+    if (row->us)
+        status_say(page, "%llu.%06llu", number / 1000000, number % 1000000);
+    else
+        status_say(page, "%llu", number);
+}
+
+static void say_labels(struct status_page_text *page, const struct upstream_shared *peer)
+{
+    status_say(page, "upstream=\"");
+    status_say_label(page, peer->group);
+    status_say(page, "\",server=\"");
+    status_say_label(page, peer->name);
+    status_say(page, "\"");
+}
+
+static void say_head(struct status_page_text *page, const char *name, const char *type, const char *help)
+{
+    status_say(page, "# HELP sluice_%s %s\n# TYPE sluice_%s %s\n", name, help, name, type);
+}
+
+static bool has_peers(struct upstream_zone *zone)
+{
+    int index = 0;
+
+    return next_peer(zone, &index) != NULL;
+}
+
+void status_upstreams_prometheus(struct status_page_text *page, struct upstream_zone *zone)
+{
+    const struct upstream_shared *peer;
+
+    if (!has_peers(zone))
+        return;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        say_head(page, rows[i].name, rows[i].type, rows[i].help);
+        for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
+            status_say(page, "sluice_%s{", rows[i].name);
+            say_labels(page, peer);
+            status_say(page, "} ");
+            say_number(page, peer, &rows[i]);
+            status_say(page, "\n");
+        }
+    }
+    say_head(page, "upstream_state", "gauge", "Its state: up, resting after failures, or unhealthy by its checks.");
+    for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
+        status_say(page, "sluice_upstream_state{");
+        say_labels(page, peer);
+        status_say(page, ",state=\"%s\"} 1\n", state_of(peer));
+    }
+}
+
+void status_upstreams_json(struct status_page_text *page, struct upstream_zone *zone)
+{
+    const struct upstream_shared *peer;
+    const char *comma = "";
+
+    if (!has_peers(zone))
+        return;
+    status_say(page, ",\n  \"upstreams\": [");
+    for (int index = 0; (peer = next_peer(zone, &index)) != NULL; comma = ",") {
+        status_say(page, "%s\n    {\"upstream\": \"", comma);
+        status_say_label(page, peer->group);
+        status_say(page, "\", \"server\": \"");
+        status_say_label(page, peer->name);
+        status_say(page, "\", \"state\": \"%s\"", state_of(peer));
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+            status_say(page, ", \"%s\": ", rows[i].name + sizeof("upstream_") - 1);
+            say_number(page, peer, &rows[i]);
+        }
+        status_say(page, "}");
+    }
+    status_say(page, "]");
+}
