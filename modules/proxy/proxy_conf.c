@@ -142,16 +142,21 @@ static struct conf_mark ssl_mark(const struct conf_node *at)
 /* Made now: a file that cannot be read is better told than with the first request, and workers may not read keys. */
 static int make_tls(struct proxy_conf *conf, struct conf_reader *reader, const struct conf_node *at)
 {
+    const struct conf_node *trusted = conf_map_get(at, STR("proxy_ssl_trusted_certificate"));
     char error[256];
 
     conf->ssl.no_server_name = !conf->ssl_server_name;
     conf->ssl.no_reuse = !conf->ssl_session_reuse;
-    if (!conf_map_get(at, STR("proxy_ssl_trusted_certificate")) && !wants_tls(&conf->pass))
+    if (!trusted && !wants_tls(&conf->pass))
         return 0;
     if (upstreams_trust(reader->upstreams, &conf->ssl, error, sizeof(error)) == 0)
         return 0;
-    conf_error(reader->errors, ssl_mark(at), STR("files of PEM, as proxy_ssl_certificate: /etc/ssl/client.pem"),
-               "TLS to the server cannot be set up: %s", error);
+    if (trusted && !str_empty(conf->ssl.trusted) && str_empty(conf->ssl.certificate) && str_empty(conf->ssl.ciphers))
+        conf_error(reader->errors, trusted->mark, STR("a file of PEM certificates"),
+                   "\"" STR_FMT "\" cannot be trusted: %s", STR_ARG(conf->ssl.trusted), error);
+    else
+        conf_error(reader->errors, ssl_mark(at), STR("files of PEM, as proxy_ssl_certificate: /etc/ssl/client.pem"),
+                   "TLS to the server cannot be set up: %s", error);
     return -EINVAL;
 }
 
