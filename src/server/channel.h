@@ -17,6 +17,8 @@ enum channel_kind {
     CHANNEL_QUIT,                   /* master: take nothing new, finish what is open, end */
     CHANNEL_ERROR_LOG,              /* master: go on with this descriptor */
     CHANNEL_ACCESS_LOG,             /* master: the same for access log number `index` */
+    CHANNEL_LISTEN,                 /* master: accept from this socket of a dead worker, too; `index`: endpoint * workers + worker */
+    CHANNEL_UNLISTEN,               /* master: no longer from those of worker number `index` */
     CHANNEL_KINDS
 };
 

@@ -120,6 +120,45 @@ static void start_child(struct master *master, unsigned number)
     log_write(&master->error_log.log, LOG_INFO, "worker process %ld started", (long)pid);
 }
 
+static void tell(struct master *master, const struct child *child, enum channel_kind kind, uint32_t index, int fd)
+{
+    int result;
+
+    if (child->pid == 0 || child->channel_fd < 0)
+        return;
+    result = channel_send(child->channel_fd, &(struct channel_message){.kind = kind, .index = index, .fd = fd});
+    if (result < 0 && result != -EPIPE)
+        log_write(&master->error_log.log, LOG_ALERT, "sending to worker process %ld failed (%d: %s)",
+                  (long)child->pid, -result, strerror(-result));
+}
+
+/* A worker that waits for its restart lends its sockets to a sibling, or who is queued there would wait, too. */
+static void lend_sockets(struct master *master, unsigned number)
+{
+    struct child *child = &master->children[number];
+    unsigned keeper = number;
+
+    do {
+        keeper = (keeper + 1) % master->child_count;
+        if (keeper == number)
+            return;
+    } while (!master->children[keeper].ready);
+    child->keeper = (int)keeper;
+    for (size_t i = 0; i < master->sockets.endpoints; i++) {
+        int fd = sockets_get(&master->sockets, i, number);
+
+        if (fd != sockets_get(&master->sockets, i, keeper)) /* one of unix: is everybody's */
+            tell(master, &master->children[keeper], CHANNEL_LISTEN, (uint32_t)i * master->child_count + number, fd);
+    }
+}
+
+static void take_sockets_back(struct master *master, struct child *child)
+{
+    if (child->keeper >= 0)
+        tell(master, &master->children[child->keeper], CHANNEL_UNLISTEN, (uint32_t)(child - master->children), -1);
+    child->keeper = -1;
+}
+
 void children_start(struct master *master)
 {
     for (unsigned i = 0; i < master->child_count; i++) {
@@ -129,6 +168,8 @@ void children_start(struct master *master)
             return;
         if (child->pid == 0 && child->restart_ms > 0 && child->restart_ms <= master->clock.monotonic_ms)
             start_child(master, i);
+        else if (child->pid == 0 && child->keeper < 0)
+            lend_sockets(master, i);
     }
 }
 
@@ -140,8 +181,10 @@ void child_read(struct master *master, struct child *child)
     while ((result = channel_receive(child->channel_fd, &message)) == 1) {
         if (message.fd >= 0)
             close(message.fd);
-        if (message.kind == CHANNEL_READY)
+        if (message.kind == CHANNEL_READY) {
             child->ready = true;
+            take_sockets_back(master, child);
+        }
     }
     if (result == -EPROTO) {
         log_write(&master->error_log.log, LOG_ALERT, "worker process %ld sent a malformed message",
@@ -177,6 +220,10 @@ static void child_ended(struct master *master, struct child *child, int status)
         fail_start(master);
         break;
     case MASTER_RUNNING:
+        for (unsigned i = 0; i < master->child_count; i++) {
+            if (master->children[i].keeper == child - master->children)
+                master->children[i].keeper = -1;
+        }
         counters_abandoned(&master->shared->workers[child - master->children].counters);
         upstream_zone_abandon(master->shared->upstreams, (unsigned)(child - master->children));
         master->shared->restarts++;
@@ -204,19 +251,8 @@ void children_reap(struct master *master)
 
 void children_tell(struct master *master, enum channel_kind kind, uint32_t index, int fd)
 {
-    struct channel_message message = {.kind = kind, .index = index, .fd = fd};
-
-    for (unsigned i = 0; i < master->child_count; i++) {
-        const struct child *child = &master->children[i];
-        int result;
-
-        if (child->pid == 0 || child->channel_fd < 0)
-            continue;
-        result = channel_send(child->channel_fd, &message);
-        if (result < 0 && result != -EPIPE)
-            log_write(&master->error_log.log, LOG_ALERT, "sending to worker process %ld failed (%d: %s)",
-                      (long)child->pid, -result, strerror(-result));
-    }
+    for (unsigned i = 0; i < master->child_count; i++)
+        tell(master, &master->children[i], kind, index, fd);
 }
 
 void children_kill(struct master *master)

@@ -6,6 +6,7 @@
 #include "server/journey_steps.h"
 
 #include "base/limits.h"
+#include "server/worker_listen.h"
 
 #include <stdlib.h>
 
@@ -26,12 +27,7 @@ static void pause_or_resume(struct worker *worker)
     if (pause)
         log_write(worker->log, LOG_WARN, "accepting pauses: %u connections, %zu bytes held for output",
                   worker->connections, worker->wires.output_bytes);
-    for (size_t i = 0; i < worker->listener_count; i++) {
-        if (pause)
-            listener_pause(&worker->listeners[i].listener);
-        else
-            listener_resume(&worker->listeners[i].listener);
-    }
+    worker_listen_pause(worker);
 }
 
 static struct journey *journey_memory(struct worker *worker)

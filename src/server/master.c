@@ -206,7 +206,7 @@ static int make_children(struct master *master)
     clock_read(&master->clock);
     master->shared->started_s = (uint64_t)clock_wall_s(&master->clock);
     for (unsigned i = 0; i < master->child_count; i++)
-        master->children[i] = (struct child){.channel_fd = -1, .restart_ms = 1};
+        master->children[i] = (struct child){.channel_fd = -1, .keeper = -1, .restart_ms = 1};
     return 0;
 }
 

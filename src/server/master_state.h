@@ -25,6 +25,7 @@ struct child {
     pid_t pid;                      /* 0: none */
     int channel_fd;                 /* -1: none */
     bool ready;
+    int keeper;                     /* the worker that accepts from its sockets meanwhile; -1: none */
     unsigned deaths;                /* in a row, each soon after its start */
     uint64_t started_ms;
     uint64_t restart_ms;            /* when the next one is to be started; 0: not planned */

@@ -11,6 +11,7 @@
 #include "server/document_roots.h"
 #include "server/journey.h"
 #include "server/module.h"
+#include "server/worker_listen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,29 +36,12 @@ static void tell_master(struct worker *worker, enum channel_kind kind)
                   strerror(-result));
 }
 
-static void listener_stopped(void *owner, struct listener *listener)
-{
-    struct worker *worker = owner;
-
-    loop_close_fd(&worker->loop, listener->fd);
-    listener->fd = -1;
-    worker->listeners_open--;
-}
-
-static void stop_listening(struct worker *worker, void (*how)(struct listener *listener))
-{
-    for (size_t i = 0; i < worker->listener_count; i++) {
-        if (worker->listeners[i].listener.fd >= 0)
-            how(&worker->listeners[i].listener);
-    }
-}
-
 static void stop_now(struct worker *worker)
 {
     if (worker->stopping)
         return;
     worker->stopping = true;
-    stop_listening(worker, listener_stop);
+    worker_listen_end(worker, listener_stop);
     journey_abort_all(worker);
 }
 
@@ -79,7 +63,7 @@ static void drain(struct worker *worker)
     if (worker->draining || worker->stopping)
         return;
     worker->draining = true;
-    stop_listening(worker, listener_drain);
+    worker_listen_end(worker, listener_drain);
     journey_drain_all(worker);
     if (timeout_ms > 0)
         loop_timer(&worker->loop, &worker->drain_deadline, worker->loop.clock.monotonic_ms + timeout_ms);
@@ -103,6 +87,12 @@ static void obey(struct worker *worker, const struct channel_message *message)
         else
             close(message->fd);
         break;
+    case CHANNEL_LISTEN:
+        worker_listen_for(worker, message->index, message->fd);
+        break;
+    case CHANNEL_UNLISTEN:
+        worker_unlisten_for(worker, message->index);
+        break;
     case CHANNEL_READY:
     case CHANNEL_FAILED:
     case CHANNEL_KINDS:
@@ -123,7 +113,7 @@ static void channel_readable(struct op *op, int result)
         obey(worker, &message);
     worker->channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (result == -EMFILE)
-        log_write(worker->log, LOG_ALERT, "a reopened log could not be taken: %s, its old file goes on",
+        log_write(worker->log, LOG_ALERT, "a reopened log, or a socket, could not be taken from the master: %s",
                   strerror(EMFILE));
     if (result == -EPROTO)
         log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");
@@ -215,30 +205,6 @@ static void stop_modules(struct worker *worker)
     free(worker->module_states);
 }
 
-static int start_listening(struct worker *worker, const struct worker_start *start)
-{
-    const struct configuration *configuration = worker->configuration;
-
-    worker->listeners = calloc(configuration->endpoint_count + 1, sizeof(*worker->listeners));
-    if (!worker->listeners)
-        return -ENOMEM;
-    for (size_t i = 0; i < configuration->endpoint_count; i++) {
-        struct worker_listener *place = &worker->listeners[i];
-
-        place->endpoint = &configuration->endpoints[i];
-        place->listener.loop = &worker->loop;
-        place->listener.log = worker->log;
-        place->listener.fd = start->sockets[i];
-        place->listener.accepted = journey_accept;
-        place->listener.stopped = listener_stopped;
-        place->listener.owner = worker;
-        worker->listener_count++;
-        worker->listeners_open++;
-        listener_start(&place->listener);
-    }
-    return 0;
-}
-
 static int open_wires(struct worker *worker)
 {
     worker->wires = (struct wire_shared){.loop = &worker->loop,
@@ -288,7 +254,7 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
         worker->channel.done = channel_readable;
         loop_poll(&worker->loop, &worker->channel, worker->channel_fd, POLLIN);
     }
-    return start_listening(worker, start);
+    return worker_listen(worker, start);
 }
 
 static void worker_init(struct worker *worker, const struct worker_start *start)
@@ -303,6 +269,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
                               .signal_fd = -1};
     worker->arenas.max_kept = LIMIT_ARENA_BLOCKS_KEPT;
     worker->drain_deadline.done = drain_deadline_passed;
+    list_init(&worker->borrowed);
     list_init(&worker->journeys);
     list_init(&worker->resumed);
     list_init(&worker->awake);

@@ -36,11 +36,15 @@ struct worker {
     struct list free_journeys;              /* memory kept for the next connections */
     unsigned free_journey_count;
     bool paused;                            /* no more connections are accepted for the moment: see journey_crowd.c */
-    struct worker_listener {                /* one per endpoint and per inherited socket */
+    struct worker_listener {
         struct listener listener;
         const struct endpoint *endpoint;
-    } *listeners;
+        struct list link;                   /* in `borrowed`; owned by it */
+        bool borrowed;
+        unsigned lender;                    /* the dead worker's number */
+    } *listeners;                           /* one for each endpoint */
     size_t listener_count;
+    struct list borrowed;                   /* a dead worker's, until it is replaced */
     unsigned listeners_open;                /* not yet stopped */
     struct op channel;                      /* messages of the master */
     int channel_fd;                         /* -1: no master */

@@ -3,8 +3,10 @@ import hashlib
 import os
 import signal
 
+import pytest
+
 from kit import http1
-from kit.lifetime import BIG, alive, ended, peers_of, wait_for
+from kit.lifetime import BIG, alive, ended, peers_of, sockets_of, wait_for
 
 
 def test_a_worker_that_dies_is_replaced(start, loop, big):
@@ -18,6 +20,41 @@ def test_a_worker_that_dies_is_replaced(start, loop, big):
     assert f'worker process {victim} exited on signal 9' in server.errors()
     # The socket of the dead one goes on: every connection of many is answered.
     for _ in range(40):
+        client = http1.connect(server.plain)
+        assert client.get('/one.txt').status == 200
+        client.close()
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def kill_all_but(survivor, server, deaths):
+    """Kills every other worker as soon as it is there, so that each is waited for longer than the one before, until nobody is left."""
+    def alone():
+        for pid in set(server.workers()) - {survivor}:
+            os.kill(pid, signal.SIGKILL)
+        return server.errors().count('exited on signal 9') >= deaths and server.workers() == [survivor]
+    wait_for(alone, 'their end', 60)
+
+
+@pytest.mark.parametrize('workers', [2, 3])
+def test_a_sibling_serves_who_is_queued_for_the_dead(start, loop, workers):
+    """While workers that die again and again are waited for, whoever the kernel sends to their sockets is answered by the one left.
+    With three, the sockets of one are lent to another that dies, too."""
+    server = start(loop, worker_processes=workers)
+    survivor = max(server.workers())
+    for attempt in range(5):
+        kill_all_but(survivor, server, (4 + attempt) * (workers - 1))
+        for _ in range(15):
+            for port, transport in ((server.plain, 'plain'), (server.port, 'user')):
+                client = http1.connect(port, transport)
+                assert client.get('/one.txt').status == 200
+                client.close()
+        if server.workers() == [survivor]:
+            break                          # where the machine is slow, the next ones are waited for longer
+    assert server.workers() == [survivor], 'all were answered before there was a successor'
+    # Back to its own: afterwards each holds as many, and all answer.
+    wait_for(lambda: len(server.workers()) == workers, 'successors', 30)
+    wait_for(lambda: len({len(sockets_of(pid)) for pid in server.workers()}) == 1, 'as many sockets each', 30)
+    for _ in range(20):
         client = http1.connect(server.plain)
         assert client.get('/one.txt').status == 200
         client.close()

@@ -40,8 +40,8 @@ def ended(server, how, seconds=20):
     return server.process.wait(seconds * server_kit.PATIENCE)
 
 
-def peers_of(pid):
-    """Remote ports of the TCP connections that a process holds."""
+def sockets_of(pid):
+    """Inodes of the sockets that a process holds."""
     inodes = set()
     for name in os.listdir(f'/proc/{pid}/fd'):
         try:
@@ -50,6 +50,12 @@ def peers_of(pid):
             continue
         if target.startswith('socket:['):
             inodes.add(target[8:-1])
+    return inodes
+
+
+def peers_of(pid):
+    """Remote ports of the TCP connections that a process holds."""
+    inodes = sockets_of(pid)
     with open('/proc/net/tcp', encoding='ascii') as stream:
         rows = [line.split() for line in stream.readlines()[1:]]
     return {int(row[2].split(':')[1], 16) for row in rows if row[9] in inodes}

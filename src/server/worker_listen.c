@@ -1,0 +1,98 @@
+/* What a worker accepts from: see worker_listen.h. */
+#include "server/worker_listen.h"
+
+#include "server/journey.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void listener_stopped(void *owner, struct listener *listener)
+{
+    struct worker *worker = owner;
+    struct worker_listener *place = container_of(listener, struct worker_listener, listener);
+
+    loop_close_fd(&worker->loop, listener->fd);
+    listener->fd = -1;
+    worker->listeners_open--;
+    if (place->borrowed) {
+        list_remove(&place->link);
+        free(place);
+    }
+}
+
+static void begin(struct worker *worker, struct worker_listener *place, const struct endpoint *endpoint, int fd)
+{
+    place->endpoint = endpoint;
+    place->listener.loop = &worker->loop;
+    place->listener.log = worker->log;
+    place->listener.fd = fd;
+    place->listener.accepted = journey_accept;
+    place->listener.stopped = listener_stopped;
+    place->listener.owner = worker;
+    worker->listeners_open++;
+    listener_start(&place->listener);
+}
+
+int worker_listen(struct worker *worker, const struct worker_start *start)
+{
+    const struct configuration *configuration = worker->configuration;
+
+    worker->listeners = calloc(configuration->endpoint_count + 1, sizeof(*worker->listeners));
+    if (!worker->listeners)
+        return -ENOMEM;
+    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+        begin(worker, &worker->listeners[i], &configuration->endpoints[i], start->sockets[i]);
+        worker->listener_count++;
+    }
+    return 0;
+}
+
+void worker_listen_for(struct worker *worker, uint32_t place, int fd)
+{
+    size_t endpoint = place / worker->shared->worker_count;
+    struct worker_listener *borrowed = NULL;
+
+    if (endpoint < worker->configuration->endpoint_count && !worker->draining && !worker->stopping)
+        borrowed = calloc(1, sizeof(*borrowed));
+    if (!borrowed) {
+        close(fd);
+        return;
+    }
+    borrowed->borrowed = true;
+    borrowed->lender = place % worker->shared->worker_count;
+    list_push(&worker->borrowed, &borrowed->link);
+    begin(worker, borrowed, &worker->configuration->endpoints[endpoint], fd);
+    if (worker->paused)
+        listener_pause(&borrowed->listener);
+}
+
+void worker_unlisten_for(struct worker *worker, uint32_t number)
+{
+    for (struct list *link = worker->borrowed.next; link != &worker->borrowed; link = link->next) {
+        struct worker_listener *place = container_of(link, struct worker_listener, link);
+
+        if (place->lender == number)
+            listener_stop(&place->listener);
+    }
+}
+
+static void for_all(struct worker *worker, void (*what)(struct listener *listener))
+{
+    for (size_t i = 0; i < worker->listener_count; i++) {
+        if (worker->listeners[i].listener.fd >= 0)
+            what(&worker->listeners[i].listener);
+    }
+    for (struct list *link = worker->borrowed.next; link != &worker->borrowed; link = link->next)
+        what(&container_of(link, struct worker_listener, link)->listener);
+}
+
+void worker_listen_end(struct worker *worker, void (*how)(struct listener *listener))
+{
+    for_all(worker, how);
+}
+
+void worker_listen_pause(struct worker *worker)
+{
+    for_all(worker, worker->paused ? listener_pause : listener_resume);
+}
