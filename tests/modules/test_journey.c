@@ -332,11 +332,11 @@ START_TEST(standing_still_ends_the_connection)
     size_t got = 0;
     int fd, size = 4096;
 
-    set_up(TIMEOUTS);
+    set_up("http: {send_timeout: 600ms, server: {listen: 8080}}");
     fd = loopback_connect(&server);
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
     say(fd, "GET /big HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    for (int i = 0; i < 12; i++) { /* longer than send_timeout in all */
+    for (int i = 0; i < 25; i++) { /* longer than send_timeout in all */
         ssize_t count;
 
         loopback_turn(&server, 30);
@@ -345,7 +345,7 @@ START_TEST(standing_still_ends_the_connection)
         got += (size_t)count;
     }
     ck_assert_uint_lt(got, BIG);
-    for (int i = 0; i < 100 && server.worker.connections; i++)
+    for (int i = 0; i < 200 && server.worker.connections; i++)
         loopback_turn(&server, 10);
     ck_assert_uint_eq(server.worker.connections, 0);
     tear_down();
