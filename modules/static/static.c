@@ -223,14 +223,17 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
 static enum outcome look_up(struct search *search, struct str uri)
 {
     struct exchange *x = search->x;
+    struct str folder = search->root, path = uri;
     struct file_entry *entry;
     bool pending = false;
 
     search->uri = uri;
+    if (!exchange_symlinks_from(x, &folder, &path))
+        return exchange_refuse(x, 500);
     /* With merge_slashes: off a path may begin with several, and is relative to the root all the same. */
-    while (str_starts(uri, STR("/")))
-        uri = str_skip(uri, 1);
-    entry = file_cache_get(worker_file_cache(exchange_worker(x)), &search->lookup, search->root, uri,
+    while (str_starts(path, STR("/")))
+        path = str_skip(path, 1);
+    entry = file_cache_get(worker_file_cache(exchange_worker(x)), &search->lookup, folder, path,
                            exchange_symlinks(x), &pending);
     if (entry)
         return judge(search, entry);

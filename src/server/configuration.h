@@ -38,7 +38,7 @@ struct core_main {
         int level;                  /* enum log_level */
     } error_log;
     int use;                        /* 0 auto, 1 io_uring, 2 epoll: see configuration_backend */
-    bool multi_accept;              /* no effect */
+    bool multi_accept;              /* off is warned of, and has no effect */
     struct str prefix;
 };
 
@@ -67,7 +67,10 @@ struct core_site {
     struct str default_type;        /* empty: not set */
     struct str charset;             /* "off" or a name */
     struct mime mime;               /* made of the three, charset included; shared between scopes that agree */
-    int disable_symlinks;           /* enum symlinks */
+    struct {
+        int policy;                 /* enum symlinks */
+        const struct template *from; /* links in this beginning of a file's path are not looked at; NULL: all are */
+    } disable_symlinks;
     struct conf_rows error_pages;   /* struct error_page, server/refuse.h */
     struct conf_rows access_logs;   /* struct access_log_row, server/access_log.h */
 };

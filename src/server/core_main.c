@@ -239,12 +239,24 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_SWITCH,
      .offset = AT(multi_accept),
      .fallback = "on",
-     .help = "Accepted for nginx's sake, without effect: the loop always takes what there is."},
+     .help = "The loop always takes who is there: off is warned of, and changes nothing."},
     {0},
 };
+
+static int check(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    const struct core_main *main = conf;
+    const struct conf_node *wish = conf_map_get(at, STR("multi_accept"));
+
+    if (wish && !main->multi_accept)
+        conf_warning(reader->errors, wish->mark, STR("delete it; worker_connections bounds what one worker takes"),
+                     "\"multi_accept: off\" has no effect: connections are always taken as they come");
+    return 0;
+}
 
 const struct conf_group core_main_group = {
     .name = "core",
     .directives = directives,
     .size = sizeof(struct core_main),
+    .check = check,
 };

@@ -87,6 +87,31 @@ static int read_root(struct conf_reader *reader, const struct conf_node *node, v
 static const char *const lingering[] = {"off", "on", "always", NULL};
 static const char *const symlinks[] = {"beneath", "off", "if_not_owner", "on", NULL};
 
+/* One of `symlinks`; behind those that look at the whole path, from=. */
+static int read_symlinks(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct {
+        int policy;
+        const struct template *from;
+    } *into = out;
+    struct conf_words words;
+    struct conf_node word;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    word = core_word_node(node, words.count ? words.items[0] : STR(""));
+    error = conf_read_choice(reader, &word, symlinks, &into->policy);
+    if (error < 0 || words.count < 2)
+        return error;
+    if (words.count == 2 && str_starts(words.items[1], STR("from=")) &&
+        (into->policy == SYMLINKS_NONE || into->policy == SYMLINKS_OWNER))
+        return conf_read_template_word(reader, node, str_skip(words.items[1], 5), &into->from);
+    conf_error(reader->errors, node->mark, STR("write: disable_symlinks: on from=$document_root"),
+               "only on and if_not_owner take another word, which is from=");
+    return -EINVAL;
+}
+
 static const struct directive directives[] = {
     {.name = "root",
      .scopes = SCOPE_SITE,
@@ -119,12 +144,16 @@ static const struct directive directives[] = {
      .help = "Said with text types; off says none."},
     {.name = "disable_symlinks",
      .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_CHOICE,
+     .type = DIRECTIVE_CUSTOM,
      .offset = AT(disable_symlinks),
-     .choices = symlinks,
+     .row_size = sizeof(((struct core_site *)0)->disable_symlinks),
+     .row = read_symlinks,
      .fallback = "beneath",
-     .help = "Which symbolic links below the root are refused: on all, if_not_owner those whose owner does not own "
-             "the target, off none, and beneath, the default, those that are absolute or leave the root."},
+     .example = "disable_symlinks: if_not_owner from=$document_root",
+     .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .help = "Which symbolic links are refused: on all, if_not_owner those whose owner does not own the target "
+             "(both on the whole way from /, or behind from=), off none; beneath, the default, below the root those "
+             "that leave it."},
     {.name = "error_page",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_REPEAT,
@@ -290,7 +319,8 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_SWITCH,
      .offset = AT(tcp_nodelay),
      .fallback = "on",
-     .help = "Accepted for nginx's sake: it is always on."},
+     .help = "Send the small end of an answer at once. Where off, the kernel holds it back until the client has "
+             "confirmed the rest."},
     {.name = "internal",
      .scopes = SCOPE_LOCATION,
      .type = DIRECTIVE_SWITCH,

@@ -40,6 +40,7 @@ void load_settings(struct location *location, const struct core_ssl *ssl)
         .record_size = (size_t)ssl->buffer_size,
         .small_records = ssl->small_records,
         .lingering_ms = lingering_ms(site),
+        .delay = !site->tcp_nodelay,
         .reset_timed_out = site->reset_timedout_connection,
     };
     for (size_t i = 0; i < location->inner_count; i++)

@@ -220,7 +220,28 @@ struct str exchange_text_type(struct exchange *x)
 
 enum symlinks exchange_symlinks(const struct exchange *x)
 {
-    return (enum symlinks)visit_of(x)->location->site->disable_symlinks;
+    return (enum symlinks)visit_of(x)->location->site->disable_symlinks.policy;
+}
+
+bool exchange_symlinks_from(struct exchange *x, struct str *root, struct str *path)
+{
+    const struct template *from = visit_of(x)->location->site->disable_symlinks.from;
+    enum symlinks symlinks = exchange_symlinks(x);
+    struct str folder, name;
+
+    if (symlinks == SYMLINKS_BENEATH || symlinks == SYMLINKS_ANYWHERE)
+        return true;
+    name = arena_printf(&x->arena, STR_FMT "/" STR_FMT, STR_ARG(*root), STR_ARG(*path));
+    folder = from ? template_eval(from, x, &x->arena) : STR("");
+    if (!name.data || !folder.data)
+        return false;
+    while (str_ends(folder, STR("/")))
+        folder.length--;
+    if (!str_starts(name, folder) || name.data[folder.length] != '/')
+        folder.length = 0;
+    *root = folder.length ? folder : STR("/");
+    *path = str_skip(name, folder.length);
+    return true;
 }
 
 struct str exchange_eval(struct exchange *x, const struct template *template)

@@ -54,6 +54,14 @@ enum wire_end wire_end_of(int error)
     return error == -ETIMEDOUT ? WIRE_END_TIMEOUT : WIRE_END_PEER_RESET;
 }
 
+/* Not TCP (unix:): nothing to switch. */
+static void set_delay(int fd, bool delay)
+{
+    int at_once = !delay;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
+}
+
 /* `opened` of a plain wire comes from the loop, as the handshake's does. */
 static void plain_opened(struct op *op, int result)
 {
@@ -98,6 +106,8 @@ int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_e
         loop_close_fd(shared->loop, fd);
         return -ENOMEM;
     }
+    if (settings->delay)
+        set_delay(fd, true);
     if (wire->greeting || context) {
         wire->receiving = true;
         wire_receive_start(wire);
@@ -141,8 +151,11 @@ void wire_settle(struct wire *wire, const struct wire_settings *settings)
     bool same = settings->record_size == wire->settings->record_size &&
                 settings->small_records == wire->settings->small_records;
 
-    if (same || !promised)
-        wire->settings = settings;
+    if (!same && promised)
+        return;
+    if (settings->delay != wire->settings->delay)
+        set_delay(wire->fd, settings->delay);
+    wire->settings = settings;
 }
 
 /* Bytes that TCP has and the peer has not confirmed. */

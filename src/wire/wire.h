@@ -139,6 +139,7 @@ struct wire_settings {
     size_t record_size;             /* ssl_buffer_size: plaintext bytes of one record, at most LIMIT_RECORD_PLAINTEXT */
     bool small_records;             /* ssl_dyn_rec_enable: records of one segment first, and after a rest */
     uint64_t lingering_ms;          /* for the owner's timer: how long wire_lingering may last */
+    bool delay;                     /* tcp_nodelay: off: the kernel may hold back a small end until what went before is confirmed */
     bool reset_timed_out;           /* reset_timedout_connection: what ends by WIRE_END_TIMEOUT or _REFUSED ends with a reset */
 };
 

@@ -234,6 +234,29 @@ def test_disable_symlinks(launch, loop, mode, inside, outside):
         assert served.connect().get(target).status == 400, target
 
 
+@pytest.mark.parametrize('mode', ['on', 'if_not_owner'])
+@pytest.mark.parametrize('start, status', [(None, 403), ('$document_root', 200), ('{base}', 403), ('{base}/way-{mode}', 200),
+                                           ('{base}/way-{mode}/', 200), ('{base}/way', 403), ('/elsewhere', 403)])
+def test_disable_symlinks_on_the_way_to_the_root(launch, loop, base, mode, start, status):
+    """The whole path counts, as in nginx, or what is behind from= where that is its beginning."""
+    if mode == 'if_not_owner' and os.geteuid() != 0:
+        pytest.skip('only root gives files away')
+    away = base / f'way-{mode}'
+    if not away.is_symlink():
+        (base / f'real-{mode}').mkdir()
+        (base / f'real-{mode}' / 'file.txt').write_text('here')
+        (base / f'real-{mode}' / 'link').symlink_to('file.txt')
+        (base / f'real-{mode}').chmod(0o755)
+        away.symlink_to(f'real-{mode}')
+        if mode == 'if_not_owner':
+            os.lchown(away, 65534, 65534)
+            os.lchown(base / f'real-{mode}' / 'link', 65534, 65534)
+    options = mode if start is None else f'{mode} from={start.format(base=base, mode=mode)}'
+    client = launch(loop, 'plain', server={'root': str(away), 'disable_symlinks': options}).connect()
+    assert client.get('/file.txt').status == status
+    assert client.get('/link').status == 403
+
+
 def test_a_changed_file_is_seen(launch, loop, transport, base):
     folder = base / f'changing-{loop}-{transport}'
     folder.mkdir()

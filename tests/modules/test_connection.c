@@ -118,7 +118,7 @@ START_TEST(the_wire_follows_the_location)
 {
     int fd;
 
-    set_up("sendfile: on", "sendfile: off, output_buffers: 2 4k, lingering_close: off");
+    set_up("sendfile: on", "sendfile: off, output_buffers: 2 4k, lingering_close: off, tcp_nodelay: off");
     fd = loopback_connect(&server);
     (void)ask_and_stay(fd, "/");
     ck_assert(settings_now()->sendfile);
@@ -128,6 +128,7 @@ START_TEST(the_wire_follows_the_location)
     ck_assert(!settings_now()->sendfile);
     ck_assert_uint_eq(settings_now()->block_size, 8192);
     ck_assert_uint_eq(settings_now()->lingering_ms, 0);
+    ck_assert(settings_now()->delay);
     (void)ask_and_stay(fd, "/");
     ck_assert(settings_now()->sendfile);
     close(fd);

@@ -5,6 +5,8 @@
 #include "kit.h"
 
 #include <check.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -167,6 +169,32 @@ START_TEST(backpressure_holds_bytes)
 }
 END_TEST
 
+static bool sent_at_once(void)
+{
+    int at_once = 0;
+    socklen_t length = sizeof at_once;
+
+    ck_assert_int_eq(getsockopt(kit.wire.fd, IPPROTO_TCP, TCP_NODELAY, &at_once, &length), 0);
+    return at_once != 0;
+}
+
+/* tcp_nodelay, as locations say. */
+START_TEST(a_small_end_may_be_held_back)
+{
+    struct wire_settings delaying;
+
+    start(_i, 0);
+    kit_until_open(&kit);
+    delaying = kit.settings;
+    delaying.delay = true;
+    wire_settle(&kit.wire, &delaying);
+    ck_assert(!sent_at_once());
+    wire_settle(&kit.wire, &kit.settings);
+    ck_assert(sent_at_once());
+    finish();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("transports");
@@ -176,6 +204,7 @@ int main(void)
 
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, rule_14_small_answers_are_one_record, 0, count);
+    tcase_add_loop_test(all, a_small_end_may_be_held_back, 0, count);
     tcase_add_loop_test(all, large_answers, 0, count);
     tcase_add_loop_test(all, large_answers_without_sendfile, 0, count);
     tcase_add_loop_test(all, large_answers_through_a_small_window, 0, count);

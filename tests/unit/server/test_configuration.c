@@ -167,6 +167,15 @@ START_TEST(endpoints_are_brought_together)
 }
 END_TEST
 
+START_TEST(what_has_no_effect_is_warned_of)
+{
+    configuration_destroy(load_good("{events: {multi_accept: on}, http: {server: {listen: 1}}}"));
+    ck_assert(!has_said("multi_accept"));
+    configuration_destroy(load_good("{events: {multi_accept: off}, http: {server: {listen: 1}}}"));
+    ck_assert(has_said("warning: \"multi_accept: off\" has no effect"));
+}
+END_TEST
+
 START_TEST(tls_is_shared_by_the_same_servers)
 {
     struct configuration *c = load_good(
@@ -280,6 +289,9 @@ static const struct {
     {"http: {server: {listen: 1, keepalive_timeout: 65}}", "keepalive_timeout"},
     {"http: {open_file_cache: max=many, server: {listen: 1}}", "open_file_cache"},
     {"http: {open_file_cache: size=3, server: {listen: 1}}", "no option \"size\""},
+    {"http: {disable_symlinks: off from=/, server: {listen: 1}}", "only on and if_not_owner take another word"},
+    {"http: {disable_symlinks: on /srv, server: {listen: 1}}", "only on and if_not_owner take another word"},
+    {"http: {disable_symlinks: maybe, server: {listen: 1}}", "disable_symlinks"},
     {"http: {log_format: {a: {escape: xml, format: b}}, server: {listen: 1}}", "no escaping"},
     {"http: {log_format: {a: {escape: json}}, server: {listen: 1}}", "needs its text"},
     {"http: {log_format: [a], server: {listen: 1}}", "log_format is a map"},
@@ -376,6 +388,7 @@ int main(void)
                                   defaults,
                                   scopes_inherit,
                                   endpoints_are_brought_together,
+                                  what_has_no_effect_is_warned_of,
                                   tls_is_shared_by_the_same_servers,
                                   overlays_replace,
                                   mistakes_are_told,
