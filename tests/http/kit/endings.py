@@ -14,7 +14,7 @@ from . import server as server_kit
 SMALL, BODY, BIG = b'one\n', 100_000, 16 << 20
 TIMEOUT_S = 3 * server_kit.PATIENCE           # of the server: head, send and lingering
 PATIENCE_S = 60 * server_kit.PATIENCE         # of a client that waits for one of these
-WAITING = 20                                  # at most so many of a thread's clients are waiting for it at once
+WAITING = 40                                  # at most so many of a thread's clients are waiting for it at once
 SETTINGS = {name: f'{int(TIMEOUT_S)}s' for name in
             ('client_header_timeout', 'client_body_timeout', 'send_timeout', 'lingering_timeout', 'lingering_time', 'keepalive_timeout')}
 
