@@ -49,6 +49,7 @@ done
 beside hostile ../http/test_hostile.py
 wait
 part figure test_figure.py
-dmesg | grep -E 'BUG|Oops|WARNING|general protection' || echo 0 >"$out/status"
+# The guest's init says so of a machine without systemd, into the same log.
+dmesg | grep -v virtme-ng-init | grep -E 'BUG|Oops|WARNING|general protection' || echo 0 >"$out/status"
 sync
 exit 0
