@@ -32,6 +32,7 @@ class World:
                                         '/status': {'status': 'on'}}}],
             loop=self.loop, main={'worker_processes': workers}, http={'upstream': {'backend': {'server': servers, **group}}})
         self.server.start([self.port])
+        self.until(' runs, ')       # every worker: who dies before that ends the start
         return self
 
     def get(self, path='/', patience=30, **headers):
