@@ -54,6 +54,7 @@
 #define LIMIT_RECORDS_PER_KEY       (1ull << 24)    /* RFC 8446 5.5: 2^24.5 full records for AES-GCM */
 #define LIMIT_HANDSHAKE_BYTES       (1 << 18)
 #define LIMIT_CIPHERS_LIVE          512             /* cipher contexts per worker */
+#define LIMIT_CLIENT_HELLO          16384           /* bytes of a ClientHello that is read for its name */
 #define LIMIT_SERVER_NAME           255             /* bytes of SNI (RFC 1035 2.3.4) */
 #define LIMIT_PEM_FILE              (1 << 20)       /* a certificate chain or a key */
 #define LIMIT_PEM_CHAIN             16              /* certificates in a chain */

@@ -1,0 +1,205 @@
+/*
+ * ClientHello: see client_hello.h. One cursor goes over the bytes of the message, across the records that
+ * carry it; each length is taken out of the one around it, so that no part can reach beyond its whole.
+ */
+#include "tls/client_hello.h"
+
+#include <errno.h>
+
+enum {
+    RECORD_HANDSHAKE_TYPE = 22,
+    MESSAGE_CLIENT_HELLO = 1,
+    EXTENSION_SERVER_NAME = 0,
+    NAME_HOST = 0,
+    RANDOM_BYTES = 32,
+    SESSION_ID_MOST = 32,
+};
+
+struct cursor {
+    struct str rest;
+    size_t record;                  /* bytes left of the record that is being read */
+    int error;                      /* the first one: from then on all reads are 0 */
+};
+
+static void fail(struct cursor *cursor, int error)
+{
+    if (!cursor->error)
+        cursor->error = error;
+}
+
+static uint8_t raw_byte(struct cursor *cursor)
+{
+    uint8_t byte;
+
+    if (str_empty(cursor->rest))
+        fail(cursor, -EAGAIN);
+    if (cursor->error)
+        return 0;
+    byte = (uint8_t)cursor->rest.data[0];
+    cursor->rest = str_skip(cursor->rest, 1);
+    return byte;
+}
+
+/* Type, version 3.x, length: never empty, never longer than a record may be. */
+static void next_record(struct cursor *cursor)
+{
+    uint8_t type = raw_byte(cursor);
+
+    if (!cursor->error && type != RECORD_HANDSHAKE_TYPE)
+        fail(cursor, -EPROTO);
+    if (raw_byte(cursor) != 3)
+        fail(cursor, -EPROTO);
+    (void)raw_byte(cursor);
+    cursor->record = (size_t)raw_byte(cursor) << 8;
+    cursor->record |= raw_byte(cursor);
+    if (cursor->record == 0 || cursor->record > LIMIT_RECORD_PLAINTEXT)
+        fail(cursor, -EPROTO);
+}
+
+/* A number of `width` bytes out of `left`, what is left of the part around it. */
+static size_t number(struct cursor *cursor, unsigned width, size_t *left)
+{
+    size_t value = 0;
+
+    if (*left < width) {
+        fail(cursor, -EPROTO);
+        return 0;
+    }
+    *left -= width;
+    while (width-- > 0 && !cursor->error) {
+        if (cursor->record == 0)
+            next_record(cursor);
+        if (cursor->error)
+            return 0;
+        value = value << 8 | raw_byte(cursor);
+        cursor->record--;
+    }
+    return cursor->error ? 0 : value;
+}
+
+/* The length of a part, taken out of the one around it. */
+static size_t part(struct cursor *cursor, unsigned width, size_t *left)
+{
+    size_t length = number(cursor, width, left);
+
+    if (length > *left) {
+        fail(cursor, -EPROTO);
+        return 0;
+    }
+    *left -= length;
+    return length;
+}
+
+static void skip(struct cursor *cursor, size_t count)
+{
+    while (count > 0 && !cursor->error)
+        (void)number(cursor, 1, &count);
+}
+
+/* Labels of letters, digits, "-" and "_": what could not stand in a certificate or a configuration is no name. */
+static bool is_name_byte(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '_' || byte == '.';
+}
+
+static void read_name(struct cursor *cursor, size_t length, struct client_hello *hello)
+{
+    if (length == 0 || length > sizeof(hello->name) || hello->name_length > 0) {
+        fail(cursor, -EPROTO);
+        return;
+    }
+    while (length > 0 && !cursor->error) {
+        char byte = str_lower((char)number(cursor, 1, &length));
+
+        if (!cursor->error && !is_name_byte(byte))
+            fail(cursor, -EPROTO);
+        hello->name[hello->name_length++] = byte;
+    }
+    if (hello->name_length > 1 && hello->name[hello->name_length - 1] == '.')
+        hello->name_length--;
+}
+
+static void read_server_name(struct cursor *cursor, size_t left, struct client_hello *hello)
+{
+    size_t list = part(cursor, 2, &left);
+
+    if (left > 0 || list == 0)
+        fail(cursor, -EPROTO);
+    while (list > 0 && !cursor->error) {
+        size_t type = number(cursor, 1, &list);
+        size_t length = part(cursor, 2, &list);
+
+        if (type == NAME_HOST)
+            read_name(cursor, length, hello);
+        else
+            skip(cursor, length);
+    }
+}
+
+static void read_extensions(struct cursor *cursor, size_t left, struct client_hello *hello)
+{
+    bool named = false;
+
+    while (left > 0 && !cursor->error) {
+        size_t type = number(cursor, 2, &left);
+        size_t length = part(cursor, 2, &left);
+
+        if (type != EXTENSION_SERVER_NAME) {
+            skip(cursor, length);
+            continue;
+        }
+        if (named)
+            fail(cursor, -EPROTO);
+        named = true;
+        read_server_name(cursor, length, hello);
+    }
+}
+
+static void read_body(struct cursor *cursor, size_t left, struct client_hello *hello)
+{
+    size_t length;
+
+    if (number(cursor, 1, &left) != 3)
+        fail(cursor, -EPROTO);
+    (void)number(cursor, 1, &left);
+    if (left < RANDOM_BYTES) {
+        fail(cursor, -EPROTO);
+        return;
+    }
+    left -= RANDOM_BYTES;
+    skip(cursor, RANDOM_BYTES);
+    length = part(cursor, 1, &left);
+    if (length > SESSION_ID_MOST)
+        fail(cursor, -EPROTO);
+    skip(cursor, length);
+    length = part(cursor, 2, &left);
+    if (!cursor->error && (length == 0 || length % 2))
+        fail(cursor, -EPROTO);
+    skip(cursor, length);
+    length = part(cursor, 1, &left);
+    if (!cursor->error && length == 0)
+        fail(cursor, -EPROTO);
+    skip(cursor, length);
+    if (left == 0) /* TLS 1.2 may have no extensions at all */
+        return;
+    length = part(cursor, 2, &left);
+    if (left > 0)
+        fail(cursor, -EPROTO);
+    read_extensions(cursor, length, hello);
+}
+
+int client_hello_read(struct str bytes, struct client_hello *out_hello)
+{
+    struct cursor cursor = {.rest = bytes};
+    struct client_hello hello = {.name_length = 0};
+    size_t left = 4;
+    size_t type = number(&cursor, 1, &left);
+    size_t length = number(&cursor, 3, &left);
+
+    if (!cursor.error && (type != MESSAGE_CLIENT_HELLO || length > LIMIT_CLIENT_HELLO))
+        fail(&cursor, -EPROTO);
+    read_body(&cursor, length, &hello);
+    if (cursor.error == 0)
+        *out_hello = hello;
+    return cursor.error;
+}

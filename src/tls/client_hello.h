@@ -1,0 +1,23 @@
+/*
+ * The first message of a TLS client, read by somebody who does not take part: for the name that it asks for
+ * (RFC 8446 4.1.2, RFC 6066 3). Nothing is decrypted, nothing is answered.
+ */
+#ifndef TLS_CLIENT_HELLO_H
+#define TLS_CLIENT_HELLO_H
+
+#include "base/limits.h"
+#include "base/must_check.h"
+#include "base/str.h"
+
+struct client_hello {
+    char name[LIMIT_SERVER_NAME];   /* lower case, without a last dot */
+    size_t name_length;             /* 0: it asks for none */
+};
+
+/*
+ * Reads the bytes that a client has sent so far, from the first on: 0, -EAGAIN: more are needed, or -EPROTO: that is no ClientHello, or not
+ * one that keeps to the letter (lengths that do not agree, a name twice, a name with odd bytes in it). Bytes behind it are not looked at.
+ */
+MUST_CHECK int client_hello_read(struct str bytes, struct client_hello *out_hello);
+
+#endif

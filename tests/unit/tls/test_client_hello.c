@@ -1,0 +1,184 @@
+#include "tls/client_hello.h"
+
+#include <check.h>
+#include <errno.h>
+#include <openssl/ssl.h>
+#include <stdlib.h>
+
+/* A hello as it is put together: head, then extensions as they are given. */
+struct made {
+    unsigned char bytes[4096];
+    size_t length;
+};
+
+static void put(struct made *made, const void *bytes, size_t length)
+{
+    memcpy(made->bytes + made->length, bytes, length);
+    made->length += length;
+}
+
+static void put_number(struct made *made, size_t value, unsigned width)
+{
+    while (width-- > 0)
+        made->bytes[made->length++] = (unsigned char)(value >> 8 * width);
+}
+
+static struct made hello_with(const char *extensions, size_t length)
+{
+    struct made made = {.length = 9};
+    const unsigned char head[5] = {22, 3, 1};
+    size_t body;
+
+    put_number(&made, 0x0303, 2);
+    put(&made, "01234567890123456789012345678901", 32);
+    put(&made, "\0", 1);              /* no session */
+    put(&made, "\0\2\x13\1", 4);      /* one suite */
+    put(&made, "\1\0", 2);            /* no compression */
+    if (extensions) {
+        put_number(&made, length, 2);
+        put(&made, extensions, length);
+    }
+    body = made.length - 9;
+    memcpy(made.bytes, head, 3);
+    made.bytes[3] = (unsigned char)((body + 4) >> 8);
+    made.bytes[4] = (unsigned char)(body + 4);
+    made.bytes[5] = 1;
+    made.bytes[6] = 0;
+    made.bytes[7] = (unsigned char)(body >> 8);
+    made.bytes[8] = (unsigned char)body;
+    return made;
+}
+
+static int read_made(const struct made *made, struct client_hello *out)
+{
+    return client_hello_read(str_of((const char *)made->bytes, made->length), out);
+}
+
+#define EXTENSION(text) text, sizeof(text) - 1
+
+static const struct {
+    const char *extensions;
+    size_t length;
+    int result;
+    const char *name;
+} rows[] = {
+    {NULL, 0, 0, ""},
+    {EXTENSION(""), 0, ""},
+    {EXTENSION("\0\0\0\x0b\0\x09\0\0\6a.test"), 0, "a.test"},
+    {EXTENSION("\0\x17\0\0\0\0\0\x0b\0\x09\0\0\6A.TesT\xff\x01\0\1\0"), 0, "a.test"},
+    {EXTENSION("\0\0\0\x0c\0\x0a\0\0\7a.test."), 0, "a.test"},
+    {EXTENSION("\0\0\0\x0e\0\x0c\1\0\0\0\0\6a.test"), 0, "a.test"},
+    {EXTENSION("\0\0\0\x0b\0\x09\0\0\7a.test"), -EPROTO, NULL},   /* longer than its list */
+    {EXTENSION("\0\0\0\x0b\0\x08\0\0\6a.test"), -EPROTO, NULL},   /* longer than its list says */
+    {EXTENSION("\0\0\0\x0b\0\x0a\0\0\6a.test"), -EPROTO, NULL},   /* the list is longer than the extension */
+    {EXTENSION("\0\0\0\x0c\0\x09\0\0\6a.test"), -EPROTO, NULL},   /* the extension is longer than all of them */
+    {EXTENSION("\0\0\0\2\0\0"), -EPROTO, NULL},                   /* an empty list */
+    {EXTENSION("\0\0\0\0"), -EPROTO, NULL},
+    {EXTENSION("\0\0\0\5\0\3\0\0\0"), -EPROTO, NULL},             /* an empty name */
+    {EXTENSION("\0\0\0\x0b\0\x09\0\0\6a\0test"), -EPROTO, NULL},
+    {EXTENSION("\0\0\0\x0b\0\x09\0\0\6a/test"), -EPROTO, NULL},
+    {EXTENSION("\0\0\0\x0a\0\x08\0\0\1a\0\0\1b"), -EPROTO, NULL}, /* two names */
+    {EXTENSION("\0\0\0\6\0\4\0\0\1a\0\0\0\6\0\4\0\0\1a"), -EPROTO, NULL}, /* the extension twice */
+    {EXTENSION("\0"), -EPROTO, NULL},
+    {EXTENSION("\0\x17\0"), -EPROTO, NULL},
+};
+
+START_TEST(extensions_are_read_to_the_letter)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct made made = hello_with(rows[i].extensions, rows[i].length);
+        struct client_hello hello;
+        int result = read_made(&made, &hello);
+
+        ck_assert_msg(result == rows[i].result, "row %zu: %d", i, result);
+        if (result == 0)
+            ck_assert_msg(str_equal(str_of(hello.name, hello.name_length), str_from(rows[i].name)), "row %zu", i);
+        for (size_t length = 0; length < made.length && rows[i].result == 0; length++)
+            ck_assert_int_eq(client_hello_read(str_of((const char *)made.bytes, length), &hello), -EAGAIN);
+    }
+}
+END_TEST
+
+static const struct {
+    size_t at;
+    unsigned char byte;
+} wrong[] = {
+    {0, 23}, {0, 0x80}, {0, 'G'},  {1, 2},  {3, 0x41}, {5, 2},  {6, 1},  {8, 42},
+    {9, 2},  {43, 33},  {43, 200}, {44, 1}, {45, 3},   {45, 0}, {48, 0}, {48, 9},
+};
+
+START_TEST(heads_are_read_to_the_letter)
+{
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct made made = hello_with("", 0);
+        struct client_hello hello;
+
+        made.bytes[wrong[i].at] = wrong[i].byte;
+        ck_assert_msg(read_made(&made, &hello) == -EPROTO, "row %zu", i);
+    }
+}
+END_TEST
+
+/* What OpenSSL says, in records of any size: the name is the same. */
+START_TEST(real_hellos_in_small_records)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    SSL *ssl = SSL_new(context);
+    BIO *out = BIO_new(BIO_s_mem());
+    struct client_hello hello;
+    char *bytes;
+    long length;
+
+    SSL_set_bio(ssl, BIO_new(BIO_s_mem()), out);
+    SSL_set_tlsext_host_name(ssl, "Www.Example.com");
+    ck_assert_int_le(SSL_connect(ssl), 0);
+    length = BIO_get_mem_data(out, &bytes);
+    ck_assert_int_eq(client_hello_read(str_of(bytes, (size_t)length), &hello), 0);
+    ck_assert(str_equal(str_of(hello.name, hello.name_length), STR("www.example.com")));
+    for (size_t size = 1; size < 40; size++) {
+        struct made cut = {.length = 0};
+
+        for (size_t at = 5; at < (size_t)length; at += size) {
+            size_t count = (size_t)length - at < size ? (size_t)length - at : size;
+
+            put(&cut, "\x16\3\1", 3);
+            put_number(&cut, count, 2);
+            put(&cut, bytes + at, count);
+        }
+        ck_assert_int_eq(read_made(&cut, &hello), 0);
+        ck_assert(str_equal(str_of(hello.name, hello.name_length), STR("www.example.com")));
+    }
+    SSL_free(ssl);
+    SSL_CTX_free(context);
+}
+END_TEST
+
+START_TEST(too_large_a_hello_is_none)
+{
+    const char large[] = "\x16\3\1\x40\0\1\1\0\0\3\3";
+    const char empty[] = "\x16\3\1\0\0";
+    struct client_hello hello;
+
+    ck_assert_int_eq(client_hello_read(str_of(large, sizeof(large) - 1), &hello), -EPROTO);
+    ck_assert_int_eq(client_hello_read(str_of(empty, sizeof(empty) - 1), &hello), -EPROTO);
+    ck_assert_int_eq(client_hello_read(STR(""), &hello), -EAGAIN);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("client_hello");
+    TCase *tests = tcase_create("client_hello");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tests, extensions_are_read_to_the_letter);
+    tcase_add_test(tests, heads_are_read_to_the_letter);
+    tcase_add_test(tests, real_hellos_in_small_records);
+    tcase_add_test(tests, too_large_a_hello_is_none);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
