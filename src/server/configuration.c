@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "server/access_log.h"
+#include "server/core_stream.h"
 #include "server/load.h"
 #include "server/variables.h"
 
@@ -27,7 +28,7 @@ const struct conf_schema *configuration_schema(void)
     static const struct conf_group *groups[CORE_GROUPS + LIMIT_MODULES] = {
         [CORE_MAIN] = &core_main_group,     [CORE_HTTP] = &core_http_group, [CORE_SITE] = &core_site_group,
         [CORE_SERVER] = &core_server_group, [CORE_SSL] = &core_ssl_group,
-        [CORE_UPSTREAM] = &upstream_group,
+        [CORE_UPSTREAM] = &upstream_group,  [CORE_STREAM] = &core_stream_group,
     };
     static struct conf_group modules[LIMIT_MODULES];
     static struct conf_schema schema;
@@ -225,20 +226,36 @@ static void take_file_cache(struct load *load)
     };
 }
 
+/* A file that has nothing but `stream` has an empty http. */
+static const struct conf_node *find_http(struct load *load, const struct conf_node *stream)
+{
+    const struct conf_node *tree = load->configuration->tree;
+    const struct conf_node *node = conf_map_get(tree, STR("http"));
+    struct conf_node *none;
+
+    if (node || (!stream && load->unreadable))
+        return node;
+    if (!stream) {
+        conf_error(load->errors, tree->mark, STR("http: {server: {listen: 8080, root: www}}"),
+                   "there is nothing to serve: the file has no http");
+        return NULL;
+    }
+    none = arena_zalloc(load->reader.arena, 1, sizeof(*none));
+    if (none)
+        *none = (struct conf_node){.kind = CONF_MAP, .mark = tree->mark};
+    return none;
+}
+
 static int read_http(struct load *load, const struct conf_scope_values *values)
 {
     static const char *const inner[] = {"server", "upstream", NULL};
-    const struct conf_node *node = conf_map_get(load->configuration->tree, STR("http"));
+    const struct conf_scope_values *main = values;
+    const struct conf_node *stream = conf_map_get(load->configuration->tree, STR("stream"));
+    const struct conf_node *node = find_http(load, stream);
     int error;
 
-    if (!node && load->unreadable)
-        return 0;
-    if (!node) {
-        conf_error(load->errors, load->configuration->tree->mark,
-                   STR("http: {server: {listen: 8080, root: www}}"),
-                   "there is nothing to serve: the file has no http");
-        return 0;
-    }
+    if (!node)
+        return load->unreadable || load->errors->failed ? 0 : -ENOMEM;
     values = load_scope(load, SCOPE_HTTP, node, values, inner);
     if (!values)
         return -ENOMEM;
@@ -246,7 +263,9 @@ static int read_http(struct load *load, const struct conf_scope_values *values)
     take_file_cache(load);
     error = load_upstreams(load, node, values);
     if (error == 0)
-        error = load_servers(load, node, values);
+        error = load_servers(load, node, values, load_count(stream));
+    if (error == 0 && stream)
+        error = load_stream(load, stream, main);
     if (error == 0 && !load->errors->failed)
         error = load_endpoints(load);
     if (error == 0)
@@ -256,7 +275,7 @@ static int read_http(struct load *load, const struct conf_scope_values *values)
 
 static int read_scopes(struct load *load)
 {
-    static const char *const inner[] = {"events", "http", NULL};
+    static const char *const inner[] = {"events", "http", "stream", NULL};
     const struct conf_node *tree = load->configuration->tree;
     const struct conf_node *events = conf_map_get(tree, STR("events"));
     struct conf_scope_values *values = load_scope(load, SCOPE_MAIN, tree, NULL, inner);

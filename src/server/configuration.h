@@ -21,7 +21,7 @@ struct access_log_target;           /* server/access_log.h */
 struct media_table;
 
 /* The groups of the core, first in every scope's values; the modules' follow in the order of module_table. */
-enum core_group { CORE_MAIN, CORE_HTTP, CORE_SITE, CORE_SERVER, CORE_SSL, CORE_UPSTREAM, CORE_GROUPS };
+enum core_group { CORE_MAIN, CORE_HTTP, CORE_SITE, CORE_SERVER, CORE_SSL, CORE_UPSTREAM, CORE_STREAM, CORE_GROUPS };
 
 /* Directives of the main and events scopes. */
 struct core_main {
@@ -90,10 +90,13 @@ struct location {
     const struct conf_scope_values *values;
 };
 
+struct stream_server;               /* server/core_stream.h */
+
 struct virtual_server {
     struct conf_words names;        /* as written, lower case */
     struct str name;                /* the first one, for $server_name; empty where there is none */
-    struct location *root;          /* the server's own scope: answers where no location matches */
+    struct location *root;          /* the server's own scope: answers where no location matches; NULL in `stream` */
+    struct stream_server *stream;   /* NULL in `http` */
     struct tls_settings tls;        /* zeroed where none of its endpoints is ssl */
 };
 

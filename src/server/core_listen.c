@@ -163,7 +163,7 @@ static int check_names(void *conf, struct conf_reader *reader, const struct conf
 
 static const struct directive directives[] = {
     {.name = "listen",
-     .scopes = SCOPE_SERVER,
+     .scopes = SCOPE_SERVER | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_REPEAT,
      .merge = MERGE_NONE,
      .offset = AT(listens),
@@ -174,7 +174,7 @@ static const struct directive directives[] = {
          "An address, and perhaps: ssl, proxy_protocol, default_server, backlog=N. reuseport always holds.",
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}, {\"type\": \"object\"}]}"},
     {.name = "server_name",
-     .scopes = SCOPE_SERVER,
+     .scopes = SCOPE_SERVER | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_WORDS,
      .merge = MERGE_NONE,
      .offset = AT(names),

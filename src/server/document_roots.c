@@ -27,6 +27,6 @@ int document_roots_open(struct roots *roots, const struct configuration *configu
     int result = 0;
 
     for (size_t i = 0; i < configuration->server_count && result == 0; i++)
-        result = keep_all(roots, configuration->servers[i]->root);
+        result = configuration->servers[i]->root ? keep_all(roots, configuration->servers[i]->root) : 0;
     return result;
 }

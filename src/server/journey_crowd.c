@@ -53,21 +53,35 @@ static struct journey *journey_new(struct worker *worker, const union proxy_addr
         .number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED)};
     list_init(&journey->awake);
     list_push(&worker->journeys, &journey->link);
+    return journey;
+}
+
+bool journey_enter(struct worker *worker, const union proxy_address *peer)
+{
+    if (!journey_admit(worker, peer))
+        return false;
     worker->connections++;
     worker->counters->accepted++;
     pause_or_resume(worker);
-    return journey;
+    return true;
+}
+
+void journey_leave(struct worker *worker, const union proxy_address *peer)
+{
+    journey_dismiss(worker, peer);
+    worker->connections--;
+    pause_or_resume(worker);
 }
 
 struct journey *journey_take(struct worker *worker, const union proxy_address *peer)
 {
     struct journey *journey = NULL;
 
-    if (!journey_admit(worker, peer))
+    if (!journey_enter(worker, peer))
         return NULL;
     journey = journey_new(worker, peer);
     if (!journey) {
-        journey_dismiss(worker, peer);
+        journey_leave(worker, peer);
         journey_starved(worker, true);
     }
     return journey;
@@ -87,17 +101,15 @@ void journey_give(struct journey *journey)
 
     list_remove(&journey->awake);
     list_remove(&journey->link);
-    journey_dismiss(worker, &journey->peer);
+    journey_leave(worker, &journey->peer);
     free(journey->greeting);
     journey->greeting = NULL;
-    worker->connections--;
     if (worker->free_journey_count < LIMIT_JOURNEYS_KEPT) {
         list_push(&worker->free_journeys, &journey->link);
         worker->free_journey_count++;
     } else {
         free(journey);
     }
-    pause_or_resume(worker);
 }
 
 void journey_wake(void *owner)

@@ -20,6 +20,13 @@ void journey_continue(struct visit *visit, enum outcome outcome);
  * has been said. Pauses the listeners at the cap.
  */
 struct journey *journey_take(struct worker *worker, const union proxy_address *peer);
+/*
+ * One connection more, counted; false where its address has too many: that has been said. Pauses the listeners at the cap. journey_take asks it, and
+ * whoever has connections that are no journeys.
+ */
+bool journey_enter(struct worker *worker, const union proxy_address *peer);
+/* One that has entered is gone. */
+void journey_leave(struct worker *worker, const union proxy_address *peer);
 /* Whether the memory of a new connection was missing; said once, until there is some again. */
 void journey_starved(struct worker *worker, bool starved);
 /* Gives it back. */

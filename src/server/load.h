@@ -11,7 +11,7 @@ struct loaded_server {
     struct virtual_server *server;
     const struct core_server *own;
     const struct core_ssl *ssl;
-    const struct core_site *site;
+    const struct conf_scope_values *values;
     const struct conf_node *node;
     bool sound;                     /* its scope and http's were read without a mistake */
     bool judged;                    /* what OpenSSL says of its settings was told */
@@ -41,8 +41,14 @@ const struct loaded_server *load_find_server(const struct load *load, const stru
 struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, const struct conf_node *node,
                                      const struct conf_scope_values *outer, const char *const *inner);
 
-/* The servers of `http` with their locations, into load->servers and the configuration. 0 or -ENOMEM. */
-MUST_CHECK int load_servers(struct load *load, const struct conf_node *http, const struct conf_scope_values *values);
+/* Servers in the map at `node`, of `http` or `stream`; NULL: none. */
+size_t load_count(const struct conf_node *node);
+/* Lower-case copies of a server's names. 0 or -ENOMEM. */
+MUST_CHECK int load_names(struct load *load, struct virtual_server *server, const struct conf_words *names);
+/* The servers of `stream` beside those of http, for which there is room. 0 or -ENOMEM. */
+MUST_CHECK int load_stream(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main);
+/* The servers of `http` with their locations, into load->servers and the configuration, where `more` will follow. 0 or -ENOMEM. */
+MUST_CHECK int load_servers(struct load *load, const struct conf_node *http, const struct conf_scope_values *values, size_t more);
 /* The `upstream` blocks of `http`, into the configuration: before the servers, which name them. 0 or -ENOMEM. */
 MUST_CHECK int load_upstreams(struct load *load, const struct conf_node *http, const struct conf_scope_values *values);
 /* One server's locations below `outer`, from the map at `node` (NULL: none). 0 or -ENOMEM. */

@@ -73,6 +73,9 @@ static int join_endpoint(struct load *load, struct virtual_server *server, const
             return 0;
         }
     }
+    if (endpoint->server_count > 0 && !endpoint->servers[0]->stream != !server->stream)
+        conf_error(load->errors, row->mark, STR("use another port for one of the two"),
+                   "servers of http and of stream both listen on \"" STR_FMT "\"", STR_ARG(row->text));
     if (endpoint->ssl != row->ssl)
         report_difference(load, endpoint, row, "ssl", row->ssl);
     if (endpoint->proxy_protocol != row->proxy_protocol)
@@ -161,7 +164,7 @@ int load_endpoints(struct load *load)
 
         for (size_t k = 0; k < count && error == 0; k++)
             error = join_endpoint(load, load->servers[i].server, &rows[k]);
-        if (count == 0)
+        if (count == 0 && !load->servers[i].server->stream)
             error = default_listen(load, &load->servers[i]);
     }
     for (size_t i = 0; i < configuration->endpoint_count && error == 0; i++)

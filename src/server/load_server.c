@@ -42,7 +42,7 @@ static struct str lower_copy(struct arena *arena, struct str name)
     return str_of(text, name.length);
 }
 
-static int take_names(struct load *load, struct virtual_server *server, const struct conf_words *names)
+int load_names(struct load *load, struct virtual_server *server, const struct conf_words *names)
 {
     struct arena *arena = load->reader.arena;
 
@@ -75,13 +75,13 @@ static int load_server(struct load *load, const struct conf_node *node, const st
         .server = server,
         .own = conf_scope_group(values, CORE_SERVER),
         .ssl = conf_scope_group(values, CORE_SSL),
-        .site = server->root->site,
+        .values = values,
         .node = node,
         .sound = load->sound_http && load->sound,
     };
     load->configuration->servers[load->server_count++] = server;
     load->configuration->server_count = load->server_count;
-    if (take_names(load, server, &loaded->own->names) < 0)
+    if (load_names(load, server, &loaded->own->names) < 0)
         return -ENOMEM;
     if (load_locations(load, conf_map_get(node, STR("location")), server->root) < 0)
         return -ENOMEM;
@@ -89,20 +89,28 @@ static int load_server(struct load *load, const struct conf_node *node, const st
     return 0;
 }
 
-int load_servers(struct load *load, const struct conf_node *http, const struct conf_scope_values *values)
+size_t load_count(const struct conf_node *node)
+{
+    const struct conf_node *servers = node ? conf_map_get(node, STR("server")) : NULL;
+
+    return !servers ? 0 : servers->kind == CONF_LIST ? servers->count : 1;
+}
+
+int load_servers(struct load *load, const struct conf_node *http, const struct conf_scope_values *values, size_t more)
 {
     const struct conf_node *node = conf_map_get(http, STR("server"));
-    size_t count = !node ? 0 : node->kind == CONF_LIST ? node->count : 1;
+    size_t count = load_count(http);
 
-    if (count == 0 && load->unreadable)
+    if (count + more == 0 && load->unreadable)
         return 0;
-    if (count == 0) {
+    if (count + more == 0) {
         conf_error(load->errors, http->mark, STR("server: {listen: 8080, root: www}"),
                    "there is nothing to serve: http has no server");
         return 0;
     }
-    load->servers = arena_zalloc(load->reader.arena, count, sizeof(*load->servers));
-    load->configuration->servers = arena_zalloc(load->reader.arena, count, sizeof(struct virtual_server *));
+    load->servers = arena_zalloc(load->reader.arena, count + more, sizeof(*load->servers));
+    load->configuration->servers =
+        arena_zalloc(load->reader.arena, count + more, sizeof(struct virtual_server *));
     if (!load->servers || !load->configuration->servers)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {

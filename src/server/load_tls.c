@@ -111,7 +111,7 @@ static struct conf_mark place_of(const struct loaded_server *loaded, const struc
 {
     bool key = strcmp(fault->directive, "ssl_certificate_key") == 0;
     const struct conf_rows *files = key ? &loaded->ssl->keys : &loaded->ssl->certificates;
-    const struct conf_scope_values *values = loaded->server->root->values;
+    const struct conf_scope_values *values = loaded->values;
 
     if ((key || strcmp(fault->directive, "ssl_certificate") == 0) && fault->index < files->count)
         return ((const struct core_file *)files->items)[fault->index].mark;

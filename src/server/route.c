@@ -47,6 +47,11 @@ static const struct virtual_server *find_server(const struct endpoint *endpoint,
     return server ? server : endpoint->servers[0];
 }
 
+const struct virtual_server *route_by_name(const struct endpoint *endpoint, struct str name)
+{
+    return find_server(endpoint, name.data ? name : STR(""));
+}
+
 void route_server(struct visit *visit, const struct endpoint *endpoint)
 {
     struct str host = visit->x->request.host;

@@ -9,6 +9,8 @@
 
 /* Fills visit->server by the request's host. */
 void route_server(struct visit *visit, const struct endpoint *endpoint);
+/* The server of that name (lower case, or empty), else the default one. */
+const struct virtual_server *route_by_name(const struct endpoint *endpoint, struct str name);
 /* Fills visit->location by x->request.path, or by visit->named (then forgotten). Never fails: the server's own scope is a location. */
 void route_location(struct visit *visit);
 /*

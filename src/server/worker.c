@@ -11,6 +11,7 @@
 #include "server/document_roots.h"
 #include "server/journey.h"
 #include "server/module.h"
+#include "server/stream.h"
 #include "server/worker_listen.h"
 
 #include <errno.h>
@@ -43,6 +44,7 @@ static void stop_now(struct worker *worker)
     worker->stopping = true;
     worker_listen_end(worker, listener_stop);
     journey_abort_all(worker);
+    stream_abort_all(worker);
 }
 
 static void drain_deadline_passed(struct op *op, int result)
@@ -271,6 +273,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
     worker->drain_deadline.done = drain_deadline_passed;
     list_init(&worker->borrowed);
     list_init(&worker->journeys);
+    list_init(&worker->streams);
     list_init(&worker->resumed);
     list_init(&worker->awake);
     list_init(&worker->free_journeys);

@@ -2,6 +2,7 @@
 #include "server/worker_listen.h"
 
 #include "server/journey.h"
+#include "server/stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static void begin(struct worker *worker, struct worker_listener *place, const st
     place->listener.loop = &worker->loop;
     place->listener.log = worker->log;
     place->listener.fd = fd;
-    place->listener.accepted = journey_accept;
+    place->listener.accepted = place->endpoint->servers[0]->stream ? stream_accept : journey_accept;
     place->listener.stopped = listener_stopped;
     place->listener.owner = worker;
     worker->listeners_open++;

@@ -197,6 +197,7 @@ struct wire {
     bool peer_ended;
     bool cut;                       /* and TLS did not say that it would */
     bool spoke_http;
+    bool finishing;                 /* wire_finish: the end goes behind what is queued */
     bool notified;                  /* close_notify was queued */
     bool tail_seen;                 /* wire_unacknowledged: at the last look */
     bool worn;                      /* `ending` was called */
@@ -253,6 +254,11 @@ unsigned wire_accepts(const struct wire *wire);
 MUST_CHECK int wire_send(struct wire *wire, const struct chunk *chunk);
 /* No more chunks for now: everything queued leaves, with no record left open. */
 void wire_flush(struct wire *wire);
+/*
+ * Nothing more will be given, but the other direction goes on: after what is queued has left the peer is told, by close_notify where there is TLS and
+ * the end of TCP's stream (not on a promoted socket: see wire_unacknowledged).
+ */
+void wire_finish(struct wire *wire);
 /* True when nothing is queued or leaving: then the wire holds no memory but its own (the live cipher context is the sealer's, which takes it when another needs it). */
 bool wire_drained(const struct wire *wire);
 

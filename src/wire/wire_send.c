@@ -400,6 +400,28 @@ static void push_end(struct wire *wire)
     }
 }
 
+/* Half of an end: our direction is over, the peer's goes on. */
+static void push_half(struct wire *wire)
+{
+    if (wire->tls && !wire->notified) {
+        wire->notified = true;
+        tls_session_shutdown(wire->tls);
+        wire_push(wire);
+    } else if (wire_drained(wire)) {
+        wire->finishing = false;
+        if (wire->sealing != SEALING_KERNEL)
+            (void)shutdown(wire->fd, SHUT_WR);
+    }
+}
+
+void wire_finish(struct wire *wire)
+{
+    if (wire->state != WIRE_OPEN)
+        return;
+    wire->finishing = true;
+    wire_flush(wire);
+}
+
 /* Nothing is in flight: what is next? */
 static void push_next(struct wire *wire)
 {
@@ -423,6 +445,10 @@ void wire_push(struct wire *wire)
         return;
     if (op_idle(&wire->send))
         push_next(wire);
-    if (wire->state == WIRE_DRAINING && chunk_length(&wire->span) == 0 && !wire->reading)
+    if (chunk_length(&wire->span) > 0 || wire->reading)
+        return;
+    if (wire->state == WIRE_DRAINING)
         push_end(wire);
+    else if (wire->finishing && wire->state == WIRE_OPEN)
+        push_half(wire);
 }

@@ -1,0 +1,104 @@
+/*
+ * Directives of `stream` and of the servers in it.
+ */
+#include "server/core_stream.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#define AT(field) offsetof(struct core_stream, field)
+#define BOTH      (SCOPE_STREAM | SCOPE_STREAM_SERVER)
+
+/* An address without a port could only be meant for a unix: path or a block: there is no usual port here. */
+static int read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    const struct upstream **upstream = out;
+    struct str text;
+    int error = conf_read_text(reader, node, &text);
+
+    if (error < 0)
+        return error;
+    *upstream = upstreams_target(reader->upstreams, text, 0, &error);
+    if (!*upstream && error == -EINVAL)
+        conf_error(reader->errors, node->mark,
+                   STR("127.0.0.1:5432, app.internal:5432, unix:/run/app.sock, or the name of an upstream"),
+                   "\"" STR_FMT "\" is no address to pass connections to", STR_ARG(text));
+    return *upstream ? 0 : error;
+}
+
+static const struct directive directives[] = {
+    {.name = "proxy_pass",
+     .scopes = SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .merge = MERGE_NONE,
+     .offset = AT(upstream),
+     .row_size = sizeof(const struct upstream *),
+     .row = read_pass,
+     .example = "proxy_pass: 127.0.0.1:15432",
+     .help = "Where connections are passed to: an address, unix:/path, or the name of an upstream."},
+    {.name = "proxy_connect_timeout",
+     .scopes = BOTH,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(connect_timeout_ms),
+     .fallback = "60s",
+     .help = "How long a connection to a server may take."},
+    {.name = "proxy_timeout",
+     .scopes = BOTH,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(timeout_ms),
+     .fallback = "10m",
+     .help = "How long a connection may be quiet in both directions before it is ended."},
+    {.name = "ssl_preread",
+     .scopes = BOTH,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(ssl_preread),
+     .fallback = "off",
+     .help = "Whether the name that a TLS client asks for chooses the server, without TLS ending here."},
+    {.name = "preread_buffer_size",
+     .scopes = BOTH,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(preread_size),
+     .low = 512,
+     .high = LIMIT_UPSTREAM_BLOCK,
+     .fallback = "16k",
+     .help = "How much of what a client sends is read before its server is chosen."},
+    {.name = "preread_timeout",
+     .scopes = BOTH,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(preread_timeout_ms),
+     .fallback = "30s",
+     .help = "How long the client may be quiet until then, its TLS handshake included."},
+    {.name = "proxy_half_close",
+     .scopes = BOTH,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(half_close),
+     .fallback = "on",
+     .help = "Whether each direction ends by itself; off: the end of one is the end of both."},
+    {.name = "proxy_next_upstream",
+     .scopes = BOTH,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(next_upstream),
+     .fallback = "on",
+     .help = "Whether another server is asked where one cannot be connected to."},
+    {.name = "proxy_next_upstream_tries",
+     .scopes = BOTH,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(next_tries),
+     .fallback = "0",
+     .help = "How many servers are asked at most; 0: all."},
+    {.name = "proxy_next_upstream_timeout",
+     .scopes = BOTH,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(next_timeout_ms),
+     .fallback = "0",
+     .help = "How long servers are asked one after the other; 0: as long as it takes."},
+    {0},
+};
+
+const struct conf_group core_stream_group = {
+    .name = "stream",
+    .directives = directives,
+    .size = sizeof(struct core_stream),
+};

@@ -1,0 +1,81 @@
+/*
+ * The servers of `stream`, from the tree to virtual servers beside those of http: listening, names and certificates
+ * are theirs, too.
+ */
+#include "base/limits.h"
+#include "server/core_stream.h"
+#include "server/load.h"
+
+#include <errno.h>
+
+/* One block in the plain, or what was read goes on as plaintext of the kernel's: large either way. */
+static struct wire_settings wire_of(const struct core_ssl *ssl)
+{
+    return (struct wire_settings){
+        .sendfile = true,
+        .block_size = LIMIT_UPSTREAM_BLOCK,
+        .record_size = (size_t)ssl->buffer_size,
+        .small_records = ssl->small_records,
+        .lingering_ms = LIMIT_UPSTREAM_PARTING_MS,
+        .reset_timed_out = true,
+    };
+}
+
+static void check_server(struct load *load, const struct conf_node *node, const struct loaded_server *loaded)
+{
+    const struct listen_row *rows = loaded->own->listens.items;
+
+    if (loaded->own->listens.count == 0)
+        conf_error(load->errors, node->mark, STR("listen: 5432"),
+                   "a server of stream has no listen: there is no usual port");
+    for (size_t i = 0; i < loaded->own->listens.count; i++) {
+        if (rows[i].proxy_protocol)
+            conf_error(load->errors, rows[i].mark, STR("delete it"),
+                       "servers of stream do not read the PROXY protocol in this version");
+    }
+    if (!loaded->server->stream->conf->upstream && loaded->sound)
+        conf_error(load->errors, node->mark, STR("proxy_pass: 127.0.0.1:15432"),
+                   "this server has no proxy_pass: it has nothing to do");
+}
+
+static int load_one(struct load *load, const struct conf_node *node, const struct conf_scope_values *outer)
+{
+    struct loaded_server *loaded = &load->servers[load->server_count];
+    struct conf_scope_values *values = load_scope(load, SCOPE_STREAM_SERVER, node, outer, NULL);
+    struct virtual_server *server = arena_zalloc(load->reader.arena, 1, sizeof(*server));
+    struct stream_server *stream = arena_zalloc(load->reader.arena, 1, sizeof(*stream));
+
+    if (!values || !server || !stream)
+        return -ENOMEM;
+    stream->conf = conf_scope_group(values, CORE_STREAM);
+    server->stream = stream;
+    *loaded = (struct loaded_server){
+        .server = server,
+        .own = conf_scope_group(values, CORE_SERVER),
+        .ssl = conf_scope_group(values, CORE_SSL),
+        .values = values,
+        .node = node,
+        .sound = load->sound_http && load->sound,
+    };
+    stream->wire = wire_of(loaded->ssl);
+    load->configuration->servers[load->server_count++] = server;
+    load->configuration->server_count = load->server_count;
+    check_server(load, node, loaded);
+    return load_names(load, server, &loaded->own->names);
+}
+
+int load_stream(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main)
+{
+    static const char *const inner[] = {"server", "upstream", NULL};
+    const struct conf_node *node = conf_map_get(stream, STR("server"));
+    const struct conf_scope_values *values = load_scope(load, SCOPE_STREAM, stream, main, inner);
+    size_t count = load_count(stream);
+    int error = values ? load_upstreams(load, stream, values) : -ENOMEM;
+
+    if (count == 0 && error == 0)
+        conf_error(load->errors, stream->mark, STR("server: {listen: 5432, proxy_pass: 127.0.0.1:15432}"),
+                   "stream has no server");
+    for (size_t i = 0; i < count && error == 0; i++)
+        error = load_one(load, node->kind == CONF_LIST ? node->items[i] : node, values);
+    return error;
+}

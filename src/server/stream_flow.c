@@ -1,0 +1,107 @@
+/* One direction: see stream_flow.h. What a wire does not take is left with the other one, which asks for no more. */
+#include "server/stream_flow.h"
+
+#include "base/limits.h"
+
+/* A connection that has carried a little is not worth a pipe. */
+static bool may_splice(struct stream_flow *flow)
+{
+    if (flow->bytes < LIMIT_SPLICE_BYTES || !wire_pipes(flow->from) || !(wire_accepts(flow->to) & CHUNK_PIPE))
+        return false;
+    if (!flow->pipe)
+        flow->pipe = pipe_take(&flow->from->shared->pipes);
+    return flow->pipe;
+}
+
+static void ask(struct stream_flow *flow)
+{
+    if (flow->ended || flow->from->receiving)
+        return;
+    if (may_splice(flow))
+        wire_receive_pipe(flow->from, flow->pipe, LIMIT_PIPE_BYTES);
+    else
+        wire_receive(flow->from);
+}
+
+static void broke(struct stream_flow *flow)
+{
+    wire_close(flow->to, WIRE_END_ABORT);
+}
+
+/* The end goes behind everything before it. */
+static void pass_end(struct stream_flow *flow)
+{
+    if (!flow->ended || flow->over || flow->piped > 0)
+        return;
+    flow->over = true;
+    wire_finish(flow->to);
+}
+
+static void give_piped(struct stream_flow *flow)
+{
+    struct chunk chunk = {.kind = CHUNK_PIPE};
+
+    chunk.pipe.fd = flow->pipe->from;
+    chunk.pipe.length = flow->piped;
+    chunk.pipe.whole = UINT64_MAX;
+    flow->bytes += flow->piped;
+    flow->piped = 0;
+    if (wire_send(flow->to, &chunk) < 0)
+        broke(flow);
+    else
+        wire_flush(flow->to);
+}
+
+void stream_flow_start(struct stream_flow *flow, struct wire *from, struct wire *to)
+{
+    flow->from = from;
+    flow->to = to;
+    ask(flow);
+}
+
+size_t stream_flow_received(struct stream_flow *flow, struct str bytes)
+{
+    size_t room = wire_room(flow->to);
+    struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = str_slice(bytes, 0, room)};
+
+    if (str_empty(bytes)) {
+        flow->ended = true;
+        pass_end(flow);
+        return 0;
+    }
+    if (room == 0)
+        return 0;
+    if (wire_send(flow->to, &chunk) < 0) {
+        broke(flow);
+        return bytes.length;
+    }
+    flow->bytes += chunk.bytes.length;
+    wire_flush(flow->to);
+    if (wire_room(flow->to) > 0)
+        ask(flow);
+    return chunk.bytes.length;
+}
+
+void stream_flow_piped(struct stream_flow *flow, size_t count)
+{
+    flow->piped = count;
+    stream_flow_room(flow);
+}
+
+void stream_flow_room(struct stream_flow *flow)
+{
+    if (!flow->to || wire_room(flow->to) == 0)
+        return;
+    if (flow->piped > 0)
+        give_piped(flow);
+    pass_end(flow);
+    if (wire_room(flow->to) > 0)
+        ask(flow);
+}
+
+void stream_flow_stop(struct stream_flow *flow)
+{
+    pipe_drop(flow->pipe);
+    flow->pipe = NULL;
+    flow->from = flow->to = NULL;
+}

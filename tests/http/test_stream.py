@@ -1,0 +1,386 @@
+"""Connections below HTTP: bytes both ways, each direction with an end of its own, and everything that goes wrong on the way."""
+import contextlib
+import hashlib
+import os
+import signal
+import socket
+import ssl
+import struct
+import threading
+import time
+
+import pytest
+from kit import server as server_kit
+from kit.http1 import tls_context
+
+LARGE = bytes(range(251)) * 16384       # 4 MiB
+LINGER = struct.pack('ii', 1, 0)
+
+
+def sha256(body):
+    return hashlib.sha256(body).hexdigest()
+
+
+def read_all(stream):
+    """Bytes until the other side has said all."""
+    pieces = []
+    with contextlib.suppress(ssl.SSLEOFError):
+        while piece := stream.recv(65536):
+            pieces.append(piece)
+    return b''.join(pieces)
+
+
+def echo(stream):
+    while piece := stream.recv(65536):
+        stream.sendall(piece)
+    stream.shutdown(socket.SHUT_WR)
+
+
+def counts(stream):
+    """Reads all, then answers with its hash: the end of one direction is the beginning of the other."""
+    stream.sendall(sha256(read_all(stream)).encode())
+
+
+def says_and_listens(stream):
+    """Ends its own direction first, and keeps what comes afterwards."""
+    stream.sendall(LARGE)
+    stream.shutdown(socket.SHUT_WR)
+    Behind.heard.append(read_all(stream))
+
+
+def slow(stream):
+    for at in range(0, 300000, 10000):
+        stream.sendall(LARGE[at:at + 10000])
+        time.sleep(0.005)
+
+
+def resets(stream):
+    stream.sendall(LARGE[:200000])
+    time.sleep(0.1)
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
+
+
+def silent(stream):
+    Behind.heard.append(read_all(stream))
+
+
+def tls_server(certificate, name):
+    """TLS ends there: it says its name, then gives every byte back."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+
+    def serve(stream):
+        with context.wrap_socket(stream, server_side=True) as sealed:
+            sealed.sendall(name.encode())
+            while piece := sealed.recv(65536):
+                sealed.sendall(piece)
+    return serve
+
+
+class Behind:
+    """A server that does one thing with each connection."""
+    heard = []
+
+    def __init__(self, what, path=None):
+        self.what, self.connections = what, 0
+        self.listener = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
+        self.listener.bind(path or ('127.0.0.1', 0))
+        if path:
+            os.chmod(path, 0o777)
+        self.address = f'unix:{path}' if path else f'127.0.0.1:{self.listener.getsockname()[1]}'
+        self.listener.listen(64)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                stream, _ = self.listener.accept()
+                self.connections += 1
+                threading.Thread(target=self.serve, args=(stream,), daemon=True).start()
+
+    def serve(self, stream):
+        stream.settimeout(30)
+        with contextlib.suppress(OSError):
+            self.what(stream)
+        stream.close()
+
+
+class Streams:
+    def __init__(self, server, ports, paths):
+        self.server, self.ports, self.paths = server, ports, paths
+
+    def connect(self, name):
+        if name in self.paths:
+            stream = socket.socket(socket.AF_UNIX)
+            stream.connect(self.paths[name])
+        else:
+            stream = socket.create_connection(('127.0.0.1', self.ports[name]))
+        stream.settimeout(30 * server_kit.PATIENCE)
+        return stream
+
+    def descriptors(self):
+        found = []
+        pid = self.server.workers()[0]
+        for name in os.listdir(f'/proc/{pid}/fd'):
+            with contextlib.suppress(OSError):
+                found.append(os.readlink(f'/proc/{pid}/fd/{name}').split(':')[0])
+        return found.count('socket'), found.count('pipe')
+
+
+@pytest.fixture(scope='module')
+def behind(base, certificate):
+    made = {what.__name__: Behind(what) for what in (echo, counts, says_and_listens, slow, resets, silent)}
+    for name in ('tls_one', 'tls_two'):
+        made[name] = Behind(tls_server(certificate, name))
+    made['local'] = Behind(echo, str(base / 'stream.sock'))
+    yield made
+    for one in made.values():
+        one.listener.close()
+
+
+def launch_streams(loop, fresh, certificate, behind):
+    folder = fresh()
+    ports = {name: server_kit.free_port() for name in (*behind, 'group', 'dead', 'tls', 'quiet', 'whole', 'preread', 'hurried', 'http')}
+    paths = {'to-unix': str(folder / 'listen.sock')}
+    closed = f'127.0.0.1:{server_kit.free_port()}'
+    servers = [{'listen': f'127.0.0.1:{ports[name]}', 'proxy_pass': one.address} for name, one in behind.items()]
+    servers += [
+        {'listen': f'unix:{paths["to-unix"]}', 'proxy_pass': behind['local'].address},
+        {'listen': f'127.0.0.1:{ports["group"]}', 'proxy_pass': 'group'},
+        {'listen': f'127.0.0.1:{ports["dead"]}', 'proxy_pass': closed},
+        {'listen': f'127.0.0.1:{ports["quiet"]}', 'proxy_pass': behind['silent'].address, 'proxy_timeout': '400ms'},
+        {'listen': f'127.0.0.1:{ports["whole"]}', 'proxy_pass': behind['says_and_listens'].address, 'proxy_half_close': 'off'},
+        {'listen': f'127.0.0.1:{ports["tls"]} ssl', 'server_name': 'echo.test', 'proxy_pass': behind['echo'].address,
+         'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'},
+        {'listen': f'127.0.0.1:{ports["tls"]} ssl', 'server_name': 'counts.test', 'proxy_pass': behind['counts'].address,
+         'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'},
+    ]
+    servers += [
+        {'listen': f'127.0.0.1:{ports["preread"]}', 'ssl_preread': 'on', 'proxy_pass': behind['echo'].address},
+        {'listen': f'127.0.0.1:{ports["preread"]}', 'ssl_preread': 'on', 'server_name': 'one.test', 'proxy_pass': behind['tls_one'].address},
+        {'listen': f'127.0.0.1:{ports["preread"]}', 'ssl_preread': 'on', 'server_name': '*.two.test', 'proxy_pass': behind['tls_two'].address},
+        {'listen': f'127.0.0.1:{ports["hurried"]}', 'ssl_preread': 'on', 'preread_timeout': '300ms', 'preread_buffer_size': '512',
+         'proxy_pass': behind['echo'].address},
+    ]
+    made = server_kit.Server(folder, [{'listen': f'127.0.0.1:{ports["http"]}', 'return': '200 ok'}], loop=loop, main={'stream': {
+        'upstream': {'group': {'server': [f'{closed} max_fails=0', behind['echo'].address]}},
+        'server': servers,
+    }})
+    return Streams(made.start([ports['http'], ports['echo']]), ports, paths)
+
+
+@pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
+def streams(request, fresh, certificate, behind):
+    made = launch_streams(request.param, fresh, certificate, behind)
+    yield made
+    made.server.stop()
+
+
+def wait_for(test, what):
+    deadline = time.monotonic() + 10 * server_kit.PATIENCE
+    while not test():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+def send_in_background(stream, body, end=True):
+    def work():
+        with contextlib.suppress(OSError):
+            stream.sendall(body)
+            if end:
+                stream.shutdown(socket.SHUT_WR)
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize('name', ['echo', 'local', 'to-unix', 'group'])
+def test_both_ways(streams, name):
+    stream = streams.connect(name)
+    for word in (b'a', b'small', b'x' * 5000):
+        stream.sendall(word)
+        got = b''
+        while len(got) < len(word):
+            got += stream.recv(65536)
+        assert got == word
+    thread = send_in_background(stream, LARGE)
+    assert sha256(read_all(stream)) == sha256(LARGE)
+    thread.join()
+    stream.close()
+
+
+def test_the_client_ends_first(streams):
+    stream = streams.connect('counts')
+    stream.sendall(LARGE)
+    stream.shutdown(socket.SHUT_WR)
+    assert read_all(stream).decode() == sha256(LARGE)
+    stream.close()
+
+
+def test_the_server_ends_first(streams):
+    Behind.heard.clear()
+    stream = streams.connect('says_and_listens')
+    assert sha256(read_all(stream)) == sha256(LARGE)
+    stream.sendall(LARGE)
+    stream.shutdown(socket.SHUT_WR)
+    wait_for(lambda: Behind.heard, 'the server behind hears the end')
+    assert sha256(Behind.heard[0]) == sha256(LARGE)
+    stream.close()
+
+
+def test_one_end_is_both_where_it_is_told_so(streams):
+    Behind.heard.clear()
+    stream = streams.connect('whole')
+    assert sha256(read_all(stream)) == sha256(LARGE)
+    wait_for(lambda: Behind.heard, 'the server behind hears an end that the client has not said')
+    stream.close()
+
+
+def test_tls_ends_here(streams):
+    """The name that the client asks for chooses the server, and with it the one behind."""
+    for name, answer in (('echo.test', b'hello'), ('counts.test', sha256(b'hello').encode())):
+        stream = tls_context().wrap_socket(streams.connect('tls'), server_hostname=name, suppress_ragged_eofs=False)
+        stream.sendall(b'hello')
+        if name == 'echo.test':
+            assert stream.recv(5) == answer
+            thread = send_in_background(stream, LARGE, end=False)
+            got = b''
+            while len(got) < len(LARGE):
+                got += stream.recv(65536)
+            thread.join()
+            assert sha256(got) == sha256(LARGE)
+        stream.close()
+
+
+@pytest.mark.parametrize('asked, found', [('one.test', 'tls_one'), ('ONE.test', 'tls_one'), ('www.two.test', 'tls_two')])
+def test_the_name_chooses_before_tls(streams, asked, found):
+    """Passed on as it came: the certificate, and the end of TLS, are those of the server behind."""
+    stream = tls_context().wrap_socket(streams.connect('preread'), server_hostname=asked)
+    assert stream.recv(7).decode() == found
+    thread = send_in_background(stream, LARGE, end=False)
+    got = b''
+    while len(got) < len(LARGE):
+        got += stream.recv(65536)
+    thread.join()
+    assert sha256(got) == sha256(LARGE)
+    stream.close()
+
+
+def test_a_name_in_pieces(streams):
+    """A ClientHello byte by byte, as far as the network may go."""
+    far, near = ssl.MemoryBIO(), ssl.MemoryBIO()
+    hello = tls_context().wrap_bio(far, near, server_hostname='one.test')
+    with pytest.raises(ssl.SSLWantReadError):
+        hello.do_handshake()
+    stream = streams.connect('preread')
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for byte in near.read():
+        stream.sendall(bytes([byte]))
+    assert stream.recv(5)[:2] == b'\x16\x03', 'a ServerHello'
+    stream.close()
+
+
+def test_what_is_no_tls_goes_to_the_default(streams):
+    stream = streams.connect('preread')
+    stream.sendall(b'GET / HTTP/1.1\r\n\r\n')
+    assert stream.recv(100) == b'GET / HTTP/1.1\r\n\r\n'
+    stream.close()
+
+
+@pytest.mark.parametrize('said', [b'', b'\x16\x03\x01', b'\x16\x03\x01\x10\x00\x01\x00\x0f\xfc\x03\x03' + b'x' * 32 + b'\x00\x0f\x00' + b'x' * 1000])
+def test_clients_who_do_not_say_their_name(streams, said):
+    """Too slow, or too much before it."""
+    stream = streams.connect('hurried')
+    stream.sendall(said)
+    with pytest.raises(ConnectionResetError):
+        stream.recv(1)
+    stream.close()
+
+
+def test_slow_sides(streams):
+    stream = streams.connect('slow')
+    assert read_all(stream) == LARGE[:300000]
+    stream.close()
+    stream = streams.connect('says_and_listens')
+    time.sleep(0.3)
+    assert sha256(read_all(stream)) == sha256(LARGE)
+    stream.close()
+
+
+def test_a_reset_is_passed_on(streams):
+    stream = streams.connect('resets')
+    with pytest.raises(ConnectionResetError):
+        read_all(stream)
+    stream.close()
+
+
+def test_nobody_there(streams):
+    stream = streams.connect('dead')
+    with pytest.raises(ConnectionResetError):
+        stream.recv(1)
+    stream.close()
+    wait_for(lambda: 'connect() failed' in streams.server.errors(), 'it is said')
+
+
+def test_quiet_connections_end(streams):
+    stream = streams.connect('quiet')
+    with pytest.raises(ConnectionResetError):
+        stream.recv(1)
+    stream.close()
+
+
+def test_nothing_is_left_behind(streams):
+    stream = streams.connect('echo')
+    stream.sendall(b'a')
+    stream.recv(1)
+    stream.close()
+    time.sleep(0.2)
+    sockets, _ = streams.descriptors()
+
+    def leave(name, number):
+        left = streams.connect(name)
+        with contextlib.suppress(OSError):
+            left.setblocking(False)
+            left.send(LARGE)
+            time.sleep(0.02 * number)
+            if number % 2:
+                left.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
+        left.close()
+    people = [threading.Thread(target=leave, args=(name, number)) for number in range(8)
+              for name in ('echo', 'counts', 'says_and_listens', 'resets', 'slow', 'silent', 'dead', 'local')]
+    for one in people:
+        one.start()
+    for one in people:
+        one.join()
+    wait_for(lambda: streams.descriptors()[0] <= sockets and streams.descriptors()[1] <= 4 * 16,
+             f'{streams.descriptors()}, before: {sockets}')
+
+
+@pytest.mark.parametrize('loop', ['epoll', 'io_uring'])
+def test_quit_waits_for_the_end(loop, fresh, certificate, behind):
+    made = launch_streams(loop, fresh, certificate, behind)
+    stream = made.connect('echo')
+    stream.sendall(b'before')
+    assert stream.recv(6) == b'before'
+    made.server.process.send_signal(signal.SIGQUIT)
+    time.sleep(0.3)
+    thread = send_in_background(stream, LARGE)
+    assert sha256(read_all(stream)) == sha256(LARGE)
+    thread.join()
+    stream.close()
+    assert made.server.process.wait(20 * server_kit.PATIENCE) == 0
+
+
+@pytest.mark.parametrize('stream, said', [
+    ({'server': {'listen': 4000}}, 'no proxy_pass'),
+    ({'server': {'proxy_pass': '127.0.0.1:1'}}, 'no listen'),
+    ({'server': {'listen': 4000, 'proxy_pass': 'no address'}}, 'no address to pass connections to'),
+    ({'server': {'listen': 4000, 'proxy_pass': '127.0.0.1:1', 'root': 'www'}}, 'root'),
+    ({'server': {'listen': '4000 ssl', 'proxy_pass': '127.0.0.1:1'}}, 'no certificate'),
+    ({'server': {'listen': '127.0.0.1:4001', 'proxy_pass': '127.0.0.1:1'}}, 'http and of stream'),
+    ({}, 'stream has no server'),
+])
+def test_mistakes_are_told(fresh, stream, said):
+    made = server_kit.Server(fresh(), [{'listen': '127.0.0.1:4001', 'return': '200 ok'}], main={'stream': stream})
+    with pytest.raises(RuntimeError, match=said):
+        made.start([1])
