@@ -284,6 +284,29 @@ START_TEST(an_abort_lets_go_of_the_pipe)
 }
 END_TEST
 
+/* Our direction ends behind all that was given, and the client's goes on. */
+START_TEST(half_an_end)
+{
+    start(_i / transport_count, &transports[_i % transport_count], false);
+    kit_open(&kit, 0);
+    kit_until_open(&kit);
+    kit_plan_bytes(&kit, STR("all there is"));
+    kit_pump(&kit);
+    wire_finish(&kit.wire);
+    while (!kit.got_end && !kit.got_close_notify)
+        kit_turn(&kit);
+    ck_assert_mem_eq(kit.got, "all there is", 12);
+    ck_assert_int_eq(kit.got_close_notify, kit.transport->version != 0);
+    ck_assert_int_eq(kit.wire.state, WIRE_OPEN);
+    kit_say(&kit, "and yet");
+    while (kit.heard_length < 7)
+        kit_turn(&kit);
+    ck_assert_mem_eq(kit.heard, "and yet", 7);
+    ck_assert_uint_eq(kit.closed, 0);
+    finish();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pipes");
@@ -299,6 +322,7 @@ int main(void)
     tcase_add_loop_test(tests, a_pipe_with_bytes_is_not_kept, 0, backends);
     tcase_add_loop_test(tests, the_pool_is_bounded, 0, backends);
     tcase_add_loop_test(tests, bytes_are_received_into_a_pipe, 0, backends);
+    tcase_add_loop_test(tests, half_an_end, 0, backends * transport_count);
     tcase_add_loop_test(tests, an_abort_lets_go_of_the_pipe, 0, backends * 2);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
