@@ -197,10 +197,10 @@ static void push_held_back(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof(off));
 }
 
-/* Bytes of a file that use up as much of a turn as one that was sealed here; of one that had to be fetched, no more. */
-static unsigned file_bytes_per_byte(const struct op *op)
+/* Of a whole turn; what had to be fetched leaves in small steps, since the loop shares its CPU with those who fetch. */
+static uint64_t file_share(const struct op *op)
 {
-    return op->file.fetches > 0 ? 1 : LIMIT_TURN_FILE_BYTES / LIMIT_TURN_BYTES;
+    return op->file.fetches > 0 ? LIMIT_TURN_FETCHED_BYTES : LIMIT_TURN_FILE_BYTES;
 }
 
 static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness *out_wait)
@@ -210,19 +210,20 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
     while (op->file.progress < op->file.length) {
         off_t at = op->file.at + (off_t)op->file.progress;
         uint64_t want = op->file.length - op->file.progress;
-        unsigned cheaper = file_bytes_per_byte(op);
+        uint64_t room = 0;
         ssize_t sent;
 
         if (!span_is_hot(loop, op))
             return false;
-        if (loop->turn_left == 0) {
+        room = loop->turn_left * file_share(op) / LIMIT_TURN_BYTES;
+        if (room == 0) {
             loop_defer(loop, op);
             return false;
         }
         if (want > op->file.hot_until - (uint64_t)at)
             want = op->file.hot_until - (uint64_t)at;
-        if (want > loop->turn_left * cheaper)
-            want = loop->turn_left * cheaper;
+        if (want > room)
+            want = room;
         if (op->file.narrow && want > LIMIT_RECORD_PLAINTEXT)
             want = LIMIT_RECORD_PLAINTEXT;
         sent = sendfile(op->fd, op->file.fd, &at, (size_t)want);
@@ -238,8 +239,8 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
         if (sent < 0)
             return finished(loop, op, -errno);
         op->file.progress += (uint64_t)sent;
+        loop_charge(loop, ((uint64_t)sent * LIMIT_TURN_BYTES + file_share(op) - 1) / file_share(op));
         op->file.fetches = op->file.fetches > 0;
-        loop_charge(loop, ((uint64_t)sent + cheaper - 1) / cheaper);
     }
     return finished(loop, op, count_result(op->file.progress));
 }

@@ -11,8 +11,9 @@
  * 5. A receive lends bytes: they are yours until `done` returns. An idle connection holds no buffer,
  *    and not asking again is backpressure. Receive is single-shot.
  * 6. Closing means cancel, count down, and free in the last completion.
- * 7. Large sends and files move LIMIT_TURN_BYTES in one turn, all ops together (files that are in memory four times as much: they
- *    cost less); the others wait in the tail, first come, first served. Small sends go at once.
+ * 7. Large sends and files move LIMIT_TURN_BYTES in one turn, all ops together (files that are in memory
+ *    LIMIT_TURN_FILE_BYTES, those fetched from a disk LIMIT_TURN_FETCHED_BYTES); the others wait in the tail, first
+ *    come, first served. Small sends go at once.
  *
  * No ring exists before fork: loop_open is called in the process that uses it.
  */

@@ -176,7 +176,7 @@ static void send_all(void)
     for (int turn = 0; turn < 100000 && probe.runs == 0; turn++) {
         ck_assert_uint_le(disk.sent - before, share);
         before = disk.sent;
-        share = probe.op.file.fetches > 0 ? LIMIT_TURN_BYTES : LIMIT_TURN_FILE_BYTES;
+        share = probe.op.file.fetches > 0 ? LIMIT_TURN_FETCHED_BYTES : LIMIT_TURN_FILE_BYTES;
         ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 1000), 0);
     }
     ck_assert_int_eq(probe.runs, 1);
