@@ -69,6 +69,8 @@ int load_stream(struct load *load, const struct conf_node *stream, const struct 
     static const char *const inner[] = {"server", "upstream", NULL};
     const struct conf_node *node = conf_map_get(stream, STR("server"));
     const struct conf_scope_values *values = load_scope(load, SCOPE_STREAM, stream, main, inner);
+    struct upstreams *upstreams = &load->configuration->upstreams;
+    const struct resolver_settings *of_targets = upstreams->resolver;
     size_t count = load_count(stream);
     int error = values ? load_upstreams(load, stream, values) : -ENOMEM;
 
@@ -77,5 +79,6 @@ int load_stream(struct load *load, const struct conf_node *stream, const struct 
                    "stream has no server");
     for (size_t i = 0; i < count && error == 0; i++)
         error = load_one(load, node->kind == CONF_LIST ? node->items[i] : node, values);
+    upstreams->resolver = of_targets; /* made of variables, which only http has */
     return error;
 }

@@ -193,3 +193,14 @@ def test_a_block_with_a_name_server_of_its_own(world):
     assert world.who() == 'one'
     assert not world.dns.asked
     other.stop()
+
+
+def test_a_stream_s_resolver_is_not_that_of_targets_made_of_variables(world):
+    """The name servers of `stream` know nothing of app.test."""
+    one = world.upstream('one')
+    nobody = server_kit.free_port()
+    world.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1')]
+    world.start(locations={'/': {'proxy_pass': f'http://$arg_host:{one.port}'}},
+                main={'stream': {'resolver': f'127.0.0.1:{nobody}',
+                                 'server': {'listen': f'127.0.0.1:{server_kit.free_port()}', 'proxy_pass': f'127.0.0.1:{one.port}'}}})
+    assert world.who('/?host=app.test') == 'one'
