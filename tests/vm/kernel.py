@@ -19,6 +19,15 @@ def counters():
         return {name: int(value) for name, value in (line.split() for line in stream)}
 
 
+def idle_counters(patience=60):
+    """The counters, once sockets that an ended server left behind are gone: a peer may take its time."""
+    deadline = time.monotonic() + patience
+    while (found := counters())['TlsCurrTxSw'] > 0:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.05)
+    return found
+
+
 def socket_inode(server_port, client_port):
     """The inode of the server's end of a connection on 127.0.0.1."""
     with open('/proc/net/tcp', encoding='ascii') as stream:
