@@ -204,7 +204,7 @@ def test_slow_servers(client):
 
 def test_slow_clients(proxy, transport):
     client = proxy.connect()
-    client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32768)
     client.send('GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n')
     for _ in range(20):
         time.sleep(0.01)
