@@ -210,7 +210,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
     while (op->file.progress < op->file.length) {
         off_t at = op->file.at + (off_t)op->file.progress;
         uint64_t want = op->file.length - op->file.progress;
-        uint64_t room = 0;
+        uint64_t room;
         ssize_t sent;
 
         if (!span_is_hot(loop, op))

@@ -64,8 +64,7 @@ void journey_accept(void *owner, struct listener *listener, int fd, const struct
     journey_clock_start(journey);
 }
 
-/* A proxy before us has said who its client is: told to whoever asks ($proxy_protocol_addr), and believed by
- * realip. */
+/* A proxy before us has said who its client is: told to whoever asks ($proxy_protocol_addr), and believed by realip. */
 static void journey_greeted(struct wire *wire, const struct proxy_header *header)
 {
     struct journey *journey = journey_of(wire);
@@ -279,8 +278,7 @@ static void journey_shape(struct visit *visit)
     exchange_answer(x);
 }
 
-/* The client ended its stream: work that was asked for with it alone in mind ends, too. Next: journey_closed.
- */
+/* The client ended its stream: work that was asked for with it alone in mind ends, too. Next: journey_closed. */
 static void journey_left(void *owner, struct exchange *x)
 {
     struct journey *journey = owner;
