@@ -241,10 +241,3 @@ def client(proxy):
     made = proxy.connect()
     yield made
     made.close()
-
-
-def wait_for(test, what):
-    deadline = time.monotonic() + 10 * server_kit.PATIENCE
-    while not test():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)

@@ -3,7 +3,8 @@ import socket
 import ssl
 
 import pytest
-from proxy_site import BROKEN, GARBAGE, client, closed_port, local, other, proxy, upstream, wait_for  # noqa: F401
+from kit.lifetime import wait_for
+from proxy_site import BROKEN, GARBAGE, client, closed_port, local, other, proxy, upstream  # noqa: F401
 
 
 def test_a_connection_that_never_comes_is_504(launch, loop, transport, upstream):

@@ -4,7 +4,8 @@ import threading
 import time
 
 from kit import server as server_kit
-from proxy_site import BIG, OK, UPGRADE, client, closed_port, local, other, proxy, upstream, wait_for  # noqa: F401
+from kit.lifetime import wait_for
+from proxy_site import BIG, OK, UPGRADE, client, closed_port, local, other, proxy, upstream  # noqa: F401
 
 
 def test_connections_are_kept(client, upstream):

@@ -8,6 +8,7 @@ import time
 
 import pytest
 from kit import http1, server as server_kit
+from kit.lifetime import wait_for
 from kit.upstream import Upstream
 
 LARGE = bytes(range(251)) * 16384       # 4 MiB, odd to any page
@@ -119,13 +120,6 @@ def client(proxy):
     made = proxy.connect()
     yield made
     made.close()
-
-
-def wait_for(test, what):
-    deadline = time.monotonic() + 10 * server_kit.PATIENCE
-    while not test():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 def logged(proxy, uri):

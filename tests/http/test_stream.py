@@ -12,6 +12,7 @@ import time
 import pytest
 from kit import server as server_kit
 from kit.http1 import tls_context
+from kit.lifetime import wait_for
 
 LARGE = bytes(range(251)) * 16384       # 4 MiB
 LINGER = struct.pack('ii', 1, 0)
@@ -174,13 +175,6 @@ def streams(request, fresh, certificate, behind):
     made = launch_streams(request.param, fresh, certificate, behind)
     yield made
     made.server.stop()
-
-
-def wait_for(test, what):
-    deadline = time.monotonic() + 10 * server_kit.PATIENCE
-    while not test():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 def send_in_background(stream, body, end=True):

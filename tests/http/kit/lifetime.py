@@ -15,7 +15,7 @@ def wait_for(check, what, seconds=15):
         if found:
             return found
         assert time.monotonic() < deadline, what
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 def refused(port):
