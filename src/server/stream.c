@@ -260,6 +260,7 @@ static void choose(struct stream *stream, struct str name)
     stream->prereading = false;
     stream->conf = route_by_name(stream->endpoint, name)->stream->conf;
     stream->group = upstream_pool_group(stream->worker->upstreams, stream->conf->upstream);
+    loop_timer_move(&stream->worker->loop, &stream->timer, now_ms(stream) + stream->conf->timeout_ms);
     wire_watch(&stream->client);
     ask_server(stream);
 }
