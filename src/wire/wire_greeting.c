@@ -40,6 +40,7 @@ static void greeted(struct wire *wire, const struct proxy_header *header, struct
     wire->delivering = true;
     wire->events->opened(wire);
     wire->delivering = false;
+    wire_push(wire);
     if (wire->state != WIRE_OPEN)
         return;
     if (wire->receiving)

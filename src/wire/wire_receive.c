@@ -233,6 +233,7 @@ static void piped_done(struct op *op, int result)
     else if (result > 0 && wire->state == WIRE_OPEN)
         wire->events->piped(wire, (size_t)result);
     wire->delivering = false;
+    wire_push(wire);
     wire_receive_start(wire);
     pipe_drop(pipe);
 }

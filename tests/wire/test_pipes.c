@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { BYTES = 50000 };
@@ -270,6 +271,35 @@ START_TEST(bytes_are_received_into_a_pipe)
 }
 END_TEST
 
+static void piped_and_answered(struct wire *wire, size_t count)
+{
+    const struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = STR("taken")};
+
+    piped_bytes += count;
+    ck_assert_int_eq(wire_send(wire, &chunk), 0);
+    wire_flush(wire);
+}
+
+/* What is said inside `piped` leaves though nobody pushes it: the loop turns alone, without the kit. */
+START_TEST(a_pipeful_is_answered)
+{
+    char said[16];
+
+    start_piping(_i);
+    piping.piped = piped_and_answered;
+    ck_assert_int_eq(send(kit.far, kit_pattern(), 100, MSG_NOSIGNAL), 100);
+    for (int turn = 0; turn < 1000 && piped_bytes == 0; turn++)
+        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms + 10), 0);
+    ck_assert_uint_eq(piped_bytes, 100);
+    for (int turn = 0; turn < 10; turn++)
+        ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms), 0);
+    ck_assert_int_eq(recv(kit.far, said, sizeof said, MSG_DONTWAIT), 5);
+    ck_assert_mem_eq(said, "taken", 5);
+    pipe_drop(into);
+    finish();
+}
+END_TEST
+
 /* The owner lets go of the pipe first: it is there until the wire is closed. */
 START_TEST(an_abort_lets_go_of_the_pipe)
 {
@@ -322,6 +352,7 @@ int main(void)
     tcase_add_loop_test(tests, a_pipe_with_bytes_is_not_kept, 0, backends);
     tcase_add_loop_test(tests, the_pool_is_bounded, 0, backends);
     tcase_add_loop_test(tests, bytes_are_received_into_a_pipe, 0, backends);
+    tcase_add_loop_test(tests, a_pipeful_is_answered, 0, backends);
     tcase_add_loop_test(tests, half_an_end, 0, backends * transport_count);
     tcase_add_loop_test(tests, an_abort_lets_go_of_the_pipe, 0, backends * 2);
     suite_add_tcase(suite, tests);
