@@ -71,6 +71,15 @@ static uint64_t timeout_of(const struct resolver *resolver)
     return resolver->settings.timeout_ms ? resolver->settings.timeout_ms : LIMIT_RESOLVE_TIMEOUT_MS;
 }
 
+static void close_channel(struct resolver *resolver)
+{
+    ares_channel channel = resolver->channel;
+
+    resolver->channel = NULL;
+    if (channel)
+        ares_destroy(channel);
+}
+
 /* Name servers of our own are asked in three rounds, each twice as patient as the one before. */
 static int open_channel(struct resolver *resolver)
 {
@@ -102,16 +111,9 @@ static int open_channel(struct resolver *resolver)
         snprintf(servers, sizeof(servers), STR_FMT, STR_ARG(resolver->settings.servers));
         error = ares_set_servers_ports_csv(resolver->channel, servers);
     }
+    if (error != ARES_SUCCESS)
+        close_channel(resolver); /* or the next question would go to the machine's own servers */
     return error;
-}
-
-static void close_channel(struct resolver *resolver)
-{
-    ares_channel channel = resolver->channel;
-
-    resolver->channel = NULL;
-    if (channel)
-        ares_destroy(channel);
 }
 
 /* Questions. */
