@@ -6,6 +6,7 @@
 #include "scripted.h"
 
 #include "base/limits.h"
+#include "build_options.h"
 
 #include <check.h>
 #include <errno.h>
@@ -128,17 +129,23 @@ END_TEST
 static const struct {
     uint64_t whole;
     int ulp_error;
-    const char *reason;
-    bool asked_again; /* whether the next answer may come in a pipe */
+    const char *reason; /* in a build that asks the kernel */
+    bool asked_again;   /* whether the next answer may come in a pipe */
 } declined[] = {
     {65535, 0, "small", true},
     {1000000, ENOENT, "no-module", false},
 };
 
+static bool kernel_is_asked(void)
+{
+    return strcmp(BUILD_KTLS, "built in") == 0;
+}
+
 /* Too small a body, and a kernel that refuses: the bytes are in the pipe already, and leave all the same. */
 START_TEST(declined_pipes_are_read)
 {
     int row = _i % 2;
+    const char *reason = row && !kernel_is_asked() ? "not-built" : declined[row].reason;
     struct pipe *pipe;
 
     start(_i / 2, &transports[1], true);
@@ -152,7 +159,7 @@ START_TEST(declined_pipes_are_read)
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), BYTES);
     kit.transfer = wire_transfer_end(&kit.wire);
     ck_assert_str_eq(wire_path_name(kit.transfer.path), "user");
-    ck_assert_str_eq(wire_reason_name(kit.transfer.reason), declined[row].reason);
+    ck_assert_str_eq(wire_reason_name(kit.transfer.reason), reason);
     ck_assert_int_eq((wire_accepts(&kit.wire) & CHUNK_PIPE) != 0, declined[row].asked_again);
     ck_assert_uint_eq(kit.rooms, declined[row].ulp_error != 0);
     pipe_drop(pipe);
@@ -347,7 +354,8 @@ int main(void)
 
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, pipes_leave_by_every_transport, 0, backends * transport_count);
-    tcase_add_loop_test(tests, a_large_body_is_promoted, 0, backends);
+    if (kernel_is_asked())
+        tcase_add_loop_test(tests, a_large_body_is_promoted, 0, backends);
     tcase_add_loop_test(tests, declined_pipes_are_read, 0, backends * 2);
     tcase_add_loop_test(tests, a_pipe_with_bytes_is_not_kept, 0, backends);
     tcase_add_loop_test(tests, the_pool_is_bounded, 0, backends);

@@ -27,11 +27,15 @@ static size_t occurrences(struct str text, struct str of)
 /* What the modules that are left out bring is refused by its name, and nothing else is. */
 static bool refused_for_modules(struct str said)
 {
+    static const char *const refusals[] = {": error: unknown directive '", "' is known, but not carried\n",
+                                           "hint: it stands in stream", /* stream has some of the names too */
+                                           "hint: it stands in a server of stream\n"};
     size_t errors = occurrences(said, STR(": error: "));
+    size_t refused = 0;
 
-    size_t unknown = occurrences(said, STR(": error: unknown directive '"));
-
-    return partial && errors > 0 && errors == unknown + occurrences(said, STR("' is known, but not carried\n"));
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+        refused += occurrences(said, str_from(refusals[i]));
+    return partial && errors > 0 && errors == refused;
 }
 
 static void load_good(const char *path)
