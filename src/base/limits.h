@@ -36,6 +36,7 @@
 #define LIMIT_LEADING_LINES         4               /* empty lines before a request (RFC 9112 2.2) */
 #define LIMIT_REFUSED_HEAD          1024            /* bytes kept of a head that was refused, for the log */
 #define LIMIT_HOST                  255
+#define LIMIT_VARY_FIELDS           32              /* names in the Vary of an answer that is stored */
 #define LIMIT_INTERIMS              16              /* 1xx before one answer of a server behind us */
 #define LIMIT_REROUTES              10
 #define LIMIT_MODULES               64

@@ -1,0 +1,212 @@
+/*
+ * Directives by two tables, words and seconds: each with the side that may say it, and, of seconds, what is made of
+ * two values that differ and of one that cannot be read.
+ */
+#include "http/cache_control.h"
+
+#include "base/limits.h"
+#include "http/h1_parse.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+enum { BY_REQUEST = 1 << CACHE_OF_REQUEST, BY_RESPONSE = 1 << CACHE_OF_RESPONSE, BY_BOTH = BY_REQUEST | BY_RESPONSE };
+
+#define AT(field) offsetof(struct cache_control, field)
+
+static const struct word {
+    const char *name;
+    unsigned sides;
+    size_t flag;                    /* where the bool is */
+} words[] = {
+    {"no-store", BY_BOTH, AT(no_store)},
+    {"no-cache", BY_BOTH, AT(no_cache)},
+    {"no-transform", BY_BOTH, AT(no_transform)},
+    {"only-if-cached", BY_REQUEST, AT(only_if_cached)},
+    {"public", BY_RESPONSE, AT(is_public)},
+    {"private", BY_RESPONSE, AT(is_private)},
+    {"must-revalidate", BY_RESPONSE, AT(must_revalidate)},
+    {"proxy-revalidate", BY_RESPONSE, AT(proxy_revalidate)},
+    {"must-understand", BY_RESPONSE, AT(must_understand)},
+};
+
+static const struct term {
+    const char *name;
+    unsigned sides;
+    size_t seconds;                 /* where the int64_t is */
+    int64_t bad;                    /* what stands for a value that cannot be read, and for none unless `bare` */
+    bool bare;                      /* without a value it is DELTA_MOST */
+    bool longer;                    /* of two values the longer keeps less */
+    bool is_age;                    /* and two that differ are none */
+} terms[] = {
+    {"max-age", BY_BOTH, AT(max_age), 0, false, false, true},
+    {"s-maxage", BY_RESPONSE, AT(s_maxage), 0, false, false, true},
+    {"max-stale", BY_REQUEST, AT(max_stale), 0, true, false, false},
+    {"min-fresh", BY_REQUEST, AT(min_fresh), DELTA_MOST, false, true, false},
+    {"stale-while-revalidate", BY_RESPONSE, AT(stale_while_revalidate), 0, false, false, false},
+    {"stale-if-error", BY_BOTH, AT(stale_if_error), 0, false, false, false},
+};
+
+int delta_read(struct str text, int64_t *out_seconds)
+{
+    uint64_t value;
+    int error;
+
+    if (text.length >= 2 && text.data[0] == '"' && text.data[text.length - 1] == '"')
+        text = str_slice(text, 1, text.length - 1);
+    error = str_to_u64(text, &value);
+    if (error == -ERANGE || (error == 0 && value > DELTA_MOST)) {
+        *out_seconds = DELTA_MOST;
+        return 0;
+    }
+    if (error == 0)
+        *out_seconds = (int64_t)value;
+    return error;
+}
+
+static void *field_at(struct cache_control *control, size_t offset)
+{
+    return (char *)control + offset;
+}
+
+/* Of two values the one that keeps less holds; which of two different ages was meant, nobody knows: then 0 (4.2.1). */
+static void note_seconds(struct cache_control *control, const struct term *term, struct str value, bool has_value)
+{
+    int64_t *seconds = field_at(control, term->seconds);
+    int64_t found = term->bad;
+
+    if (!has_value && term->bare)
+        found = DELTA_MOST;
+    else if (has_value && delta_read(value, &found) < 0)
+        found = term->bad;
+    if (*seconds == DELTA_NONE)
+        *seconds = found;
+    else if (term->is_age && found != *seconds)
+        *seconds = 0;
+    else if (term->longer ? found > *seconds : found < *seconds)
+        *seconds = found;
+}
+
+static void note(struct cache_control *control, unsigned side, struct str member)
+{
+    bool has_value = str_find(member, '=') >= 0;
+    struct str value = member;
+    struct str name = str_trim(str_cut(&value, '='));
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if ((words[i].sides & side) && str_equal_nocase(name, str_from(words[i].name)))
+            *(bool *)field_at(control, words[i].flag) = true;
+    }
+    for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
+        if ((terms[i].sides & side) && str_equal_nocase(name, str_from(terms[i].name)))
+            note_seconds(control, &terms[i], has_value ? value : STR(""), has_value);
+    }
+}
+
+void cache_control_read(const struct headers *headers, enum cache_side side, struct cache_control *out)
+{
+    struct header_list list;
+    struct str member;
+
+    *out = (struct cache_control){.max_age = DELTA_NONE,
+                                  .s_maxage = DELTA_NONE,
+                                  .max_stale = DELTA_NONE,
+                                  .min_fresh = DELTA_NONE,
+                                  .stale_while_revalidate = DELTA_NONE,
+                                  .stale_if_error = DELTA_NONE};
+    header_list_start(&list, headers, STR("Cache-Control"));
+    if (!list.current && side == CACHE_OF_REQUEST)
+        out->no_cache = headers_list_has(headers, STR("Pragma"), STR("no-cache"));
+    while (header_list_next(&list, &member))
+        note(out, 1u << side, member);
+}
+
+/* Vary. */
+
+static int compare_names(const void *a, const void *b)
+{
+    return str_compare(*(const struct str *)a, *(const struct str *)b);
+}
+
+static struct str lower_case(struct arena *arena, struct str name)
+{
+    struct str copy = arena_copy(arena, name);
+    char *byte = (char *)(uintptr_t)copy.data; /* our own copy */
+
+    for (size_t i = 0; byte && i < copy.length; i++)
+        byte[i] = str_lower(byte[i]);
+    return copy;
+}
+
+static int collect_names(const struct headers *headers, struct arena *arena, struct str names[LIMIT_VARY_FIELDS],
+                         size_t *out_count)
+{
+    struct header_list list;
+    struct str member;
+    size_t count = 0;
+
+    header_list_start(&list, headers, STR("Vary"));
+    while (header_list_next(&list, &member)) {
+        if (str_equal(member, STR("*")) || !h1_is_token(member) || count == LIMIT_VARY_FIELDS)
+            return -ENOTSUP;
+        names[count] = lower_case(arena, member);
+        if (!names[count++].data)
+            return -ENOMEM;
+    }
+    *out_count = count;
+    return 0;
+}
+
+int vary_read(const struct headers *headers, struct arena *arena, struct str *out_names)
+{
+    struct str names[LIMIT_VARY_FIELDS];
+    struct str all = STR("");
+    size_t count;
+    int error = collect_names(headers, arena, names, &count);
+
+    if (error < 0)
+        return error;
+    qsort(names, count, sizeof(names[0]), compare_names);
+    for (size_t i = 0; i < count && all.data; i++) {
+        if (i > 0 && str_equal(names[i], names[i - 1]))
+            continue;
+        all = i == 0 ? names[i] : arena_printf(arena, STR_FMT "," STR_FMT, STR_ARG(all), STR_ARG(names[i]));
+    }
+    if (!all.data)
+        return -ENOMEM;
+    *out_names = all;
+    return 0;
+}
+
+/* The members of a field in one line; a field that is there and empty is not one that is absent. */
+static struct str one_line(const struct headers *asked, struct str name, struct arena *arena)
+{
+    struct header_list list;
+    struct str line = {NULL, 0};
+    struct str member;
+
+    header_list_start(&list, asked, name);
+    if (!list.current)
+        return STR("-");
+    line = STR("=");
+    for (bool first = true; line.data && header_list_next(&list, &member); first = false)
+        line = arena_printf(arena, STR_FMT "%s" STR_FMT, STR_ARG(line), first ? "" : ",", STR_ARG(member));
+    return line;
+}
+
+struct str vary_text(struct str names, const struct headers *asked, struct arena *arena)
+{
+    struct str text = STR("");
+    struct str rest = names;
+
+    while (!str_empty(rest) && text.data) {
+        struct str name = str_cut(&rest, ',');
+        struct str line = one_line(asked, name, arena);
+
+        if (!line.data)
+            return line;
+        text = arena_printf(arena, STR_FMT STR_FMT STR_FMT "\n", STR_ARG(text), STR_ARG(name), STR_ARG(line));
+    }
+    return text;
+}

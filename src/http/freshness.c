@@ -1,0 +1,132 @@
+/*
+ * The arithmetic of RFC 9111 4.2, and the conditions of 3 and 4. What a cache does with them is its owner's.
+ */
+#include "http/freshness.h"
+
+#include "http/date.h"
+#include "http/status.h"
+
+/* The date of a field; false where it is absent, malformed, or said twice differently. */
+static bool single_date(const struct headers *headers, struct str name, int64_t now_s, int64_t *out_seconds)
+{
+    const struct header *field = headers_find(headers, name);
+    const struct header *next = field ? headers_next(headers, name, field) : NULL;
+
+    for (; next; next = headers_next(headers, name, next)) {
+        if (!str_equal(next->value, field->value))
+            return false;
+    }
+    return field && date_parse(field->value, now_s, out_seconds) == 0;
+}
+
+static int64_t date_of(const struct arrival *arrival)
+{
+    int64_t date = arrival->came_s;
+
+    return single_date(arrival->headers, STR("Date"), arrival->came_s, &date) ? date : arrival->came_s;
+}
+
+static int64_t within(int64_t seconds)
+{
+    return seconds < 0 ? 0 : seconds > DELTA_MOST ? DELTA_MOST : seconds;
+}
+
+int64_t freshness_lifetime(const struct arrival *arrival)
+{
+    const struct cache_control *said = arrival->said;
+    int64_t expires;
+
+    if (said->s_maxage != DELTA_NONE)
+        return said->s_maxage;
+    if (said->max_age != DELTA_NONE)
+        return said->max_age;
+    if (!headers_find(arrival->headers, STR("Expires")))
+        return DELTA_NONE;
+    if (!single_date(arrival->headers, STR("Expires"), arrival->came_s, &expires))
+        return 0; /* 5.3: what is no date is in the past */
+    return within(expires - date_of(arrival));
+}
+
+/* The first value counts (5.1); one that is none is as if nothing were said. */
+static int64_t age_said(const struct headers *headers)
+{
+    struct header_list list;
+    struct str member;
+    int64_t seconds;
+
+    header_list_start(&list, headers, STR("Age"));
+    return header_list_next(&list, &member) && delta_read(member, &seconds) == 0 ? seconds : 0;
+}
+
+int64_t freshness_initial_age(const struct arrival *arrival)
+{
+    int64_t apparent = within(arrival->came_s - date_of(arrival));
+    int64_t corrected = within(age_said(arrival->headers) + within(arrival->came_s - arrival->asked_s));
+
+    return apparent > corrected ? apparent : corrected;
+}
+
+/* 1xx are no answers, a part cannot be told from the whole, and 304 has no content of its own. */
+static bool is_understood(int status)
+{
+    return status >= 200 && status < 600 && status != 206 && status != 304;
+}
+
+bool freshness_may_store(const struct arrival *arrival)
+{
+    const struct cache_control *said = arrival->said;
+
+    if (!is_understood(arrival->status) || arrival->asked->no_store || said->is_private)
+        return false;
+    if (said->must_understand ? str_empty(status_reason(arrival->status)) : said->no_store)
+        return false;
+    return !arrival->authorized || said->is_public || said->must_revalidate || said->s_maxage != DELTA_NONE;
+}
+
+void freshness_init(struct freshness *freshness, const struct cache_control *said)
+{
+    *freshness = (struct freshness){
+        .no_cache = said->no_cache,
+        .never_stale = said->must_revalidate || said->proxy_revalidate || said->s_maxage != DELTA_NONE,
+        .stale_while_revalidate = said->stale_while_revalidate,
+        .stale_if_error = said->stale_if_error,
+    };
+    /* s-maxage forbids by implication only: what the same answer allows in words is allowed. */
+    if (said->s_maxage != DELTA_NONE && !said->must_revalidate && !said->proxy_revalidate &&
+        (said->stale_while_revalidate > 0 || said->stale_if_error > 0))
+        freshness->never_stale = false;
+}
+
+/* 5.2.1.1: max-stale stretches the age that is asked for, too. */
+static bool is_too_old(const struct freshness *stored, const struct cache_control *asked)
+{
+    int64_t over = stored->age_s - asked->max_age;
+
+    return asked->max_age != DELTA_NONE && over > 0 && over > asked->max_stale;
+}
+
+enum reuse freshness_judge(const struct freshness *stored, const struct cache_control *asked)
+{
+    int64_t left = stored->lifetime_s - stored->age_s; /* 4.2: fresh while its lifetime exceeds its age */
+
+    if (stored->no_cache || asked->no_cache)
+        return REUSE_NOT;
+    if (asked->max_age == 0 || is_too_old(stored, asked)) /* whoever wants no age at all, wants the origin */
+        return REUSE_NOT;
+    if (left > 0)
+        return asked->min_fresh != DELTA_NONE && left < asked->min_fresh ? REUSE_NOT : REUSE_FRESH;
+    if (stored->never_stale || asked->min_fresh != DELTA_NONE)
+        return REUSE_NOT;
+    if (asked->max_stale != DELTA_NONE && -left <= asked->max_stale)
+        return REUSE_STALE;
+    return asked->max_age == DELTA_NONE && stored->stale_while_revalidate > -left ? REUSE_UPDATING : REUSE_NOT;
+}
+
+bool freshness_in_error(const struct freshness *stored, const struct cache_control *asked, bool wanted)
+{
+    int64_t past = stored->age_s - stored->lifetime_s;
+
+    if (stored->no_cache || stored->never_stale || asked->no_cache)
+        return false;
+    return wanted || past < stored->stale_if_error || past < asked->stale_if_error;
+}

@@ -1,0 +1,278 @@
+#include "http/freshness.h"
+
+#include "suite.h"
+
+#define NOW    784111777
+#define NOW_AS "Sun, 06 Nov 1994 08:49:37 GMT"
+#define AGO_10 "Sun, 06 Nov 1994 08:49:27 GMT"
+#define IN_10  "Sun, 06 Nov 1994 08:49:47 GMT"
+#define NONE   DELTA_NONE
+
+static struct headers fields(struct arena *arena, const char *text)
+{
+    struct headers headers = {0};
+    struct str rest = str_from(text);
+
+    while (rest.data && rest.length) {
+        struct str value = str_cut(&rest, '|');
+        struct str name = str_cut(&value, ':');
+
+        ck_assert_int_eq(headers_add(&headers, arena, str_trim(name), str_trim(value)), 0);
+    }
+    return headers;
+}
+
+START_TEST(lifetimes)
+{
+    static const struct {
+        const char *fields;
+        int64_t lifetime;
+    } cases[] = {
+        {"", NONE},
+        {"Cache-Control: public", NONE},
+        {"Cache-Control: max-age=5", 5},
+        {"Cache-Control: max-age=5, s-maxage=7", 7},
+        {"Cache-Control: s-maxage=0, max-age=5", 0},
+        {"Cache-Control: max-age=5|Expires: " AGO_10, 5},
+        {"Expires: " IN_10 "|Date: " NOW_AS, 10},
+        {"Expires: " IN_10 "|Date: " AGO_10, 20},
+        {"Expires: " IN_10, 10},
+        {"Expires: " AGO_10 "|Date: " NOW_AS, 0},
+        {"Expires: " NOW_AS "|Date: " NOW_AS, 0},
+        {"Expires: 0", 0},
+        {"Expires: -1", 0},
+        {"Expires:", 0},
+        {"Expires: never", 0},
+        {"Expires: " IN_10 "|Expires: " IN_10, 10},
+        {"Expires: " IN_10 "|Expires: " AGO_10, 0},
+        {"Expires: Sunday, 06-Nov-94 08:49:47 GMT", 10},
+        {"Expires: Sun Nov  6 08:49:47 1994", 10},
+        {"Expires: Sun, 06 Nov 1994 08:49:47 CET", 0},
+        {"Expires: Fri, 06 Nov 9994 08:49:47 GMT|Date: " NOW_AS, DELTA_MOST},
+        {"Expires: " IN_10 "|Date: yesterday", 10},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cache_control said;
+        struct arrival arrival = {.said = &said, .status = 200, .asked_s = NOW, .came_s = NOW};
+        struct headers headers;
+        struct arena arena;
+
+        arena_init(&arena, NULL, 0);
+        headers = fields(&arena, cases[i].fields);
+        arrival.headers = &headers;
+        cache_control_read(&headers, CACHE_OF_RESPONSE, &said);
+        ck_assert_msg(freshness_lifetime(&arrival) == cases[i].lifetime, "row %zu: %lld", i,
+                      (long long)freshness_lifetime(&arrival));
+        arena_reset(&arena);
+    }
+}
+END_TEST
+
+START_TEST(ages)
+{
+    static const struct {
+        const char *fields;
+        int64_t took, age;
+    } cases[] = {
+        {"", 0, 0},
+        {"Date: " NOW_AS, 0, 0},
+        {"Date: " AGO_10, 0, 10},
+        {"Date: " IN_10, 0, 0},
+        {"Age: 30", 0, 30},
+        {"Age: 30", 5, 35},
+        {"Age: 30|Date: " AGO_10, 0, 30},
+        {"Age: 3|Date: " AGO_10, 2, 10},
+        {"Age: 7, 9", 0, 7},
+        {"Age: 7|Age: 9", 0, 7},
+        {"Age: -7", 0, 0},
+        {"Age: x", 3, 3},
+        {"Age: 1.5", 0, 0},
+        {"Age:", 0, 0},
+        {"Age: 99999999999999999999999", 0, DELTA_MOST},
+        {"Age: 99999999999999999999999", 10, DELTA_MOST},
+        {"", -5, 0}, /* the clock was set back */
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct arrival arrival = {.status = 200, .asked_s = NOW - cases[i].took, .came_s = NOW};
+        struct headers headers;
+        struct arena arena;
+
+        arena_init(&arena, NULL, 0);
+        headers = fields(&arena, cases[i].fields);
+        arrival.headers = &headers;
+        ck_assert_msg(freshness_initial_age(&arrival) == cases[i].age, "row %zu: %lld", i,
+                      (long long)freshness_initial_age(&arrival));
+        arena_reset(&arena);
+    }
+}
+END_TEST
+
+START_TEST(storing)
+{
+    static const struct {
+        const char *asked, *said;
+        int status;
+        bool authorized, stored;
+    } cases[] = {
+        {"", "", 200, false, true},
+        {"", "", 404, false, true},
+        {"", "", 299, false, true},
+        {"", "", 503, false, true},
+        {"", "", 101, false, false},
+        {"", "", 206, false, false},
+        {"", "", 304, false, false},
+        {"", "", 600, false, false},
+        {"Cache-Control: no-store", "", 200, false, false},
+        {"Cache-Control: no-cache", "", 200, false, true},
+        {"", "Cache-Control: no-store", 200, false, false},
+        {"", "Cache-Control: no-store, max-age=60, public", 200, false, false},
+        {"", "Cache-Control: private", 200, false, false},
+        {"", "Cache-Control: private, must-understand, max-age=60", 200, false, false},
+        {"", "Cache-Control: no-store, must-understand", 200, false, true},
+        {"", "Cache-Control: no-store, must-understand", 299, false, false},
+        {"", "Cache-Control: must-understand, max-age=60", 299, false, false},
+        {"", "Cache-Control: no-cache", 200, false, true},
+        {"", "", 200, true, false},
+        {"", "Cache-Control: max-age=60", 200, true, false},
+        {"", "Cache-Control: proxy-revalidate, max-age=60", 200, true, false},
+        {"", "Cache-Control: public", 200, true, true},
+        {"", "Cache-Control: s-maxage=60", 200, true, true},
+        {"", "Cache-Control: must-revalidate", 200, true, true},
+        {"", "Cache-Control: public, no-store", 200, true, false},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cache_control asked, said;
+        struct arrival arrival = {
+            .authorized = cases[i].authorized, .asked = &asked, .said = &said, .status = cases[i].status};
+        struct headers of_request, of_answer;
+        struct arena arena;
+
+        arena_init(&arena, NULL, 0);
+        of_request = fields(&arena, cases[i].asked);
+        of_answer = fields(&arena, cases[i].said);
+        arrival.headers = &of_answer;
+        cache_control_read(&of_request, CACHE_OF_REQUEST, &asked);
+        cache_control_read(&of_answer, CACHE_OF_RESPONSE, &said);
+        ck_assert_msg(freshness_may_store(&arrival) == cases[i].stored, "row %zu", i);
+        arena_reset(&arena);
+    }
+}
+END_TEST
+
+START_TEST(reusing)
+{
+    static const struct {
+        const char *said, *asked;
+        int64_t lifetime, age;
+        enum reuse reuse;
+    } cases[] = {
+        {"", "", 60, 0, REUSE_FRESH},
+        {"", "", 60, 59, REUSE_FRESH},
+        {"", "", 60, 60, REUSE_NOT},
+        {"", "", 0, 0, REUSE_NOT},
+        {"no-cache", "", 60, 0, REUSE_NOT},
+        {"no-cache", "max-stale", 60, 0, REUSE_NOT},
+        {"", "no-cache", 60, 0, REUSE_NOT},
+        {"", "max-age=0", 60, 0, REUSE_NOT},
+        {"", "max-age=10", 60, 10, REUSE_FRESH},
+        {"", "max-age=10", 60, 11, REUSE_NOT},
+        {"", "max-age=10, max-stale=5", 60, 15, REUSE_FRESH},
+        {"", "max-age=10, max-stale=5", 60, 16, REUSE_NOT},
+        {"", "max-age=100", 60, 70, REUSE_NOT},
+        {"", "min-fresh=10", 60, 50, REUSE_FRESH},
+        {"", "min-fresh=10", 60, 51, REUSE_NOT},
+        {"", "min-fresh=10, max-stale", 60, 70, REUSE_NOT},
+        {"", "max-stale", 60, 1000000, REUSE_STALE},
+        {"", "max-stale=10", 60, 70, REUSE_STALE},
+        {"", "max-stale=10", 60, 71, REUSE_NOT},
+        {"", "max-stale=0", 60, 60, REUSE_STALE},
+        {"must-revalidate", "max-stale", 60, 61, REUSE_NOT},
+        {"must-revalidate", "", 60, 59, REUSE_FRESH},
+        {"proxy-revalidate", "max-stale", 60, 61, REUSE_NOT},
+        {"s-maxage=60", "max-stale", 60, 61, REUSE_NOT},
+        {"stale-while-revalidate=30", "", 60, 60, REUSE_UPDATING},
+        {"stale-while-revalidate=30", "", 60, 89, REUSE_UPDATING},
+        {"stale-while-revalidate=30", "", 60, 90, REUSE_NOT},
+        {"stale-while-revalidate=0", "", 60, 60, REUSE_NOT},
+        {"stale-while-revalidate=30, must-revalidate", "", 60, 61, REUSE_NOT},
+        {"stale-while-revalidate=30, proxy-revalidate", "", 60, 61, REUSE_NOT},
+        {"stale-while-revalidate=30, s-maxage=60", "", 60, 61, REUSE_UPDATING},
+        {"stale-while-revalidate=30, s-maxage=60, must-revalidate", "", 60, 61, REUSE_NOT},
+        {"stale-while-revalidate=30", "max-age=1000", 60, 61, REUSE_NOT},
+        {"stale-while-revalidate=30", "min-fresh=1", 60, 61, REUSE_NOT},
+        {"stale-while-revalidate=30", "max-stale=5", 60, 70, REUSE_UPDATING},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cache_control asked, said;
+        struct freshness stored;
+        struct headers of_request = {0}, of_answer = {0};
+        struct arena arena;
+
+        arena_init(&arena, NULL, 0);
+        ck_assert_int_eq(headers_add(&of_request, &arena, STR("Cache-Control"), str_from(cases[i].asked)), 0);
+        ck_assert_int_eq(headers_add(&of_answer, &arena, STR("Cache-Control"), str_from(cases[i].said)), 0);
+        cache_control_read(&of_request, CACHE_OF_REQUEST, &asked);
+        cache_control_read(&of_answer, CACHE_OF_RESPONSE, &said);
+        freshness_init(&stored, &said);
+        stored.lifetime_s = cases[i].lifetime;
+        stored.age_s = cases[i].age;
+        ck_assert_msg(freshness_judge(&stored, &asked) == cases[i].reuse, "row %zu: %d", i,
+                      (int)freshness_judge(&stored, &asked));
+        arena_reset(&arena);
+    }
+}
+END_TEST
+
+START_TEST(in_error)
+{
+    static const struct {
+        const char *said, *asked;
+        int64_t age; /* the lifetime is 60 */
+        bool wanted, reused;
+    } cases[] = {
+        {"", "", 100, false, false},
+        {"", "", 100, true, true},
+        {"must-revalidate", "", 100, true, false},
+        {"proxy-revalidate", "", 100, true, false},
+        {"s-maxage=60", "", 100, true, false},
+        {"no-cache", "", 10, true, false},
+        {"", "no-cache", 100, true, false},
+        {"stale-if-error=50", "", 109, false, true},
+        {"stale-if-error=50", "", 110, false, false},
+        {"stale-if-error=50", "", 110, true, true},
+        {"stale-if-error=50, must-revalidate", "", 70, false, false},
+        {"stale-if-error=50, s-maxage=60", "", 70, false, true},
+        {"", "stale-if-error=50", 109, false, true},
+        {"", "stale-if-error=50", 110, false, false},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cache_control asked, said;
+        struct freshness stored;
+        struct headers of_request = {0}, of_answer = {0};
+        struct arena arena;
+
+        arena_init(&arena, NULL, 0);
+        ck_assert_int_eq(headers_add(&of_request, &arena, STR("Cache-Control"), str_from(cases[i].asked)), 0);
+        ck_assert_int_eq(headers_add(&of_answer, &arena, STR("Cache-Control"), str_from(cases[i].said)), 0);
+        cache_control_read(&of_request, CACHE_OF_REQUEST, &asked);
+        cache_control_read(&of_answer, CACHE_OF_RESPONSE, &said);
+        freshness_init(&stored, &said);
+        stored.lifetime_s = 60;
+        stored.age_s = cases[i].age;
+        ck_assert_msg(freshness_in_error(&stored, &asked, cases[i].wanted) == cases[i].reused, "row %zu", i);
+        arena_reset(&arena);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {lifetimes, ages, storing, reusing, in_error};
+
+    return suite_run("freshness", tests, COUNT(tests));
+}
