@@ -23,7 +23,7 @@ def plan(options):
     groups += [Group(FULL, user), Group(RESUMED, user), Group(HALF, user, count_calls=False)]
     groups += [Group(load, plain + [Setup('nginx', 'plain')], count_calls=False) for load in PLAIN.values()]
     if not options.emulated:
-        groups += [Group(IDLE, user + plain), Group(CROWD, both, count_calls=False)]
+        groups += [Group(IDLE, user + plain), Group(CROWD, user, count_calls=False)]
     return groups
 
 
