@@ -1,0 +1,158 @@
+/*
+ * The server's side of a connection below HTTP: chosen, connected to, another one where that fails; then bytes both
+ * ways until one side is gone.
+ */
+#include "server/stream_steps.h"
+
+#include <errno.h>
+
+static uint64_t now_ms(const struct stream *stream)
+{
+    return stream->worker->loop.clock.monotonic_ms;
+}
+
+void stream_let_go(struct stream *stream, bool orderly)
+{
+    struct upstream_connection *server = stream->server;
+
+    stream->server = NULL;
+    upstream_wait_end(&stream->waiter);
+    stream_flow_stop(&stream->up);
+    stream_flow_stop(&stream->down);
+    if (server && orderly)
+        upstream_release_orderly(server);
+    else if (server)
+        upstream_release(server, false);
+}
+
+/* One block takes it: preread_buffer_size is no larger. */
+static int send_hello(struct stream *stream)
+{
+    const struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = buffer_str(&stream->hello)};
+    int error = chunk.bytes.length > 0 ? wire_send(&stream->server->wire, &chunk) : 0;
+
+    buffer_finish(&stream->hello);
+    wire_flush(&stream->server->wire);
+    return error;
+}
+
+static void server_opened(void *user)
+{
+    struct stream *stream = user;
+
+    if (send_hello(stream) < 0) {
+        stream_end(stream, WIRE_END_REFUSED);
+        return;
+    }
+    stream->connected = true;
+    stream_moved(stream);
+    upstream_peer_worked(stream->peer);
+    upstream_patience(stream->server, 0);
+    stream_flow_start(&stream->up, &stream->client, &stream->server->wire);
+    stream_flow_start(&stream->down, &stream->server->wire, &stream->client);
+}
+
+static size_t server_received(void *user, struct str bytes)
+{
+    struct stream *stream = user;
+    size_t taken;
+
+    stream_moved(stream);
+    taken = stream_flow_received(&stream->down, bytes);
+    stream_look_for_end(stream);
+    return taken;
+}
+
+static void server_piped(void *user, size_t count)
+{
+    struct stream *stream = user;
+
+    stream_moved(stream);
+    stream_flow_piped(&stream->down, count);
+}
+
+static void server_has_room(void *user)
+{
+    struct stream *stream = user;
+
+    stream_moved(stream);
+    stream_flow_room(&stream->up);
+    stream_look_for_end(stream);
+}
+
+static bool may_ask_another(const struct stream *stream)
+{
+    const struct core_stream *conf = stream->conf;
+
+    return conf->next_upstream && (conf->next_tries == 0 || stream->tries < conf->next_tries) &&
+           (conf->next_timeout_ms == 0 || now_ms(stream) - stream->began_ms < conf->next_timeout_ms) &&
+           upstream_has_another(stream->group, &stream->choice);
+}
+
+/* A reset is passed on as one: what the client has got may not be all. */
+static void server_failed(void *user, int error)
+{
+    struct stream *stream = user;
+
+    stream->server = NULL;
+    if (stream->connected) {
+        stream_say(stream, LOG_INFO, "the server broke the connection", error);
+        stream_end(stream, WIRE_END_REFUSED);
+        return;
+    }
+    stream_say(stream, LOG_ERROR, "connect() failed while connecting to upstream", error);
+    upstream_peer_failed(stream->peer);
+    if (may_ask_another(stream))
+        stream_ask_server(stream);
+    else
+        stream_end(stream, WIRE_END_REFUSED);
+}
+
+static const struct upstream_events server_events = {
+    .opened = server_opened,
+    .received = server_received,
+    .piped = server_piped,
+    .room = server_has_room,
+    .failed = server_failed,
+};
+
+static void name_resolved(struct upstream_waiter *waiter)
+{
+    stream_ask_server(container_of(waiter, struct stream, waiter));
+}
+
+/* Servers that cannot even be tried are passed over at once. Never an idle connection: something was said on it. */
+static int connect_to(struct stream *stream)
+{
+    const struct upstream_tls plain = {0};
+    int error;
+
+    stream->tries++;
+    error = upstream_connect(stream->peer, &plain, &server_events, stream, stream->conf->connect_timeout_ms,
+                             true, &stream->server);
+    if (error < 0) {
+        stream->server = NULL;
+        stream_say(stream, LOG_ERROR, "connect() failed while connecting to upstream", error);
+        upstream_peer_failed(stream->peer);
+    }
+    return error;
+}
+
+void stream_ask_server(struct stream *stream)
+{
+    int error;
+
+    do {
+        stream->peer = upstream_choose(stream->group, &stream->choice, &error);
+        if (stream->peer && connect_to(stream) == 0)
+            return;
+    } while (stream->peer && may_ask_another(stream));
+    if (!stream->peer && error == -EAGAIN) {
+        stream->waiter.resolved = name_resolved;
+        upstream_wait(stream->group, &stream->waiter);
+        return;
+    }
+    if (stream->tries == 0)
+        stream_say(stream, LOG_ERROR, error == -ENOENT ? "host not found" : "no live upstreams", 0);
+    stream_end(stream, WIRE_END_REFUSED);
+}

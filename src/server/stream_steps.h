@@ -1,0 +1,56 @@
+/*
+ * What the files of `stream` ask of each other. Private to stream*.c.
+ */
+#ifndef SERVER_STREAM_STEPS_H
+#define SERVER_STREAM_STEPS_H
+
+#include "base/buffer.h"
+#include "server/core_stream.h"
+#include "server/journey_steps.h"
+#include "server/stream.h"
+#include "server/stream_flow.h"
+
+struct stream {
+    struct list link;               /* in worker->streams */
+    struct worker *worker;
+    const struct endpoint *endpoint;
+    const struct core_stream *conf;
+    struct wire client;
+    struct upstream_group *group;
+    struct upstream_choice choice;
+    struct upstream_waiter waiter;
+    struct upstream_peer *peer;
+    struct upstream_connection *server; /* owned until released; NULL: none */
+    struct stream_flow up, down;    /* the client's bytes, the server's */
+    struct buffer hello;            /* what was read before the server was chosen */
+    struct op timer;
+    uint64_t moved_ms;              /* when anything last happened */
+    uint64_t began_ms;
+    uint64_t number;                /* $connection */
+    uint64_t tries;
+    bool prereading;                /* no server is chosen yet */
+    bool connected;
+    bool ending;                    /* the client's wire was told to close */
+    bool closed;                    /* the client's wire is */
+    union proxy_address address;
+};
+
+/* stream.c */
+
+/* What happened, in the error log; `error` 0: nothing more is known. */
+void stream_say(const struct stream *stream, enum log_level level, const char *what, int error);
+/* Something came or went: the connection is not quiet. */
+void stream_moved(struct stream *stream);
+/* Ends the connection once both directions were passed on, or one where that is enough. */
+void stream_look_for_end(struct stream *stream);
+/* Ends it: the server's side, and the client's as it says. */
+void stream_end(struct stream *stream, enum wire_end how);
+
+/* stream_server.c */
+
+/* A server of the group is chosen and connected to; the connection ends where there is none. */
+void stream_ask_server(struct stream *stream);
+/* The server's side: gone at once, or after what was given to it has left. */
+void stream_let_go(struct stream *stream, bool orderly);
+
+#endif
