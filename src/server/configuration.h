@@ -57,6 +57,7 @@ struct core_site {
     uint64_t client_body_buffer_size;
     uint64_t max_headers;
     int lingering_close;            /* enum: off, on, always */
+    int satisfy;                    /* enum satisfy, server/satisfy.h */
     uint64_t lingering_time_ms;
     uint64_t lingering_timeout_ms;
     uint64_t output_buffer_count, output_buffer_size;

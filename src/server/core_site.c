@@ -84,6 +84,7 @@ static int read_root(struct conf_reader *reader, const struct conf_node *node, v
     return conf_read_template_word(reader, node, path, out);
 }
 
+static const char *const satisfying[] = {"all", "any", NULL};
 static const char *const lingering[] = {"off", "on", "always", NULL};
 static const char *const symlinks[] = {"beneath", "off", "if_not_owner", "on", NULL};
 
@@ -328,6 +329,13 @@ static const struct directive directives[] = {
      .fallback = "off",
      .help = "Answer only requests that were rerouted (error_page, index); others get 404.",
      .merge = MERGE_NONE},
+    {.name = "satisfy",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(satisfy),
+     .choices = satisfying,
+     .fallback = "all",
+     .help = "Who may: whom all of allow, deny and auth_request let in, or whom any of them does."},
     {.name = "absolute_redirect",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,

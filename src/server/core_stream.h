@@ -26,6 +26,7 @@ extern const struct conf_group core_stream_group;
 /* The stream part of a virtual server. */
 struct stream_server {
     const struct core_stream *conf;
+    void *const *module_conf;       /* by index in module_table */
     struct wire_settings wire;
 };
 

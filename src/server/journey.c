@@ -17,6 +17,7 @@
 #include "server/journey_steps.h"
 #include "server/refuse.h"
 #include "server/route.h"
+#include "server/satisfy.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -186,6 +187,7 @@ static void journey_locate(struct visit *visit)
 {
     route_location(visit);
     settle(visit);
+    satisfy_begin(visit);
     visit->next_module = 0;
     journey_continue(visit, route_guard(visit));
 }
@@ -227,19 +229,12 @@ void journey_continue(struct visit *visit, enum outcome outcome)
  * exchange. */
 static void journey_serve(struct visit *visit)
 {
-    void *const *states = visit->worker->module_states;
     enum outcome outcome = OUTCOME_PASS;
-    const struct module *module;
 
-    while ((outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW) &&
-           (module = module_table[visit->next_module])) {
-        unsigned index = visit->next_module++;
-
-        if (module->answer)
-            outcome = module->answer(visit->x, visit->location->module_conf[index], states[index]);
-    }
+    while ((outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW) && module_table[visit->next_module])
+        outcome = satisfy_ask(visit, visit->next_module++);
     if (outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW)
-        outcome = exchange_refuse(visit->x, 404);
+        outcome = satisfy_end(visit);
     journey_continue(visit, outcome);
 }
 

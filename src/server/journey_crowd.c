@@ -6,6 +6,7 @@
 #include "server/journey_steps.h"
 
 #include "base/limits.h"
+#include "server/satisfy.h"
 #include "server/worker_listen.h"
 
 #include <stdlib.h>
@@ -163,7 +164,7 @@ void journey_resume_all(struct worker *worker)
         struct journey *journey = visit->journey;
 
         visit->pending = false;
-        journey_continue(visit, visit->resumed_with);
+        journey_continue(visit, satisfy_judge(visit, visit->resumed_with));
         journey_wake(journey);
     }
     while ((link = list_pop(&worker->awake)) != NULL) {

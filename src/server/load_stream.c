@@ -48,6 +48,7 @@ static int load_one(struct load *load, const struct conf_node *node, const struc
     if (!values || !server || !stream)
         return -ENOMEM;
     stream->conf = conf_scope_group(values, CORE_STREAM);
+    stream->module_conf = values->values + CORE_GROUPS;
     server->stream = stream;
     *loaded = (struct loaded_server){
         .server = server,

@@ -8,6 +8,7 @@
 #include "http/url.h"
 #include "server/journey.h"
 #include "server/refuse.h"
+#include "server/satisfy.h"
 #include "server/variables.h"
 
 #include <errno.h>
@@ -254,6 +255,11 @@ bool exchange_has_error_page(const struct exchange *x, int status)
     const struct visit *visit = visit_of(x);
 
     return !visit->error_page && refuse_has_page(visit->location->site, status);
+}
+
+bool exchange_satisfies_any(const struct exchange *x)
+{
+    return visit_of(x)->location->site->satisfy == SATISFY_ANY;
 }
 
 bool exchange_is_error_page(const struct exchange *x)

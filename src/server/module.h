@@ -11,6 +11,7 @@
 #include "io/file_cache.h"
 #include "wire/proxy_header.h"
 
+struct stream;
 struct upstream_pool;
 struct worker;
 struct counters_total;
@@ -21,6 +22,12 @@ enum outcome {
     OUTCOME_PENDING,    /* I keep x and will call exchange_resume() exactly once, unless cancelled */
     OUTCOME_ALLOW,      /* an access module is content (for `satisfy: any`) */
     OUTCOME_REROUTE,    /* x has a new URI: route again (at most LIMIT_REROUTES times) */
+};
+
+/* What a module does in `stream`, which has no exchange. */
+struct stream_part {
+    /* A client has come, and its server is known, though not the one behind it. 0: go on; else the status that it is refused with (403, 503). */
+    int (*connected)(struct stream *stream, const void *conf, void *state);
 };
 
 struct module {
@@ -35,6 +42,8 @@ struct module {
     void (*finish)(struct exchange *x, const void *conf); /* once for each exchange that reached the module list */
     void (*cancel)(struct exchange *x, void *state);   /* the client is gone while PENDING: let go, do not resume */
     const struct variable_table *variables;
+    bool access;                                    /* its answer says who may: `satisfy` counts it. Such modules stand together in the list */
+    const struct stream_part *stream;               /* NULL: it has no part there */
 };
 
 /* A module's own per-exchange memory: zeroed at first, in the exchange's arena. NULL when out of memory. */
@@ -104,8 +113,13 @@ bool exchange_is_trusted(const struct exchange *x);
 void exchange_say(struct exchange *x, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 /* True where error_page names the status, and no error page is being made yet. */
 bool exchange_has_error_page(const struct exchange *x, int status);
+/* `satisfy: any` holds: a refusal of one access module is no error yet. */
+bool exchange_satisfies_any(const struct exchange *x);
 /* True while an error page is being made: its status is settled, so ranges and preconditions do not apply. */
 bool exchange_is_error_page(const struct exchange *x);
+
+/* Whom a connection of `stream` comes from (AF_INET, AF_INET6 or AF_UNIX). */
+const struct sockaddr *stream_client(const struct stream *stream);
 
 struct file_cache *worker_file_cache(struct worker *worker);
 /* What all workers have counted together, whichever of them answers (server/counters.h). */

@@ -77,7 +77,12 @@ void stream_moved(struct stream *stream)
 static void choose(struct stream *stream, struct str name)
 {
     stream->prereading = false;
-    stream->conf = route_by_name(stream->endpoint, name)->stream->conf;
+    stream->own = route_by_name(stream->endpoint, name)->stream;
+    stream->conf = stream->own->conf;
+    if (stream_admit(stream) != 0) {
+        stream_end(stream, WIRE_END_REFUSED);
+        return;
+    }
     stream->group = upstream_pool_group(stream->worker->upstreams, stream->conf->upstream);
     loop_timer_move(&stream->worker->loop, &stream->timer, now_ms(stream) + stream->conf->timeout_ms);
     wire_watch(&stream->client);
@@ -221,7 +226,8 @@ static struct stream *make(struct worker *worker, const struct endpoint *endpoin
         return NULL;
     stream->worker = worker;
     stream->endpoint = endpoint;
-    stream->conf = endpoint->servers[0]->stream->conf;
+    stream->own = endpoint->servers[0]->stream;
+    stream->conf = stream->own->conf;
     stream->address = *peer;
     stream->number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED);
     stream->timer.done = timer_due;

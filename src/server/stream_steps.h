@@ -14,7 +14,8 @@ struct stream {
     struct list link;               /* in worker->streams */
     struct worker *worker;
     const struct endpoint *endpoint;
-    const struct core_stream *conf;
+    const struct stream_server *own; /* of the configuration: the default one until a name has chosen */
+    const struct core_stream *conf; /* its directives */
     struct wire client;
     struct upstream_group *group;
     struct upstream_choice choice;
@@ -45,6 +46,11 @@ void stream_moved(struct stream *stream);
 void stream_look_for_end(struct stream *stream);
 /* Ends it: the server's side, and the client's as it says. */
 void stream_end(struct stream *stream, enum wire_end how);
+
+/* stream_modules.c */
+
+/* Whether the client may be served, by the modules that have a word in it: 0 or a status. */
+int stream_admit(struct stream *stream);
 
 /* stream_server.c */
 

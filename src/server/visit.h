@@ -20,6 +20,9 @@ struct visit {
     bool internal;                  /* rerouted: `internal` locations may answer */
     bool ends_with_client;          /* exchange_end_with_client */
     bool pending;                   /* a module keeps it */
+    bool allowed;                   /* satisfy: any, and a module is content */
+    int denied;                     /* or the status of a refusal that waits for the others; 0: none */
+    struct headers denied_headers;  /* and what it said */
     bool error_page;                /* an error page is being made: no second one */
     int error_status;               /* the status that the error page leaves with; 0: its own */
     enum outcome resumed_with;

@@ -1,0 +1,23 @@
+/*
+ * `satisfy`: whether every module that decides who may (struct module: access) has to be content, or any one of them.
+ */
+#ifndef SERVER_SATISFY_H
+#define SERVER_SATISFY_H
+
+#include "server/visit.h"
+
+enum satisfy { SATISFY_ALL, SATISFY_ANY };
+
+/* Where a request is located, also anew: nobody has said anything yet. */
+void satisfy_begin(struct visit *visit);
+/* Asks the module at `index`, unless it need not be asked any more. */
+enum outcome satisfy_ask(struct visit *visit, unsigned index);
+/*
+ * What the module asked last has said, now or after it had kept the exchange: with `satisfy: any` a refusal (401, 403) waits until every other one was
+ * asked, and is forgotten where one is content.
+ */
+enum outcome satisfy_judge(struct visit *visit, enum outcome outcome);
+/* No module has answered: the refusal that waits, or 404. */
+enum outcome satisfy_end(struct visit *visit);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * What modules have to say of a connection below HTTP, and what they may ask of it.
+ */
+#include "server/module.h"
+#include "server/stream_steps.h"
+
+const struct sockaddr *stream_client(const struct stream *stream)
+{
+    return &stream->address.any;
+}
+
+/* In the order in which they are asked of requests, too; the first that refuses is the last. */
+int stream_admit(struct stream *stream)
+{
+    int status = 0;
+
+    for (unsigned index = 0; module_table[index] && status == 0; index++) {
+        const struct stream_part *part = module_table[index]->stream;
+
+        if (part && part->connected)
+            status = part->connected(stream, stream->own->module_conf[index],
+                                     stream->worker->module_states[index]);
+        if (status != 0)
+            log_write(stream->worker->log, LOG_ERROR, "*%llu refused with %d by module %s",
+                      (unsigned long long)stream->number, status, module_table[index]->name);
+    }
+    return status;
+}

@@ -1,0 +1,65 @@
+"""Who may: allow and deny by the client's address, in http and in stream."""
+import contextlib
+import socket
+import threading
+
+import pytest
+from kit import server as server_kit
+
+LOCATIONS = {
+    '/': {'return': '200 open'},
+    '/closed/': {'deny': 'all', 'return': '200 ok'},
+    '/local/': {'deny': 'all', 'allow': ['127.0.0.0/8', '::1'], 'return': '200 ok'},
+    '/but/': {'allow': '127.0.0.0/8', 'deny': ['127.0.0.1', 'all'], 'return': '200 ok'},
+    '/told/': {'set_real_ip_from': '127.0.0.1', 'allow': '192.0.2.0/24', 'deny': 'all', 'return': '200 ok'},
+}
+
+
+@pytest.mark.parametrize('target, client, status', [
+    ('/', None, 200), ('/closed/', None, 403), ('/local/', None, 200), ('/but/', None, 403), ('/told/', None, 403),
+    ('/told/', '192.0.2.7', 200), ('/told/', '198.51.100.7', 403), ('/local/', '192.0.2.7', 200),
+])
+def test_who_may(launch, loop, transport, target, client, status):
+    served = launch(loop, transport, server={'location': LOCATIONS})
+    asking = served.connect()
+    response = asking.ask('GET', target, [('X-Real-IP', client)] if client else [])
+    assert response.status == status
+    assert asking.ask('GET', '/', []).status == 200         # the connection stays
+    asking.close()
+    if status == 403:
+        assert 'access forbidden by rule' in served.server.errors()
+
+
+def echo(listener):
+    while True:
+        try:
+            stream, _ = listener.accept()
+        except OSError:
+            return
+        with stream:
+            stream.sendall(b'behind')
+
+
+@pytest.fixture(scope='module')
+def behind():
+    listener = socket.create_server(('127.0.0.1', 0))
+    threading.Thread(target=echo, args=(listener,), daemon=True).start()
+    yield listener.getsockname()[1]
+    listener.close()
+
+
+@pytest.mark.parametrize('own, outer, let_in', [
+    ({}, {}, True), ({'deny': 'all'}, {}, False), ({'allow': '127.0.0.1', 'deny': 'all'}, {}, True), ({}, {'deny': '127.0.0.0/8'}, False),
+    ({'allow': 'all'}, {'deny': '127.0.0.0/8'}, True),
+])
+def test_who_may_in_stream(loop, fresh, behind, own, outer, let_in):
+    ports = server_kit.free_port(), server_kit.free_port()
+    served = server_kit.Server(fresh(), [{'listen': f'127.0.0.1:{ports[0]}', 'return': '200 ok'}], loop=loop, main={
+        'stream': {**outer, 'server': {'listen': f'127.0.0.1:{ports[1]}', 'proxy_pass': f'127.0.0.1:{behind}', **own}}})
+    served.start(ports)
+    heard = b''
+    with contextlib.suppress(ConnectionResetError), socket.create_connection(('127.0.0.1', ports[1]), timeout=20 * server_kit.PATIENCE) as stream:
+        heard = stream.recv(100)
+    assert heard == (b'behind' if let_in else b'')
+    served.stop()
+    assert ('refused with 403 by module access' in served.errors()) != let_in

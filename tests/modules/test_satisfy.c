@@ -1,0 +1,157 @@
+/*
+ * `satisfy`, with modules that say what the query wants them to say, at once or later, all or any of which must be
+ * content.
+ */
+#include "loopback.h"
+
+#include "server/module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct loopback server;
+
+static struct exchange *kept; /* PENDING */
+
+/* What two who decide who may say, as the query wants it: Pass, Allow, Deny, ask for a User, Break, Later. */
+static enum outcome say_as_told(struct exchange *x, char letter, const char *name)
+{
+    switch (letter) {
+    case 'A':
+        return OUTCOME_ALLOW;
+    case 'D':
+        return exchange_refuse(x, 403);
+    case 'B':
+        return exchange_refuse(x, 500);
+    case 'U':
+        exchange_refuse(x, 401);
+        ck_assert_int_eq(
+            headers_add(&x->response.headers, &x->arena, STR("WWW-Authenticate"), str_from(name)), 0);
+        return OUTCOME_ANSWERED;
+    case 'L':
+        kept = x;
+        return OUTCOME_PENDING;
+    default:
+        return OUTCOME_PASS;
+    }
+}
+
+static enum outcome gate_answer(struct exchange *x, const void *conf, void *state)
+{
+    return say_as_told(x, x->request.query.length == 2 ? x->request.query.data[0] : 'P', "gate");
+}
+
+static enum outcome fence_answer(struct exchange *x, const void *conf, void *state)
+{
+    return say_as_told(x, x->request.query.length == 2 ? x->request.query.data[1] : 'P', "fence");
+}
+
+static const struct module gate = {.name = "gate", .answer = gate_answer, .access = true};
+static const struct module fence = {.name = "fence", .answer = fence_answer, .access = true};
+
+static enum outcome last_answer(struct exchange *x, const void *conf, void *state)
+{
+    x->response.status = 204;
+    return OUTCOME_ANSWERED;
+}
+
+/* No access module: that it is content counts for nothing. */
+static enum outcome first_answer(struct exchange *x, const void *conf, void *state)
+{
+    return OUTCOME_ALLOW;
+}
+
+static const struct module first = {.name = "first", .answer = first_answer};
+static const struct module last = {.name = "last", .answer = last_answer};
+const struct module *const module_table[] = {&first, &gate, &fence, &last, NULL};
+
+static const struct {
+    const char *satisfy, *said;
+    int status;
+    const char *demand; /* WWW-Authenticate */
+} accesses[] = {
+    {"all", "PP", 204, ""},     {"all", "AA", 204, ""},     {"all", "AD", 403, ""},
+    {"all", "DA", 403, ""},     {"all", "UD", 401, "gate"}, {"all", "AU", 401, "fence"},
+    {"all", "BA", 500, ""},     {"any", "PP", 204, ""},     {"any", "AD", 204, ""},
+    {"any", "DA", 204, ""},     {"any", "UA", 204, ""},     {"any", "PA", 204, ""},
+    {"any", "PD", 403, ""},     {"any", "DD", 403, ""},     {"any", "DU", 401, "fence"},
+    {"any", "UD", 401, "gate"}, {"any", "UU", 401, "gate"}, {"any", "DB", 500, ""},
+    {"any", "AB", 204, ""},
+};
+
+static void open_server(const char *satisfy)
+{
+    char configuration[128];
+
+    snprintf(configuration, sizeof configuration, "http: {server: {listen: 8080, satisfy: %s}}", satisfy);
+    loopback_open(&server, configuration);
+}
+
+START_TEST(all_or_any_must_be_content)
+{
+    char head[64];
+
+    for (size_t i = 0; i < sizeof accesses / sizeof accesses[0]; i++) {
+        open_server(accesses[i].satisfy);
+        snprintf(head, sizeof head, "GET /?%s HTTP/1.1", accesses[i].said);
+        loopback_ask(&server, head);
+        ck_assert_msg(server.status == accesses[i].status, "%s of %s: %d", accesses[i].satisfy,
+                      accesses[i].said, server.status);
+        ck_assert_text(loopback_field(&server, "WWW-Authenticate"), accesses[i].demand);
+        loopback_close(&server);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *satisfy, *said;
+    int resumed_with; /* a status, or 0: OUTCOME_ALLOW */
+    int status;
+} later[] = {
+    {"any", "LA", 403, 204}, {"any", "LD", 0, 204}, {"any", "DL", 0, 204}, {"any", "DL", 401, 401},
+    {"all", "LA", 403, 403}, {"all", "LD", 0, 403}, {"all", "AL", 0, 204},
+};
+
+static void hear_later(size_t i)
+{
+    char text[4096];
+    ssize_t length = -1;
+    int fd;
+
+    kept = NULL;
+    open_server(later[i].satisfy);
+    fd = loopback_connect(&server);
+    snprintf(text, sizeof text, "GET /?%s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", later[i].said);
+    ck_assert_int_gt(send(fd, text, strlen(text), MSG_NOSIGNAL), 0);
+    for (int turns = 0; turns < 1000 && !kept; turns++)
+        loopback_turn(&server, 1);
+    ck_assert_ptr_nonnull(kept);
+    if (later[i].resumed_with)
+        exchange_refuse(kept, later[i].resumed_with);
+    exchange_resume(kept, later[i].resumed_with ? OUTCOME_ANSWERED : OUTCOME_ALLOW);
+    for (int turns = 0; turns < 1000 && length <= 0; turns++) {
+        loopback_turn(&server, 1);
+        length = recv(fd, text, sizeof text - 1, MSG_DONTWAIT);
+    }
+    ck_assert_int_gt(length, 12);
+    text[length] = '\0';
+    ck_assert_msg(atoi(text + 9) == later[i].status, "%s of %s: %.12s", later[i].satisfy, later[i].said,
+                  text);
+    close(fd);
+    loopback_close(&server);
+}
+
+START_TEST(who_is_asked_may_take_time)
+{
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
+        hear_later(i);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {all_or_any_must_be_content, who_is_asked_may_take_time, NULL};
+
+    return loopback_run("satisfy", tests);
+}
