@@ -19,7 +19,8 @@ struct search {
     struct exchange *x;
     const struct static_conf *conf;
     struct str root;
-    struct str uri; /* of what is looked for: begins with "/" */
+    struct str path; /* beneath it */
+    struct str uri;  /* of what is looked for: begins with "/" */
     enum seek seek;
     size_t index; /* which of `index` */
 };
@@ -64,25 +65,13 @@ static const struct directive directives[] = {
     {0},
 };
 
-/* A segment that begins with a dot is private (.git, .env), but for .well-known (RFC 8615). */
-static bool is_hidden(struct str path)
-{
-    for (ssize_t at = str_search(path, STR("/.")); at >= 0; at = str_search(path, STR("/."))) {
-        struct str rest;
-
-        path = str_skip(path, (size_t)at + 1);
-        rest = path;
-        if (!str_equal(str_cut(&rest, '/'), STR(".well-known")))
-            return true;
-    }
-    return false;
-}
-
 static const char *link_hint(enum symlinks symlinks, int error)
 {
     switch (symlinks) {
     case SYMLINKS_BENEATH:
-        return error == -EXDEV ? "; a link is absolute or leaves the root: \"disable_symlinks: off\" follows it" : "";
+        return error == -EXDEV
+                   ? "; a link is absolute or leaves the root: \"disable_symlinks: off\" follows it"
+                   : "";
     case SYMLINKS_ANYWHERE:
         return "";
     case SYMLINKS_OWNER:
@@ -125,8 +114,8 @@ static enum outcome refuse_error(struct search *search, int error)
         status = 500;
         level = LOG_CRIT;
     }
-    return exchange_refuse_because(x, status, level, "open() \"" STR_FMT STR_FMT "\" failed (%d: %s)%s",
-                                   STR_ARG(search->root), STR_ARG(search->uri), -error, strerror(-error),
+    return exchange_refuse_because(x, status, level, "open() \"" STR_FMT "/" STR_FMT "\" failed (%d: %s)%s",
+                                   STR_ARG(search->root), STR_ARG(search->path), -error, strerror(-error),
                                    hint);
 }
 
@@ -160,8 +149,9 @@ static enum outcome judge_file(struct search *search, struct file_entry *entry)
         return refuse_error(search, error);
     if (S_ISDIR(mode))
         return redirect_to_folder(search);
-    return exchange_refuse_because(search->x, 404, LOG_ERROR, "\"" STR_FMT STR_FMT "\" is not a regular file",
-                                   STR_ARG(search->root), STR_ARG(search->uri));
+    return exchange_refuse_because(search->x, 404, LOG_ERROR,
+                                   "\"" STR_FMT "/" STR_FMT "\" is not a regular file", STR_ARG(search->root),
+                                   STR_ARG(search->path));
 }
 
 /* An index that is there is asked for anew, by its own location; one that is not gives way to the next. */
@@ -187,8 +177,8 @@ static enum outcome judge_folder(struct search *search, struct file_entry *entry
     if (error < 0)
         return refuse_error(search, error);
     return exchange_refuse_because(search->x, 403, LOG_ERROR,
-                                   "directory index of \"" STR_FMT STR_FMT "\" is forbidden",
-                                   STR_ARG(search->root), STR_ARG(search->uri));
+                                   "directory index of \"" STR_FMT "/" STR_FMT "\" is forbidden",
+                                   STR_ARG(search->root), STR_ARG(search->path));
 }
 
 static enum outcome judge(struct search *search, struct file_entry *entry)
@@ -223,14 +213,20 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
 static enum outcome look_up(struct search *search, struct str uri)
 {
     struct exchange *x = search->x;
-    struct str folder = search->root, path = uri;
+    struct str folder, path;
     struct file_entry *entry;
     bool pending = false;
+    int error = exchange_file(x, uri, &folder, &path);
 
     search->uri = uri;
-    if (!exchange_symlinks_from(x, &folder, &path))
+    search->path = path;
+    search->root = folder;
+    while (str_ends(search->root, STR("/")))
+        search->root.length--;
+    if (error == -ENOENT)
+        return exchange_refuse(x, 404);
+    if (error < 0 || !exchange_symlinks_from(x, &folder, &path))
         return exchange_refuse(x, 500);
-    /* With merge_slashes: off a path may begin with several, and is relative to the root all the same. */
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);
     entry = file_cache_get(worker_file_cache(exchange_worker(x)), &search->lookup, folder, path,
@@ -292,14 +288,13 @@ static enum outcome answer_method(struct exchange *x)
 
 static enum outcome static_answer(struct exchange *x, const void *conf, void *state)
 {
-    struct str root = exchange_root(x);
     struct search *search;
 
-    if (!root.data)
+    if (!exchange_root(x).data)
         return OUTCOME_PASS;
     if (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD)
         return answer_method(x);
-    if (is_hidden(x->request.path))
+    if (url_path_hidden(x->request.path))
         return exchange_refuse_because(x, 404, LOG_INFO,
                                        "\"" STR_FMT "\" is hidden: a name in it begins with a dot",
                                        STR_ARG(x->request.path));
@@ -308,7 +303,6 @@ static enum outcome static_answer(struct exchange *x, const void *conf, void *st
         return exchange_refuse(x, 500);
     search->x = x;
     search->conf = conf;
-    search->root = root;
     search->lookup.found = found;
     search->seek = str_ends(x->request.path, STR("/")) ? SEEK_INDEX : SEEK_FILE;
     search->index = 0;

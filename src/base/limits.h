@@ -9,6 +9,9 @@
 /* base */
 #define LIMIT_LOG_LINE              2048            /* bytes of one error-log line */
 #define ARENA_BLOCK_SIZE            4096
+#define LIMIT_REGEX_PATTERN         4096            /* bytes of a regular expression */
+#define LIMIT_REGEX_STEPS           100000          /* of one match, backtracking included */
+#define LIMIT_REGEX_HEAP_KIB        4096            /* of one match that has no machine code */
 
 /* io */
 #define LIMIT_TURN_BYTES            (256 * 1024)    /* of large sends and files, for all ops together in one turn of the loop */

@@ -14,7 +14,8 @@ static const struct block_word blocks[] = {
     {"server", SCOPE_SERVER | SCOPE_STREAM_SERVER, SCOPE_HTTP | SCOPE_STREAM | SCOPE_UPSTREAM,
      "A server: one mapping, or a list of them.", "server: [{listen: 8080, server_name: a.test, root: www}]"},
     {"location", SCOPE_LOCATION, SCOPE_SERVER | SCOPE_LOCATION,
-     "What holds for some paths: a mapping from a prefix, '= exact', '^~ prefix' or '@name' to directives.",
+     "What holds for some paths: a mapping from a prefix, '= exact', '^~ prefix', '~ regex', '~* regex' or '@name' to "
+     "directives.",
      "location: {/images/: {root: media}, = /health: {return: 200 ok}}"},
     {"upstream", SCOPE_UPSTREAM, SCOPE_HTTP | SCOPE_STREAM, "Servers that requests are passed to, by name.",
      "upstream: {backend: {server: [127.0.0.1:9001, 127.0.0.1:9002]}}"},
@@ -69,8 +70,6 @@ static const struct {
 
 /* nginx's and sluice's own words that will be carried, of which this build has no module yet. */
 static const char *const coming[] = {
-    "alias",
-    "try_files",
     "autoindex",
     "autoindex_format",
     "autoindex_exact_size",

@@ -116,8 +116,7 @@ int conf_read_words(struct conf_reader *reader, const struct conf_node *node, st
 
 /* Templates. */
 
-/* The place of byte `at` of the node's text, where the text stands in the file as it is. */
-static struct conf_mark place_within(const struct conf_node *node, struct str word, size_t at)
+struct conf_mark conf_mark_within(const struct conf_node *node, struct str word, size_t at)
 {
     const struct conf_file *file = node->mark.file;
     struct conf_mark mark = node->mark;
@@ -146,7 +145,7 @@ int conf_read_template_word(struct conf_reader *reader, const struct conf_node *
     int error = template_compile(reader->arena, word, reader->variables, out_template, &at, &text);
 
     if (error == -EINVAL)
-        conf_error(reader->errors, place_within(node, word, at),
+        conf_error(reader->errors, conf_mark_within(node, word, at),
                    STR("a dollar sign itself is written $$; the environment is read as ${UPPER_CASE}"),
                    STR_FMT, STR_ARG(text));
     return error;

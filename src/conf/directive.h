@@ -94,6 +94,7 @@ struct conf_group {
 };
 
 struct upstreams;                   /* upstream/upstream.h */
+struct own_variables;               /* server/own_variables.h */
 
 struct conf_reader {
     struct arena *arena;            /* of the configuration */
@@ -103,8 +104,12 @@ struct conf_reader {
     bool test_only;                 /* -t: open nothing that needs rights */
     enum conf_scope scope;          /* where we stand at the moment */
     struct upstreams *upstreams;    /* groups of servers, for rows that name one; not looked into here */
+    struct own_variables *own;      /* variables and regular expressions that the file brings; not looked into here */
     const struct directive *directive; /* what is being read, for messages; NULL: none */
 };
+
+/* The place of byte `at` of `word`, a part of the node's text; the node's own where the text is not in the file as it is. */
+struct conf_mark conf_mark_within(const struct conf_node *node, struct str word, size_t at);
 
 /*
  * For custom rows. Each reports for itself (a value that is missing, a list where none is taken, a text whose end

@@ -86,6 +86,9 @@ static int variable_compile(struct compiler *compiler, struct str rest, size_t *
     const struct variable *variable;
 
     name.length = name_length(name);
+    /* A capture: "$1st" is what the first group took, and "st". */
+    if (!braced && name.data[0] >= '0' && name.data[0] <= '9')
+        name.length = 1;
     *out_taken = 1 + name.length + (braced ? 2 : 0);
     if (braced && (*out_taken > rest.length || rest.data[*out_taken - 1] != '}')) {
         *compiler->out_error =
@@ -96,8 +99,10 @@ static int variable_compile(struct compiler *compiler, struct str rest, size_t *
     if (!variable)
         return unknown_variable(compiler, name);
     constant_close(compiler);
-    parameter = arena_copy(compiler->arena, parameter);
-    if (!parameter.data)
+    /* A family's is a part of the text. */
+    if (variable->prefix)
+        parameter = arena_copy(compiler->arena, parameter);
+    if (variable->prefix && !parameter.data)
         return -ENOMEM;
     template->parts[template->count++] = (struct template_part){parameter, variable};
     template->constant = false;
@@ -248,4 +253,11 @@ bool template_constant(const struct template *template)
 struct str template_text(const struct template *template)
 {
     return template->text;
+}
+
+struct str template_front(const struct template *template)
+{
+    if (template->constant)
+        return template->text;
+    return template->parts[0].variable ? STR("") : template->parts[0].text;
 }

@@ -14,6 +14,7 @@ struct variable {
     bool prefix;
     /* The value; data NULL: there is none. May allocate from `arena`, or point into the subject. */
     struct str (*get)(const void *subject, struct str parameter, struct arena *arena);
+    struct str parameter;           /* what `get` is told where it is no family */
 };
 
 /* Tables of variables: the server's and the modules'. */
@@ -25,7 +26,7 @@ struct variable_table {
 
 /*
  * The variable of that name (without "$"): an exact name before a family, the longest family first;
- * for a family *out_parameter is the rest of `name` (never empty), otherwise empty. NULL: none.
+ * for a family *out_parameter is the rest of `name` (never empty), otherwise the variable's own. NULL: none.
  */
 const struct variable *variable_find(const struct variable_table *table, struct str name,
                                      struct str *out_parameter);
@@ -36,7 +37,7 @@ struct template;                    /* immutable, in the configuration's arena *
 
 /*
  * Compiles `text`, which is copied. "$name" and "${name}" are variables; "$$" is one dollar sign;
- * a "$" before anything else is itself. "${UPPER}" is text: the environment was read before.
+ * a "$" before anything else is itself; of "$12" the digit 1 is the name. "${UPPER}" is text: the environment was read before.
  * 0, -ENOMEM, or -EINVAL with the offset of the bad variable in *out_at and a sentence in *out_error (arena).
  */
 MUST_CHECK int template_compile(struct arena *arena, struct str text, const struct variable_table *table,
@@ -64,5 +65,7 @@ MUST_CHECK int template_escape_json(struct buffer *out, struct str value);
 /* True where no variable is in it; then template_text is its value (otherwise its source). */
 bool template_constant(const struct template *template);
 struct str template_text(const struct template *template);
+/* The text before the first variable. */
+struct str template_front(const struct template *template);
 
 #endif

@@ -16,8 +16,10 @@ const struct variable *variable_find(const struct variable_table *table, struct 
             const struct variable *variable = &table->variables[i];
             struct str own = str_from(variable->name);
 
-            if (!variable->prefix && str_equal(own, name))
+            if (!variable->prefix && str_equal(own, name)) {
+                *out_parameter = variable->parameter;
                 return variable;
+            }
             if (variable->prefix && name.length > own.length && own.length > longest &&
                 str_starts(name, own)) {
                 family = variable;

@@ -306,3 +306,23 @@ struct str url_path_encode(struct arena *arena, struct str path)
     }
     return str_of(encoded, length);
 }
+
+bool url_path_hidden(struct str path)
+{
+    while (path.data) {
+        struct str segment = str_cut(&path, '/');
+
+        if (str_starts(segment, STR(".")) && !str_equal(segment, STR(".well-known")))
+            return true;
+    }
+    return false;
+}
+
+bool url_path_climbs(struct str path)
+{
+    while (path.data) {
+        if (str_equal(str_cut(&path, '/'), STR("..")))
+            return true;
+    }
+    return false;
+}

@@ -25,6 +25,10 @@ MUST_CHECK int url_target_parse(struct arena *arena, struct str target, bool mer
 MUST_CHECK int url_path_normalise(struct arena *arena, struct str path, bool merge_slashes, struct str *out_path);
 /* Host (RFC 9110 7.2): name in lower case, IPv6 in brackets, port. 0, or -EINVAL. */
 MUST_CHECK int url_host_parse(struct arena *arena, struct str text, struct str *out_host, uint16_t *out_port);
+/* A segment begins with a dot (.git, .env), but for .well-known (RFC 8615): it is private. */
+bool url_path_hidden(struct str path);
+/* A segment is "..": such a path may lead out of where it begins. */
+bool url_path_climbs(struct str path);
 /* Percent-encodes a path for a Location header or a link (RFC 3986 3.3). data NULL when out of memory. */
 struct str url_path_encode(struct arena *arena, struct str path);
 

@@ -8,6 +8,7 @@
 #include "server/access_log.h"
 #include "server/core_stream.h"
 #include "server/load.h"
+#include "server/pattern.h"
 #include "server/variables.h"
 
 #include <errno.h>
@@ -306,7 +307,10 @@ static int load_all(struct load *load, const struct configuration_source *source
     if (error < 0 || !configuration->tree)
         return error;
     load->unreadable = load->errors->failed;
-    return read_scopes(load);
+    error = own_variables_gather(&configuration->arena, configuration->tree, variables_all(), &configuration->own);
+    load->reader.own = &configuration->own;
+    load->reader.variables = &configuration->own.table;
+    return error < 0 ? error : read_scopes(load);
 }
 
 struct configuration *configuration_load(const struct configuration_source *source, struct log *log,
@@ -325,7 +329,6 @@ struct configuration *configuration_load(const struct configuration_source *sour
         load.reader = (struct conf_reader){
             .arena = &configuration->arena,
             .errors = errors,
-            .variables = variables_all(),
             .upstreams = &configuration->upstreams,
             .prefix = source->prefix,
             .test_only = source->test_only,
@@ -357,6 +360,7 @@ void configuration_destroy(struct configuration *configuration)
     for (struct media_table *media = configuration->media_tables; media; media = media->next)
         table_finish(&media->table);
     upstreams_finish(&configuration->upstreams);
+    patterns_finish(&configuration->own);
     arena_reset(&configuration->arena);
     free(configuration);
 }

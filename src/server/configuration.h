@@ -13,6 +13,7 @@
 #include "http/protocol.h"
 #include "io/file_cache.h"
 #include "io/listener.h"
+#include "server/own_variables.h"
 #include "tls/tls_context.h"
 #include "upstream/upstream.h"
 #include "wire/wire.h"
@@ -45,6 +46,11 @@ struct core_main {
 /* Directives that http, server and location share. */
 struct core_site {
     const struct template *root;    /* NULL: none; absolute, or begins with a variable */
+    struct {
+        const struct template *path; /* NULL: none; else it stands in the place of root */
+        struct str prefix;          /* what it takes the place of at the beginning of the URI */
+        bool whole;                 /* of a location that is a regular expression: it is the whole path */
+    } alias;
     uint64_t keepalive_timeout_ms;
     uint64_t keepalive_requests;
     uint64_t keepalive_time_ms;
@@ -76,17 +82,20 @@ struct core_site {
     struct conf_rows access_logs;   /* struct access_log_row, server/access_log.h */
 };
 
-enum location_kind { LOCATION_PREFIX, LOCATION_EXACT, LOCATION_PREFIX_FINAL /* ^~ */, LOCATION_NAMED /* @name */ };
+enum location_kind { LOCATION_PREFIX, LOCATION_EXACT, LOCATION_PREFIX_FINAL /* ^~ */, LOCATION_NAMED /* @name */, LOCATION_REGEX };
 
 struct location {
     enum location_kind kind;
     struct str pattern;
+    const struct pattern *regex;    /* LOCATION_REGEX, else NULL */
     const struct core_site *site;
     struct session_settings session; /* what the site says, as the layers below want it told */
     struct wire_settings wire;
     void *const *module_conf;       /* by index in module_table; points into values */
     struct location **inner;        /* locations inside: exact ones first, then the longest prefix */
     size_t inner_count;
+    struct location **patterns;     /* those that are regular expressions, in the order of the file */
+    size_t pattern_count;
     bool nested;                    /* false: a server's own scope */
     const struct conf_scope_values *values;
 };
@@ -96,6 +105,8 @@ struct stream_server;               /* server/core_stream.h */
 struct virtual_server {
     struct conf_words names;        /* as written, lower case */
     struct str name;                /* the first one, for $server_name; empty where there is none */
+    const struct pattern **patterns; /* names that are regular expressions */
+    size_t pattern_count;
     struct location *root;          /* the server's own scope: answers where no location matches; NULL in `stream` */
     struct stream_server *stream;   /* NULL in `http` */
     struct tls_settings tls;        /* zeroed where none of its endpoints is ssl */
@@ -115,6 +126,8 @@ struct endpoint {
     struct table exact;             /* names -> struct virtual_server; empty where there is but one server */
     struct table leading;           /* ".example.com" of "*.example.com" and ".example.com" */
     struct table trailing;          /* "www.example." of "www.example.*" */
+    struct virtual_server **patterns; /* those that have regular expressions among their names, in the order of the file */
+    size_t pattern_count;
     struct tls_context *tls;        /* NULL for plain */
     bool tls_borrowed;              /* another endpoint with the same servers owns it */
 };
@@ -126,6 +139,7 @@ struct configuration {
     size_t endpoint_count;
     struct virtual_server **servers;
     size_t server_count;
+    struct own_variables own;       /* what the file itself names */
     struct upstreams upstreams;     /* blocks, and the addresses of proxy_pass */
     struct str hostname;            /* of this machine, for $hostname */
     struct access_log_target **access_logs; /* every distinct target, opened by the master */

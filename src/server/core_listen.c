@@ -3,6 +3,7 @@
  */
 #include "base/limits.h"
 #include "server/core.h"
+#include "server/pattern.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -135,25 +136,43 @@ static bool is_name(struct str name)
     return rest.length > 0 && str_find(rest, '*') < 0 && str_find(rest, '/') < 0;
 }
 
+/* "~^www": hosts are in lower case, so letters of either case are meant. */
+static int read_name_pattern(struct conf_reader *reader, const struct conf_node *node, struct str name,
+                             struct core_server *server)
+{
+    int error;
+
+    if (reader->scope == SCOPE_STREAM_SERVER) {
+        conf_error(reader->errors, node->mark, STR("write the names, or wildcards: '*.example.com'"),
+                   "a server of stream has no regular expression among its names");
+        return -EINVAL;
+    }
+    error = pattern_read(reader, node, str_skip(name, 1), true, &server->patterns[server->pattern_count]);
+    if (error == 0)
+        server->pattern_count++;
+    return error;
+}
+
 static int check_names(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
-    const struct core_server *server = conf;
+    struct core_server *server = conf;
     const struct conf_node *node = conf_map_get(at, STR("server_name"));
-    struct conf_mark mark = node ? node->mark : at->mark;
     int result = 0;
 
-    for (size_t i = 0; i < server->names.count; i++) {
+    server->patterns = arena_zalloc(reader->arena, server->names.count + 1, sizeof(*server->patterns));
+    if (!server->patterns)
+        return -ENOMEM;
+    for (size_t i = 0; i < server->names.count && result != -ENOMEM; i++) {
         struct str name = server->names.items[i];
+        const struct conf_node *place = !node ? at : node->kind == CONF_LIST ? node->items[i] : node;
 
         if (str_starts(name, STR("~"))) {
-            conf_error(reader->errors, mark, STR("write the names, or wildcards: '*.example.com'"),
-                       "server_name \"" STR_FMT
-                       "\" is a regular expression, which this version does not know",
-                       STR_ARG(name));
-            result = -EINVAL;
+            int error = read_name_pattern(reader, place, name, server);
+
+            result = error < 0 ? error : result;
         } else if (!is_name(name)) {
-            conf_error(reader->errors, mark,
-                       STR("example.com, '*.example.com', 'www.example.*' or .example.com"),
+            conf_error(reader->errors, place->mark,
+                       STR("example.com, '*.example.com', 'www.example.*', .example.com or '~^www\\d+\\.'"),
                        "\"" STR_FMT "\" is no name of a server", STR_ARG(name));
             result = -EINVAL;
         }
@@ -178,8 +197,10 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_WORDS,
      .merge = MERGE_NONE,
      .offset = AT(names),
-     .example = "server_name: [example.com, '*.example.com']",
-     .help = "Names that this server answers to; a star stands for the first or the last labels."},
+     .example = "server_name: [example.com, '*.example.com', '~^(?<user>[a-z]+)\\.example\\.net$']",
+     .help =
+         "Names that this server answers to; a star stands for the first or the last labels, and what begins "
+         "with ~ is a regular expression, asked after all other names in the order of the file."},
     {0},
 };
 

@@ -122,6 +122,16 @@ static const struct directive directives[] = {
      .row = read_root,
      .example = "root: www",
      .help = "The folder that files are served from: the path of the request is added to it."},
+    {.name = "alias",
+     .scopes = SCOPE_LOCATION,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(alias.path),
+     .row_size = sizeof(const struct template *),
+     .row = read_root,
+     .example = "alias: /srv/pictures/",
+     .help = "The folder (or, for one path, the file) that the location's prefix stands for: what follows the prefix "
+             "is looked for in it, and never outside. In a location that is a regular expression it is the whole path, "
+             "made of what was captured."},
     {.name = "types",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
@@ -358,8 +368,26 @@ static const struct directive directives[] = {
     {0},
 };
 
+/* Of root and alias the one that stands nearest holds. */
+static int check_site(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct core_site *site = conf;
+    const struct conf_node *alias = conf_map_get(at, STR("alias"));
+
+    if (!conf_map_get(at, STR("root")))
+        return 0;
+    if (!alias) {
+        memset(&site->alias, 0, sizeof(site->alias));
+        return 0;
+    }
+    conf_error(reader->errors, alias->mark, STR("delete one of the two"),
+               "root and alias stand in one location");
+    return -EINVAL;
+}
+
 const struct conf_group core_site_group = {
     .name = "site",
     .directives = directives,
     .size = sizeof(struct core_site),
+    .check = check_site,
 };

@@ -6,11 +6,16 @@
 
 static int keep_root(struct roots *roots, const struct location *location)
 {
-    const struct template *root = location->site->root;
+    const struct core_site *site = location->site;
+    const struct template *root = site->alias.path ? site->alias.path : site->root;
+    struct str front = root ? template_front(root) : STR("");
 
-    if (!root || !template_constant(root))
-        return 0;
-    return roots_keep(roots, template_text(root));
+    if (root && template_constant(root))
+        return roots_keep(roots, template_text(root));
+    /* Files are looked for below what stands before the first variable. */
+    if (site->alias.whole && front.length > 1)
+        return roots_keep(roots, str_slice(front, 0, (size_t)str_rfind(front, '/') + 1));
+    return 0;
 }
 
 static int keep_all(struct roots *roots, const struct location *location)
@@ -19,6 +24,8 @@ static int keep_all(struct roots *roots, const struct location *location)
 
     for (size_t i = 0; i < location->inner_count && result == 0; i++)
         result = keep_all(roots, location->inner[i]);
+    for (size_t i = 0; i < location->pattern_count && result == 0; i++)
+        result = keep_all(roots, location->patterns[i]);
     return result;
 }
 

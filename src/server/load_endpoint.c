@@ -118,6 +118,8 @@ static int set_name(struct load *load, struct endpoint *endpoint, struct table *
 static int index_name(struct load *load, struct endpoint *endpoint, struct str name,
                       struct virtual_server *server)
 {
+    if (str_starts(name, STR("~")))
+        return 0;
     if (str_starts(name, STR("*.")))
         return set_name(load, endpoint, &endpoint->leading, str_skip(name, 1), server, name);
     if (str_ends(name, STR(".*")))
@@ -132,6 +134,25 @@ static int index_name(struct load *load, struct endpoint *endpoint, struct str n
     return set_name(load, endpoint, &endpoint->exact, name, server, name);
 }
 
+/* The default server stands first among the servers, but not among those that are asked. */
+static int index_patterns(struct load *load, struct endpoint *endpoint)
+{
+    endpoint->patterns =
+        arena_zalloc(load->reader.arena, endpoint->server_count, sizeof(*endpoint->patterns));
+    if (!endpoint->patterns)
+        return -ENOMEM;
+    for (size_t i = 0; i < load->server_count; i++) {
+        struct virtual_server *server = load->servers[i].server;
+        bool here = false;
+
+        for (size_t k = 0; k < endpoint->server_count; k++)
+            here |= endpoint->servers[k] == server;
+        if (here && server->pattern_count)
+            endpoint->patterns[endpoint->pattern_count++] = server;
+    }
+    return 0;
+}
+
 static int index_names(struct load *load, struct endpoint *endpoint)
 {
     for (size_t i = 0; i < endpoint->server_count; i++) {
@@ -144,7 +165,7 @@ static int index_names(struct load *load, struct endpoint *endpoint)
                 return error;
         }
     }
-    return 0;
+    return index_patterns(load, endpoint);
 }
 
 int load_endpoints(struct load *load)

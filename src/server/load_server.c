@@ -3,6 +3,7 @@
  */
 #include "base/limits.h"
 #include "server/load.h"
+#include "server/pattern.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +51,9 @@ int load_names(struct load *load, struct virtual_server *server, const struct co
     if (!server->names.items)
         return -ENOMEM;
     for (size_t i = 0; i < names->count; i++) {
-        server->names.items[i] = lower_copy(arena, names->items[i]);
+        /* The case of a letter changes what a regular expression means. */
+        server->names.items[i] =
+            str_starts(names->items[i], STR("~")) ? names->items[i] : lower_copy(arena, names->items[i]);
         if (!server->names.items[i].data)
             return -ENOMEM;
     }
@@ -79,6 +82,8 @@ static int load_server(struct load *load, const struct conf_node *node, const st
         .node = node,
         .sound = load->sound_http && load->sound,
     };
+    server->patterns = loaded->own->patterns;
+    server->pattern_count = loaded->own->pattern_count;
     load->configuration->servers[load->server_count++] = server;
     load->configuration->server_count = load->server_count;
     if (load_names(load, server, &loaded->own->names) < 0)
@@ -96,7 +101,8 @@ size_t load_count(const struct conf_node *node)
     return !servers ? 0 : servers->kind == CONF_LIST ? servers->count : 1;
 }
 
-int load_servers(struct load *load, const struct conf_node *http, const struct conf_scope_values *values, size_t more)
+int load_servers(struct load *load, const struct conf_node *http, const struct conf_scope_values *values,
+                 size_t more)
 {
     const struct conf_node *node = conf_map_get(http, STR("server"));
     size_t count = load_count(http);
@@ -122,19 +128,30 @@ int load_servers(struct load *load, const struct conf_node *http, const struct c
     return 0;
 }
 
-/* "= /a", "^~ /a", "@name" or "/a". Regular expressions are refused: false, and said. */
+/* "~ regex" or "~* regex". False: it is none, and that was said. */
+static bool parse_regex(struct load *load, const struct conf_node *key, struct location *location)
+{
+    struct str text = str_trim(key->text);
+    bool nocase = str_starts(text, STR("~*"));
+
+    location->kind = LOCATION_REGEX;
+    location->pattern = text;
+    text = str_trim(str_skip(text, nocase ? 2 : 1));
+    if (!str_empty(text))
+        return pattern_read(&load->reader, key, text, nocase, &location->regex) == 0;
+    conf_error(load->errors, key->mark, STR("~ \\.php$, or without case ~* \\.(gif|jpe?g)$"),
+               "location \"" STR_FMT "\" has no regular expression", STR_ARG(location->pattern));
+    return false;
+}
+
+/* "= /a", "^~ /a", "~ regex", "~* regex", "@name" or "/a". False: it is none of them, and that was said. */
 static bool parse_pattern(struct load *load, const struct conf_node *key, struct location *location)
 {
     struct str text = str_trim(key->text);
 
     location->kind = LOCATION_PREFIX;
-    if (str_starts(text, STR("~"))) {
-        conf_error(load->errors, key->mark,
-                   STR("write a prefix (/images/), an exact path (= /a) or several of them"),
-                   "location \"" STR_FMT "\" is a regular expression, which this version does not know",
-                   STR_ARG(text));
-        return false;
-    }
+    if (str_starts(text, STR("~")))
+        return parse_regex(load, key, location);
     if (str_starts(text, STR("@"))) {
         location->kind = LOCATION_NAMED;
         location->pattern = text;
@@ -148,7 +165,7 @@ static bool parse_pattern(struct load *load, const struct conf_node *key, struct
         text = str_trim(str_skip(text, 2));
     }
     if (!str_starts(text, STR("/"))) {
-        conf_error(load->errors, key->mark, STR("/, /images/, = /exact, ^~ /prefix or @name"),
+        conf_error(load->errors, key->mark, STR("/, /images/, = /exact, ^~ /prefix, ~ regex or @name"),
                    "location \"" STR_FMT "\" does not begin with a slash", STR_ARG(text));
         return false;
     }
@@ -173,6 +190,14 @@ static bool check_place(struct load *load, const struct conf_node *key, const st
                    STR_ARG(outer->pattern));
         return false;
     }
+    if (location->kind == LOCATION_REGEX)
+        return true;
+    if (nested && outer->kind == LOCATION_REGEX) {
+        conf_error(load->errors, key->mark, STR("only regular expressions stand inside one"),
+                   "location \"" STR_FMT "\" cannot stand inside \"" STR_FMT "\"", STR_ARG(location->pattern),
+                   STR_ARG(outer->pattern));
+        return false;
+    }
     if (nested && !str_starts(location->pattern, outer->pattern)) {
         conf_error(load->errors, key->mark, STR("a path inside begins with the outer one"),
                    "location \"" STR_FMT "\" is outside of \"" STR_FMT "\"", STR_ARG(location->pattern),
@@ -192,6 +217,21 @@ static bool check_place(struct load *load, const struct conf_node *key, const st
     return true;
 }
 
+/* What the alias of this location takes the place of. */
+static void place_alias(struct load *load, const struct conf_node *node, const struct location *location)
+{
+    struct core_site *site = conf_scope_group(location->values, CORE_SITE);
+    const struct conf_node *alias = conf_map_get(node, STR("alias"));
+
+    if (!alias)
+        return;
+    site->alias.whole = location->regex != NULL;
+    site->alias.prefix = location->pattern;
+    if (location->kind == LOCATION_NAMED)
+        conf_error(load->errors, alias->mark, STR("write root: it has no prefix that an alias could stand for"),
+                   "a named location has no alias");
+}
+
 static int load_location(struct load *load, const struct conf_pair *pair, struct location *outer)
 {
     static const char *const inner[] = {"location", NULL};
@@ -204,7 +244,11 @@ static int load_location(struct load *load, const struct conf_pair *pair, struct
     location->nested = true;
     if (!parse_pattern(load, pair->key, location) || !check_place(load, pair->key, outer, location))
         return 0;
-    outer->inner[outer->inner_count++] = location;
+    place_alias(load, pair->value, location);
+    if (location->regex)
+        outer->patterns[outer->pattern_count++] = location;
+    else
+        outer->inner[outer->inner_count++] = location;
     return load_locations(load, conf_map_get(pair->value, STR("location")), location);
 }
 
@@ -234,7 +278,8 @@ int load_locations(struct load *load, const struct conf_node *node, struct locat
         return 0;
     }
     outer->inner = arena_zalloc(load->reader.arena, node->count + 1, sizeof(void *));
-    if (!outer->inner)
+    outer->patterns = arena_zalloc(load->reader.arena, node->count + 1, sizeof(void *));
+    if (!outer->inner || !outer->patterns)
         return -ENOMEM;
     for (size_t i = 0; i < node->count; i++) {
         int error;

@@ -45,4 +45,6 @@ void load_settings(struct location *location, const struct core_ssl *ssl)
     };
     for (size_t i = 0; i < location->inner_count; i++)
         load_settings(location->inner[i], ssl);
+    for (size_t i = 0; i < location->pattern_count; i++)
+        load_settings(location->patterns[i], ssl);
 }

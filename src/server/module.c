@@ -8,6 +8,7 @@
 #include "http/url.h"
 #include "server/journey.h"
 #include "server/refuse.h"
+#include "server/route.h"
 #include "server/satisfy.h"
 #include "server/variables.h"
 
@@ -128,6 +129,22 @@ enum outcome exchange_reroute(struct exchange *x, struct str path, struct str qu
     return OUTCOME_REROUTE;
 }
 
+enum outcome exchange_reroute_named(struct exchange *x, struct str name)
+{
+    struct visit *visit = visit_of(x);
+
+    if (++visit->reroutes > LIMIT_REROUTES)
+        return exchange_refuse_because(x, 500, LOG_ERROR,
+                                       "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
+                                       STR_ARG(name));
+    visit->named = route_named(visit, name);
+    if (!visit->named)
+        return exchange_refuse_because(x, 500, LOG_ERROR, "there is no location \"" STR_FMT "\"",
+                                       STR_ARG(name));
+    visit->internal = true;
+    return OUTCOME_REROUTE;
+}
+
 /* Empty where nobody named this server. Else "https://name:port" as `server_name_in_redirect` and
  * `port_in_redirect` want it. */
 static struct str own_origin(struct exchange *x)
@@ -193,15 +210,63 @@ const struct clock *exchange_clock(const struct exchange *x)
 struct str exchange_root(struct exchange *x)
 {
     const struct core_site *site = visit_of(x)->location->site;
+    const struct template *folder = site->alias.path ? site->alias.path : site->root;
     struct str root;
 
-    if (!site->root)
+    if (!folder)
         return (struct str){NULL, 0};
-    root = template_eval(site->root, x, &x->arena);
+    root = template_eval(folder, x, &x->arena);
     /* A variable may have been empty or hostile: only an absolute path is a root. */
     if (!root.data || !str_starts(root, STR("/")))
         return (struct str){NULL, 0};
     return root;
+}
+
+/* Of "/a/b" the folder "/a/" and "b". */
+static void split_name(struct str whole, struct str *out_root, struct str *out_path)
+{
+    size_t slash = (size_t)str_rfind(whole, '/') + 1;
+
+    *out_root = str_slice(whole, 0, slash);
+    *out_path = str_skip(whole, slash);
+}
+
+/* An alias of a regular expression is the whole path: what stands in it before the first variable is not left. */
+static int whole_alias(struct exchange *x, struct str whole, struct str rest, struct str *out_root,
+                       struct str *out_path)
+{
+    struct str front = template_front(visit_of(x)->location->site->alias.path);
+
+    whole = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(whole), STR_ARG(rest));
+    if (!whole.data)
+        return -ENOMEM;
+    split_name(str_starts(front, STR("/")) ? front : STR("/"), out_root, out_path);
+    *out_path = str_skip(whole, out_root->length);
+    return 0;
+}
+
+int exchange_file(struct exchange *x, struct str uri, struct str *out_root, struct str *out_path)
+{
+    const struct core_site *site = visit_of(x)->location->site;
+    struct str root = exchange_root(x);
+    struct str rest = str_starts(uri, x->request.path) ? str_skip(uri, x->request.path.length) : uri;
+
+    if (!root.data)
+        return -ENOENT;
+    *out_root = root;
+    *out_path = uri;
+    if (site->alias.whole && whole_alias(x, root, rest, out_root, out_path) < 0)
+        return -ENOMEM;
+    if (site->alias.path && !site->alias.whole && str_starts(uri, site->alias.prefix))
+        *out_path = str_skip(uri, site->alias.prefix.length);
+    /* The alias of one file. */
+    if (site->alias.path && str_empty(*out_path) && !str_ends(root, STR("/")))
+        split_name(root, out_root, out_path);
+    /* With merge_slashes: off a path may begin with several, and is relative to the root all the same. */
+    while (str_starts(*out_path, STR("/")))
+        *out_path = str_skip(*out_path, 1);
+    /* The URI climbs nowhere; what is left of it behind a prefix ("/i../x" of "/i") or a capture may. */
+    return site->alias.path && url_path_climbs(*out_path) ? -ENOENT : 0;
 }
 
 struct str exchange_media_type(struct exchange *x, struct str path)
@@ -271,7 +336,7 @@ struct str exchange_location(const struct exchange *x)
 {
     const struct location *location = visit_of(x)->location;
 
-    return location->kind == LOCATION_NAMED ? (struct str){NULL, 0} : location->pattern;
+    return location->kind == LOCATION_NAMED || location->regex ? (struct str){NULL, 0} : location->pattern;
 }
 
 bool exchange_is_rerouted(const struct exchange *x)

@@ -64,6 +64,9 @@ enum outcome exchange_refuse_because(struct exchange *x, int status, enum log_le
  */
 enum outcome exchange_reroute(struct exchange *x, struct str path, struct str query);
 
+/* Goes on in the server's location @name, with the URI as it is. OUTCOME_REROUTE; or OUTCOME_ANSWERED with 500 where there is none. */
+enum outcome exchange_reroute_named(struct exchange *x, struct str name);
+
 /*
  * Answers with a redirect. `location` is a URL, or a path beginning with "/" (percent-encoded): that one stays relative, unless
  * `absolute_redirect: on` asks for scheme, name and port before it. Returns OUTCOME_ANSWERED.
@@ -76,8 +79,13 @@ enum outcome exchange_cut(struct exchange *x);
 struct worker *exchange_worker(const struct exchange *x);
 struct log *exchange_log(const struct exchange *x);
 const struct clock *exchange_clock(const struct exchange *x);
-/* `root` of the location, absolute, evaluated. */
+/* The folder of the location's files, absolute, evaluated: `root`, or `alias`. data NULL: none. */
 struct str exchange_root(struct exchange *x);
+/*
+ * Where the file of a URI path lies: the folder that may not be left, and the path from there, without a slash in front; by `root` or
+ * `alias`. 0; -ENOENT where the location has neither, or the path cannot be one; or -ENOMEM.
+ */
+MUST_CHECK int exchange_file(struct exchange *x, struct str uri, struct str *out_root, struct str *out_path);
 /* Media type of a path by `types` and `default_type`, with `charset`. */
 struct str exchange_media_type(struct exchange *x, struct str path);
 /* Media type of a text that the configuration gives (`return`): the same, but text/plain where neither key says anything. */
@@ -88,7 +96,7 @@ enum symlinks exchange_symlinks(const struct exchange *x);
 bool exchange_symlinks_from(struct exchange *x, struct str *root, struct str *path);
 /* The value of a template for this exchange. data NULL: out of memory. */
 struct str exchange_eval(struct exchange *x, const struct template *template);
-/* The prefix by which the location was found ("/api/"); data NULL for a named one, and for a server's own scope "/". */
+/* The prefix by which the location was found ("/api/"); data NULL for a named one or a regular expression; for a server's own scope "/". */
 struct str exchange_location(const struct exchange *x);
 /* True where the URI is no longer the client's: the exchange was rerouted. */
 bool exchange_is_rerouted(const struct exchange *x);

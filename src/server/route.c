@@ -6,6 +6,7 @@
 #include "server/route.h"
 
 #include "server/journey.h"
+#include "server/pattern.h"
 
 static struct virtual_server *find_leading(const struct endpoint *endpoint, struct str host)
 {
@@ -44,31 +45,61 @@ static const struct virtual_server *find_server(const struct endpoint *endpoint,
         server = find_leading(endpoint, host);
     if (!server && endpoint->trailing.count)
         server = find_trailing(endpoint, host);
-    return server ? server : endpoint->servers[0];
+    return server;
+}
+
+/* Whether one of the server's regular expressions takes the host; what it captures are the visit's variables. */
+static bool takes_host(struct visit *visit, const struct virtual_server *server, struct str host)
+{
+    for (size_t i = 0; i < server->pattern_count; i++) {
+        int result = pattern_match(server->patterns[i], visit->x, host);
+
+        visit->unroutable |= result < 0;
+        if (result != 0)
+            return true;
+    }
+    return false;
+}
+
+static const struct virtual_server *find_pattern(struct visit *visit, const struct endpoint *endpoint,
+                                                 struct str host)
+{
+    for (size_t i = 0; i < endpoint->pattern_count; i++) {
+        if (takes_host(visit, endpoint->patterns[i], host))
+            return endpoint->patterns[i];
+    }
+    return NULL;
 }
 
 const struct virtual_server *route_by_name(const struct endpoint *endpoint, struct str name)
 {
-    return find_server(endpoint, name.data ? name : STR(""));
+    const struct virtual_server *server = find_server(endpoint, name.data ? name : STR(""));
+
+    return server ? server : endpoint->servers[0];
 }
 
 void route_server(struct visit *visit, const struct endpoint *endpoint)
 {
     struct str host = visit->x->request.host;
+    const struct virtual_server *server;
 
-    if (endpoint->server_count == 1) {
-        visit->server = endpoint->servers[0];
+    visit->server = endpoint->servers[0];
+    if (endpoint->server_count == 1 && endpoint->pattern_count == 0)
         return;
-    }
     /* "example.com." is the same name, written absolutely. */
     if (host.length > 1 && host.data[host.length - 1] == '.')
         host.length--;
-    visit->server = find_server(endpoint, host.data ? host : STR(""));
+    host = host.data ? host : STR("");
+    server = find_server(endpoint, host);
+    if (!server && endpoint->pattern_count)
+        server = find_pattern(visit, endpoint, host);
+    if (server)
+        visit->server = server;
 }
 
 /* The location directly inside `outer` that takes the path: an exact one, else the longest prefix (they are
  * sorted so). */
-static const struct location *find_inner(const struct location *outer, struct str path)
+static const struct location *find_static(const struct location *outer, struct str path)
 {
     for (size_t i = 0; i < outer->inner_count; i++) {
         const struct location *inner = outer->inner[i];
@@ -84,25 +115,58 @@ static const struct location *find_inner(const struct location *outer, struct st
                 return inner;
             break;
         case LOCATION_NAMED:
+        case LOCATION_REGEX:
             break;
         }
     }
     return NULL;
 }
 
+static bool find_inside(struct visit *visit, const struct location *outer);
+
+/* The first regular expression directly inside `outer` that the path fits. */
+static bool find_regex(struct visit *visit, const struct location *outer)
+{
+    for (size_t i = 0; i < outer->pattern_count; i++) {
+        int result = pattern_match(outer->patterns[i]->regex, visit->x, visit->x->request.path);
+
+        visit->unroutable |= result < 0;
+        if (result != 0) {
+            visit->location = outer->patterns[i];
+            (void)find_inside(visit, outer->patterns[i]);
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * What is found inside `outer` is visit->location. True where that is the last word (an exact location, a regular
+ * expression); false where only prefixes were found: then the regular expressions further out are asked, too.
+ */
+static bool find_inside(struct visit *visit, const struct location *outer)
+{
+    const struct location *inner = find_static(outer, visit->x->request.path);
+
+    if (inner) {
+        visit->location = inner;
+        if (inner->kind == LOCATION_EXACT || find_inside(visit, inner))
+            return true;
+        if (inner->kind == LOCATION_PREFIX_FINAL)
+            return false;
+    }
+    return find_regex(visit, outer);
+}
+
 void route_location(struct visit *visit)
 {
-    const struct location *inner = visit->server->root;
-
     if (visit->named) {
         visit->location = visit->named;
         visit->named = NULL;
         return;
     }
-    while (inner) {
-        visit->location = inner;
-        inner = find_inner(inner, visit->x->request.path);
-    }
+    visit->location = visit->server->root;
+    (void)find_inside(visit, visit->server->root);
 }
 
 const struct location *route_named(const struct visit *visit, struct str name)
@@ -139,6 +203,8 @@ enum outcome route_guard(struct visit *visit)
     struct exchange *x = visit->x;
     const struct core_site *site = visit->location->site;
 
+    if (visit->unroutable)
+        return exchange_refuse(x, 500);
     if (site->internal && !visit->internal)
         return exchange_refuse(x, 404);
     end_if_old(visit);

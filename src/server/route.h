@@ -1,6 +1,7 @@
 /*
  * Which server and location answer: nginx's rules (exact name, longest leading wildcard,
- * longest trailing wildcard, default; exact location, then the longest prefix).
+ * longest trailing wildcard, the first regular expression, default; exact location, the longest prefix where it is ^~, the
+ * first regular expression, the longest prefix).
  */
 #ifndef SERVER_ROUTE_H
 #define SERVER_ROUTE_H
@@ -9,9 +10,10 @@
 
 /* Fills visit->server by the request's host. */
 void route_server(struct visit *visit, const struct endpoint *endpoint);
-/* The server of that name (lower case, or empty), else the default one. */
+/* The server of that name (lower case, or empty), else the default one; regular expressions are not asked. */
 const struct virtual_server *route_by_name(const struct endpoint *endpoint, struct str name);
-/* Fills visit->location by x->request.path, or by visit->named (then forgotten). Never fails: the server's own scope is a location. */
+/* Fills visit->location by x->request.path, or by visit->named (then forgotten). Never fails: the server's own scope is a location.
+ * A regular expression that fails is answered 500 by route_guard. */
 void route_location(struct visit *visit);
 /*
  * What a location asks of every request before its modules: `internal` (404), client_max_body_size (413), and OPTIONS *, which the

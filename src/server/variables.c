@@ -232,13 +232,13 @@ static struct str get_realpath_root(const void *subject, struct str parameter, s
 static struct str get_request_filename(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;
-    struct str root = exchange_root(visit_of(x)->x);
+    struct str root, path;
 
-    if (!root.data)
+    if (exchange_file(visit_of(x)->x, x->request.path, &root, &path) < 0)
         return ABSENT;
     while (str_ends(root, STR("/")))
         root.length--;
-    return arena_printf(arena, STR_FMT STR_FMT, STR_ARG(root), STR_ARG(x->request.path));
+    return arena_printf(arena, STR_FMT "/" STR_FMT, STR_ARG(root), STR_ARG(path));
 }
 
 static const struct variable variables[] = {

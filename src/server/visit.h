@@ -28,6 +28,9 @@ struct visit {
     enum outcome resumed_with;
     struct list resumed;            /* in worker->resumed */
     void **states;                  /* exchange_state, by module index */
+    struct str *own;                /* values of the configuration's own variables; NULL: none was asked for or set */
+    struct str *groups;             /* [REGEX_GROUPS]: $1 to $9; NULL: nothing was captured */
+    bool unroutable;                /* a regular expression failed: 500 */
     char *request_id;               /* 32 hex digits once $request_id was asked for */
     bool client_known;              /* exchange_set_client: `client` is whom the request comes from, told by a peer that is trusted */
     bool trusted;                   /* and what the fields say is believed */

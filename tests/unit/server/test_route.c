@@ -4,16 +4,19 @@
 
 #include <stdio.h>
 
-static const char servers[] = "http:\n"
-                              "  server:\n"
-                              "    - {listen: 8080, server_name: default}\n"
-                              "    - {listen: 8080, server_name: example.com}\n"
-                              "    - {listen: 8080, server_name: '*.example.com'}\n"
-                              "    - {listen: 8080, server_name: '*.deep.example.com'}\n"
-                              "    - {listen: 8080, server_name: 'www.*'}\n"
-                              "    - {listen: 8080, server_name: 'www.trail.*'}\n"
-                              "    - {listen: 8080, server_name: .dotted.org}\n"
-                              "    - {listen: 8080, server_name: [Upper.Example.ORG, '']}\n";
+static const char servers[] =
+    "http:\n"
+    "  server:\n"
+    "    - {listen: 8080, server_name: default}\n"
+    "    - {listen: 8080, server_name: example.com}\n"
+    "    - {listen: 8080, server_name: '*.example.com'}\n"
+    "    - {listen: 8080, server_name: '*.deep.example.com'}\n"
+    "    - {listen: 8080, server_name: 'www.*'}\n"
+    "    - {listen: 8080, server_name: 'www.trail.*'}\n"
+    "    - {listen: 8080, server_name: .dotted.org}\n"
+    "    - {listen: 8080, server_name: [Upper.Example.ORG, '']}\n"
+    "    - {listen: 8080, server_name: [first, '~^(?<who>\\w+)\\.re\\.example\\.net$']}\n"
+    "    - {listen: 8080, server_name: [second, '~\\.NET$']}\n";
 
 static const struct {
     const char *host;
@@ -37,6 +40,10 @@ static const struct {
     {"upper.example.org", "upper.example.org"},
     {"", "upper.example.org"},
     {"nobody", "default"},
+    {"ann.re.example.net", "first"},
+    {"re.example.net", "second"},
+    {"www.other.net", "www.*"}, /* a wildcard before a regular expression */
+    {"any.net.", "second"},
     {".example.com", "default"},
     {"[::1]", "default"},
 };
@@ -50,7 +57,12 @@ static const char locations[] = "http:\n"
                                 "      /images: {}\n"
                                 "      /images/: {location: {/images/icons/: {}, = /images/one: {}}}\n"
                                 "      = /images/exact: {}\n"
-                                "      ^~ /final/: {}\n"
+                                "      ^~ /final/: {location: {'~ in$': {}}}\n"
+                                "      ~ \\.Gif$: {}\n"
+                                "      ~* \\.gif$: {}\n"
+                                "      ~ ^/re/(?<rest>.*)$: {location: {'~ x$': {}}}\n"
+                                "      /re/: {location: {/re/inner/: {location: {'~ \\.txt$': {}}}}}\n"
+                                "      /re/deep/: {location: {= /re/deep/one: {}}}\n"
                                 "      '@named': {}\n";
 
 static const struct {
@@ -73,6 +85,17 @@ static const struct {
     {"/images/exact/", "/images/", LOCATION_PREFIX},
     {"/final/x", "/final/", LOCATION_PREFIX_FINAL},
     {"/final", "/", LOCATION_PREFIX},
+    {"/final/x.gif", "/final/", LOCATION_PREFIX_FINAL},
+    {"/final/in", "~ in$", LOCATION_REGEX},
+    {"/a.Gif", "~ \\.Gif$", LOCATION_REGEX},
+    {"/a.giF", "~* \\.gif$", LOCATION_REGEX},
+    {"/a.gif/", "/", LOCATION_PREFIX},
+    {"/images/a.gif", "~* \\.gif$", LOCATION_REGEX},
+    {"/re/a", "~ ^/re/(?<rest>.*)$", LOCATION_REGEX},
+    {"/re/ax", "~ x$", LOCATION_REGEX},
+    {"/re/inner/a", "~ ^/re/(?<rest>.*)$", LOCATION_REGEX},
+    {"/re/inner/a.txt", "~ \\.txt$", LOCATION_REGEX},
+    {"/re/deep/one", "/re/deep/one", LOCATION_EXACT},
     {"/@named", "/", LOCATION_PREFIX},
     {"@named", "/", LOCATION_PREFIX}, /* never by its name; here the server's own scope */
 };
@@ -95,11 +118,16 @@ START_TEST(servers_by_name)
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct exchange x = {.request.host = str_from(names[i].host)};
-        struct visit visit = {.x = &x};
+        struct worker worker = {.configuration = c};
+        struct visit visit = {.x = &x, .worker = &worker};
 
+        x.owner = &visit;
         route_server(&visit, &c->endpoints[0]);
         ck_assert_msg(str_equal(visit.server->name, str_from(names[i].name)), "%s: %.*s", names[i].host,
                       (int)visit.server->name.length, visit.server->name.data);
+        if (str_equal(visit.server->name, STR("first")))
+            ck_assert(str_equal(visit.own[own_variable_find(&c->own, STR("who"))->index], STR("ann")));
+        arena_reset(&x.arena);
     }
     configuration_destroy(c);
 }
@@ -123,12 +151,15 @@ START_TEST(locations_by_path)
 
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         struct exchange x = {.request.path = str_from(paths[i].path)};
-        struct visit visit = {.x = &x, .server = c->servers[0]};
+        struct worker worker = {.configuration = c};
+        struct visit visit = {.x = &x, .server = c->servers[0], .worker = &worker};
 
+        x.owner = &visit;
         route_location(&visit);
         ck_assert_msg(str_equal(visit.location->pattern, str_from(paths[i].pattern)), "%s: %.*s",
                       paths[i].path, (int)visit.location->pattern.length, visit.location->pattern.data);
         ck_assert_int_eq(visit.location->kind, paths[i].kind);
+        arena_reset(&x.arena);
     }
     configuration_destroy(c);
 }

@@ -1,0 +1,51 @@
+"""Regular expressions in locations and server names: order, captures, and what a bad one costs."""
+import pytest
+
+SERVER = {'location': {
+    '= /exact.txt': {'return': '200 exact'},
+    '/': {'return': '200 slash'},
+    '/prefix/': {'return': '200 prefix'},
+    '^~ /final/': {'return': '200 final'},
+    '~ \\.(txt|log)$': {'return': '200 "first $1"'},
+    '~* \\.(?<kind>TXT|gif)$': {'return': '200 "second $kind $1"'},
+    '~ ^/users/(?<who>[^/]+)/(.*)$': {'return': '200 "$who: $2; $10"'},
+    '~ ^/slow/(a+)+$': {'return': '200 slow'},
+}}
+
+
+@pytest.fixture
+def client(launch, loop, transport):
+    made = launch(loop, transport, server=SERVER).connect()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize('path, body', [
+    ('/exact.txt', b'exact'), ('/x', b'slash'), ('/prefix/a', b'prefix'), ('/prefix/a.txt', b'first txt'),
+    ('/final/a.txt', b'final'), ('/a.log', b'first log'), ('/a.GIF', b'second GIF GIF'), ('/a.tXt', b'second tXt tXt'),
+    ('/users/ann/b/c', b'ann: b/c; ann0'), ('/users/%e4%b8%ad/x', 'zh: '.replace('zh', '中').encode() + 'x; 中0'.encode()),
+    ('/a%2etxt', b'first txt'), ('/prefix/%2e%2e/final/a.txt', b'final'), ('/a.txt/', b'slash'), ('/slow/aaa', b'slow'),
+])
+def test_the_order_is_that_of_nginx(client, path, body):
+    assert client.get(path).body == body
+
+
+def test_a_match_without_end_is_refused(client):
+    assert client.get('/slow/' + 'a' * 200 + 'b').status == 500
+    assert client.get('/slow/a').body == b'slow'
+
+
+@pytest.fixture
+def named(launch, loop, transport):
+    return launch(loop, transport, server={'server_name': ['localhost', r'~^(?<user>\w+)\.(re)\.test$'],
+                                           'return': '200 "$user-$2-$server_name"'})
+
+
+@pytest.mark.parametrize('host, body', [
+    ('localhost', b'--localhost'), ('ann.re.test', b'ann-re-localhost'), ('ANN.RE.test:99', b'ann-re-localhost'),
+    ('ann.re.test.', b'ann-re-localhost'), ('x.ann.re.test', b'--localhost')])
+def test_names(named, host, body):
+    client = named.connect()
+    client.send(f'GET / HTTP/1.1\r\nHost: {host}\r\n\r\n')
+    assert client.read('GET').body == body
+    client.close()

@@ -1,0 +1,170 @@
+#include "loopback.h"
+
+#include <stdio.h>
+
+static struct loopback server;
+
+static const char configuration[] =
+    "http:\n"
+    "  server:\n"
+    "    listen: 8080\n"
+    "    root: '@/www'\n"
+    "    location:\n"
+    "      /: {try_files: [$uri, $uri/, '/spa.html?from=$uri']}\n"
+    "      /html/: {try_files: '$uri $uri.html =404'}\n"
+    "      /named/: {try_files: [$uri, '@app']}\n"
+    "      /nobody/: {try_files: [$uri, '@nobody']}\n"
+    "      /status/: {try_files: [$uri, =503], error_page: [503 /busy.html]}\n"
+    "      /round/: {try_files: [$uri, /round/again]}\n"
+    "      /climb/: {try_files: [/../secret, '/%2e%2e/secret', =404]}\n"
+    "      /hidden/: {try_files: [/.env, =404]}\n"
+    "      /other/: {try_files: [other.txt, =404]}\n"
+    "      '@app': {return: '200 \"app $uri\"'}\n"
+    "      /i/: {alias: '@/pictures/'}\n"
+    "      /j: {alias: '@/pictures'}\n"
+    "      /t/: {alias: '@/pictures/', try_files: [$uri, /t/a.txt]}\n"
+    "      = /one: {alias: '@/pictures/a.txt'}\n"
+    "      ~ ^/user/(\\w+)/(.*)$: {alias: '@/pictures/$1/$2'}\n"
+    "      ~ ^/bad(.*)$: {alias: '@/pictures/$1'}\n"
+    "      /inner/: {alias: '@/pictures/', location: {/inner/www/: {root: '@/'}}}\n"
+    "      /name: {alias: '@/pictures/', location: {'~ ^/name': {return: '200 "
+    "$request_filename'}}}\n"
+    "      /filename/: {alias: '@/pictures/', location: {/filename/: {}}}\n";
+
+static const struct {
+    const char *path;
+    int status;
+    const char *body; /* NULL: not looked at */
+} cases[] = {
+    {"/there.txt", 200, "there"},
+    {"/folder/", 200, "index of folder"},
+    {"/folder", 301, NULL}, /* it is there as $uri/, and static redirects to it */
+    {"/missing", 200, "spa"},
+    {"/missing/deep?x=1", 200, "spa"},
+    {"/html/page", 200, "page"},
+    {"/html/page.html", 200, "page"},
+    {"/html/none", 404, NULL},
+    {"/named/none", 200, "app /named/none"},
+    {"/nobody/none", 500, NULL},
+    {"/status/none", 503, "busy"},
+    {"/round/none", 500, NULL},
+    {"/climb/x", 404, NULL},
+    {"/hidden/x", 404, NULL},
+    {"/other/x", 200, "other"},
+    {"/i/a.txt", 200, "a"},
+    {"/i/none", 404, NULL},
+    {"/i/ann/b.txt", 200, "b"},
+    {"/i/ann", 301, NULL},
+    {"/j/a.txt", 200, "a"},
+    {"/j../www/there.txt", 404, NULL},
+    {"/jann/b.txt", 200, "b"},
+    {"/t/none", 200, "a"},
+    {"/t/ann/b.txt", 200, "b"},
+    {"/one", 200, "a"},
+    {"/one/", 200, "spa"},
+    {"/user/ann/b.txt", 200, "b"},
+    {"/user/ann/../b.txt", 200, "spa"},
+    {"/bad/../secret", 200, "spa"},
+    {"/bad../secret", 404, NULL},
+    {"/inner/a.txt", 200, "a"},
+    {"/inner/www/x", 404, NULL},
+    {"/filename/a.txt", 200, "a"},
+};
+
+static void make_files(void)
+{
+    static const struct {
+        const char *path;
+        const char *content; /* NULL: a folder */
+    } files[] = {
+        {"www", NULL},
+        {"www/folder", NULL},
+        {"www/html", NULL},
+        {"pictures", NULL},
+        {"pictures/ann", NULL},
+        {"www/there.txt", "there"},
+        {"www/spa.html", "spa"},
+        {"www/html/page.html", "page"},
+        {"www/folder/index.html", "index of folder"},
+        {"www/other.txt", "other"},
+        {"www/busy.html", "busy"},
+        {"www/.env", "secret"},
+        {"secret", "secret"},
+        {"pictures/a.txt", "a"},
+        {"pictures/ann/b.txt", "b"},
+    };
+
+    loopback_make_folder(&server);
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        if (files[i].content)
+            loopback_write(&server, files[i].path, str_from(files[i].content));
+        else
+            loopback_mkdir(&server, files[i].path);
+    }
+}
+
+START_TEST(answers_each_case)
+{
+    make_files();
+    loopback_open(&server, configuration);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char request[128];
+
+        snprintf(request, sizeof(request), "GET %s HTTP/1.1", cases[i].path);
+        loopback_ask(&server, request);
+        ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].path, server.status);
+        if (cases[i].body)
+            ck_assert_text(server.body, cases[i].body);
+    }
+    loopback_ask(&server, "GET /i/ann?q HTTP/1.1");
+    ck_assert_text(loopback_field(&server, "Location"), "/i/ann/?q");
+    ck_assert(loopback_logged(&server, "there is no location \"@nobody\""));
+    ck_assert(loopback_logged(&server, "rerouted more than 10 times"));
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(names_the_file)
+{
+    char expected[128];
+
+    make_files();
+    loopback_open(&server, configuration);
+    loopback_ask(&server, "GET /name/ann/b.txt HTTP/1.1");
+    snprintf(expected, sizeof(expected), "%s/pictures/ann/b.txt", server.folder);
+    ck_assert_text(server.body, expected);
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(a_client_that_leaves_leaves_nothing)
+{
+    make_files();
+    loopback_open(&server, configuration);
+    for (unsigned turns = 0; turns < 6; turns++)
+        loopback_leave(&server, "GET /missing HTTP/1.1", turns);
+    loopback_ask(&server, "GET /missing HTTP/1.1");
+    ck_assert_text(server.body, "spa");
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(mistakes_are_told)
+{
+    loopback_refuses("try_files: $uri", "try_files takes files, and what to do where none of them is there");
+    loopback_refuses("try_files: [$uri, =99]", "\"=99\" is no status to answer with");
+    loopback_refuses("try_files: [$uri, =x]", "\"=x\" is no status to answer with");
+    loopback_refuses("try_files: [$nobody, =404]", "unknown variable $nobody");
+    loopback_refuses("alias: /srv", "'alias' cannot stand in server");
+    loopback_refuses("location: {/: {alias: /a, root: /b}}", "root and alias stand in one location");
+    loopback_refuses("location: {'@a': {alias: /tmp}}", "a named location has no alias");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {answers_each_case, names_the_file, a_client_that_leaves_leaves_nothing,
+                                  mistakes_are_told, NULL};
+
+    return loopback_run("try_files", tests);
+}

@@ -1,0 +1,173 @@
+#include "base/regex.h"
+
+#include "base/limits.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct regex *compiled(const char *pattern, bool nocase)
+{
+    struct regex *regex = NULL;
+    char said[REGEX_SAID] = "";
+    size_t at = 0;
+
+    ck_assert_msg(regex_compile(str_from(pattern), nocase, &regex, &at, said) == 0, "%s: %s", pattern, said);
+    return regex;
+}
+
+static const struct {
+    const char *pattern;
+    bool nocase;
+    const char *subject;
+    int result;
+} cases[] = {
+    {"^/a", false, "/abc", 1},
+    {"^/a", false, "/Abc", 0},
+    {"^/a", true, "/Abc", 1},
+    {"\\.php$", false, "/x.php", 1},
+    {"\\.php$", false, "/x.php/", 0},
+    {"\\.php$", false, "/x.php\n", 0},
+    {"", false, "", 1},
+    {"^$", false, "", 1},
+    {"^.$", false, "\303\244", 0},
+    {"(*UTF)^.$", false, "\303\244", 1},
+    {"(*UTF)^.$", false, "\303", -EILSEQ},
+    {"a(?=b)", false, "ab", 1},
+    {"a(?!b)", false, "ab", 0},
+};
+
+START_TEST(matches)
+{
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct regex *regex = compiled(cases[i].pattern, cases[i].nocase);
+
+        ck_assert_msg(regex_match(regex, str_from(cases[i].subject)) == cases[i].result, "%s",
+                      cases[i].pattern);
+        regex_destroy(regex);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *pattern;
+    size_t at;
+    const char *said;
+} mistakes[] = {
+    {"^/(a", 4, "missing closing parenthesis"},
+    {"[a-", 3, "missing terminating ] for character class"},
+    {"a**b", 3, NULL},
+    {"x(?<1a>b)", 5, NULL},
+    {"a\\C", 3, NULL},
+    {"(?<n>a)(?<n>b)", 10, NULL},
+};
+
+START_TEST(mistakes_are_told)
+{
+    for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+        struct regex *regex = NULL;
+        char said[REGEX_SAID] = "";
+        size_t at = 99;
+        int error = regex_compile(str_from(mistakes[i].pattern), false, &regex, &at, said);
+
+        ck_assert_msg(error == -EINVAL, "%s", mistakes[i].pattern);
+        ck_assert_ptr_null(regex);
+        ck_assert_msg(at <= strlen(mistakes[i].pattern), "%s: %zu", mistakes[i].pattern, at);
+        if (!mistakes[i].said)
+            continue;
+        ck_assert_uint_eq(at, mistakes[i].at);
+        ck_assert_str_eq(said, mistakes[i].said);
+    }
+}
+END_TEST
+
+START_TEST(a_pattern_has_a_greatest_length)
+{
+    char *pattern = malloc(LIMIT_REGEX_PATTERN + 1);
+    struct regex *regex = NULL;
+    char said[REGEX_SAID];
+    size_t at;
+
+    ck_assert_ptr_nonnull(pattern);
+    memset(pattern, 'a', LIMIT_REGEX_PATTERN + 1);
+    ck_assert_int_eq(regex_compile(str_of(pattern, LIMIT_REGEX_PATTERN + 1), false, &regex, &at, said),
+                     -EINVAL);
+    ck_assert_int_eq(regex_compile(str_of(pattern, LIMIT_REGEX_PATTERN), false, &regex, &at, said), 0);
+    regex_destroy(regex);
+    free(pattern);
+}
+END_TEST
+
+START_TEST(groups)
+{
+    struct regex *regex = compiled("^/(?<first>\\w+)(/(x)?)?(.*)$", false);
+    struct str subject = STR("/abc/tail");
+    struct str name;
+    unsigned number = 0;
+
+    ck_assert_uint_eq(regex_group_count(regex), 4);
+    ck_assert_int_eq(regex_match(regex, subject), 1);
+    ck_assert(str_equal(regex_group(regex, subject, 0), subject));
+    ck_assert(str_equal(regex_group(regex, subject, 1), STR("abc")));
+    ck_assert(str_equal(regex_group(regex, subject, 2), STR("/")));
+    ck_assert_ptr_null(regex_group(regex, subject, 3).data);
+    ck_assert(str_equal(regex_group(regex, subject, 4), STR("tail")));
+    ck_assert_ptr_null(regex_group(regex, subject, 5).data);
+    ck_assert(regex_name(regex, 0, &name, &number));
+    ck_assert(str_equal(name, STR("first")));
+    ck_assert_uint_eq(number, 1);
+    ck_assert(!regex_name(regex, 1, &name, &number));
+    regex_destroy(regex);
+}
+END_TEST
+
+/* Twenty-odd nested choices would take years; here they take no longer than the cap. */
+START_TEST(endless_backtracking_fails)
+{
+    struct regex *regex = compiled("^(a+)+$", false);
+
+    ck_assert_int_eq(
+        regex_match(regex,
+                    STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab")),
+        -E2BIG);
+    ck_assert_int_eq(regex_match(regex, STR("aaa")), 1);
+    regex_destroy(regex);
+}
+END_TEST
+
+/* A subject as long as a head may be: the stack of the machine code does not bound it. */
+START_TEST(long_subjects)
+{
+    static char text[8192];
+    struct regex *regex = compiled("^(?:a|b)*$", false);
+
+    memset(text, 'a', sizeof(text));
+    ck_assert_int_eq(regex_match(regex, str_of(text, sizeof(text))), 1);
+    text[sizeof(text) - 1] = 'c';
+    ck_assert_int_eq(regex_match(regex, str_of(text, sizeof(text))), 0);
+    regex_destroy(regex);
+    regex_destroy(NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("regex");
+    TCase *cases_of = tcase_create("regex");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_test(cases_of, matches);
+    tcase_add_test(cases_of, mistakes_are_told);
+    tcase_add_test(cases_of, a_pattern_has_a_greatest_length);
+    tcase_add_test(cases_of, groups);
+    tcase_add_test(cases_of, endless_backtracking_fails);
+    tcase_add_test(cases_of, long_subjects);
+    suite_add_tcase(suite, cases_of);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
