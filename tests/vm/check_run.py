@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""A guest that does not end is ended, with all that it started: run.py's run_whole, with a shell in the emulator's place."""
+"""A guest that does not end is ended, with all that it started; one that ends too early says why. A shell is in the emulator's place."""
+import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -9,7 +11,29 @@ import time
 
 import run
 
-SILENT = 'sleep 1000 & echo $! >{0}.made; mv {0}.made {0}; wait'      # the emulator is a child's child
+SILENT = 'echo begun; sleep 1000 & echo $! >{0}.made; mv {0}.made {0}; wait'      # the emulator is a child's child
+# Opens its outputs by name, as the emulator does, and has a console only where it is asked for.
+BROKEN = """#!/bin/sh
+case " $* " in *" --verbose "*) ;; *) exit 1 ;; esac
+printf 'first\\ninsmod: invalid module format\\n' >/proc/self/fd/2
+echo 'Kernel panic - not syncing: VFS: no root' >/proc/self/fd/1
+exit 1
+"""
+
+
+def check_early_end(folder):
+    """No part has begun: the console's last lines are printed, and the first cause is named."""
+    with open(os.path.join(folder, 'vng'), 'w', encoding='ascii') as stream:
+        stream.write(BROKEN)
+    os.chmod(os.path.join(folder, 'vng'), 0o755)
+    out = os.path.join(folder, 'out')
+    os.mkdir(out)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert run.run_parts(folder, 'image', out, 'true') == 1
+    assert 'first\ninsmod: invalid module format\nKernel panic' in printed.getvalue(), printed.getvalue()
+    assert 'why it ended: insmod: invalid module format\n' in printed.getvalue()
+    assert printed.getvalue().endswith('failed: guest, nothing was run\n')
 
 
 def ended(pid):
@@ -19,7 +43,7 @@ def ended(pid):
             with open(f'/proc/{pid}/stat', encoding='ascii') as stream:
                 if stream.read().rsplit(')', 1)[1].split()[0] == 'Z':
                     return True
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):         # the latter: between open and read
             return True
         time.sleep(0.01)
     return False
@@ -38,10 +62,11 @@ def main():
         try:
             said = run.run_whole(['sh', '-c', SILENT.format(path)], os.environ, 1)
             raise AssertionError(f'it ended by itself: {said}')
-        except subprocess.TimeoutExpired:
-            pass
+        except subprocess.TimeoutExpired as late:
+            assert late.output == 'begun\n', 'what it said till then'
         assert ended(number_in(path)), 'what was started goes on after the time'
         os.unlink(path)
+        check_early_end(folder)
         script = f'import run, os; run.run_whole(["sh", "-c", {SILENT.format(path)!r}], os.environ, 1000)'
         runner = subprocess.Popen([sys.executable, '-c', script], cwd=run.HERE)
         started = number_in(path)

@@ -17,7 +17,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
@@ -25,6 +24,10 @@ import packages  # noqa: E402
 
 BOOT_AND_RUN_SECONDS = int(os.environ.get('SLUICE_VM_SECONDS', '3000'))
 OUTCOMES = ('PASSED', 'FAILED', 'ERROR', 'SKIPPED')
+CONSOLE_LINES = 60
+# What a console says of a guest's end; where several are there, the first of these is the cause.
+CAUSES = ('no end within .+', r'qemu-system-\S+: .+', 'insmod: .+', '[Ff]ailed to mount.+', 'Out of memory: .+', 'Kernel panic - not syncing: .+',
+          'script exited with code (?!0$).+')
 
 
 def skip(why):
@@ -40,29 +43,40 @@ def read(path):
         return stream.read()
 
 
+def end(program):
+    """All that the program started ends with it: the emulator is a child's child."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(program.pid, signal.SIGKILL)
+
+
 def run_whole(line, environment, seconds):
-    """Runs a program and all that it starts, and returns what was said. Nothing of it goes on, after TimeoutExpired or SIGTERM neither."""
+    """Runs a program and all that it starts, and returns what was said. Nothing of it goes on, after SIGTERM neither; nor after
+    TimeoutExpired, whose `output` is what was said till then.
+    """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))       # an exception like Ctrl-C's
-    with tempfile.TemporaryFile() as said:
-        program = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, env=environment,
-                                   start_new_session=True)
-        try:
-            program.wait(seconds)
-        finally:                                                # the emulator is a child's child
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(program.pid, signal.SIGKILL)
-            program.wait()
-        said.seek(0)
-        return said.read().decode(errors='replace')
+    # A pipe: the emulator opens its outputs once more by name, and a file would be cut and overwritten by each.
+    program = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
+                               text=True, errors='replace', start_new_session=True)
+    try:
+        return program.communicate(timeout=seconds)[0]
+    except subprocess.TimeoutExpired as late:
+        end(program)
+        late.output = program.communicate()[0]
+        raise
+    finally:
+        end(program)
+        program.wait()
 
 
 def boot(programs, image, out, command, root=None):
-    """Runs the command in the guest; what it says lands in out/said. Returns what the emulator said; may raise TimeoutExpired.
+    """Runs the command in the guest; what it says lands in out/said. Returns what the emulator and the guest's console said; may raise
+    TimeoutExpired.
 
     With `root` that folder is the guest's root, where `out` is called /out; otherwise it is this machine's own.
     """
     environment = {**os.environ, 'PATH': f'{programs}:/usr/sbin:/sbin:{os.environ["PATH"]}'}
-    line = [os.path.join(programs, 'vng'), '--disable-kvm', '--force-9p', '--run', image, '--cpus', '2', '-m', '3G',
+    line = [os.path.join(programs, 'vng'), '--verbose', '--disable-kvm', '--force-9p', '--run', image, '--cpus', '2', '-m', '3G',
+            '--append', 'no_timer_check',       # a busy machine lets an emulated timer come too late for that check, which panics
             '--qemu-opts=-cpu max', *(['--root', root, f'--rwdir=/out={out}'] if root else ['--rwdir', out]),
             '--', f'{command} > {"/out" if root else shlex.quote(out)}/said 2>&1']
     return run_whole(line, environment, BOOT_AND_RUN_SECONDS)
@@ -77,12 +91,17 @@ def report(part, said):
         print(f'{part:10} {name:26}', ', '.join(f'{found[outcome]} {outcome.lower()}' for outcome in OUTCOMES if found[outcome]))
 
 
+def cause(console):
+    """Why the guest ended before its time, in its own words."""
+    return next((found[0] for found in (re.findall(pattern, console, re.M) for pattern in CAUSES) if found), 'its console does not tell')
+
+
 def run_parts(programs, image, out, command, root=None):
     """0 when every part that was begun in the guest ended well, and the guest with them."""
     try:
-        told = boot(programs, image, out, command, root)
-    except subprocess.TimeoutExpired:
-        told = f'no end within {BOOT_AND_RUN_SECONDS} s'
+        console = boot(programs, image, out, command, root)
+    except subprocess.TimeoutExpired as late:
+        console = f'{late.output}\nno end within {BOOT_AND_RUN_SECONDS} s'
     failed = [] if read(os.path.join(out, 'status')).strip() == '0' else ['guest']
     logs = sorted(glob.glob(os.path.join(out, '*.log')))
     if not logs:
@@ -95,7 +114,8 @@ def run_parts(programs, image, out, command, root=None):
             print(f'==== {part} failed:\n{said}')
             failed.append(part)
     if 'guest' in failed:
-        print(f'==== the guest said:\n{read(os.path.join(out, "said"))}\n==== the emulator said:\n{told[-4000:]}')
+        said, last = read(os.path.join(out, 'said')), '\n'.join(console.splitlines()[-CONSOLE_LINES:])
+        print(f'==== the guest said:\n{said}\n==== its console and the emulator said:\n{last}\n==== why it ended: {cause(console)}')
     print('failed: ' + ', '.join(failed) if failed else 'all parts passed')
     return 1 if failed else 0
 
