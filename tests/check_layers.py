@@ -20,10 +20,11 @@ ARROWS = {
     'wire': {'base', 'io', 'tls'},
     'http': {'base'},
     'conf': {'base'},
+    'cache': {'base', 'io', 'conf'},
     'upstream': {'base', 'io', 'tls', 'wire', 'conf'},
-    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream'},
+    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'upstream'},
 }
-MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'upstream'}
+MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'upstream'}
 MODULES_MAY_FILES = {'server/module.h', 'server/counters.h', 'server/own_variables.h', 'server/pattern.h', 'conf/directive.h', 'io/file_cache.h'}
 GENERATED = {'build_options.h', 'module_table.h'}
 

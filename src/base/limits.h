@@ -102,6 +102,19 @@
 #define LIMIT_RESOLVE_SERVERS       8               /* name servers of one `resolver` */
 #define LIMIT_RESOLVE_RETRY_MS      5000            /* and so often where the answer was bad */
 
+/* cache */
+#define LIMIT_CACHE_ZONE_LEAST      (32 * 1024)     /* memory of one index */
+#define LIMIT_CACHE_ZONE_MOST       (64ull * 1024 * 1024 * 1024)
+#define LIMIT_CACHE_HEAD            (2 * 1024 * 1024) /* key and noted head of one file */
+#define LIMIT_CACHE_KEY             (64 * 1024)     /* a longer key is not stored */
+#define LIMIT_CACHE_OPEN            1000            /* entries that a worker keeps open, of one cache */
+#define LIMIT_CACHE_UPDATES         64              /* heads noted in one file, before it is fetched and written anew */
+#define LIMIT_CACHE_WRITE           (64 * 1024)     /* bytes of an answer that are written at once */
+#define LIMIT_CACHE_BEHIND          (256 * 1024)    /* bytes that wait for the disk: then the server waits, too */
+#define LIMIT_CACHE_LOOK_MS         20              /* between two looks at what another worker fetches */
+#define LIMIT_CACHE_KEEP_MS         1000            /* between two steps of the keeper while there is nothing to do */
+#define LIMIT_CACHE_LEAD_MS         30000           /* without a step of its keeper a folder gets another */
+
 /* conf */
 #define LIMIT_CONF_DEPTH            32
 #define LIMIT_CONF_NODES            (1000 * 1000)

@@ -95,6 +95,7 @@ struct conf_group {
 
 struct upstreams;                   /* upstream/upstream.h */
 struct own_variables;               /* server/own_variables.h */
+struct caches;                      /* cache/cache_conf.h */
 
 struct conf_reader {
     struct arena *arena;            /* of the configuration */
@@ -105,6 +106,7 @@ struct conf_reader {
     enum conf_scope scope;          /* where we stand at the moment */
     struct upstreams *upstreams;    /* groups of servers, for rows that name one; not looked into here */
     struct own_variables *own;      /* variables and regular expressions that the file brings; not looked into here */
+    struct caches *caches;          /* caches, for rows that name one; not looked into here */
     const struct directive *directive; /* what is being read, for messages; NULL: none */
 };
 

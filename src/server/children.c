@@ -225,6 +225,7 @@ static void child_ended(struct master *master, struct child *child, int status)
                 master->children[i].keeper = -1;
         }
         counters_abandoned(&master->shared->workers[child - master->children].counters);
+        caches_abandon(&master->configuration->caches, (unsigned)(child - master->children));
         upstream_zone_abandon(master->shared->upstreams, (unsigned)(child - master->children));
         master->shared->restarts++;
         plan_restart(master, child);

@@ -330,6 +330,7 @@ struct configuration *configuration_load(const struct configuration_source *sour
             .arena = &configuration->arena,
             .errors = errors,
             .upstreams = &configuration->upstreams,
+            .caches = &configuration->caches,
             .prefix = source->prefix,
             .test_only = source->test_only,
         };

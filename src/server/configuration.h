@@ -8,6 +8,7 @@
 #define SERVER_CONFIGURATION_H
 
 #include "base/log.h"
+#include "cache/cache_conf.h"
 #include "conf/conf_schema.h"
 #include "http/mime.h"
 #include "http/protocol.h"
@@ -140,6 +141,7 @@ struct configuration {
     struct virtual_server **servers;
     size_t server_count;
     struct own_variables own;       /* what the file itself names */
+    struct caches caches;           /* of proxy_cache_path */
     struct upstreams upstreams;     /* blocks, and the addresses of proxy_pass */
     struct str hostname;            /* of this machine, for $hostname */
     struct access_log_target **access_logs; /* every distinct target, opened by the master */

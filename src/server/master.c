@@ -91,6 +91,14 @@ static int open_access_logs(struct master *master)
     return 0;
 }
 
+static int open_caches(struct master *master)
+{
+    uid_t user = master->is_root ? master->identity.user : (uid_t)-1;
+    gid_t group = master->is_root ? master->identity.group : (gid_t)-1;
+
+    return caches_open(&master->configuration->caches, user, group, &master->error_log.log);
+}
+
 static void check_files(struct master *master)
 {
     uint64_t limit = privileges_raise_files();
@@ -227,6 +235,8 @@ static int open_all(struct master *master)
     }
     if (result == 0)
         result = open_access_logs(master);
+    if (result == 0)
+        result = open_caches(master);
     if (result == 0)
         result = probe_ktls(master);
     /* Late: from now on clients are queued, who must not be let down by a start that was refused. */
@@ -419,6 +429,7 @@ static void finish(struct master *master)
         close(master->report_fd);
     free(master->children);
     shared_destroy(master->shared);
+    caches_close(&master->configuration->caches);
     error_log_finish(&master->error_log);
 }
 

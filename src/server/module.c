@@ -385,6 +385,11 @@ struct upstream_pool *worker_upstreams(struct worker *worker)
     return worker->upstreams;
 }
 
+struct cache_store *worker_cache(struct worker *worker, const struct cache_conf *conf)
+{
+    return worker->caches[conf->index];
+}
+
 struct file_cache *worker_file_cache(struct worker *worker)
 {
     return worker->files;

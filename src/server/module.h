@@ -11,6 +11,8 @@
 #include "io/file_cache.h"
 #include "wire/proxy_header.h"
 
+struct cache_conf;
+struct cache_store;
 struct stream;
 struct upstream_pool;
 struct worker;
@@ -134,6 +136,8 @@ struct file_cache *worker_file_cache(struct worker *worker);
 void worker_counters(const struct worker *worker, struct counters_total *out_total);
 /* The worker's connections to servers behind it: upstream/upstream_pool.h. */
 struct upstream_pool *worker_upstreams(struct worker *worker);
+/* The worker's side of a cache: cache/cache_store.h. */
+struct cache_store *worker_cache(struct worker *worker, const struct cache_conf *conf);
 /* A timer and a helper thread for modules: contracts as loop_timer and loop_offload. */
 void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms);
 void worker_offload(struct worker *worker, struct op *op, int (*work)(void *argument), void *argument);

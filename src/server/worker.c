@@ -207,6 +207,27 @@ static void stop_modules(struct worker *worker)
     free(worker->module_states);
 }
 
+static int open_caches(struct worker *worker, unsigned number)
+{
+    const struct caches *caches = &worker->configuration->caches;
+
+    worker->caches = calloc(caches->count + 1, sizeof(struct cache_store *));
+    if (!worker->caches)
+        return -ENOMEM;
+    for (size_t i = 0; i < caches->count; i++) {
+        worker->caches[i] = cache_store_create(&worker->loop, worker->log, caches->items[i], number);
+        if (!worker->caches[i])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static void each_cache(struct worker *worker, void (*what)(struct cache_store *store))
+{
+    for (size_t i = 0; worker->caches && i < worker->configuration->caches.count; i++)
+        what(worker->caches[i]);
+}
+
 static int open_wires(struct worker *worker)
 {
     worker->wires = (struct wire_shared){.loop = &worker->loop,
@@ -246,6 +267,8 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
     upstream_pool_count(worker->upstreams, &worker->counters->upstream_wires);
     file_cache_count(worker->files, &worker->counters->files);
     result = access_log_start(worker);
+    if (result == 0)
+        result = open_caches(worker, start->number);
     if (result == 0)
         result = start_modules(worker);
     if (result == 0)
@@ -319,12 +342,15 @@ static void worker_finish(struct worker *worker)
     stop_modules(worker);
     if (worker->upstreams)
         upstream_pool_stop(worker->upstreams);
+    each_cache(worker, cache_store_stop);
     if (!settle(worker)) {
         log_write(worker->log, LOG_ALERT, "%u operations did not end", worker->loop.in_flight);
         return;
     }
     journey_free_all(worker);
     upstream_pool_destroy(worker->upstreams);
+    each_cache(worker, cache_store_destroy);
+    free(worker->caches);
     file_cache_destroy(worker->files);
     wire_shared_finish(&worker->wires);
     worker->log->clock = NULL;

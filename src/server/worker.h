@@ -5,6 +5,7 @@
 #ifndef SERVER_WORKER_H
 #define SERVER_WORKER_H
 
+#include "cache/cache_store.h"
 #include "server/channel.h"
 #include "server/configuration.h"
 #include "server/error_log.h"
@@ -27,6 +28,7 @@ struct worker {
     struct file_cache *files;
     struct roots roots;                     /* opened before root was given up */
     struct upstream_pool *upstreams;
+    struct cache_store **caches;            /* by cache_conf's index */
     void **module_states;                   /* by index in module_table */
     struct list journeys;                   /* every open connection */
     struct list resumed;                    /* visits whose module said exchange_resume */

@@ -1,0 +1,221 @@
+/*
+ * proxy_cache_path, read, and its folder and index, opened.
+ */
+#include "cache/cache_conf.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HINT STR("write: proxy_cache_path: {path: /var/cache/sluice, keys_zone: \"one:10m\", max_size: 1g}")
+
+struct row {
+    struct cache_conf conf;
+    struct str levels;
+    struct str zone;
+};
+
+#define IN(field) offsetof(struct row, field)
+
+static const struct directive keys[] = {
+    {.name = "path", .type = DIRECTIVE_PATH, .offset = IN(conf.path), .help = "The folder of its files."},
+    {.name = "levels",
+     .type = DIRECTIVE_TEXT,
+     .offset = IN(levels),
+     .fallback = "1:2",
+     .help = "Folders in it: how many of the last digits of a file's name each has, 1 or 2, for at most three."},
+    {.name = "keys_zone",
+     .type = DIRECTIVE_TEXT,
+     .offset = IN(zone),
+     .help = "NAME:SIZE: what proxy_cache calls it, and the memory of its index (1m knows some 11,000 answers)."},
+    {.name = "max_size",
+     .type = DIRECTIVE_SIZE,
+     .offset = IN(conf.max_size),
+     .fallback = "0",
+     .help = "Bytes of all files; past that the least recently used go. 0: no limit."},
+    {.name = "min_free",
+     .type = DIRECTIVE_SIZE,
+     .offset = IN(conf.min_free),
+     .fallback = "0",
+     .help = "Bytes that the file system keeps free; below that the least recently used go."},
+    {.name = "inactive",
+     .type = DIRECTIVE_DURATION,
+     .offset = IN(conf.inactive_ms),
+     .fallback = "10m",
+     .low = 1000,
+     .help = "What nobody asked for so long goes, fresh or not."},
+    {.name = "manager_files",
+     .type = DIRECTIVE_NUMBER,
+     .offset = IN(conf.files_at_once),
+     .fallback = "100",
+     .low = 1,
+     .high = 100000,
+     .help = "Files that one step of loading or deleting touches."},
+    {.name = "manager_threshold",
+     .type = DIRECTIVE_DURATION,
+     .offset = IN(conf.step_ms),
+     .fallback = "200ms",
+     .low = 1,
+     .help = "The longest that such a step lasts."},
+    {.name = "manager_sleep",
+     .type = DIRECTIVE_DURATION,
+     .offset = IN(conf.pause_ms),
+     .fallback = "50ms",
+     .low = 1,
+     .help = "The pause between two steps."},
+    {0},
+};
+
+static int refuse(struct conf_reader *reader, const struct conf_node *node, const char *what)
+{
+    conf_error(reader->errors, node->mark, HINT, "%s", what);
+    return -EINVAL;
+}
+
+static bool read_levels(struct str text, unsigned levels[CACHE_LEVELS])
+{
+    unsigned count = 0;
+
+    while (text.data) {
+        struct str digit = str_cut(&text, ':');
+
+        if (count == CACHE_LEVELS || digit.length != 1 || digit.data[0] < '1' || digit.data[0] > '2')
+            return false;
+        levels[count++] = (unsigned)(digit.data[0] - '0');
+    }
+    return count > 0;
+}
+
+static int read_zone(struct conf_reader *reader, const struct conf_node *node, struct row *row)
+{
+    struct str size = row->zone;
+    struct conf_node word = *(conf_map_get(node, STR("keys_zone")) ? conf_map_get(node, STR("keys_zone")) : node);
+    int error;
+
+    row->conf.name = str_cut(&size, ':');
+    if (str_empty(row->conf.name) || str_empty(size))
+        return refuse(reader, &word, "keys_zone is NAME:SIZE");
+    word.text = size;
+    error = conf_read_size(reader, &word, &row->conf.zone_size);
+    if (error == 0 && (row->conf.zone_size < LIMIT_CACHE_ZONE_LEAST || row->conf.zone_size > LIMIT_CACHE_ZONE_MOST))
+        return refuse(reader, &word, "keys_zone: an index has 32k to 64g of memory");
+    if (error == 0 && caches_find(reader->caches, row->conf.name))
+        return refuse(reader, &word, "keys_zone: there is another cache of that name");
+    return error;
+}
+
+static int note(struct conf_reader *reader, struct cache_conf *conf)
+{
+    struct caches *caches = reader->caches;
+    struct cache_conf **grown = arena_zalloc(reader->arena, caches->count + 1, sizeof(*grown));
+
+    if (!grown)
+        return -ENOMEM;
+    for (size_t i = 0; i < caches->count; i++)
+        grown[i] = caches->items[i];
+    conf->index = (unsigned)caches->count;
+    grown[caches->count++] = conf;
+    caches->items = grown;
+    return 0;
+}
+
+int caches_read(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct row *row = arena_zalloc(reader->arena, 1, sizeof(*row));
+    struct cache_conf **into = out;
+    int error;
+
+    if (!row)
+        return -ENOMEM;
+    if (node->kind != CONF_MAP)
+        return refuse(reader, node, "proxy_cache_path is a map");
+    error = conf_read_block(reader, node, keys, row);
+    if (error < 0)
+        return error;
+    if (str_empty(row->conf.path) || str_empty(row->zone))
+        return refuse(reader, node, "proxy_cache_path has a path and a keys_zone");
+    if (!read_levels(row->levels, row->conf.folder.levels))
+        return refuse(reader, node, "levels are one to three digits, each 1 or 2, with colons between them");
+    row->conf.path = arena_copy(reader->arena, row->conf.path);
+    if (!row->conf.path.data)
+        return -ENOMEM;
+    row->conf.folder.fd = -1;
+    if (row->conf.max_size == 0)
+        row->conf.max_size = UINT64_MAX;
+    error = read_zone(reader, node, row);
+    if (error == 0)
+        error = note(reader, &row->conf);
+    if (error == 0)
+        *into = &row->conf;
+    return error;
+}
+
+const struct cache_conf *caches_find(const struct caches *caches, struct str name)
+{
+    for (size_t i = 0; i < caches->count; i++) {
+        if (str_equal(caches->items[i]->name, name))
+            return caches->items[i];
+    }
+    return NULL;
+}
+
+static int open_folder(struct cache_conf *conf, uid_t user, gid_t group)
+{
+    const char *path = conf->path.data; /* terminated: a path of the configuration */
+    bool made = mkdir(path, 0700) == 0;
+
+    if (!made && errno != EEXIST)
+        return -errno;
+    conf->folder.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (conf->folder.fd < 0)
+        return -errno;
+    return made && user != (uid_t)-1 && fchown(conf->folder.fd, user, group) < 0 ? -errno : 0;
+}
+
+int caches_open(struct caches *caches, uid_t user, gid_t group, struct log *log)
+{
+    struct clock now;
+
+    clock_read(&now);
+    for (size_t i = 0; i < caches->count; i++) {
+        struct cache_conf *conf = caches->items[i];
+        int error = open_folder(conf, user, group);
+
+        if (error < 0) {
+            log_write(log, LOG_EMERG, "proxy_cache_path: folder \"" STR_FMT "\" cannot be opened (%d: %s)",
+                      STR_ARG(conf->path), -error, strerror(-error));
+            return error;
+        }
+        conf->zone = cache_zone_create((size_t)conf->zone_size, (uint64_t)now.wall_ms * 1000);
+        if (!conf->zone) {
+            log_write(log, LOG_EMERG, "proxy_cache_path: no memory for keys_zone \"" STR_FMT "\"", STR_ARG(conf->name));
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+void caches_close(struct caches *caches)
+{
+    for (size_t i = 0; i < caches->count; i++) {
+        struct cache_conf *conf = caches->items[i];
+
+        if (conf->folder.fd >= 0)
+            close(conf->folder.fd);
+        conf->folder.fd = -1;
+        cache_zone_destroy(conf->zone);
+        conf->zone = NULL;
+    }
+}
+
+void caches_abandon(const struct caches *caches, unsigned worker)
+{
+    for (size_t i = 0; i < caches->count; i++) {
+        if (caches->items[i]->zone)
+            cache_zone_abandon(caches->items[i]->zone, worker);
+    }
+}

@@ -1,0 +1,381 @@
+/*
+ * Writing, opening and noting anew. The mark is written last, and the name given after that.
+ */
+#include "cache/cache_file.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MAGIC 0x31306863696c7573ull /* "sulich01", and the version with it */
+
+/* The end of a file, and of each head that was noted anew. */
+struct mark {
+    uint64_t magic;
+    struct cache_id id;
+    uint64_t body_length;
+    uint64_t body_sum;
+    uint32_t key_length;
+    uint32_t head_length;
+    uint32_t updates;
+    uint32_t unused;
+    unsigned char boot[16];         /* of the machine: what was written since then is in its memory, or on its disk */
+    uint64_t sum;                   /* of key, head, and all above */
+};
+
+_Static_assert(sizeof(struct mark) == 88, "the mark has no holes");
+
+/* Everything below the folder, and nothing by a link. */
+static int open_beneath(int folder, const char *name, int flags, mode_t mode)
+{
+    struct open_how how = {.flags = (uint64_t)(unsigned)flags | O_CLOEXEC,
+                           .mode = mode,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    int fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
+
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+        fd = openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW, mode);
+    return fd < 0 ? -errno : fd;
+}
+
+/* The kernel's number of this start; zeros where it has none. */
+static void read_boot(unsigned char into[16])
+{
+    static unsigned char known[16];
+    static bool read_once; /* by several threads at once with the same outcome */
+    char text[40] = "";
+    size_t digits = 0;
+    int fd = -1;
+
+    if (!__atomic_load_n(&read_once, __ATOMIC_ACQUIRE)) {
+        unsigned char boot[16] = {0};
+
+        fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0) {
+            for (const char *c = text; *c && digits < 32; c++) {
+                int digit = str_hex_digit(*c);
+
+                if (digit >= 0 && digits % 2 == 0)
+                    boot[digits++ / 2] = (unsigned char)(digit << 4);
+                else if (digit >= 0)
+                    boot[digits++ / 2] |= (unsigned char)digit;
+            }
+        }
+        if (fd >= 0)
+            close(fd);
+        memcpy(known, boot, sizeof(known));
+        __atomic_store_n(&read_once, true, __ATOMIC_RELEASE);
+    }
+    memcpy(into, known, sizeof(known));
+}
+
+static uint64_t sum_of(const struct mark *mark, struct str key, struct str head)
+{
+    struct cache_sum sum = {0};
+
+    cache_sum_add(&sum, key);
+    cache_sum_add(&sum, head);
+    cache_sum_add(&sum, str_of((const char *)mark, offsetof(struct mark, sum)));
+    return cache_sum_end(&sum);
+}
+
+/* All of it, at its place. 0 or -errno. */
+static int write_all(int fd, struct str bytes, uint64_t at)
+{
+    while (bytes.length > 0) {
+        ssize_t written = pwrite(fd, bytes.data, bytes.length, (off_t)at);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return written < 0 ? -errno : -ENOSPC;
+        bytes = str_skip(bytes, (size_t)written);
+        at += (uint64_t)written;
+    }
+    return 0;
+}
+
+/* All of it; a file that ends before is none of ours. */
+static int read_all(int fd, char *into, size_t length, uint64_t at)
+{
+    while (length > 0) {
+        ssize_t count = pread(fd, into, length, (off_t)at);
+
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return count < 0 ? -errno : -EBADMSG;
+        into += count;
+        length -= (size_t)count;
+        at += (uint64_t)count;
+    }
+    return 0;
+}
+
+/* Key, head and mark in one write, so that they are mostly one piece of the disk. */
+static int write_end(int fd, struct mark *mark, struct str key, struct str head, uint64_t at)
+{
+    struct buffer end = {0};
+    int error;
+
+    mark->magic = MAGIC;
+    mark->key_length = (uint32_t)key.length;
+    mark->head_length = (uint32_t)head.length;
+    read_boot(mark->boot);
+    mark->sum = sum_of(mark, key, head);
+    error = buffer_append(&end, key);
+    if (error == 0)
+        error = buffer_append(&end, head);
+    if (error == 0)
+        error = buffer_append(&end, str_of((const char *)mark, sizeof(*mark)));
+    if (error == 0)
+        error = write_all(fd, buffer_str(&end), at);
+    buffer_finish(&end);
+    return error;
+}
+
+/* "NAME.WRITER.tmp": whose process is gone left it behind. */
+static void temporary_name(const struct cache_making *making, char into[CACHE_NAME + 32])
+{
+    char name[CACHE_NAME];
+
+    cache_file_name(making->folder, &making->id, name);
+    snprintf(into, CACHE_NAME + 32, "%s.%ld.tmp", name, (long)getpid());
+}
+
+static int make_folders(const struct cache_folder *folder, const char *name)
+{
+    char path[CACHE_NAME + 32];
+
+    for (size_t i = 0; name[i]; i++) {
+        if (name[i] != '/')
+            continue;
+        memcpy(path, name, i);
+        path[i] = '\0';
+        if (mkdirat(folder->fd, path, 0700) < 0 && errno != EEXIST)
+            return -errno;
+    }
+    return 0;
+}
+
+int cache_file_create(struct cache_making *making)
+{
+    const int flags = O_RDWR | O_CREAT | O_EXCL;
+    char name[CACHE_NAME + 32];
+    int error;
+
+    temporary_name(making, name);
+    making->fd = open_beneath(making->folder->fd, name, flags, 0600);
+    if (making->fd == -ENOENT) {
+        error = make_folders(making->folder, name);
+        making->fd = error < 0 ? error : open_beneath(making->folder->fd, name, flags, 0600);
+    }
+    error = making->fd < 0 ? making->fd : 0;
+    if (error < 0)
+        making->fd = -1;
+    return error;
+}
+
+int cache_file_write(struct cache_making *making, struct str bytes)
+{
+    int error = write_all(making->fd, bytes, making->length);
+
+    if (error < 0)
+        return error;
+    cache_sum_add(&making->sum, bytes);
+    making->length += bytes.length;
+    return 0;
+}
+
+int cache_file_complete(struct cache_making *making, struct str key, struct str head, uint64_t *out_size)
+{
+    struct mark mark = {
+        .id = making->id, .body_length = making->length, .body_sum = cache_sum_end(&making->sum)};
+    char temporary[CACHE_NAME + 32];
+    char name[CACHE_NAME];
+    int error = write_end(making->fd, &mark, key, head, making->length);
+
+    if (error < 0)
+        return error;
+    temporary_name(making, temporary);
+    cache_file_name(making->folder, &making->id, name);
+    if (renameat(making->folder->fd, temporary, making->folder->fd, name) < 0)
+        return -errno;
+    close(making->fd);
+    making->fd = -1;
+    *out_size = making->length + key.length + head.length + sizeof(mark);
+    return 0;
+}
+
+void cache_file_drop(struct cache_making *making)
+{
+    char name[CACHE_NAME + 32];
+
+    if (making->fd < 0)
+        return;
+    temporary_name(making, name);
+    (void)unlinkat(making->folder->fd, name, 0);
+    close(making->fd);
+    making->fd = -1;
+}
+
+/* The mark that ends at `size`, and that all it says of lengths lies before it. */
+static int read_mark(int fd, const struct cache_id *id, uint64_t size, struct mark *out)
+{
+    uint64_t before;
+    int error;
+
+    if (size < sizeof(*out))
+        return -EBADMSG;
+    error = read_all(fd, (char *)out, sizeof(*out), size - sizeof(*out));
+    if (error < 0)
+        return error;
+    before = (uint64_t)out->key_length + out->head_length;
+    if (out->magic != MAGIC || memcmp(&out->id, id, sizeof(*id)) != 0 || before > LIMIT_CACHE_HEAD ||
+        before + sizeof(*out) > size || out->body_length > size - sizeof(*out) - before)
+        return -EBADMSG;
+    return 0;
+}
+
+/* Reads the body through once: what a machine that went down had not written out is seen here. */
+static int check_body(int fd, const struct mark *mark)
+{
+    struct cache_sum sum = {0};
+    char piece[16384];
+
+    while (sum.length < mark->body_length) {
+        uint64_t left = mark->body_length - sum.length;
+        size_t length = left < sizeof(piece) ? (size_t)left : sizeof(piece);
+        int error = read_all(fd, piece, length, sum.length);
+
+        if (error < 0)
+            return error;
+        cache_sum_add(&sum, str_of(piece, length));
+    }
+    return cache_sum_end(&sum) == mark->body_sum ? 0 : -EBADMSG;
+}
+
+static int read_text(struct cache_opened *opened, const struct mark *mark, uint64_t size, size_t content_max)
+{
+    size_t noted = (size_t)mark->key_length + mark->head_length;
+    size_t content = mark->body_length <= content_max ? (size_t)mark->body_length : 0;
+    int error = buffer_reserve(&opened->text, noted + content + 1);
+
+    if (error == 0)
+        error = read_all(opened->fd, opened->text.data, noted, size - sizeof(*mark) - noted);
+    if (error == 0 && content > 0)
+        error = read_all(opened->fd, opened->text.data + noted, content, 0);
+    if (error < 0)
+        return error;
+    opened->key = str_of(opened->text.data, mark->key_length);
+    opened->head = str_of(opened->text.data + mark->key_length, mark->head_length);
+    if (mark->body_length <= content_max)
+        opened->content = str_of(opened->text.data + noted, content);
+    return sum_of(mark, opened->key, opened->head) == mark->sum ? 0 : -EBADMSG;
+}
+
+static int read_opened(struct cache_opened *opened, const struct cache_id *id, uint64_t size, size_t content_max)
+{
+    unsigned char boot[16];
+    struct mark mark;
+    struct stat found;
+    int error;
+
+    if (fstat(opened->fd, &found) < 0)
+        return -errno;
+    if (!S_ISREG(found.st_mode) || (uint64_t)found.st_size < size)
+        return -EBADMSG;
+    size = size ? size : (uint64_t)found.st_size;
+    error = read_mark(opened->fd, id, size, &mark);
+    if (error == 0)
+        error = read_text(opened, &mark, size, content_max);
+    read_boot(boot);
+    if (error == 0 && memcmp(boot, mark.boot, sizeof(boot)) != 0)
+        error = check_body(opened->fd, &mark);
+    opened->body_length = mark.body_length;
+    opened->updates = mark.updates;
+    return error;
+}
+
+int cache_file_open(const struct cache_folder *folder, const struct cache_id *id, uint64_t size, size_t content_max,
+                    struct cache_opened *out)
+{
+    struct cache_opened opened = {.fd = -1};
+    char name[CACHE_NAME];
+    int error;
+
+    cache_file_name(folder, id, name);
+    opened.fd = open_beneath(folder->fd, name, O_RDONLY | O_NONBLOCK, 0);
+    if (opened.fd < 0)
+        return opened.fd;
+    error = read_opened(&opened, id, size, content_max);
+    if (error < 0)
+        cache_opened_drop(&opened);
+    else
+        *out = opened;
+    return error;
+}
+
+void cache_opened_drop(struct cache_opened *opened)
+{
+    if (opened->fd >= 0)
+        close(opened->fd);
+    opened->fd = -1;
+    buffer_finish(&opened->text);
+}
+
+static int write_update(int fd, struct cache_zone *zone, const struct cache_id *id, const struct cache_view *known,
+                        struct str head)
+{
+    struct cache_opened opened = {.fd = fd};
+    uint64_t size = known->size;
+    struct mark mark;
+    int error = read_mark(fd, id, size, &mark);
+
+    if (error == 0)
+        error = read_text(&opened, &mark, size, 0);
+    if (error == 0 && ftruncate(fd, (off_t)size) < 0) /* what somebody who died began to note */
+        error = -errno;
+    mark.updates++;
+    if (error == 0)
+        error = write_end(fd, &mark, opened.key, head, size);
+    size += opened.key.length + head.length + sizeof(mark);
+    if (error == 0 && !cache_zone_grow(zone, known->node, id->sequence, size))
+        error = -EBUSY;
+    buffer_finish(&opened.text);
+    return error;
+}
+
+int cache_file_update(const struct cache_folder *folder, struct cache_zone *zone, const struct cache_id *id,
+                      const struct cache_view *known, struct str head)
+{
+    char name[CACHE_NAME];
+    struct cache_victims none = {0};
+    struct cache_view now;
+    int fd, error = -EBUSY;
+
+    cache_file_name(folder, id, name);
+    fd = open_beneath(folder->fd, name, O_RDWR | O_NONBLOCK, 0);
+    if (fd < 0)
+        return fd;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && cache_zone_find(zone, &id->hash, false, 0, &now, &none) &&
+        now.sequence == id->sequence && now.size == known->size)
+        error = write_update(fd, zone, id, known, head);
+    close(fd);
+    return error;
+}
+
+void cache_file_delete(const struct cache_folder *folder, const struct cache_id *id)
+{
+    char name[CACHE_NAME];
+
+    cache_file_name(folder, id, name);
+    (void)unlinkat(folder->fd, name, 0);
+}

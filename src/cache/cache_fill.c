@@ -1,0 +1,192 @@
+/*
+ * Storing an answer while it passes: bytes gather in one buffer while another is written by a helper thread. An
+ * answer that fits one buffer costs one errand: create, write, note, rename, publish.
+ */
+#include "cache/cache_store_private.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_hash *hash,
+                                    uint64_t token)
+{
+    struct cache_fill *fill = calloc(1, sizeof(*fill));
+    char *copy = malloc(key.length + 1);
+
+    if (!fill || !copy) {
+        free(fill);
+        free(copy);
+        return NULL;
+    }
+    memcpy(copy, key.data, key.length);
+    fill->key = str_of(copy, key.length);
+    fill->store = store;
+    fill->token = token;
+    fill->hash = *hash;
+    fill->making = (struct cache_making){.folder = &store->conf->folder, .fd = -1};
+    cache_hash_key(key, &fill->making.id.hash);
+    fill->making.id.sequence = cache_zone_sequence(store->conf->zone);
+    return fill;
+}
+
+static void fill_free(struct cache_fill *fill)
+{
+    cache_store_release(fill->store, &fill->hash, fill->token);
+    buffer_finish(&fill->filling);
+    buffer_finish(&fill->writing);
+    buffer_finish(&fill->head);
+    free((char *)(uintptr_t)fill->key.data);
+    free(fill);
+}
+
+/* On a helper thread: what was gathered, and with the last of it the rest. */
+static int write_work(void *argument)
+{
+    struct cache_fill *fill = argument;
+    int error = fill->making.fd < 0 ? cache_file_create(&fill->making) : 0;
+
+    if (error == 0)
+        error = cache_file_write(&fill->making, buffer_str(&fill->writing));
+    if (error == 0 && fill->last)
+        error = cache_file_complete(&fill->making, fill->key, buffer_str(&fill->head), &fill->size);
+    if (error < 0)
+        cache_file_drop(&fill->making);
+    return error;
+}
+
+static int drop_work(void *argument)
+{
+    struct cache_fill *fill = argument;
+
+    cache_file_drop(&fill->making);
+    return 0;
+}
+
+/* Said once, until something could be stored again. */
+static void say_failure(struct cache_store *store, int error)
+{
+    if (error == -ENOSPC || error == -EDQUOT)
+        cache_keeper_press(store->keeper);
+    if (store->failing || error == -ECANCELED)
+        return;
+    store->failing = true;
+    log_write(store->log, LOG_CRIT, "cache \"" STR_FMT "\": answers are passed on without being stored (%d: %s)",
+              STR_ARG(store->conf->name), -error, strerror(-error));
+}
+
+static void publish(struct cache_fill *fill)
+{
+    struct cache_store *store = fill->store;
+    struct cache_victims victims = {0};
+
+    if (cache_zone_publish(store->conf->zone, &fill->making.id, fill->size, cache_now_s(store), &victims) < 0)
+        victims.ids[victims.count++] = fill->making.id;
+    else
+        store->failing = false;
+    cache_store_delete(store, &victims);
+}
+
+static void write_on(struct cache_fill *fill);
+
+static void dropped(struct op *op, int result)
+{
+    struct cache_fill *fill = container_of(op, struct cache_fill, op);
+
+    if (result < 0) /* no thread took it */
+        cache_file_drop(&fill->making);
+    fill_free(fill);
+}
+
+static void give_up(struct cache_fill *fill)
+{
+    if (fill->making.fd < 0) {
+        fill_free(fill);
+        return;
+    }
+    fill->op.done = dropped;
+    loop_offload(fill->store->loop, &fill->op, drop_work, fill);
+}
+
+static void written(struct op *op, int result)
+{
+    struct cache_fill *fill = container_of(op, struct cache_fill, op);
+    bool was_last = fill->last;
+
+    fill->in_flight = false;
+    fill->writing.length = 0;
+    if (result < 0) {
+        fill->error = result;
+        say_failure(fill->store, result);
+    } else if (was_last) {
+        publish(fill);
+    }
+    if (fill->behind && fill->relieved) {
+        fill->behind = false;
+        fill->relieved(fill->owner);
+    }
+    if (fill->ending && (was_last || fill->error))
+        give_up(fill); /* nothing is left of it but what failed */
+    else if (!fill->error)
+        write_on(fill);
+}
+
+/* Hands over what was gathered, where that is worth it. */
+static void write_on(struct cache_fill *fill)
+{
+    struct buffer gathered = fill->filling;
+
+    if (fill->in_flight || (gathered.length < LIMIT_CACHE_WRITE && !fill->ending))
+        return;
+    fill->filling = fill->writing;
+    fill->writing = gathered;
+    fill->in_flight = true;
+    fill->last = fill->ending;
+    fill->op.done = written;
+    loop_offload(fill->store->loop, &fill->op, write_work, fill);
+}
+
+void cache_fill_add(struct cache_fill *fill, struct str bytes)
+{
+    if (fill->error)
+        return;
+    if (buffer_append(&fill->filling, bytes) < 0)
+        fill->error = -ENOMEM;
+    else
+        write_on(fill);
+}
+
+bool cache_fill_behind(struct cache_fill *fill)
+{
+    fill->behind = !fill->error && fill->in_flight && fill->filling.length >= LIMIT_CACHE_BEHIND;
+    return fill->behind;
+}
+
+static void end(struct cache_fill *fill)
+{
+    fill->relieved = NULL;
+    fill->ending = true;
+    if (fill->in_flight)
+        return;
+    if (fill->error)
+        give_up(fill);
+    else
+        write_on(fill);
+}
+
+void cache_fill_end(struct cache_fill *fill, struct str head)
+{
+    if (!fill->error)
+        fill->error = buffer_append(&fill->head, head);
+    end(fill);
+}
+
+void cache_fill_drop(struct cache_fill *fill)
+{
+    if (!fill)
+        return;
+    if (!fill->error)
+        fill->error = -ECANCELED;
+    end(fill);
+}

@@ -1,0 +1,87 @@
+/*
+ * One fetch for many who ask. Those of this worker are woken when it is over; what another worker does is looked
+ * at a few times a blink.
+ */
+#include "cache/cache_store_private.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+
+static void tick(struct op *op, int result);
+
+void cache_lease_init(struct cache_store *store)
+{
+    list_init(&store->waiters);
+    store->tick.done = tick;
+}
+
+uint64_t cache_store_lease(struct cache_store *store, const struct cache_hash *hash, uint64_t most_ms)
+{
+    uint64_t now_ms = store->loop->clock.monotonic_ms;
+    uint64_t token = ++store->tokens * LIMIT_WORKERS + store->worker;
+    struct cache_victims victims = {0};
+    bool taken = cache_zone_lease(store->conf->zone, hash, token, now_ms, now_ms + most_ms, &victims);
+
+    cache_store_delete(store, &victims);
+    return taken ? token : 0;
+}
+
+/* Wakes who waits for that hash (NULL: whatever nobody fetches), and who is late. */
+static void wake(struct cache_store *store, const struct cache_hash *hash)
+{
+    uint64_t now_ms = store->loop->clock.monotonic_ms;
+    struct list due;
+    struct list *link;
+
+    list_init(&due);
+    for (link = store->waiters.next; link != &store->waiters;) {
+        struct cache_waiter *waiter = container_of(link, struct cache_waiter, link);
+        bool is_free = hash ? memcmp(hash, &waiter->hash, sizeof(*hash)) == 0
+                            : !cache_zone_leased(store->conf->zone, &waiter->hash, now_ms);
+
+        link = link->next;
+        if (is_free || now_ms >= waiter->until_ms) {
+            list_remove(&waiter->link);
+            list_push(&due, &waiter->link);
+        }
+    }
+    while ((link = list_pop(&due)) != NULL) {
+        struct cache_waiter *waiter = container_of(link, struct cache_waiter, link);
+
+        waiter->woken(waiter, now_ms >= waiter->until_ms);
+    }
+}
+
+static void tick(struct op *op, int result)
+{
+    struct cache_store *store = container_of(op, struct cache_store, tick);
+
+    if (result == -ECANCELED)
+        return;
+    wake(store, NULL);
+    if (!list_empty(&store->waiters) && op_idle(op))
+        loop_timer(store->loop, op, store->loop->clock.monotonic_ms + LIMIT_CACHE_LOOK_MS);
+}
+
+void cache_store_release(struct cache_store *store, const struct cache_hash *hash, uint64_t token)
+{
+    if (token == 0)
+        return;
+    cache_zone_release(store->conf->zone, hash, token);
+    wake(store, hash);
+}
+
+void cache_store_wait(struct cache_store *store, struct cache_waiter *waiter)
+{
+    list_init(&waiter->link);
+    list_push(&store->waiters, &waiter->link);
+    if (!store->stopping && op_idle(&store->tick))
+        loop_timer(store->loop, &store->tick, store->loop->clock.monotonic_ms + LIMIT_CACHE_LOOK_MS);
+}
+
+void cache_waiter_cancel(struct cache_waiter *waiter)
+{
+    if (waiter->link.next)
+        list_remove(&waiter->link);
+}

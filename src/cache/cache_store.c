@@ -1,0 +1,339 @@
+/*
+ * Entries that are open, by their keys. Whether one is still the newest, the index tells without a lock; a miss is a
+ * look into the index, and then a file opened by a helper thread.
+ */
+#include "cache/cache_store_private.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A file that a helper thread opens. It outlives whoever asked. */
+struct opening {
+    struct op op;
+    struct cache_store *store;
+    struct cache_lookup *lookup;    /* NULL: nobody asks any more */
+    struct cache_id id;
+    struct cache_view view;
+    struct cache_opened opened;
+    int error;
+    struct str key;
+    char text[];
+};
+
+struct cache_store *cache_store_create(struct loop *loop, struct log *log, const struct cache_conf *conf,
+                                       unsigned worker)
+{
+    struct cache_store *store = calloc(1, sizeof(*store));
+
+    if (!store)
+        return NULL;
+    store->loop = loop;
+    store->log = log;
+    store->conf = conf;
+    store->worker = worker;
+    table_init(&store->entries, false);
+    list_init(&store->used);
+    cache_lease_init(store);
+    store->keeper = cache_keeper_create(store);
+    if (store->keeper)
+        return store;
+    free(store);
+    return NULL;
+}
+
+const struct cache_conf *cache_store_conf(const struct cache_store *store)
+{
+    return store->conf;
+}
+
+static void entry_free(struct cache_entry *entry)
+{
+    cache_opened_drop(&entry->opened);
+    free(entry->note);
+    free(entry);
+}
+
+/* Out of the table: it lives on as long as somebody refers to it. */
+static void entry_leave(struct cache_entry *entry)
+{
+    if (!entry->kept)
+        return;
+    entry->kept = false;
+    entry->store->entry_count--;
+    table_remove(&entry->store->entries, entry->key);
+    list_remove(&entry->link);
+    if (entry->references == 0)
+        entry_free(entry);
+}
+
+struct cache_entry *cache_entry_ref(struct cache_entry *entry)
+{
+    entry->references++;
+    return entry;
+}
+
+void cache_entry_unref(struct cache_entry *entry)
+{
+    if (entry && --entry->references == 0 && !entry->kept)
+        entry_free(entry);
+}
+
+void cache_store_stop(struct cache_store *store)
+{
+    if (!store)
+        return;
+    store->stopping = true;
+    loop_cancel(store->loop, &store->tick);
+    cache_keeper_stop(store->keeper);
+}
+
+void cache_store_destroy(struct cache_store *store)
+{
+    if (!store)
+        return;
+    while (!list_empty(&store->used))
+        entry_leave(container_of(store->used.next, struct cache_entry, link));
+    table_finish(&store->entries);
+    cache_keeper_destroy(store->keeper);
+    free(store);
+}
+
+static void keep(struct cache_store *store, struct cache_entry *entry)
+{
+    struct cache_entry *before = table_get(&store->entries, entry->key);
+
+    if (before)
+        entry_leave(before);
+    if (store->entry_count >= LIMIT_CACHE_OPEN)
+        entry_leave(container_of(store->used.next, struct cache_entry, link));
+    if (table_set(&store->entries, entry->key, entry) < 0)
+        return;
+    list_push(&store->used, &entry->link);
+    entry->kept = true;
+    store->entry_count++;
+}
+
+/* What was opened becomes an entry, referenced once. NULL: out of memory; what was opened is closed. */
+static struct cache_entry *entry_make(struct opening *opening)
+{
+    struct cache_entry *entry = calloc(1, sizeof(*entry));
+
+    if (!entry) {
+        cache_opened_drop(&opening->opened);
+        return NULL;
+    }
+    entry->store = opening->store;
+    list_init(&entry->link);
+    entry->references = 1;
+    entry->opened = opening->opened;
+    entry->key = entry->opened.key;
+    entry->head = entry->opened.head;
+    entry->body_length = entry->opened.body_length;
+    entry->content = entry->opened.content;
+    entry->updates = entry->opened.updates;
+    entry->fd = entry->opened.fd;
+    entry->id = opening->id;
+    entry->view = opening->view;
+    keep(opening->store, entry);
+    return entry;
+}
+
+static int open_work(void *argument)
+{
+    struct opening *opening = argument;
+    const struct cache_conf *conf = opening->store->conf;
+
+    opening->error = cache_file_open(&conf->folder, &opening->id, opening->view.size, LIMIT_FILE_CACHE_CONTENT,
+                                     &opening->opened);
+    return 0;
+}
+
+/* A file that is not as it should be is forgotten; another key of the same hash is just not this one. */
+static struct cache_entry *judge(struct opening *opening)
+{
+    struct cache_store *store = opening->store;
+    struct cache_victims victims = {0};
+
+    if (opening->error == -ENOENT || opening->error == -EBADMSG || opening->error == -ELOOP) {
+        if (opening->error == -EBADMSG)
+            log_write(store->log, LOG_ERROR, "cache \"" STR_FMT "\": a file is damaged, and is dropped",
+                      STR_ARG(store->conf->name));
+        if (cache_zone_remove(store->conf->zone, &opening->id.hash, opening->id.sequence, &victims))
+            cache_store_delete(store, &victims);
+        return NULL;
+    }
+    if (opening->error < 0)
+        return NULL;
+    if (!opening->lookup || !str_equal(opening->opened.key, opening->key)) {
+        cache_opened_drop(&opening->opened);
+        return NULL;
+    }
+    return entry_make(opening);
+}
+
+static void opened(struct op *op, int result)
+{
+    struct opening *opening = container_of(op, struct opening, op);
+    struct cache_lookup *lookup = opening->lookup;
+    struct cache_entry *entry;
+
+    if (result < 0) /* too much to do, or the worker ends: as if it were not there */
+        opening->error = result;
+    entry = judge(opening);
+    free(opening);
+    if (!lookup)
+        return;
+    lookup->opening = NULL;
+    lookup->found(lookup, entry);
+}
+
+static bool open_entry(struct cache_store *store, struct cache_lookup *lookup, struct str key,
+                       const struct cache_view *view)
+{
+    struct opening *opening = calloc(1, sizeof(*opening) + key.length);
+
+    if (!opening)
+        return false;
+    opening->op.done = opened;
+    opening->store = store;
+    opening->lookup = lookup;
+    opening->id = (struct cache_id){lookup->hash, view->sequence};
+    opening->view = *view;
+    opening->opened.fd = -1;
+    memcpy(opening->text, key.data, key.length);
+    opening->key = str_of(opening->text, key.length);
+    lookup->opening = opening;
+    loop_offload(store->loop, &opening->op, open_work, opening);
+    return true;
+}
+
+struct cache_entry *cache_store_get(struct cache_store *store, struct cache_lookup *lookup, struct str key,
+                                    bool *out_pending)
+{
+    struct cache_entry *entry = table_get(&store->entries, key);
+    struct cache_victims victims = {0};
+    struct cache_view view = {0};
+    bool known;
+
+    *out_pending = false;
+    if (entry) {
+        if (cache_zone_current(store->conf->zone, entry->view.node, entry->id.sequence, entry->view.size,
+                               cache_now_s(store))) {
+            list_remove(&entry->link);
+            list_push(&store->used, &entry->link);
+            return cache_entry_ref(entry);
+        }
+        entry_leave(entry);
+    }
+    cache_hash_key(key, &lookup->hash);
+    known = cache_zone_find(store->conf->zone, &lookup->hash, true, cache_now_s(store), &view, &victims);
+    cache_store_delete(store, &victims);
+    lookup->uses = known ? view.uses : 1;
+    if (known && view.sequence)
+        *out_pending = open_entry(store, lookup, key, &view);
+    return NULL;
+}
+
+void cache_lookup_cancel(struct cache_lookup *lookup)
+{
+    if (lookup->opening)
+        lookup->opening->lookup = NULL;
+    lookup->opening = NULL;
+}
+
+void cache_store_hash(struct str key, struct cache_hash *out)
+{
+    cache_hash_key(key, out);
+}
+
+bool cache_store_remove(struct cache_store *store, struct str key)
+{
+    struct cache_victims victims = {0};
+    struct cache_hash hash;
+    bool removed;
+
+    cache_hash_key(key, &hash);
+    removed = cache_zone_remove(store->conf->zone, &hash, 0, &victims);
+    cache_store_delete(store, &victims);
+    return removed;
+}
+
+void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry)
+{
+    struct cache_victims victims = {0};
+
+    (void)cache_zone_remove(store->conf->zone, &entry->id.hash, entry->id.sequence, &victims);
+    cache_store_delete(store, &victims);
+}
+
+/* Work for a helper thread that nobody waits for. */
+struct errand {
+    struct op op;
+    const struct cache_conf *conf;
+    struct cache_id id;
+    struct cache_view view;
+    struct buffer head;             /* to be noted; empty: files are to be deleted */
+    struct cache_victims victims;
+};
+
+static int errand_work(void *argument)
+{
+    struct errand *errand = argument;
+
+    for (unsigned i = 0; i < errand->victims.count; i++)
+        cache_file_delete(&errand->conf->folder, &errand->victims.ids[i]);
+    if (errand->head.length == 0)
+        return 0;
+    return cache_file_update(&errand->conf->folder, errand->conf->zone, &errand->id, &errand->view,
+                             buffer_str(&errand->head));
+}
+
+/* Deleting is done in any case: nobody would know of the files any more. */
+static void errand_done(struct op *op, int result)
+{
+    struct errand *errand = container_of(op, struct errand, op);
+
+    if (result == -EBUSY || result == -ECANCELED)
+        for (unsigned i = 0; i < errand->victims.count; i++)
+            cache_file_delete(&errand->conf->folder, &errand->victims.ids[i]);
+    buffer_finish(&errand->head);
+    free(errand);
+}
+
+static struct errand *errand_make(const struct cache_store *store)
+{
+    struct errand *errand = calloc(1, sizeof(*errand));
+
+    if (!errand)
+        return NULL;
+    errand->op.done = errand_done;
+    errand->conf = store->conf;
+    return errand;
+}
+
+void cache_store_delete(struct cache_store *store, const struct cache_victims *victims)
+{
+    struct errand *errand = victims->count > 0 ? errand_make(store) : NULL;
+
+    if (errand) {
+        errand->victims = *victims;
+        loop_offload(store->loop, &errand->op, errand_work, errand);
+    }
+}
+
+void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head)
+{
+    struct errand *errand = errand_make(store);
+
+    if (!errand)
+        return;
+    errand->id = entry->id;
+    errand->view = entry->view;
+    if (buffer_append(&errand->head, head) < 0) {
+        free(errand);
+        return;
+    }
+    loop_offload(store->loop, &errand->op, errand_work, errand);
+}

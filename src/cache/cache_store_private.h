@@ -1,0 +1,48 @@
+/*
+ * What the files of a worker's cache share: cache_store.c (entries), cache_fill.c (storing), cache_lease.c (waiting),
+ * cache_keeper.c (loading and deleting). Nobody else includes this.
+ */
+#ifndef CACHE_CACHE_STORE_PRIVATE_H
+#define CACHE_CACHE_STORE_PRIVATE_H
+
+#include "base/table.h"
+#include "cache/cache_store.h"
+
+struct cache_keeper;
+
+struct cache_store {
+    struct loop *loop;
+    struct log *log;
+    const struct cache_conf *conf;
+    unsigned worker;
+    bool stopping;
+    struct table entries;           /* the newest version of each key that is open */
+    struct list used;               /* the same, least recently used first */
+    unsigned entry_count;
+    uint64_t tokens;                /* that were given out */
+    struct list waiters;
+    struct op tick;                 /* while somebody waits for another worker */
+    struct cache_keeper *keeper;
+    bool failing;                   /* that nothing can be stored has been said */
+};
+
+static inline uint32_t cache_now_s(const struct cache_store *store)
+{
+    return (uint32_t)(store->loop->clock.monotonic_ms / 1000);
+}
+
+/* Deletes what is in the index no more, on a helper thread. */
+void cache_store_delete(struct cache_store *store, const struct cache_victims *victims);
+
+/* cache_lease.c */
+
+void cache_lease_init(struct cache_store *store);
+
+/* cache_keeper.c: loads the folder, and deletes what is too much. NULL when out of memory. */
+struct cache_keeper *cache_keeper_create(struct cache_store *store);
+/* The disk is full: something goes, whatever the limits say. */
+void cache_keeper_press(struct cache_keeper *keeper);
+void cache_keeper_stop(struct cache_keeper *keeper);
+void cache_keeper_destroy(struct cache_keeper *keeper);
+
+#endif

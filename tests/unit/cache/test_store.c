@@ -1,0 +1,435 @@
+#include "cache/cache_store.h"
+
+#include "base/limits.h"
+#include "room.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct room room;
+static struct loop loop;
+static struct log quiet;
+static struct buffer said;
+static struct cache_conf conf;
+static struct cache_store *store;
+static struct cache_entry *last;
+static bool answered;
+
+static void log_line(void *owner, enum log_level level, struct str line)
+{
+    ck_assert_int_eq(buffer_append(&said, line), 0);
+}
+
+/* A store over the folder as it is, as after a start of the server. */
+static void begin(void)
+{
+    struct clock now;
+
+    clock_read(&now);
+    quiet = (struct log){.level = LOG_INFO, .sink = log_line};
+    ck_assert_int_eq(loop_open(&loop, "epoll", &quiet), 0);
+    conf = (struct cache_conf){.name = STR("one"), .path = str_from(room.path), .folder = room.folder,
+                               .max_size = UINT64_MAX, .inactive_ms = 600000, .files_at_once = 10, .pause_ms = 1,
+                               .step_ms = 100, .zone = cache_zone_create(128 * 1024, (uint64_t)now.wall_ms * 1000)};
+    store = cache_store_create(&loop, &quiet, &conf, 0);
+    ck_assert_ptr_nonnull(store);
+}
+
+static void turn_for(unsigned ms)
+{
+    uint64_t until = loop.clock.monotonic_ms + ms;
+
+    while (loop.clock.monotonic_ms < until)
+        ck_assert_int_ge(loop_turn(&loop, until), 0);
+}
+
+/* Until nothing is asked for but what the keeper asks for: its timer, or its step. */
+static void settle_to(unsigned left)
+{
+    for (unsigned i = 0; i < 2000 && loop.in_flight > left; i++)
+        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 5), 0);
+    ck_assert_uint_le(loop.in_flight, left);
+}
+
+static void settle(void)
+{
+    settle_to(1);
+}
+
+static void finish(void)
+{
+    cache_store_stop(store);
+    settle_to(0);
+    cache_store_destroy(store);
+    loop_close(&loop);
+    cache_zone_destroy(conf.zone);
+    buffer_finish(&said);
+}
+
+static void found(struct cache_lookup *lookup, struct cache_entry *entry)
+{
+    last = entry;
+    answered = true;
+}
+
+/* The entry, or NULL. */
+static struct cache_entry *get(const char *key)
+{
+    struct cache_lookup lookup = {.found = found};
+    bool pending;
+
+    answered = false;
+    last = cache_store_get(store, &lookup, str_from(key), &pending);
+    for (unsigned i = 0; i < 1000 && pending && !answered; i++)
+        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 10), 0);
+    ck_assert(!pending || answered);
+    return last;
+}
+
+static void check_is(const char *key, const char *head, struct str body)
+{
+    struct cache_entry *entry = get(key);
+    char *read_back = malloc(body.length + 1);
+
+    ck_assert_msg(entry != NULL, "%s is not stored", key);
+    ck_assert(str_equal(entry->head, str_from(head)));
+    ck_assert_uint_eq(entry->body_length, body.length);
+    if (entry->content.data)
+        ck_assert(str_equal(entry->content, body));
+    ck_assert_int_eq(pread(entry->fd, read_back, body.length, 0), (ssize_t)body.length);
+    ck_assert_mem_eq(read_back, body.data, body.length);
+    free(read_back);
+    cache_entry_unref(entry);
+}
+
+static struct cache_fill *fill(const char *key)
+{
+    struct cache_hash hash;
+    struct cache_fill *made;
+
+    cache_store_hash(str_from(key), &hash);
+    made = cache_fill_begin(store, str_from(key), &hash, 0);
+    ck_assert_ptr_nonnull(made);
+    return made;
+}
+
+static void put(const char *key, const char *head, struct str body)
+{
+    struct cache_fill *made = fill(key);
+
+    cache_fill_add(made, body);
+    cache_fill_end(made, str_from(head));
+    settle();
+}
+
+static bool was_said(const char *text)
+{
+    return said.length > 0 && str_search(buffer_str(&said), str_from(text)) >= 0;
+}
+
+START_TEST(stored_and_found)
+{
+    room_open(&room);
+    begin();
+    ck_assert_ptr_null(get("a"));
+    put("a", "head", STR("body"));
+    check_is("a", "head", STR("body"));
+    check_is("a", "head", STR("body"));
+    ck_assert_ptr_null(get("b"));
+    put("a", "newer", STR("another body"));
+    check_is("a", "newer", STR("another body"));
+    ck_assert_uint_eq(room_count(&room), 1);
+    ck_assert(cache_store_remove(store, STR("a")));
+    ck_assert(!cache_store_remove(store, STR("a")));
+    ck_assert_ptr_null(get("a"));
+    settle();
+    ck_assert_uint_eq(room_count(&room), 0);
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+START_TEST(uses_before_it_is_stored)
+{
+    struct cache_lookup lookup = {.found = found};
+    bool pending;
+
+    room_open(&room);
+    begin();
+    for (unsigned i = 1; i <= 3; i++) {
+        ck_assert_ptr_null(cache_store_get(store, &lookup, STR("a"), &pending));
+        ck_assert(!pending);
+        ck_assert_uint_eq(lookup.uses, i);
+    }
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+static unsigned reliefs;
+
+static void relieved(void *owner)
+{
+    reliefs++;
+}
+
+START_TEST(large_bodies_are_written_while_they_come)
+{
+    static char piece[50000];
+    struct buffer body = {0};
+    struct cache_fill *made;
+
+    room_open(&room);
+    begin();
+    made = fill("large");
+    made->relieved = relieved;
+    reliefs = 0;
+    for (unsigned i = 0; i < 100; i++) {
+        memset(piece, (int)i, sizeof(piece));
+        ck_assert_int_eq(buffer_append(&body, str_of(piece, sizeof(piece))), 0);
+        cache_fill_add(made, str_of(piece, sizeof(piece)));
+        if (cache_fill_behind(made)) {
+            unsigned before = reliefs;
+
+            for (unsigned k = 0; k < 1000 && reliefs == before; k++)
+                ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 10), 0);
+            ck_assert_uint_eq(reliefs, before + 1);
+        }
+    }
+    ck_assert_uint_gt(reliefs, 0);
+    cache_fill_end(made, STR("head"));
+    settle();
+    check_is("large", "head", buffer_str(&body));
+    buffer_finish(&body);
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+START_TEST(what_was_given_up_is_not_there)
+{
+    static char piece[200000];
+    struct cache_fill *made;
+
+    room_open(&room);
+    begin();
+    made = fill("a");
+    cache_fill_add(made, str_of(piece, sizeof(piece)));
+    settle();
+    ck_assert_uint_eq(room_count(&room), 1); /* begun, under another name */
+    cache_fill_drop(made);
+    cache_fill_drop(fill("b"));
+    cache_fill_drop(NULL);
+    settle();
+    ck_assert_uint_eq(room_count(&room), 0);
+    ck_assert_ptr_null(get("a"));
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+START_TEST(found_again_after_a_start)
+{
+    int fd;
+
+    room_open(&room);
+    begin();
+    put("a", "head", STR("body"));
+    put("b", "head b", STR("body b"));
+    finish();
+    /* What a server that was killed leaves: a file without its name. And things that are not ours. */
+    ck_assert_int_eq(mkdirat(room.folder.fd, "0", 0700) == 0 || errno == EEXIST, 1);
+    ck_assert_int_eq(mkdirat(room.folder.fd, "0/00", 0700) == 0 || errno == EEXIST, 1);
+    fd = openat(room.folder.fd, "0/00/00000000000000000000000000000000.0000000000001234.999999999.tmp",
+                O_CREAT | O_WRONLY, 0600);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    fd = openat(room.folder.fd, "0/00/00000000000000000000000000000000.0000000000001234", O_CREAT | O_WRONLY, 0600);
+    ck_assert_int_eq(write(fd, "half of it", 10), 10);
+    close(fd);
+    fd = openat(room.folder.fd, "0/00/readme", O_CREAT | O_WRONLY, 0600);
+    close(fd);
+    ck_assert_uint_eq(room_count(&room), 5);
+    begin();
+    for (unsigned i = 0; i < 1000 && !cache_zone_loaded(conf.zone); i++)
+        turn_for(5);
+    ck_assert(cache_zone_loaded(conf.zone));
+    check_is("a", "head", STR("body"));
+    check_is("b", "head b", STR("body b"));
+    ck_assert_uint_eq(room_count(&room), 3);
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+START_TEST(what_is_damaged_is_dropped)
+{
+    struct cache_entry *entry;
+    char name[CACHE_NAME];
+    int fd;
+
+    room_open(&room);
+    begin();
+    put("a", "head", STR("body"));
+    entry = get("a");
+    ck_assert_ptr_nonnull(entry);
+    cache_file_name(&room.folder, &entry->id, name);
+    cache_entry_unref(entry);
+    fd = openat(room.folder.fd, name, O_WRONLY);
+    ck_assert_int_eq(pwrite(fd, "X", 1, 5), 1);
+    close(fd);
+    cache_store_stop(store);
+    settle_to(0);
+    cache_store_destroy(store);
+    store = cache_store_create(&loop, &quiet, &conf, 0); /* another worker: it has nothing open */
+    ck_assert_ptr_null(get("a"));
+    ck_assert(was_said("a file is damaged"));
+    settle();
+    ck_assert_uint_eq(room_count(&room), 0);
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+START_TEST(limits_are_kept)
+{
+    char key[16];
+
+    room_open(&room);
+    begin();
+    conf.max_size = 1000;
+    for (unsigned i = 0; i < 30; i++) {
+        snprintf(key, sizeof(key), "key %u", i);
+        put(key, "head", STR("0123456789012345678901234567890123456789"));
+    }
+    turn_for(2500);
+    {
+        struct cache_totals totals;
+
+        cache_zone_totals(conf.zone, &totals);
+        ck_assert_uint_le(totals.bytes, 1000);
+        ck_assert_uint_gt(totals.files, 3);
+        ck_assert_uint_eq(room_count(&room), totals.files);
+    }
+    check_is("key 29", "head", STR("0123456789012345678901234567890123456789"));
+    ck_assert_ptr_null(get("key 0"));
+    conf.min_free = UINT64_MAX;
+    turn_for(2500);
+    ck_assert_uint_eq(room_count(&room), 0);
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+/* A limit on the size of files is to a process what a full disk is: writing fails. */
+START_TEST(a_full_disk_stores_nothing_and_says_so_once)
+{
+    static char piece[200000];
+    struct rlimit limit = {100000, RLIM_INFINITY};
+    unsigned lines = 0;
+
+    room_open(&room);
+    begin();
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    for (unsigned i = 0; i < 3; i++)
+        put("a", "head", str_of(piece, sizeof(piece)));
+    ck_assert_ptr_null(get("a"));
+    for (size_t i = 0; i < said.length; i++)
+        lines += said.data[i] == '\n';
+    ck_assert(was_said("without being stored"));
+    ck_assert_uint_eq(lines, 1);
+    ck_assert_uint_eq(room_count(&room), 0);
+    put("b", "head", STR("small"));
+    check_is("b", "head", STR("small"));
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+static unsigned wakes;
+static bool was_late;
+
+static void woken(struct cache_waiter *waiter, bool late)
+{
+    wakes++;
+    was_late = late;
+}
+
+START_TEST(one_fetches_for_all)
+{
+    struct cache_waiter waiters[3] = {{.woken = woken}, {.woken = woken}, {.woken = woken}};
+    struct cache_hash hash;
+    uint64_t token;
+
+    room_open(&room);
+    begin();
+    wakes = 0;
+    cache_store_hash(STR("a"), &hash);
+    token = cache_store_lease(store, &hash, 5000);
+    ck_assert_uint_ne(token, 0);
+    ck_assert_uint_eq(cache_store_lease(store, &hash, 5000), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        waiters[i].hash = hash;
+        waiters[i].until_ms = loop.clock.monotonic_ms + 10000;
+        cache_store_wait(store, &waiters[i]);
+    }
+    cache_waiter_cancel(&waiters[2]);
+    turn_for(60);
+    ck_assert_uint_eq(wakes, 0);
+    cache_store_release(store, &hash, token);
+    ck_assert_uint_eq(wakes, 2);
+    ck_assert(!was_late);
+    token = cache_store_lease(store, &hash, 5000);
+    ck_assert_uint_ne(token, 0);
+    waiters[0].until_ms = loop.clock.monotonic_ms + 50;
+    cache_store_wait(store, &waiters[0]);
+    turn_for(200);
+    ck_assert_uint_eq(wakes, 3);
+    ck_assert(was_late);
+    waiters[1].until_ms = loop.clock.monotonic_ms + 10000; /* another worker gives it back: seen soon */
+    cache_store_wait(store, &waiters[1]);
+    cache_zone_release(conf.zone, &hash, token);
+    turn_for(200);
+    ck_assert_uint_eq(wakes, 4);
+    ck_assert(!was_late);
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+START_TEST(heads_noted_anew_are_seen)
+{
+    struct cache_entry *entry;
+
+    room_open(&room);
+    begin();
+    put("a", "one", STR("body"));
+    entry = get("a");
+    ck_assert_ptr_nonnull(entry);
+    cache_store_update(store, entry, STR("two"));
+    ck_assert(str_equal(entry->head, STR("one")));
+    settle();
+    check_is("a", "two", STR("body"));
+    ck_assert(str_equal(entry->head, STR("one"))); /* whoever has it keeps what he has */
+    cache_entry_unref(entry);
+    finish();
+    room_close(&room);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {stored_and_found, uses_before_it_is_stored, large_bodies_are_written_while_they_come,
+                                  what_was_given_up_is_not_there, found_again_after_a_start, what_is_damaged_is_dropped,
+                                  limits_are_kept, a_full_disk_stores_nothing_and_says_so_once, one_fetches_for_all,
+                                  heads_noted_anew_are_seen};
+
+    return room_run("store", tests, COUNT(tests));
+}

@@ -1,0 +1,254 @@
+#include "cache/cache_zone.h"
+
+#include "base/limits.h"
+#include "room.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SIZE (32 * 1024)
+
+static struct cache_zone *zone;
+static struct cache_victims victims;
+
+static struct cache_view view_of(unsigned char hash)
+{
+    struct cache_id id = room_id(hash, 0);
+    struct cache_view view = {0};
+
+    (void)cache_zone_find(zone, &id.hash, false, 0, &view, &victims);
+    return view;
+}
+
+static int publish(unsigned char hash, uint64_t sequence, uint64_t size, uint32_t now_s)
+{
+    struct cache_id id = room_id(hash, sequence);
+
+    victims.count = 0;
+    return cache_zone_publish(zone, &id, size, now_s, &victims);
+}
+
+static struct cache_totals totals(void)
+{
+    struct cache_totals now;
+
+    cache_zone_totals(zone, &now);
+    return now;
+}
+
+START_TEST(stored_and_replaced)
+{
+    struct cache_id id = room_id(1, 0);
+
+    zone = cache_zone_create(SIZE, 1000);
+    ck_assert_ptr_nonnull(zone);
+    ck_assert_uint_gt(cache_zone_sequence(zone), 1000);
+    ck_assert_uint_eq(view_of(1).sequence, 0);
+    ck_assert_int_eq(publish(1, 5, 100, 1), 0);
+    ck_assert_uint_eq(victims.count, 0);
+    ck_assert_uint_eq(view_of(1).sequence, 5);
+    ck_assert(cache_zone_current(zone, view_of(1).node, 5, 100, 1));
+    ck_assert(!cache_zone_current(zone, view_of(1).node, 4, 100, 1));
+    ck_assert(!cache_zone_current(zone, view_of(1).node, 5, 99, 1));
+    ck_assert_int_eq(publish(1, 6, 70, 2), 0);
+    ck_assert_uint_eq(victims.count, 1);
+    ck_assert_uint_eq(victims.ids[0].sequence, 5);
+    ck_assert_uint_eq(totals().bytes, 70);
+    ck_assert(cache_zone_grow(zone, view_of(1).node, 6, 90));
+    ck_assert(!cache_zone_grow(zone, view_of(1).node, 5, 95));
+    ck_assert_uint_eq(totals().bytes, 90);
+    victims.count = 0;
+    ck_assert(!cache_zone_remove(zone, &id.hash, 5, &victims));
+    ck_assert(cache_zone_remove(zone, &id.hash, 0, &victims));
+    ck_assert(!cache_zone_remove(zone, &id.hash, 0, &victims));
+    ck_assert_uint_eq(victims.count, 1);
+    ck_assert_uint_eq(totals().files, 0);
+    ck_assert_uint_eq(totals().bytes, 0);
+    cache_zone_destroy(zone);
+    ck_assert_ptr_null(cache_zone_create(100, 0));
+}
+END_TEST
+
+START_TEST(uses_are_counted)
+{
+    struct cache_id id = room_id(9, 0);
+    struct cache_view view;
+
+    zone = cache_zone_create(SIZE, 0);
+    ck_assert(!cache_zone_find(zone, &id.hash, false, 1, &view, &victims));
+    for (unsigned i = 1; i <= 3; i++) {
+        ck_assert(cache_zone_find(zone, &id.hash, true, i, &view, &victims));
+        ck_assert_uint_eq(view.uses, i);
+    }
+    cache_zone_destroy(zone);
+}
+END_TEST
+
+START_TEST(found_on_disk)
+{
+    struct cache_id older = room_id(1, 5), newer = room_id(1, 7);
+
+    zone = cache_zone_create(SIZE, 0);
+    victims.count = 0;
+    ck_assert_int_eq(cache_zone_adopt(zone, &newer, 70, 1, &victims), 0);
+    ck_assert_int_eq(cache_zone_adopt(zone, &older, 50, 1, &victims), 0);
+    ck_assert_uint_eq(victims.count, 1);
+    ck_assert_uint_eq(victims.ids[0].sequence, 5);
+    ck_assert_int_eq(cache_zone_adopt(zone, &newer, 70, 1, &victims), 0);
+    ck_assert_uint_eq(victims.count, 1);
+    ck_assert_uint_eq(totals().bytes, 70);
+    ck_assert_int_eq(publish(1, 7, 70, 1), 0); /* the walk was faster than who stored it */
+    ck_assert_uint_eq(victims.count, 0);
+    ck_assert_uint_eq(totals().bytes, 70);
+    cache_zone_destroy(zone);
+}
+END_TEST
+
+START_TEST(least_recently_used_go_first)
+{
+    zone = cache_zone_create(SIZE, 0);
+    for (unsigned char i = 1; i <= 10; i++)
+        ck_assert_int_eq(publish(i, i, 100, i), 0);
+    ck_assert(cache_zone_current(zone, view_of(1).node, 1, 100, 50));
+    victims.count = 0;
+    ck_assert(!cache_zone_evict(zone, 0, 700, 0, &victims));
+    ck_assert_uint_eq(victims.count, 3);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_uint_eq(victims.ids[i].sequence, i + 2);
+    victims.count = 0;
+    ck_assert(!cache_zone_evict(zone, 8, UINT64_MAX, 0, &victims)); /* not used since 8: 5, 6, 7 */
+    ck_assert_uint_eq(victims.count, 3);
+    ck_assert_uint_eq(totals().files, 4);
+    victims.count = 0;
+    ck_assert(!cache_zone_evict(zone, 1000, UINT64_MAX, 0, &victims));
+    ck_assert_uint_eq(totals().entries, 0);
+    cache_zone_destroy(zone);
+}
+END_TEST
+
+START_TEST(a_full_index_gives_up_the_oldest)
+{
+    unsigned lost = 0;
+
+    zone = cache_zone_create(SIZE, 0);
+    for (unsigned i = 0; i < 1000; i++) {
+        struct cache_id id = {.hash = {{(unsigned char)i, (unsigned char)(i >> 8)}}, .sequence = i + 1};
+
+        victims.count = 0;
+        ck_assert_int_eq(cache_zone_publish(zone, &id, 1, i, &victims), 0);
+        lost += victims.count;
+    }
+    ck_assert_uint_gt(lost, 100);
+    ck_assert_uint_eq(totals().files + lost, 1000);
+    cache_zone_destroy(zone);
+}
+END_TEST
+
+START_TEST(one_fetches)
+{
+    struct cache_id id = room_id(1, 0);
+    const uint64_t a = 1 * LIMIT_WORKERS + 3, b = 1 * LIMIT_WORKERS + 4;
+
+    zone = cache_zone_create(SIZE, 0);
+    ck_assert(!cache_zone_leased(zone, &id.hash, 100));
+    ck_assert(cache_zone_lease(zone, &id.hash, a, 100, 200, &victims));
+    ck_assert(!cache_zone_lease(zone, &id.hash, b, 150, 250, &victims));
+    ck_assert(cache_zone_leased(zone, &id.hash, 199));
+    cache_zone_release(zone, &id.hash, b); /* not b's to give */
+    ck_assert(cache_zone_leased(zone, &id.hash, 199));
+    ck_assert(cache_zone_lease(zone, &id.hash, b, 200, 300, &victims)); /* a took too long */
+    cache_zone_release(zone, &id.hash, a);
+    ck_assert(cache_zone_leased(zone, &id.hash, 299));
+    cache_zone_abandon(zone, 3);
+    ck_assert(cache_zone_leased(zone, &id.hash, 299));
+    cache_zone_abandon(zone, 4);
+    ck_assert(!cache_zone_leased(zone, &id.hash, 299));
+    victims.count = 0;
+    ck_assert(cache_zone_lease(zone, &id.hash, a, 100, 200, &victims));
+    (void)cache_zone_evict(zone, UINT32_MAX, 0, 100, &victims); /* what is fetched stays known */
+    ck_assert(cache_zone_leased(zone, &id.hash, 150));
+    cache_zone_destroy(zone);
+}
+END_TEST
+
+START_TEST(one_keeps)
+{
+    zone = cache_zone_create(SIZE, 0);
+    ck_assert(cache_zone_lead(zone, 1, 1000, 500));
+    ck_assert(!cache_zone_lead(zone, 2, 1499, 500));
+    ck_assert(cache_zone_lead(zone, 1, 1400, 500));
+    ck_assert(!cache_zone_lead(zone, 2, 1899, 500));
+    cache_zone_abandon(zone, 1);
+    ck_assert(cache_zone_lead(zone, 2, 1450, 500));
+    ck_assert(cache_zone_lead(zone, 1, 3000, 500));
+    cache_zone_destroy(zone);
+}
+END_TEST
+
+START_TEST(walks)
+{
+    zone = cache_zone_create(SIZE, 0);
+    ck_assert(!cache_zone_loaded(zone));
+    ck_assert(cache_zone_unwalked(zone, cache_zone_walks(zone)));
+    cache_zone_walked(zone, cache_zone_walks(zone));
+    ck_assert(cache_zone_loaded(zone));
+    cache_zone_abandon(zone, 7);
+    ck_assert(cache_zone_unwalked(zone, cache_zone_walks(zone)));
+    ck_assert(cache_zone_loaded(zone));
+    cache_zone_destroy(zone);
+}
+END_TEST
+
+/* Processes that only change the index are killed while they do: the next one goes on, and the sums are right. */
+START_TEST(who_dies_with_the_lock_stops_nobody)
+{
+    zone = cache_zone_create(SIZE, 0);
+    for (unsigned round = 0; round < 100; round++) {
+        struct cache_victims gone = {0};
+        uint64_t files = 0, bytes = 0;
+        pid_t child = fork();
+
+        if (child == 0) {
+            for (unsigned i = round * 7;; i++) {
+                struct cache_victims none = {0};
+                struct cache_id id = room_id((unsigned char)i, i + 1);
+
+                if (i % 3 == 0)
+                    (void)cache_zone_remove(zone, &id.hash, 0, &none);
+                else if (cache_zone_publish(zone, &id, i % 100, i, &none) < 0)
+                    _exit(1);
+                if (i % 11 == 0)
+                    (void)cache_zone_evict(zone, 0, 3000, 0, &none);
+            }
+        }
+        usleep(500 + round * 37);
+        kill(child, SIGKILL);
+        ck_assert_int_eq(waitpid(child, NULL, 0), child);
+        for (unsigned i = 0; i < 256; i++) {
+            struct cache_view view = view_of((unsigned char)i);
+
+            files += view.sequence != 0;
+            bytes += view.sequence ? view.size : 0;
+        }
+        ck_assert_uint_eq(totals().files, files);
+        ck_assert_uint_eq(totals().bytes, bytes);
+        ck_assert_int_eq(publish(200, 1000000 + round, 10, 1), 0);
+        ck_assert_uint_eq(view_of(200).sequence, 1000000 + round);
+        while (cache_zone_evict(zone, UINT32_MAX, 0, 0, &gone))
+            gone.count = 0;
+        ck_assert_uint_eq(totals().entries, 0);
+    }
+    cache_zone_destroy(zone);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {stored_and_replaced, uses_are_counted, found_on_disk, least_recently_used_go_first,
+                                  a_full_index_gives_up_the_oldest, one_fetches, one_keeps, walks,
+                                  who_dies_with_the_lock_stops_nobody};
+
+    return room_run("zone", tests, COUNT(tests));
+}
