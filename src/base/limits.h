@@ -43,6 +43,9 @@
 #define LIMIT_INTERIMS              16              /* 1xx before one answer of a server behind us */
 #define LIMIT_REROUTES              10
 #define LIMIT_MODULES               64
+#define LIMIT_SUBREQUESTS           50              /* children of one exchange, in all */
+#define LIMIT_SUBREQUEST_DEPTH      4               /* children of children */
+#define LIMIT_SUBREQUEST_REST       (64 * 1024)     /* bytes of a child's answer that are read although nobody wants them */
 
 /* server */
 #define LIMIT_ACCESS_BATCH          1048576         /* bytes of access log that one worker holds for one target */

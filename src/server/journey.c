@@ -18,6 +18,7 @@
 #include "server/refuse.h"
 #include "server/route.h"
 #include "server/satisfy.h"
+#include "server/subrequest.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -176,8 +177,10 @@ static void settle(struct visit *visit)
 {
     struct journey *journey = visit->journey;
 
-    journey->location = visit->location;
     visit->x->settings = &visit->location->session;
+    if (visit->parent) /* the connection is its parent's */
+        return;
+    journey->location = visit->location;
     wire_settle(&journey->wire, &visit->location->wire);
 }
 
@@ -214,7 +217,10 @@ void journey_continue(struct visit *visit, enum outcome outcome)
         journey_serve(visit);
         break;
     case OUTCOME_ANSWERED:
-        journey_shape(visit);
+        if (visit->parent)
+            exchange_answer(visit->x); /* as it is: what comes of it is its asker's */
+        else
+            journey_shape(visit);
         break;
     case OUTCOME_REROUTE: /* at most LIMIT_REROUTES times: exchange_reroute counts */
         journey_locate(visit);
@@ -279,7 +285,7 @@ static void journey_left(void *owner, struct exchange *x)
     struct journey *journey = owner;
     const struct visit *visit = visit_of(x);
 
-    if (visit && visit->ends_with_client)
+    if (visit && subrequest_ends_with_client(visit))
         wire_close(&journey->wire, WIRE_END_ABORT);
 }
 

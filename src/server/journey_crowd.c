@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "server/satisfy.h"
+#include "server/subrequest.h"
 #include "server/worker_listen.h"
 
 #include <stdlib.h>
@@ -146,13 +147,15 @@ void journey_let_go(struct visit *visit)
     bool resumed = !list_empty(&visit->resumed);
 
     list_remove(&visit->resumed);
+    subrequest_part(visit);
     if (visit->pending && !resumed)
         cancel_pending(visit);
     for (unsigned index = 0; module_table[index]; index++) {
         if (module_table[index]->finish)
             module_table[index]->finish(visit->x, visit->location->module_conf[index]);
     }
-    count(visit);
+    if (!visit->parent)
+        count(visit);
 }
 
 void journey_resume_all(struct worker *worker)
@@ -161,11 +164,12 @@ void journey_resume_all(struct worker *worker)
 
     while ((link = list_pop(&worker->resumed)) != NULL) {
         struct visit *visit = container_of(link, struct visit, resumed);
-        struct journey *journey = visit->journey;
+        struct journey *journey = visit->parent ? NULL : visit->journey;
 
         visit->pending = false;
         journey_continue(visit, satisfy_judge(visit, visit->resumed_with));
-        journey_wake(journey);
+        if (journey) /* a child has none of its own, and may be gone by now */
+            journey_wake(journey);
     }
     while ((link = list_pop(&worker->awake)) != NULL) {
         struct journey *journey = container_of(link, struct journey, awake);
@@ -196,6 +200,7 @@ void journey_abort_all(struct worker *worker)
 {
     for (struct list *link = worker->journeys.next; link != &worker->journeys; link = link->next)
         wire_close(&container_of(link, struct journey, link)->wire, WIRE_END_ABORT);
+    subrequest_abort_all(worker);
 }
 
 void journey_free_all(struct worker *worker)

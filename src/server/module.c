@@ -339,6 +339,11 @@ struct str exchange_location(const struct exchange *x)
     return location->kind == LOCATION_NAMED || location->regex ? (struct str){NULL, 0} : location->pattern;
 }
 
+bool exchange_is_child(const struct exchange *x)
+{
+    return visit_of(x)->parent != NULL;
+}
+
 bool exchange_is_rerouted(const struct exchange *x)
 {
     return visit_of(x)->reroutes > 0;

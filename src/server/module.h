@@ -77,6 +77,22 @@ enum outcome exchange_redirect(struct exchange *x, int status, struct str locati
 /* Ends the connection without an answer (`return: 444`): status 444 is what the log shows. Returns OUTCOME_ANSWERED. */
 enum outcome exchange_cut(struct exchange *x);
 
+/* A child's answer: its status and fields, those of a refusal, too; its body may be pulled. */
+typedef void exchange_answered(struct exchange *child, void *asker);
+/*
+ * A child of x: an exchange that no client asked for, of the same server, by `uri` ("/auth?of=x"; internal locations answer, and no access module is asked).
+ * It is a GET without a body that has x's fields, but for those of a body; until the caller returns to the server, its request may be
+ * changed. Once it is answered the asker is told, never inside this call, and calls exchange_child_end then or later. It is not
+ * logged, shaped, or given an error page, and ends with x: then nobody is told, and nothing may be called on it.
+ * With `answered` NULL nobody waits: the answer is thrown away, and x may be answered before it. Cut off it is with x, all the same.
+ * 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_SUBREQUEST_DEPTH) or -ENOMEM.
+ */
+MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *asker, struct exchange **out_child);
+/* The asker has what it wants. A short rest of the body is still read, so that its connection may be kept; nothing may be called on it. */
+void exchange_child_end(struct exchange *child);
+/* No client asked for it. */
+bool exchange_is_child(const struct exchange *x);
+
 /* Of the server: what a module needs to know and ask. */
 struct worker *exchange_worker(const struct exchange *x);
 struct log *exchange_log(const struct exchange *x);

@@ -39,9 +39,8 @@ static enum outcome refuse(struct visit *visit)
 
 enum outcome satisfy_judge(struct visit *visit, enum outcome outcome)
 {
-    const struct module *module = module_table[visit->next_module - 1];
-
-    if (!module->access || visit->location->site->satisfy != SATISFY_ANY)
+    if (visit->location->site->satisfy != SATISFY_ANY || visit->parent ||
+        !module_table[visit->next_module - 1]->access)
         return outcome;
     if (outcome == OUTCOME_ALLOW) {
         visit->allowed = true;
@@ -57,7 +56,7 @@ enum outcome satisfy_ask(struct visit *visit, unsigned index)
 {
     const struct module *module = module_table[index];
 
-    if (module->access && visit->allowed)
+    if (module->access && (visit->allowed || visit->parent)) /* a child asks for its parent, who was looked at */
         return OUTCOME_PASS;
     if (!module->access && visit->denied)
         return refuse(visit);

@@ -152,9 +152,7 @@ static struct str get_request(const void *subject, struct str parameter, struct 
 
 static struct str get_request_method(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct exchange *x = subject;
-
-    return x->request.method_name;
+    return visit_of_client(subject)->x->request.method_name;
 }
 
 static struct str get_request_length(const void *subject, struct str parameter, struct arena *arena)
@@ -193,10 +191,10 @@ static struct str get_remote_user(const void *subject, struct str parameter, str
     return str_cut(&decoded, ':');
 }
 
-/* Random, and the same however often it is asked for in one exchange. */
+/* Random, and the same however often it is asked for in one exchange, or in its children. */
 static struct str get_request_id(const void *subject, struct str parameter, struct arena *arena)
 {
-    struct visit *visit = visit_of(subject);
+    struct visit *visit = visit_of_client(subject);
     unsigned char random[16];
     char *text;
 

@@ -16,6 +16,7 @@ struct visit *visit_open(struct exchange *x, struct journey *journey, struct wor
     visit->journey = journey;
     visit->worker = worker;
     list_init(&visit->resumed);
+    list_init(&visit->children);
     x->owner = visit;
     return visit;
 }

@@ -31,6 +31,9 @@ struct visit {
     struct str *own;                /* values of the configuration's own variables; NULL: none was asked for or set */
     struct str *groups;             /* [REGEX_GROUPS]: $1 to $9; NULL: nothing was captured */
     bool unroutable;                /* a regular expression failed: 500 */
+    struct exchange *parent;        /* whose child this is (subrequest.c), held; NULL: a client asks */
+    struct list children;           /* struct subrequest */
+    unsigned asked;                 /* how many there were */
     char *request_id;               /* 32 hex digits once $request_id was asked for */
     bool client_known;              /* exchange_set_client: `client` is whom the request comes from, told by a peer that is trusted */
     bool trusted;                   /* and what the fields say is believed */
@@ -48,6 +51,14 @@ int visit_status(const struct visit *visit);
 static inline struct visit *visit_of(const struct exchange *x)
 {
     return x->owner;
+}
+
+/* The visit that a client asked for: its own, or that of the exchange it is a child of. */
+static inline struct visit *visit_of_client(const struct exchange *x)
+{
+    while (visit_of(x)->parent)
+        x = visit_of(x)->parent;
+    return visit_of(x);
 }
 
 #endif

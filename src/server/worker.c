@@ -297,6 +297,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
     list_init(&worker->borrowed);
     list_init(&worker->journeys);
     list_init(&worker->streams);
+    list_init(&worker->orphans);
     list_init(&worker->resumed);
     list_init(&worker->awake);
     list_init(&worker->free_journeys);
@@ -304,7 +305,8 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
 
 static bool over(const struct worker *worker)
 {
-    return (worker->draining || worker->stopping) && worker->connections == 0 && worker->listeners_open == 0;
+    return (worker->draining || worker->stopping) && worker->connections == 0 && worker->listeners_open == 0 &&
+           list_empty(&worker->orphans);
 }
 
 static void turn(struct worker *worker, uint64_t until_ms)

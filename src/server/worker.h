@@ -33,6 +33,7 @@ struct worker {
     struct list journeys;                   /* every open connection */
     struct list resumed;                    /* visits whose module said exchange_resume */
     struct list awake;                      /* journeys whose session has something to send again */
+    struct list orphans;                    /* subrequests whose parent has ended */
     struct list streams;                    /* every open connection of `stream` */
     unsigned connections;
     struct table addresses;                 /* how many of them each address has, where that is bounded: journey_address.c */

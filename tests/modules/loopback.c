@@ -159,6 +159,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     list_init(&worker->journeys);
     list_init(&worker->resumed);
     list_init(&worker->awake);
+    list_init(&worker->orphans);
     list_init(&worker->borrowed);
     list_init(&worker->free_journeys);
     ck_assert_int_eq(loop_open(&worker->loop, backend ? backend : "auto", worker->log), 0);

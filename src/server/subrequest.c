@@ -1,0 +1,301 @@
+/*
+ * A subrequest is an exchange like that of any protocol, with its asker in the place of a session: it is begun by
+ * being located, answered by being taken, and ended here. Its connection is its parent's, as long as that lasts.
+ */
+#include "server/subrequest.h"
+
+#include "base/limits.h"
+#include "http/url.h"
+#include "server/journey_steps.h"
+
+#include <errno.h>
+
+enum stage {
+    STAGE_ASKED,
+    STAGE_ANSWERED, /* the asker has it */
+    STAGE_ENDING,   /* nobody wants the rest of its body */
+};
+
+struct subrequest {
+    struct exchange x; /* first: exchange_create made all of this */
+    struct visit *visit;
+    struct list link;            /* in the parent's visit->children, or worker->orphans */
+    exchange_answered *answered; /* NULL: nobody waits for it */
+    void *asker;
+    struct journey *apart; /* where nobody waits: what is known of the connection once that is gone */
+    enum stage stage;
+    size_t dropped; /* bytes of its body */
+};
+
+static struct subrequest *subrequest_of(struct exchange *x)
+{
+    return container_of(x, struct subrequest, x);
+}
+
+/* Its memory goes with the last hold, and with it the hold on its parent's, which it points into. */
+static void end(struct subrequest *sub)
+{
+    struct exchange *parent = sub->visit->parent;
+
+    list_remove(&sub->link);
+    body_close(&sub->x.response.body);
+    journey_let_go(sub->visit);
+    sub->x.session = NULL;
+    exchange_release(&sub->x);
+    exchange_release(parent);
+}
+
+static void cut(struct subrequest *sub)
+{
+    sub->x.cancelled = true;
+    end(sub);
+}
+
+/* A short rest is read, so that the connection which it comes on may serve again. */
+static int drop(struct subrequest *sub)
+{
+    struct body *body = sub->x.response.body;
+    struct chunk chunk;
+    int result;
+
+    if (!body || sub->dropped >= LIMIT_SUBREQUEST_REST)
+        return 0;
+    result = body->ops->next(body, CHUNK_BYTES | CHUNK_FILE, LIMIT_SUBREQUEST_REST, &chunk);
+    if (result > 0)
+        sub->dropped += chunk_length(&chunk);
+    return result;
+}
+
+static void take_rest(struct subrequest *sub)
+{
+    int result;
+
+    do
+        result = drop(sub);
+    while (result > 0);
+    if (result != -EAGAIN)
+        end(sub);
+}
+
+static void body_woken(void *owner)
+{
+    struct subrequest *sub = owner;
+
+    exchange_resume(&sub->x, OUTCOME_ANSWERED);
+}
+
+/* Comes once with the answer, and again whenever more of an unwanted rest has come. */
+static void answer(struct exchange *x)
+{
+    struct subrequest *sub = subrequest_of(x);
+
+    if (sub->stage == STAGE_ASKED && sub->answered) {
+        sub->stage = STAGE_ANSWERED;
+        sub->answered(x, sub->asker);
+        return;
+    }
+    if (sub->stage == STAGE_ASKED)
+        exchange_child_end(x);
+    else if (sub->stage == STAGE_ENDING)
+        take_rest(sub);
+}
+
+static int inform(struct exchange *x, int status, const struct headers *headers)
+{
+    return 0;
+}
+
+static const struct exchange_ops subrequest_ops = {.answer = answer, .inform = inform};
+
+void exchange_child_end(struct exchange *child)
+{
+    struct subrequest *sub = subrequest_of(child);
+
+    sub->stage = STAGE_ENDING;
+    if (child->response.body) {
+        child->response.body->wake = body_woken;
+        child->response.body->owner = sub;
+    }
+    exchange_resume(child, OUTCOME_ANSWERED);
+}
+
+/* The fields that frame a body, or change what is spoken: a child has neither. */
+static bool is_left_out(struct str name)
+{
+    static const char *const names[] = {"Content-Length", "Transfer-Encoding", "Trailer", "Expect",
+                                        "Upgrade"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (str_equal_nocase(name, str_from(names[i])))
+            return true;
+    }
+    return false;
+}
+
+static int copy_fields(const struct headers *from, struct exchange *x)
+{
+    int error = 0;
+
+    for (unsigned i = 0; i < from->count && error == 0; i++) {
+        if (!is_left_out(from->items[i].name))
+            error = headers_add(&x->request.headers, &x->arena, from->items[i].name, from->items[i].value);
+    }
+    return error;
+}
+
+/* As the client asked, but for what it is asked about, without a body. */
+static int make_request(const struct exchange *parent, struct str uri, bool merge_slashes, struct exchange *x)
+{
+    struct str query = arena_copy(&x->arena, uri);
+    struct str path = str_cut(&query, '?');
+    int error;
+
+    if (!path.data)
+        return -ENOMEM;
+    if (!str_starts(path, STR("/")))
+        return -EINVAL;
+    x->request = parent->request;
+    x->request.method = METHOD_GET;
+    x->request.method_name = STR("GET");
+    x->request.query = query;
+    x->request.headers = x->request.trailers = (struct headers){0};
+    x->request.body = body_empty();
+    x->request.content_length = 0;
+    x->request.expects_continue = false;
+    error = url_path_normalise(&x->arena, path, merge_slashes, &x->request.path);
+    return error < 0 ? error : copy_fields(&parent->request.headers, x);
+}
+
+/* It stands where its parent does until it is located. */
+static int make_visit(struct subrequest *sub, struct visit *parent)
+{
+    struct visit *visit = visit_open(&sub->x, parent->journey, parent->worker);
+
+    if (!visit)
+        return -ENOMEM;
+    sub->visit = visit;
+    visit->parent = parent->x;
+    visit->server = parent->server;
+    visit->location = parent->location;
+    visit->reroutes = parent->reroutes + 1;
+    visit->internal = true;
+    visit->client_known = parent->client_known;
+    visit->trusted = parent->trusted;
+    visit->client = parent->client;
+    return 0;
+}
+
+/* A connection without its socket, for who goes on when that is closed. */
+static int make_apart(struct subrequest *sub, const struct journey *journey)
+{
+    struct journey *apart = arena_zalloc(&sub->x.arena, 1, sizeof(*apart));
+
+    if (!apart)
+        return -ENOMEM;
+    apart->worker = journey->worker;
+    apart->endpoint = journey->endpoint;
+    apart->location = journey->location;
+    apart->peer = journey->peer;
+    apart->number = journey->number;
+    apart->requests = journey->requests;
+    apart->opened_s = journey->opened_s;
+    apart->wire.fd = -1;
+    if (journey->greeting) {
+        apart->greeting = arena_alloc(&sub->x.arena, sizeof(*apart->greeting));
+        if (!apart->greeting)
+            return -ENOMEM;
+        *apart->greeting = *journey->greeting;
+    }
+    sub->apart = apart;
+    return 0;
+}
+
+static int make(struct subrequest *sub, struct visit *parent, struct str uri)
+{
+    struct exchange *x = &sub->x;
+    int error;
+
+    x->ops = &subrequest_ops;
+    x->session = sub;
+    x->settings = parent->x->settings;
+    x->started_us = parent->worker->loop.clock.monotonic_us;
+    list_init(&sub->link);
+    error = make_request(parent->x, uri, parent->location->site->merge_slashes, x);
+    if (error == 0)
+        error = make_visit(sub, parent);
+    if (error == 0 && !sub->answered)
+        error = make_apart(sub, parent->journey);
+    return error;
+}
+
+static bool may_ask(struct visit *visit)
+{
+    unsigned depth = 1;
+
+    for (const struct exchange *x = visit->parent; x; x = visit_of(x)->parent)
+        depth++;
+    return depth <= LIMIT_SUBREQUEST_DEPTH && visit->asked < LIMIT_SUBREQUESTS;
+}
+
+int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *asker,
+                   struct exchange **out_child)
+{
+    struct visit *visit = visit_of(x);
+    struct subrequest *sub;
+    int error;
+
+    if (!may_ask(visit))
+        return -EMFILE;
+    sub = container_of(exchange_create(&visit->worker->arenas, sizeof(*sub)), struct subrequest, x);
+    if (!sub)
+        return -ENOMEM;
+    sub->answered = answered;
+    sub->asker = asker;
+    error = make(sub, visit, uri);
+    if (error < 0) {
+        exchange_release(&sub->x);
+        return error;
+    }
+    visit->asked++;
+    exchange_hold(x);
+    list_push(&visit->children, &sub->link);
+    exchange_resume(&sub->x, OUTCOME_REROUTE);
+    *out_child = &sub->x;
+    return 0;
+}
+
+bool subrequest_ends_with_client(const struct visit *visit)
+{
+    bool ends = visit->ends_with_client;
+
+    for (const struct list *link = visit->children.next; link != &visit->children && !ends; link = link->next) {
+        const struct subrequest *sub = container_of(link, const struct subrequest, link);
+
+        ends = sub->answered && sub->stage == STAGE_ASKED && subrequest_ends_with_client(sub->visit);
+    }
+    return ends;
+}
+
+void subrequest_part(struct visit *visit)
+{
+    struct list *link;
+
+    while ((link = list_pop(&visit->children)) != NULL) {
+        struct subrequest *sub = container_of(link, struct subrequest, link);
+
+        if (!sub->apart || visit->x->cancelled) {
+            cut(sub);
+            continue;
+        }
+        sub->visit->journey = sub->apart;
+        list_push(&visit->worker->orphans, link);
+    }
+}
+
+void subrequest_abort_all(struct worker *worker)
+{
+    struct list *link;
+
+    while ((link = list_pop(&worker->orphans)) != NULL)
+        cut(container_of(link, struct subrequest, link));
+}

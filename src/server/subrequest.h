@@ -1,0 +1,20 @@
+/*
+ * Exchanges that have no client: asked by another exchange, of the same server, routed like any other, and their answer is
+ * the asker's. What modules see of them is exchange_child, in module.h.
+ */
+#ifndef SERVER_SUBREQUEST_H
+#define SERVER_SUBREQUEST_H
+
+#include "server/visit.h"
+
+/*
+ * An exchange ends: the children that somebody waits for end with it, and those that nobody waits for go on without it, on
+ * worker->orphans, unless it was cut off.
+ */
+void subrequest_part(struct visit *visit);
+/* Whether the exchange, or a child that it waits for, is to end with a client that ends its stream. */
+bool subrequest_ends_with_client(const struct visit *visit);
+/* At once, all that have no parent any more. */
+void subrequest_abort_all(struct worker *worker);
+
+#endif

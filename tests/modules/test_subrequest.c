@@ -1,0 +1,385 @@
+/*
+ * Children of exchanges, with modules made for the purpose: what they are asked, what comes of them, and that none is
+ * left over, however their parents end.
+ */
+#include "loopback.h"
+
+#include "base/limits.h"
+#include "server/journey.h"
+#include "server/module.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct loopback server;
+
+static struct {
+    struct exchange *kept; /* a child that is PENDING */
+    unsigned guarded, cancelled, finished, told;
+    unsigned pulled, closed; /* of a child's body */
+    struct body body;
+    unsigned pieces; /* still to come */
+} seen;
+
+/* Asks a child by what follows its name in the path, and answers with what came of it. */
+
+static void answered(struct exchange *child, void *asker)
+{
+    struct exchange *x = asker;
+    struct str text =
+        arena_printf(&x->arena, "%d " STR_FMT, child->response.status, STR_ARG(child->request.path));
+
+    seen.told++;
+    x->response.status = 200;
+    x->response.body = body_bytes(&x->arena, text);
+    exchange_resume(x, OUTCOME_ANSWERED);
+    exchange_child_end(child);
+}
+
+static enum outcome refused(struct exchange *x, int error)
+{
+    struct str text = arena_printf(&x->arena, "%s", strerror(-error));
+
+    x->response.status = 200;
+    x->response.body = body_bytes(&x->arena, text);
+    return OUTCOME_ANSWERED;
+}
+
+static enum outcome ask_many(struct exchange *x)
+{
+    struct exchange *child;
+    int error = 0;
+    unsigned count = 0;
+
+    for (; error == 0 && count < 1000; count++)
+        error = exchange_child(x, STR("/now"), NULL, NULL, &child);
+    ck_assert_uint_eq(count, LIMIT_SUBREQUESTS + 1);
+    return refused(x, error);
+}
+
+static enum outcome asker_answer(struct exchange *x, const void *conf, void *state)
+{
+    struct str path = x->request.path;
+    struct exchange *child;
+    int error;
+
+    if (str_equal(path, STR("/many")))
+        return ask_many(x);
+    if (str_equal(path, STR("/pathless")))
+        return refused(x, exchange_child(x, STR("now"), answered, x, &child));
+    if (str_equal(path, STR("/climbing")))
+        return refused(x, exchange_child(x, STR("/../now"), answered, x, &child));
+    if (str_starts(path, STR("/throw/")) && !exchange_is_child(x)) {
+        ck_assert_int_eq(exchange_child(x, str_skip(path, 6), NULL, NULL, &child), 0);
+        x->response.status = 204;
+        return OUTCOME_ANSWERED;
+    }
+    if (!str_starts(path, STR("/ask/")))
+        return OUTCOME_PASS;
+    error = exchange_child(x, str_skip(path, 4), answered, x, &child);
+    return error < 0 ? refused(x, error) : OUTCOME_PENDING;
+}
+
+static void asker_cancel(struct exchange *x, void *state)
+{
+    seen.cancelled += 100;
+}
+
+static enum outcome guard_answer(struct exchange *x, const void *conf, void *state)
+{
+    ck_assert(!exchange_is_child(x));
+    seen.guarded++;
+    return OUTCOME_ALLOW;
+}
+
+static int body_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    static char text[LIMIT_SUBREQUEST_REST];
+
+    seen.pulled++;
+    if (seen.pieces == 0)
+        return 0;
+    if (seen.pulled % 2) /* each comes only when asked for twice */
+        return -EAGAIN;
+    seen.pieces--;
+    *out = (struct chunk){.kind = CHUNK_BYTES,
+                          .bytes = {text, room < sizeof(text) / 4 ? room : sizeof(text) / 4}};
+    return 1;
+}
+
+static void body_ended(struct body *body)
+{
+    seen.closed++;
+}
+
+static enum outcome maker_answer(struct exchange *x, const void *conf, void *state)
+{
+    static const struct body_ops ops = {body_next, body_ended};
+    struct str path = x->request.path;
+
+    if (str_equal(path, STR("/later"))) {
+        seen.kept = x;
+        return OUTCOME_PENDING;
+    }
+    if (str_equal(path, STR("/moved")))
+        return exchange_reroute(x, STR("/now"), STR(""));
+    if (str_equal(path, STR("/round")))
+        return exchange_reroute(x, STR("/round"), STR(""));
+    if (str_equal(path, STR("/cut")))
+        return exchange_cut(x);
+    if (str_equal(path, STR("/refused")))
+        return exchange_refuse(x, 403);
+    if (!str_starts(path, STR("/now")) && !str_starts(path, STR("/inside")) && !str_equal(path, STR("/long")))
+        return OUTCOME_PASS;
+    if (exchange_is_child(x)) {
+        ck_assert_uint_eq(x->request.content_length, 0);
+        ck_assert_ptr_null(headers_find(&x->request.headers, STR("Content-Length")));
+        ck_assert_ptr_null(headers_find(&x->request.headers, STR("Upgrade")));
+        ck_assert_int_eq(x->request.method, METHOD_GET);
+        ck_assert_text(headers_value(&x->request.headers, STR("X-Said")), "yes");
+    }
+    x->response.status = 200;
+    x->response.body = body_empty();
+    if (str_equal(path, STR("/long"))) {
+        seen.body = (struct body){.ops = &ops, .length = BODY_LENGTH_UNKNOWN};
+        x->response.body = &seen.body;
+    }
+    return OUTCOME_ANSWERED;
+}
+
+static void maker_cancel(struct exchange *x, void *state)
+{
+    ck_assert_ptr_eq(x, seen.kept);
+    seen.cancelled++;
+    seen.kept = NULL;
+}
+
+static int maker_shape(struct exchange *x, const void *conf)
+{
+    ck_assert(!exchange_is_child(x));
+    return 0;
+}
+
+static void maker_finish(struct exchange *x, const void *conf)
+{
+    seen.finished++;
+}
+
+static const struct module guard = {.name = "guard", .answer = guard_answer, .access = true};
+static const struct module asker = {.name = "asker", .answer = asker_answer, .cancel = asker_cancel};
+static const struct module maker = {.name = "maker",
+                                    .answer = maker_answer,
+                                    .shape = maker_shape,
+                                    .finish = maker_finish,
+                                    .cancel = maker_cancel};
+const struct module *const module_table[] = {&guard, &asker, &maker, NULL};
+
+static void set_up(void)
+{
+    memset(&seen, 0, sizeof(seen));
+    loopback_open(&server, "http:\n"
+                           "  server:\n"
+                           "    listen: 8080\n"
+                           "    error_page: 403 =200 /now\n"
+                           "    location: {/inside: {internal: on}}\n");
+}
+
+static void ask(const char *path)
+{
+    char head[128];
+
+    snprintf(head, sizeof(head), "GET %s HTTP/1.1\nX-Said: yes\nUpgrade: x\nContent-Length: 0", path);
+    loopback_ask(&server, head);
+}
+
+static const struct {
+    const char *path;
+    int status;
+    const char *body;
+    unsigned children;
+} cases[] = {
+    {"/ask/now", 200, "200 /now", 1},
+    {"/ask/now%3fa=b", 200, "200 /now", 1},
+    {"/ask/inside", 200, "200 /inside", 1},
+    {"/ask/moved", 200, "200 /now", 1},
+    {"/ask/round", 200, "500 /round", 1},
+    {"/ask/nothing", 200, "404 /nothing", 1},
+    {"/ask/cut", 200, "444 /cut", 1},
+    {"/ask/refused", 200, "403 /refused", 1},
+    {"/ask/ask/now", 200, "200 /ask/now", 2},
+    {"/ask/ask/ask/ask/now", 200, "200 /ask/ask/ask/now", 4},
+    {"/ask/ask/ask/ask/ask/now", 200, "200 /ask/ask/ask/ask/now", 4}, /* the last one is told EMFILE */
+    {"/inside", 404, NULL, 0},
+    {"/many", 200, "Too many open files", LIMIT_SUBREQUESTS},
+    {"/pathless", 200, "Invalid argument", 0},
+    {"/climbing", 200, "Invalid argument", 0},
+};
+
+START_TEST(a_child_is_routed_like_any_other)
+{
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        set_up();
+        ask(cases[i].path);
+        ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].path, server.status);
+        if (cases[i].body)
+            ck_assert_text(server.body, cases[i].body);
+        ck_assert(list_empty(&server.worker.orphans));
+        ck_assert_uint_eq(seen.guarded, strcmp(cases[i].path, "/inside") != 0);
+        ck_assert_uint_eq(seen.finished, 1 + cases[i].children);
+        ck_assert_uint_eq(server.worker.counters->requests, 1);
+        loopback_close(&server);
+    }
+}
+END_TEST
+
+static int begin(const char *path)
+{
+    char head[128];
+    int fd = loopback_connect(&server);
+
+    snprintf(head, sizeof(head), "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path);
+    ck_assert_int_gt(send(fd, head, strlen(head), MSG_NOSIGNAL), 0);
+    for (int i = 0; i < 1000 && !seen.kept; i++)
+        loopback_turn(&server, 1);
+    ck_assert_ptr_nonnull(seen.kept);
+    return fd;
+}
+
+static void leave(int fd)
+{
+    struct linger now = {.l_onoff = 1};
+
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    close(fd);
+    for (int i = 0; i < 1000 && server.worker.connections; i++)
+        loopback_turn(&server, 1);
+    ck_assert_uint_eq(server.worker.connections, 0);
+}
+
+static int hear(int fd)
+{
+    char text[4096] = "";
+    ssize_t length = -1;
+
+    for (int i = 0; i < 1000 && length <= 0; i++) {
+        loopback_turn(&server, 1);
+        length = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+    }
+    ck_assert_int_gt(length, 12);
+    return atoi(text + 9);
+}
+
+START_TEST(a_child_may_take_time)
+{
+    int fd;
+
+    set_up();
+    fd = begin("/ask/later");
+    ck_assert_uint_eq(seen.told, 0);
+    seen.kept->response.status = 204;
+    exchange_resume(seen.kept, OUTCOME_ANSWERED);
+    ck_assert_int_eq(hear(fd), 200);
+    ck_assert_uint_eq(seen.told, 1);
+    ck_assert_uint_eq(seen.finished, 2);
+    close(fd);
+    loopback_close(&server);
+}
+END_TEST
+
+/* With its parent, the client's way or the worker's: both let go, and nobody is told. */
+START_TEST(a_child_is_cut_with_its_parent)
+{
+    static const char *const paths[] = {"/ask/later", "/ask/ask/later"};
+
+    for (unsigned i = 0; i < 4; i++) {
+        int fd;
+
+        set_up();
+        fd = begin(paths[i / 2]);
+        if (i % 2)
+            journey_abort_all(&server.worker);
+        leave(fd);
+        ck_assert_uint_eq(seen.cancelled, 101 + 100 * (i / 2));
+        ck_assert_uint_eq(seen.finished, 2 + i / 2);
+        ck_assert_uint_eq(seen.told, 0);
+        loopback_close(&server);
+    }
+}
+END_TEST
+
+START_TEST(nobody_waits_for_what_is_thrown_away)
+{
+    int fd;
+
+    set_up();
+    fd = begin("/throw/later");
+    ck_assert_int_eq(hear(fd), 204);
+    ck_assert_uint_eq(seen.finished, 1);
+    ck_assert(!list_empty(&server.worker.orphans));
+    close(fd);
+    loopback_turn(&server, 20);
+    ck_assert_uint_eq(server.worker.connections, 0);
+    exchange_say(seen.kept, LOG_ERROR,
+                 "still here"); /* what it knows of the connection has not gone with that */
+    ck_assert(loopback_logged(&server, "still here, client: 127.0.0.1"));
+    seen.kept->response.status = 204;
+    exchange_resume(seen.kept, OUTCOME_ANSWERED);
+    loopback_turn(&server, 5);
+    ck_assert(list_empty(&server.worker.orphans));
+    ck_assert_uint_eq(seen.finished, 2);
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(what_is_thrown_away_ends_with_the_worker)
+{
+    int fd;
+
+    set_up();
+    fd = begin("/throw/later");
+    ck_assert_int_eq(hear(fd), 204);
+    close(fd);
+    loopback_turn(&server, 20);
+    journey_abort_all(&server.worker);
+    ck_assert(list_empty(&server.worker.orphans));
+    ck_assert_uint_eq(seen.cancelled, 1);
+    ck_assert_uint_eq(seen.finished, 2);
+    loopback_close(&server);
+}
+END_TEST
+
+/* A short rest is read to its end, a long one only so far. */
+START_TEST(the_rest_of_an_answer_is_read)
+{
+    for (unsigned pieces = 0; pieces < 9; pieces += 4) {
+        set_up();
+        seen.pieces = pieces;
+        loopback_ask(&server, "GET /throw/long HTTP/1.1\nX-Said: yes");
+        ck_assert_int_eq(server.status, 204);
+        for (int i = 0; i < 20 && seen.body.wake; i++) {
+            if (!list_empty(&server.worker.orphans))
+                seen.body.wake(seen.body.owner);
+            loopback_turn(&server, 1);
+        }
+        ck_assert(list_empty(&server.worker.orphans));
+        ck_assert_uint_eq(seen.closed, 1);
+        ck_assert_uint_eq(seen.pieces, pieces > 4 ? pieces - 4 : 0);
+        loopback_close(&server);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {a_child_is_routed_like_any_other,
+                                  a_child_may_take_time,
+                                  a_child_is_cut_with_its_parent,
+                                  nobody_waits_for_what_is_thrown_away,
+                                  what_is_thrown_away_ends_with_the_worker,
+                                  the_rest_of_an_answer_is_read,
+                                  NULL};
+
+    return loopback_run("subrequest", tests);
+}
