@@ -36,7 +36,8 @@ static const struct directive directives[] = {
      .row = read_uri,
      .example = "auth_request: /auth",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
-     .help = "Who may is asked of this URI, with the fields of the request and without its body: 2xx lets in, 401 and "
+     .help = "Who may is asked of this URI, with the fields of the request and without its body: 2xx lets "
+             "in, 401 and "
              "403 are answered as they are, anything else is 500. off: nobody is asked."},
     {0},
 };
@@ -44,8 +45,8 @@ static const struct directive directives[] = {
 /* They ask about another resource than the one that is asked for now. */
 static void remove_conditions(struct headers *fields)
 {
-    static const char *const names[] = {"If-Match",          "If-None-Match", "If-Modified-Since",
-                                        "If-Unmodified-Since", "If-Range",      "Range"};
+    static const char *const names[] = {
+        "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         headers_remove(fields, str_from(names[i]));

@@ -45,7 +45,8 @@ static const struct directive directives[] = {
      .row = read_uri,
      .example = "mirror: [/mirror, /other-mirror]",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
-     .help = "Each request is asked again of these URIs, by its method and with its fields, and what they answer is "
+     .help = "Each request is asked again of these URIs, by its method and with its fields, and what they "
+             "answer is "
              "thrown away; nobody waits for it. Its body is not sent along. off: of none."},
     {0},
 };
@@ -70,7 +71,8 @@ static enum outcome mirror_answer(struct exchange *x, const void *conf, void *st
 {
     const struct mirror_conf *own = conf;
     const struct mirror_uri *uris = own->uris.items;
-    struct mirroring *mirroring = own->uris.count ? exchange_state(x, &module_mirror, sizeof(*mirroring)) : NULL;
+    struct mirroring *mirroring =
+        own->uris.count ? exchange_state(x, &module_mirror, sizeof(*mirroring)) : NULL;
 
     if (!mirroring || mirroring->done || exchange_is_child(x))
         return OUTCOME_PASS;

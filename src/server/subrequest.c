@@ -166,6 +166,20 @@ static int make_request(const struct exchange *parent, struct str uri, bool merg
     return error < 0 ? error : copy_fields(&parent->request.headers, x);
 }
 
+/* The configuration's own variables have the values that the parent gave them. */
+static int copy_own(const struct visit *parent, struct visit *visit)
+{
+    size_t count = visit->worker->configuration->own.count;
+
+    if (!parent->own || count == 0)
+        return 0;
+    visit->own = arena_alloc(&visit->x->arena, count * sizeof(*visit->own));
+    if (!visit->own)
+        return -ENOMEM;
+    memcpy(visit->own, parent->own, count * sizeof(*visit->own));
+    return 0;
+}
+
 /* It stands where its parent does until it is located. */
 static int make_visit(struct subrequest *sub, struct visit *parent)
 {
@@ -182,7 +196,7 @@ static int make_visit(struct subrequest *sub, struct visit *parent)
     visit->client_known = parent->client_known;
     visit->trusted = parent->trusted;
     visit->client = parent->client;
-    return 0;
+    return copy_own(parent, visit);
 }
 
 /* A connection without its socket, for who goes on when that is closed. */

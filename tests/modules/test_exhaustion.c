@@ -104,6 +104,7 @@ static const char configuration[] =
     "        /app/: {proxy_pass: 'http://unix:@/app.sock:/x/', proxy_set_header: {X-A: '$host$args'}}\n"
     "        /group/: {proxy_pass: http://group}\n"
     "        /variable/: {proxy_pass: 'http://unix:@/$arg_to'}\n"
+    "        /asked/: {auth_request: '/app/auth?$args', mirror: [/say, off], allow: ['unix:', all], deny: 10.0.0.0/8}\n"
     "        '@named': {}\n"
     "    - {listen: 8080, server_name: e}\n";
 
@@ -185,6 +186,7 @@ static const char *const requests[] = {
     "OPTIONS * HTTP/1.1",      "BAD",
     "GET /app/a HTTP/1.1",     "POST /app/ HTTP/1.1\nContent-Length: 0",
     "GET /group/ HTTP/1.1",    "GET /variable/?to=app.sock HTTP/1.1",
+    "GET /asked/?a HTTP/1.1",
     "GET /status HTTP/1.1",    "PUT /status HTTP/1.1\nContent-Length: 0",
 };
 

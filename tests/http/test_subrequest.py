@@ -1,0 +1,207 @@
+"""auth_request and mirror: another server is asked who may, or is told the same; and neither of them in the client's way."""
+import threading
+
+import pytest
+from kit import server as server_kit
+from kit.lifetime import wait_for
+from kit.upstream import Upstream
+
+
+class Gate:
+    """What a test lets go when it likes."""
+    event = threading.Event()
+
+
+def says(status, fields='', body=''):
+    def say(talk):
+        talk.read_body()
+        talk.send(f'HTTP/1.1 {status} Said\r\n{fields}Content-Length: {len(body)}\r\n\r\n{body}')
+        return True
+    return say
+
+
+def by_query(talk):
+    """/auth/said?200: the status that the client asked for."""
+    talk.read_body()
+    talk.send(f'HTTP/1.1 {talk.request.target.split("?")[1]} Said\r\nWWW-Authenticate: Basic realm="one"\r\n'
+              'WWW-Authenticate: Bearer\r\nX-User: ann\r\nContent-Length: 4\r\n\r\nbody')
+    return True
+
+
+def waits(talk):
+    talk.read_body()
+    Gate.event.wait(30)
+    talk.send('HTTP/1.1 200 Said\r\nContent-Length: 0\r\n\r\n')
+    return True
+
+
+def drip(talk):
+    """The answer's head at once, its body when the gate opens."""
+    talk.read_body()
+    talk.send('HTTP/1.1 200 Said\r\nContent-Length: 4\r\n\r\n')
+    Gate.event.wait(30)
+    talk.send('last')
+    return True
+
+
+@pytest.fixture(scope='module')
+def asked():
+    made = Upstream({'/auth/said': by_query, '/auth/waits': waits, '/auth/drip': drip, '/mirror/waits': waits, '/auth/resets': lambda talk: talk.reset()},
+                    name='asked')
+    yield made
+    made.stop()
+    assert not made.faults
+
+
+@pytest.fixture(scope='module')
+def behind():
+    made = Upstream(name='behind')
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def served(launch, loop, transport, asked, behind):
+    Gate.event.clear()
+    asked.requests.clear()
+    behind.requests.clear()
+    to_asked = {'internal': True, 'proxy_pass': f'http://127.0.0.1:{asked.port}',
+                'proxy_set_header': {'X-Original-URI': '$request_uri', 'X-Original-Method': '$request_method', 'X-Id': '$request_id'}}
+    passed = {'proxy_pass': f'http://127.0.0.1:{behind.port}', 'proxy_set_header': {'X-Id': '$request_id'}}
+    return launch(loop, transport, server={'location': {
+        '/auth/': to_asked,
+        '/mirror/': to_asked,
+        '/guarded/': {'auth_request': '/auth/said?$arg_say', **passed},
+        '/guarded/open/': {'auth_request': 'off', **passed},
+        '/waiting/': {'auth_request': '/auth/waits', **passed},
+        '/dripping/': {'auth_request': '/auth/drip', **passed},
+        '/broken/': {'auth_request': '/auth/resets', **passed},
+        '/file/': {'auth_request': '/auth/said?$arg_say', 'return': '200 ok'},
+        '/either/': {'auth_request': '/auth/said?$arg_say', 'satisfy': 'any', 'allow': '192.0.2.1', 'deny': 'all', 'return': '200 ok'},
+        '/near/': {'auth_request': '/auth/said?$arg_say', 'satisfy': 'any', 'allow': '127.0.0.1', 'return': '200 ok'},
+        '/page/': {'auth_request': '/auth/said?$arg_say', 'error_page': ['401 /login', '403 =200 /login'], 'return': '200 ok'},
+        '/login': {'return': '200 "log in"'},
+        '/copied/': {'mirror': ['/mirror/one', '/mirror/two?own=1'], **passed},
+        '/slow-copy/': {'mirror': '/mirror/waits', **passed},
+        '= /one.txt': {'mirror': '/mirror/one'},
+    }})
+
+
+@pytest.fixture
+def client(served):
+    made = served.connect()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize('say, status', [('200', 200), ('204', 200), ('299', 200), ('401', 401), ('403', 403), ('302', 500), ('404', 500), ('500', 500)])
+def test_who_may_is_asked(client, served, asked, behind, say, status):
+    response = client.get(f'/guarded/x?say={say}')
+    assert response.status == status
+    assert [request.target for request in behind.requests] == ([f'/guarded/x?say={say}'] if status == 200 else [])
+    assert [request.target for request in asked.requests] == [f'/auth/said?{say}']
+    assert response.headers.get('www-authenticate') == ('Basic realm="one", Bearer' if status == 401 else
+                                                        'Basic realm="one", Bearer' if status == 403 else None)
+    assert client.get('/guarded/open/').status == 200           # the connection goes on
+    assert len(asked.requests) == 1
+    if status == 500:
+        assert f'auth_request: unexpected status {say}' in served.server.errors()
+
+
+def test_what_it_is_asked(client, asked, behind):
+    fields = [('Cookie', 'a=b'), ('If-None-Match', '"x"'), ('Range', 'bytes=0-1'), ('Expect', '100-continue')]
+    response = client.ask('POST', '/guarded/form?say=200', fields, b'hello')
+    assert response.status == 200
+    seen, passed = asked.last(), behind.last()
+    assert (seen.method, seen.target, seen.body) == ('GET', '/auth/said?200', b'')
+    names = [name.lower() for name, _ in seen.lines]
+    assert not {'content-length', 'transfer-encoding', 'expect', 'if-none-match', 'range'} & set(names)
+    assert seen.header('cookie') == 'a=b'
+    assert (seen.header('x-original-uri'), seen.header('x-original-method')) == ('/guarded/form?say=200', 'POST')
+    assert (passed.method, passed.body) == ('POST', b'hello')
+    assert seen.header('x-id') == passed.header('x-id') and len(seen.header('x-id')) == 32
+
+
+def test_a_change_of_protocol_is_not_asked_for(client, asked):
+    response = client.ask('GET', '/guarded/x?say=403', [('Connection', 'upgrade'), ('Upgrade', 'websocket')])
+    assert response.status == 403
+    assert asked.last().header('upgrade') is None
+
+
+def test_its_connection_is_kept(client, asked):
+    before = asked.connections
+    for _ in range(5):
+        assert client.get('/guarded/x?say=200').status == 200
+    assert asked.connections <= before + 1
+
+
+def test_the_location_is_only_for_us(client):
+    assert client.get('/auth/said?200').status == 404
+
+
+def test_who_is_gone_is_not_asked_on(client, served, asked, behind):
+    client.send('GET /waiting/x HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    wait_for(lambda: asked.requests, 'nobody is asked')
+    client.close()
+    Gate.event.set()
+    assert served.server.access_for('/waiting/x')[0]['status'] == '499'
+    assert not behind.requests
+
+
+def test_a_slow_body_is_not_waited_for(client, asked):
+    assert client.get('/dripping/x').status == 200      # the gate is closed
+    Gate.event.set()
+
+
+def test_who_asks_nobody_gets_nothing(client, asked, behind):
+    assert client.get('/broken/x').status == 500
+    assert not behind.requests
+
+
+@pytest.mark.parametrize('target, status', [
+    ('/either/x?say=200', 200), ('/either/x?say=401', 401), ('/either/x?say=403', 403), ('/either/x?say=500', 500),
+    ('/near/x?say=401', 200), ('/file/x?say=200', 200), ('/file/x?say=403', 403), ('/page/x?say=401', 401), ('/page/x?say=403', 200),
+])
+def test_with_other_words(client, target, status):
+    response = client.get(target)
+    assert response.status == status
+    if target.startswith('/page/'):
+        assert response.body == b'log in'
+
+
+def test_a_copy(client, asked, behind):
+    response = client.ask('PUT', '/copied/x?y=z', [('X-Said', 'this')], b'hello')
+    assert response.status == 200 and response.body == b'behind PUT /copied/x?y=z\n'
+    wait_for(lambda: len(asked.requests) == 2, 'too few are asked')
+    assert sorted(request.line for request in asked.requests) == ['PUT /mirror/one?y=z HTTP/1.1', 'PUT /mirror/two?own=1 HTTP/1.1']
+    assert all(request.header('x-said') == 'this' and request.header('x-original-uri') == '/copied/x?y=z' for request in asked.requests)
+    assert behind.last().body == b'hello'
+
+
+def test_a_copy_of_a_head_and_of_what_is_no_proxy(client, asked):
+    assert client.ask('HEAD', '/one.txt', []).status == 200
+    wait_for(lambda: asked.requests, 'nobody is asked')
+    assert asked.last().line == 'HEAD /mirror/one HTTP/1.1'
+
+
+def test_a_slow_copy_is_in_nobodys_way(client, served, asked):
+    for _ in range(3):                                   # on one connection, while the gate is closed
+        assert client.get('/slow-copy/x').status == 200
+    wait_for(lambda: len(asked.requests) == 3, 'too few are asked')
+    client.close()
+    assert not Gate.event.is_set()
+    again = served.connect()
+    assert again.get('/slow-copy/x').status == 200
+    wait_for(lambda: len(asked.requests) == 4, 'too few are asked')
+    Gate.event.set()
+    again.close()
+    assert len(served.server.access_for('/slow-copy/x', 4)) == 4
+    assert not [row for row in served.server.access() if row['request_uri'].startswith('/mirror')]
+
+
+@pytest.mark.parametrize('line, said', [('auth_request: nowhere', 'no path of this server'), ('mirror: http://127.0.0.1/', 'no path of this server')])
+def test_a_bad_word(fresh, line, said):
+    key, value = line.split(': ')
+    made = server_kit.Server(fresh(), [{'listen': f'127.0.0.1:{server_kit.free_port()}', key: value}])
+    with pytest.raises(RuntimeError, match=said):
+        made.start([1])
