@@ -18,6 +18,8 @@ SUITES = {
     '6.12': ('trixie', 'trixie-security'),
     'sid': ('sid', None),
 }
+# What the guest boots with and its tests load: as a module, or built in.
+NEEDED = '9p 9pnet_virtio virtio_pci virtio_console overlay tls gcm ctr aesni_intel chacha20poly1305 nbd ext4'.split()
 KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 
 
@@ -63,8 +65,21 @@ def kernel_packages(apt):
     """The packages that hold the image and the modules behind linux-image-amd64."""
     wanted = [name for name in apt.depends('linux-image-amd64') if re.match(r'linux-image-\d', name)][:1]
     for name in wanted:
-        wanted += [more for more in apt.depends(name) if re.match(r'linux-(binary|modules)-\d', more) and more not in wanted]
+        wanted += [more for more in apt.depends(name) if re.match(r'linux-(base|binary|modules)-\d', more) and more not in wanted]
     return wanted
+
+
+def names_in(path):
+    """The modules that a list of the kernel (modules.dep, modules.builtin) names."""
+    with open(path, encoding='ascii') as stream:
+        return {re.sub(r'\.ko.*', '', os.path.basename(line.split(':')[0].strip())).replace('-', '_') for line in stream}
+
+
+def check(modules):
+    """A kernel whose packages were divided in another way is refused here, and not by a guest that cannot boot."""
+    there = set().union(*(names_in(os.path.join(modules, name)) for name in ('modules.dep', 'modules.builtin')))
+    if missing := [name for name in NEEDED if name not in there]:
+        raise LookupError(f'no module {", ".join(missing)} in {modules}: another package has it')
 
 
 def unpack(folder, downloads):
@@ -77,6 +92,7 @@ def unpack(folder, downloads):
         os.symlink('usr/lib', os.path.join(root, 'lib'))
     version = sorted(os.listdir(os.path.join(root, 'lib/modules')))[-1]
     subprocess.run([shutil.which('depmod') or '/sbin/depmod', '-b', root, version], check=True)
+    check(os.path.join(root, 'lib/modules', version))
     image = os.path.join(root, 'boot', f'vmlinuz-{version}')
     if not os.path.exists(image):
         os.makedirs(os.path.dirname(image), exist_ok=True)
@@ -112,7 +128,7 @@ def main():
             try:
                 fetch(folder, version)
                 break
-            except (subprocess.CalledProcessError, OSError, IndexError) as error:
+            except (subprocess.CalledProcessError, OSError, LookupError) as error:
                 print(f'{version}: attempt {attempt + 1}: {error}', file=sys.stderr)
                 time.sleep(5 << attempt)
         else:
