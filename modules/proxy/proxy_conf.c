@@ -165,7 +165,7 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
     struct proxy_conf *own = conf;
     int error = 0;
 
-    if (own->pass.of_location && !conf_map_get(at, STR("proxy_pass")))
+    if (own->pass.of_location && !reader->laid_over && !conf_map_get(at, STR("proxy_pass")))
         own->pass = (struct proxy_pass){0};
     error = make_tls(own, reader, at);
     if (error == 0 && !own->remote_addr)

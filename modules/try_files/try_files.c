@@ -123,8 +123,7 @@ static enum outcome judge(struct trial *trial, struct file_entry *entry)
                      STR_ARG(trial->uri), -entry->error, strerror(-entry->error));
     file_entry_unref(entry);
     if (there) {
-        x->request.path = trial->uri;
-        return OUTCOME_PASS;
+        return exchange_rewrite(x, trial->uri, x->request.query) < 0 ? exchange_refuse(x, 500) : OUTCOME_PASS;
     }
     trial->index++;
     return try_on(trial);

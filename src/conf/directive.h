@@ -104,6 +104,7 @@ struct conf_reader {
     struct str prefix;              /* -p, or empty */
     bool test_only;                 /* -t: open nothing that needs rights */
     enum conf_scope scope;          /* where we stand at the moment */
+    bool laid_over;                 /* the scope lies over its outer one, whose own values hold here, too (`when`) */
     struct upstreams *upstreams;    /* groups of servers, for rows that name one; not looked into here */
     struct own_variables *own;      /* variables and regular expressions that the file brings; not looked into here */
     struct caches *caches;          /* caches, for rows that name one; not looked into here */

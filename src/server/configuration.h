@@ -97,6 +97,8 @@ struct location {
     size_t inner_count;
     struct location **patterns;     /* those that are regular expressions, in the order of the file */
     size_t pattern_count;
+    struct when *whens;             /* conditions, and this location as it is where they hold: server/when.h */
+    size_t when_count;
     bool nested;                    /* false: a server's own scope */
     const struct conf_scope_values *values;
 };

@@ -4,6 +4,8 @@
  */
 #include "server/document_roots.h"
 
+#include "server/when.h"
+
 static int keep_root(struct roots *roots, const struct location *location)
 {
     const struct core_site *site = location->site;
@@ -24,6 +26,8 @@ static int keep_all(struct roots *roots, const struct location *location)
 
     for (size_t i = 0; i < location->inner_count && result == 0; i++)
         result = keep_all(roots, location->inner[i]);
+    for (size_t i = 0; i < location->when_count && result == 0; i++)
+        result = keep_root(roots, location->whens[i].location);
     for (size_t i = 0; i < location->pattern_count && result == 0; i++)
         result = keep_all(roots, location->patterns[i]);
     return result;

@@ -173,7 +173,7 @@ static void journey_serve(struct visit *visit);
 static void journey_shape(struct visit *visit);
 
 /* What a location says of sizes and times holds from here on, until another request is located. */
-static void settle(struct visit *visit)
+void journey_settle(struct visit *visit)
 {
     struct journey *journey = visit->journey;
 
@@ -189,7 +189,7 @@ static void settle(struct visit *visit)
 static void journey_locate(struct visit *visit)
 {
     route_location(visit);
-    settle(visit);
+    journey_settle(visit);
     satisfy_begin(visit);
     visit->next_module = 0;
     journey_continue(visit, route_guard(visit));
@@ -204,7 +204,7 @@ static void journey_refuse(void *owner, struct exchange *x, int status)
     if (!visit)
         return;
     visit->location = visit->server->root;
-    settle(visit);
+    journey_settle(visit);
     journey_continue(visit, exchange_refuse(x, status));
 }
 

@@ -13,6 +13,9 @@ void journey_pump(struct journey *journey);
 /* A module that kept the exchange has made up its mind: goes on in the story. */
 void journey_continue(struct visit *visit, enum outcome outcome);
 
+/* What the visit's location says of sizes and times holds from now on. */
+void journey_settle(struct visit *visit);
+
 /* journey_crowd.c */
 
 /*

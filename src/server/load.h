@@ -53,6 +53,13 @@ MUST_CHECK int load_servers(struct load *load, const struct conf_node *http, con
 MUST_CHECK int load_upstreams(struct load *load, const struct conf_node *http, const struct conf_scope_values *values);
 /* One server's locations below `outer`, from the map at `node` (NULL: none). 0 or -ENOMEM. */
 MUST_CHECK int load_locations(struct load *load, const struct conf_node *node, struct location *outer);
+/* What a location is made of, from its scope. */
+void load_take_values(struct location *location, const struct conf_scope_values *values);
+/* What the `alias` written at `node` takes the place of in this location. */
+void load_place_alias(struct load *load, const struct conf_node *node, const struct location *location);
+/* The conditions at `node` and those of `outer` (NULL: none), each with the location laid over. 0 or -ENOMEM. */
+MUST_CHECK int load_whens(struct load *load, const struct conf_node *node, const struct location *outer,
+                          struct location *location);
 /* Fills session and wire of a location and of those inside it; `ssl` is its server's. */
 void load_settings(struct location *location, const struct core_ssl *ssl);
 

@@ -17,6 +17,13 @@ const struct loaded_server *load_find_server(const struct load *load, const stru
     return NULL;
 }
 
+void load_take_values(struct location *location, const struct conf_scope_values *values)
+{
+    location->values = values;
+    location->site = conf_scope_group(values, CORE_SITE);
+    location->module_conf = values->values + CORE_GROUPS;
+}
+
 static struct location *make_location(struct load *load, const struct conf_scope_values *values)
 {
     struct location *location = arena_zalloc(load->reader.arena, 1, sizeof(*location));
@@ -24,9 +31,7 @@ static struct location *make_location(struct load *load, const struct conf_scope
     if (!location)
         return NULL;
     location->pattern = STR("/");
-    location->values = values;
-    location->site = conf_scope_group(values, CORE_SITE);
-    location->module_conf = values->values + CORE_GROUPS;
+    load_take_values(location, values);
     return location;
 }
 
@@ -86,7 +91,7 @@ static int load_server(struct load *load, const struct conf_node *node, const st
     server->pattern_count = loaded->own->pattern_count;
     load->configuration->servers[load->server_count++] = server;
     load->configuration->server_count = load->server_count;
-    if (load_names(load, server, &loaded->own->names) < 0)
+    if (load_names(load, server, &loaded->own->names) < 0 || load_whens(load, node, NULL, server->root) < 0)
         return -ENOMEM;
     if (load_locations(load, conf_map_get(node, STR("location")), server->root) < 0)
         return -ENOMEM;
@@ -218,7 +223,7 @@ static bool check_place(struct load *load, const struct conf_node *key, const st
 }
 
 /* What the alias of this location takes the place of. */
-static void place_alias(struct load *load, const struct conf_node *node, const struct location *location)
+void load_place_alias(struct load *load, const struct conf_node *node, const struct location *location)
 {
     struct core_site *site = conf_scope_group(location->values, CORE_SITE);
     const struct conf_node *alias = conf_map_get(node, STR("alias"));
@@ -244,11 +249,13 @@ static int load_location(struct load *load, const struct conf_pair *pair, struct
     location->nested = true;
     if (!parse_pattern(load, pair->key, location) || !check_place(load, pair->key, outer, location))
         return 0;
-    place_alias(load, pair->value, location);
+    load_place_alias(load, pair->value, location);
     if (location->regex)
         outer->patterns[outer->pattern_count++] = location;
     else
         outer->inner[outer->inner_count++] = location;
+    if (load_whens(load, pair->value, outer, location) < 0)
+        return -ENOMEM;
     return load_locations(load, conf_map_get(pair->value, STR("location")), location);
 }
 

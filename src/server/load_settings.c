@@ -4,6 +4,7 @@
  */
 #include "build_options.h"
 #include "server/load.h"
+#include "server/when.h"
 
 static struct session_settings session_of(const struct core_site *site)
 {
@@ -45,6 +46,12 @@ void load_settings(struct location *location, const struct core_ssl *ssl)
     };
     for (size_t i = 0; i < location->inner_count; i++)
         load_settings(location->inner[i], ssl);
+    for (size_t i = 0; i < location->when_count; i++) {
+        struct location *laid_over = location->whens[i].location;
+
+        if (laid_over) /* NULL: its conditions were refused */
+            load_settings(laid_over, ssl);
+    }
     for (size_t i = 0; i < location->pattern_count; i++)
         load_settings(location->patterns[i], ssl);
 }

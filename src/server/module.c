@@ -6,11 +6,12 @@
 
 #include "base/limits.h"
 #include "http/url.h"
-#include "server/journey.h"
+#include "server/journey_steps.h"
 #include "server/refuse.h"
 #include "server/route.h"
 #include "server/satisfy.h"
 #include "server/variables.h"
+#include "server/when.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -143,6 +144,41 @@ enum outcome exchange_reroute_named(struct exchange *x, struct str name)
                                        STR_ARG(name));
     visit->internal = true;
     return OUTCOME_REROUTE;
+}
+
+int exchange_rewrite(struct exchange *x, struct str path, struct str query)
+{
+    struct visit *visit = visit_of(x);
+    struct str normal;
+    int error = url_path_normalise(&x->arena, path, visit->location->site->merge_slashes, &normal);
+
+    if (error < 0)
+        return error;
+    x->request.path = normal;
+    x->request.query = query;
+    visit->rewritten = true;
+    return 0;
+}
+
+const struct when *exchange_when(const struct exchange *x, size_t index)
+{
+    const struct location *location = visit_of(x)->location;
+
+    return index < location->when_count ? &location->whens[index] : NULL;
+}
+
+enum outcome exchange_lay_over(struct exchange *x, const struct when *when)
+{
+    struct visit *visit = visit_of(x);
+
+    visit->location = when->location;
+    journey_settle(visit);
+    return route_guard(visit);
+}
+
+const void *exchange_conf(const struct exchange *x, const struct module *module)
+{
+    return visit_of(x)->location->module_conf[module_index(module)];
 }
 
 /* Empty where nobody named this server. Else "https://name:port" as `server_name_in_redirect` and
@@ -346,7 +382,7 @@ bool exchange_is_child(const struct exchange *x)
 
 bool exchange_is_rerouted(const struct exchange *x)
 {
-    return visit_of(x)->reroutes > 0;
+    return visit_of(x)->reroutes > 0 || visit_of(x)->rewritten;
 }
 
 void exchange_end_with_client(struct exchange *x, bool ends)

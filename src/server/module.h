@@ -17,6 +17,7 @@ struct stream;
 struct upstream_pool;
 struct worker;
 struct counters_total;
+struct when;                        /* server/when.h */
 
 enum outcome {
     OUTCOME_PASS,       /* not mine: ask the next module */
@@ -68,6 +69,17 @@ enum outcome exchange_reroute(struct exchange *x, struct str path, struct str qu
 
 /* Goes on in the server's location @name, with the URI as it is. OUTCOME_REROUTE; or OUTCOME_ANSWERED with 500 where there is none. */
 enum outcome exchange_reroute_named(struct exchange *x, struct str name);
+
+/*
+ * Goes on with another URI in this location: `path` (decoded) is normalised; query data NULL: none. 0, -EINVAL for a bad path, or -ENOMEM.
+ */
+MUST_CHECK int exchange_rewrite(struct exchange *x, struct str path, struct str query);
+/* The conditions of the location, in the order in which they are asked; NULL: no more. */
+const struct when *exchange_when(const struct exchange *x, size_t index);
+/* One of them holds: its location takes the place of this one. OUTCOME_PASS, or OUTCOME_ANSWERED where it refuses the request. */
+enum outcome exchange_lay_over(struct exchange *x, const struct when *when);
+/* A module's conf of the location as it is now. */
+const void *exchange_conf(const struct exchange *x, const struct module *module);
 
 /*
  * Answers with a redirect. `location` is a URL, or a path beginning with "/" (percent-encoded): that one stays relative, unless

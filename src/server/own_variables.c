@@ -261,3 +261,17 @@ int own_variable_read(struct conf_reader *reader, const struct conf_node *node, 
     *out = variable;
     return 0;
 }
+
+int own_variable_make(struct conf_reader *reader, const struct conf_node *node, struct own_variable *variable,
+                      struct str (*eval)(struct exchange *x, const void *source), const void *source, bool fleeting)
+{
+    if (variable->eval) {
+        conf_error(reader->errors, node->mark, STR("take another name"),
+                   "$" STR_FMT " gets its value from another map or geo already", STR_ARG(variable->name));
+        return -EINVAL;
+    }
+    variable->eval = eval;
+    variable->source = source;
+    variable->fleeting = fleeting;
+    return 0;
+}

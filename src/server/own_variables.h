@@ -37,6 +37,10 @@ struct own_variable *own_variable_find(const struct own_variables *own, struct s
 MUST_CHECK int own_variable_read(struct conf_reader *reader, const struct conf_node *node, struct str word,
                                  struct own_variable **out);
 
+/* For rows: what the variable is where nobody sets it, asked for at most once for an exchange unless `fleeting`. 0, or -EINVAL, and said: it has such a maker. */
+MUST_CHECK int own_variable_make(struct conf_reader *reader, const struct conf_node *node, struct own_variable *variable,
+                                 struct str (*eval)(struct exchange *x, const void *source), const void *source, bool fleeting);
+
 /* From now on the variable has this value, which lasts as long as x. 0 or -ENOMEM. */
 MUST_CHECK int own_variable_set(struct exchange *x, const struct own_variable *variable, struct str value);
 

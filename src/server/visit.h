@@ -17,6 +17,7 @@ struct visit {
     unsigned next_module;           /* index of the module to ask next */
     unsigned reroutes;
     const struct location *named;   /* where route_location goes next (error_page 404 = @name); else NULL */
+    bool rewritten;                 /* the path is no longer the client's */
     bool internal;                  /* rerouted: `internal` locations may answer */
     bool ends_with_client;          /* exchange_end_with_client */
     bool pending;                   /* a module keeps it */

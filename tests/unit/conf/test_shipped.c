@@ -3,6 +3,7 @@
  * every directive in the tables of this build.
  */
 #include "server/configuration.h"
+#include "server/pattern.h"
 #include "server/variables.h"
 #include "upstream/upstream.h"
 
@@ -88,9 +89,11 @@ static void example_reads(const struct directive *directive)
     struct arena arena;
     struct conf_errors errors = {.arena = &arena};
     struct upstreams upstreams = {.arena = &arena};
+    struct own_variables own = {0};
     struct conf_reader reader = {.arena = &arena,
                                  .errors = &errors,
-                                 .variables = variables_all(),
+                                 .own = &own,
+                                 .variables = &own.table,
                                  .upstreams = &upstreams,
                                  .test_only = true};
     struct conf_node *node;
@@ -99,6 +102,7 @@ static void example_reads(const struct directive *directive)
     arena_init(&arena, NULL, 0);
     node = conf_tree_parse(&arena, str_from(directive->name), str_from(directive->example), &errors);
     if (node) {
+        ck_assert_int_eq(own_variables_gather(&arena, node, variables_all(), &own), 0);
         ck_assert_ptr_nonnull(conf_map_get(node, str_from(directive->name)));
         ck_assert_ptr_nonnull(conf_scope_read(&reader, configuration_schema(), first_scope(directive->scopes),
                                               node, NULL, NULL));
@@ -106,6 +110,7 @@ static void example_reads(const struct directive *directive)
     ck_assert_int_eq(conf_errors_print(&errors, &said), 0);
     ck_assert_msg(node && errors.count == 0, "%s:\n" STR_FMT, directive->example, STR_ARG(buffer_str(&said)));
     buffer_finish(&said);
+    patterns_finish(&own);
     arena_reset(&arena);
 }
 

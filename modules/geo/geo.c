@@ -1,0 +1,229 @@
+/*
+ * `geo`: a variable whose value depends on an address, the client's or that of another variable. The longest
+ * range that holds it decides.
+ */
+#include "base/cidr.h"
+#include "server/module.h"
+#include "server/own_variables.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+
+struct range {
+    struct cidr cidr;
+    struct str value;
+    const struct conf_node *node;
+};
+
+/* Ranges of one length: sorted by their bytes. */
+struct group {
+    const struct range *first;
+    size_t count;
+};
+
+struct geo {
+    const struct template *source; /* NULL: the client's address */
+    struct range *ranges;
+    size_t count;
+    struct group *groups; /* of the longest first */
+    size_t group_count;
+    struct str fallback;
+};
+
+struct geo_conf {
+    struct conf_rows rows; /* nothing is kept in them: the variables know where their values come from */
+};
+
+#define HINT STR("write: geo: {$country: {default: ZZ, 192.0.2.0/24: CH, '2001:db8::/32': SE}}")
+
+/* Families apart, then the longest first, then by bytes. */
+static int compare(const void *a, const void *b)
+{
+    const struct cidr *left = &((const struct range *)a)->cidr, *right = &((const struct range *)b)->cidr;
+
+    if (left->family != right->family)
+        return left->family < right->family ? -1 : 1;
+    if (left->bits != right->bits)
+        return left->bits > right->bits ? -1 : 1;
+    return memcmp(left->bytes, right->bytes, sizeof(left->bytes));
+}
+
+/* The first `bits` of an address, as a range of that length has them. */
+static void mask(struct cidr *cidr, uint8_t bits)
+{
+    cidr->bits = bits;
+    for (unsigned i = 0; i < sizeof(cidr->bytes); i++) {
+        if (bits < 8 * i + 8)
+            cidr->bytes[i] &= (uint8_t)(bits <= 8 * i ? 0 : 0xff << (8 * i + 8 - bits));
+    }
+}
+
+static struct str find(const struct geo *geo, const struct cidr *address)
+{
+    for (size_t i = 0; i < geo->group_count; i++) {
+        struct range wanted = {.cidr = *address};
+        const struct range *found;
+
+        if (geo->groups[i].first->cidr.family != address->family)
+            continue;
+        mask(&wanted.cidr, geo->groups[i].first->cidr.bits);
+        found = bsearch(&wanted, geo->groups[i].first, geo->groups[i].count, sizeof(wanted), compare);
+        if (found)
+            return found->value;
+    }
+    return geo->fallback;
+}
+
+static void take_bytes(struct cidr *out, sa_family_t family, const void *bytes, size_t length)
+{
+    *out = (struct cidr){.family = family};
+    memcpy(out->bytes, bytes, length);
+}
+
+/* An IPv4 address within IPv6 counts as what it is. False: neither of the two. */
+static bool of_socket(const struct sockaddr *address, struct cidr *out)
+{
+    const struct sockaddr_in *four = (const void *)address;
+    const struct sockaddr_in6 *six = (const void *)address;
+
+    if (address->sa_family == AF_INET)
+        take_bytes(out, AF_INET, &four->sin_addr, 4);
+    else if (address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+        take_bytes(out, AF_INET, six->sin6_addr.s6_addr + 12, 4);
+    else if (address->sa_family == AF_INET6)
+        take_bytes(out, AF_INET6, &six->sin6_addr, 16);
+    return address->sa_family == AF_INET || address->sa_family == AF_INET6;
+}
+
+static struct str geo_eval(struct exchange *x, const void *source)
+{
+    const struct geo *geo = source;
+    struct cidr address;
+
+    if (!geo->source)
+        return of_socket(exchange_client(x), &address) ? find(geo, &address) : geo->fallback;
+    return cidr_parse(exchange_eval(x, geo->source), &address) < 0 ? geo->fallback : find(geo, &address);
+}
+
+/* What nginx has and this does not: the way out. */
+static struct str hint_for(struct str key)
+{
+    if (str_starts(key, STR("proxy")))
+        return STR("set_real_ip_from says whose X-Forwarded-For is believed; geo then sees the client");
+    if (str_equal(key, STR("ranges")) || str_equal(key, STR("delete")))
+        return STR("write ranges as 192.0.2.0/24, and each once");
+    return HINT;
+}
+
+static int read_range(struct conf_reader *reader, const struct conf_pair *pair, struct geo *geo)
+{
+    struct range *range = &geo->ranges[geo->count];
+    int error = conf_read_text(reader, pair->value, &range->value);
+
+    if (error < 0)
+        return error;
+    if (str_equal(pair->key->text, STR("default"))) {
+        geo->fallback = range->value;
+        return 0;
+    }
+    if (cidr_parse(pair->key->text, &range->cidr) < 0 || range->cidr.family == AF_UNIX) {
+        conf_error(reader->errors, pair->key->mark, hint_for(pair->key->text),
+                   "\"" STR_FMT "\" is no address and no range of addresses", STR_ARG(pair->key->text));
+        return -EINVAL;
+    }
+    range->node = pair->key;
+    geo->count++;
+    return 0;
+}
+
+/* Sorts, and finds where each length begins. */
+static int make_groups(struct conf_reader *reader, struct geo *geo)
+{
+    geo->groups = arena_zalloc(reader->arena, geo->count + 1, sizeof(*geo->groups));
+    if (!geo->groups)
+        return -ENOMEM;
+    if (geo->count)
+        qsort(geo->ranges, geo->count, sizeof(*geo->ranges), compare);
+    for (size_t i = 0; i < geo->count; i++) {
+        const struct range *range = &geo->ranges[i];
+        const struct cidr *before = i ? &range[-1].cidr : NULL;
+
+        if (before && compare(range, &range[-1]) == 0) {
+            conf_error(reader->errors, range->node->mark, STR("delete one of the two"),
+                       "this range stands in line %u, too", range[-1].node->mark.line);
+            return -EINVAL;
+        }
+        if (!before || before->family != range->cidr.family || before->bits != range->cidr.bits)
+            geo->groups[geo->group_count++].first = range;
+        geo->groups[geo->group_count - 1].count++;
+    }
+    return 0;
+}
+
+/* "$to" or "$address $to", and its ranges. */
+static int read_geo(struct conf_reader *reader, const struct conf_pair *pair)
+{
+    struct geo *geo = arena_zalloc(reader->arena, 1, sizeof(*geo));
+    struct own_variable *variable;
+    struct conf_words words;
+    int error = conf_read_words(reader, pair->key, &words);
+
+    if (!geo)
+        return -ENOMEM;
+    if (error < 0)
+        return error;
+    if (words.count < 1 || words.count > 2 || pair->value->kind != CONF_MAP) {
+        conf_error(reader->errors, pair->key->mark, HINT,
+                   "geo takes a variable, and a map from ranges to values");
+        return -EINVAL;
+    }
+    geo->fallback = STR("");
+    geo->ranges = arena_zalloc(reader->arena, pair->value->count + 1, sizeof(*geo->ranges));
+    if (!geo->ranges)
+        return -ENOMEM;
+    if (words.count == 2)
+        error = conf_read_template_word(reader, pair->key, words.items[0], &geo->source);
+    if (error == 0)
+        error = own_variable_read(reader, pair->key, words.items[words.count - 1], &variable);
+    for (size_t i = 0; i < pair->value->count && error == 0; i++)
+        error = read_range(reader, &pair->value->pairs[i], geo);
+    if (error == 0)
+        error = make_groups(reader, geo);
+    return error < 0 ? error : own_variable_make(reader, pair->key, variable, geo_eval, geo, false);
+}
+
+static int read_geos(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    int error = 0;
+
+    if (node->kind != CONF_MAP) {
+        conf_error(reader->errors, node->mark, HINT, "geo takes a variable, and a map from ranges to values");
+        return -EINVAL;
+    }
+    for (size_t i = 0; i < node->count && error == 0; i++)
+        error = read_geo(reader, &node->pairs[i]);
+    return error;
+}
+
+static const struct directive directives[] = {
+    {.name = "geo",
+     .scopes = SCOPE_HTTP,
+     .type = DIRECTIVE_REPEAT,
+     .merge = MERGE_NONE,
+     .row_size = sizeof(char),
+     .row = read_geos,
+     .example = "geo: {$place: {default: outside, 10.0.0.0/8: inside}}",
+     .help = "Makes a variable of the client's address (or of another, named in front: $arg_ip $place): the "
+             "value of "
+             "the longest range that holds it, else default, else nothing.",
+     .schema = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"object\"}}"},
+    {0},
+};
+
+const struct module module_geo = {
+    .name = "geo",
+    .directives = directives,
+    .conf_size = sizeof(struct geo_conf),
+};

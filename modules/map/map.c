@@ -1,0 +1,263 @@
+/*
+ * `map`: a variable whose value depends on that of others. It is made when it is first asked for, and then stays the
+ * same for the request, unless the map is volatile.
+ */
+#include "server/module.h"
+#include "server/own_variables.h"
+#include "server/pattern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* One line: what is looked for, and the value. */
+struct line {
+    struct str key; /* lower case; of a wildcard ".example.com" or "www." */
+    const struct pattern *pattern;
+    const struct template *value;
+    const struct conf_node *node;
+};
+
+struct lines {
+    struct line *items;
+    size_t count;
+};
+
+struct map {
+    const struct template *source;
+    struct lines exact, leading, trailing; /* sorted by key */
+    struct lines patterns;                 /* in the order of the file */
+    const struct template *fallback;
+    bool hostnames, fleeting;
+};
+
+struct map_conf {
+    struct conf_rows rows; /* nothing is kept in them: the variables know their maps */
+};
+
+#define HINT STR("write: map: {$http_host $site: {default: main, a.example.com: a, '~^b\\d+\\.': b}}")
+
+static struct str lower_copy(struct arena *arena, struct str text)
+{
+    char *made = arena_alloc(arena, text.length + 1);
+
+    if (!made)
+        return (struct str){NULL, 0};
+    for (size_t i = 0; i < text.length; i++)
+        made[i] = str_lower(text.data[i]);
+    return str_of(made, text.length);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct line *left = a, *right = b;
+
+    return str_compare(left->key, right->key);
+}
+
+static const struct line *find(const struct lines *lines, struct str key)
+{
+    struct line wanted = {.key = key};
+
+    return lines->count ? bsearch(&wanted, lines->items, lines->count, sizeof(wanted), compare) : NULL;
+}
+
+/* "*.example.com" and "www.*", longest first; ".example.com" is both exact and leading. */
+static const struct line *find_host(const struct map *map, struct str host)
+{
+    const struct line *line = NULL;
+
+    for (size_t i = 1; i < host.length && !line; i++) {
+        if (host.data[i] == '.')
+            line = find(&map->leading, str_skip(host, i));
+    }
+    for (size_t i = host.length; i > 1 && !line; i--) {
+        if (host.data[i - 1] == '.')
+            line = find(&map->trailing, str_slice(host, 0, i));
+    }
+    return line;
+}
+
+static const struct template *find_value(struct exchange *x, const struct map *map, struct str text)
+{
+    struct str key = lower_copy(&x->arena, text);
+    const struct line *line;
+
+    if (map->hostnames && key.length > 1 && str_ends(key, STR(".")))
+        key.length--;
+    line = find(&map->exact, key);
+    if (!line && map->hostnames)
+        line = find_host(map, key);
+    for (size_t i = 0; !line && i < map->patterns.count; i++) {
+        if (pattern_match(map->patterns.items[i].pattern, x, text) == 1)
+            line = &map->patterns.items[i];
+    }
+    return line ? line->value : map->fallback;
+}
+
+/* $1 of the map's own patterns means something in its values alone. */
+static struct str map_eval(struct exchange *x, const void *source)
+{
+    const struct map *map = source;
+    struct str *groups = pattern_groups(x);
+    struct str text = exchange_eval(x, map->source);
+    const struct template *value = find_value(x, map, text.data ? text : STR(""));
+    struct str made = value ? exchange_eval(x, value) : STR("");
+
+    pattern_restore(x, groups);
+    return made;
+}
+
+static void add(struct lines *lines, const struct line *line, struct str key)
+{
+    lines->items[lines->count] = *line;
+    lines->items[lines->count++].key = key;
+}
+
+/* "a.example.com", "*.example.com", ".example.com", "www.*"; a backslash in front takes the rest as it is. */
+static int add_text(struct conf_reader *reader, struct map *map, struct str text, struct line *line)
+{
+    struct str key = lower_copy(reader->arena, str_skip(text, str_starts(text, STR("\\"))));
+
+    if (!key.data)
+        return -ENOMEM;
+    if (map->hostnames && str_starts(key, STR("*.")))
+        add(&map->leading, line, str_skip(key, 1));
+    else if (map->hostnames && str_ends(key, STR(".*")))
+        add(&map->trailing, line, str_slice(key, 0, key.length - 1));
+    else if (map->hostnames && str_starts(key, STR(".")) && key.length > 1) {
+        add(&map->leading, line, key);
+        add(&map->exact, line, str_skip(key, 1));
+    } else
+        add(&map->exact, line, key);
+    return 0;
+}
+
+static int add_pattern(struct conf_reader *reader, struct map *map, const struct conf_node *key,
+                       struct line *line)
+{
+    bool nocase = str_starts(key->text, STR("~*"));
+    int error = pattern_read(reader, key, str_skip(key->text, nocase ? 2 : 1), nocase, &line->pattern);
+
+    if (error == 0)
+        add(&map->patterns, line, key->text);
+    return error;
+}
+
+static int read_line(struct conf_reader *reader, struct map *map, const struct conf_pair *pair)
+{
+    struct line line = {.node = pair->key};
+    struct str key = pair->key->text;
+    int error;
+
+    if (str_equal(key, STR("hostnames")))
+        return 0; /* read before the others */
+    if (str_equal(key, STR("volatile")))
+        return conf_read_switch(reader, pair->value, &map->fleeting);
+    error = conf_read_template(reader, pair->value, &line.value);
+    if (error < 0)
+        return error;
+    if (str_equal(key, STR("default")))
+        map->fallback = line.value;
+    else if (str_starts(key, STR("~")))
+        error = add_pattern(reader, map, pair->key, &line);
+    else
+        error = add_text(reader, map, key, &line);
+    return error;
+}
+
+static int sort(struct conf_reader *reader, struct lines *lines)
+{
+    if (lines->count)
+        qsort(lines->items, lines->count, sizeof(*lines->items), compare);
+    for (size_t i = 1; i < lines->count; i++) {
+        if (!str_equal(lines->items[i - 1].key, lines->items[i].key))
+            continue;
+        conf_error(reader->errors, lines->items[i].node->mark,
+                   STR("letters of either case are the same here"), "\"" STR_FMT "\" stands here twice",
+                   STR_ARG(lines->items[i].key));
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int read_lines(struct conf_reader *reader, const struct conf_node *node, struct map *map)
+{
+    struct lines *all[] = {&map->exact, &map->leading, &map->trailing, &map->patterns};
+    const struct conf_node *hostnames = conf_map_get(node, STR("hostnames"));
+    int error = hostnames ? conf_read_switch(reader, hostnames, &map->hostnames) : 0;
+
+    for (size_t i = 0; i < 4; i++) {
+        all[i]->items = arena_zalloc(reader->arena, node->count + 1, sizeof(struct line));
+        if (!all[i]->items)
+            return -ENOMEM;
+    }
+    for (size_t i = 0; i < node->count && error == 0; i++)
+        error = read_line(reader, map, &node->pairs[i]);
+    for (size_t i = 0; i < 3 && error == 0; i++)
+        error = sort(reader, all[i]);
+    return error;
+}
+
+/* "$from $to", and its lines. */
+static int read_map(struct conf_reader *reader, const struct conf_pair *pair)
+{
+    struct map *map = arena_zalloc(reader->arena, 1, sizeof(*map));
+    struct own_variable *variable;
+    struct conf_words words;
+    int error = conf_read_words(reader, pair->key, &words);
+
+    if (!map)
+        return -ENOMEM;
+    if (error < 0)
+        return error;
+    if (words.count != 2 || pair->value->kind != CONF_MAP) {
+        conf_error(reader->errors, pair->key->mark, HINT, "map takes two variables, and a map of values");
+        return -EINVAL;
+    }
+    error = conf_read_template_word(reader, pair->key, words.items[0], &map->source);
+    if (error == 0)
+        error = own_variable_read(reader, pair->key, words.items[1], &variable);
+    if (error == 0)
+        error = read_lines(reader, pair->value, map);
+    if (error < 0)
+        return error;
+    return own_variable_make(reader, pair->key, variable, map_eval, map, map->fleeting);
+}
+
+static int read_maps(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    int error = 0;
+
+    if (node->kind != CONF_MAP) {
+        conf_error(reader->errors, node->mark, HINT, "map takes two variables, and a map of values");
+        return -EINVAL;
+    }
+    for (size_t i = 0; i < node->count && error == 0; i++)
+        error = read_map(reader, &node->pairs[i]);
+    return error;
+}
+
+static const struct directive directives[] = {
+    {.name = "map",
+     .scopes = SCOPE_HTTP,
+     .type = DIRECTIVE_REPEAT,
+     .merge = MERGE_NONE,
+     .row_size = sizeof(char),
+     .row = read_maps,
+     .example = "map: {$http_upgrade $connection_kind: {default: upgrade, '': close}}",
+     .help = "Makes a variable of another: the value of the line whose key is the same (letters of either "
+             "case), with "
+             "hostnames: on also *.example.com and www.*, then the first regular expression (~, ~*) that "
+             "fits, else "
+             "default, else nothing. It is made once for a request when it is asked for; volatile: on makes "
+             "it anew "
+             "each time.",
+     .schema = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"object\"}}"},
+    {0},
+};
+
+const struct module module_map = {
+    .name = "map",
+    .directives = directives,
+    .conf_size = sizeof(struct map_conf),
+};

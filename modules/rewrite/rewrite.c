@@ -1,0 +1,258 @@
+/*
+ * `rewrite`: another URI by a regular expression, or a redirect to one. Rules of a server run once for a request,
+ * before those of its location; a location's run whenever it is entered.
+ */
+#include "server/module.h"
+#include "server/pattern.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+enum rewrite_end { REWRITE_GO_ON, REWRITE_LAST, REWRITE_BREAK, REWRITE_REDIRECT, REWRITE_PERMANENT };
+
+struct rule {
+    const struct pattern *pattern;
+    const struct template *path;
+    const struct template *query; /* NULL: the request's stays as it is */
+    bool drops_query;             /* the replacement ends with "?": the request's is not added */
+    int end;                      /* enum rewrite_end */
+};
+
+struct rewrite_conf {
+    struct conf_rows rules;     /* struct rule, of this location */
+    struct conf_rows of_server; /* the server's, in all its locations */
+};
+
+struct rewriting {
+    bool server_done;
+};
+
+extern const struct module module_rewrite;
+
+static const char *const ends[] = {"", "last", "break", "redirect", "permanent", NULL};
+
+#define HINT STR("write: rewrite: ^/old/(.*)$ /new/$1 permanent")
+
+/* "/new?a=b" or "/new?": what stands behind the sign is a query. */
+static int read_replacement(struct conf_reader *reader, const struct conf_node *node, struct str word,
+                            struct rule *rule)
+{
+    struct str query = word;
+    struct str path = str_cut(&query, '?');
+    int error = conf_read_template_word(reader, node, path, &rule->path);
+
+    if (error < 0 || !query.data)
+        return error;
+    rule->drops_query = str_empty(query) || str_ends(query, STR("?"));
+    if (str_ends(query, STR("?")))
+        query.length--;
+    return conf_read_template_word(reader, node, query, &rule->query);
+}
+
+static bool is_url(struct str word)
+{
+    return str_starts(word, STR("http://")) || str_starts(word, STR("https://")) ||
+           str_starts(word, STR("$scheme"));
+}
+
+static int read_rule(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct rule *rule = out;
+    struct conf_words words;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    if (words.count < 2 || words.count > 3) {
+        conf_error(reader->errors, node->mark, HINT,
+                   "rewrite takes a regular expression, a replacement, and perhaps last, break, redirect or "
+                   "permanent");
+        return -EINVAL;
+    }
+    if (words.count == 3) {
+        struct conf_node word = *node;
+
+        word.kind = CONF_SCALAR;
+        word.text = words.items[2];
+        error = conf_read_choice(reader, &word, ends, &rule->end);
+    }
+    if (error == 0 && is_url(words.items[1]) && rule->end != REWRITE_PERMANENT)
+        rule->end = REWRITE_REDIRECT;
+    if (error == 0)
+        error = pattern_read(reader, node, words.items[0], false, &rule->pattern);
+    return error < 0 ? error : read_replacement(reader, node, words.items[1], rule);
+}
+
+/* A server's rules go down to its locations, beside their own. */
+static int check_rules(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct rewrite_conf *own = conf;
+
+    if (reader->scope != SCOPE_SERVER)
+        return 0;
+    own->of_server = own->rules;
+    own->rules = (struct conf_rows){0};
+    return 0;
+}
+
+static const struct directive directives[] = {
+    {.name = "rewrite",
+     .scopes = SCOPE_SERVER | SCOPE_LOCATION,
+     .type = DIRECTIVE_REPEAT,
+     .merge = MERGE_NONE,
+     .offset = offsetof(struct rewrite_conf, rules),
+     .row_size = sizeof(struct rule),
+     .row = read_rule,
+     .example = "rewrite: ['^/old/(.*)$ /new/$1 permanent', '^/(\\d+)$ /item?id=$1 last']",
+     .help = "Where the regular expression fits the path, that becomes the replacement, and its location "
+             "answers: last at "
+             "once, break never (this location goes on), otherwise after the rules that follow; redirect "
+             "(302) and "
+             "permanent (301) tell the client. The query is added, unless the replacement ends with ?.",
+     .schema = "{\"type\": \"string\"}"},
+    {0},
+};
+
+static bool is_unreserved(char c)
+{
+    return (str_lower(c) >= 'a' && str_lower(c) <= 'z') || (c >= '0' && c <= '9') ||
+           (c && strchr("-._~/", c));
+}
+
+/* What was captured is decoded: in a query or a Location it is encoded again. */
+static struct str encode(struct arena *arena, struct str text)
+{
+    char *made = arena_alloc(arena, 3 * text.length + 1);
+    size_t length = 0;
+
+    if (!made)
+        return (struct str){NULL, 0};
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+
+        if (is_unreserved(text.data[i])) {
+            made[length++] = text.data[i];
+            continue;
+        }
+        made[length++] = '%';
+        made[length++] = "0123456789ABCDEF"[c >> 4];
+        made[length++] = "0123456789ABCDEF"[c & 15];
+    }
+    return str_of(made, length);
+}
+
+/* The value of a template in which $1 to $9 are encoded. data NULL: out of memory. */
+static struct str eval_encoded(struct exchange *x, const struct template *template)
+{
+    struct str *groups = pattern_groups(x);
+    struct str encoded[REGEX_GROUPS];
+    struct str value;
+
+    for (size_t i = 0; groups && i < REGEX_GROUPS; i++) {
+        encoded[i] = groups[i].data ? encode(&x->arena, groups[i]) : groups[i];
+        if (groups[i].data && !encoded[i].data)
+            return encoded[i];
+    }
+    if (groups)
+        pattern_restore(x, encoded);
+    value = exchange_eval(x, template);
+    pattern_restore(x, groups);
+    return value;
+}
+
+/* The query that the rule makes; *out_query has data NULL for none. 0 or -ENOMEM. */
+static int make_query(struct exchange *x, const struct rule *rule, struct str *out_query)
+{
+    struct str old = rule->drops_query ? STR("") : x->request.query;
+    struct str made;
+
+    *out_query = x->request.query;
+    if (!rule->query)
+        return 0;
+    made = eval_encoded(x, rule->query);
+    if (made.data && made.length && old.length)
+        made = arena_printf(&x->arena, STR_FMT "&" STR_FMT, STR_ARG(made), STR_ARG(old));
+    else if (made.data && old.length)
+        made = old;
+    *out_query = made;
+    return made.data ? 0 : -ENOMEM;
+}
+
+static enum outcome redirect(struct exchange *x, const struct rule *rule)
+{
+    struct str where = eval_encoded(x, rule->path);
+    struct str query;
+
+    if (!where.data || make_query(x, rule, &query) < 0)
+        return exchange_refuse(x, 500);
+    if (query.length)
+        where = arena_printf(&x->arena, STR_FMT "?" STR_FMT, STR_ARG(where), STR_ARG(query));
+    return where.data ? exchange_redirect(x, rule->end == REWRITE_PERMANENT ? 301 : 302, where)
+                      : exchange_refuse(x, 500);
+}
+
+static int replace(struct exchange *x, const struct rule *rule)
+{
+    struct str path = exchange_eval(x, rule->path);
+    struct str query;
+    int error = path.data ? make_query(x, rule, &query) : -ENOMEM;
+
+    return error < 0 ? error : exchange_rewrite(x, path, query);
+}
+
+/* Once through the rules. REROUTE: the new URI names the location. */
+static enum outcome run(struct exchange *x, const struct conf_rows *rows, bool of_server)
+{
+    const struct rule *rules = rows->items;
+    bool changed = false;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        int result = pattern_match(rules[i].pattern, x, x->request.path);
+
+        if (result == 0)
+            continue;
+        if (result < 0)
+            return exchange_refuse(x, 500);
+        if (rules[i].end == REWRITE_REDIRECT || rules[i].end == REWRITE_PERMANENT)
+            return redirect(x, &rules[i]);
+        if (replace(x, &rules[i]) < 0)
+            return exchange_refuse_because(x, 500, LOG_ERROR,
+                                           "cannot rewrite \"" STR_FMT "\" by \"" STR_FMT "\"",
+                                           STR_ARG(x->request.path), STR_ARG(pattern_text(rules[i].pattern)));
+        changed = true;
+        if (rules[i].end == REWRITE_BREAK && !of_server)
+            return OUTCOME_PASS;
+        if (rules[i].end != REWRITE_GO_ON)
+            break;
+    }
+    return changed ? exchange_reroute(x, x->request.path, (struct str){NULL, 0}) : OUTCOME_PASS;
+}
+
+static enum outcome rewrite_answer(struct exchange *x, const void *conf, void *state)
+{
+    const struct rewrite_conf *own = conf;
+    struct rewriting *rewriting;
+
+    if (own->of_server.count) {
+        rewriting = exchange_state(x, &module_rewrite, sizeof(*rewriting));
+        if (!rewriting)
+            return exchange_refuse(x, 500);
+        if (!rewriting->server_done) {
+            enum outcome outcome;
+
+            rewriting->server_done = true;
+            outcome = run(x, &own->of_server, true);
+            if (outcome != OUTCOME_PASS)
+                return outcome;
+        }
+    }
+    return own->rules.count ? run(x, &own->rules, false) : OUTCOME_PASS;
+}
+
+const struct module module_rewrite = {
+    .name = "rewrite",
+    .directives = directives,
+    .conf_size = sizeof(struct rewrite_conf),
+    .conf_check = check_rules,
+    .answer = rewrite_answer,
+};

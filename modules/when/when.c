@@ -1,0 +1,313 @@
+/*
+ * `set`, then `when`: variables get their values, then the first condition that holds lays its directives over the
+ * location's. What the conditions mean is server/when.h's; a file that is asked for may have to be waited for.
+ */
+#include "server/when.h"
+#include "server/module.h"
+#include "server/own_variables.h"
+#include "server/pattern.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+/* One variable and its value. */
+struct setting {
+    struct own_variable *variable; /* NULL: $args, the query of the request */
+    const struct template *value;
+};
+
+struct set_row {
+    struct setting *items;
+    size_t count;
+};
+
+struct when_conf {
+    struct conf_rows sets; /* struct set_row, outer scopes first */
+    bool seen;             /* of `when`, which the server keeps */
+};
+
+struct asking {
+    struct file_lookup lookup;
+    struct exchange *x;
+    size_t when, condition; /* what is being asked */
+    size_t sets;            /* rows that were done before the location was laid over */
+};
+
+extern const struct module module_when;
+static enum outcome ask(struct asking *asking);
+
+#define HINT STR("write: set: [$name value, {$other: 'two words'}]")
+
+static int read_setting(struct conf_reader *reader, const struct conf_node *node, struct str name,
+                        struct setting *out)
+{
+    if (str_equal(name, STR("$args")) || str_equal(name, STR("$query_string")))
+        return 0;
+    return own_variable_read(reader, node, name, &out->variable);
+}
+
+static int read_map(struct conf_reader *reader, const struct conf_node *node, struct set_row *row)
+{
+    int error = 0;
+
+    row->items = arena_zalloc(reader->arena, node->count + 1, sizeof(*row->items));
+    if (!row->items)
+        return -ENOMEM;
+    for (; row->count < node->count && error == 0; row->count++) {
+        const struct conf_pair *pair = &node->pairs[row->count];
+        struct setting *setting = &row->items[row->count];
+
+        error = read_setting(reader, pair->key, pair->key->text, setting);
+        if (error == 0)
+            error = conf_read_template(reader, pair->value, &setting->value);
+    }
+    return error;
+}
+
+/* "$name value", or a map from names to values. */
+static int read_set(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct set_row *row = out;
+    struct conf_words words;
+    int error;
+
+    if (node->kind == CONF_MAP)
+        return read_map(reader, node, row);
+    error = conf_read_words(reader, node, &words);
+    if (error < 0)
+        return error;
+    if (words.count != 2) {
+        conf_error(reader->errors, node->mark, HINT, "set takes a variable and its value");
+        return -EINVAL;
+    }
+    row->items = arena_zalloc(reader->arena, 1, sizeof(*row->items));
+    if (!row->items)
+        return -ENOMEM;
+    row->count = 1;
+    error = read_setting(reader, node, words.items[0], row->items);
+    return error < 0 ? error : conf_read_template_word(reader, node, words.items[1], &row->items->value);
+}
+
+/* The server reads it, once the location is known (server/when.h). */
+static int read_when(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    if (node->kind == CONF_MAP)
+        return 0;
+    conf_error(reader->errors, node->mark, STR("when: {$request_method = POST: {return: 405}}"),
+               "when is a map from conditions to directives");
+    return -EINVAL;
+}
+
+static const struct directive directives[] = {
+    {.name = "set",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .merge = MERGE_APPEND,
+     .offset = offsetof(struct when_conf, sets),
+     .row_size = sizeof(struct set_row),
+     .row = read_set,
+     .example = "set: [$backend blue, {$greeting: 'hello, $remote_addr'}]",
+     .help = "Gives variables of your own their values, before everything else in the location; $args sets "
+             "the query.",
+     .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\"}]}"},
+    {.name = "when",
+     .scopes = SCOPE_SERVER | SCOPE_LOCATION,
+     .type = DIRECTIVE_CUSTOM,
+     .merge = MERGE_NONE,
+     .offset = offsetof(struct when_conf, seen),
+     .row_size = sizeof(bool),
+     .row = read_when,
+     .schema = "{\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/definitions/location\"}}",
+     .example = "when: {$request_method = POST: {return: 405}, -f $document_root/closed.html: {return: 503}}",
+     .help = "Directives that are laid over the location where a condition holds: the first in the order of "
+             "the file, those "
+             "of the server before those of the location. A condition is $name (not empty, not 0), $name = "
+             "text, != text, "
+             "~ regex, ~* regex, !~ regex, -f file, -d folder, -e either, !-f; and joins several."},
+    {0},
+};
+
+static int set_one(struct exchange *x, const struct setting *setting)
+{
+    struct str value = exchange_eval(x, setting->value);
+
+    if (!value.data)
+        return -ENOMEM;
+    if (setting->variable)
+        return own_variable_set(x, setting->variable, value);
+    x->request.query = value;
+    return 0;
+}
+
+/* The rows that were not done yet: all, or those that a condition has added. */
+static int set_all(struct asking *asking)
+{
+    const struct when_conf *conf = exchange_conf(asking->x, &module_when);
+    const struct set_row *rows = conf->sets.items;
+
+    for (; asking->sets < conf->sets.count; asking->sets++) {
+        for (size_t i = 0; i < rows[asking->sets].count; i++) {
+            if (set_one(asking->x, &rows[asking->sets].items[i]) < 0)
+                return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* The condition at hand has turned out so: on with the next, of this `when` or another. True: all of it holds. */
+static bool advance(struct asking *asking, const struct when *when, bool holds)
+{
+    if (holds == when->conditions[asking->condition].negated) {
+        asking->when++;
+        asking->condition = 0;
+        return false;
+    }
+    return ++asking->condition == when->count;
+}
+
+static enum outcome lay_over(struct asking *asking, const struct when *when)
+{
+    enum outcome outcome = exchange_lay_over(asking->x, when);
+
+    if (outcome == OUTCOME_PASS && set_all(asking) < 0)
+        return exchange_refuse(asking->x, 500);
+    return outcome;
+}
+
+static bool fits(const struct condition *condition, const struct file_entry *entry)
+{
+    bool folder = S_ISDIR(entry->stat.st_mode);
+
+    return entry->error == 0 &&
+           (condition->kind == CONDITION_EXISTS || folder == (condition->kind == CONDITION_FOLDER));
+}
+
+/* What the kernel says of the file that is asked for. */
+static enum outcome judge(struct asking *asking, struct file_entry *entry)
+{
+    const struct when *when = exchange_when(asking->x, asking->when);
+    bool holds = fits(&when->conditions[asking->condition], entry);
+
+    file_entry_unref(entry);
+    return advance(asking, when, holds) ? lay_over(asking, when) : ask(asking);
+}
+
+static void found(struct file_lookup *lookup, struct file_entry *entry)
+{
+    struct asking *asking = container_of(lookup, struct asking, lookup);
+    struct exchange *x = asking->x;
+    enum outcome outcome = OUTCOME_PENDING;
+
+    if (x->cancelled)
+        file_entry_unref(entry);
+    else
+        outcome = entry ? judge(asking, entry) : exchange_refuse(x, 500);
+    if (outcome != OUTCOME_PENDING)
+        exchange_resume(x, outcome);
+    exchange_release(x);
+}
+
+/* A file below the location's folder is looked for as those that are served; any other by the worker's rights alone. */
+static struct file_entry *look_up(struct asking *asking, struct str path, bool *out_pending)
+{
+    struct exchange *x = asking->x;
+    struct str root = exchange_root(x);
+    bool served = root.length > 1 && str_starts(path, root);
+    struct str folder = served ? root : STR("/");
+
+    path = str_skip(path, folder.length);
+    while (str_starts(path, STR("/")))
+        path = str_skip(path, 1);
+    return file_cache_get(worker_file_cache(exchange_worker(x)), &asking->lookup, folder, path,
+                          served ? exchange_symlinks(x) : SYMLINKS_ANYWHERE, out_pending);
+}
+
+/* 1, 0, -errno; or -EAGAIN: `found` will be told. */
+static int ask_file(struct asking *asking, const struct condition *condition, struct str path)
+{
+    bool pending = false;
+    struct file_entry *entry;
+    int result;
+
+    if (!str_starts(path, STR("/")))
+        return 0;
+    entry = look_up(asking, path, &pending);
+    if (!entry)
+        return pending ? -EAGAIN : -ENOMEM;
+    result = fits(condition, entry);
+    file_entry_unref(entry);
+    return result;
+}
+
+/* The same for any condition. */
+static int ask_one(struct asking *asking, const struct condition *condition)
+{
+    struct exchange *x = asking->x;
+    struct str value = exchange_eval(x, condition->value);
+
+    if (!value.data)
+        return -ENOMEM;
+    switch (condition->kind) {
+    case CONDITION_TRUE:
+        return !str_empty(value) && !str_equal(value, STR("0"));
+    case CONDITION_EQUALS:
+        return str_equal(value, exchange_eval(x, condition->wanted));
+    case CONDITION_MATCHES:
+        return pattern_match(condition->pattern, x, value);
+    case CONDITION_FILE:
+    case CONDITION_FOLDER:
+    case CONDITION_EXISTS:
+        break;
+    }
+    return ask_file(asking, condition, value);
+}
+
+static enum outcome ask(struct asking *asking)
+{
+    const struct when *when;
+
+    while ((when = exchange_when(asking->x, asking->when))) {
+        int result = ask_one(asking, &when->conditions[asking->condition]);
+
+        if (result == -EAGAIN) {
+            /* The lookup lies in the exchange's arena: it stays until `found`, even when the client leaves. */
+            exchange_hold(asking->x);
+            return OUTCOME_PENDING;
+        }
+        if (result < 0)
+            return exchange_refuse(asking->x, 500);
+        if (advance(asking, when, result == 1))
+            return lay_over(asking, when);
+    }
+    return OUTCOME_PASS;
+}
+
+static enum outcome when_answer(struct exchange *x, const void *conf, void *state)
+{
+    const struct when_conf *own = conf;
+    struct asking *asking;
+
+    if (own->sets.count == 0 && !exchange_when(x, 0))
+        return OUTCOME_PASS;
+    asking = exchange_state(x, &module_when, sizeof(*asking));
+    if (!asking)
+        return exchange_refuse(x, 500);
+    *asking = (struct asking){.x = x, .lookup = {.found = found}};
+    return set_all(asking) < 0 ? exchange_refuse(x, 500) : ask(asking);
+}
+
+static void when_cancel(struct exchange *x, void *state)
+{
+    struct asking *asking = exchange_state(x, &module_when, sizeof(*asking));
+
+    if (asking && asking->x)
+        file_lookup_cancel(&asking->lookup);
+}
+
+const struct module module_when = {
+    .name = "when",
+    .directives = directives,
+    .conf_size = sizeof(struct when_conf),
+    .answer = when_answer,
+    .cancel = when_cancel,
+};

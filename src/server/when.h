@@ -1,0 +1,31 @@
+/*
+ * `when`: directives that are laid over a location for requests of which a condition holds. Conditions are asked in the
+ * order of the file, those of outer scopes first; the first that holds is the only one that counts.
+ */
+#ifndef SERVER_WHEN_H
+#define SERVER_WHEN_H
+
+#include "conf/directive.h"
+
+struct location;
+struct pattern;
+
+enum condition_kind { CONDITION_TRUE, CONDITION_EQUALS, CONDITION_MATCHES, CONDITION_FILE, CONDITION_FOLDER, CONDITION_EXISTS };
+
+/* One of those that are joined by "and". */
+struct condition {
+    enum condition_kind kind;
+    bool negated;
+    const struct template *value;   /* what is looked at, or the path of a file */
+    const struct template *wanted;  /* CONDITION_EQUALS */
+    const struct pattern *pattern;  /* CONDITION_MATCHES */
+};
+
+struct when {
+    const struct condition *conditions; /* all of them must hold */
+    size_t count;
+    struct location *location; /* the location with the directives of this condition laid over it */
+    const struct conf_pair *pair;   /* where it stands */
+};
+
+#endif
