@@ -22,7 +22,4 @@ extern const struct module module_static;
 /* Answers with a regular file: preconditions, ranges, headers, body. Takes the reference over. */
 enum outcome static_answer_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry);
 
-/* A body of bytes [at, at + length) of the file; holds a reference of its own until closed. NULL when out of memory. */
-struct body *static_body(struct arena *arena, struct file_entry *entry, uint64_t at, uint64_t length);
-
 #endif

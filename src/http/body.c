@@ -65,6 +65,44 @@ struct body *body_bytes(struct arena *arena, struct str bytes)
     return &made->body;
 }
 
+struct lent_body {
+    struct body body;
+    struct str rest;
+    void (*released)(void *held);
+    void *held;
+};
+
+static int lent_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct lent_body *lent = container_of(body, struct lent_body, body);
+
+    if (lent->rest.length == 0)
+        return 0;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(lent->rest, 0, room)};
+    lent->rest = str_skip(lent->rest, room);
+    body->length = lent->rest.length;
+    return 1;
+}
+
+static void lent_close(struct body *body)
+{
+    struct lent_body *lent = container_of(body, struct lent_body, body);
+
+    lent->released(lent->held);
+}
+
+struct body *body_lent(struct arena *arena, struct str bytes, void (*released)(void *held), void *held)
+{
+    static const struct body_ops ops = {.next = lent_next, .close = lent_close};
+    struct lent_body *made = arena_alloc(arena, sizeof(*made));
+
+    if (!made)
+        return NULL;
+    *made = (struct lent_body){
+        .body = {.ops = &ops, .length = bytes.length}, .rest = bytes, .released = released, .held = held};
+    return &made->body;
+}
+
 /*
  * Memory for reading a span into, outside the arena: a read that is under way when the body is closed goes on
  * writing here, with the file still held, until body_read_done.

@@ -39,6 +39,8 @@ void body_close(struct body **body);
 struct body *body_empty(void);
 /* Bytes that outlive the body (in the exchange's arena, or constant). NULL when out of memory. */
 struct body *body_bytes(struct arena *arena, struct str bytes);
+/* Bytes that are somebody's: `released` is called once, with `held`, when the body is closed. NULL when out of memory (`released` is not called). */
+struct body *body_lent(struct arena *arena, struct str bytes, void (*released)(void *held), void *held);
 /*
  * A span of an open file. `released` (may be NULL) is called once, when nothing reads from fd any more, with `held`: to give the
  * cache entry back. Asked for CHUNK_FILE it gives the whole rest as one chunk; asked for bytes only, it reads through

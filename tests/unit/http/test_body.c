@@ -63,6 +63,26 @@ START_TEST(empty_and_bytes)
 }
 END_TEST
 
+START_TEST(lent_bytes)
+{
+    for (size_t room = 1; room < 8; room++) {
+        char seen[20] = "";
+        struct body *body;
+
+        arena_init(&arena, NULL, 0);
+        released = 0;
+        body = body_lent(&arena, STR("abcdef"), release, &released);
+        ck_assert_uint_eq(body->length, 6);
+        ck_assert_int_eq(pull(body, room, seen), 0);
+        ck_assert_str_eq(seen, "abcdef");
+        ck_assert_int_eq(released, 0);
+        body_close(&body);
+        ck_assert_int_eq(released, 1);
+        arena_reset(&arena);
+    }
+}
+END_TEST
+
 START_TEST(file_span)
 {
     struct chunk chunk;
@@ -288,7 +308,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {empty_and_bytes,
+    const TTest *const tests[] = {empty_and_bytes, lent_bytes,
                                   file_span,
                                   file_bytes,
                                   file_bytes_later,

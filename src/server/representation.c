@@ -1,0 +1,193 @@
+/*
+ * The answer with something whole: which of the preconditions decides, and what of it was asked for. Nothing here asks
+ * the kernel for anything but, for several ranges, a random boundary.
+ */
+#include "server/representation.h"
+
+#include "base/limits.h"
+#include "http/range.h"
+#include "server/module.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#define BOUNDARY_LENGTH 32
+
+struct answer {
+    struct exchange *x;
+    const struct representation *whole;
+};
+
+static int add(const struct answer *answer, struct str name, struct str value)
+{
+    if (!value.data)
+        return -ENOMEM;
+    return headers_add(&answer->x->response.headers, &answer->x->arena, name, value);
+}
+
+static int set_type(const struct answer *answer, struct str type)
+{
+    if (!type.data)
+        return -ENOMEM;
+    if (str_empty(type))
+        return 0;
+    return headers_set(&answer->x->response.headers, &answer->x->arena, STR("Content-Type"), type);
+}
+
+static struct body *span(struct arena *arena, const struct representation *whole, uint64_t at, uint64_t length)
+{
+    struct body *body;
+
+    if (whole->content.data)
+        body = body_lent(arena, str_of(whole->content.data + at, (size_t)length), whole->release, whole->held);
+    else
+        body = body_file(arena, whole->fd, (int64_t)at, length, whole->release, whole->held);
+    if (body)
+        whole->hold(whole->held);
+    return body;
+}
+
+struct body *representation_body(struct arena *arena, const struct representation *whole)
+{
+    return span(arena, whole, 0, whole->size);
+}
+
+static int set_body(const struct answer *answer, uint64_t at, uint64_t length)
+{
+    answer->x->response.body = span(&answer->x->arena, answer->whole, at, length);
+    return answer->x->response.body ? 0 : -ENOMEM;
+}
+
+static int answer_whole(const struct answer *answer)
+{
+    int error = set_type(answer, answer->whole->media_type);
+
+    if (error == 0 && answer->whole->max_ranges)
+        error = add(answer, STR("Accept-Ranges"), STR("bytes"));
+    if (error < 0)
+        return error;
+    answer->x->response.status = 200;
+    return set_body(answer, 0, answer->whole->size);
+}
+
+static struct str content_range(const struct answer *answer, const struct range *range)
+{
+    return arena_printf(&answer->x->arena, "bytes %llu-%llu/%llu", (unsigned long long)range->first,
+                        (unsigned long long)range->last, (unsigned long long)answer->whole->size);
+}
+
+static int answer_range(const struct answer *answer, const struct range *range)
+{
+    int error = set_type(answer, answer->whole->media_type);
+
+    if (error == 0)
+        error = add(answer, STR("Content-Range"), content_range(answer, range));
+    if (error < 0)
+        return error;
+    answer->x->response.status = 206;
+    return set_body(answer, range->first, range->last - range->first + 1);
+}
+
+static int make_boundary(char into[BOUNDARY_LENGTH + 1])
+{
+    unsigned char random[BOUNDARY_LENGTH / 2];
+
+    if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+        return -EAGAIN;
+    for (size_t i = 0; i < sizeof(random); i++)
+        snprintf(into + 2 * i, 3, "%02x", random[i]);
+    return 0;
+}
+
+/* Two bodies for each range, its head and its bytes, and the closing line. Those made are the caller's to
+ * close. */
+static int make_parts(const struct answer *answer, const struct range *ranges, size_t count,
+                      const char *boundary, struct body **parts)
+{
+    struct arena *arena = &answer->x->arena;
+    struct str type = answer->whole->media_type;
+    struct str line;
+
+    for (size_t i = 0; i < count; i++) {
+        struct str place = content_range(answer, &ranges[i]);
+
+        line = arena_printf(arena, "%s--%s\r\n%s" STR_FMT "%sContent-Range: " STR_FMT "\r\n\r\n", i ? "\r\n" : "",
+                            boundary, str_empty(type) ? "" : "Content-Type: ", STR_ARG(type),
+                            str_empty(type) ? "" : "\r\n", STR_ARG(place));
+        parts[2 * i] = line.data && place.data ? body_bytes(arena, line) : NULL;
+        parts[2 * i + 1] = span(arena, answer->whole, ranges[i].first, ranges[i].last - ranges[i].first + 1);
+        if (!parts[2 * i] || !parts[2 * i + 1])
+            return -ENOMEM;
+    }
+    line = arena_printf(arena, "\r\n--%s--\r\n", boundary);
+    parts[2 * count] = line.data ? body_bytes(arena, line) : NULL;
+    return parts[2 * count] ? 0 : -ENOMEM;
+}
+
+/* multipart/byteranges (RFC 9110 14.6). */
+static int answer_ranges(const struct answer *answer, const struct range *ranges, unsigned count)
+{
+    struct arena *arena = &answer->x->arena;
+    struct body **parts = arena_zalloc(arena, 2 * count + 1, sizeof(struct body *));
+    char boundary[BOUNDARY_LENGTH + 1];
+
+    if (!parts || make_boundary(boundary) < 0)
+        return -ENOMEM;
+    if (make_parts(answer, ranges, count, boundary, parts) == 0)
+        answer->x->response.body = body_concat(arena, parts, 2 * count + 1);
+    if (!answer->x->response.body) {
+        for (unsigned i = 0; i < 2 * count + 1; i++)
+            body_close(&parts[i]);
+        return -ENOMEM;
+    }
+    answer->x->response.status = 206;
+    return set_type(answer, arena_printf(arena, "multipart/byteranges; boundary=%s", boundary));
+}
+
+static int answer_unsatisfiable(const struct answer *answer)
+{
+    exchange_refuse(answer->x, 416);
+    return add(answer, STR("Content-Range"),
+               arena_printf(&answer->x->arena, "bytes */%llu", (unsigned long long)answer->whole->size));
+}
+
+/* Range is defined for GET alone (14.2), and an error page is whole. */
+static int answer_content(const struct answer *answer, int64_t now)
+{
+    const struct request *request = &answer->x->request;
+    const struct representation *whole = answer->whole;
+    struct range ranges[LIMIT_RANGES];
+    struct str value = {NULL, 0};
+    int count = 0;
+
+    if (request->method == METHOD_GET && whole->max_ranges && !exchange_is_error_page(answer->x))
+        value = headers_value(&request->headers, STR("Range"));
+    if (value.data && conditional_range_allowed(request, &whole->validators, now))
+        count = range_parse(value, whole->size, ranges, whole->max_ranges);
+    if (count < 0)
+        return answer_unsatisfiable(answer);
+    if (count == 0)
+        return answer_whole(answer);
+    return count == 1 ? answer_range(answer, &ranges[0]) : answer_ranges(answer, ranges, (unsigned)count);
+}
+
+int representation_answer(struct exchange *x, const struct representation *whole)
+{
+    const struct answer answer = {.x = x, .whole = whole};
+    int64_t now = clock_wall_s(exchange_clock(x));
+    int verdict = 0;
+
+    if (!exchange_is_error_page(x))
+        verdict = conditional_check(&x->request, &whole->validators, now, whole->exact);
+    if (verdict == 412) {
+        exchange_refuse(x, 412);
+        return 0;
+    }
+    if (verdict == 304) {
+        x->response.status = 304;
+        headers_remove(&x->response.headers, STR("Content-Type"));
+        return 0;
+    }
+    return answer_content(&answer, now);
+}
