@@ -142,6 +142,7 @@ extern const struct variable_table proxy_variables;
 
 /* proxy_conf.c */
 
+directive_row proxy_read_pass, proxy_read_fields;
 int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
 
 /* proxy_target.c */
