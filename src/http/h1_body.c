@@ -57,6 +57,7 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
         return 0;
     h->awaited = true;
     ask_to_continue(h);
+    h1_session_wake(h->session); /* whoever keeps the time of the connection sees that the client is waited for */
     return -EAGAIN;
 }
 
