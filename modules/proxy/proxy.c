@@ -87,9 +87,7 @@ static bool lacks_body(const struct proxying *p)
 /* Everything that is the same for each server that is asked. 0, or a status. */
 static int prepare(struct proxying *p)
 {
-    struct str fault;
     int status = find_group(p);
-    int error;
 
     if (status == 0)
         status = find_tls(p);
@@ -103,19 +101,34 @@ static int prepare(struct proxying *p)
         return status;
     p->upgrade = proxy_upgrade(p->x);
     p->uri = proxy_target_uri(p);
-    error = p->uri.data ? proxy_write_head(p, &fault) : -ENOMEM;
+    return p->uri.data ? 0 : 500;
+}
+
+/* A body that was read before has a length, however it came; trailers need chunks to stand behind. */
+static uint64_t content_length(const struct proxying *p)
+{
+    const struct request *request = &p->x->request;
+
+    return p->stored_whole && request->trailers.count == 0 ? spool_length(p->stored) : request->content_length;
+}
+
+int proxy_begin(struct proxying *p)
+{
+    struct str fault;
+    int error;
+
+    p->content_length = content_length(p);
+    error = proxy_write_head(p, &fault);
     if (error == -EINVAL)
         exchange_say(p->x, LOG_ERROR, "the request cannot be passed on: " STR_FMT " would break it",
                      STR_ARG(fault));
-    return error < 0 ? 500 : 0;
+    return error < 0 ? 500 : proxy_ask(p);
 }
 
 static enum outcome proxy_answer(struct exchange *x, const void *conf, void *state)
 {
     const struct proxy_conf *own = conf;
-    struct proxy_attempt *before;
     struct proxying *p;
-    bool spent;
     int status;
 
     if (!own->pass.text)
@@ -123,16 +136,19 @@ static enum outcome proxy_answer(struct exchange *x, const void *conf, void *sta
     p = exchange_state(x, &module_proxy, sizeof(*p));
     if (!p)
         return exchange_refuse(x, 500);
-    before = p->attempts;
-    spent = p->spent || p->request.pulled > 0;
-    *p = (struct proxying){
-        .x = x, .conf = own, .attempts = before, .spent = spent, .begun_ms = exchange_clock(x)->monotonic_ms};
+    *p = (struct proxying){.x = x,
+                           .conf = own,
+                           .attempts = p->attempts,
+                           .spent = p->spent || proxy_body_is_spent(p) || (p->stored && !p->stored_whole),
+                           .stored = p->stored,
+                           .stored_whole = p->stored_whole,
+                           .begun_ms = exchange_clock(x)->monotonic_ms};
     proxy_body_init(p);
     exchange_end_with_client(x, !own->ignore_client_abort);
     p->starting = true;
     status = prepare(p);
-    if (status == 0)
-        status = proxy_ask(p);
+    if (status == 0 && !proxy_store(p))
+        status = proxy_begin(p);
     if (status)
         proxy_give_up(p, status);
     p->starting = false;
@@ -148,12 +164,21 @@ static void proxy_cancel(struct exchange *x, void *state)
     p->stage = PROXY_OVER;
 }
 
+static void proxy_finish(struct exchange *x, const void *conf)
+{
+    struct proxying *p = exchange_state_found(x, &module_proxy);
+
+    if (p)
+        spool_close(p->stored);
+}
+
 const struct module module_proxy = {
     .name = "proxy",
     .directives = proxy_directives,
     .conf_size = sizeof(struct proxy_conf),
     .conf_check = proxy_conf_check,
     .answer = proxy_answer,
+    .finish = proxy_finish,
     .cancel = proxy_cancel,
     .variables = &proxy_variables,
 };

@@ -9,6 +9,7 @@
 #include "http/h1_request.h"
 #include "proxy_rewrite.h"
 #include "server/module.h"
+#include "spool.h"
 #include "upstream/upstream_pool.h"
 
 /* "http://backend/uri", taken apart. */
@@ -52,8 +53,20 @@ enum proxy_next {
     NEXT_HTTP_504 = 1 << 11,
 };
 
+/* What is kept of bodies while the other side cannot take it. */
+struct proxy_buffering {
+    bool requests;                  /* a request's body is read whole before a server is asked */
+    struct str requests_folder;
+    bool answers;                   /* an answer is read as fast as the server gives it */
+    uint64_t count, size;           /* of what is kept of it in memory: blocks, and bytes of one */
+    uint64_t busy;                  /* no effect */
+    uint64_t file_max;
+    struct str folder;
+};
+
 struct proxy_conf {
     struct proxy_pass pass;
+    struct proxy_buffering buffering;
     struct conf_rows set_headers;   /* struct proxy_fields, outer scopes first */
     struct conf_words hide_headers, pass_headers;
     uint64_t connect_timeout_ms, send_timeout_ms, read_timeout_ms;
@@ -86,6 +99,7 @@ struct proxy_attempt {
 };
 
 enum proxy_stage {
+    PROXY_STORING,                  /* the client's body is read first */
     PROXY_CONNECTING,               /* or waiting for a name to resolve */
     PROXY_ASKING,                   /* the request leaves, no answer yet */
     PROXY_ANSWERING,                /* the answer's head was given to the server: its body is pulled */
@@ -110,7 +124,11 @@ struct proxying {
     struct str method_name;         /* and its method: the client's, or of proxy_method */
     enum method method;
     struct str uri;                 /* what the request line says */
-    struct str head;                /* of the request, as it leaves */
+    uint64_t content_length;        /* of the request, as it leaves; BODY_LENGTH_UNKNOWN: chunked */
+    struct str head;                /* the same */
+    struct spool *stored;           /* owned, up to the exchange's end: the client's body; NULL: it is passed on as it comes */
+    struct body stored_body;        /* and what is sent of it */
+    bool stored_whole;              /* it can be sent again */
     struct h1_request request;
     struct h1_reply reply;
     bool spent;                     /* a server that was asked before has had some of the client's body */
@@ -128,6 +146,8 @@ struct proxying {
     struct body body;               /* of the answer */
     struct buffer input;            /* its bytes that came and were not pulled; never moved while it holds any */
     size_t input_at;
+    bool buffers;                   /* the body is kept in `spool`, however much comes */
+    struct spool *spool;            /* owned; NULL: none of it has come */
     struct pipe *pipe;              /* held: through which the body passes; NULL: it is copied */
     struct chunk spliced;           /* what is in it and was not pulled */
     bool copied;                    /* there was no pipe for it, or nobody to take it */
@@ -142,7 +162,7 @@ extern const struct variable_table proxy_variables;
 
 /* proxy_conf.c */
 
-directive_row proxy_read_pass, proxy_read_fields;
+directive_row proxy_read_pass, proxy_read_fields, proxy_read_buffers;
 int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
 
 /* proxy_target.c */
@@ -169,6 +189,20 @@ MUST_CHECK int proxy_write_head(struct proxying *p, struct str *out_fault);
 /* The fields of an answer that are passed on, into `out`. 0 or -ENOMEM. */
 MUST_CHECK int proxy_pass_fields(const struct proxying *p, const struct headers *headers, struct headers *out);
 
+/* proxy.c */
+
+/* Writes the request's head and asks the first server. 0 or a status. */
+int proxy_begin(struct proxying *p);
+
+/* proxy_store.c */
+
+/* Reads the client's body first, where that is wanted and there is one; proxy_begin follows. False: it is not. */
+bool proxy_store(struct proxying *p);
+/* Where the request's body is pulled from. */
+struct body *proxy_request_body(struct proxying *p);
+/* True where some of the body was given away, and cannot be had again. */
+bool proxy_body_is_spent(const struct proxying *p);
+
 /* proxy_attempt.c */
 
 /* Asks the next server, or waits for its name. 0, or the status to refuse with (already said in the log). */
@@ -177,6 +211,10 @@ int proxy_ask(struct proxying *p);
 void proxy_let_go(struct proxying *p, bool keep);
 /* What went wrong, in the error log. */
 void proxy_say(const struct proxying *p, enum log_level level, const char *what, int error);
+/* The connection goes on sending, from the loop. */
+void proxy_request_woken(void *owner);
+/* The client's own body failed: that is no fault of the server. */
+void proxy_request_broke(struct proxying *p, int error);
 /* The client's bytes are pulled from now on, after a change of protocol. */
 void proxy_tunnel(struct proxying *p);
 /* The clock of the connection: what is waited for now. */
@@ -192,6 +230,8 @@ void proxy_give_up(struct proxying *p, int status);
 
 /* proxy_reply.c */
 
+/* Reads on where there is room for all that one receive may bring. */
+void proxy_read_on(struct proxying *p);
 /* Bytes of the answer, as wire->received. */
 size_t proxy_received(void *user, struct str bytes);
 /* The connection is gone while the body was on its way. */
@@ -203,6 +243,13 @@ void proxy_body_init(struct proxying *p);
 void proxy_answer_whole(struct proxying *p, bool surplus);
 /* Tells who pulls the body, once for each -EAGAIN. */
 void proxy_wake_puller(struct proxying *p);
+
+/* proxy_spool.c */
+
+/* The head has come: true where its body is to be kept. */
+bool proxy_wants_spool(const struct proxying *p);
+/* A piece of the body. 0 or -ENOMEM. */
+MUST_CHECK int proxy_spool_put(struct proxying *p, struct str part);
 
 /* proxy_splice.c */
 

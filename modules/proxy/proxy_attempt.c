@@ -18,6 +18,7 @@ static uint64_t now_us(const struct proxying *p)
 void proxy_say(const struct proxying *p, enum log_level level, const char *what, int error)
 {
     static const char *const doing[] = {
+        [PROXY_STORING] = "reading client request body",
         [PROXY_CONNECTING] = "connecting to upstream",
         [PROXY_ASKING] = "reading response header from upstream",
         [PROXY_ANSWERING] = "reading upstream",
@@ -91,7 +92,7 @@ static bool is_idempotent(enum method method)
 /* What was pulled of the client's body is gone, and what may have been done once is not asked for twice. */
 static bool may_ask_again(const struct proxying *p)
 {
-    if (p->request.pulled > 0)
+    if (proxy_body_is_spent(p))
         return false;
     return p->stage == PROXY_CONNECTING || is_idempotent(p->method) || (p->conf->next & NEXT_NON_IDEMPOTENT);
 }
@@ -134,7 +135,7 @@ void proxy_try_next(struct proxying *p, unsigned reason, int status)
  */
 static bool was_stale(const struct proxying *p)
 {
-    return p->reused && !p->heard && p->stage == PROXY_ASKING && p->request.pulled == 0 &&
+    return p->reused && !p->heard && p->stage == PROXY_ASKING && !proxy_body_is_spent(p) &&
            is_idempotent(p->method);
 }
 
@@ -188,13 +189,14 @@ static void tunnel_ended(struct proxying *p)
     proxy_body_end(p);
 }
 
-/* The client's own body failed: that is no fault of the server. */
-static void request_broke(struct proxying *p, int error)
+void proxy_request_broke(struct proxying *p, int error)
 {
     if (p->tunnelled) {
         tunnel_ended(p);
         return;
     }
+    if (error == -ECONNRESET && !p->conf->ignore_client_abort) /* it has left: the exchange is about to be cancelled */
+        return;
     if (p->stage == PROXY_ANSWERING) {
         proxy_body_fail(p, error);
         return;
@@ -221,7 +223,7 @@ static void send_request(struct proxying *p)
             p->attempt->bytes_sent += chunk.bytes.length;
     }
     if (result < 0 && result != -EAGAIN) {
-        request_broke(p, result);
+        proxy_request_broke(p, result);
         return;
     }
     p->asked = result == 0;
@@ -245,7 +247,7 @@ static void has_room(void *user)
 }
 
 /* More of the client's body has come. Only queued: this is called inside the session. */
-static void request_woken(void *owner)
+void proxy_request_woken(void *owner)
 {
     struct proxying *p = owner;
 
@@ -260,7 +262,7 @@ void proxy_tunnel(struct proxying *p)
     p->tunnelled = true;
     p->request = (struct h1_request){.body = body, .arena = &p->x->arena};
     p->asked = false;
-    body->wake = request_woken;
+    body->wake = proxy_request_woken;
     body->owner = p;
     exchange_end_with_client(p->x, false);
     upstream_wake(p->connection);
@@ -268,7 +270,6 @@ void proxy_tunnel(struct proxying *p)
 
 static void begin(struct proxying *p)
 {
-    struct request *request = &p->x->request;
     const struct h1_reply_settings expected = {.head = p->method == METHOD_HEAD,
                                                .upgrade = !str_empty(p->upgrade),
                                                .head_max = p->conf->buffer_size};
@@ -276,13 +277,10 @@ static void begin(struct proxying *p)
     p->stage = PROXY_ASKING;
     p->request = (struct h1_request){.pending = p->head,
                                      .arena = &p->x->arena,
-                                     .trailers = &request->trailers,
-                                     .chunked = request->content_length == BODY_LENGTH_UNKNOWN};
-    if (request->content_length > 0) {
-        p->request.body = request->body;
-        request->body->wake = request_woken;
-        request->body->owner = p;
-    }
+                                     .trailers = &p->x->request.trailers,
+                                     .chunked = p->content_length == BODY_LENGTH_UNKNOWN};
+    if (p->content_length > 0)
+        p->request.body = proxy_request_body(p);
     h1_reply_init(&p->reply, &expected, &p->x->arena, &p->x->response.trailers);
     wire_receive(&p->connection->wire);
     send_request(p);

@@ -3,6 +3,8 @@
  */
 #include "proxy.h"
 
+#include "base/limits.h"
+
 #include <errno.h>
 
 #define PASS_HINT  STR("write: proxy_pass: http://127.0.0.1:9001, http://backend/path/, or unix:/run/app.sock")
@@ -108,6 +110,37 @@ int proxy_read_fields(struct conf_reader *reader, const struct conf_node *node, 
     fields->items->name = words.items[0];
     error = check_name(reader, node->mark, words.items[0]);
     return error < 0 ? error : conf_read_template_word(reader, node, words.items[1], &fields->items->value);
+}
+
+/* "8 8k": number and size. */
+int proxy_read_buffers(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    uint64_t *into = out;
+    uint64_t count, size;
+    struct conf_words words;
+    struct conf_node word = *node;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    if (words.count != 2 || str_to_u64(words.items[0], &count) < 0) {
+        conf_error(reader->errors, node->mark, STR("write: proxy_buffers: 8 8k"), "a number and a size are wanted");
+        return -EINVAL;
+    }
+    word.kind = CONF_SCALAR;
+    word.text = words.items[1];
+    error = conf_read_size(reader, &word, &size);
+    if (error < 0)
+        return error;
+    if (count < 1 || size < 1024 || size > LIMIT_SPOOL_BLOCK || count > LIMIT_SPOOL_MEMORY / size) {
+        conf_error(reader->errors, node->mark, STR("write: proxy_buffers: 8 8k"),
+                   "one buffer has from 1k to %dk, and all together have up to %dm", LIMIT_SPOOL_BLOCK / 1024,
+                   LIMIT_SPOOL_MEMORY / 1024 / 1024);
+        return -EINVAL;
+    }
+    into[0] = count;
+    into[1] = size;
+    return 0;
 }
 
 /* Where requests may go to https://. */

@@ -207,7 +207,7 @@ int proxy_write_head(struct proxying *p, struct str *out_fault)
         .headers = &fields,
         .connection = upstream_group_upstream(p->group)->keepalive ? STR("") : STR("close"),
         .measured = request->content_length > 0 || headers_find(&request->headers, STR("Content-Length")),
-        .content_length = request->content_length,
+        .content_length = p->content_length,
     };
 
     if (headers_add(&fields, arena, STR("Host"), proxy_target_host(&p->target)) < 0 ||

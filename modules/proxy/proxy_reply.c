@@ -16,46 +16,65 @@ void proxy_wake_puller(struct proxying *p)
     p->body.wake(p->body.owner);
 }
 
-/* Reads on where there is room for all that one receive may bring. */
-static void read_on(struct proxying *p)
+static bool has_room(const struct proxying *p)
+{
+    if (p->buffers)
+        return !p->spool || !spool_full(p->spool);
+    return p->input.capacity - p->input.length >= LIMIT_LENT_BYTES || p->input.length == 0;
+}
+
+void proxy_read_on(struct proxying *p)
 {
     if (!p->connection)
         return;
-    if (p->stage == PROXY_ASKING || p->input.capacity - p->input.length >= LIMIT_LENT_BYTES ||
-        p->input.length == 0)
+    if (p->stage == PROXY_ASKING || has_room(p))
         wire_receive(&p->connection->wire);
     proxy_look_at_clock(p);
 }
 
 /* Body. */
 
+static int next_input(struct proxying *p, unsigned accept, size_t room, struct chunk *out)
+{
+    struct str bytes;
+
+    if (p->input_at == p->input.length) { /* all that was lent has been taken */
+        p->input.length = p->input_at = 0;
+        if (!proxy_splice(p, accept))
+            proxy_read_on(p);
+    }
+    bytes = str_slice(str_skip(buffer_str(&p->input), p->input_at), 0, room);
+    if (str_empty(bytes)) {
+        buffer_finish(&p->input); /* whoever waits holds no buffer */
+        return 0;
+    }
+    p->input_at += bytes.length;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = bytes};
+    return 1;
+}
+
+static int next_spooled(struct proxying *p, unsigned accept, size_t room, struct chunk *out)
+{
+    int result = p->spool ? spool_next(p->spool, accept, room, out) : 0;
+
+    proxy_read_on(p);
+    return result;
+}
+
 static int body_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     struct proxying *p = container_of(body, struct proxying, body);
+    int result;
 
     if (p->upgraded && !p->tunnelled && p->connection) /* 101 has left: the client's bytes are what follows */
         proxy_tunnel(p);
     if (proxy_spliced(p, out))
         return 1;
-    if (p->input_at == p->input.length) { /* all that was lent has been taken */
-        p->input.length = p->input_at = 0;
-        if (!proxy_splice(p, accept))
-            read_on(p);
-    }
-    if (p->input_at < p->input.length) {
-        struct str bytes = str_slice(str_skip(buffer_str(&p->input), p->input_at), 0, room);
-
-        p->input_at += bytes.length;
-        *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = bytes};
-        return 1;
-    }
-    buffer_finish(&p->input); /* whoever waits holds no buffer */
-    if (p->body_error)
-        return p->body_error;
-    if (p->body_whole)
-        return 0;
-    p->awaited = true;
-    return -EAGAIN;
+    result = p->buffers ? next_spooled(p, accept, room, out) : next_input(p, accept, room, out);
+    if (result == 0 && !p->body_whole)
+        result = p->body_error ? p->body_error : -EAGAIN;
+    p->awaited = result == -EAGAIN;
+    return result;
 }
 
 static void body_closed(struct body *body)
@@ -67,6 +86,8 @@ static void body_closed(struct body *body)
     buffer_finish(&p->input);
     pipe_drop(p->pipe);
     p->pipe = NULL;
+    spool_close(p->spool);
+    p->spool = NULL;
     p->stage = PROXY_OVER;
 }
 
@@ -218,6 +239,7 @@ static bool head_came(struct proxying *p)
         proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0 || stick(p) < 0)
         return no_memory(p);
     p->stage = PROXY_ANSWERING;
+    p->buffers = proxy_wants_spool(p);
     response->status = p->reply.status;
     response->body = &p->body;
     p->body.length = p->reply.content_length;
@@ -241,8 +263,13 @@ void proxy_answer_whole(struct proxying *p, bool surplus)
 
 static bool part_came(struct proxying *p, struct str part)
 {
-    memcpy(p->input.data + p->input.length, part.data, part.length);
-    p->input.length += part.length;
+    if (p->buffers) {
+        if (proxy_spool_put(p, part) < 0)
+            return no_memory(p);
+    } else {
+        memcpy(p->input.data + p->input.length, part.data, part.length);
+        p->input.length += part.length;
+    }
     proxy_wake_puller(p);
     return true;
 }
@@ -296,11 +323,11 @@ size_t proxy_received(void *user, struct str bytes)
         return 0;
     }
     p->heard = true;
-    if (p->input.capacity == 0 && buffer_reserve(&p->input, LIMIT_PROXY_INPUT) < 0) {
+    if (!p->buffers && p->input.capacity == 0 && buffer_reserve(&p->input, LIMIT_PROXY_INPUT) < 0) {
         (void)no_memory(p);
         return bytes.length;
     }
-    room = p->input.capacity - p->input.length;
+    room = p->buffers ? bytes.length : p->input.capacity - p->input.length;
     in = str_slice(bytes, 0, room);
     p->attempt->bytes_received += in.length;
     while (step(p, &in, str_skip(bytes, room)))
@@ -310,6 +337,6 @@ size_t proxy_received(void *user, struct str bytes)
     if (proxy_splices(p))
         proxy_look_at_clock(p);
     else
-        read_on(p);
+        proxy_read_on(p);
     return room < bytes.length ? room : bytes.length;
 }

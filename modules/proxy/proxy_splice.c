@@ -22,7 +22,7 @@ static bool is_large(const struct proxying *p)
 
 bool proxy_splices(const struct proxying *p)
 {
-    if (p->stage != PROXY_ANSWERING || !p->connection || p->connection->tls || p->copied || p->patient)
+    if (p->stage != PROXY_ANSWERING || !p->connection || p->connection->tls || p->copied || p->patient || p->buffers)
         return false;
     return p->pipe ? unframed(p) > 0 : is_large(p);
 }

@@ -96,6 +96,10 @@
 #define LIMIT_UPSTREAM_AUTHORITY    512             /* bytes of "name:port" that variables made */
 #define LIMIT_UPSTREAM_ADDRESSES    32              /* of one name */
 #define LIMIT_UPSTREAM_PARTING_MS   5000            /* what was given to a connection leaves, and the server ends its side */
+#define LIMIT_SPOOL_BLOCK           (1024 * 1024)   /* upper bound of a piece of a body that is kept in memory */
+#define LIMIT_SPOOL_MEMORY          (64 * 1024 * 1024) /* and of all pieces of one body */
+#define LIMIT_STORED_BLOCK          (16 * 1024)     /* the piece of a request's body */
+#define LIMIT_SPOOL_FILE            (1ull << 40)    /* bytes of a temporary file */
 #define LIMIT_PROXY_QUIET_MS        3600000         /* least patience with upgraded connections and event streams */
 #define LIMIT_RESOLVE_VALID_MS      30000           /* names of the hosts file are looked up again so often */
 #define LIMIT_RESOLVE_LEAST_MS      1000            /* a shorter time to live counts as that */

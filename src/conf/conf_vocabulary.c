@@ -78,7 +78,6 @@ static const char *const coming[] = {
     "add_trailer",
     "expires",
     "ignore_invalid_headers",
-    "client_body_temp_path",
     "stub_status",
     "ssl_conf_command",
     "ssl_session_cache",

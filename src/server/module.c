@@ -49,6 +49,13 @@ void *exchange_state(struct exchange *x, const struct module *module, size_t siz
     return *slot;
 }
 
+void *exchange_state_found(const struct exchange *x, const struct module *module)
+{
+    const struct visit *visit = visit_of(x);
+
+    return visit->states ? visit->states[module_index(module)] : NULL;
+}
+
 void exchange_resume(struct exchange *x, enum outcome outcome)
 {
     struct visit *visit = visit_of(x);

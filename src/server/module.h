@@ -51,6 +51,8 @@ struct module {
 
 /* A module's own per-exchange memory: zeroed at first, in the exchange's arena. NULL when out of memory. */
 void *exchange_state(struct exchange *x, const struct module *module, size_t size);
+/* The same where it was asked for before; else NULL. */
+void *exchange_state_found(const struct exchange *x, const struct module *module);
 
 /* Ends OUTCOME_PENDING: the modules go on with `outcome` (ANSWERED, PASS, REROUTE ...). Queued; never inside the caller. */
 void exchange_resume(struct exchange *x, enum outcome outcome);

@@ -1,0 +1,52 @@
+/*
+ * An answer's body, read as fast as the server gives it (proxy_buffering), so that the server is free however slow
+ * the client is.
+ */
+#include "proxy.h"
+
+#include <errno.h>
+
+/* Where there is a body, and the server does not say otherwise. Another protocol is never kept. */
+bool proxy_wants_spool(const struct proxying *p)
+{
+    struct str said = headers_value(&p->reply.headers, STR("X-Accel-Buffering"));
+
+    if (p->upgraded || p->reply.bodiless)
+        return false;
+    if (str_equal_nocase(said, STR("yes")))
+        return true;
+    return p->conf->buffering.answers && !str_equal_nocase(said, STR("no"));
+}
+
+static void spool_moved(void *owner)
+{
+    struct proxying *p = owner;
+
+    proxy_read_on(p);
+    proxy_wake_puller(p);
+}
+
+static void spooling_failed(void *owner, const char *doing, int error)
+{
+    struct proxying *p = owner;
+
+    exchange_say(p->x, LOG_ERROR,
+                 "%s in \"" STR_FMT "\" failed (%d: %s): the answer is passed on as the client takes it", doing,
+                 STR_ARG(p->conf->buffering.folder), -error, strerror(-error));
+}
+
+int proxy_spool_put(struct proxying *p, struct str part)
+{
+    static const struct spool_events events = {.moved = spool_moved, .failed = spooling_failed};
+    const struct proxy_buffering *buffering = &p->conf->buffering;
+    const struct spool_settings settings = {.memory = buffering->count * buffering->size,
+                                            .block = buffering->size,
+                                            .file_max = buffering->file_max,
+                                            .folder = buffering->folder};
+
+    if (!p->spool) {
+        buffer_finish(&p->input); /* it was for the head's sake */
+        p->spool = spool_create(exchange_worker(p->x), &settings, &events, p);
+    }
+    return p->spool ? spool_put(p->spool, part) : -ENOMEM;
+}

@@ -1,0 +1,388 @@
+/*
+ * Blocks in a row are what is in memory. The file is written from their front, so that it always has what comes
+ * before them; a block that is being written is not taken. The file only grows: pages that sendfile has given to the
+ * network must not change.
+ */
+#include "spool.h"
+
+#include "base/limits.h"
+#include "server/module.h"
+#include "spool_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct block {
+    struct block *next;
+    size_t at, end;                 /* what is in it and was not taken, or written */
+    char bytes[];
+};
+
+struct spool {
+    struct worker *worker;
+    const struct spool_events *events; /* NULL once it is closed */
+    void *owner;
+    struct spool_settings settings;
+    struct block *first, *last;     /* owned */
+    struct block *lent;             /* has the bytes that are lent; NULL: none */
+    struct block *held;             /* owned: the same, when it is out of the row */
+    struct block *reading;          /* keeps: what is taken next; NULL: the first block's front */
+    size_t reading_at;              /* in it */
+    uint64_t memory;                /* bytes in the row */
+    uint64_t length;
+    struct spool_file file;
+    uint64_t file_at;               /* what is taken next of it */
+    int failed;                     /* why nothing more is written; 0: it may be */
+    bool writing, fetching;
+    char *window;                   /* owned: bytes of the file, for who wants bytes */
+    struct str ready;               /* of them: what was not taken */
+    int unread;                     /* why there are none; 0: they are yet to be read */
+    struct op write, fetch, wake;
+};
+
+struct spool *spool_create(struct worker *worker, const struct spool_settings *settings,
+                           const struct spool_events *events, void *owner)
+{
+    struct spool *spool = calloc(1, sizeof(*spool));
+
+    if (!spool)
+        return NULL;
+    spool->worker = worker;
+    spool->settings = *settings;
+    spool->events = events;
+    spool->owner = owner;
+    spool->file.fd = -1;
+    if (settings->file_max > 0) {
+        spool->file.folder = strndup(settings->folder.data, settings->folder.length);
+        if (!spool->file.folder) {
+            free(spool);
+            return NULL;
+        }
+    }
+    return spool;
+}
+
+/* Memory. */
+
+static void drop(struct spool *spool, struct block *block)
+{
+    if (block == spool->lent)
+        spool->held = block;
+    else
+        free(block);
+}
+
+/* The front of the row was written, or lent. */
+static void advance(struct spool *spool, uint64_t count)
+{
+    spool->memory -= count;
+    while (count > 0) {
+        struct block *block = spool->first;
+        size_t here = block->end - block->at;
+
+        if (count < here) {
+            block->at += count;
+            return;
+        }
+        count -= here;
+        block->at = block->end;
+        spool->first = block->next;
+        if (!spool->first)
+            spool->last = NULL;
+        drop(spool, block);
+    }
+}
+
+static void give_back_lent(struct spool *spool)
+{
+    spool->lent = NULL;
+    free(spool->held);
+    spool->held = NULL;
+}
+
+static struct block *add_block(struct spool *spool)
+{
+    struct block *block = malloc(sizeof(*block) + spool->settings.block);
+
+    if (!block)
+        return NULL;
+    block->next = NULL;
+    block->at = block->end = 0;
+    if (spool->last)
+        spool->last->next = block;
+    else
+        spool->first = block;
+    spool->last = block;
+    return block;
+}
+
+static void write_out(struct spool *spool);
+
+int spool_put(struct spool *spool, struct str bytes)
+{
+    while (bytes.length > 0) {
+        struct block *block = spool->last;
+        size_t count;
+
+        if (!block || block->end == spool->settings.block)
+            block = add_block(spool);
+        if (!block)
+            return -ENOMEM;
+        count = spool->settings.block - block->end;
+        if (count > bytes.length)
+            count = bytes.length;
+        memcpy(block->bytes + block->end, bytes.data, count);
+        block->end += count;
+        spool->memory += count;
+        spool->length += count;
+        bytes = str_skip(bytes, count);
+    }
+    write_out(spool);
+    return 0;
+}
+
+bool spool_full(const struct spool *spool)
+{
+    return spool->memory >= spool->settings.memory;
+}
+
+uint64_t spool_length(const struct spool *spool)
+{
+    return spool->length;
+}
+
+/* The file. */
+
+static bool may_write(const struct spool *spool)
+{
+    return !spool->failed && spool->file.end < spool->settings.file_max;
+}
+
+bool spool_streams(struct spool *spool)
+{
+    if (!spool_full(spool) || spool->writing || may_write(spool))
+        return false;
+    spool->settings.keeps = false;
+    return true;
+}
+
+static void closed(struct op *op, int result);
+
+/* Freed when it is closed, nothing is under way and a helper thread has closed the file, which may take a while. */
+static void bury(struct spool *spool)
+{
+    if (spool->events || !op_idle(&spool->write) || !op_idle(&spool->fetch) || !op_idle(&spool->wake))
+        return;
+    advance(spool, spool->memory);
+    if (spool->file.fd >= 0) {
+        spool->write.done = closed;
+        worker_offload(spool->worker, &spool->write, spool_file_close, &spool->file);
+        return;
+    }
+    free(spool->window);
+    free(spool->file.folder);
+    free(spool);
+}
+
+static void closed(struct op *op, int result)
+{
+    struct spool *spool = container_of(op, struct spool, write);
+
+    if (spool->file.fd >= 0) /* it was not let to the threads */
+        (void)spool_file_close(&spool->file);
+    bury(spool);
+}
+
+static void tell(struct spool *spool)
+{
+    if (spool->events)
+        spool->events->moved(spool->owner);
+    else
+        bury(spool);
+}
+
+static void fail(struct spool *spool, int error)
+{
+    spool->failed = error;
+    if (spool->events)
+        spool->events->failed(spool->owner,
+                              spool->file.fd < 0 ? "making a temporary file" : "writing a temporary file", error);
+}
+
+static void written(struct op *op, int result)
+{
+    struct spool *spool = container_of(op, struct spool, write);
+
+    spool->writing = false;
+    if (spool->events && result < 0) {
+        fail(spool, result);
+    } else if (spool->events) {
+        advance(spool, (uint64_t)result);
+        spool->file.end += (uint64_t)result;
+        write_out(spool);
+    }
+    tell(spool);
+}
+
+/* All that is in memory, as far as one call takes it. */
+static void write_out(struct spool *spool)
+{
+    uint64_t room = spool->settings.file_max - spool->file.end;
+    struct spool_file *file = &spool->file;
+
+    if (!spool_full(spool) || spool->writing || !may_write(spool))
+        return;
+    file->count = 0;
+    for (struct block *block = spool->first; block && file->count < SPOOL_FILE_PARTS && room > 0;
+         block = block->next) {
+        size_t here = block->end - block->at;
+
+        if (here > room)
+            here = (size_t)room;
+        file->parts[file->count++] = (struct iovec){block->bytes + block->at, here};
+        room -= here;
+    }
+    spool->writing = true;
+    spool->write.done = written;
+    worker_offload(spool->worker, &spool->write, spool_file_write, file);
+}
+
+/* Taking. */
+
+/* The file is not shorter than what was written. */
+static void came(struct spool *spool, int result)
+{
+    spool->ready = str_of(spool->window, result > 0 ? (size_t)result : 0);
+    spool->unread = result > 0 ? 0 : result < 0 ? result : -EIO;
+}
+
+static void fetched(struct op *op, int result)
+{
+    struct spool *spool = container_of(op, struct spool, fetch);
+
+    spool->fetching = false;
+    came(spool, result);
+    tell(spool);
+}
+
+/* What is in the kernel's caches comes at once, the rest is fetched. */
+static void read_on(struct spool *spool)
+{
+    struct spool_file *file = &spool->file;
+    uint64_t rest = file->end - spool->file_at;
+    int result;
+
+    if (!spool->window)
+        spool->window = malloc(LIMIT_FILE_WINDOW);
+    if (!spool->window) {
+        spool->unread = -ENOMEM;
+        return;
+    }
+    file->fetch_fd = file->fd;
+    file->fetch_at = spool->file_at;
+    file->into = (struct iovec){spool->window, rest < LIMIT_FILE_WINDOW ? (size_t)rest : LIMIT_FILE_WINDOW};
+    result = spool_file_peek(file);
+    if (result != -EAGAIN) {
+        came(spool, result);
+        return;
+    }
+    spool->fetching = true;
+    spool->fetch.done = fetched;
+    worker_offload(spool->worker, &spool->fetch, spool_file_fetch, file);
+}
+
+static int next_read(struct spool *spool, size_t room, struct chunk *out)
+{
+    if (!spool->fetching && str_empty(spool->ready) && !spool->unread)
+        read_on(spool);
+    if (spool->fetching)
+        return -EAGAIN;
+    if (str_empty(spool->ready))
+        return spool->unread;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(spool->ready, 0, room)};
+    spool->ready = str_skip(spool->ready, out->bytes.length);
+    spool->file_at += out->bytes.length;
+    return 1;
+}
+
+static int next_of_file(struct spool *spool, unsigned accept, size_t room, struct chunk *out)
+{
+    if (!(accept & CHUNK_FILE) || spool->fetching || !str_empty(spool->ready))
+        return next_read(spool, room, out);
+    *out = (struct chunk){.kind = CHUNK_FILE};
+    out->file.fd = spool->file.fd;
+    out->file.at = (int64_t)spool->file_at;
+    out->file.length = spool->file.end - spool->file_at;
+    spool->file_at = spool->file.end;
+    return 1;
+}
+
+/* The rest of the block that is read, where it keeps them. */
+static int next_kept(struct spool *spool, size_t room, struct chunk *out)
+{
+    if (!spool->reading) {
+        spool->reading = spool->first;
+        spool->reading_at = spool->first ? spool->first->at : 0;
+    }
+    while (spool->reading && spool->reading_at == spool->reading->end && spool->reading->next) {
+        spool->reading = spool->reading->next;
+        spool->reading_at = spool->reading->at;
+    }
+    if (!spool->reading || spool->reading_at == spool->reading->end)
+        return 0;
+    *out = (struct chunk){.kind = CHUNK_BYTES};
+    out->bytes = str_slice(str_of(spool->reading->bytes + spool->reading_at, spool->reading->end - spool->reading_at),
+                           0, room);
+    spool->reading_at += out->bytes.length;
+    return 1;
+}
+
+int spool_next(struct spool *spool, unsigned accept, size_t room, struct chunk *out)
+{
+    struct block *block;
+
+    give_back_lent(spool);
+    if (spool->file_at < spool->file.end)
+        return next_of_file(spool, accept, room, out);
+    if (spool->writing)
+        return -EAGAIN;
+    if (spool->settings.keeps)
+        return next_kept(spool, room, out);
+    block = spool->first;
+    if (!block)
+        return 0;
+    spool->lent = block;
+    *out = (struct chunk){.kind = CHUNK_BYTES,
+                          .bytes = str_slice(str_of(block->bytes + block->at, block->end - block->at), 0, room)};
+    advance(spool, out->bytes.length);
+    return 1;
+}
+
+void spool_rewind(struct spool *spool)
+{
+    spool->reading = NULL;
+    spool->file_at = 0;
+    spool->ready = STR("");
+}
+
+static void woken(struct op *op, int result)
+{
+    tell(container_of(op, struct spool, wake));
+}
+
+void spool_wake(struct spool *spool)
+{
+    spool->wake.done = woken;
+    if (op_idle(&spool->wake))
+        worker_timer(spool->worker, &spool->wake, 0);
+}
+
+void spool_close(struct spool *spool)
+{
+    if (!spool)
+        return;
+    spool->events = NULL;
+    give_back_lent(spool);
+    bury(spool);
+}

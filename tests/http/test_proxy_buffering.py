@@ -1,0 +1,429 @@
+"""Bodies that are kept while the other side cannot take them: in memory, then in a file without a name."""
+import os
+import socket
+import threading
+import time
+
+import pytest
+
+from kit import server as server_kit
+from kit.lifetime import wait_for
+from kit.upstream import Upstream
+from proxy_site import OK, says
+
+LARGE = bytes(range(256)) * 8192        # 2 MiB
+HUGE = LARGE * 4                        # more than sockets hold: the server's is no TCP, whose may hold much
+
+
+def swallows(talk):
+    """Takes all of the request, and ends without an answer."""
+    talk.read_body()
+
+
+def framed(talk, body, fields=''):
+    """An answer with this body, in the framing that the path names."""
+    path = talk.request.target
+    if 'chunked' in path:
+        talk.send(OK + fields + 'Transfer-Encoding: chunked\r\n\r\n')
+        talk.send(chunked(body))
+    elif 'end' in path:
+        talk.send(OK + fields + '\r\n')
+        talk.send(body)
+    else:
+        talk.send(OK + fields + f'Content-Length: {len(body)}\r\n\r\n')
+        talk.send(body)
+    return 'end' not in path
+
+
+class Answering:
+    """Scripts that tell when all of an answer was taken from them."""
+
+    def __init__(self):
+        self.sent = threading.Event()
+
+    def huge(self, talk, fields=''):
+        self.sent.clear()
+        keep = framed(talk, HUGE, fields)
+        self.sent.set()
+        return keep
+
+    def scripts(self):
+        return {
+            **{f'/{kind}/huge-{framing}': self.huge for kind in ('kept', 'free', 'passed', 'small-file', 'no-folder', 'no-file')
+               for framing in ('length', 'chunked', 'end')},
+            '/kept/said-no': lambda talk: self.huge(talk, 'X-Accel-Buffering: no\r\n'),
+            '/passed/said-yes': lambda talk: self.huge(talk, 'X-Accel-Buffering: Yes\r\n'),
+            '/kept/short': says(OK + 'Content-Length: 5\r\n\r\nshort', keep=True),
+            '/kept/empty': says(OK + 'Content-Length: 0\r\n\r\n', keep=True),
+            '/kept/none': says('HTTP/1.1 204 No Content\r\n\r\n', keep=True),
+            '/kept/cut': lambda talk: talk.send(OK + 'Content-Length: 9000000\r\n\r\n') or talk.send(LARGE),
+            '/kept/bad': lambda talk: talk.send((OK + 'Transfer-Encoding: chunked\r\n\r\n').encode() + chunked(LARGE)[:-5] + b'zz\r\n'),
+            '/kept/events': self.events,
+        }
+
+    def events(self, talk):
+        self.sent.clear()
+        talk.send(OK + 'Content-Type: text/event-stream\r\n\r\ndata: 0\n\n')
+        self.sent.wait(20)
+        talk.send('data: 1\n\n')
+
+
+@pytest.fixture(scope='module')
+def answering():
+    return Answering()
+
+
+@pytest.fixture(scope='module')
+def far(answering, fresh):
+    """The server whose answers are long."""
+    made = Upstream(answering.scripts(), name='far', path=str(fresh() / 'far.sock'))
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = Upstream({'/early': says('HTTP/1.1 403 No\r\nContent-Length: 3\r\n\r\nno\n', keep=True)})
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture(scope='module')
+def failing():
+    """Reads every request whole, and then fails."""
+    made = Upstream({'/retried': swallows, '/page': swallows, '/post': swallows,
+                     '/busy': says('HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n', keep=True)}, name='failing')
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture(scope='module')
+def folder(fresh):
+    """Where temporary files are made: the workers' own."""
+    made = fresh()
+    made.chmod(0o777)
+    return made
+
+
+@pytest.fixture
+def proxy(launch, loop, transport, upstream, far, failing, folder):
+    to = f'http://127.0.0.1:{upstream.port}'
+    answers = {'proxy_pass': f'unix:{far.path}', 'proxy_buffering': 'on', 'proxy_temp_path': str(folder)}
+    group = {'proxy_pass': 'http://group', 'proxy_next_upstream': ['error', 'http_503']}
+    return launch(loop, transport, http={
+        'proxy_request_buffering': 'on', 'client_body_temp_path': str(folder), 'client_max_body_size': '8m',
+        'upstream': {'one': {'server': f'unix:{far.path} max_conns=1 max_fails=0'},
+                     'group': {'server': [f'127.0.0.1:{failing.port} max_fails=0', f'127.0.0.1:{upstream.port} backup']}},
+    }, server={'location': {
+        '/': {'proxy_pass': to},
+        '/limited': {'proxy_pass': to, 'client_max_body_size': 10},
+        '/nowhere': {'proxy_pass': to, 'client_body_temp_path': '/nowhere/at/all'},
+        '/streamed': {'proxy_pass': to, 'proxy_request_buffering': 'off'},
+        '/retried': group, '/busy': group, '/post': group,
+        '/page': {'proxy_pass': f'http://127.0.0.1:{failing.port}', 'error_page': '502 @second'},
+        '@second': {'proxy_pass': to},
+        '/kept/': answers,
+        '/free/': {**answers, 'proxy_pass': 'http://one'},
+        '/passed/': {**answers, 'proxy_buffering': 'off'},
+        '/small-file/': {**answers, 'proxy_buffers': '4 4k', 'proxy_max_temp_file_size': '1m'},
+        '/no-file/': {**answers, 'proxy_max_temp_file_size': 0},
+        '/no-folder/': {**answers, 'proxy_temp_path': '/nowhere/at/all'},
+        '/slow': {'proxy_pass': to, 'client_body_timeout': '300ms'},
+        '/slow-streamed': {'proxy_pass': to, 'client_body_timeout': '300ms', 'proxy_request_buffering': 'off'},
+    }})
+
+
+@pytest.fixture
+def client(proxy):
+    made = proxy.connect()
+    yield made
+    made.close()
+
+
+def chunked(body, size=7000, trailers=''):
+    pieces = [body[at:at + size] for at in range(0, len(body), size)]
+    return b''.join(b'%x\r\n%s\r\n' % (len(piece), piece) for piece in pieces) + b'0\r\n' + trailers.encode() + b'\r\n'
+
+
+@pytest.mark.parametrize('size', [0, 1, 16383, 16384, 16385, 100_000, len(LARGE)])
+def test_a_body_arrives_as_it_was_sent(client, upstream, size):
+    response = client.ask('PUT', f'/sized/{size}', body=LARGE[:size])
+    assert response.status == 200 and upstream.last().body == LARGE[:size]
+
+
+@pytest.mark.parametrize('size', [0, 10, 100_000])
+def test_a_chunked_body_gets_a_length(client, upstream, size):
+    client.send('PUT /chunked HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
+    client.send(chunked(LARGE[:size]))
+    assert client.read('PUT').status == 200
+    assert upstream.last().body == LARGE[:size]
+    assert upstream.last().header('content-length') == str(size) and not upstream.last().header('transfer-encoding')
+
+
+def test_trailers_stand_behind_chunks(client, upstream):
+    client.send('PUT /trailers HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n')
+    client.send(chunked(LARGE[:50_000], trailers='X-Sum: 42\r\n'))
+    assert client.read('PUT').status == 200
+    assert upstream.last().body == LARGE[:50_000] and upstream.last().trailers == ['X-Sum: 42']
+
+
+def test_nobody_is_asked_before_the_body_is_there(client, upstream, folder):
+    before = len(upstream.requests), upstream.connections
+    client.send(f'PUT /late HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(LARGE)}\r\n\r\n')
+    client.send(LARGE[:-1])
+    assert (len(upstream.requests), upstream.connections) == before
+    assert not os.listdir(folder), 'a temporary file has a name'
+    client.send(LARGE[-1:])
+    assert client.read('PUT').status == 200
+    assert upstream.last().body == LARGE
+
+
+def test_without_it_the_server_is_asked_at_once(client, upstream):
+    before = len(upstream.requests)
+    client.send('PUT /streamed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n')
+    wait_for(lambda: len(upstream.requests) > before, 'it was never asked')
+    client.send('body')
+    assert client.read('PUT').status == 200
+
+
+@pytest.mark.parametrize('size', [10, 500_000])
+@pytest.mark.parametrize('path', ['/retried', '/busy'])
+def test_another_server_is_sent_the_body_too(client, upstream, failing, path, size):
+    before = len(failing.requests)
+    assert client.ask('PUT', path, body=LARGE[:size]).status == 200
+    assert upstream.last().body == LARGE[:size] and upstream.last().target == path
+    if path == '/retried':
+        assert failing.requests[before].body == LARGE[:size]
+
+
+def test_what_may_be_done_once_is_not_asked_for_twice(client, upstream, failing):
+    before = len(upstream.requests)
+    assert client.ask('POST', '/post', body=b'x' * 1000).status == 502
+    assert len(upstream.requests) == before and failing.last().body == b'x' * 1000
+
+
+def test_an_error_page_is_sent_the_body_too(client, upstream):
+    assert client.ask('PUT', '/page', body=LARGE[:300_000]).status == 502
+    assert upstream.last().body == LARGE[:300_000]
+
+
+def test_bodies_one_after_the_other(client, upstream):
+    """One connection, one worker: nothing of one request is left for the next."""
+    for size in (5, 40_000, 0, 300_000, 16_384, 1):
+        assert client.ask('PUT', '/row', body=LARGE[7:7 + size]).status == 200
+        assert upstream.last().body == LARGE[7:7 + size]
+
+
+def test_an_early_answer_ends_it(client):
+    assert client.ask('PUT', '/early', body=LARGE[:100_000]).status == 403
+
+
+def test_continue_is_said_before_the_server_is_asked(client, upstream):
+    before = len(upstream.requests)
+    client.send('PUT /continue HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 20000\r\n\r\n')
+    assert client.head().status == 100
+    assert len(upstream.requests) == before
+    client.send(LARGE[:20_000])
+    assert client.read('PUT').status == 200
+    assert upstream.last().body == LARGE[:20_000]
+
+
+def test_too_much_is_413_and_nobody_is_asked(client, proxy, upstream):
+    before = len(upstream.requests)
+    client.send('PUT /limited HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
+    client.send(chunked(b'x' * 11))
+    assert client.read('PUT').status == 413
+    bad = proxy.connect()
+    bad.send('PUT /bad HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n')
+    assert bad.read('PUT').status == 400
+    bad.close()
+    assert len(upstream.requests) == before
+
+
+@pytest.mark.parametrize('target', ['/slow', '/slow-streamed'])
+def test_a_client_that_stands_still_is_told(proxy, target):
+    client = proxy.connect()
+    client.send(f'PUT {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nsl')
+    time.sleep(0.1)
+    client.send('ow')
+    assert client.read('PUT').status == 408
+    client.close()
+
+
+def test_who_leaves_is_left(proxy, upstream):
+    before = len(upstream.requests)
+    for size in (0, 10, 100_000):
+        client = proxy.connect()
+        client.send(f'PUT /gone/{size} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(LARGE)}\r\n\r\n')
+        client.send(LARGE[:size])
+        client.close()
+        wait_for(lambda size=size: proxy.server.access_for(f'/gone/{size}'), 'no line in the log')
+        assert proxy.server.access_for(f'/gone/{size}')[0]['status'] == '499'
+    assert len(upstream.requests) == before
+
+
+def test_without_a_folder_it_is_passed_on_as_it_comes(client, proxy, upstream):
+    """No byte is lost, and one line says why it is not kept."""
+    count = proxy.server.errors().count('making a temporary file in "/nowhere/at/all" failed (2: No such file or directory)')
+    assert client.ask('PUT', '/nowhere', body=LARGE).status == 200
+    assert upstream.last().body == LARGE
+    client.send('PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
+    client.send(chunked(LARGE))
+    assert client.read('PUT').status == 200
+    assert upstream.last().body == LARGE and upstream.last().header('transfer-encoding') == 'chunked'
+    assert client.ask('PUT', '/nowhere', body=b'short').status == 200
+    said = proxy.server.errors().count('making a temporary file in "/nowhere/at/all" failed (2: No such file or directory)')
+    assert said - count == 2
+
+
+def test_many_at_once(proxy, upstream):
+    def ask(number, results):
+        client = proxy.connect()
+        body = LARGE[number:number + 200_000 + number]
+        results[number] = client.ask('PUT', f'/many/{number}', body=body).status
+        client.close()
+    results = {}
+    threads = [threading.Thread(target=ask, args=(number, results)) for number in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60 * server_kit.PATIENCE)
+    assert results == dict.fromkeys(range(24), 200)
+    asked = {request.target: request.body for request in upstream.requests if request.target.startswith('/many/')}
+    assert all(asked[f'/many/{number}'] == LARGE[number:number + 200_000 + number] for number in range(24))
+
+
+# Answers.
+
+def asks(proxy, target):
+    """A client that asks and reads nothing yet, with little room in its socket."""
+    client = proxy.connect()
+    client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    return client
+
+
+@pytest.mark.parametrize('framing', ['length', 'chunked', 'end'])
+def test_the_server_is_free_while_the_client_reads(proxy, answering, folder, framing):
+    """All of the answer was taken from the server, whose connection serves others, before the client has read a byte."""
+    answering.sent.clear()
+    slow = asks(proxy, f'/free/huge-{framing}')
+    assert answering.sent.wait(20 * server_kit.PATIENCE), 'a slow client holds the server'
+    assert not os.listdir(folder), 'a temporary file has a name'
+    other = proxy.connect()
+    wait_for(lambda: other.get('/free/short').status == 200, 'the one connection that there may be is not free')
+    assert slow.read().body == HUGE
+    assert other.get('/free/short').status == 200
+    slow.close()
+    other.close()
+    assert proxy.server.access_for(f'/free/huge-{framing}')[0]['body_bytes_sent'] == str(len(HUGE))
+
+
+@pytest.mark.parametrize('target', ['/passed/huge-length', '/kept/said-no', '/no-file/huge-length', '/no-folder/huge-chunked',
+                                    '/small-file/huge-end'])
+def test_where_nothing_more_is_kept_the_server_waits(proxy, answering, target):
+    answering.sent.clear()
+    slow = asks(proxy, target)
+    assert not answering.sent.wait(1)
+    assert slow.read().body == HUGE
+    assert answering.sent.wait(20 * server_kit.PATIENCE)
+    slow.close()
+
+
+def test_the_server_may_ask_for_it(proxy, answering):
+    answering.sent.clear()
+    slow = asks(proxy, '/passed/said-yes')
+    assert answering.sent.wait(20 * server_kit.PATIENCE)
+    response = slow.read()
+    assert response.body == HUGE and 'x-accel-buffering' not in response.headers
+    slow.close()
+
+
+def test_a_fast_client_gets_the_same(client):
+    for target in ('/kept/huge-length', '/small-file/huge-chunked', '/no-folder/huge-length', '/kept/huge-chunked'):
+        assert client.get(target).body == HUGE
+    assert client.get('/kept/short').body == b'short'
+    assert client.get('/kept/empty').body == b''
+    assert client.get('/kept/none').status == 204
+    assert client.ask('HEAD', '/kept/x').status == 200
+    assert client.get('/kept/short').body == b'short'
+
+
+def test_a_file_leaves_as_files_do(proxy, answering):
+    """What is in the temporary file goes by sendfile, where files would."""
+    answering.sent.clear()
+    slow = asks(proxy, f'/kept/huge-length?{proxy.transport}')
+    assert answering.sent.wait(20 * server_kit.PATIENCE)
+    assert slow.read().body == HUGE
+    slow.close()
+    row = proxy.server.access_for(f'/kept/huge-length?{proxy.transport}')[0]
+    assert row['tls_path'] == {'plain': 'plain-sendfile', 'user': 'user', 'ktls': 'ktls-sendfile'}[proxy.transport], row
+    if proxy.transport != 'user':
+        assert int(row['bytes_zero_copy']) > len(LARGE)
+
+
+def test_a_missing_folder_is_told_once(proxy, answering):
+    said = 'making a temporary file in "/nowhere/at/all" failed (2: No such file or directory): the answer'
+    before = proxy.server.errors().count(said)
+    slow = asks(proxy, '/no-folder/huge-length')
+    time.sleep(0.3)
+    assert slow.read().body == HUGE
+    slow.close()
+    assert proxy.server.errors().count(said) == before + 1
+
+
+@pytest.mark.parametrize('target', ['/kept/cut', '/kept/bad'])
+def test_a_body_that_breaks_is_cut(proxy, target):
+    """What came before the fault is passed on, and never looks whole."""
+    client = proxy.connect()
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().status == 200
+    while client.fill():
+        pass
+    assert len(client.buffer) > len(LARGE) // 2
+    assert LARGE.startswith(client.buffer) if target == '/kept/cut' else not client.buffer.endswith(b'\r\n0\r\n\r\n')
+    client.close()
+
+
+def test_events_come_as_they_happen(proxy, answering):
+    client = asks(proxy, '/kept/events')
+    head = client.head()
+    assert head.status == 200
+    while b'data: 0' not in client.buffer:
+        assert client.fill()
+    answering.sent.set()
+    while b'data: 1' not in client.buffer:
+        assert client.fill()
+    client.close()
+
+
+def test_clients_that_leave(proxy, answering):
+    """At every stage of an answer; who comes next has all of theirs."""
+    for wait in (0, 0.01, 0.1, 0.5):
+        client = asks(proxy, '/kept/huge-length')
+        time.sleep(wait)
+        client.close()
+    client = proxy.connect()
+    assert client.get('/kept/huge-length').body == HUGE
+    client.close()
+
+
+def test_many_answers_at_once(proxy):
+    def ask(number, results):
+        client = proxy.connect(timeout=60)
+        if number % 2:
+            client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        client.send(f'GET /kept/huge-{("length", "chunked", "end")[number % 3]} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        time.sleep(number % 4 / 10)
+        results[number] = client.read().body == HUGE
+        client.close()
+    results = {}
+    threads = [threading.Thread(target=ask, args=(number, results)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60 * server_kit.PATIENCE)
+    assert results == dict.fromkeys(range(12), True)

@@ -1,0 +1,500 @@
+#include "modules/proxy/spool.h"
+
+#include "../http/suite.h"
+#include "modules/proxy/spool_file.h"
+#include "server/module.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* The worker: what it is asked for waits until the test has it run. */
+
+static struct op *asked[8];
+static unsigned asked_count;
+static bool busy, cold;
+static rlim_t disk = RLIM_INFINITY; /* bytes that a file may have */
+
+static void ask(struct op *op, enum op_verb verb)
+{
+    ck_assert(op_idle(op));
+    op->verb = verb;
+    op->state = OP_STATE_WAITING;
+    asked[asked_count++] = op;
+}
+
+void worker_offload(struct worker *worker, struct op *op, int (*work)(void *argument), void *argument)
+{
+    op->offload.work = work;
+    op->offload.argument = argument;
+    ask(op, OP_OFFLOAD);
+}
+
+void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms)
+{
+    ask(op, OP_TIMER);
+}
+
+/* check writes files of its own: only the work meets the limit. */
+static int work(struct op *op)
+{
+    struct rlimit limit;
+    rlim_t before;
+    int result;
+
+    if (busy)
+        return -EBUSY;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    before = limit.rlim_cur;
+    limit.rlim_cur = disk;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    result = op->offload.work(op->offload.argument);
+    limit.rlim_cur = before;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    return result;
+}
+
+static void run(void)
+{
+    struct op *op = asked[0];
+    int result = 0;
+
+    ck_assert_uint_gt(asked_count, 0);
+    memmove(asked, asked + 1, --asked_count * sizeof(asked[0]));
+    if (op->verb == OP_OFFLOAD)
+        result = work(op);
+    op->state = OP_STATE_IDLE;
+    op->done(op, result);
+}
+
+static void run_all(void)
+{
+    while (asked_count > 0)
+        run();
+}
+
+int __wrap_spool_file_peek(const struct spool_file *file);
+int __real_spool_file_peek(const struct spool_file *file);
+
+int __wrap_spool_file_peek(const struct spool_file *file)
+{
+    return cold ? -EAGAIN : __real_spool_file_peek(file);
+}
+
+/* The owner. */
+
+static struct spool *spool;
+static unsigned moves, failures;
+static int failed_with;
+static char folder[] = "/tmp/sluice-spool-XXXXXX";
+static uint64_t given, taken;       /* bytes; each byte is told by its place */
+static struct chunk lent;
+static bool owned;
+
+static char byte_at(uint64_t at)
+{
+    return (char)(at * 2654435761u >> 13);
+}
+
+static void moved(void *owner)
+{
+    ck_assert(owned);
+    ck_assert_ptr_eq(owner, &spool);
+    moves++;
+}
+
+static void failed(void *owner, const char *doing, int error)
+{
+    ck_assert(owned);
+    ck_assert_ptr_nonnull(strstr(doing, "temporary file"));
+    failures++;
+    failed_with = error;
+}
+
+static struct spool_settings plan(void)
+{
+    return (struct spool_settings){.memory = 1000, .block = 300, .file_max = 1 << 20, .folder = str_from(folder)};
+}
+
+static void open_spool(const struct spool_settings *settings)
+{
+    static const struct spool_events events = {moved, failed};
+
+    given = taken = 0;
+    lent = (struct chunk){.kind = CHUNK_BYTES};
+    moves = failures = 0;
+    busy = cold = false;
+    owned = true;
+    spool = spool_create(NULL, settings, &events, &spool);
+    ck_assert_ptr_nonnull(spool);
+}
+
+static void close_spool(void)
+{
+    owned = false;
+    spool_close(spool);
+    run_all();
+}
+
+static void give(size_t count)
+{
+    char bytes[8000];
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = byte_at(given + i);
+    ck_assert_int_eq(spool_put(spool, str_of(bytes, count)), 0);
+    given += count;
+    ck_assert_uint_eq(spool_length(spool), given);
+}
+
+static void look(char *bytes, uint64_t count)
+{
+    uint64_t same = 0;
+
+    while (same < count && bytes[same] == byte_at(taken + same))
+        same++;
+    ck_assert_msg(same == count, "byte %llu", (unsigned long long)(taken + same));
+    taken += count;
+}
+
+/* Only now: what was lent must have stayed as it was. */
+static void look_at_lent(void)
+{
+    if (lent.kind == CHUNK_BYTES) {
+        look((char *)(uintptr_t)lent.bytes.data, lent.bytes.length);
+    } else {
+        while (lent.file.length > 0) {
+            char bytes[4096];
+            size_t most = lent.file.length < sizeof(bytes) ? (size_t)lent.file.length : sizeof(bytes);
+            ssize_t got = pread(lent.file.fd, bytes, most, lent.file.at);
+
+            ck_assert_int_gt(got, 0);
+            look(bytes, (uint64_t)got);
+            chunk_advance(&lent, (uint64_t)got);
+        }
+    }
+    lent = (struct chunk){.kind = CHUNK_BYTES};
+}
+
+static int take(unsigned accept, size_t room)
+{
+    int result;
+
+    look_at_lent();
+    result = spool_next(spool, accept, room, &lent);
+    if (result != 1)
+        lent = (struct chunk){.kind = CHUNK_BYTES};
+    else if (lent.kind == CHUNK_BYTES)
+        ck_assert_uint_le(lent.bytes.length, room);
+    return result;
+}
+
+static void take_all(unsigned accept)
+{
+    int result;
+
+    while ((result = take(accept, 700)) != 0) {
+        ck_assert(result == 1 || (result == -EAGAIN && asked_count > 0));
+        if (result < 0)
+            run();
+    }
+    ck_assert_uint_eq(taken, given);
+}
+
+static unsigned count_entries(const char *path)
+{
+    DIR *entries = opendir(path);
+    unsigned count = 0;
+
+    ck_assert_ptr_nonnull(entries);
+    while (readdir(entries))
+        count++;
+    closedir(entries);
+    return count;
+}
+
+START_TEST(little_stays_in_memory)
+{
+    struct spool_settings settings = plan();
+
+    open_spool(&settings);
+    ck_assert_int_eq(take(CHUNK_BYTES, 100), 0);
+    give(999);
+    ck_assert(!spool_full(spool));
+    ck_assert_int_eq(take(CHUNK_BYTES | CHUNK_FILE, 100), 1);
+    ck_assert_int_eq(lent.kind, CHUNK_BYTES);
+    take_all(CHUNK_BYTES | CHUNK_FILE);
+    ck_assert_uint_eq(asked_count, 0);
+    close_spool();
+}
+END_TEST
+
+START_TEST(much_goes_to_a_file_without_a_name)
+{
+    struct spool_settings settings = plan();
+    unsigned before = count_entries("/proc/self/fd");
+
+    open_spool(&settings);
+    give(5000);
+    ck_assert(spool_full(spool));
+    ck_assert_int_eq(take(CHUNK_BYTES, 100), -EAGAIN);
+    run_all();
+    ck_assert_uint_gt(moves, 0);
+    ck_assert(!spool_streams(spool));
+    ck_assert_uint_eq(count_entries(folder), 2);
+    ck_assert_int_eq(take(CHUNK_BYTES | CHUNK_FILE, 100), 1);
+    ck_assert_int_eq(lent.kind, CHUNK_FILE);
+    ck_assert_uint_eq(lent.file.length, 5000);
+    take_all(CHUNK_BYTES | CHUNK_FILE);
+    give(10);
+    ck_assert_int_eq(take(CHUNK_BYTES | CHUNK_FILE, 100), 1);
+    ck_assert_int_eq(lent.kind, CHUNK_BYTES);
+    take_all(CHUNK_BYTES);
+    close_spool();
+    ck_assert_uint_eq(count_entries("/proc/self/fd"), before);
+    ck_assert_uint_eq(failures, 0);
+}
+END_TEST
+
+/* Whatever the order in which bytes come, go, and are written: they are the same bytes. */
+START_TEST(any_order_keeps_the_order)
+{
+    unsigned state = 1;
+
+    for (unsigned round = 0; round < 400; round++) {
+        struct spool_settings settings = plan();
+
+        settings.file_max = round % 4 == 0 ? 7000 : 1 << 20;
+        open_spool(&settings);
+        for (unsigned step = 0; step < 300; step++) {
+            state = state * 1103515245u + 12345u;
+            cold = state >> 29 & 1;
+            if ((state >> 16) % 3 == 0 && !spool_full(spool))
+                give((state >> 8) % 1500 + 1);
+            else if ((state >> 16) % 3 == 1 && asked_count > 0)
+                run();
+            else
+                (void)take((state >> 20) % 2 ? CHUNK_BYTES : CHUNK_BYTES | CHUNK_FILE, (state >> 8) % 900 + 1);
+        }
+        if (round % 2)
+            take_all(round % 3 ? CHUNK_BYTES : CHUNK_BYTES | CHUNK_FILE);
+        close_spool();
+        ck_assert_uint_eq(failures, 0);
+    }
+}
+END_TEST
+
+START_TEST(what_is_kept_is_taken_again)
+{
+    for (size_t size = 1; size < 9000; size += 617) {
+        struct spool_settings settings = plan();
+
+        settings.keeps = true;
+        open_spool(&settings);
+        while (given < size) {
+            give(size - given < 400 ? size - (size_t)given : 400);
+            run_all();
+        }
+        for (unsigned i = 0; i < 3; i++) {
+            cold = i == 1;
+            spool_rewind(spool);
+            taken = 0;
+            take_all(CHUNK_BYTES);
+        }
+        spool_rewind(spool);
+        taken = 0;
+        ck_assert_int_eq(take(CHUNK_BYTES, 10), 1);
+        lent = (struct chunk){.kind = CHUNK_BYTES};
+        close_spool();
+    }
+}
+END_TEST
+
+START_TEST(a_folder_that_cannot_be_written_loses_nothing)
+{
+    struct spool_settings settings = plan();
+
+    settings.folder = STR("/nowhere/at/all");
+    settings.keeps = true;
+    open_spool(&settings);
+    give(1200);
+    run_all();
+    ck_assert_uint_eq(failures, 1);
+    ck_assert_int_eq(failed_with, -ENOENT);
+    ck_assert(spool_full(spool));
+    ck_assert(spool_streams(spool));
+    give(500); /* it was full, but takes it */
+    ck_assert_uint_eq(asked_count, 0);
+    take_all(CHUNK_BYTES | CHUNK_FILE);
+    give(1000);
+    take_all(CHUNK_BYTES);
+    ck_assert_uint_eq(failures, 1);
+    close_spool();
+}
+END_TEST
+
+START_TEST(a_full_disk_loses_nothing)
+{
+    struct spool_settings settings = plan();
+
+    signal(SIGXFSZ, SIG_IGN);
+    disk = 2500;
+    open_spool(&settings);
+    give(900);
+    give(900);
+    run();
+    ck_assert_uint_eq(failures, 0);
+    give(1500); /* 700 of them fit */
+    run();
+    ck_assert_uint_eq(failures, 0);
+    give(900);
+    run_all();
+    ck_assert_uint_eq(failures, 1);
+    ck_assert_int_eq(failed_with, -EFBIG);
+    ck_assert(spool_streams(spool));
+    ck_assert_int_eq(take(CHUNK_BYTES | CHUNK_FILE, 100), 1);
+    ck_assert_uint_eq(lent.file.length, 2500);
+    take_all(CHUNK_BYTES);
+    close_spool();
+}
+END_TEST
+
+START_TEST(the_file_has_an_end)
+{
+    struct spool_settings settings = plan();
+
+    settings.file_max = 1500;
+    open_spool(&settings);
+    give(1200);
+    run_all();
+    give(1200);
+    run_all();
+    ck_assert(!spool_streams(spool));
+    give(500);
+    ck_assert_uint_eq(asked_count, 0);
+    ck_assert(spool_full(spool));
+    ck_assert(spool_streams(spool));
+    ck_assert_int_eq(take(CHUNK_BYTES | CHUNK_FILE, 100), 1);
+    ck_assert_uint_eq(lent.file.length, 1500);
+    take_all(CHUNK_BYTES);
+    ck_assert_uint_eq(failures, 0);
+    close_spool();
+    settings.file_max = 0;
+    open_spool(&settings);
+    give(5000);
+    ck_assert_uint_eq(asked_count, 0);
+    ck_assert(spool_streams(spool));
+    take_all(CHUNK_BYTES);
+    close_spool();
+}
+END_TEST
+
+/* A helper that has no time is as good as a disk that is full. */
+START_TEST(too_many_helpers_asked)
+{
+    struct spool_settings settings = plan();
+    unsigned before = count_entries("/proc/self/fd");
+
+    open_spool(&settings);
+    give(1200);
+    run_all();
+    busy = true;
+    give(1200);
+    run_all();
+    ck_assert_uint_eq(failures, 1);
+    busy = false;
+    take_all(CHUNK_BYTES);
+    busy = true;
+    close_spool();
+    ck_assert_uint_eq(count_entries("/proc/self/fd"), before);
+}
+END_TEST
+
+/* Let go of at every moment: nothing is told any more, and nothing is left. */
+START_TEST(it_may_be_closed_at_any_time)
+{
+    struct spool_settings settings = plan();
+    unsigned before = count_entries("/proc/self/fd");
+
+    for (unsigned i = 0; i < 64; i++) {
+        open_spool(&settings);
+        if (i & 1)
+            give(1500);
+        if (i & 2)
+            run_all();
+        if (i & 4)
+            give(1500);
+        cold = i & 8;
+        if (i & 16)
+            (void)take(CHUNK_BYTES, 100);
+        if (i & 32)
+            spool_wake(spool);
+        close_spool();
+        ck_assert_uint_eq(count_entries("/proc/self/fd"), before);
+    }
+    spool_close(NULL);
+}
+END_TEST
+
+START_TEST(a_wake_is_told_later_and_once)
+{
+    struct spool_settings settings = plan();
+
+    open_spool(&settings);
+    spool_wake(spool);
+    spool_wake(spool);
+    ck_assert_uint_eq(moves, 0);
+    run_all();
+    ck_assert_uint_eq(moves, 1);
+    close_spool();
+}
+END_TEST
+
+/* A file that was cut from outside cannot be told from a broken disk. */
+START_TEST(a_file_that_cannot_be_read_is_an_error)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct spool_settings settings = plan();
+        int fd;
+
+        open_spool(&settings);
+        give(1500);
+        run_all();
+        ck_assert_int_eq(take(CHUNK_FILE, 100), 1);
+        fd = lent.file.fd;
+        lent = (struct chunk){.kind = CHUNK_BYTES};
+        ck_assert_int_eq(ftruncate(fd, 0), 0);
+        spool_rewind(spool);
+        cold = i;
+        if (cold) {
+            ck_assert_int_eq(take(CHUNK_BYTES, 100), -EAGAIN);
+            run_all();
+        }
+        ck_assert_int_eq(take(CHUNK_BYTES, 100), -EIO);
+        close_spool();
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {little_stays_in_memory,
+                                  much_goes_to_a_file_without_a_name,
+                                  any_order_keeps_the_order,
+                                  what_is_kept_is_taken_again,
+                                  a_folder_that_cannot_be_written_loses_nothing,
+                                  a_full_disk_loses_nothing,
+                                  the_file_has_an_end,
+                                  too_many_helpers_asked,
+                                  it_may_be_closed_at_any_time,
+                                  a_wake_is_told_later_and_once,
+                                  a_file_that_cannot_be_read_is_an_error};
+    int result;
+
+    if (!mkdtemp(folder))
+        return EXIT_FAILURE;
+    result = suite_run("spool", tests, COUNT(tests));
+    rmdir(folder);
+    return result;
+}
