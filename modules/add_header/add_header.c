@@ -42,22 +42,9 @@ static bool is_framing(struct str name)
     return false;
 }
 
-/* A token (RFC 9110 5.6.2). */
-static bool is_token(struct str name)
-{
-    for (size_t i = 0; i < name.length; i++) {
-        char c = name.data[i];
-        bool alphanumeric = (c >= '0' && c <= '9') || (str_lower(c) >= 'a' && str_lower(c) <= 'z');
-
-        if (!alphanumeric && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return name.length > 0;
-}
-
 static int check_name(struct conf_reader *reader, struct conf_mark mark, struct str name)
 {
-    if (!is_token(name)) {
+    if (!header_is_token(name)) {
         conf_error(reader->errors, mark, HINT, "\"" STR_FMT "\" is no name of a header", STR_ARG(name));
         return -EINVAL;
     }

@@ -74,9 +74,6 @@ static const char *const coming[] = {
     "autoindex_format",
     "autoindex_exact_size",
     "autoindex_localtime",
-    "recursive_error_pages",
-    "add_trailer",
-    "expires",
     "ignore_invalid_headers",
     "stub_status",
     "ssl_conf_command",
@@ -130,8 +127,6 @@ static const char *const coming[] = {
     "sticky",
     "slow_start",
     "ssl_handshake_timeout",
-    "security_headers",
-    "preload",
     "error_page_format",
 };
 

@@ -173,6 +173,13 @@ static const struct directive directives[] = {
      .row = refuse_read_row,
      .example = "error_page: [404 /404.html, 500 502 503 =200 /busy.html]",
      .help = "What answers instead of an error: statuses, perhaps =status, and a path, @name or URL."},
+    {.name = "recursive_error_pages",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(recursive_error_pages),
+     .fallback = "off",
+     .help = "An error page that fails may have an error page in turn, by its own status. Where off, the client gets "
+             "the built-in page of the first error."},
     {.name = "access_log",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_REPEAT,

@@ -409,6 +409,11 @@ const struct sockaddr *exchange_client(const struct exchange *x)
     return visit->client_known ? &visit->client.any : &visit->journey->peer.any;
 }
 
+bool exchange_is_secure(const struct exchange *x)
+{
+    return visit_of(x)->journey->endpoint->ssl;
+}
+
 const struct proxy_header *exchange_greeting(const struct exchange *x)
 {
     return visit_of(x)->journey->greeting;

@@ -143,6 +143,8 @@ void exchange_end_with_client(struct exchange *x, bool ends);
 const struct sockaddr *exchange_client(const struct exchange *x);
 /* The peer itself, whatever it says of others. */
 const struct sockaddr *exchange_peer(const struct exchange *x);
+/* The client came by TLS. */
+bool exchange_is_secure(const struct exchange *x);
 /* What a proxy before us said of the connection (`listen: ... proxy_protocol`); NULL: nothing. */
 const struct proxy_header *exchange_greeting(const struct exchange *x);
 /* The peer has named `client`, who it is from now on. `trusted`: what the request's fields say of those before the peer is believed, too. */

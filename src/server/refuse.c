@@ -176,14 +176,10 @@ static void become_get(struct exchange *x)
 
 static enum outcome go_to_name(struct visit *visit, struct str name)
 {
-    visit->named = route_named(visit, name);
-    if (!visit->named) {
-        log_write(visit->worker->log, LOG_ERROR, "error_page: there is no location \"" STR_FMT "\"",
-                  STR_ARG(name));
-        return answer_built_in(visit);
-    }
-    visit->internal = true;
-    return OUTCOME_REROUTE;
+    if (route_named(visit, name))
+        return exchange_reroute_named(visit->x, name);
+    log_write(visit->worker->log, LOG_ERROR, "error_page: there is no location \"" STR_FMT "\"", STR_ARG(name));
+    return answer_built_in(visit);
 }
 
 static enum outcome go_to_page(struct visit *visit, const struct error_page *page, struct str target)
@@ -213,14 +209,16 @@ enum outcome refuse_page(struct visit *visit)
     struct exchange *x = visit->x;
     const struct error_page *page = NULL;
     struct str target;
+    bool recursive;
 
     if (x->response.body || status_bodiless(x->response.status) || x->response.status == 444)
         return OUTCOME_ANSWERED;
+    recursive = visit->location && visit->location->site->recursive_error_pages;
     /* The page of an error failed in turn: the first error is what the client hears of. */
-    if (visit->error_status >= 300)
+    if (!recursive && visit->error_status >= 300)
         x->response.status = visit->error_status;
     visit->error_status = 0;
-    if (!visit->error_page && visit->location)
+    if ((!visit->error_page || recursive) && visit->location)
         page = find_page(visit->location->site, (unsigned)x->response.status);
     if (!page)
         return answer_built_in(visit);

@@ -1,0 +1,163 @@
+/*
+ * `add_trailer`: fields behind the body, whose values are made when its last byte has been taken. The body then goes
+ * out in chunks, since only they can have anything behind them (RFC 9112 7.1.2).
+ */
+#include "http/exchange.h"
+#include "server/module.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct trailer {
+    struct str name;
+    const struct template *value;
+};
+
+struct trailer_conf {
+    struct conf_rows rows; /* struct trailer */
+};
+
+/* The answer's own body, and what is done at its end. */
+struct wrapped {
+    struct body body;
+    struct body *inner;
+    struct exchange *x;
+    const struct trailer_conf *conf;
+};
+
+#define HINT STR("write: add_trailer: [X-Sent $body_bytes_sent]")
+
+/* What frames or routes a message, says how to read it, or who may (RFC 9110 6.5.1). */
+static bool may_not_trail(struct str name)
+{
+    static const char *const names[] = {"Content-Length",
+                                        "Transfer-Encoding",
+                                        "Connection",
+                                        "Trailer",
+                                        "Upgrade",
+                                        "Host",
+                                        "Date",
+                                        "Content-Type",
+                                        "Content-Range",
+                                        "Content-Encoding",
+                                        "Set-Cookie",
+                                        "Location",
+                                        "Cache-Control",
+                                        "Authorization",
+                                        "WWW-Authenticate",
+                                        "Vary"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (str_equal_nocase(name, str_from(names[i])))
+            return true;
+    }
+    return false;
+}
+
+static int read_trailer(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct trailer *trailer = out;
+    struct conf_words words;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    if (words.count != 2) {
+        conf_error(reader->errors, node->mark, HINT, "add_trailer takes a name and a value");
+        return -EINVAL;
+    }
+    trailer->name = words.items[0];
+    if (!header_is_token(trailer->name)) {
+        conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no name of a field",
+                   STR_ARG(trailer->name));
+        return -EINVAL;
+    }
+    if (may_not_trail(trailer->name)) {
+        conf_error(reader->errors, node->mark, STR("write it with add_header"),
+                   STR_FMT " comes too late behind the body", STR_ARG(trailer->name));
+        return -EINVAL;
+    }
+    return conf_read_template_word(reader, node, words.items[1], &trailer->value);
+}
+
+static const struct directive directives[] = {
+    {.name = "add_trailer",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .merge = MERGE_APPEND,
+     .offset = offsetof(struct trailer_conf, rows),
+     .row_size = sizeof(struct trailer),
+     .row = read_trailer,
+     .example = "add_trailer: [X-Sent $body_bytes_sent]",
+     .help = "Fields behind the body of answers that are no errors, made when it has left; the body goes in "
+             "chunks then. "
+             "Not in HTTP/1.0.",
+     .schema = "{\"type\": \"string\"}"},
+    {0},
+};
+
+static int add_all(struct wrapped *wrapped)
+{
+    const struct trailer *trailers = wrapped->conf->rows.items;
+    struct exchange *x = wrapped->x;
+
+    for (size_t i = 0; i < wrapped->conf->rows.count; i++) {
+        struct str value = exchange_eval(x, trailers[i].value);
+
+        if (!value.data)
+            return -ENOMEM;
+        if (value.length && headers_add(&x->response.trailers, &x->arena, trailers[i].name, value) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int wrapped_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct wrapped *wrapped = container_of(body, struct wrapped, body);
+    int result = wrapped->inner->ops->next(wrapped->inner, accept, room, out);
+
+    return result == 0 ? add_all(wrapped) : result;
+}
+
+static void wrapped_close(struct body *body)
+{
+    body_close(&container_of(body, struct wrapped, body)->inner);
+}
+
+static void inner_woken(void *owner)
+{
+    struct wrapped *wrapped = owner;
+
+    wrapped->body.wake(wrapped->body.owner);
+}
+
+static const struct body_ops wrapped_ops = {.next = wrapped_next, .close = wrapped_close};
+
+static int add_trailer_shape(struct exchange *x, const void *conf)
+{
+    const struct trailer_conf *own = conf;
+    struct wrapped *wrapped;
+
+    if (own->rows.count == 0 || !x->response.body || x->response.status < 200 || x->response.status >= 300 ||
+        x->request.version < HTTP_1_1 || x->request.method == METHOD_HEAD)
+        return 0;
+    wrapped = arena_zalloc(&x->arena, 1, sizeof(*wrapped));
+    if (!wrapped)
+        return -ENOMEM;
+    *wrapped = (struct wrapped){.body = {.ops = &wrapped_ops, .length = BODY_LENGTH_UNKNOWN},
+                                .inner = x->response.body,
+                                .x = x,
+                                .conf = own};
+    wrapped->inner->wake = inner_woken;
+    wrapped->inner->owner = wrapped;
+    x->response.body = &wrapped->body;
+    return 0;
+}
+
+const struct module module_add_trailer = {
+    .name = "add_trailer",
+    .directives = directives,
+    .conf_size = sizeof(struct trailer_conf),
+    .shape = add_trailer_shape,
+};

@@ -1,0 +1,225 @@
+/*
+ * `cors`: which other origins' scripts may read answers (the Fetch standard, 3.3). Preflights are answered here; any
+ * other answer gets its fields, errors too.
+ */
+#include "http/exchange.h"
+#include "server/module.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct cors_conf {
+    struct cors {
+        struct conf_words origins; /* none: the module is silent */
+        struct conf_words methods;
+        struct conf_words headers; /* none: those that are asked for */
+        struct conf_words expose;
+        bool credentials;
+        uint64_t max_age_ms;
+        struct str methods_text, headers_text, expose_text; /* joined */
+    } cors;
+};
+
+#define AT(field) offsetof(struct cors, field)
+
+static const struct directive children[] = {
+    {.name = "origins",
+     .type = DIRECTIVE_WORDS,
+     .offset = AT(origins),
+     .help = "https://a.example, https://*.a.example, null, or *"},
+    {.name = "methods",
+     .type = DIRECTIVE_WORDS,
+     .offset = AT(methods),
+     .fallback = "GET HEAD POST",
+     .help = "Methods that may be used."},
+    {.name = "headers",
+     .type = DIRECTIVE_WORDS,
+     .offset = AT(headers),
+     .help = "Request header fields that may be sent; those that are asked for where it is not given."},
+    {.name = "expose",
+     .type = DIRECTIVE_WORDS,
+     .offset = AT(expose),
+     .help = "Response header fields that may be read."},
+    {.name = "credentials",
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(credentials),
+     .fallback = "off",
+     .help = "Whether cookies may be sent along."},
+    {.name = "max_age",
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(max_age_ms),
+     .fallback = "1h",
+     .help = "How long a browser may remember the answer to a preflight."},
+    {0},
+};
+
+static const struct directive directives[] = {
+    {.name = "cors",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_BLOCK,
+     .offset = offsetof(struct cors_conf, cors),
+     .children = children,
+     .example =
+         "cors: {origins: [https://app.example, 'https://*.app.example'], methods: GET PUT, credentials: on}",
+     .help = "Which other origins' scripts may read the answers here: preflights (OPTIONS) are answered, and "
+             "every answer "
+             "says it. origins: https://a.example, https://*.a.example, or *."},
+    {0},
+};
+
+static bool is_any(const struct cors *cors)
+{
+    return cors->origins.count == 1 && str_equal(cors->origins.items[0], STR("*"));
+}
+
+static int join(struct arena *arena, const struct conf_words *words, struct str *out)
+{
+    *out = STR("");
+    for (size_t i = 0; i < words->count; i++) {
+        *out =
+            arena_printf(arena, STR_FMT "%s" STR_FMT, STR_ARG(*out), i ? ", " : "", STR_ARG(words->items[i]));
+        if (!out->data)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* scheme://host[:port], as browsers send it: no path behind it. */
+static bool is_origin(struct str text)
+{
+    ssize_t at = str_search(text, STR("://"));
+    struct str host = at > 0 ? str_skip(text, (size_t)at + 3) : STR("");
+
+    if (str_equal(text, STR("*")) || str_equal(text, STR("null")))
+        return true;
+    if (str_starts(host, STR("*.")))
+        host = str_skip(host, 2);
+    return host.length > 0 && str_find(host, '/') < 0 && str_find(host, '*') < 0;
+}
+
+static int check_cors(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct cors *cors = &((struct cors_conf *)conf)->cors;
+    const struct conf_node *node = conf_map_get(at, STR("cors"));
+
+    if (!node)
+        return 0;
+    for (size_t i = 0; i < cors->origins.count; i++) {
+        if (is_origin(cors->origins.items[i]))
+            continue;
+        conf_error(reader->errors, node->mark, STR("https://app.example, https://*.app.example, null or *"),
+                   "\"" STR_FMT "\" is no origin", STR_ARG(cors->origins.items[i]));
+        return -EINVAL;
+    }
+    if (cors->origins.count == 0)
+        conf_error(reader->errors, node->mark, STR("cors: {origins: https://app.example}"),
+                   "cors names no origins");
+    for (size_t i = 0; i < cors->origins.count; i++) {
+        if (cors->credentials && str_equal(cors->origins.items[i], STR("*")))
+            conf_error(reader->errors, node->mark, STR("name the origins, or leave credentials off"),
+                       "with credentials, not everybody may read the answers");
+    }
+    if (join(reader->arena, &cors->methods, &cors->methods_text) < 0 ||
+        join(reader->arena, &cors->headers, &cors->headers_text) < 0)
+        return -ENOMEM;
+    return join(reader->arena, &cors->expose, &cors->expose_text);
+}
+
+/* A star stands for any name below, of the same scheme and port. */
+static bool fits(struct str wanted, struct str origin)
+{
+    ssize_t star = str_find(wanted, '*');
+    struct str front, end;
+
+    if (star < 0 || wanted.length == 1)
+        return wanted.length == 1 ? star == 0 : str_equal_nocase(wanted, origin);
+    front = str_slice(wanted, 0, (size_t)star);
+    end = str_skip(wanted, (size_t)star + 1);
+    return origin.length > wanted.length - 1 && str_equal_nocase(str_slice(origin, 0, front.length), front) &&
+           str_equal_nocase(str_skip(origin, origin.length - end.length), end) &&
+           str_find(str_skip(origin, front.length), '/') < 0;
+}
+
+static bool allows(const struct cors *cors, struct str origin)
+{
+    for (size_t i = 0; i < cors->origins.count; i++) {
+        if (fits(cors->origins.items[i], origin))
+            return true;
+    }
+    return false;
+}
+
+static int add(struct exchange *x, const char *name, struct str value)
+{
+    if (!value.data)
+        return -ENOMEM;
+    return value.length ? headers_add(&x->response.headers, &x->arena, str_from(name), value) : 0;
+}
+
+static bool is_preflight(const struct exchange *x)
+{
+    return x->request.method == METHOD_OPTIONS &&
+           headers_find(&x->request.headers, STR("Access-Control-Request-Method"));
+}
+
+/* What a preflight hears beside the origin, which cors_shape says. */
+static int say_preflight(struct exchange *x, const struct cors *cors)
+{
+    struct str headers = cors->headers.count
+                             ? cors->headers_text
+                             : headers_value(&x->request.headers, STR("Access-Control-Request-Headers"));
+    int error = add(x, "Access-Control-Allow-Methods", cors->methods_text);
+
+    if (error == 0)
+        error = add(x, "Access-Control-Allow-Headers", headers.data ? headers : STR(""));
+    if (error == 0)
+        error = add(x, "Access-Control-Max-Age",
+                    arena_printf(&x->arena, "%llu", (unsigned long long)(cors->max_age_ms / 1000)));
+    return error < 0 ? error
+                     : add(x, "Vary", STR("Access-Control-Request-Method, Access-Control-Request-Headers"));
+}
+
+/* A preflight asks nobody else, and needs no credentials: whoever may not is told by what is missing. */
+static enum outcome cors_answer(struct exchange *x, const void *conf, void *state)
+{
+    const struct cors *cors = &((const struct cors_conf *)conf)->cors;
+    struct str origin = headers_value(&x->request.headers, STR("Origin"));
+
+    if (cors->origins.count == 0 || !origin.data || !is_preflight(x))
+        return OUTCOME_PASS;
+    exchange_refuse(x, 204);
+    if (allows(cors, origin) && say_preflight(x, cors) < 0)
+        return exchange_refuse(x, 500);
+    return OUTCOME_ANSWERED;
+}
+
+static int cors_shape(struct exchange *x, const void *conf)
+{
+    const struct cors *cors = &((const struct cors_conf *)conf)->cors;
+    struct str origin = headers_value(&x->request.headers, STR("Origin"));
+    bool allowed = origin.data && cors->origins.count && allows(cors, origin);
+    int error = 0;
+
+    if (cors->origins.count == 0)
+        return 0;
+    /* Whoever keeps the answer must know that another origin would have got another one. */
+    if (!is_any(cors))
+        error = add(x, "Vary", STR("Origin"));
+    if (error == 0 && (allowed || is_any(cors)))
+        error = headers_set(&x->response.headers, &x->arena, STR("Access-Control-Allow-Origin"),
+                            is_any(cors) ? STR("*") : origin);
+    if (error == 0 && allowed && cors->credentials)
+        error = add(x, "Access-Control-Allow-Credentials", STR("true"));
+    if (error == 0 && allowed && !is_preflight(x))
+        error = add(x, "Access-Control-Expose-Headers", cors->expose_text);
+    return error;
+}
+
+const struct module module_cors = {
+    .name = "cors",
+    .directives = directives,
+    .conf_size = sizeof(struct cors_conf),
+    .conf_check = check_cors,
+    .answer = cors_answer,
+    .shape = cors_shape,
+};

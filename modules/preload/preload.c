@@ -1,0 +1,131 @@
+/*
+ * `preload`: what a page will need, told while it is still being made (103 Early Hints, RFC 8297) and with its
+ * answer (Link, RFC 8288). The hints go to browsers that are on their way to a page, since these are known to wait
+ * for the answer behind them: GET with Sec-Fetch-Mode: navigate. In HTTP/1.1 over TLS alone: no old proxy in
+ * between takes 103 for the answer.
+ */
+#include "http/exchange.h"
+#include "server/module.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct hint {
+    const struct template *url;
+    struct str parameters; /* what follows "<url>" in Link */
+};
+
+struct preload_conf {
+    struct conf_rows rows; /* struct hint */
+};
+
+#define HINT                                                                                                 \
+    STR("write: preload: [/style.css as=style, /font.woff2 as=font crossorigin, 'https://cdn.example "       \
+        "preconnect']")
+
+static int read_hint(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct hint *hint = out;
+    struct str as = STR("");
+    bool crossorigin = false, preconnect = false;
+    struct conf_words words;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    for (size_t i = 1; i < words.count; i++) {
+        struct str word = words.items[i];
+
+        if (str_starts(word, STR("as=")) && header_is_token(str_skip(word, 3)))
+            as = str_skip(word, 3);
+        else if (str_equal(word, STR("crossorigin")))
+            crossorigin = true;
+        else if (str_equal(word, STR("preconnect")))
+            preconnect = true;
+        else
+            as = (struct str){NULL, 0};
+    }
+    if (words.count == 0 || !as.data || str_empty(as) != preconnect) {
+        conf_error(reader->errors, node->mark, HINT,
+                   "preload takes a URL and as=..., or a URL and preconnect");
+        return -EINVAL;
+    }
+    hint->parameters =
+        arena_printf(reader->arena, "; rel=%s%s" STR_FMT "%s", preconnect ? "preconnect" : "preload",
+                     preconnect ? "" : "; as=", STR_ARG(as), crossorigin ? "; crossorigin" : "");
+    return hint->parameters.data ? conf_read_template_word(reader, node, words.items[0], &hint->url)
+                                 : -ENOMEM;
+}
+
+static const struct directive directives[] = {
+    {.name = "preload",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .offset = offsetof(struct preload_conf, rows),
+     .row_size = sizeof(struct hint),
+     .row = read_hint,
+     .example = "preload: [/style.css as=style, /font.woff2 as=font crossorigin]",
+     .help = "What pages here will need: said in Link with each page (text/html), and ahead of it as 103 "
+             "Early Hints to "
+             "browsers that are on their way to a page (GET, Sec-Fetch-Mode: navigate), in HTTP/1.1 over TLS "
+             "alone.",
+     .schema = "{\"type\": \"string\"}"},
+    {0},
+};
+
+/* "<" and ">" end a URL in Link: one that holds them is left out. */
+static int add_links(struct exchange *x, const struct preload_conf *own, struct headers *headers)
+{
+    const struct hint *hints = own->rows.items;
+
+    for (size_t i = 0; i < own->rows.count; i++) {
+        struct str url = exchange_eval(x, hints[i].url);
+        struct str link;
+
+        if (url.data && (str_empty(url) || str_find(url, '>') >= 0 || str_find(url, '<') >= 0))
+            continue;
+        link = url.data ? arena_printf(&x->arena, "<" STR_FMT ">" STR_FMT, STR_ARG(url),
+                                       STR_ARG(hints[i].parameters))
+                        : url;
+        if (!link.data || headers_add(headers, &x->arena, STR("Link"), link) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static bool takes_hints(const struct exchange *x)
+{
+    return x->request.method == METHOD_GET && (x->request.version > HTTP_1_1 || exchange_is_secure(x)) &&
+           x->request.version >= HTTP_1_1 && !exchange_is_rerouted(x) &&
+           str_equal(headers_value(&x->request.headers, STR("Sec-Fetch-Mode")), STR("navigate"));
+}
+
+static enum outcome preload_answer(struct exchange *x, const void *conf, void *state)
+{
+    const struct preload_conf *own = conf;
+    struct headers headers = {0};
+
+    if (own->rows.count == 0 || !takes_hints(x))
+        return OUTCOME_PASS;
+    if (add_links(x, own, &headers) < 0 || (headers.count && exchange_inform(x, 103, &headers) == -ENOMEM))
+        return exchange_refuse(x, 500);
+    return OUTCOME_PASS;
+}
+
+static int preload_shape(struct exchange *x, const void *conf)
+{
+    const struct preload_conf *own = conf;
+    struct str type = headers_value(&x->response.headers, STR("Content-Type"));
+
+    if (own->rows.count == 0 || x->response.status != 200 || !str_starts(type, STR("text/html")))
+        return 0;
+    return add_links(x, own, &x->response.headers);
+}
+
+const struct module module_preload = {
+    .name = "preload",
+    .directives = directives,
+    .conf_size = sizeof(struct preload_conf),
+    .answer = preload_answer,
+    .shape = preload_shape,
+};

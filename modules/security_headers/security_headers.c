@@ -1,0 +1,124 @@
+/*
+ * `security_headers`: what most sites say to browsers, by one word; and `hsts`, that only HTTPS will do
+ * (RFC 6797). What an answer says already stays.
+ */
+#include "http/exchange.h"
+#include "server/module.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+enum preset { PRESET_OFF, PRESET_ON, PRESET_STRICT };
+
+struct security_conf {
+    int preset;      /* enum preset */
+    struct str hsts; /* the field's value; empty: none */
+};
+
+static const char *const presets[] = {"off", "on", "strict", NULL};
+
+static const struct {
+    const char *name, *value;
+    enum preset from;
+} fields[] = {
+    {"X-Content-Type-Options", "nosniff", PRESET_ON},
+    {"X-Frame-Options", "SAMEORIGIN", PRESET_ON},
+    {"Referrer-Policy", "strict-origin-when-cross-origin", PRESET_ON},
+    {"Content-Security-Policy",
+     "default-src 'self'; base-uri 'self'; object-src 'none'; frame-ancestors 'self'", PRESET_STRICT},
+    {"Cross-Origin-Opener-Policy", "same-origin", PRESET_STRICT},
+    {"Cross-Origin-Resource-Policy", "same-origin", PRESET_STRICT},
+    {"Permissions-Policy", "camera=(), geolocation=(), microphone=()", PRESET_STRICT},
+};
+
+#define HINT STR("write: hsts: on, or hsts: 365d include_subdomains preload")
+
+/* "on", "off", or a time and perhaps include_subdomains and preload. */
+static int read_hsts(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct str *value = out;
+    struct conf_words words;
+    uint64_t age_ms = 365ull * 86400 * 1000;
+    bool subdomains = false, preload = false;
+    int error = conf_read_words(reader, node, &words);
+
+    *value = STR("");
+    if (error < 0 || (words.count == 1 && str_equal(words.items[0], STR("off"))))
+        return error;
+    if (words.count && !str_equal(words.items[0], STR("on"))) {
+        struct conf_node word = *node;
+
+        word.kind = CONF_SCALAR;
+        word.text = words.items[0];
+        error = conf_read_duration(reader, &word, &age_ms);
+    }
+    for (size_t i = 1; i < words.count && error == 0; i++) {
+        bool of_names = str_equal(words.items[i], STR("include_subdomains"));
+
+        subdomains |= of_names;
+        preload |= str_equal(words.items[i], STR("preload"));
+        if (of_names || str_equal(words.items[i], STR("preload")))
+            continue;
+        conf_error(reader->errors, node->mark, HINT, "hsts knows no \"" STR_FMT "\"",
+                   STR_ARG(words.items[i]));
+        error = -EINVAL;
+    }
+    if (error < 0)
+        return error;
+    *value = arena_printf(reader->arena, "max-age=%llu%s%s", (unsigned long long)(age_ms / 1000),
+                          subdomains ? "; includeSubDomains" : "", preload ? "; preload" : "");
+    return value->data ? 0 : -ENOMEM;
+}
+
+static const struct directive directives[] = {
+    {.name = "security_headers",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .choices = presets,
+     .offset = offsetof(struct security_conf, preset),
+     .fallback = "off",
+     .help = "A set of header fields for all answers, errors too: on says nosniff, frames of the same origin "
+             "alone, and no path in Referer to others; strict adds a policy that takes scripts, styles and "
+             "images from the site itself alone (Content-Security-Policy) and keeps it apart from other "
+             "origins. What an answer or add_header says already stays."},
+    {.name = "hsts",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = offsetof(struct security_conf, hsts),
+     .row_size = sizeof(struct str),
+     .row = read_hsts,
+     .example = "hsts: 365d include_subdomains",
+     .help = "Browsers shall come by HTTPS alone for so long (on: a year; 0 takes it back); said over HTTPS "
+             "only. Hard "
+             "to take back: try a short time first.",
+     .schema = "{\"type\": [\"string\", \"boolean\", \"integer\"]}"},
+    {0},
+};
+
+static int say(struct exchange *x, struct str name, struct str value)
+{
+    if (headers_find(&x->response.headers, name))
+        return 0;
+    return headers_add(&x->response.headers, &x->arena, name, value);
+}
+
+static int security_shape(struct exchange *x, const void *conf)
+{
+    const struct security_conf *own = conf;
+    int error = 0;
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && error == 0; i++) {
+        if (own->preset >= (int)fields[i].from)
+            error = say(x, str_from(fields[i].name), str_from(fields[i].value));
+    }
+    if (error == 0 && own->hsts.length && exchange_is_secure(x))
+        error = say(x, STR("Strict-Transport-Security"), own->hsts);
+    return error;
+}
+
+const struct module module_security_headers = {
+    .name = "security_headers",
+    .directives = directives,
+    .conf_size = sizeof(struct security_conf),
+    .shape = security_shape,
+};
