@@ -47,6 +47,18 @@ static int find_tls(struct proxying *p)
     return p->tls.context && p->tls.name.data ? 0 : 500;
 }
 
+/* What is said to the server of the client, before all else. */
+static void find_greeting(struct proxying *p)
+{
+    union proxy_address own;
+
+    if (!p->conf->greets)
+        return;
+    exchange_own_address(p->x, &own);
+    p->tls.greeting = str_of(p->greeting, proxy_header_write(exchange_client(p->x), &own.any,
+                                                             (unsigned)p->conf->greets, p->greeting));
+}
+
 /* What decides, beside the group's rule, which server is asked. 0, or a status. */
 static int find_key(struct proxying *p)
 {
@@ -91,6 +103,8 @@ static int prepare(struct proxying *p)
 
     if (status == 0)
         status = find_tls(p);
+    if (status == 0)
+        find_greeting(p);
     if (status == 0)
         status = find_key(p);
     if (status == 0)

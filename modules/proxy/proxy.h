@@ -84,6 +84,7 @@ struct proxy_conf {
     struct conf_rows cookie_flags;  /* struct proxy_flags */
     const struct template *method;  /* NULL: the client's */
     bool intercept_errors;
+    int greets;                     /* with a header of the PROXY protocol: 0 no, else its version */
     const struct template *remote_addr, *peer_addr, *scheme; /* for the fields that are always set */
 };
 
@@ -113,6 +114,7 @@ struct proxying {
     struct proxy_target target;
     struct upstream_group *group;
     struct upstream_tls tls;
+    char greeting[PROXY_HEADER_WRITTEN];
     struct upstream_choice choice;
     struct upstream_waiter waiter;
     struct upstream_peer *peer;     /* valid while `connection` is there, and in its `failed` */

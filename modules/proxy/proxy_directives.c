@@ -14,6 +14,7 @@ static const char *const next_words[] = {
     "error",    "timeout",  "invalid_header", "non_idempotent", "off",      "http_403", "http_404",
     "http_429", "http_500", "http_502",       "http_503",       "http_504", NULL};
 static const char *const protocols[] = {"TLSv1.2", "TLSv1.3", NULL};
+static const char *const greetings[] = {"off", "on", "v2", NULL}; /* by version */
 static const char *const versions[] = {"1.1", NULL};
 
 const struct directive proxy_directives[] = {
@@ -281,6 +282,14 @@ const struct directive proxy_directives[] = {
      .offset = AT(intercept_errors),
      .fallback = "off",
      .help = "Answers from 300 on that error_page names are answered by it, and not passed on."},
+    {.name = "proxy_protocol",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(greets),
+     .choices = greetings,
+     .fallback = "off",
+     .help = "Whether a server is told who the client is by a header of the PROXY protocol, before all else: on, in "
+             "the words of version 1, or v2. Such a connection is closed after its request."},
     {.name = "proxy_http_version",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,

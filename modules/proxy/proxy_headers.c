@@ -205,7 +205,7 @@ int proxy_write_head(struct proxying *p, struct str *out_fault)
         .method = p->method_name,
         .target = p->uri,
         .headers = &fields,
-        .connection = upstream_group_upstream(p->group)->keepalive ? STR("") : STR("close"),
+        .connection = upstream_group_upstream(p->group)->keepalive && !p->conf->greets ? STR("") : STR("close"),
         .measured = request->content_length > 0 || headers_find(&request->headers, STR("Content-Length")),
         .content_length = p->content_length,
     };

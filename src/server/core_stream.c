@@ -28,6 +28,8 @@ static int read_pass(struct conf_reader *reader, const struct conf_node *node, v
     return *upstream ? 0 : error;
 }
 
+static const char *const greetings[] = {"off", "on", "v2", NULL}; /* by version */
+
 static const struct directive directives[] = {
     {.name = "proxy_pass",
      .scopes = SCOPE_STREAM_SERVER,
@@ -70,6 +72,14 @@ static const struct directive directives[] = {
      .offset = AT(preread_timeout_ms),
      .fallback = "30s",
      .help = "How long the client may be quiet until then, its TLS handshake included."},
+    {.name = "proxy_protocol",
+     .scopes = BOTH,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(proxy_protocol),
+     .choices = greetings,
+     .fallback = "off",
+     .help = "Whether servers are told who the client is, by a header of the PROXY protocol before all else: on, in "
+             "the words of version 1, or v2."},
     {.name = "proxy_half_close",
      .scopes = BOTH,
      .type = DIRECTIVE_SWITCH,

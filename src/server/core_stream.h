@@ -16,6 +16,7 @@ struct core_stream {
     uint64_t next_timeout_ms;       /* 0: no limit */
     uint64_t preread_size;
     uint64_t preread_timeout_ms;
+    int proxy_protocol;             /* 0: off; else its version */
     bool ssl_preread;
     bool next_upstream;
     bool half_close;

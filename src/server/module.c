@@ -402,6 +402,11 @@ const struct sockaddr *exchange_peer(const struct exchange *x)
     return &visit_of(x)->journey->peer.any;
 }
 
+void exchange_own_address(const struct exchange *x, union proxy_address *out)
+{
+    wire_own_address(&visit_of(x)->journey->wire, out);
+}
+
 const struct sockaddr *exchange_client(const struct exchange *x)
 {
     const struct visit *visit = visit_of(x);

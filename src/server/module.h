@@ -141,6 +141,8 @@ void exchange_end_with_client(struct exchange *x, bool ends);
  * Whom the request comes from: the peer, or whom exchange_set_client has named in its place (AF_INET, AF_INET6 or AF_UNIX). For access, limits, logs.
  */
 const struct sockaddr *exchange_client(const struct exchange *x);
+/* Where the peer connected to; AF_UNSPEC: not known. */
+void exchange_own_address(const struct exchange *x, union proxy_address *out);
 /* The peer itself, whatever it says of others. */
 const struct sockaddr *exchange_peer(const struct exchange *x);
 /* The client came by TLS. */

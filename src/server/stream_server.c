@@ -121,10 +121,21 @@ static void name_resolved(struct upstream_waiter *waiter)
     stream_ask_server(container_of(waiter, struct stream, waiter));
 }
 
+static struct str greeting(struct stream *stream)
+{
+    unsigned version = (unsigned)stream->conf->proxy_protocol;
+    union proxy_address own;
+
+    if (version == 0)
+        return STR("");
+    wire_own_address(&stream->client, &own);
+    return str_of(stream->greeting, proxy_header_write(&stream->address.any, &own.any, version, stream->greeting));
+}
+
 /* Servers that cannot even be tried are passed over at once. Never an idle connection: something was said on it. */
 static int connect_to(struct stream *stream)
 {
-    const struct upstream_tls plain = {0};
+    const struct upstream_tls plain = {.greeting = greeting(stream)};
     int error;
 
     stream->tries++;

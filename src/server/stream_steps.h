@@ -34,6 +34,7 @@ struct stream {
     bool ending;                    /* the client's wire was told to close */
     bool closed;                    /* the client's wire is */
     union proxy_address address;
+    char greeting[PROXY_HEADER_WRITTEN]; /* what the server is told of it */
 };
 
 /* stream.c */

@@ -154,6 +154,14 @@ static const struct wire_events wire_events = {
     .closed = wire_closed,
 };
 
+/* A socket that was connected just now has room for it. */
+static int greet(int fd, struct str greeting)
+{
+    ssize_t sent = str_empty(greeting) ? 0 : send(fd, greeting.data, greeting.length, MSG_NOSIGNAL);
+
+    return sent < 0 ? -errno : (size_t)sent < greeting.length ? -ENOBUFS : 0;
+}
+
 static void connect_done(struct op *op, int result)
 {
     struct upstream_connection *connection = container_of(op, struct upstream_connection, connect);
@@ -161,6 +169,8 @@ static void connect_done(struct op *op, int result)
     int fd = connection->fd;
 
     connection->fd = -1;
+    if (result >= 0 && connection->state != UPSTREAM_CLOSING)
+        result = greet(fd, connection->greeting);
     if (result < 0 || connection->state == UPSTREAM_CLOSING) {
         loop_close_fd(pool->loop, fd);
         if (connection->state == UPSTREAM_CLOSING)
@@ -267,6 +277,7 @@ static struct upstream_connection *make(struct upstream_peer *peer, const struct
         return NULL;
     }
     connection->pool = pool;
+    connection->greeting = tls->greeting;
     connection->tls = tls->context;
     if (tls->context) /* longer ones are no names: the buffer is zeroed and one longer */
         memcpy(connection->name, tls->name.data,
@@ -291,7 +302,7 @@ int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
 
     if (!upstream_peer_enter(peer))
         return -EBUSY;
-    connection = fresh ? NULL : take_idle(peer, tls);
+    connection = fresh || !str_empty(tls->greeting) ? NULL : take_idle(peer, tls);
     if (!connection)
         connection = make(peer, tls, &error);
     if (!connection) {
@@ -344,7 +355,7 @@ static bool may_be_kept(struct upstream_connection *connection)
     const struct upstream *upstream = peer->group->upstream;
 
     if (connection->state != UPSTREAM_OPEN || connection->pool->stopping || peer->gone ||
-        upstream->keepalive == 0 || upstream->keepalive_timeout_ms == 0 ||
+        !str_empty(connection->greeting) || upstream->keepalive == 0 || upstream->keepalive_timeout_ms == 0 ||
         connection->requests >= upstream->keepalive_requests || !wire_drained(&connection->wire))
         return false;
     if (peer->group->idle >= upstream->keepalive && !list_empty(&peer->idle))

@@ -44,8 +44,9 @@ struct upstream_waiter {
     void (*resolved)(struct upstream_waiter *waiter); /* once, whatever came out: choose again */
 };
 
-/* How a connection is to be encrypted. */
+/* How a connection is to be begun. */
 struct upstream_tls {
+    struct str greeting;            /* said before all else, TLS too, and frozen until it is open: such a connection is nobody else's. Empty: none */
     struct tls_context *context;    /* of upstream_pool_tls; NULL: plain */
     struct str name;                /* whom the certificate must name */
 };
@@ -74,6 +75,7 @@ struct upstream_connection {
     struct wire wire;               /* the user's own while the connection is open: receive, send, flush */
     struct op connect;
     struct op timer;
+    struct str greeting;            /* of struct upstream_tls */
     struct tls_context *tls;        /* NULL: plain */
     char name[LIMIT_SERVER_NAME + 1]; /* of the certificate; empty where plain */
     uint64_t deadline_ms;           /* UINT64_MAX: none */

@@ -268,6 +268,9 @@ struct wire_transfer wire_transfer_end(struct wire *wire);
 /* Bytes of the span given last that have not been read or sent: what a cut answer lacks. May be asked until `closed` returns. */
 uint64_t wire_unsent(const struct wire *wire);
 
+/* Where the peer connected to; AF_UNSPEC: not known. */
+void wire_own_address(const struct wire *wire, union proxy_address *out);
+
 /*
  * What the peer has taken, and what has come from it: where it is to take something, or to say something, a timer that sees no change
  * between two looks has found a peer that stands still. Only differences mean something.

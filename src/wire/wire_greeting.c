@@ -69,3 +69,13 @@ void wire_greet(struct wire *wire, struct str lent)
         greeted(wire, &header, str_skip(lent, (size_t)length - before));
     }
 }
+
+void wire_own_address(const struct wire *wire, union proxy_address *out)
+{
+    struct sockaddr_storage own;
+    socklen_t length = sizeof(own);
+
+    *out = (union proxy_address){.any.sa_family = AF_UNSPEC};
+    if (getsockname(wire->fd, (struct sockaddr *)&own, &length) == 0 && length <= sizeof(*out))
+        memcpy(out, &own, length);
+}

@@ -35,6 +35,15 @@ static const struct {
     {"proxy_next_upstream: sometimes", "sometimes"},
     {"proxy_read_timeout: 5", "unit"},
     {"proxy_http_version: 1.0", "1.0"},
+    {"proxy_protocol: v3", "v3"},
+    {"proxy_buffering: sometimes", "sometimes"},
+    {"proxy_buffers: 8", "a number and a size"},
+    {"proxy_buffers: many 8k", "a number and a size"},
+    {"proxy_buffers: 8 much", "much"},
+    {"proxy_buffers: 0 8k", "one buffer has"},
+    {"proxy_buffers: 8 2m", "one buffer has"},
+    {"proxy_buffers: 1000000 8k", "all together"},
+    {"proxy_max_temp_file_size: 2000g", "2000g"},
 };
 
 START_TEST(mistakes_are_told)

@@ -1,0 +1,167 @@
+"""Who the client is, said to servers behind by a header of the PROXY protocol, before all else (`proxy_protocol`)."""
+import socket
+import ssl
+import struct
+import threading
+
+import pytest
+
+from kit import server as server_kit
+from kit.upstream import Conversation, Upstream, plain
+
+SIGNATURE = b'\r\n\r\n\0\r\nQUIT\n'
+
+
+def take(stream, count):
+    got = b''
+    while len(got) < count:
+        piece = stream.recv(count - len(got))
+        assert piece, f'the connection ended inside a greeting: {got!r}'
+        got += piece
+    return got
+
+
+def read_greeting(stream):
+    """(version, source, destination), each an address and a port; byte by byte, so that nothing of what follows is lost."""
+    got = take(stream, 6)
+    if got == b'PROXY ':
+        while not got.endswith(b'\r\n'):
+            got += take(stream, 1)
+        words = got.decode().split()
+        assert words[1] == 'TCP4' and len(words) == 6, words
+        return 1, (words[2], int(words[4])), (words[3], int(words[5]))
+    got += take(stream, 10)
+    assert got[:12] == SIGNATURE and got[12:14] == b'\x21\x11', got
+    rest = take(stream, struct.unpack('!H', got[14:16])[0])
+    one, two, from_port, to_port = struct.unpack('!4s4sHH', rest)
+    return 2, (socket.inet_ntoa(one), from_port), (socket.inet_ntoa(two), to_port)
+
+
+class Greeted(Upstream):
+    """An upstream whose connections begin with a greeting, then perhaps TLS. With `echo` it gives back what comes."""
+
+    def __init__(self, sealed=None, echo=False):
+        self.greetings, self.sealed, self.echo = [], sealed, echo
+        super().__init__(name='greeted')
+
+    def serve(self, stream):
+        try:
+            self.greetings.append(read_greeting(stream))
+            if self.sealed:
+                stream = self.sealed.wrap_socket(stream, server_side=True)
+            if self.echo:
+                while piece := stream.recv(65536):
+                    stream.sendall(piece)
+            else:
+                talk = Conversation(self, stream)
+                talk.read_head()
+                while plain(talk):
+                    talk.read_head()
+        except (EOFError, OSError):
+            pass
+        except Exception as error:
+            self.faults.append(repr(error))
+        stream.close()
+
+
+@pytest.fixture(scope='module')
+def greeted():
+    made = Greeted()
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture(scope='module')
+def sealed(certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    made = Greeted(sealed=context)
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture(scope='module')
+def echoing():
+    made = Greeted(echo=True)
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture(scope='module')
+def ordinary():
+    made = Upstream()
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture
+def proxy(launch, loop, transport, greeted, sealed, ordinary):
+    to = f'http://127.0.0.1:{greeted.port}'
+    return launch(loop, transport, server={'location': {
+        '/v1': {'proxy_pass': to, 'proxy_protocol': 'on'},
+        '/v2': {'proxy_pass': to, 'proxy_protocol': 'v2'},
+        '/sealed': {'proxy_pass': f'https://127.0.0.1:{sealed.port}', 'proxy_protocol': 'v2', 'proxy_ssl_verify': 'off'},
+        '/off': {'proxy_pass': f'http://127.0.0.1:{ordinary.port}'},
+    }})
+
+
+@pytest.mark.parametrize('path,version', [('/v1', 1), ('/v2', 2)])
+def test_the_client_is_told_before_the_request(proxy, greeted, path, version):
+    client = proxy.connect()
+    ours = client.stream.getsockname()
+    assert client.get(path).body.startswith(b'greeted GET')
+    assert greeted.greetings[-1] == (version, tuple(ours), ('127.0.0.1', proxy.port))
+    client.close()
+
+
+def test_it_stands_before_tls(proxy, sealed):
+    client = proxy.connect()
+    ours = client.stream.getsockname()
+    assert client.get('/sealed').body.startswith(b'greeted GET /sealed')
+    assert sealed.greetings[-1] == (2, tuple(ours), ('127.0.0.1', proxy.port))
+    client.close()
+
+
+def test_no_two_clients_share_a_connection(proxy, greeted):
+    before = greeted.connections
+    for number in range(3):
+        client = proxy.connect()
+        ours = client.stream.getsockname()
+        for _ in range(2):
+            assert client.get(f'/v1?{number}').status == 200
+            assert greeted.greetings[-1][1] == tuple(ours)
+        client.close()
+    assert greeted.connections == before + 6
+    assert greeted.last().header('connection') == 'close'
+
+
+def test_nobody_else_is_greeted(proxy, ordinary):
+    client = proxy.connect()
+    assert client.get('/off').status == 200
+    client.close()
+
+
+@pytest.mark.parametrize('word,version', [('on', 1), ('v2', 2)])
+def test_below_http(tmp_path, loop, echoing, word, version):
+    port = server_kit.free_port()
+    made = server_kit.Server(tmp_path / 'server', [{'listen': f'127.0.0.1:{server_kit.free_port()}'}], loop=loop, main={
+        'stream': {'proxy_protocol': word, 'server': [{'listen': f'127.0.0.1:{port}', 'proxy_pass': f'127.0.0.1:{echoing.port}'}]}})
+    made.start([port])
+    results = []
+
+    def ask(number):
+        with socket.create_connection(('127.0.0.1', port)) as stream:
+            stream.settimeout(20 * server_kit.PATIENCE)
+            stream.sendall(b'hello %d' % number)
+            results.append((take(stream, 7), (version, stream.getsockname(), ('127.0.0.1', port)) in echoing.greetings))
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30 * server_kit.PATIENCE)
+    made.stop()
+    assert sorted(results) == [(b'hello %d' % number, True) for number in range(4)]
