@@ -36,6 +36,16 @@ def check_early_end(folder):
     assert printed.getvalue().endswith('failed: guest, nothing was run\n')
 
 
+def check_counts():
+    """pytest folds what was skipped for one reason into one line."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        run.report('part', 'PASSED ../http/test_a.py::b\nPASSED ../http/test_a.py::c\nSKIPPED [386] ../http/conftest.py:113: why\n'
+                           'FAILED test_a.py::d - no\nSKIPPED [2] test_a.py:3: why\nSKIPPED [1] test_a.py:5: why else\n')
+    assert [line.split(None, 2)[1:] for line in printed.getvalue().splitlines()] == [
+        ['conftest.py', '386 skipped'], ['test_a.py', '2 passed, 1 failed, 3 skipped']], printed.getvalue()
+
+
 def ended(pid):
     """A zombie has ended, too: it may be nobody's task to bury it."""
     for _ in range(1000):
@@ -56,6 +66,7 @@ def number_in(path):
 
 
 def main():
+    check_counts()
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'pid')
         assert run.run_whole(['sh', '-c', 'echo well; exit 3'], os.environ, 60) == 'well\n'

@@ -85,8 +85,8 @@ def boot(programs, image, out, command, root=None):
 def report(part, said):
     """A line for each file of tests: how many passed, failed, were skipped."""
     counts = collections.defaultdict(collections.Counter)
-    for outcome, name in re.findall(rf'^({"|".join(OUTCOMES)}) (?:\[\d+\] )?([\w./]+\.py)', said, re.M):
-        counts[os.path.basename(name)][outcome] += 1
+    for outcome, number, name in re.findall(rf'^({"|".join(OUTCOMES)}) (?:\[(\d+)\] )?([\w./]+\.py)', said, re.M):
+        counts[os.path.basename(name)][outcome] += int(number or 1)
     for name, found in sorted(counts.items()):
         print(f'{part:10} {name:26}', ', '.join(f'{found[outcome]} {outcome.lower()}' for outcome in OUTCOMES if found[outcome]))
 
