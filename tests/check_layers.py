@@ -26,7 +26,7 @@ ARROWS = {
 }
 MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'upstream'}
 MODULES_MAY_FILES = {'server/module.h', 'server/counters.h', 'server/own_variables.h', 'server/pattern.h', 'server/when.h',
-                     'server/representation.h', 'conf/directive.h', 'io/file_cache.h'}
+                     'server/representation.h', 'conf/directive.h', 'io/file_cache.h', 'io/folder.h'}
 GENERATED = {'build_options.h', 'module_table.h'}
 
 FILE_LINES = 500

@@ -169,6 +169,16 @@ static enum outcome judge_index(struct search *search, struct file_entry *entry)
     return search_step(search);
 }
 
+/* The next module lists a folder, or refuses to; without that module nobody would say why. */
+static bool has_autoindex(void)
+{
+    for (size_t i = 0; module_table[i]; i++) {
+        if (strcmp(module_table[i]->name, "autoindex") == 0)
+            return true;
+    }
+    return false;
+}
+
 static enum outcome judge_folder(struct search *search, struct file_entry *entry)
 {
     int error = entry->error;
@@ -176,6 +186,8 @@ static enum outcome judge_folder(struct search *search, struct file_entry *entry
     file_entry_unref(entry);
     if (error < 0)
         return refuse_error(search, error);
+    if (has_autoindex())
+        return OUTCOME_PASS;
     return exchange_refuse_because(search->x, 403, LOG_ERROR,
                                    "directory index of \"" STR_FMT "/" STR_FMT "\" is forbidden",
                                    STR_ARG(search->root), STR_ARG(search->path));

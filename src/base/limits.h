@@ -42,6 +42,7 @@
 #define LIMIT_VARY_FIELDS           32              /* names in the Vary of an answer that is stored */
 #define LIMIT_INTERIMS              16              /* 1xx before one answer of a server behind us */
 #define LIMIT_REROUTES              10
+#define LIMIT_LISTING_ITEMS         10000           /* of a folder that is listed */
 #define LIMIT_MODULES               64
 #define LIMIT_SUBREQUESTS           50              /* children of one exchange, in all */
 #define LIMIT_SUBREQUEST_DEPTH      4               /* children of children */

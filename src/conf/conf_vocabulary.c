@@ -70,10 +70,6 @@ static const struct {
 
 /* nginx's and sluice's own words that will be carried, of which this build has no module yet. */
 static const char *const coming[] = {
-    "autoindex",
-    "autoindex_format",
-    "autoindex_exact_size",
-    "autoindex_localtime",
     "ignore_invalid_headers",
     "stub_status",
     "ssl_conf_command",

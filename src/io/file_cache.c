@@ -57,6 +57,11 @@ struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_
     return cache;
 }
 
+const struct roots *file_cache_granted(const struct file_cache *cache)
+{
+    return cache->granted;
+}
+
 void file_cache_grant(struct file_cache *cache, const struct roots *roots)
 {
     cache->granted = roots;

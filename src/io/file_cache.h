@@ -59,6 +59,8 @@ struct file_cache;
 struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_limits *limits);
 /* Roots that were opened while we had the rights: used where opening one by its name is denied. Not owned, outlive the cache. */
 void file_cache_grant(struct file_cache *cache, const struct roots *roots);
+/* Those roots, or NULL. */
+const struct roots *file_cache_granted(const struct file_cache *cache);
 /* Lookups are counted there from now on; not owned, outlives the cache. */
 void file_cache_count(struct file_cache *cache, struct file_cache_counters *counters);
 /* No lookup may be in flight. Entries still referenced die with their last unref. */

@@ -194,6 +194,19 @@ int file_open(int root, const char *path, enum symlinks symlinks, bool wait, boo
     return 0;
 }
 
+int folder_open(int root, const char *path, enum symlinks symlinks)
+{
+    uint64_t resolve = RESOLVE_NO_MAGICLINKS | (stays_beneath(symlinks, path) ? RESOLVE_BENEATH : 0) |
+                       (symlinks == SYMLINKS_NONE ? RESOLVE_NO_SYMLINKS : 0);
+    int fd = -ENOSYS;
+
+    if (*path == '\0')
+        path = ".";
+    if (symlinks != SYMLINKS_OWNER)
+        fd = open_how(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, resolve, true);
+    return fd == -ENOSYS ? folder_walk(root, path, symlinks, stays_beneath(symlinks, path)) : fd;
+}
+
 void opened_file_drop(struct opened_file *file)
 {
     if (file->fd >= 0)

@@ -34,6 +34,12 @@ MUST_CHECK int root_open(const char *root, const struct roots *granted, bool wai
 MUST_CHECK int file_walk(int root, const char *path, enum symlinks symlinks, bool beneath, struct stat *out_stat,
                          bool *out_directory);
 
+/*
+ * The folder `path` beneath `root`, opened for reading by the same rules, from a helper thread: fd or -errno. And the same by components.
+ */
+MUST_CHECK int folder_open(int root, const char *path, enum symlinks symlinks);
+MUST_CHECK int folder_walk(int root, const char *path, enum symlinks symlinks, bool beneath);
+
 /* Closes its descriptor, where it has one. */
 void opened_file_drop(struct opened_file *file);
 

@@ -221,26 +221,60 @@ static int walk_on(struct walk *walk, struct stat *stat, bool *out_directory)
     return here(walk, stat);
 }
 
-int file_walk(int root, const char *path, enum symlinks symlinks, bool beneath, struct stat *out_stat,
-              bool *out_directory)
+/* At the root, with the whole path before it. */
+static int begin(struct walk *walk, int root, const char *path, enum symlinks symlinks, bool beneath)
 {
-    struct walk walk;
-    int result;
-
-    walk.symlinks = symlinks;
-    walk.beneath = beneath;
-    walk.root = walk.directories[0] = root;
-    walk.depth = 1;
-    walk.at = 0;
-    walk.links = walk.owned_count = 0;
-    *out_directory = false;
+    walk->symlinks = symlinks;
+    walk->beneath = beneath;
+    walk->root = walk->directories[0] = root;
+    walk->depth = 1;
+    walk->at = 0;
+    walk->links = walk->owned_count = 0;
     if (path[0] == '/')
         return -EXDEV;
     if (strlen(path) >= PATH_MAX)
         return -ENAMETOOLONG;
-    memcpy(walk.path, path, strlen(path) + 1);
+    memcpy(walk->path, path, strlen(path) + 1);
+    return 0;
+}
+
+static void end(struct walk *walk)
+{
+    while (walk->depth > 0)
+        leave(walk);
+}
+
+int file_walk(int root, const char *path, enum symlinks symlinks, bool beneath, struct stat *out_stat,
+              bool *out_directory)
+{
+    struct walk walk;
+    int result = begin(&walk, root, path, symlinks, beneath);
+
+    *out_directory = false;
+    if (result < 0)
+        return result;
     result = walk_on(&walk, out_stat, out_directory);
-    while (walk.depth > 0)
-        leave(&walk);
+    end(&walk);
+    return result;
+}
+
+int folder_walk(int root, const char *path, enum symlinks symlinks, bool beneath)
+{
+    struct walk walk;
+    struct stat stat;
+    bool directory = false;
+    int result = begin(&walk, root, path, symlinks, beneath);
+
+    if (result < 0)
+        return result;
+    result = walk_on(&walk, &stat, &directory);
+    if (directory && result >= 0) {
+        result = openat(walk.directories[walk.depth - 1], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        result = result < 0 ? -errno : result;
+    } else if (result >= 0) {
+        close(result);
+        result = -ENOTDIR;
+    }
+    end(&walk);
     return result;
 }

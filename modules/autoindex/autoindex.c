@@ -1,0 +1,209 @@
+/*
+ * `autoindex`: a folder without an index file answers with what is in it, as a page or as JSON. It is read by a helper
+ * thread. Where it is off, such a folder is 403.
+ */
+#include "autoindex.h"
+
+#include "base/limits.h"
+#include "http/url.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+enum format { FORMAT_AUTO, FORMAT_HTML, FORMAT_JSON };
+
+static const char *const formats[] = {"auto", "html", "json", NULL};
+
+#define AT(field) offsetof(struct autoindex_conf, field)
+
+extern const struct module module_autoindex;
+
+static const struct directive directives[] = {
+    {.name = "autoindex",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(on),
+     .fallback = "off",
+     .help = "List a folder that has no index file; names that begin with a dot are left out. ?sort=name, "
+             "size or date "
+             "and order=asc or desc say how."},
+    {.name = "autoindex_format",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .choices = formats,
+     .offset = AT(format),
+     .fallback = "auto",
+     .help = "The list as a page or as JSON; auto: as Accept wants it, a page where it says nothing."},
+    {.name = "autoindex_exact_size",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(exact_size),
+     .fallback = "off",
+     .help = "Sizes in bytes on the page (off here, unlike nginx: 1.4 MB); JSON has bytes always."},
+    {.name = "autoindex_localtime",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(localtime),
+     .fallback = "off",
+     .help = "Times of the page in the machine's time zone; else in UTC."},
+    {0},
+};
+
+/* The value of a parameter of the query; empty where there is none. */
+static struct str parameter(struct str query, struct str name)
+{
+    while (query.data) {
+        struct str value = str_cut(&query, '&');
+        struct str key = str_cut(&value, '=');
+
+        if (value.data && str_equal(key, name))
+            return value;
+    }
+    return STR("");
+}
+
+/* Whether Accept names JSON, and no page. */
+static bool wants_json(const struct exchange *x)
+{
+    const struct headers *headers = &x->request.headers;
+
+    return headers_list_has(headers, STR("Accept"), STR("application/json")) &&
+           !headers_list_has(headers, STR("Accept"), STR("text/html"));
+}
+
+static int read_folder(void *argument)
+{
+    struct listing *listing = argument;
+
+    listing->error = folder_read(listing->granted, listing->root.data, listing->path.data, listing->symlinks,
+                                 LIMIT_LISTING_ITEMS, &listing->folder);
+    return 0;
+}
+
+static int add_fields(struct listing *listing)
+{
+    struct exchange *x = listing->x;
+    int error = headers_add(&x->response.headers, &x->arena, STR("Content-Type"),
+                            listing->json ? STR("application/json") : STR("text/html; charset=utf-8"));
+
+    if (error == 0 && listing->conf->format == FORMAT_AUTO)
+        error = headers_add(&x->response.headers, &x->arena, STR("Vary"), STR("Accept"));
+    return error;
+}
+
+static enum outcome answer_listing(struct listing *listing)
+{
+    struct exchange *x = listing->x;
+    struct buffer page = {.max = LIMIT_EXCHANGE_MEMORY / 2};
+    struct str text = {NULL, 0};
+    int error;
+
+    listing_sort(listing);
+    error = listing->json ? listing_write_json(listing, &page) : listing_write_page(listing, &page);
+    if (error == 0)
+        text = arena_copy(&x->arena, buffer_str(&page));
+    buffer_finish(&page);
+    exchange_refuse(x, 200);
+    x->response.body = text.data ? body_bytes(&x->arena, text) : NULL;
+    if (!x->response.body || add_fields(listing) < 0)
+        return exchange_refuse(x, 500);
+    return OUTCOME_ANSWERED;
+}
+
+static enum outcome answer_error(struct listing *listing)
+{
+    int error = listing->error;
+    bool gone = error == -ENOENT || error == -ENOTDIR;
+    bool denied = error == -EACCES || error == -EPERM || error == -ELOOP || error == -EXDEV;
+
+    return exchange_refuse_because(listing->x,
+                                   gone     ? 404
+                                   : denied ? 403
+                                            : 500,
+                                   gone ? LOG_INFO : LOG_ERROR,
+                                   "cannot list \"" STR_FMT "/" STR_FMT "\" (%d: %s)", STR_ARG(listing->root),
+                                   STR_ARG(listing->path), -error, strerror(-error));
+}
+
+static void folder_done(struct op *op, int result)
+{
+    struct listing *listing = container_of(op, struct listing, op);
+    struct exchange *x = listing->x;
+
+    if (result < 0)
+        listing->error = result;
+    if (!x->cancelled)
+        exchange_resume(x, listing->error < 0 ? answer_error(listing) : answer_listing(listing));
+    folder_finish(&listing->folder);
+    exchange_release(x);
+}
+
+/* Where the folder is, in terminated texts of the exchange. */
+static int locate(struct listing *listing)
+{
+    struct exchange *x = listing->x;
+    struct str root, path;
+    int error = exchange_file(x, x->request.path, &root, &path);
+
+    if (error < 0)
+        return error;
+    if (!exchange_symlinks_from(x, &root, &path))
+        return -ENOMEM;
+    while (str_starts(path, STR("/")))
+        path = str_skip(path, 1);
+    listing->root = arena_copy(&x->arena, root);
+    listing->path = arena_copy(&x->arena, path);
+    return listing->root.data && listing->path.data ? 0 : -ENOMEM;
+}
+
+static enum outcome begin(struct exchange *x, const struct autoindex_conf *conf)
+{
+    struct listing *listing = exchange_state(x, &module_autoindex, sizeof(*listing));
+    struct str sort = parameter(x->request.query, STR("sort"));
+    int error;
+
+    if (!listing)
+        return exchange_refuse(x, 500);
+    *listing = (struct listing){
+        .op.done = folder_done,
+        .x = x,
+        .conf = conf,
+        .granted = file_cache_granted(worker_file_cache(exchange_worker(x))),
+        .symlinks = exchange_symlinks(x),
+        .sort = str_equal(sort, STR("size"))   ? SORT_SIZE
+                : str_equal(sort, STR("date")) ? SORT_DATE
+                                               : SORT_NAME,
+        .descending = str_equal(parameter(x->request.query, STR("order")), STR("desc")),
+        .json = conf->format == FORMAT_JSON || (conf->format == FORMAT_AUTO && wants_json(x)),
+    };
+    error = locate(listing);
+    if (error < 0)
+        return exchange_refuse(x, error == -ENOENT ? 404 : 500);
+    /* What the helper reads lies in the exchange's arena: it stays until it is done, even when the client leaves. */
+    exchange_hold(x);
+    worker_offload(exchange_worker(x), &listing->op, read_folder, listing);
+    return OUTCOME_PENDING;
+}
+
+static enum outcome autoindex_answer(struct exchange *x, const void *conf, void *state)
+{
+    const struct autoindex_conf *own = conf;
+    struct str root = exchange_root(x);
+
+    /* Only what static has passed on comes here: a folder without an index file. */
+    if (!root.data || !str_ends(x->request.path, STR("/")) ||
+        (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD))
+        return OUTCOME_PASS;
+    if (!own->on)
+        return exchange_refuse_because(x, 403, LOG_ERROR,
+                                       "directory index of \"" STR_FMT STR_FMT "\" is forbidden",
+                                       STR_ARG(root), STR_ARG(x->request.path));
+    return begin(x, own);
+}
+
+const struct module module_autoindex = {
+    .name = "autoindex",
+    .directives = directives,
+    .conf_size = sizeof(struct autoindex_conf),
+    .answer = autoindex_answer,
+};

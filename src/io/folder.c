@@ -1,0 +1,145 @@
+/*
+ * A folder is opened by the walk that opens files, and its entries are looked at one by one: links by another walk from
+ * the root, since where they lead is no matter of this folder alone.
+ */
+#include "io/folder.h"
+
+#include "base/buffer.h"
+#include "io/file_open.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct reading {
+    int root;
+    const char *path;
+    enum symlinks symlinks;
+    size_t most;
+    struct buffer items; /* struct folder_item, whose names are offsets until all are known */
+    struct buffer names;
+    size_t count;
+    bool cut;
+};
+
+/* Where a link leads to, if it may be followed. */
+static bool follow(const struct reading *reading, const char *name, struct stat *out)
+{
+    struct buffer path = {0};
+    bool directory = false;
+    int fd = -ENOMEM;
+
+    if (buffer_printf(&path, "%s/%s", *reading->path ? reading->path : ".", name) == 0 &&
+        buffer_append(&path, str_of("", 1)) == 0)
+        fd = file_walk(reading->root, path.data, reading->symlinks, reading->symlinks == SYMLINKS_BENEATH,
+                       out, &directory);
+    buffer_finish(&path);
+    if (fd > 0 && !directory)
+        close(fd);
+    return fd >= 0;
+}
+
+static bool look(const struct reading *reading, int folder, const char *name, struct stat *out)
+{
+    if (fstatat(folder, name, out, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    if (S_ISLNK(out->st_mode) && !follow(reading, name, out))
+        return false;
+    return S_ISREG(out->st_mode) || S_ISDIR(out->st_mode);
+}
+
+static int keep(struct reading *reading, const char *name, const struct stat *stat)
+{
+    struct folder_item item = {
+        .name = {NULL, strlen(name)},
+        .folder = S_ISDIR(stat->st_mode),
+        .size = S_ISDIR(stat->st_mode) ? 0 : (uint64_t)stat->st_size,
+        .modified_s = stat->st_mtim.tv_sec,
+    };
+
+    if (buffer_append(&reading->items, str_of((const char *)&item, sizeof(item))) < 0 ||
+        buffer_append(&reading->names, item.name.length ? str_of(name, item.name.length) : STR("")) < 0)
+        return -ENOMEM;
+    reading->count++;
+    return 0;
+}
+
+static int read_all(struct reading *reading, DIR *directory)
+{
+    const struct dirent *entry;
+    struct stat stat;
+
+    while (errno = 0, (entry = readdir(directory))) {
+        if (entry->d_name[0] == '.' || !look(reading, dirfd(directory), entry->d_name, &stat))
+            continue;
+        if (reading->count == reading->most) {
+            reading->cut = true;
+            return 0;
+        }
+        if (keep(reading, entry->d_name, &stat) < 0)
+            return -ENOMEM;
+    }
+    return -errno;
+}
+
+static int read_folder(struct reading *reading)
+{
+    int fd = folder_open(reading->root, reading->path, reading->symlinks);
+    DIR *directory;
+    int error;
+
+    if (fd < 0)
+        return fd;
+    directory = fdopendir(fd);
+    if (!directory) {
+        close(fd);
+        return -ENOMEM;
+    }
+    error = read_all(reading, directory);
+    closedir(directory);
+    return error;
+}
+
+/* The names have stopped moving. */
+static void take(struct reading *reading, struct folder *out)
+{
+    const char *name = reading->names.data;
+
+    *out = (struct folder){.items = (struct folder_item *)(void *)reading->items.data,
+                           .count = reading->count,
+                           .cut = reading->cut,
+                           .names = reading->names.data};
+    for (size_t i = 0; i < out->count; i++) {
+        out->items[i].name.data = name;
+        name += out->items[i].name.length;
+    }
+}
+
+int folder_read(const struct roots *granted, const char *root, const char *path, enum symlinks symlinks,
+                size_t most, struct folder *out_folder)
+{
+    struct reading reading = {.path = path, .symlinks = symlinks, .most = most};
+    int error;
+
+    reading.root = root_open(root, granted, true);
+    if (reading.root < 0)
+        return reading.root;
+    error = read_folder(&reading);
+    close(reading.root);
+    if (error < 0) {
+        buffer_finish(&reading.items);
+        buffer_finish(&reading.names);
+        return error;
+    }
+    take(&reading, out_folder);
+    return 0;
+}
+
+void folder_finish(struct folder *folder)
+{
+    free(folder->items);
+    free(folder->names);
+    *folder = (struct folder){0};
+}

@@ -1,0 +1,99 @@
+"""autoindex: the page and the JSON, as real clients get them; every link on the page leads where it says."""
+import html.parser
+import json
+import os
+import subprocess
+import urllib.parse
+
+import pytest
+
+NAMES = ['file 2.txt', 'file 10.txt', 'ünï.txt', '<b>&"\'.txt', 'a?b#c%d.txt', 'http:x', '+ +.txt', '中文.html']
+
+
+class Page(html.parser.HTMLParser):
+    """The links of a page, and what it must not have."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.texts, self.wrong, self.inside = [], [], [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        if tag == 'a':
+            self.links.append(found['href'])
+            self.texts.append('')
+            self.inside = True
+        if tag in ('script', 'b', 'img', 'iframe') or any(name.startswith('on') for name in found):
+            self.wrong.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag == 'a':
+            self.inside = False
+
+    def handle_data(self, data):
+        if self.inside:
+            self.texts[-1] += data
+
+
+@pytest.fixture(scope='session')
+def folder(base):
+    top = base / 'listed'
+    (top / 'sub' / 'deeper').mkdir(parents=True)
+    for name in NAMES:
+        (top / 'sub' / name).write_text(name)
+    (top / 'sub' / '.hidden').write_text('no')
+    return str(top)
+
+
+@pytest.fixture
+def served(launch, loop, transport, folder):
+    return launch(loop, transport, server={'root': folder, 'autoindex': 'on', 'location': {'/sub/deeper/': {'autoindex': 'off'}}})
+
+
+@pytest.fixture
+def client(served):
+    made = served.connect(promoted=False)
+    yield made
+    made.close()
+
+
+def test_every_link_leads_to_its_name(client):
+    page = Page(client.get('/sub/').body.decode())
+    assert not page.wrong
+    found = {text: link for link, text in zip(page.links, page.texts) if text in NAMES}
+    assert sorted(found) == sorted(NAMES)
+    for name, link in found.items():
+        target = urllib.parse.urljoin('http://localhost/sub/', link)
+        assert target.startswith('http://localhost/sub/'), target
+        response = client.get(urllib.parse.urlsplit(target).path)
+        assert response.status == 200 and response.body.decode() == name
+    assert page.texts.index('file 2.txt') < page.texts.index('file 10.txt')
+    assert client.get('/sub/deeper/').status == 403
+    assert client.get('/sub/').status == 200
+
+
+def test_json(client):
+    response = client.ask('GET', '/sub/?sort=size', [('Accept', 'application/json')])
+    items = json.loads(response.body)
+    assert {item['name'] for item in items} == {*NAMES, 'deeper'}
+    assert items[0] == {**items[0], 'name': 'deeper', 'type': 'directory'} and 'size' not in items[0]
+    sizes = [item['size'] for item in items[1:]]
+    assert sizes == sorted(sizes)
+
+
+def test_many(client, folder):
+    many = os.path.join(folder, 'many')
+    os.makedirs(many, exist_ok=True)
+    for number in range(10050):
+        with open(os.path.join(many, str(number)), 'w', encoding='ascii'):
+            pass
+    body = client.get('/many/').body.decode()
+    assert body.count('<tr><td>') == 10001 and 'there are more, which are not shown' in body
+    assert client.get('/sub/').status == 200
+
+
+def test_curl(served):
+    said = subprocess.run(['curl', '-skL', '-w', ' %{http_code} %{num_redirects}', served.url('/sub')], capture_output=True,
+                          text=True, timeout=30, check=True).stdout
+    assert said.endswith(' 200 1') and '<title>/sub/</title>' in said
