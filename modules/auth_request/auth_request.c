@@ -3,13 +3,31 @@
  * is asked has no body, and of what it says only the head counts.
  */
 #include "server/module.h"
+#include "server/own_variables.h"
 
 #include <errno.h>
 #include <stddef.h>
 
+/* One item of auth_request_set: a line, or a map of several. */
+struct auth_sets {
+    struct auth_set {
+        struct own_variable *variable;
+        const struct template *value;
+    } * items;
+    size_t count;
+};
+
 struct auth_conf {
     const struct template *uri; /* NULL: nobody is asked */
+    struct conf_rows sets;      /* struct auth_sets */
 };
+
+struct asking {
+    struct exchange *x;
+    const struct auth_conf *conf;
+};
+
+extern const struct module module_auth_request;
 
 #define AT(field) offsetof(struct auth_conf, field)
 
@@ -27,6 +45,48 @@ static int read_uri(struct conf_reader *reader, const struct conf_node *node, vo
     return -EINVAL;
 }
 
+static int read_set(struct conf_reader *reader, const struct conf_node *node, struct str name,
+                    struct auth_sets *sets)
+{
+    return own_variable_read(reader, node, name, &sets->items[sets->count++].variable);
+}
+
+static int read_set_map(struct conf_reader *reader, const struct conf_node *node, struct auth_sets *sets)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < node->count && error == 0; i++) {
+        error = read_set(reader, node->pairs[i].key, node->pairs[i].key->text, sets);
+        if (error == 0)
+            error = conf_read_template(reader, node->pairs[i].value, &sets->items[i].value);
+    }
+    return error;
+}
+
+/* "$name value", or a map from names to values. */
+static int read_sets(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct auth_sets *sets = out;
+    struct conf_words words;
+    int error;
+
+    sets->items = arena_zalloc(reader->arena, node->count + 1, sizeof(*sets->items));
+    if (!sets->items)
+        return -ENOMEM;
+    if (node->kind == CONF_MAP)
+        return read_set_map(reader, node, sets);
+    error = conf_read_words(reader, node, &words);
+    if (error < 0)
+        return error;
+    if (words.count != 2) {
+        conf_error(reader->errors, node->mark, STR("write: auth_request_set: {$user: $upstream_http_x_user}"),
+                   "auth_request_set takes a variable and its value");
+        return -EINVAL;
+    }
+    error = read_set(reader, node, words.items[0], sets);
+    return error < 0 ? error : conf_read_template_word(reader, node, words.items[1], &sets->items[0].value);
+}
+
 static const struct directive directives[] = {
     {.name = "auth_request",
      .scopes = SCOPE_SITE,
@@ -39,6 +99,16 @@ static const struct directive directives[] = {
      .help = "Who may is asked of this URI, with the fields of the request and without its body: 2xx lets "
              "in, 401 and "
              "403 are answered as they are, anything else is 500. off: nobody is asked."},
+    {.name = "auth_request_set",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(sets),
+     .row_size = sizeof(struct auth_sets),
+     .row = read_sets,
+     .example = "auth_request_set: {$user: $upstream_http_x_user}",
+     .schema = "{\"type\": [\"string\", \"object\"]}",
+     .help = "Variables that get a value of what auth_request was answered, as $upstream_http_..., whatever "
+             "it was."},
     {0},
 };
 
@@ -67,6 +137,23 @@ static int copy_demands(const struct exchange *child, struct exchange *x)
     return error;
 }
 
+/* The values are the child's, and last as long as the request. */
+static int set_all(struct exchange *x, struct exchange *child, const struct auth_conf *own)
+{
+    const struct auth_sets *rows = own->sets.items;
+    int error = 0;
+
+    for (size_t i = 0; i < own->sets.count; i++) {
+        for (size_t k = 0; k < rows[i].count && error == 0; k++) {
+            struct str value = exchange_eval(child, rows[i].items[k].value);
+
+            value = value.data ? arena_copy(&x->arena, value) : value;
+            error = value.data ? own_variable_set(x, rows[i].items[k].variable, value) : -ENOMEM;
+        }
+    }
+    return error;
+}
+
 static enum outcome judge(struct exchange *x, const struct exchange *child)
 {
     int status = child->response.status;
@@ -81,15 +168,20 @@ static enum outcome judge(struct exchange *x, const struct exchange *child)
 
 static void answered(struct exchange *child, void *asker)
 {
-    struct exchange *x = asker;
+    const struct asking *asking = asker;
+    struct exchange *x = asking->x;
 
-    exchange_resume(x, judge(x, child));
+    if (set_all(x, child, asking->conf) < 0)
+        exchange_resume(x, exchange_refuse(x, 500));
+    else
+        exchange_resume(x, judge(x, child));
     exchange_child_end(child);
 }
 
 static enum outcome auth_answer(struct exchange *x, const void *conf, void *state)
 {
     const struct auth_conf *own = conf;
+    struct asking *asking;
     struct exchange *child;
     struct str uri;
     int error;
@@ -97,7 +189,10 @@ static enum outcome auth_answer(struct exchange *x, const void *conf, void *stat
     if (!own->uri)
         return OUTCOME_PASS;
     uri = exchange_eval(x, own->uri);
-    error = uri.data ? exchange_child(x, uri, answered, x, &child) : -ENOMEM;
+    asking = exchange_state(x, &module_auth_request, sizeof(*asking));
+    if (asking)
+        *asking = (struct asking){x, own};
+    error = uri.data && asking ? exchange_child(x, uri, answered, asking, &child) : -ENOMEM;
     if (error < 0)
         return exchange_refuse_because(x, 500, LOG_ERROR, "auth_request: cannot ask \"" STR_FMT "\" (%d: %s)",
                                        STR_ARG(uri), -error, strerror(-error));

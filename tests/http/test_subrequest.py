@@ -72,6 +72,10 @@ def served(launch, loop, transport, asked, behind):
         '/auth/': to_asked,
         '/mirror/': to_asked,
         '/guarded/': {'auth_request': '/auth/said?$arg_say', **passed},
+        '/named/': {'auth_request': '/auth/said?$arg_say', 'auth_request_set': [{'$user': '$upstream_http_x_user', '$how': '$upstream_status'}, '$where $uri'],
+                    'error_page': '403 =200 /denied', **passed,
+                    'proxy_set_header': {'X-User': '$user', 'X-How': '$how', 'X-Where': '$where'}},
+        '/denied': {'return': '200 "not $user: $how"'},
         '/guarded/open/': {'auth_request': 'off', **passed},
         '/waiting/': {'auth_request': '/auth/waits', **passed},
         '/dripping/': {'auth_request': '/auth/drip', **passed},
@@ -120,6 +124,13 @@ def test_what_it_is_asked(client, asked, behind):
     assert (seen.header('x-original-uri'), seen.header('x-original-method')) == ('/guarded/form?say=200', 'POST')
     assert (passed.method, passed.body) == ('POST', b'hello')
     assert seen.header('x-id') == passed.header('x-id') and len(seen.header('x-id')) == 32
+
+
+def test_what_it_said_has_a_name(client, behind):
+    assert client.get('/named/x?say=200').status == 200
+    assert [behind.last().header(name) for name in ('x-user', 'x-how', 'x-where')] == ['ann', '200', '/auth/said']
+    assert client.get('/named/x?say=403').body == b'not ann: 403'
+    assert client.get('/denied').body == b'not : '
 
 
 def test_a_change_of_protocol_is_not_asked_for(client, asked):
@@ -199,7 +210,8 @@ def test_a_slow_copy_is_in_nobodys_way(client, served, asked):
     assert not [row for row in served.server.access() if row['request_uri'].startswith('/mirror')]
 
 
-@pytest.mark.parametrize('line, said', [('auth_request: nowhere', 'no path of this server'), ('mirror: http://127.0.0.1/', 'no path of this server')])
+@pytest.mark.parametrize('line, said', [('auth_request: nowhere', 'no path of this server'), ('auth_request_set: $user', 'takes a variable and its value'),
+                                        ('auth_request_set: $host x', 'own and cannot be given a value'), ('auth_request_set: host x', 'no name of a variable'), ('mirror: http://127.0.0.1/', 'no path of this server')])
 def test_a_bad_word(fresh, line, said):
     key, value = line.split(': ')
     made = server_kit.Server(fresh(), [{'listen': f'127.0.0.1:{server_kit.free_port()}', key: value}])
