@@ -64,6 +64,7 @@
 #define LIMIT_HANDSHAKE_BYTES       (1 << 18)
 #define LIMIT_CIPHERS_LIVE          512             /* cipher contexts per worker */
 #define LIMIT_CLIENT_HELLO          16384           /* bytes of a ClientHello that is read for its name */
+#define LIMIT_ALPN_TEXT             255             /* bytes of the protocols that a ClientHello names */
 #define LIMIT_SERVER_NAME           255             /* bytes of SNI (RFC 1035 2.3.4) */
 #define LIMIT_PEM_FILE              (1 << 20)       /* a certificate chain or a key */
 #define LIMIT_PEM_CHAIN             16              /* certificates in a chain */
@@ -83,6 +84,7 @@
 #define LIMIT_PIPE_BYTES            (256 * 1024)    /* asked for, for one pipe: as much as a turn moves */
 #define LIMIT_PIPE_LEAST            (64 * 1024)     /* what it must hold at least */
 #define LIMIT_SPLICE_BYTES          (64 * 1024)     /* a shorter body is copied */
+#define LIMIT_STREAM_MEMORY         (256 * 1024)    /* what one connection of `stream` may need for variables */
 #define LIMIT_JOURNEYS_KEPT         256             /* free connections of a worker */
 #define LIMIT_OWN_SHARE             1536            /* bytes of an idle connection beyond OpenSSL's SSL object */
 

@@ -257,11 +257,12 @@ int access_log_start(struct worker *worker)
     return 0;
 }
 
-static int write_line(struct batch *batch, const struct log_format *format, struct exchange *x)
+static int write_line(struct batch *batch, const struct log_format *format, const void *subject,
+                      struct arena *arena)
 {
     static template_escape *const escapes[] = {template_escape_log, template_escape_json, NULL};
     size_t before = batch->lines.length;
-    int error = template_write(format->template, x, &x->arena, &batch->lines, escapes[format->escape],
+    int error = template_write(format->template, subject, arena, &batch->lines, escapes[format->escape],
                                format->escape == LOG_ESCAPE_DEFAULT ? STR("-") : STR(""));
 
     if (error == 0)
@@ -271,15 +272,13 @@ static int write_line(struct batch *batch, const struct log_format *format, stru
     return error;
 }
 
-void access_log_write(struct visit *visit)
+void access_log_lines(struct worker *worker, const struct conf_rows *logs, const void *subject,
+                      struct arena *arena)
 {
-    struct access_log *log = visit->worker->access_log;
-    const struct access_log_row *rows;
+    struct access_log *log = worker->access_log;
+    const struct access_log_row *rows = logs->items;
 
-    if (!log || !visit->location || !visit->location->site->access_logs.count)
-        return;
-    rows = visit->location->site->access_logs.items;
-    for (size_t i = 0; i < visit->location->site->access_logs.count; i++) {
+    for (size_t i = 0; log && i < logs->count; i++) {
         struct batch *batch;
 
         if (!rows[i].target)
@@ -290,9 +289,15 @@ void access_log_write(struct visit *visit)
         if (!batch->lines.length)
             batch->due_ms = now_ms(log) + (batch->regular ? FILE_AGE_MS : 0);
         log->pending = true;
-        if (write_line(batch, rows[i].format, visit->x) < 0)
+        if (write_line(batch, rows[i].format, subject, arena) < 0)
             count_dropped(batch, 1);
     }
+}
+
+void access_log_write(struct visit *visit)
+{
+    if (visit->location)
+        access_log_lines(visit->worker, &visit->location->site->access_logs, visit->x, &visit->x->arena);
 }
 
 void access_log_replace(struct worker *worker, unsigned index, int fd)

@@ -36,6 +36,8 @@ struct access_log_row {
 MUST_CHECK int access_log_start(struct worker *worker);
 /* One line for each target of the location. Called once per finished exchange. */
 void access_log_write(struct visit *visit);
+/* The same for any subject of the formats in these rows (struct access_log_row). */
+void access_log_lines(struct worker *worker, const struct conf_rows *rows, const void *subject, struct arena *arena);
 /* Each turn's end: what is due leaves without waiting. Costs nothing where nothing is batched. */
 void access_log_flush(struct worker *worker);
 /* USR1: the target `index` is written to `fd` from now on (owned); what was batched goes there too. */

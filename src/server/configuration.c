@@ -105,20 +105,19 @@ static struct access_log_target *find_target(struct load *load, struct str path)
     return target;
 }
 
-/* Rows that are inherited were resolved in their own scope. */
-static int resolve_access_logs(struct load *load, struct core_site *site)
+int load_access_logs(struct load *load, const struct conf_rows *logs, const struct conf_rows *formats)
 {
-    struct access_log_row *rows = site->access_logs.items;
+    struct access_log_row *rows = logs->items;
 
-    for (size_t i = 0; i < site->access_logs.count; i++) {
+    for (size_t i = 0; i < logs->count; i++) {
         if (str_empty(rows[i].path) || rows[i].target)
             continue;
         rows[i].target = find_target(load, rows[i].path);
-        rows[i].format = core_log_format_find(&load->reader, load->http, rows[i].format_name);
+        rows[i].format = core_log_format_find(&load->reader, formats, rows[i].format_name);
         if (!rows[i].target)
             return -ENOMEM;
         if (!rows[i].format)
-            conf_error(load->errors, rows[i].mark, STR("main, combined, json, or a name from log_format"),
+            conf_error(load->errors, rows[i].mark, STR("main, json, or a name from log_format"),
                        "there is no log format \"" STR_FMT "\"", STR_ARG(rows[i].format_name));
     }
     return 0;
@@ -163,7 +162,8 @@ struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, c
     if (site == outer_site || !(scope & SCOPE_SITE))
         return values;
     warn_of_root(load, node, site->root);
-    if (make_types(load, site, outer_site) < 0 || resolve_access_logs(load, site) < 0)
+    if (make_types(load, site, outer_site) < 0 ||
+        load_access_logs(load, &site->access_logs, &load->http->log_formats) < 0)
         return NULL;
     return values;
 }

@@ -87,7 +87,7 @@ MUST_CHECK int core_types_build(struct arena *arena, struct core_site *site);
 directive_row core_log_formats_read;
 directive_row core_access_log_read;
 /* A format by name: those of the file, then `main`, `combined` and `json`, compiled when first asked for. NULL: unknown or out of memory. */
-const struct log_format *core_log_format_find(struct conf_reader *reader, const struct core_http *http, struct str name);
+const struct log_format *core_log_format_find(struct conf_reader *reader, const struct conf_rows *formats, struct str name);
 
 /* The node as one word of it: for reading a word as a path, number, size. */
 static inline struct conf_node core_word_node(const struct conf_node *node, struct str word)

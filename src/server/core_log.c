@@ -11,10 +11,14 @@
     "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" "     \
     "\"$http_user_agent\""
 
+/* nginx's basic of its documentation. */
+#define CONNECTION "$remote_addr [$time_local] $protocol $status $bytes_sent $bytes_received $session_time"
+
 static const struct {
     const char *name;
     const char *text;
     enum log_escape escape;
+    bool stream; /* of `stream`, else of `http` */
 } built_in[] = {
     {"main", COMBINED " $tls_path $tls_path_reason", LOG_ESCAPE_DEFAULT},
     {"combined", COMBINED, LOG_ESCAPE_DEFAULT},
@@ -29,6 +33,16 @@ static const struct {
      "\"tls_path\":\"$tls_path\",\"tls_path_reason\":\"$tls_path_reason\","
      "\"bytes_zero_copy\":$bytes_zero_copy}",
      LOG_ESCAPE_JSON},
+    {"main", CONNECTION " $upstream_addr $tls_path $tls_path_reason", LOG_ESCAPE_DEFAULT, true},
+    {"basic", CONNECTION, LOG_ESCAPE_DEFAULT, true},
+    {"json",
+     "{\"time\":\"$time_iso8601\",\"remote_addr\":\"$remote_addr\",\"protocol\":\"$protocol\",\"status\":$status,"
+     "\"bytes_sent\":$bytes_sent,\"bytes_received\":$bytes_received,\"session_time\":$session_time,"
+     "\"connection\":$connection,\"server_name\":\"$server_name\",\"upstream_addr\":\"$upstream_addr\","
+     "\"upstream_connect_time\":\"$upstream_connect_time\",\"ssl_protocol\":\"$ssl_protocol\","
+     "\"ssl_preread_server_name\":\"$ssl_preread_server_name\",\"tls_path\":\"$tls_path\","
+     "\"tls_path_reason\":\"$tls_path_reason\",\"bytes_zero_copy\":$bytes_zero_copy}",
+     LOG_ESCAPE_JSON, true},
 };
 
 #define BUILT_IN (sizeof(built_in) / sizeof(built_in[0]))
@@ -235,17 +249,18 @@ static const struct log_format *compile_built_in(struct conf_reader *reader, siz
     return format;
 }
 
-const struct log_format *core_log_format_find(struct conf_reader *reader, const struct core_http *http,
+const struct log_format *core_log_format_find(struct conf_reader *reader, const struct conf_rows *rows,
                                               struct str name)
 {
-    const struct log_format *formats = http->log_formats.items;
+    const struct log_format *formats = rows->items;
+    bool stream = reader->scope & (SCOPE_STREAM | SCOPE_STREAM_SERVER);
 
-    for (size_t i = 0; i < http->log_formats.count; i++) {
+    for (size_t i = 0; i < rows->count; i++) {
         if (str_equal(formats[i].name, name))
             return &formats[i];
     }
     for (size_t i = 0; i < BUILT_IN; i++) {
-        if (str_equal(str_from(built_in[i].name), name))
+        if (built_in[i].stream == stream && str_equal(str_from(built_in[i].name), name))
             return compile_built_in(reader, i);
     }
     return NULL;

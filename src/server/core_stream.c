@@ -4,6 +4,8 @@
 #include "server/core_stream.h"
 
 #include "base/limits.h"
+#include "server/access_log.h"
+#include "server/core.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -14,18 +16,20 @@
 /* An address without a port could only be meant for a unix: path or a block: there is no usual port here. */
 static int read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
-    const struct upstream **upstream = out;
+    struct stream_pass *pass = out;
     struct str text;
-    int error = conf_read_text(reader, node, &text);
+    int error = conf_read_template(reader, node, &pass->text);
 
-    if (error < 0)
+    if (error < 0 || !template_constant(pass->text))
         return error;
-    *upstream = upstreams_target(reader->upstreams, text, 0, &error);
-    if (!*upstream && error == -EINVAL)
+    text = template_text(pass->text);
+    pass->text = NULL;
+    pass->upstream = upstreams_target(reader->upstreams, text, 0, &error);
+    if (!pass->upstream && error == -EINVAL)
         conf_error(reader->errors, node->mark,
                    STR("127.0.0.1:5432, app.internal:5432, unix:/run/app.sock, or the name of an upstream"),
                    "\"" STR_FMT "\" is no address to pass connections to", STR_ARG(text));
-    return *upstream ? 0 : error;
+    return pass->upstream ? 0 : error;
 }
 
 static const char *const greetings[] = {"off", "on", "v2", NULL}; /* by version */
@@ -35,11 +39,39 @@ static const struct directive directives[] = {
      .scopes = SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,
      .merge = MERGE_NONE,
-     .offset = AT(upstream),
-     .row_size = sizeof(const struct upstream *),
+     .offset = AT(pass),
+     .row_size = sizeof(struct stream_pass),
      .row = read_pass,
      .example = "proxy_pass: 127.0.0.1:15432",
-     .help = "Where connections are passed to: an address, unix:/path, or the name of an upstream."},
+     .help = "Where connections are passed to: an address, unix:/path, or the name of an upstream; with variables it "
+             "is known for each connection."},
+    {.name = "return",
+     .scopes = SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_TEMPLATE,
+     .merge = MERGE_NONE,
+     .offset = AT(text),
+     .example = "return: $remote_addr",
+     .help = "What is said to a client, in the place of passing it on."},
+    {.name = "access_log",
+     .scopes = BOTH,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(access_logs),
+     .row_size = sizeof(struct access_log_row),
+     .row = core_access_log_read,
+     .example = "access_log: {path: stdout, format: basic}",
+     .help = "Where a line for each connection goes (a file, stdout, stderr), and in which format; or off.",
+     .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"const\": false}, {\"type\": \"object\", "
+               "\"additionalProperties\": false, \"properties\": {\"path\": {\"type\": \"string\"}, \"format\": "
+               "{\"type\": \"string\"}}}]}"},
+    {.name = "log_format",
+     .scopes = SCOPE_STREAM,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(log_formats),
+     .row_size = sizeof(struct conf_rows),
+     .row = core_log_formats_read,
+     .example = "log_format: {short: '$remote_addr $status $upstream_addr'}",
+     .schema = "{\"type\": \"object\"}",
+     .help = "Named line formats for access_log; main, basic and json are built in."},
     {.name = "proxy_connect_timeout",
      .scopes = BOTH,
      .type = DIRECTIVE_DURATION,

@@ -8,8 +8,16 @@
 #include "upstream/upstream.h"
 #include "wire/wire.h"
 
+struct stream_pass {
+    const struct upstream *upstream; /* NULL: none, or it is made of variables */
+    const struct template *text;    /* these; NULL: none */
+};
+
 struct core_stream {
-    const struct upstream *upstream; /* proxy_pass; NULL: none */
+    struct stream_pass pass;
+    const struct template *text;    /* return: what is said to the client; NULL: it is passed on */
+    struct conf_rows log_formats;   /* struct log_format, without the built-in ones */
+    struct conf_rows access_logs;   /* struct access_log_row */
     uint64_t connect_timeout_ms;
     uint64_t timeout_ms;
     uint64_t next_tries;            /* 0: as many as there are servers */

@@ -41,6 +41,8 @@ const struct loaded_server *load_find_server(const struct load *load, const stru
 struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, const struct conf_node *node,
                                      const struct conf_scope_values *outer, const char *const *inner);
 
+/* Finds the targets and formats of `access_log` rows; those that are inherited have theirs. 0 or -ENOMEM; mistakes are in load->errors. */
+MUST_CHECK int load_access_logs(struct load *load, const struct conf_rows *logs, const struct conf_rows *formats);
 /* Servers in the map at `node`, of `http` or `stream`; NULL: none. */
 size_t load_count(const struct conf_node *node);
 /* Lower-case copies of a server's names. 0 or -ENOMEM. */

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "server/core_stream.h"
 #include "server/load.h"
+#include "server/variables.h"
 
 #include <errno.h>
 
@@ -23,6 +24,7 @@ static struct wire_settings wire_of(const struct core_ssl *ssl)
 
 static void check_server(struct load *load, const struct conf_node *node, const struct loaded_server *loaded)
 {
+    const struct core_stream *conf = loaded->server->stream->conf;
     const struct listen_row *rows = loaded->own->listens.items;
 
     if (loaded->own->listens.count == 0)
@@ -33,9 +35,12 @@ static void check_server(struct load *load, const struct conf_node *node, const 
             conf_error(load->errors, rows[i].mark, STR("delete it"),
                        "servers of stream do not read the PROXY protocol in this version");
     }
-    if (!loaded->server->stream->conf->upstream && loaded->sound)
+    if (!conf->pass.upstream && !conf->pass.text && !conf->text && loaded->sound)
         conf_error(load->errors, node->mark, STR("proxy_pass: 127.0.0.1:15432"),
                    "this server has no proxy_pass: it has nothing to do");
+    if ((conf->pass.upstream || conf->pass.text) && conf->text)
+        conf_error(load->errors, node->mark, STR("delete one of the two"),
+                   "this server has both proxy_pass and return");
 }
 
 static int load_one(struct load *load, const struct conf_node *node, const struct conf_scope_values *outer)
@@ -59,27 +64,44 @@ static int load_one(struct load *load, const struct conf_node *node, const struc
         .sound = load->sound_http && load->sound,
     };
     stream->wire = wire_of(loaded->ssl);
+    if (load_access_logs(load, &stream->conf->access_logs, &stream->conf->log_formats) < 0)
+        return -ENOMEM;
     load->configuration->servers[load->server_count++] = server;
     load->configuration->server_count = load->server_count;
     check_server(load, node, loaded);
     return load_names(load, server, &loaded->own->names);
 }
 
-int load_stream(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main)
+/* Variables here are those of connections, and groups are not those of http, whose keys are made of requests. */
+static int load_all(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main)
 {
     static const char *const inner[] = {"server", "upstream", NULL};
     const struct conf_node *node = conf_map_get(stream, STR("server"));
     const struct conf_scope_values *values = load_scope(load, SCOPE_STREAM, stream, main, inner);
-    struct upstreams *upstreams = &load->configuration->upstreams;
-    const struct resolver_settings *of_targets = upstreams->resolver;
+    const struct core_stream *conf = values ? conf_scope_group(values, CORE_STREAM) : NULL;
     size_t count = load_count(stream);
-    int error = values ? load_upstreams(load, stream, values) : -ENOMEM;
+    int error = conf ? load_access_logs(load, &conf->access_logs, &conf->log_formats) : -ENOMEM;
 
+    if (error == 0)
+        error = load_upstreams(load, stream, values);
     if (count == 0 && error == 0)
         conf_error(load->errors, stream->mark, STR("server: {listen: 5432, proxy_pass: 127.0.0.1:15432}"),
                    "stream has no server");
     for (size_t i = 0; i < count && error == 0; i++)
         error = load_one(load, node->kind == CONF_LIST ? node->items[i] : node, values);
-    upstreams->resolver = of_targets; /* made of variables, which only http has */
+    return error;
+}
+
+int load_stream(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main)
+{
+    struct upstreams *upstreams = &load->configuration->upstreams;
+    const struct variable_table *variables = load->reader.variables;
+    int error;
+
+    load->reader.variables = &variables_stream;
+    upstreams->user = UPSTREAM_STREAM;
+    error = load_all(load, stream, main);
+    upstreams->user = UPSTREAM_HTTP;
+    load->reader.variables = variables;
     return error;
 }

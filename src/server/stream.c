@@ -6,6 +6,7 @@
  * The client's bytes are asked for once there is a server to give them to (stream_server.c). Each direction
  * (stream_flow.c) ends by itself; when both have ended the connection has.
  */
+#include "server/access_log.h"
 #include "server/route.h"
 #include "server/stream_steps.h"
 #include "tls/client_hello.h"
@@ -45,6 +46,7 @@ static void bury(struct stream *stream)
     list_remove(&stream->link);
     journey_leave(worker, &stream->address);
     buffer_finish(&stream->hello);
+    arena_reset(&stream->arena);
     free(stream);
 }
 
@@ -55,6 +57,17 @@ void stream_end(struct stream *stream, enum wire_end how)
     loop_timer_move(&stream->worker->loop, &stream->timer,
                     now_ms(stream) + stream->client.settings->lingering_ms);
     wire_close(&stream->client, how);
+}
+
+void stream_refuse(struct stream *stream, int status)
+{
+    stream->status = status;
+    stream_end(stream, WIRE_END_REFUSED);
+}
+
+struct str stream_eval(struct stream *stream, const struct template *template)
+{
+    return template_eval(template, stream, &stream->arena);
 }
 
 /* Both ends were passed on, or one is enough. */
@@ -73,20 +86,71 @@ void stream_moved(struct stream *stream)
 
 /* The client's side. */
 
+/* `return`: as much of its text as there is room for; the end behind it. */
+static void say_text(struct stream *stream)
+{
+    struct wire *wire = &stream->client;
+    size_t room;
+
+    while (stream->said.length > 0 && (room = wire_room(wire)) > 0) {
+        const struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = str_slice(stream->said, 0, room)};
+
+        if (wire_send(wire, &chunk) < 0) {
+            stream_end(stream, WIRE_END_ABORT);
+            return;
+        }
+        stream->said = str_skip(stream->said, chunk.bytes.length);
+        stream->own_bytes += chunk.bytes.length;
+    }
+    wire_flush(wire);
+    if (stream->said.length == 0)
+        stream_end(stream, WIRE_END_ORDERLY);
+}
+
+/* Its server of the configuration is known: the client is answered by it, or passed on. */
+static void serve(struct stream *stream)
+{
+    int status = stream_admit(stream);
+
+    if (status == 0 && stream->conf->text) {
+        stream->said = stream_eval(stream, stream->conf->text);
+        status = stream->said.data ? 0 : 500;
+    } else if (status == 0) {
+        status = stream_find_group(stream);
+    }
+    if (status) {
+        stream_refuse(stream, status);
+        return;
+    }
+    loop_timer_move(&stream->worker->loop, &stream->timer, now_ms(stream) + stream->conf->timeout_ms);
+    wire_watch(&stream->client);
+    if (stream->conf->text)
+        say_text(stream);
+    else
+        stream_ask_server(stream);
+}
+
 /* Its name is known, or that it has none: that chooses the server of the configuration. */
 static void choose(struct stream *stream, struct str name)
 {
     stream->prereading = false;
-    stream->own = route_by_name(stream->endpoint, name)->stream;
+    stream->hello_bytes = stream->hello.length;
+    stream->virtual = route_by_name(stream->endpoint, name);
+    stream->own = stream->virtual->stream;
     stream->conf = stream->own->conf;
-    if (stream_admit(stream) != 0) {
-        stream_end(stream, WIRE_END_REFUSED);
-        return;
-    }
-    stream->group = upstream_pool_group(stream->worker->upstreams, stream->conf->upstream);
-    loop_timer_move(&stream->worker->loop, &stream->timer, now_ms(stream) + stream->conf->timeout_ms);
-    wire_watch(&stream->client);
-    stream_ask_server(stream);
+    serve(stream);
+}
+
+/* What was read of it lasts, for variables. */
+static void keep_preread(struct stream *stream, const struct client_hello *hello)
+{
+    static const char *const versions[] = {"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"};
+    struct arena *arena = &stream->arena;
+
+    stream->preread.name = arena_copy(arena, str_of(hello->name, hello->name_length));
+    stream->preread.alpn = arena_copy(arena, str_of(hello->alpn, hello->alpn_length));
+    if (hello->version)
+        stream->preread.protocol = str_from(versions[hello->version - 0x0301]);
 }
 
 /* What is no TLS, or not to the letter, asks for no name. */
@@ -102,11 +166,13 @@ static size_t preread(struct stream *stream, struct str bytes)
         return bytes.length;
     }
     error = client_hello_read(buffer_str(&stream->hello), &hello);
+    if (error == 0)
+        keep_preread(stream, &hello);
     if (error != -EAGAIN) {
         choose(stream, str_of(hello.name, hello.name_length));
     } else if (taken.length == room) {
         stream_say(stream, LOG_INFO, "the preread buffer is full, and the name has not come", 0);
-        stream_end(stream, WIRE_END_REFUSED);
+        stream_refuse(stream, 400);
     } else {
         wire_receive(&stream->client);
     }
@@ -120,7 +186,7 @@ static void client_opened(struct wire *wire)
     struct str name = wire->tls ? tls_session_server_name(wire->tls) : STR("");
 
     if (wire_spoke_http(wire)) {
-        wire_close(wire, WIRE_END_REFUSED);
+        stream_refuse(stream, 400);
         return;
     }
     stream_moved(stream);
@@ -160,6 +226,8 @@ static void client_has_room(struct wire *wire)
     struct stream *stream = stream_of(wire);
 
     stream_moved(stream);
+    if (stream->said.length > 0)
+        say_text(stream);
     stream_flow_room(&stream->down);
     if (stream->server)
         stream_look_for_end(stream);
@@ -171,6 +239,10 @@ static void client_closed(struct wire *wire, enum wire_end how)
 
     stream_let_go(stream, false);
     stream->closed = true;
+    if (stream->prereading && how == WIRE_END_PROTOCOL)
+        stream->status = 500;
+    stream->transfer = wire_transfer_end(wire);
+    access_log_lines(stream->worker, &stream->conf->access_logs, stream, &stream->arena);
     loop_cancel(&stream->worker->loop, &stream->timer);
     bury(stream);
 }
@@ -226,7 +298,8 @@ static struct stream *make(struct worker *worker, const struct endpoint *endpoin
         return NULL;
     stream->worker = worker;
     stream->endpoint = endpoint;
-    stream->own = endpoint->servers[0]->stream;
+    stream->virtual = endpoint->servers[0];
+    stream->own = stream->virtual->stream;
     stream->conf = stream->own->conf;
     stream->address = *peer;
     stream->number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED);
@@ -235,6 +308,9 @@ static struct stream *make(struct worker *worker, const struct endpoint *endpoin
     list_init(&stream->waiter.link);
     list_push(&worker->streams, &stream->link);
     stream->began_ms = stream->moved_ms = now_ms(stream);
+    stream->began_us = worker->loop.clock.monotonic_us;
+    stream->status = 200;
+    arena_init(&stream->arena, &worker->arenas, LIMIT_STREAM_MEMORY);
     return stream;
 }
 

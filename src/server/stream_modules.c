@@ -3,10 +3,19 @@
  */
 #include "server/module.h"
 #include "server/stream_steps.h"
+#include "server/variables.h"
 
 const struct sockaddr *stream_client(const struct stream *stream)
 {
     return &stream->address.any;
+}
+
+static void say_refused(struct stream *stream, int status, const char *module)
+{
+    struct str client = variable_address(stream_client(stream), &stream->arena);
+
+    log_write(stream->worker->log, LOG_ERROR, "*%llu refused with %d by module %s, client: " STR_FMT,
+              (unsigned long long)stream->number, status, module, STR_ARG(client));
 }
 
 /* In the order in which they are asked of requests, too; the first that refuses is the last. */
@@ -21,8 +30,7 @@ int stream_admit(struct stream *stream)
             status = part->connected(stream, stream->own->module_conf[index],
                                      stream->worker->module_states[index]);
         if (status != 0)
-            log_write(stream->worker->log, LOG_ERROR, "*%llu refused with %d by module %s",
-                      (unsigned long long)stream->number, status, module_table[index]->name);
+            say_refused(stream, status, module_table[index]->name);
     }
     return status;
 }

@@ -11,6 +11,11 @@ static uint64_t now_ms(const struct stream *stream)
     return stream->worker->loop.clock.monotonic_ms;
 }
 
+static uint64_t since_begun(const struct stream *stream)
+{
+    return stream->worker->loop.clock.monotonic_us - stream->attempt->begun_us;
+}
+
 void stream_let_go(struct stream *stream, bool orderly)
 {
     struct upstream_connection *server = stream->server;
@@ -23,6 +28,31 @@ void stream_let_go(struct stream *stream, bool orderly)
         upstream_release_orderly(server);
     else if (server)
         upstream_release(server, false);
+}
+
+int stream_find_group(struct stream *stream)
+{
+    const struct stream_pass *pass = &stream->conf->pass;
+    struct upstream_pool *pool = stream->worker->upstreams;
+    const struct template *key;
+    struct str text;
+    int error = -ENOMEM;
+
+    if (pass->upstream) {
+        stream->group = upstream_pool_group(pool, pass->upstream);
+    } else {
+        text = stream_eval(stream, pass->text);
+        if (text.data)
+            stream->group = upstream_pool_target_of(pool, UPSTREAM_STREAM, text, 0, &error);
+        if (!stream->group) {
+            stream_say(stream, LOG_ERROR, "proxy_pass: what its variables made is no address", error);
+            return error == -ENOMEM ? 500 : 502;
+        }
+    }
+    key = upstream_group_upstream(stream->group)->key;
+    if (key)
+        stream->choice.key = stream_eval(stream, key);
+    return key && !stream->choice.key.data ? 500 : 0;
 }
 
 /* One block takes it: preread_buffer_size is no larger. */
@@ -41,10 +71,11 @@ static void server_opened(void *user)
     struct stream *stream = user;
 
     if (send_hello(stream) < 0) {
-        stream_end(stream, WIRE_END_REFUSED);
+        stream_refuse(stream, 500);
         return;
     }
     stream->connected = true;
+    stream->attempt->connect_us = since_begun(stream);
     stream_moved(stream);
     upstream_peer_worked(stream->peer);
     upstream_patience(stream->server, 0);
@@ -58,6 +89,8 @@ static size_t server_received(void *user, struct str bytes)
     size_t taken;
 
     stream_moved(stream);
+    if (stream->attempt->first_byte_us == UINT64_MAX && !str_empty(bytes))
+        stream->attempt->first_byte_us = since_begun(stream);
     taken = stream_flow_received(&stream->down, bytes);
     stream_look_for_end(stream);
     return taken;
@@ -89,6 +122,13 @@ static bool may_ask_another(const struct stream *stream)
            upstream_has_another(stream->group, &stream->choice);
 }
 
+static void attempt_failed(struct stream *stream, int error)
+{
+    stream_say(stream, LOG_ERROR, "connect() failed while connecting to upstream", error);
+    stream->attempt->end_us = stream->worker->loop.clock.monotonic_us;
+    upstream_peer_failed(stream->peer);
+}
+
 /* A reset is passed on as one: what the client has got may not be all. */
 static void server_failed(void *user, int error)
 {
@@ -100,12 +140,11 @@ static void server_failed(void *user, int error)
         stream_end(stream, WIRE_END_REFUSED);
         return;
     }
-    stream_say(stream, LOG_ERROR, "connect() failed while connecting to upstream", error);
-    upstream_peer_failed(stream->peer);
+    attempt_failed(stream, error);
     if (may_ask_another(stream))
         stream_ask_server(stream);
     else
-        stream_end(stream, WIRE_END_REFUSED);
+        stream_refuse(stream, 502);
 }
 
 static const struct upstream_events server_events = {
@@ -132,19 +171,37 @@ static struct str greeting(struct stream *stream)
     return str_of(stream->greeting, proxy_header_write(&stream->address.any, &own.any, version, stream->greeting));
 }
 
+static int note_attempt(struct stream *stream)
+{
+    struct stream_attempt *attempt = arena_zalloc(&stream->arena, 1, sizeof(*attempt));
+
+    if (!attempt)
+        return -ENOMEM;
+    attempt->server = arena_copy(&stream->arena, str_from(stream->peer->name));
+    attempt->begun_us = stream->worker->loop.clock.monotonic_us;
+    attempt->connect_us = attempt->first_byte_us = UINT64_MAX;
+    if (stream->attempt)
+        stream->attempt->next = attempt;
+    else
+        stream->attempts = attempt;
+    stream->attempt = attempt;
+    return attempt->server.data ? 0 : -ENOMEM;
+}
+
 /* Servers that cannot even be tried are passed over at once. Never an idle connection: something was said on it. */
 static int connect_to(struct stream *stream)
 {
     const struct upstream_tls plain = {.greeting = greeting(stream)};
-    int error;
+    int error = note_attempt(stream);
 
     stream->tries++;
+    if (error < 0)
+        return error;
     error = upstream_connect(stream->peer, &plain, &server_events, stream, stream->conf->connect_timeout_ms,
                              true, &stream->server);
     if (error < 0) {
         stream->server = NULL;
-        stream_say(stream, LOG_ERROR, "connect() failed while connecting to upstream", error);
-        upstream_peer_failed(stream->peer);
+        attempt_failed(stream, error);
     }
     return error;
 }
@@ -165,5 +222,5 @@ void stream_ask_server(struct stream *stream)
     }
     if (stream->tries == 0)
         stream_say(stream, LOG_ERROR, error == -ENOENT ? "host not found" : "no live upstreams", 0);
-    stream_end(stream, WIRE_END_REFUSED);
+    stream_refuse(stream, 502);
 }

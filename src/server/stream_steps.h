@@ -10,11 +10,20 @@
 #include "server/stream.h"
 #include "server/stream_flow.h"
 
+/* One server that was asked; for the $upstream_ variables. */
+struct stream_attempt {
+    struct stream_attempt *next;
+    struct str server;
+    uint64_t begun_us, end_us;      /* end 0: not yet */
+    uint64_t connect_us, first_byte_us; /* since begun_us; UINT64_MAX: not come that far */
+};
+
 struct stream {
     struct list link;               /* in worker->streams */
     struct worker *worker;
     const struct endpoint *endpoint;
-    const struct stream_server *own; /* of the configuration: the default one until a name has chosen */
+    const struct virtual_server *virtual; /* the default one until a name has chosen */
+    const struct stream_server *own; /* its part of stream */
     const struct core_stream *conf; /* its directives */
     struct wire client;
     struct upstream_group *group;
@@ -24,11 +33,21 @@ struct stream {
     struct upstream_connection *server; /* owned until released; NULL: none */
     struct stream_flow up, down;    /* the client's bytes, the server's */
     struct buffer hello;            /* what was read before the server was chosen */
+    struct {
+        struct str name, protocol, alpn; /* of it, for variables; data NULL: nothing was read */
+    } preread;
+    struct arena arena;             /* what lasts as long as the connection; nothing at first */
+    struct stream_attempt *attempts, *attempt; /* all, and the newest */
+    struct wire_transfer transfer;  /* of the client's wire, at the end */
+    struct str said;                /* `return`: what is still to be said */
+    uint64_t hello_bytes, own_bytes; /* that came before there was a server, and that are our own */
+    uint64_t began_us;
     struct op timer;
     uint64_t moved_ms;              /* when anything last happened */
     uint64_t began_ms;
     uint64_t number;                /* $connection */
     uint64_t tries;
+    int status;                     /* $status: 200 unless it was refused */
     bool prereading;                /* no server is chosen yet */
     bool connected;
     bool ending;                    /* the client's wire was told to close */
@@ -47,6 +66,10 @@ void stream_moved(struct stream *stream);
 void stream_look_for_end(struct stream *stream);
 /* Ends it: the server's side, and the client's as it says. */
 void stream_end(struct stream *stream, enum wire_end how);
+/* Ends it because it cannot be served: 400, 403, 500, 502 or 503. */
+void stream_refuse(struct stream *stream, int status);
+/* The value of a template for this connection. data NULL: out of memory. */
+struct str stream_eval(struct stream *stream, const struct template *template);
 
 /* stream_modules.c */
 
@@ -55,6 +78,8 @@ int stream_admit(struct stream *stream);
 
 /* stream_server.c */
 
+/* The group that proxy_pass names, and what chooses among its servers. 0 or a status. */
+int stream_find_group(struct stream *stream);
 /* A server of the group is chosen and connected to; the connection ends where there is none. */
 void stream_ask_server(struct stream *stream);
 /* The server's side: gone at once, or after what was given to it has left. */

@@ -4,13 +4,21 @@
 #ifndef SERVER_VARIABLES_H
 #define SERVER_VARIABLES_H
 
+#include "base/clock.h"
 #include "conf/template.h"
 #include "http/exchange.h"
+
+#include <sys/socket.h>
+
+struct endpoint;
+struct wire;
 
 /* Subject of every variable: a const struct exchange * with a visit. Request, then connection, then answer. */
 extern const struct variable_table variables_core;
 extern const struct variable_table variables_connection;
 extern const struct variable_table variables_answer;
+/* Of `stream`: there the subject is a const struct stream *. */
+extern const struct variable_table variables_stream;
 /* The core's and all modules'. */
 const struct variable_table *variables_all(void);
 
@@ -19,6 +27,13 @@ const struct variable_table *variables_all(void);
  * where there is none.
  */
 struct str variable_of_headers(const struct headers *headers, struct str parameter, struct arena *arena);
+/* Values that http and stream share: an address and its port in text, the address that a connection came to, the time. */
+struct str variable_address(const struct sockaddr *address, struct arena *arena);
+struct str variable_port(const struct sockaddr *address, struct arena *arena);
+struct str variable_own_address(const struct endpoint *endpoint, const struct wire *wire, struct arena *arena);
+struct str variable_msec(const struct clock *clock, struct arena *arena);
+struct str variable_time_local(const struct clock *clock, struct arena *arena);
+struct str variable_time_iso8601(const struct clock *clock, struct arena *arena);
 /* The client's address in text, in the arena; for $remote_addr and the log. */
 struct str variable_remote_addr(const struct exchange *x, struct arena *arena);
 

@@ -28,7 +28,7 @@ static struct str unsigned_text(struct arena *arena, uint64_t value)
     return arena_printf(arena, "%llu", (unsigned long long)value);
 }
 
-static struct str address_text(const struct sockaddr *address, struct arena *arena)
+struct str variable_address(const struct sockaddr *address, struct arena *arena)
 {
     char text[INET6_ADDRSTRLEN];
     const void *bytes = NULL;
@@ -55,10 +55,10 @@ static unsigned address_port(const struct sockaddr *address)
 
 struct str variable_remote_addr(const struct exchange *x, struct arena *arena)
 {
-    return address_text(exchange_client(x), arena);
+    return variable_address(exchange_client(x), arena);
 }
 
-static struct str port_text(const struct sockaddr *address, struct arena *arena)
+struct str variable_port(const struct sockaddr *address, struct arena *arena)
 {
     unsigned port = address_port(address);
 
@@ -67,12 +67,12 @@ static struct str port_text(const struct sockaddr *address, struct arena *arena)
 
 static struct str get_realip_remote_addr(const void *subject, struct str parameter, struct arena *arena)
 {
-    return address_text(&journey_of(subject)->peer.any, arena);
+    return variable_address(&journey_of(subject)->peer.any, arena);
 }
 
 static struct str get_realip_remote_port(const void *subject, struct str parameter, struct arena *arena)
 {
-    return port_text(&journey_of(subject)->peer.any, arena);
+    return variable_port(&journey_of(subject)->peer.any, arena);
 }
 
 /* Of the header that a proxy before us began the connection with: empty without one. */
@@ -94,24 +94,24 @@ static struct str known(struct str text)
 
 static struct str get_proxy_protocol_addr(const void *subject, struct str parameter, struct arena *arena)
 {
-    return known(address_text(greeting_of(subject, true), arena));
+    return known(variable_address(greeting_of(subject, true), arena));
 }
 
 static struct str get_proxy_protocol_port(const void *subject, struct str parameter, struct arena *arena)
 {
-    return port_text(greeting_of(subject, true), arena);
+    return variable_port(greeting_of(subject, true), arena);
 }
 
 static struct str get_proxy_protocol_server_addr(const void *subject, struct str parameter,
                                                  struct arena *arena)
 {
-    return known(address_text(greeting_of(subject, false), arena));
+    return known(variable_address(greeting_of(subject, false), arena));
 }
 
 static struct str get_proxy_protocol_server_port(const void *subject, struct str parameter,
                                                  struct arena *arena)
 {
-    return port_text(greeting_of(subject, false), arena);
+    return variable_port(greeting_of(subject, false), arena);
 }
 
 static struct str get_remote_addr(const void *subject, struct str parameter, struct arena *arena)
@@ -121,19 +121,25 @@ static struct str get_remote_addr(const void *subject, struct str parameter, str
 
 static struct str get_remote_port(const void *subject, struct str parameter, struct arena *arena)
 {
-    return port_text(exchange_client(subject), arena);
+    return variable_port(exchange_client(subject), arena);
 }
 
 /* A wildcard address is no answer: then the socket is asked. */
+struct str variable_own_address(const struct endpoint *endpoint, const struct wire *wire, struct arena *arena)
+{
+    struct sockaddr_storage own = endpoint->address.socket;
+    socklen_t length = sizeof(own);
+
+    if (own.ss_family != AF_UNIX && getsockname(wire->fd, (struct sockaddr *)&own, &length) < 0)
+        return ABSENT;
+    return variable_address((const struct sockaddr *)&own, arena);
+}
+
 static struct str get_server_addr(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct journey *journey = journey_of(subject);
-    struct sockaddr_storage own = journey->endpoint->address.socket;
-    socklen_t length = sizeof(own);
 
-    if (own.ss_family != AF_UNIX && getsockname(journey->wire.fd, (struct sockaddr *)&own, &length) < 0)
-        return ABSENT;
-    return address_text((const struct sockaddr *)&own, arena);
+    return variable_own_address(journey->endpoint, &journey->wire, arena);
 }
 
 static struct str get_server_port(const void *subject, struct str parameter, struct arena *arena)
@@ -216,25 +222,38 @@ static struct str get_ssl_session_id(const void *subject, struct str parameter, 
     return arena_copy(arena, tls_session_id(tls_of(subject), text, sizeof(text)));
 }
 
+struct str variable_msec(const struct clock *clock, struct arena *arena)
+{
+    return arena_printf(arena, "%lld.%03lld", (long long)(clock->wall_ms / 1000), (long long)(clock->wall_ms % 1000));
+}
+
+struct str variable_time_local(const struct clock *clock, struct arena *arena)
+{
+    char text[64];
+
+    return arena_copy(arena, date_format_local(clock_wall_s(clock), text));
+}
+
+struct str variable_time_iso8601(const struct clock *clock, struct arena *arena)
+{
+    char text[64];
+
+    return arena_copy(arena, date_format_iso8601(clock_wall_s(clock), text));
+}
+
 static struct str get_msec(const void *subject, struct str parameter, struct arena *arena)
 {
-    int64_t wall_ms = clock_of(subject)->wall_ms;
-
-    return arena_printf(arena, "%lld.%03lld", (long long)(wall_ms / 1000), (long long)(wall_ms % 1000));
+    return variable_msec(clock_of(subject), arena);
 }
 
 static struct str get_time_local(const void *subject, struct str parameter, struct arena *arena)
 {
-    char text[64];
-
-    return arena_copy(arena, date_format_local(clock_wall_s(clock_of(subject)), text));
+    return variable_time_local(clock_of(subject), arena);
 }
 
 static struct str get_time_iso8601(const void *subject, struct str parameter, struct arena *arena)
 {
-    char text[64];
-
-    return arena_copy(arena, date_format_iso8601(clock_wall_s(clock_of(subject)), text));
+    return variable_time_iso8601(clock_of(subject), arena);
 }
 
 static struct str get_hostname(const void *subject, struct str parameter, struct arena *arena)

@@ -10,6 +10,10 @@ enum {
     RECORD_HANDSHAKE_TYPE = 22,
     MESSAGE_CLIENT_HELLO = 1,
     EXTENSION_SERVER_NAME = 0,
+    EXTENSION_ALPN = 16,
+    EXTENSION_VERSIONS = 43,
+    VERSION_OLDEST = 0x0301,
+    VERSION_NEWEST = 0x0304,
     NAME_HOST = 0,
     RANDOM_BYTES = 32,
     SESSION_ID_MOST = 32,
@@ -136,6 +140,50 @@ static void read_server_name(struct cursor *cursor, size_t left, struct client_h
     }
 }
 
+static void note_version(struct client_hello *hello, size_t version)
+{
+    if (version >= VERSION_OLDEST && version <= VERSION_NEWEST && version > hello->version)
+        hello->version = (unsigned)version;
+}
+
+static void read_versions(struct cursor *cursor, size_t left, struct client_hello *hello)
+{
+    size_t list = part(cursor, 1, &left);
+
+    if (left > 0 || list == 0 || list % 2)
+        fail(cursor, -EPROTO);
+    while (list > 0 && !cursor->error)
+        note_version(hello, number(cursor, 2, &list));
+}
+
+static void add_alpn(struct client_hello *hello, char byte)
+{
+    hello->alpn[hello->alpn_length++] = byte;
+}
+
+/* Those that find no room are left out. */
+static void read_alpn(struct cursor *cursor, size_t left, struct client_hello *hello)
+{
+    size_t list = part(cursor, 2, &left);
+
+    if (left > 0 || list == 0)
+        fail(cursor, -EPROTO);
+    while (list > 0 && !cursor->error) {
+        size_t length = part(cursor, 1, &list);
+
+        if (length == 0)
+            fail(cursor, -EPROTO);
+        if (hello->alpn_length + length + 1 > sizeof(hello->alpn)) {
+            skip(cursor, length);
+            continue;
+        }
+        if (hello->alpn_length > 0)
+            add_alpn(hello, ',');
+        while (length > 0 && !cursor->error)
+            add_alpn(hello, (char)number(cursor, 1, &length));
+    }
+}
+
 static void read_extensions(struct cursor *cursor, size_t left, struct client_hello *hello)
 {
     bool named = false;
@@ -144,14 +192,17 @@ static void read_extensions(struct cursor *cursor, size_t left, struct client_he
         size_t type = number(cursor, 2, &left);
         size_t length = part(cursor, 2, &left);
 
-        if (type != EXTENSION_SERVER_NAME) {
-            skip(cursor, length);
-            continue;
-        }
-        if (named)
+        if (type == EXTENSION_SERVER_NAME && named)
             fail(cursor, -EPROTO);
-        named = true;
-        read_server_name(cursor, length, hello);
+        named |= type == EXTENSION_SERVER_NAME;
+        if (type == EXTENSION_SERVER_NAME)
+            read_server_name(cursor, length, hello);
+        else if (type == EXTENSION_ALPN)
+            read_alpn(cursor, length, hello);
+        else if (type == EXTENSION_VERSIONS)
+            read_versions(cursor, length, hello);
+        else
+            skip(cursor, length);
     }
 }
 
@@ -161,7 +212,7 @@ static void read_body(struct cursor *cursor, size_t left, struct client_hello *h
 
     if (number(cursor, 1, &left) != 3)
         fail(cursor, -EPROTO);
-    (void)number(cursor, 1, &left);
+    note_version(hello, 0x0300 + number(cursor, 1, &left));
     if (left < RANDOM_BYTES) {
         fail(cursor, -EPROTO);
         return;

@@ -1,6 +1,6 @@
 /*
  * The first message of a TLS client, read by somebody who does not take part: for the name that it asks for
- * (RFC 8446 4.1.2, RFC 6066 3). Nothing is decrypted, nothing is answered.
+ * (RFC 8446 4.1.2, RFC 6066 3), and what it speaks (RFC 8446 4.2.1, RFC 7301 3.1). Nothing is decrypted, nothing is answered.
  */
 #ifndef TLS_CLIENT_HELLO_H
 #define TLS_CLIENT_HELLO_H
@@ -12,6 +12,9 @@
 struct client_hello {
     char name[LIMIT_SERVER_NAME];   /* lower case, without a last dot */
     size_t name_length;             /* 0: it asks for none */
+    unsigned version;               /* the newest it speaks: 0x0301 to 0x0304 for TLS 1.0 to 1.3; else 0 */
+    char alpn[LIMIT_ALPN_TEXT];     /* what it speaks above, as far as there is room: "h2,http/1.1" */
+    size_t alpn_length;
 };
 
 /*

@@ -109,13 +109,9 @@ void upstream_single(struct upstream *upstream, struct upstream_server *server)
                                   .keepalive_requests = 1000};
 }
 
-const struct upstream *upstreams_find(const struct upstreams *upstreams, struct str name)
+const struct resolver_settings *upstreams_resolver(const struct upstreams *upstreams, enum upstream_user user)
 {
-    for (const struct upstream *upstream = upstreams->first; upstream; upstream = upstream->next) {
-        if (str_equal(upstream->name, name))
-            return upstream;
-    }
-    return NULL;
+    return upstreams->resolver[user] ? upstreams->resolver[user] : &upstream_resolver_default;
 }
 
 /* Takes a group that is already in the arena. */
@@ -124,6 +120,7 @@ void upstreams_take(struct upstreams *upstreams, struct upstream *upstream)
     if (!upstreams->last)
         upstreams->last = &upstreams->first;
     upstream->index = upstreams->count++;
+    upstream->user = upstreams->user;
     *upstreams->last = upstream;
     upstreams->last = &upstream->next;
 }
@@ -136,7 +133,7 @@ static const struct upstream *find_target(const struct upstreams *upstreams, str
     bool address = upstream_server_parse(authority, default_port, &wanted) == 0;
 
     for (const struct upstream *upstream = upstreams->first; upstream; upstream = upstream->next) {
-        if (str_equal(upstream->name, authority) &&
+        if (upstream->user == upstreams->user && str_equal(upstream->name, authority) &&
             (upstream->named || (address && upstream->servers->port == wanted.port)))
             return upstream;
     }
@@ -164,7 +161,7 @@ const struct upstream *upstreams_target(struct upstreams *upstreams, struct str 
     if (*out_error < 0)
         return NULL;
     upstream_single(upstream, server);
-    upstream->resolver = upstreams->resolver ? upstreams->resolver : &upstream_resolver_default;
+    upstream->resolver = upstreams_resolver(upstreams, upstreams->user);
     upstreams_take(upstreams, upstream);
     return upstream;
 }

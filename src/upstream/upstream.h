@@ -13,6 +13,9 @@
 enum upstream_balance { BALANCE_ROUND_ROBIN, BALANCE_LEAST_CONN, BALANCE_IP_HASH, BALANCE_HASH, BALANCE_RANDOM,
                         BALANCE_LEAST_TIME_HEADER, BALANCE_LEAST_TIME_LAST_BYTE };
 
+/* Who passes on to a group: the keys of its servers are made of the variables that there are. */
+enum upstream_user { UPSTREAM_HTTP, UPSTREAM_STREAM, UPSTREAM_USERS };
+
 /* One server of a group: an address, or a name that is resolved while the worker runs, and may become several. */
 struct upstream_server {
     struct str text;                /* as it was written: "127.0.0.1:9001", "unix:/run/app.sock", "app.internal:80" */
@@ -64,6 +67,7 @@ struct upstream {
     uint64_t keepalive_timeout_ms;
     uint64_t keepalive_requests;
     unsigned index;                 /* its place among all of the configuration */
+    enum upstream_user user;
     bool named;                     /* an `upstream` block, not an address of a proxy_pass */
     struct upstream *next;
 };
@@ -74,7 +78,8 @@ struct upstreams {
     struct upstream *first;
     struct upstream **last;
     unsigned count;
-    const struct resolver_settings *resolver; /* of the http scope; NULL: this machine's */
+    enum upstream_user user;        /* whose are being added, and found */
+    const struct resolver_settings *resolver[UPSTREAM_USERS]; /* for addresses; NULL: this machine's */
     struct upstream_trust *trusts;  /* owned: TLS, as proxy_pass and its kin want it */
 };
 
@@ -92,8 +97,6 @@ MUST_CHECK int upstreams_begin(struct upstreams *upstreams, const struct upstrea
  */
 MUST_CHECK int upstreams_add(struct upstreams *upstreams, struct conf_reader *reader, const struct conf_node *at, struct str name,
                              const struct upstream_settings *settings);
-/* The group of that name: a block, or an address that was added before; NULL: none. */
-const struct upstream *upstreams_find(const struct upstreams *upstreams, struct str name);
 /*
  * The group for `authority` ("backend", "127.0.0.1:9001", "[::1]", "app.internal:80", "unix:/run/app.sock"): a block of that
  * name, else one server, made when first asked for. NULL with -EINVAL: no authority, or -ENOMEM.
@@ -105,6 +108,8 @@ const struct upstream *upstreams_target(struct upstreams *upstreams, struct str 
  */
 MUST_CHECK int upstream_server_parse(struct str text, uint16_t default_port, struct upstream_server *out_server);
 
+/* For addresses of that user. */
+const struct resolver_settings *upstreams_resolver(const struct upstreams *upstreams, enum upstream_user user);
 /* Makes a group of one server, with what such a group gets; `server` outlives it. */
 void upstream_single(struct upstream *upstream, struct upstream_server *server);
 /* Makes TLS for these settings, once. 0, or -EINVAL with a sentence in `out_error` (at least 256 bytes). Their texts outlive the configuration. */

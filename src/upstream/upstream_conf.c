@@ -240,8 +240,8 @@ static const struct resolver_settings *find_resolver(const struct upstreams *ups
     struct resolver_settings *own;
 
     wanted.timeout_ms = settings->resolver_timeout_ms;
-    if (upstreams->resolver && same_resolver(&wanted, upstreams->resolver))
-        return upstreams->resolver;
+    if (upstreams->resolver[upstreams->user] && same_resolver(&wanted, upstreams->resolver[upstreams->user]))
+        return upstreams->resolver[upstreams->user];
     own = arena_zalloc(upstreams->arena, 1, sizeof(*own));
     if (own)
         *own = wanted;
@@ -250,8 +250,8 @@ static const struct resolver_settings *find_resolver(const struct upstreams *ups
 
 int upstreams_begin(struct upstreams *upstreams, const struct upstream_settings *settings)
 {
-    upstreams->resolver = find_resolver(upstreams, settings);
-    return upstreams->resolver ? 0 : -ENOMEM;
+    upstreams->resolver[upstreams->user] = find_resolver(upstreams, settings);
+    return upstreams->resolver[upstreams->user] ? 0 : -ENOMEM;
 }
 
 static enum upstream_balance balance_of(const struct upstream_settings *settings)

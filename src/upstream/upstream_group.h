@@ -77,7 +77,6 @@ struct upstream_pool {
     struct list awake;
     struct op tick;                 /* runs what is on `awake` */
     struct upstream_resolver *resolvers;
-    const struct resolver_settings *resolver; /* of groups made of variables */
     struct list names_due;          /* those that are not being asked for */
     struct op next_name;            /* when the next name is due */
     bool stopping;

@@ -156,7 +156,6 @@ struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log,
                                        .output_max = LIMIT_WORKER_OUTPUT};
     pool->settings = (struct wire_settings){
         .sendfile = true, .block_size = LIMIT_UPSTREAM_BLOCK, .record_size = LIMIT_RECORD_PLAINTEXT};
-    pool->resolver = upstreams->resolver ? upstreams->resolver : &upstream_resolver_default;
     list_init(&pool->connections);
     list_init(&pool->awake);
     list_init(&pool->names_due);
@@ -248,12 +247,12 @@ static struct upstream_target *make_target(struct str key, struct str authority,
     return target;
 }
 
-static struct upstream_group *find_block(struct upstream_pool *pool, struct str name)
+static struct upstream_group *find_block(struct upstream_pool *pool, enum upstream_user user, struct str name)
 {
     for (unsigned i = 0; i < pool->group_count; i++) {
         const struct upstream *upstream = pool->groups[i].upstream;
 
-        if (upstream->named && str_equal(upstream->name, name))
+        if (upstream->named && upstream->user == user && str_equal(upstream->name, name))
             return &pool->groups[i];
     }
     return NULL;
@@ -293,15 +292,15 @@ static bool evict_target(struct upstream_pool *pool)
     return true;
 }
 
-static struct upstream_group *add_target(struct upstream_pool *pool, struct str key, struct str authority,
-                                         uint16_t default_port, int *out_error)
+static struct upstream_group *add_target(struct upstream_pool *pool, enum upstream_user user, struct str key,
+                                         struct str authority, uint16_t default_port, int *out_error)
 {
     struct upstream_target *target;
 
     *out_error = -ENOBUFS;
     if (pool->targets_by_name.count >= LIMIT_UPSTREAM_TARGETS && !evict_target(pool))
         return NULL;
-    target = make_target(key, authority, default_port, pool->resolver, out_error);
+    target = make_target(key, authority, default_port, upstreams_resolver(pool->upstreams, user), out_error);
     if (!target)
         return NULL;
     *out_error = table_set(&pool->targets_by_name, str_of(target->text, key.length), target);
@@ -317,11 +316,12 @@ static struct upstream_group *add_target(struct upstream_pool *pool, struct str 
     return *out_error < 0 ? NULL : &target->group;
 }
 
-struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct str authority,
-                                            uint16_t default_port, int *out_error)
+struct upstream_group *upstream_pool_target_of(struct upstream_pool *pool, enum upstream_user user,
+                                               struct str authority, uint16_t default_port, int *out_error)
 {
-    struct upstream_group *block = find_block(pool, authority);
-    char key[LIMIT_UPSTREAM_AUTHORITY + sizeof(default_port)];
+    struct upstream_group *block = find_block(pool, user, authority);
+    char text[LIMIT_UPSTREAM_AUTHORITY + sizeof(default_port) + 1];
+    struct str key = str_of(text, authority.length + sizeof(default_port) + 1);
     struct upstream_target *target;
 
     if (block)
@@ -329,13 +329,13 @@ struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct s
     *out_error = -EINVAL;
     if (authority.length > LIMIT_UPSTREAM_AUTHORITY)
         return NULL;
-    memcpy(key, authority.data, authority.length);
-    memcpy(key + authority.length, &default_port, sizeof(default_port));
-    target = table_get(&pool->targets_by_name, str_of(key, authority.length + sizeof(default_port)));
+    memcpy(text, authority.data, authority.length);
+    memcpy(text + authority.length, &default_port, sizeof(default_port));
+    text[key.length - 1] = (char)user;
+    target = table_get(&pool->targets_by_name, key);
     if (target) {
         target->used_ms = pool->loop->clock.monotonic_ms;
         return &target->group;
     }
-    return add_target(pool, str_of(key, authority.length + sizeof(default_port)), authority, default_port,
-                      out_error);
+    return add_target(pool, user, key, authority, default_port, out_error);
 }

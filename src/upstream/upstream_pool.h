@@ -110,7 +110,12 @@ void upstream_pool_destroy(struct upstream_pool *pool);
 /* The group of a configured upstream. Never NULL. */
 struct upstream_group *upstream_pool_group(struct upstream_pool *pool, const struct upstream *upstream);
 /* The group for an authority that came out of a variable: a block of that name, else made when first asked for, at most LIMIT_UPSTREAM_TARGETS. NULL: -EINVAL, -ENOMEM or -ENOBUFS. */
-struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct str authority, uint16_t default_port, int *out_error);
+struct upstream_group *upstream_pool_target_of(struct upstream_pool *pool, enum upstream_user user, struct str authority, uint16_t default_port, int *out_error);
+/* The same for http. */
+static inline struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct str authority, uint16_t default_port, int *out_error)
+{
+    return upstream_pool_target_of(pool, UPSTREAM_HTTP, authority, default_port, out_error);
+}
 /* The context for these settings: the configuration's, else made when first asked for. NULL: it cannot be made, and the log says why. */
 struct tls_context *upstream_pool_tls(struct upstream_pool *pool, const struct tls_client_settings *settings);
 /* What it was made of. */

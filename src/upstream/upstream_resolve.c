@@ -161,7 +161,7 @@ static void ask(struct upstream_name *name)
     struct upstream_pool *pool = name->group->pool;
     const struct resolver_settings *settings = name->group->upstream->resolver;
     const struct upstream_server *server = name->server;
-    struct resolver *resolver = find_resolver(pool, settings ? settings : pool->resolver);
+    struct resolver *resolver = find_resolver(pool, settings ? settings : &upstream_resolver_default);
 
     if (resolver)
         name->query = resolver_ask(resolver, server->host, server->port, server->service, answered, name);

@@ -104,6 +104,62 @@ START_TEST(extensions_are_read_to_the_letter)
 END_TEST
 
 static const struct {
+    const char *extensions;
+    size_t length;
+    int result;
+    unsigned version;
+    const char *alpn;
+} spoken[] = {
+    {EXTENSION(""), 0, 0x0303, ""},
+    {EXTENSION("\0\x2b\0\x05\x04\x03\x04\x03\x03"), 0, 0x0304, ""},
+    {EXTENSION("\0\x2b\0\x05\x04\x7a\x7a\x03\x04"), 0, 0x0304, ""}, /* one that nobody speaks among them */
+    {EXTENSION("\0\x2b\0\x03\x02\x03\x05"), 0, 0x0303, ""},
+    {EXTENSION("\0\x10\0\x05\0\x03\x02h2"), 0, 0x0303, "h2"},
+    {EXTENSION("\0\x10\0\x0e\0\x0c\x02h2\x08http/1.1"), 0, 0x0303, "h2,http/1.1"},
+    {EXTENSION("\0\x2b\0\x01\x00"), -EPROTO, 0, NULL},
+    {EXTENSION("\0\x2b\0\x04\x03\x03\x04\x03"), -EPROTO, 0, NULL},
+    {EXTENSION("\0\x2b\0\x05\x02\x03\x04\x03\x03"), -EPROTO, 0, NULL},
+    {EXTENSION("\0\x10\0\x02\0\x00"), -EPROTO, 0, NULL},
+    {EXTENSION("\0\x10\0\x05\0\x03\x00h2"), -EPROTO, 0, NULL},
+    {EXTENSION("\0\x10\0\x05\0\x03\x03h2"), -EPROTO, 0, NULL},
+    {EXTENSION("\0\x10\0\x05\0\x02\x01h2"), -EPROTO, 0, NULL},
+};
+
+START_TEST(what_is_spoken_is_read)
+{
+    for (size_t i = 0; i < sizeof(spoken) / sizeof(spoken[0]); i++) {
+        struct made made = hello_with(spoken[i].extensions, spoken[i].length);
+        struct client_hello hello;
+        int result = read_made(&made, &hello);
+
+        ck_assert_msg(result == spoken[i].result, "row %zu: %d", i, result);
+        if (result == 0)
+            ck_assert_msg(hello.version == spoken[i].version &&
+                              str_equal(str_of(hello.alpn, hello.alpn_length), str_from(spoken[i].alpn)),
+                          "row %zu: %x, %.*s", i, hello.version, (int)hello.alpn_length, hello.alpn);
+    }
+}
+END_TEST
+
+/* Of more names than there is room for, the first ones. */
+START_TEST(too_many_protocols)
+{
+    char text[4 + 2 + 3 * 121] = {0, 16, 363 >> 8, (char)(363 + 2 - 256), 363 >> 8, (char)(363 - 256)};
+    struct client_hello hello;
+    struct made made;
+
+    for (size_t i = 0; i < 3; i++) {
+        text[6 + i * 121] = 120;
+        memset(text + 7 + i * 121, 'a' + (int)i, 120);
+    }
+    made = hello_with(text, sizeof(text));
+    ck_assert_int_eq(read_made(&made, &hello), 0);
+    ck_assert_uint_eq(hello.alpn_length, 241);
+    ck_assert_int_eq(hello.alpn[240], 'b');
+}
+END_TEST
+
+static const struct {
     size_t at;
     unsigned char byte;
 } wrong[] = {
@@ -177,6 +233,8 @@ int main(void)
     int failed;
 
     tcase_add_test(tests, extensions_are_read_to_the_letter);
+    tcase_add_test(tests, what_is_spoken_is_read);
+    tcase_add_test(tests, too_many_protocols);
     tcase_add_test(tests, heads_are_read_to_the_letter);
     tcase_add_test(tests, real_hellos_in_small_records);
     tcase_add_test(tests, too_large_a_hello_is_none);

@@ -1,0 +1,318 @@
+/*
+ * Variables of `stream`: whom a connection comes from, what was asked for it, and what came of it. Most mean something
+ * only at its end, in the access log.
+ */
+#include "server/variables.h"
+
+#include "build_options.h"
+#include "server/stream_steps.h"
+
+#include <unistd.h>
+
+#define ABSENT ((struct str){NULL, 0})
+
+static struct str unsigned_text(struct arena *arena, uint64_t value)
+{
+    return arena_printf(arena, "%llu", (unsigned long long)value);
+}
+
+static struct str seconds(struct arena *arena, uint64_t us)
+{
+    unsigned long long ms = us / 1000;
+
+    return us == UINT64_MAX ? STR("-") : arena_printf(arena, "%llu.%03llu", ms / 1000, ms % 1000);
+}
+
+static const struct clock *clock_of(const void *subject)
+{
+    const struct stream *stream = subject;
+
+    return &stream->worker->loop.clock;
+}
+
+/* The connection. */
+
+static struct str get_remote_addr(const void *subject, struct str parameter, struct arena *arena)
+{
+    return variable_address(stream_client(subject), arena);
+}
+
+static struct str get_remote_port(const void *subject, struct str parameter, struct arena *arena)
+{
+    return variable_port(stream_client(subject), arena);
+}
+
+static struct str get_server_addr(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return variable_own_address(stream->endpoint, &stream->client, arena);
+}
+
+static struct str get_server_port(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+    unsigned port = endpoint_port(stream->endpoint);
+
+    return port ? unsigned_text(arena, port) : STR("");
+}
+
+static struct str get_server_name(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return stream->virtual->name;
+}
+
+static struct str get_protocol(const void *subject, struct str parameter, struct arena *arena)
+{
+    return STR("TCP");
+}
+
+static struct str get_connection(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return unsigned_text(arena, stream->number);
+}
+
+/* What came of it. */
+
+static struct str get_status(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return arena_printf(arena, "%03d", stream->status);
+}
+
+static struct str get_bytes_sent(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return unsigned_text(arena, stream->down.bytes + stream->own_bytes);
+}
+
+static struct str get_bytes_received(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return unsigned_text(arena, stream->up.bytes + stream->hello_bytes);
+}
+
+static struct str get_session_time(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return seconds(arena, clock_of(subject)->monotonic_us - stream->began_us);
+}
+
+static struct str get_bytes_zero_copy(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return unsigned_text(arena, stream->transfer.zero_copy);
+}
+
+static struct str get_tls_path(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return str_from(wire_path_name(stream->transfer.path));
+}
+
+static struct str get_tls_path_reason(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return str_from(wire_reason_name(stream->transfer.reason));
+}
+
+/* The servers that were asked: where there were several, their values stand in a row. */
+
+static struct str each(const void *subject, struct arena *arena,
+                       struct str (*value)(const struct stream *stream, const struct stream_attempt *attempt,
+                                           struct arena *arena))
+{
+    const struct stream *stream = subject;
+    struct str all = ABSENT;
+
+    for (const struct stream_attempt *attempt = stream->attempts; attempt; attempt = attempt->next) {
+        struct str one = value(stream, attempt, arena);
+
+        all = all.data ? arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(one)) : one;
+    }
+    return all;
+}
+
+static struct str address(const struct stream *stream, const struct stream_attempt *attempt,
+                          struct arena *arena)
+{
+    return attempt->server;
+}
+
+static struct str connect_time(const struct stream *stream, const struct stream_attempt *attempt,
+                               struct arena *arena)
+{
+    return seconds(arena, attempt->connect_us);
+}
+
+static struct str first_byte_time(const struct stream *stream, const struct stream_attempt *attempt,
+                                  struct arena *arena)
+{
+    return seconds(arena, attempt->first_byte_us);
+}
+
+static struct str session_time(const struct stream *stream, const struct stream_attempt *attempt,
+                               struct arena *arena)
+{
+    uint64_t end_us = attempt->end_us ? attempt->end_us : stream->worker->loop.clock.monotonic_us;
+
+    return seconds(arena, end_us - attempt->begun_us);
+}
+
+/* Only the last one was connected to. */
+static struct str bytes_sent(const struct stream *stream, const struct stream_attempt *attempt,
+                             struct arena *arena)
+{
+    return unsigned_text(arena,
+                         attempt->next || !stream->connected ? 0 : stream->up.bytes + stream->hello_bytes);
+}
+
+static struct str bytes_received(const struct stream *stream, const struct stream_attempt *attempt,
+                                 struct arena *arena)
+{
+    return unsigned_text(arena, attempt->next ? 0 : stream->down.bytes);
+}
+
+#define OF_EACH(name)                                                                                        \
+    static struct str get_upstream_##name(const void *subject, struct str parameter, struct arena *arena)    \
+    {                                                                                                        \
+        return each(subject, arena, name);                                                                   \
+    }
+
+OF_EACH(address)
+OF_EACH(connect_time)
+OF_EACH(first_byte_time)
+OF_EACH(session_time)
+OF_EACH(bytes_sent)
+OF_EACH(bytes_received)
+
+/* TLS: that which ends here, and that which is only read. */
+
+#define OF_TLS(name)                                                                                         \
+    static struct str get_ssl_##name(const void *subject, struct str parameter, struct arena *arena)         \
+    {                                                                                                        \
+        const struct stream *stream = subject;                                                               \
+                                                                                                             \
+        return stream->client.tls ? tls_session_##name(stream->client.tls) : ABSENT;                         \
+    }
+
+OF_TLS(protocol)
+OF_TLS(cipher)
+OF_TLS(curve)
+OF_TLS(alpn)
+OF_TLS(server_name)
+
+static struct str get_ssl_session_reused(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    if (!stream->client.tls)
+        return ABSENT;
+    return tls_session_reused(stream->client.tls) ? STR("r") : STR(".");
+}
+
+static struct str get_preread_name(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return stream->preread.name;
+}
+
+static struct str get_preread_protocol(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return stream->preread.protocol;
+}
+
+static struct str get_preread_alpn(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return stream->preread.alpn;
+}
+
+/* Time and place. */
+
+static struct str get_msec(const void *subject, struct str parameter, struct arena *arena)
+{
+    return variable_msec(clock_of(subject), arena);
+}
+
+static struct str get_time_local(const void *subject, struct str parameter, struct arena *arena)
+{
+    return variable_time_local(clock_of(subject), arena);
+}
+
+static struct str get_time_iso8601(const void *subject, struct str parameter, struct arena *arena)
+{
+    return variable_time_iso8601(clock_of(subject), arena);
+}
+
+static struct str get_hostname(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return stream->worker->configuration->hostname;
+}
+
+static struct str get_pid(const void *subject, struct str parameter, struct arena *arena)
+{
+    return unsigned_text(arena, (uint64_t)getpid());
+}
+
+static struct str get_version(const void *subject, struct str parameter, struct arena *arena)
+{
+    return STR(SLUICE_VERSION);
+}
+
+static const struct variable variables[] = {
+    {"bytes_received", false, get_bytes_received},
+    {"bytes_sent", false, get_bytes_sent},
+    {"bytes_zero_copy", false, get_bytes_zero_copy},
+    {"connection", false, get_connection},
+    {"hostname", false, get_hostname},
+    {"msec", false, get_msec},
+    {"nginx_version", false, get_version},
+    {"pid", false, get_pid},
+    {"protocol", false, get_protocol},
+    {"remote_addr", false, get_remote_addr},
+    {"remote_port", false, get_remote_port},
+    {"server_addr", false, get_server_addr},
+    {"server_name", false, get_server_name},
+    {"server_port", false, get_server_port},
+    {"session_time", false, get_session_time},
+    {"ssl_alpn_protocol", false, get_ssl_alpn},
+    {"ssl_cipher", false, get_ssl_cipher},
+    {"ssl_curve", false, get_ssl_curve},
+    {"ssl_preread_alpn_protocols", false, get_preread_alpn},
+    {"ssl_preread_protocol", false, get_preread_protocol},
+    {"ssl_preread_server_name", false, get_preread_name},
+    {"ssl_protocol", false, get_ssl_protocol},
+    {"ssl_server_name", false, get_ssl_server_name},
+    {"ssl_session_reused", false, get_ssl_session_reused},
+    {"status", false, get_status},
+    {"time_iso8601", false, get_time_iso8601},
+    {"time_local", false, get_time_local},
+    {"tls_path", false, get_tls_path},
+    {"tls_path_reason", false, get_tls_path_reason},
+    {"upstream_addr", false, get_upstream_address},
+    {"upstream_bytes_received", false, get_upstream_bytes_received},
+    {"upstream_bytes_sent", false, get_upstream_bytes_sent},
+    {"upstream_connect_time", false, get_upstream_connect_time},
+    {"upstream_first_byte_time", false, get_upstream_first_byte_time},
+    {"upstream_session_time", false, get_upstream_session_time},
+};
+
+const struct variable_table variables_stream = {variables, sizeof(variables) / sizeof(variables[0]), NULL};

@@ -1,0 +1,182 @@
+"""What is known of a connection below HTTP: its access log, and variables in proxy_pass, return and the keys of balancing."""
+import contextlib
+import socket
+import ssl
+
+import pytest
+from kit import server as server_kit
+from kit.http1 import tls_context
+from kit.lifetime import wait_for
+from test_stream import Behind, read_all
+
+FIELDS = ('server_port', 'protocol', 'status', 'bytes_sent', 'bytes_received', 'upstream_addr', 'upstream_bytes_sent', 'upstream_bytes_received',
+          'remote_addr', 'ssl_protocol', 'ssl_server_name', 'ssl_preread_server_name', 'ssl_preread_protocol', 'ssl_preread_alpn_protocols', 'tls_path',
+          'session_time', 'upstream_connect_time', 'upstream_first_byte_time', 'upstream_session_time', 'bytes_zero_copy', 'connection')
+
+
+def answers(name):
+    def serve(stream):
+        heard = read_all(stream)
+        stream.sendall(name.encode() + b' ' + heard)
+    return serve
+
+
+def takes_tls(stream):
+    stream.recv(65536)
+
+
+class Logged:
+    def __init__(self, loop, folder, certificate):
+        self.behind = {'a': Behind(answers('a')), 'b': Behind(answers('b')), 'hello': Behind(takes_tls)}
+        names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'http')
+        self.ports = {name: server_kit.free_port() for name in names}
+        self.log = folder / 'stream.log'
+        self.own = folder / 'own.log'
+        a, b = self.behind['a'].address, self.behind['b'].address
+        dead = f'127.0.0.1:{server_kit.free_port()}'
+        tls = {'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'}
+
+        def on(name, more='', **rest):
+            return {'listen': f'127.0.0.1:{self.ports[name]}{more}', **rest}
+        self.server = server_kit.Server(folder, [on('http', **{'return': '200 ok'})], loop=loop, main={'stream': {
+            'log_format': {'proof': '|'.join(f'${field}' for field in FIELDS), 'short': '$status $upstream_addr'},
+            'access_log': {'path': str(self.log), 'format': 'proof'},
+            'upstream': {'keyed': {'server': [a, b], 'hash': '$server_port'}, 'second': {'server': [f'{dead} max_fails=0', f'{a} backup']}},
+            'server': [
+                on('plain', proxy_pass=a),
+                on('text', **{'return': 'you are $remote_addr, on $server_port by $protocol'}),
+                on('long', **{'return': '${server_port}' + 'x' * 70000}),
+                on('variable', proxy_pass='127.0.0.1:$server_port'.replace('$server_port', self.behind['b'].address.split(':')[1] + '$ssl_protocol')),
+                on('keyed', proxy_pass='keyed'), on('other', proxy_pass='keyed'),
+                on('dead', proxy_pass=dead), on('second', proxy_pass='second'), on('closed', proxy_pass=a, deny='all'),
+                on('tls', ' ssl', server_name='named.test', proxy_pass=a, **tls),
+                on('preread', ssl_preread=True, proxy_pass=self.behind['hello'].address),
+                on('small', ssl_preread=True, preread_buffer_size='512', proxy_pass=a),
+                on('own', proxy_pass=a, access_log=f'{self.own} short'), on('off', proxy_pass=a, access_log='off'),
+            ]}})
+        self.server.start([self.ports['http']])
+
+    def connect(self, name):
+        stream = socket.create_connection(('127.0.0.1', self.ports[name]))
+        stream.settimeout(30 * server_kit.PATIENCE)
+        return stream
+
+    def ask(self, name, said=b''):
+        """What is heard of `said`, up to the end."""
+        with contextlib.suppress(ConnectionResetError), self.connect(name) as stream:
+            stream.sendall(said)
+            stream.shutdown(socket.SHUT_WR)
+            return read_all(stream)
+        return b''
+
+    def rows(self, name):
+        port = str(self.ports[name])
+        lines = server_kit.read_text(str(self.log)).splitlines()
+        return [row for row in (dict(zip(FIELDS, line.split('|'))) for line in lines) if row['server_port'] == port]
+
+    def row(self, name):
+        return wait_for(lambda: self.rows(name), f'no line of {name}')[-1]
+
+
+@pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
+def logged(request, fresh, certificate):
+    made = Logged(request.param, fresh(), certificate)
+    yield made
+    made.server.stop()
+    for one in made.behind.values():
+        one.listener.close()
+
+
+def test_a_line_for_each_connection(logged):
+    assert logged.ask('plain', b'x' * 100000) == b'a ' + b'x' * 100000
+    row = logged.row('plain')
+    assert (row['protocol'], row['status'], row['remote_addr']) == ('TCP', '200', '127.0.0.1')
+    assert row['bytes_sent'] == row['upstream_bytes_received'] == '100002'
+    assert row['bytes_received'] == row['upstream_bytes_sent'] == '100000'
+    assert row['upstream_addr'] == logged.behind['a'].address
+    assert row['ssl_protocol'] == row['ssl_preread_server_name'] == '-'
+    assert all(float(row[name]) >= 0 for name in ('session_time', 'upstream_connect_time', 'upstream_first_byte_time', 'upstream_session_time'))
+    assert len(logged.rows('plain')) == 1
+
+
+def test_text_instead_of_a_server(logged):
+    heard = logged.ask('text', b'ignored')
+    assert heard == f'you are 127.0.0.1, on {logged.ports["text"]} by TCP'.encode()
+    row = logged.row('text')
+    assert (row['status'], row['bytes_sent'], row['upstream_addr']) == ('200', str(len(heard)), '-')
+
+
+def test_a_long_text_is_said_whole(logged):
+    assert logged.ask('long') == str(logged.ports['long']).encode() + b'x' * 70000
+    assert logged.row('long')['bytes_sent'] == '70005'
+
+
+def test_an_address_made_of_variables(logged):
+    assert logged.ask('variable', b'x') == b'b x'
+    assert logged.row('variable')['upstream_addr'] == logged.behind['b'].address
+
+
+def test_a_key_made_of_variables(logged):
+    heard = {name: {logged.ask(name, b'') for _ in range(8)} for name in ('keyed', 'other')}
+    assert all(len(answers) == 1 for answers in heard.values())
+
+
+@pytest.mark.parametrize('name, status', [('dead', '502'), ('closed', '403')])
+def test_who_cannot_be_served(logged, name, status):
+    assert logged.ask(name) == b''
+    row = logged.row(name)
+    assert (row['status'], row['bytes_sent'], row['upstream_bytes_received']) == (status, '0', '0' if name == 'dead' else '-')
+    assert row['upstream_connect_time'] == '-'
+
+
+def test_two_servers_stand_in_a_row(logged):
+    assert logged.ask('second', b'x') == b'a x'
+    row = logged.row('second')
+    first, second = row['upstream_addr'].split(', ')
+    assert second == logged.behind['a'].address and first != second
+    assert (row['status'], row['upstream_bytes_sent'], row['upstream_bytes_received']) == ('200', '0, 1', '0, 3')
+
+
+def test_tls_that_ends_here(logged):
+    with tls_context().wrap_socket(logged.connect('tls'), server_hostname='named.test') as stream:
+        stream.sendall(b'x')
+        with contextlib.suppress(ssl.SSLError):     # the answer comes behind our end
+            stream.unwrap()
+    row = logged.row('tls')
+    assert (row['ssl_protocol'], row['ssl_server_name'], row['status']) == ('TLSv1.3', 'named.test', '200')
+    with logged.connect('tls') as stream:
+        stream.sendall(b'\x16\x03\x01\x00\x05nonsense')
+        read_all(stream)
+    wait_for(lambda: len(logged.rows('tls')) == 2, 'no second line')
+    assert logged.rows('tls')[1]['status'] == '500'
+
+
+def test_tls_that_is_read_only(logged):
+    context = tls_context()
+    context.set_alpn_protocols(['h2', 'http/1.1'])
+    with contextlib.suppress(OSError, ssl.SSLError):
+        context.wrap_socket(logged.connect('preread'), server_hostname='Asked.test')
+    row = logged.row('preread')
+    assert (row['ssl_preread_server_name'], row['ssl_preread_protocol'], row['ssl_preread_alpn_protocols']) == ('asked.test', 'TLSv1.3', 'h2,http/1.1')
+    assert int(row['bytes_received']) > 100 and row['bytes_received'] == row['upstream_bytes_sent']
+    context.set_alpn_protocols(['x' * 200, 'y' * 200, 'z' * 200])
+    with contextlib.suppress(OSError, ssl.SSLError):
+        context.wrap_socket(logged.connect('small'), server_hostname='asked.test')
+    assert logged.row('small')['status'] == '400'        # longer than preread_buffer_size
+
+
+def test_other_logs(logged):
+    assert logged.ask('own', b'x') == b'a x' and logged.ask('off', b'x') == b'a x'
+    assert wait_for(lambda: server_kit.read_text(str(logged.own)), 'no line') == f'200 {logged.behind["a"].address}\n'
+    assert not logged.rows('own') and not logged.rows('off')
+
+
+@pytest.mark.parametrize('block, said', [
+    ({'proxy_pass': '127.0.0.1:$arg_port'}, 'arg_port'), ({'proxy_pass': '127.0.0.1:1', 'return': 'x'}, 'both proxy_pass and return'),
+    ({'proxy_pass': '127.0.0.1:1', 'access_log': 'x.log combined'}, 'no log format'), ({}, 'nothing to do'),
+])
+def test_what_is_refused(fresh, block, said):
+    ports = server_kit.free_port(), server_kit.free_port()
+    made = server_kit.Server(fresh(), [{'listen': f'127.0.0.1:{ports[0]}'}], main={'stream': {'server': {'listen': f'127.0.0.1:{ports[1]}', **block}}})
+    with pytest.raises(RuntimeError, match=said):
+        made.start([ports[0]])
