@@ -33,7 +33,7 @@ static int read_from(struct conf_reader *reader, const struct conf_node *node, v
 
 static const struct directive directives[] = {
     {.name = "set_real_ip_from",
-     .scopes = SCOPE_SITE,
+     .scopes = SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_REPEAT,
      .offset = offsetof(struct realip_conf, from),
      .row_size = sizeof(struct cidr),
@@ -41,7 +41,8 @@ static const struct directive directives[] = {
      .example = "set_real_ip_from: [10.0.0.0/8, \"2001:db8::/32\", \"unix:\"]",
      .help = "Proxies that are believed when they say who their client is, by real_ip_header; what they say "
              "of X-Forwarded-For "
-             "and its kin is then passed on by proxy_pass, with their own address behind it."},
+             "and its kin is then passed on by proxy_pass, with their own address behind it. In stream they say it by "
+             "the PROXY protocol."},
     {.name = "real_ip_header",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_TEXT,
@@ -187,9 +188,22 @@ static enum outcome realip_answer(struct exchange *x, const void *conf, void *st
     return OUTCOME_PASS;
 }
 
+static int realip_connected(struct stream *stream, const void *conf, void *state)
+{
+    const struct realip_conf *own = conf;
+    const struct proxy_header *greeting = stream_greeting(stream);
+
+    if (greeting && greeting->source.any.sa_family != AF_UNSPEC && is_trusted(own, stream_peer(stream)))
+        stream_set_client(stream, &greeting->source);
+    return 0;
+}
+
+static const struct stream_part stream_part = {.connected = realip_connected};
+
 const struct module module_realip = {
     .name = "realip",
     .directives = directives,
     .conf_size = sizeof(struct realip_conf),
     .answer = realip_answer,
+    .stream = &stream_part,
 };

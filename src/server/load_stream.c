@@ -25,16 +25,10 @@ static struct wire_settings wire_of(const struct core_ssl *ssl)
 static void check_server(struct load *load, const struct conf_node *node, const struct loaded_server *loaded)
 {
     const struct core_stream *conf = loaded->server->stream->conf;
-    const struct listen_row *rows = loaded->own->listens.items;
 
     if (loaded->own->listens.count == 0)
         conf_error(load->errors, node->mark, STR("listen: 5432"),
                    "a server of stream has no listen: there is no usual port");
-    for (size_t i = 0; i < loaded->own->listens.count; i++) {
-        if (rows[i].proxy_protocol)
-            conf_error(load->errors, rows[i].mark, STR("delete it"),
-                       "servers of stream do not read the PROXY protocol in this version");
-    }
     if (!conf->pass.upstream && !conf->pass.text && !conf->text && loaded->sound)
         conf_error(load->errors, node->mark, STR("proxy_pass: 127.0.0.1:15432"),
                    "this server has no proxy_pass: it has nothing to do");

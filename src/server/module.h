@@ -162,8 +162,11 @@ bool exchange_satisfies_any(const struct exchange *x);
 /* True while an error page is being made: its status is settled, so ranges and preconditions do not apply. */
 bool exchange_is_error_page(const struct exchange *x);
 
-/* Whom a connection of `stream` comes from (AF_INET, AF_INET6 or AF_UNIX). */
+/* The same of a connection of `stream`: whom it comes from, the peer itself, what a proxy before us said, and who the client is from now on. */
 const struct sockaddr *stream_client(const struct stream *stream);
+const struct sockaddr *stream_peer(const struct stream *stream);
+const struct proxy_header *stream_greeting(const struct stream *stream);
+void stream_set_client(struct stream *stream, const union proxy_address *client);
 
 struct file_cache *worker_file_cache(struct worker *worker);
 /* What all workers have counted together, whichever of them answers (server/counters.h). */

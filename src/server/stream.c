@@ -179,6 +179,20 @@ static size_t preread(struct stream *stream, struct str bytes)
     return taken.length;
 }
 
+static void client_greeted(struct wire *wire, const struct proxy_header *header)
+{
+    struct stream *stream = stream_of(wire);
+    struct proxy_header *kept = arena_alloc(&stream->arena, sizeof(*kept));
+
+    if (!kept) {
+        wire_close(wire, WIRE_END_ABORT);
+        return;
+    }
+    *kept = *header;
+    stream->header = kept;
+    stream_moved(stream);
+}
+
 /* Its bytes may flow, after TLS where there is TLS. */
 static void client_opened(struct wire *wire)
 {
@@ -240,20 +254,19 @@ static void client_closed(struct wire *wire, enum wire_end how)
     stream_let_go(stream, false);
     stream->closed = true;
     if (stream->prereading && how == WIRE_END_PROTOCOL)
-        stream->status = 500;
+        stream->status = stream->endpoint->proxy_protocol && !stream->header ? 400 : 500;
     stream->transfer = wire_transfer_end(wire);
     access_log_lines(stream->worker, &stream->conf->access_logs, stream, &stream->arena);
     loop_cancel(&stream->worker->loop, &stream->timer);
     bury(stream);
 }
 
-static const struct wire_events client_events = {
-    .opened = client_opened,
-    .received = client_received,
-    .piped = client_piped,
-    .room = client_has_room,
-    .closed = client_closed,
-};
+#define EVENTS                                                                                               \
+    .opened = client_opened, .received = client_received, .piped = client_piped, .room = client_has_room,    \
+    .closed = client_closed
+
+static const struct wire_events client_events = {EVENTS};
+static const struct wire_events greeted_events = {EVENTS, .greeted = client_greeted};
 
 /* How long nothing may happen: before a server is chosen, the default server's word holds. */
 static uint64_t patience_ms(const struct stream *stream)
@@ -326,8 +339,9 @@ void stream_accept(void *owner, struct listener *listener, int fd, const struct 
         return;
     }
     stream = make(worker, endpoint, address);
-    if (stream && wire_open(&stream->client, &worker->wires, &client_events, &endpoint->servers[0]->stream->wire,
-                            fd, endpoint->tls) == 0) {
+    if (stream &&
+        wire_open(&stream->client, &worker->wires, endpoint->proxy_protocol ? &greeted_events : &client_events,
+                  &stream->own->wire, fd, endpoint->tls) == 0) {
         loop_timer(&worker->loop, &stream->timer, stream->moved_ms + stream->conf->preread_timeout_ms);
         return;
     }

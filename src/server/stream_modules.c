@@ -7,7 +7,22 @@
 
 const struct sockaddr *stream_client(const struct stream *stream)
 {
+    return stream->told.any.sa_family != AF_UNSPEC ? &stream->told.any : &stream->address.any;
+}
+
+const struct sockaddr *stream_peer(const struct stream *stream)
+{
     return &stream->address.any;
+}
+
+const struct proxy_header *stream_greeting(const struct stream *stream)
+{
+    return stream->header;
+}
+
+void stream_set_client(struct stream *stream, const union proxy_address *client)
+{
+    stream->told = *client;
 }
 
 static void say_refused(struct stream *stream, int status, const char *module)

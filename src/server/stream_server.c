@@ -168,7 +168,7 @@ static struct str greeting(struct stream *stream)
     if (version == 0)
         return STR("");
     wire_own_address(&stream->client, &own);
-    return str_of(stream->greeting, proxy_header_write(&stream->address.any, &own.any, version, stream->greeting));
+    return str_of(stream->greeting, proxy_header_write(stream_client(stream), &own.any, version, stream->greeting));
 }
 
 static int note_attempt(struct stream *stream)

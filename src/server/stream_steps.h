@@ -52,7 +52,9 @@ struct stream {
     bool connected;
     bool ending;                    /* the client's wire was told to close */
     bool closed;                    /* the client's wire is */
-    union proxy_address address;
+    const struct proxy_header *header; /* what a proxy before us said; NULL: nothing */
+    union proxy_address address;    /* of the peer */
+    union proxy_address told;       /* the client's, as a peer that is trusted says; AF_UNSPEC: nobody has said */
     char greeting[PROXY_HEADER_WRITTEN]; /* what the server is told of it */
 };
 

@@ -42,6 +42,48 @@ static struct str get_remote_port(const void *subject, struct str parameter, str
     return variable_port(stream_client(subject), arena);
 }
 
+static struct str get_realip_remote_addr(const void *subject, struct str parameter, struct arena *arena)
+{
+    return variable_address(stream_peer(subject), arena);
+}
+
+static struct str get_realip_remote_port(const void *subject, struct str parameter, struct arena *arena)
+{
+    return variable_port(stream_peer(subject), arena);
+}
+
+/* Of the header of the PROXY protocol: empty without one. */
+
+static const struct sockaddr *greeting_of(const void *subject, bool source)
+{
+    static const struct sockaddr nobody;
+    const struct proxy_header *greeting = stream_greeting(subject);
+
+    if (!greeting)
+        return &nobody;
+    return source ? &greeting->source.any : &greeting->destination.any;
+}
+
+static struct str get_proxy_protocol_addr(const void *subject, struct str parameter, struct arena *arena)
+{
+    return variable_address(greeting_of(subject, true), arena);
+}
+
+static struct str get_proxy_protocol_port(const void *subject, struct str parameter, struct arena *arena)
+{
+    return variable_port(greeting_of(subject, true), arena);
+}
+
+static struct str get_proxy_protocol_server_addr(const void *subject, struct str parameter, struct arena *arena)
+{
+    return variable_address(greeting_of(subject, false), arena);
+}
+
+static struct str get_proxy_protocol_server_port(const void *subject, struct str parameter, struct arena *arena)
+{
+    return variable_port(greeting_of(subject, false), arena);
+}
+
 static struct str get_server_addr(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct stream *stream = subject;
@@ -287,6 +329,12 @@ static const struct variable variables[] = {
     {"nginx_version", false, get_version},
     {"pid", false, get_pid},
     {"protocol", false, get_protocol},
+    {"proxy_protocol_addr", false, get_proxy_protocol_addr},
+    {"proxy_protocol_port", false, get_proxy_protocol_port},
+    {"proxy_protocol_server_addr", false, get_proxy_protocol_server_addr},
+    {"proxy_protocol_server_port", false, get_proxy_protocol_server_port},
+    {"realip_remote_addr", false, get_realip_remote_addr},
+    {"realip_remote_port", false, get_realip_remote_port},
     {"remote_addr", false, get_remote_addr},
     {"remote_port", false, get_remote_port},
     {"server_addr", false, get_server_addr},

@@ -1,0 +1,74 @@
+"""Connections below HTTP that a proxy has brought: the PROXY protocol in front of them, believed of whom it may be believed."""
+import contextlib
+import socket
+import struct
+
+import pytest
+from kit import server as server_kit
+from kit.http1 import tls_context
+from kit.lifetime import wait_for
+from test_stream import read_all
+
+SIGNATURE = b'\r\n\r\n\x00\r\nQUIT\n'
+V1 = b'PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n'
+V1_IP6 = b'PROXY TCP6 2001:db8::1 2001:db8::2 56324 443\r\n'
+V2 = SIGNATURE + b'\x21\x11\x00\x0c' + socket.inet_aton('192.0.2.1') + socket.inet_aton('198.51.100.1') + struct.pack('>HH', 56324, 443)
+LOCAL = SIGNATURE + b'\x20\x00\x00\x00'
+WHO = '$remote_addr|$remote_port|$realip_remote_addr|$proxy_protocol_addr|$proxy_protocol_port|$proxy_protocol_server_addr|$proxy_protocol_server_port'
+
+
+@pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
+def greeted(request, fresh, certificate):
+    folder = fresh()
+    ports = {name: server_kit.free_port() for name in ('http', 'trusted', 'stranger', 'denied', 'tls')}
+    tls = {'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'}
+
+    def on(name, more='', **rest):
+        return {'listen': f'127.0.0.1:{ports[name]} proxy_protocol{more}', 'return': WHO, **rest}
+    made = server_kit.Server(folder, [{'listen': f'127.0.0.1:{ports["http"]}', 'return': '200 ok'}], loop=request.param, main={'stream': {
+        'log_format': {'short': '$server_port $status $remote_addr'}, 'access_log': f'{folder}/stream.log short', 'preread_timeout': '1s',
+        'set_real_ip_from': '127.0.0.0/8',
+        'server': [on('trusted'), on('stranger', set_real_ip_from='10.0.0.0/8'), on('denied', allow='192.0.2.0/24', deny='all'), on('tls', ' ssl', **tls)]}})
+    made.ports, made.log = ports, f'{folder}/stream.log'
+    yield made.start([ports['http']])
+    made.stop()
+
+
+def hear(greeted, name, said, tls=False):
+    with contextlib.suppress(ConnectionResetError), socket.create_connection(('127.0.0.1', greeted.ports[name]), timeout=20 * server_kit.PATIENCE) as stream:
+        stream.sendall(said)
+        if tls:
+            stream = tls_context().wrap_socket(stream, server_hostname='localhost')
+        return read_all(stream).decode()
+    return ''
+
+
+@pytest.mark.parametrize('header, told', [
+    (V1, '192.0.2.1|56324|127.0.0.1|192.0.2.1|56324|198.51.100.1|443'), (V2, '192.0.2.1|56324|127.0.0.1|192.0.2.1|56324|198.51.100.1|443'),
+    (V1_IP6, '2001:db8::1|56324|127.0.0.1|2001:db8::1|56324|2001:db8::2|443'),
+])
+def test_who_it_is(greeted, header, told):
+    assert hear(greeted, 'trusted', header) == told
+    assert hear(greeted, 'tls', header, tls=True) == told
+    heard = hear(greeted, 'stranger', header).split('|')
+    assert heard[0] == '127.0.0.1' and heard[3:] == told.split('|')[3:]
+
+
+def test_who_speaks_for_itself(greeted):
+    heard = hear(greeted, 'trusted', LOCAL).split('|')
+    assert heard[0] == heard[2] == '127.0.0.1' and heard[3:] == ['', '', '', '']
+
+
+def test_rules_are_of_whom_it_is(greeted):
+    assert hear(greeted, 'denied', V1).startswith('192.0.2.1|')
+    assert hear(greeted, 'denied', V1_IP6) == ''
+    assert hear(greeted, 'denied', LOCAL) == ''
+
+
+@pytest.mark.parametrize('said', [b'GET / HTTP/1.1\r\n\r\n', b'PROXY TCP4 1.2.3.4 nonsense\r\n', SIGNATURE + b'\x31\x11\x00\x00', b'PROXY '])
+def test_without_a_header_nobody_is_served(greeted, said):
+    before = len(server_kit.read_text(greeted.log).splitlines())
+    assert hear(greeted, 'trusted', said) == ''
+    wait_for(lambda: len(server_kit.read_text(greeted.log).splitlines()) > before, 'no line')
+    line = server_kit.read_text(greeted.log).splitlines()[-1]
+    assert line.split()[1:] == ['200' if said == b'PROXY ' else '400', '127.0.0.1']
