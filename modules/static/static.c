@@ -23,11 +23,14 @@ struct search {
     struct str uri;  /* of what is looked for: begins with "/" */
     enum seek seek;
     size_t index; /* which of `index` */
+    struct op digesting;
+    struct file_entry *entry; /* that is being digested */
+    unsigned char digest[STATIC_DIGEST]; /* by the helper thread, to which the entry does not belong */
 };
 
 static enum outcome search_step(struct search *search);
 
-static const char *const etags[] = {"off", "on", "mtime", NULL};
+static const char *const etags[] = {"off", "on", "mtime", "hash", NULL};
 static const char *const modifieds[] = {"off", "exact", "before", NULL};
 
 #define AT(field) offsetof(struct static_conf, field)
@@ -46,7 +49,9 @@ static const struct directive directives[] = {
      .choices = etags,
      .offset = AT(etag),
      .fallback = "on",
-     .help = "Send a strong ETag made of the file's time and size (on and mtime are the same), or none."},
+     .help = "Send a strong ETag: made of the file's time and size (on and mtime are the same), or of what it contains "
+             "(hash), so that machines and builds agree; a file is read once for it, and one of more than 64 MB has "
+             "the other kind."},
     {.name = "if_modified_since",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
@@ -137,13 +142,59 @@ static enum outcome redirect_to_folder(struct search *search)
     return exchange_redirect(x, 301, location);
 }
 
+static int digest(void *argument)
+{
+    struct search *search = argument;
+
+    return static_digest(search->entry, search->digest);
+}
+
+/* The helper thread has read the file; without a digest its time has to do. */
+static void digest_done(struct op *op, int result)
+{
+    struct search *search = container_of(op, struct search, digesting);
+    struct exchange *x = search->x;
+
+    if (result == 0)
+        memcpy(search->entry->digest, search->digest, sizeof(search->digest));
+    search->entry->digested |= result == 0;
+    if (x->cancelled)
+        file_entry_unref(search->entry);
+    else
+        exchange_resume(x, static_answer_file(x, search->conf, search->entry));
+    exchange_release(x);
+}
+
+/* What has its content in memory is digested at once. */
+static bool needs_digest(struct search *search, struct file_entry *entry)
+{
+    if (search->conf->etag != ETAG_HASH || entry->digested || entry->stat.st_size > LIMIT_ETAG_HASH)
+        return false;
+    if (entry->content.data || entry->stat.st_size == 0) {
+        entry->digested = static_digest(entry, entry->digest) == 0;
+        return false;
+    }
+    return true;
+}
+
+static enum outcome answer_file(struct search *search, struct file_entry *entry)
+{
+    if (!needs_digest(search, entry))
+        return static_answer_file(search->x, search->conf, entry);
+    search->entry = entry;
+    search->digesting.done = digest_done;
+    exchange_hold(search->x);
+    worker_offload(exchange_worker(search->x), &search->digesting, digest, search);
+    return OUTCOME_PENDING;
+}
+
 static enum outcome judge_file(struct search *search, struct file_entry *entry)
 {
     mode_t mode = entry->stat.st_mode;
     int error = entry->error;
 
     if (error == 0 && S_ISREG(mode))
-        return static_answer_file(search->x, search->conf, entry);
+        return answer_file(search, entry);
     file_entry_unref(entry);
     if (error < 0)
         return refuse_error(search, error);

@@ -7,7 +7,9 @@
 #include "http/exchange.h"
 #include "server/module.h"
 
-enum static_etag { ETAG_OFF, ETAG_ON, ETAG_MTIME };
+enum static_etag { ETAG_OFF, ETAG_ON, ETAG_MTIME, ETAG_HASH };
+
+#define STATIC_DIGEST 16            /* bytes: half of SHA-256 */
 enum static_modified { MODIFIED_OFF, MODIFIED_EXACT, MODIFIED_BEFORE };
 
 struct static_conf {
@@ -21,5 +23,8 @@ extern const struct module module_static;
 
 /* Answers with a regular file: preconditions, ranges, headers, body. Takes the reference over. */
 enum outcome static_answer_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry);
+
+/* What the file contains, digested; it may wait for the disk where the entry has not its content. 0 or -errno. */
+MUST_CHECK int static_digest(const struct file_entry *entry, unsigned char out[STATIC_DIGEST]);
 
 #endif

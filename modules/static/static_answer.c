@@ -42,6 +42,21 @@ static struct str make_etag(struct arena *arena, const struct stat *stat, uint64
     return str_of(text, (size_t)(end - text));
 }
 
+/* Of what the file contains. */
+static struct str make_hash_etag(struct arena *arena, const struct file_entry *entry)
+{
+    char *text = arena_alloc(arena, 2 * STATIC_DIGEST + 2);
+
+    if (!text)
+        return (struct str){NULL, 0};
+    text[0] = text[2 * STATIC_DIGEST + 1] = '"';
+    for (size_t i = 0; i < STATIC_DIGEST; i++) {
+        text[2 * i + 1] = "0123456789abcdef"[entry->digest[i] >> 4];
+        text[2 * i + 2] = "0123456789abcdef"[entry->digest[i] & 15];
+    }
+    return str_of(text, 2 * STATIC_DIGEST + 2);
+}
+
 static int add(struct exchange *x, struct str name, struct str value)
 {
     if (!value.data)
@@ -89,7 +104,9 @@ static int answer_file(struct exchange *x, const struct static_conf *conf, struc
 
     whole.validators.modified = conf->if_modified_since == MODIFIED_OFF ? -1 : entry->stat.st_mtim.tv_sec;
     if (conf->etag != ETAG_OFF) {
-        whole.validators.etag = make_etag(&x->arena, &entry->stat, whole.size);
+        whole.validators.etag = conf->etag == ETAG_HASH && entry->digested
+                                    ? make_hash_etag(&x->arena, entry)
+                                    : make_etag(&x->arena, &entry->stat, whole.size);
         if (!whole.validators.etag.data)
             return -ENOMEM;
     }

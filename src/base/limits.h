@@ -32,6 +32,7 @@
 #define LIMIT_CHUNK_LINE            256             /* a chunk-size line with its extensions */
 #define LIMIT_CHUNK_EXTENSIONS      (16 * 1024)     /* of all chunks of one body */
 #define LIMIT_TRAILER_BYTES         8192
+#define LIMIT_ETAG_HASH             (64 * 1024 * 1024) /* bytes of a file that `etag: hash` reads for its ETag */
 #define LIMIT_RANGES                100             /* upper bound of max_ranges */
 #define LIMIT_PIPELINE_DRAIN        (64 * 1024)
 #define LIMIT_EXCHANGE_MEMORY       (32 * 1024 * 1024) /* one exchange's arena: its head, its answer's head, a generated page */

@@ -45,6 +45,8 @@ struct file_entry {                 /* never changes while somebody refers to it
     unsigned uses;                  /* while it was in the table */
     bool linked;                    /* still in the table: false once replaced or evicted while in use */
     bool counted;                   /* only its uses are kept: of a file that was not asked for often enough */
+    unsigned char digest[16];       /* of what it contains, for whoever has digested it (not io) */
+    bool digested;
     bool settled;                   /* so long unchanged when it was read that its times would tell a change */
 };
 

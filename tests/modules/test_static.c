@@ -373,6 +373,40 @@ START_TEST(clients_that_leave)
 }
 END_TEST
 
+/* The same bytes have the same ETag, whenever they were written; SHA-256 of "hello", its first half. */
+START_TEST(etags_of_what_a_file_contains)
+{
+    static char large[100000];
+    char first[64];
+
+    loopback_make_folder(&server);
+    memset(large, 'a', sizeof(large));
+    loopback_write(&server, "small", STR("hello"));
+    loopback_write(&server, "empty", STR(""));
+    loopback_write(&server, "one", str_of(large, sizeof(large)));
+    loopback_write(&server, "two", str_of(large, sizeof(large)));
+    large[99999] = 'b';
+    loopback_write(&server, "other", str_of(large, sizeof(large)));
+    loopback_open(&server, "http: {server: {listen: 8080, root: '@/', etag: hash}}");
+    loopback_ask(&server, "GET /small HTTP/1.1");
+    ck_assert_text(loopback_field(&server, "ETag"), "\"2cf24dba5fb0a30e26e83b2ac5b9e29e\"");
+    loopback_ask(&server, "GET /empty HTTP/1.1");
+    ck_assert_text(loopback_field(&server, "ETag"), "\"e3b0c44298fc1c149afbf4c8996fb924\"");
+    for (unsigned turns = 0; turns < 4; turns++)
+        loopback_leave(&server, "GET /one HTTP/1.1", turns);
+    loopback_ask(&server, "GET /one HTTP/1.1");
+    snprintf(first, sizeof(first), STR_FMT, STR_ARG(loopback_field(&server, "ETag")));
+    ck_assert_uint_eq(strlen(first), 34);
+    ck_assert_uint_eq(server.body.length, sizeof(large));
+    loopback_ask(&server, "GET /two HTTP/1.1");
+    ck_assert_text(loopback_field(&server, "ETag"), first);
+    loopback_ask(&server, "GET /other HTTP/1.1");
+    ck_assert_str_ne(first, "");
+    ck_assert(!str_equal(loopback_field(&server, "ETag"), str_from(first)));
+    loopback_close(&server);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {serves_a_file,
@@ -389,7 +423,7 @@ int main(void)
                                   the_same_without_a_cache,
                                   links_anywhere,
                                   links_of_others,
-                                  NULL};
+                                  etags_of_what_a_file_contains, NULL};
 
     return loopback_run("static", tests);
 }
