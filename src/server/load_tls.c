@@ -3,6 +3,7 @@
  * and mistakes told at the place of the certificate they are about.
  */
 #include "server/load.h"
+#include "server/pattern.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -25,6 +26,20 @@ static int take_certificates(struct load *load, const struct core_ssl *ssl, stru
     return 0;
 }
 
+static int take_patterns(struct load *load, const struct virtual_server *server, struct tls_settings *out)
+{
+    const struct regex **patterns =
+        arena_zalloc(load->reader.arena, server->pattern_count + 1, sizeof(*patterns));
+
+    if (!patterns)
+        return -ENOMEM;
+    for (size_t i = 0; i < server->pattern_count; i++)
+        patterns[i] = pattern_regex(server->patterns[i]);
+    out->patterns = patterns;
+    out->pattern_count = server->pattern_count;
+    return 0;
+}
+
 static int take_tls(struct load *load, const struct loaded_server *loaded)
 {
     const struct core_ssl *ssl = loaded->ssl;
@@ -43,6 +58,8 @@ static int take_tls(struct load *load, const struct loaded_server *loaded)
         .ktls = (enum tls_ktls)ssl->ktls,
         .ktls_threshold = ssl->ktls_threshold,
     };
+    if (take_patterns(load, server, &server->tls) < 0)
+        return -ENOMEM;
     return take_certificates(load, ssl, &server->tls);
 }
 

@@ -111,9 +111,9 @@ int pattern_match(const struct pattern *pattern, struct exchange *x, struct str 
     return result;
 }
 
-bool pattern_matches(const struct pattern *pattern, struct str subject)
+const struct regex *pattern_regex(const struct pattern *pattern)
 {
-    return regex_match(pattern->regex, subject) == 1;
+    return pattern->regex;
 }
 
 struct str pattern_text(const struct pattern *pattern)

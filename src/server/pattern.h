@@ -25,8 +25,7 @@ void patterns_finish(struct own_variables *own);
  * pattern that captures nothing leaves them. 0: it does not match. Or -errno of regex_match or memory, and said in the error log.
  */
 MUST_CHECK int pattern_match(const struct pattern *pattern, struct exchange *x, struct str subject);
-/* The same without an exchange, and without captures: an error counts as no match. */
-bool pattern_matches(const struct pattern *pattern, struct str subject);
+const struct regex *pattern_regex(const struct pattern *pattern);
 struct str pattern_text(const struct pattern *pattern);
 
 /* $1 to $9 as they are now; to be given back, so that what matches between does not change them. */

@@ -5,6 +5,8 @@
  */
 #include "tls/tls_context.h"
 
+#include "base/limits.h"
+
 #include "tls/tls_bio.h"
 #include "tls/tls_session_private.h"
 
@@ -94,11 +96,31 @@ static bool switch_server(SSL *ssl, const struct tls_server *from, const struct 
            SSL_set_num_tickets(ssl, SSL_CTX_get_num_tickets(server->openssl)) == 1;
 }
 
+/* The first server with a regular expression that fits; an absolute name is the same without its last dot. */
+static const struct tls_server *find_pattern(const struct tls_context *context, struct str name)
+{
+    if (name.length > 1 && name.data[name.length - 1] == '.')
+        name.length--;
+    if (str_empty(name) || name.length > LIMIT_SERVER_NAME)
+        return NULL;
+    for (size_t i = 0; i < context->count; i++) {
+        const struct tls_settings *settings = context->servers[i].settings;
+
+        for (size_t k = 0; k < settings->pattern_count; k++) {
+            if (regex_match(settings->patterns[k], name) == 1)
+                return &context->servers[i];
+        }
+    }
+    return NULL;
+}
+
 static int hello_arrived(SSL *ssl, int *alert, void *argument)
 {
     const struct tls_context *context = argument;
     const struct tls_server *server = tls_names_find(&context->names, hello_name(ssl));
 
+    if (!server)
+        server = find_pattern(context, hello_name(ssl));
     if (!server)
         server = context->fallback;
     tls_session_of(ssl)->server = server;

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "base/regex.h"
 #include "base/str.h"
 
 /* One certificate chain and its key. `certificate` "self-signed" is made in memory. */
@@ -27,6 +28,8 @@ enum tls_ktls { TLS_KTLS_AUTO, TLS_KTLS_ON, TLS_KTLS_OFF };
 struct tls_settings {
     const struct str *names;        /* server_name: exact, "*.example.com", ".example.com"; for SNI and for self-signed */
     size_t name_count;
+    const struct regex *const *patterns; /* names that are regular expressions, asked where no other name fits */
+    size_t pattern_count;
     const struct tls_certificate *certificates; /* one or two kinds side by side (ECDSA, RSA) */
     size_t certificate_count;
     const struct str *alpn;         /* protocols in the server's order of preference; none: "http/1.1" */

@@ -1,7 +1,7 @@
 /*
  * Which virtual server a name means: exact names, "*.example.com", ".example.com" (both), "mail.*". Case and
  * one trailing dot do not matter. Order as nginx: exact, longest leading wildcard, longest trailing one.
- * Regular expressions are not for SNI: such a server is found by its other names. Private to tls.
+ * Regular expressions are no matter of this index (tls_context.c asks them afterwards). Private to tls.
  */
 #ifndef TLS_TLS_NAMES_H
 #define TLS_TLS_NAMES_H

@@ -1,4 +1,7 @@
 """Regular expressions in locations and server names: order, captures, and what a bad one costs."""
+import hashlib
+import socket
+
 import pytest
 
 SERVER = {'location': {
@@ -49,3 +52,26 @@ def test_names(named, host, body):
     client.send(f'GET / HTTP/1.1\r\nHost: {host}\r\n\r\n')
     assert client.read('GET').body == body
     client.close()
+
+
+def test_sni_knows_them(base, fresh, loop):
+    """Each server shows a certificate of its own, whichever kind of name it has."""
+    import ssl
+    from kit import server as server_kit
+    port = server_kit.free_port()
+    names = [['plain.test'], [r'~^(?<who>\w+)\.re\.test$', 're-shown.test'], [r'~\.TEST$', 'last-shown.test']]
+    blocks = [{'listen': f'127.0.0.1:{port} ssl', 'server_name': own, 'ssl_certificate': 'self-signed', 'return': f'200 "{number}"'}
+              for number, own in enumerate(names)]
+    server = server_kit.Server(fresh(), blocks, loop=loop)
+    server.start([port])
+    try:
+        seen = {}
+        for name in ('plain.test', 'ann.re.test', 'ann.re.test.', 'other.test', 'nobody'):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            with socket.create_connection(('127.0.0.1', port), 20) as raw, context.wrap_socket(raw, server_hostname=name) as stream:
+                seen[name] = hashlib.sha256(stream.getpeercert(True)).hexdigest()
+        assert seen['ann.re.test'] == seen['ann.re.test.'] and seen['nobody'] == seen['plain.test']
+        assert len({seen['plain.test'], seen['ann.re.test'], seen['other.test']}) == 3
+    finally:
+        server.stop()
