@@ -99,10 +99,8 @@ static bool lacks_body(const struct proxying *p)
 /* Everything that is the same for each server that is asked. 0, or a status. */
 static int prepare(struct proxying *p)
 {
-    int status = find_group(p);
+    int status = find_tls(p);
 
-    if (status == 0)
-        status = find_tls(p);
     if (status == 0)
         find_greeting(p);
     if (status == 0)
@@ -139,19 +137,60 @@ int proxy_begin(struct proxying *p)
     return error < 0 ? 500 : proxy_ask(p);
 }
 
+/* Asks a server. 0, or a status. */
+static int fetch(struct proxying *p)
+{
+    int status = prepare(p);
+
+    if (status == 0 && !proxy_store(p))
+        status = proxy_begin(p);
+    return status;
+}
+
+void proxy_cache_resume(struct proxying *p, enum outcome outcome)
+{
+    int status;
+
+    if (outcome == OUTCOME_PASS) {
+        status = fetch(p);
+        if (status)
+            proxy_give_up(p, status);
+    } else if (outcome == OUTCOME_ANSWERED) {
+        p->stage = PROXY_OVER;
+        exchange_resume(p->x, outcome);
+    }
+}
+
+/* The target is known before the cache is asked: $proxy_host is a part of the key. */
+static enum outcome begin(struct proxying *p)
+{
+    int status = find_group(p);
+    enum outcome outcome = status ? OUTCOME_PASS : proxy_cache_begin(p);
+
+    if (outcome == OUTCOME_ANSWERED || outcome == OUTCOME_PENDING)
+        return outcome;
+    if (status == 0)
+        status = fetch(p);
+    if (status)
+        proxy_give_up(p, status);
+    return status || p->stage == PROXY_OVER ? OUTCOME_ANSWERED : OUTCOME_PENDING;
+}
+
 static enum outcome proxy_answer(struct exchange *x, const void *conf, void *state)
 {
     const struct proxy_conf *own = conf;
     struct proxying *p;
-    int status;
+    enum outcome outcome;
 
     if (!own->pass.text)
         return OUTCOME_PASS;
     p = exchange_state(x, &module_proxy, sizeof(*p));
     if (!p)
         return exchange_refuse(x, 500);
+    proxy_cache_end(p);
     *p = (struct proxying){.x = x,
                            .conf = own,
+                           .update_token = p->update_token,
                            .attempts = p->attempts,
                            .spent = p->spent || proxy_body_is_spent(p) || (p->stored && !p->stored_whole),
                            .stored = p->stored,
@@ -160,13 +199,9 @@ static enum outcome proxy_answer(struct exchange *x, const void *conf, void *sta
     proxy_body_init(p);
     exchange_end_with_client(x, !own->ignore_client_abort);
     p->starting = true;
-    status = prepare(p);
-    if (status == 0 && !proxy_store(p))
-        status = proxy_begin(p);
-    if (status)
-        proxy_give_up(p, status);
+    outcome = begin(p);
     p->starting = false;
-    return status || p->stage == PROXY_OVER ? OUTCOME_ANSWERED : OUTCOME_PENDING;
+    return outcome;
 }
 
 static void proxy_cancel(struct exchange *x, void *state)
@@ -174,6 +209,7 @@ static void proxy_cancel(struct exchange *x, void *state)
     struct proxying *p = exchange_state(x, &module_proxy, sizeof(*p));
 
     proxy_let_go(p, false);
+    proxy_cache_end(p);
     buffer_finish(&p->input);
     p->stage = PROXY_OVER;
 }
@@ -182,8 +218,10 @@ static void proxy_finish(struct exchange *x, const void *conf)
 {
     struct proxying *p = exchange_state_found(x, &module_proxy);
 
-    if (p)
+    if (p) {
+        proxy_cache_end(p);
         spool_close(p->stored);
+    }
 }
 
 const struct module module_proxy = {

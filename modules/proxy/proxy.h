@@ -7,6 +7,7 @@
 
 #include "http/h1_reply.h"
 #include "http/h1_request.h"
+#include "proxy_cache.h"
 #include "proxy_rewrite.h"
 #include "server/module.h"
 #include "spool.h"
@@ -85,6 +86,7 @@ struct proxy_conf {
     const struct template *method;  /* NULL: the client's */
     bool intercept_errors;
     int greets;                     /* with a header of the PROXY protocol: 0 no, else its version */
+    struct proxy_cache_conf cache;
     const struct template *remote_addr, *peer_addr, *scheme; /* for the fields that are always set */
 };
 
@@ -119,6 +121,8 @@ struct proxying {
     struct upstream_waiter waiter;
     struct upstream_peer *peer;     /* valid while `connection` is there, and in its `failed` */
     struct upstream_connection *connection; /* owned until released; NULL: none */
+    struct cached *cached;          /* its part in the cache; NULL: none */
+    uint64_t update_token;          /* of a child that is to fetch anew what its parent answers with meanwhile; 0: none */
     struct proxy_attempt *attempts, *attempt; /* all, and the newest */
     unsigned tries;
     uint64_t begun_ms;
@@ -188,11 +192,15 @@ struct str proxy_target_host(const struct proxy_target *target);
 struct str proxy_upgrade(const struct exchange *x);
 /* The request's head into p->head. 0, -ENOMEM, or -EINVAL with *out_fault. */
 MUST_CHECK int proxy_write_head(struct proxying *p, struct str *out_fault);
-/* The fields of an answer that are passed on, into `out`. 0 or -ENOMEM. */
+/* The fields of an answer that are not of its connection, into `out`. 0 or -ENOMEM. */
+MUST_CHECK int proxy_keep_fields(const struct proxying *p, const struct headers *headers, struct headers *out);
+/* Those of them that the client is told. */
 MUST_CHECK int proxy_pass_fields(const struct proxying *p, const struct headers *headers, struct headers *out);
 
 /* proxy.c */
 
+/* Goes on with what the cache has decided, later than inside `answer`. */
+void proxy_cache_resume(struct proxying *p, enum outcome outcome);
 /* Writes the request's head and asks the first server. 0 or a status. */
 int proxy_begin(struct proxying *p);
 

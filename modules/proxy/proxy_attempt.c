@@ -74,12 +74,21 @@ void proxy_look_at_clock(struct proxying *p)
     upstream_patience(p->connection, patience_ms);
 }
 
+/* No server could be asked, or none has answered: what is stored may do. */
+static bool is_rescued(struct proxying *p, int status)
+{
+    unsigned reason = status == 504 ? STALE_TIMEOUT : p->reply.fault ? STALE_INVALID_HEADER : STALE_ERROR;
+
+    return (status == 502 || status == 504) && proxy_cache_rescue(p, reason);
+}
+
 void proxy_give_up(struct proxying *p, int status)
 {
     proxy_let_go(p, false);
     buffer_finish(&p->input);
     p->stage = PROXY_OVER;
-    (void)exchange_refuse(p->x, status);
+    if (!is_rescued(p, status))
+        (void)exchange_refuse(p->x, status);
     if (!p->starting)
         exchange_resume(p->x, OUTCOME_ANSWERED);
 }

@@ -203,5 +203,7 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
         error = conf_read_template_word(reader, at, STR("$realip_remote_addr"), &own->peer_addr);
     if (error == 0 && !own->scheme)
         error = conf_read_template_word(reader, at, STR("$scheme"), &own->scheme);
+    if (error == 0)
+        error = proxy_cache_check(&own->cache, reader, at);
     return error;
 }

@@ -4,6 +4,7 @@
 #include "proxy.h"
 
 #include "base/limits.h"
+#include "proxy_cache_rows.h"
 
 #include <stddef.h>
 
@@ -297,5 +298,6 @@ const struct directive proxy_directives[] = {
      .choices = versions,
      .fallback = "1.1",
      .help = "Always 1.1, with connections kept open; accepted for nginx's sake."},
+    PROXY_CACHE_ROWS,
     {0},
 };

@@ -212,7 +212,7 @@ int proxy_write_head(struct proxying *p, struct str *out_fault)
 
     if (headers_add(&fields, arena, STR("Host"), proxy_target_host(&p->target)) < 0 ||
         copy_fields(&request->headers, own_of_request, arena, &fields) < 0 || add_origin(p, &fields) < 0 ||
-        set_fields(p, &fields) < 0)
+        set_fields(p, &fields) < 0 || proxy_cache_fields(p, &fields) < 0)
         return -ENOMEM;
     headers_remove(&fields, STR("Upgrade"));
     if (!str_empty(p->upgrade)) {
@@ -231,6 +231,11 @@ static bool is_hidden(const struct proxy_conf *conf, struct str name)
         !(name.length > 8 && str_equal_nocase(str_slice(name, 0, 8), STR("X-Accel-"))))
         return false;
     return !is_in_words(&conf->pass_headers, name);
+}
+
+int proxy_keep_fields(const struct proxying *p, const struct headers *headers, struct headers *out)
+{
+    return copy_fields(headers, own_of_answer, &p->x->arena, out);
 }
 
 int proxy_pass_fields(const struct proxying *p, const struct headers *headers, struct headers *out)

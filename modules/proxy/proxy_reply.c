@@ -27,7 +27,7 @@ void proxy_read_on(struct proxying *p)
 {
     if (!p->connection)
         return;
-    if (p->stage == PROXY_ASKING || has_room(p))
+    if ((p->stage == PROXY_ASKING || has_room(p)) && !proxy_cache_behind(p))
         wire_receive(&p->connection->wire);
     proxy_look_at_clock(p);
 }
@@ -101,8 +101,22 @@ void proxy_body_init(struct proxying *p)
     p->body_error = 0;
 }
 
+/* An update behind an answer has nobody who pulls: this is its end. */
+static bool ends_update(struct proxying *p)
+{
+    if (!p->cached || !p->cached->background)
+        return false;
+    p->stage = PROXY_OVER;
+    buffer_finish(&p->input);
+    (void)exchange_refuse(p->x, 204);
+    exchange_resume(p->x, OUTCOME_ANSWERED);
+    return true;
+}
+
 void proxy_body_end(struct proxying *p)
 {
+    if (ends_update(p))
+        return;
     p->body_whole = true;
     proxy_wake_puller(p);
 }
@@ -110,6 +124,8 @@ void proxy_body_end(struct proxying *p)
 void proxy_body_fail(struct proxying *p, int error)
 {
     proxy_let_go(p, false);
+    if (ends_update(p))
+        return;
     p->body_error = error;
     proxy_wake_puller(p);
 }
@@ -222,9 +238,28 @@ static int stick(struct proxying *p)
     return value.data ? headers_add(&x->response.headers, &x->arena, STR("Set-Cookie"), value) : -ENOMEM;
 }
 
+/* What is stored is the answer: the server's is not wanted. */
+static void stored_instead(struct proxying *p)
+{
+    proxy_let_go(p, false);
+    buffer_finish(&p->input);
+    exchange_resume(p->x, OUTCOME_ANSWERED);
+}
+
+/* Of what the server says now nothing is for the client: it has its answer (304), or had it before (an update). */
+static bool without_body(struct proxying *p)
+{
+    p->stage = PROXY_ANSWERING;
+    if (p->cached->background)
+        return true; /* proxy_answer_whole, or its failure, ends it */
+    exchange_resume(p->x, OUTCOME_ANSWERED);
+    return true;
+}
+
 static bool head_came(struct proxying *p)
 {
     struct response *response = &p->x->response;
+    int kept;
 
     p->attempt->status = p->reply.status;
     p->attempt->header_us = exchange_clock(p->x)->monotonic_us - p->attempt->begun_us;
@@ -232,8 +267,17 @@ static bool head_came(struct proxying *p)
         return false;
     upstream_peer_worked(p->peer);
     upstream_peer_took(p->peer, p->attempt->header_us, UINT64_MAX);
+    if (proxy_cache_rescue_status(p, p->reply.status)) {
+        stored_instead(p);
+        return false;
+    }
     if (intercepted(p))
         return false;
+    kept = proxy_cache_head(p);
+    if (kept < 0)
+        return no_memory(p);
+    if (kept > 0 || (p->cached && p->cached->background))
+        return without_body(p);
     response->headers.count = 0;
     if (proxy_pass_fields(p, &p->reply.headers, &response->headers) < 0 || note_stream(p) < 0 ||
         proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0 || stick(p) < 0)
@@ -258,11 +302,15 @@ void proxy_answer_whole(struct proxying *p, bool surplus)
     if (p->reply.keepalive && surplus)
         proxy_say(p, LOG_WARN, "upstream sent more than its answer", 0);
     proxy_let_go(p, keep);
+    proxy_cache_whole(p);
     proxy_body_end(p);
 }
 
 static bool part_came(struct proxying *p, struct str part)
 {
+    proxy_cache_part(p, part);
+    if (p->cached && p->cached->background)
+        return true;
     if (p->buffers) {
         if (proxy_spool_put(p, part) < 0)
             return no_memory(p);

@@ -118,6 +118,14 @@ static struct str get_header(const void *subject, struct str parameter, struct a
     return ABSENT;
 }
 
+static struct str get_cache_status(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct proxying *p = proxying_of(subject);
+    const char *name = p && p->cached ? cached_status_name(p->cached->status) : "";
+
+    return *name ? str_from(name) : ABSENT;
+}
+
 static struct str get_proxy_host(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct proxying *p = proxying_of(subject);
@@ -166,6 +174,7 @@ static const struct variable variables[] = {
     {"upstream_addr", false, get_server},
     {"upstream_bytes_received", false, get_bytes_received},
     {"upstream_bytes_sent", false, get_bytes_sent},
+    {"upstream_cache_status", false, get_cache_status},
     {"upstream_connect_time", false, get_connect_time},
     {"upstream_header_time", false, get_header_time},
     {"upstream_http_", true, get_header},

@@ -90,11 +90,13 @@ static void example_reads(const struct directive *directive)
     struct conf_errors errors = {.arena = &arena};
     struct upstreams upstreams = {.arena = &arena};
     struct own_variables own = {0};
+    struct caches caches = {0};
     struct conf_reader reader = {.arena = &arena,
                                  .errors = &errors,
                                  .own = &own,
                                  .variables = &own.table,
                                  .upstreams = &upstreams,
+                                 .caches = &caches,
                                  .test_only = true};
     struct conf_node *node;
     struct buffer said = {0};

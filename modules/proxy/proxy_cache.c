@@ -1,0 +1,443 @@
+/*
+ * Whether what is stored is the answer. What is looked for is the key; where an answer depends on fields of the
+ * request (Vary), the names of these are stored under it, and the answers under the key with the values.
+ */
+#include "proxy.h"
+
+#include "base/limits.h"
+#include "server/representation.h"
+
+#include <errno.h>
+
+#define WAITS 3 /* for others who fetch the same: after that it is not worth waiting */
+
+static enum outcome look(struct cached *cached);
+
+const char *cached_status_name(enum cached_status status)
+{
+    static const char *const names[] = {
+        [CACHED_NOT] = "",         [CACHED_MISS] = "MISS",   [CACHED_BYPASS] = "BYPASS",
+        [CACHED_EXPIRED] = "EXPIRED", [CACHED_STALE] = "STALE", [CACHED_UPDATING] = "UPDATING",
+        [CACHED_REVALIDATED] = "REVALIDATED", [CACHED_HIT] = "HIT",
+    };
+
+    return names[status];
+}
+
+static uint64_t now_ms(const struct cached *cached)
+{
+    return exchange_clock(cached->p->x)->monotonic_ms;
+}
+
+static int64_t now_s(const struct cached *cached)
+{
+    return clock_wall_s(exchange_clock(cached->p->x));
+}
+
+int proxy_cache_any(struct exchange *x, const struct conf_templates *templates)
+{
+    for (size_t i = 0; i < templates->count; i++) {
+        struct str value = exchange_eval(x, templates->items[i]);
+
+        if (!value.data)
+            return -ENOMEM;
+        if (!str_empty(value) && !str_equal(value, STR("0")))
+            return 1;
+    }
+    return 0;
+}
+
+static void hold(void *held)
+{
+    cache_entry_ref(held);
+}
+
+static void release(void *held)
+{
+    cache_entry_unref(held);
+}
+
+static int64_t age_of(const struct cached *cached, const struct stored_note *note)
+{
+    int64_t resident = now_s(cached) - note->came_s;
+
+    return note->initial_age_s + (resident > 0 ? resident : 0);
+}
+
+static int add_age(const struct cached *cached, const struct stored_note *note)
+{
+    struct exchange *x = cached->p->x;
+    struct str age = arena_printf(&x->arena, "%lld", (long long)age_of(cached, note));
+
+    return age.data ? headers_set(&x->response.headers, &x->arena, STR("Age"), age) : -ENOMEM;
+}
+
+int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_note *note,
+                  const struct headers *headers)
+{
+    struct proxying *p = cached->p;
+    struct response *response = &p->x->response;
+    const struct stored *stored = entry->note;
+    const struct header *type = headers_find(headers, STR("Content-Type"));
+    struct representation whole = {.size = entry->body_length,
+                                   .validators = stored->validators,
+                                   .max_ranges = LIMIT_RANGES,
+                                   .content = entry->content,
+                                   .fd = entry->fd,
+                                   .hold = hold,
+                                   .release = release,
+                                   .held = entry};
+
+    response->headers.count = 0;
+    if (proxy_pass_fields(p, headers, &response->headers) < 0 || proxy_rewrite_location(p) < 0 ||
+        proxy_rewrite_cookies(p) < 0 || add_age(cached, note) < 0)
+        return -ENOMEM;
+    if (note->status == 200) {
+        whole.media_type = type ? type->value : STR("");
+        return representation_answer(p->x, &whole);
+    }
+    response->status = note->status;
+    response->body = representation_body(&p->x->arena, &whole);
+    return response->body ? 0 : -ENOMEM;
+}
+
+/* What is stored is the answer. Takes the reference over. */
+static enum outcome answer_with(struct cached *cached, struct cache_entry *entry, enum cached_status status)
+{
+    const struct stored *stored = entry->note;
+    int error;
+
+    cached->status = status;
+    cached->p->stage = PROXY_OVER;
+    error = cached_answer(cached, entry, &stored->note, &stored->headers);
+    cache_entry_unref(entry);
+    return error < 0 ? exchange_refuse(cached->p->x, 500) : OUTCOME_ANSWERED;
+}
+
+/* While the answer is a stale one, somebody without a client asks for a new one. */
+static void update_behind(struct cached *cached)
+{
+    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
+    struct exchange *x = cached->p->x;
+    struct exchange *child;
+    struct proxying *behind;
+    uint64_t token = cache_store_lease(cached->store, &cached->hash, conf->lock_age_ms);
+
+    if (token == 0)
+        return;
+    if (exchange_child(x, STR("/"), NULL, NULL, &child) < 0) {
+        cache_store_release(cached->store, &cached->hash, token);
+        return;
+    }
+    child->request.path = x->request.path;
+    child->request.query = x->request.query;
+    behind = exchange_state(child, &module_proxy, sizeof(*behind));
+    if (behind)
+        behind->update_token = token;
+    else
+        cache_store_release(cached->store, &cached->hash, token);
+}
+
+/* What of it there is is not to be said: a server is asked. */
+static enum outcome fetch(struct cached *cached)
+{
+    cached->asked_s = now_s(cached);
+    return OUTCOME_PASS;
+}
+
+static void waited(struct cache_waiter *waiter, bool late)
+{
+    struct cached *cached = container_of(waiter, struct cached, waiter);
+
+    if (late)
+        cached->stores = false;
+    proxy_cache_resume(cached->p, late ? fetch(cached) : look(cached));
+}
+
+/* Somebody fetches it already. */
+static enum outcome wait_for(struct cached *cached)
+{
+    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
+
+    if (cached->waits == 0)
+        cached->began_wait_ms = now_ms(cached);
+    if (cached->waits++ == WAITS)
+        return fetch(cached);
+    cached->waiter.hash = cached->hash;
+    cached->waiter.until_ms = cached->began_wait_ms + conf->lock_timeout_ms;
+    cached->waiter.woken = waited;
+    cache_store_wait(cached->store, &cached->waiter);
+    return OUTCOME_PENDING;
+}
+
+/* With proxy_cache_lock one alone asks for what is missing; the others wait. */
+static enum outcome fetch_alone(struct cached *cached)
+{
+    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
+
+    if (!conf->lock || !cached->stores || cached->token)
+        return fetch(cached);
+    cached->token = cache_store_lease(cached->store, &cached->hash, conf->lock_age_ms);
+    return cached->token ? fetch(cached) : wait_for(cached);
+}
+
+static enum outcome miss(struct cached *cached)
+{
+    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
+
+    if (cached->asked.only_if_cached)
+        return exchange_refuse(cached->p->x, 504);
+    cached->status = CACHED_MISS;
+    if (cached->lookup.uses < conf->min_uses && cached->waits == 0)
+        cached->stores = false;
+    return fetch_alone(cached);
+}
+
+/* Stale. `allowed`: what is stored says that it may be used while it is updated. */
+static enum outcome expired(struct cached *cached, struct cache_entry *entry, bool allowed)
+{
+    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
+    const struct stored *stored = stored_of(entry, now_s(cached));
+    struct freshness now = stored->freshness;
+    bool updating;
+
+    now.age_s = age_of(cached, &stored->note);
+    updating = allowed || ((conf->use_stale & STALE_UPDATING) && cached->asked.max_age == DELTA_NONE &&
+                           now.age_s >= now.lifetime_s && freshness_in_error(&now, &cached->asked, true));
+    if (updating && conf->background_update && !cached->background) {
+        update_behind(cached);
+        return answer_with(cached, entry, CACHED_STALE);
+    }
+    if (updating && cached->token == 0) {
+        cached->token = cache_store_lease(cached->store, &cached->hash, conf->lock_age_ms);
+        if (cached->token == 0)
+            return answer_with(cached, entry, CACHED_UPDATING);
+    }
+    if (cached->asked.only_if_cached) {
+        cache_entry_unref(entry);
+        return exchange_refuse(cached->p->x, 504);
+    }
+    cached->status = CACHED_EXPIRED;
+    cache_entry_unref(cached->stale);
+    cached->stale = entry;
+    return fetch_alone(cached);
+}
+
+/* An answer is stored. Takes the reference over. */
+static enum outcome judge(struct cached *cached, struct cache_entry *entry, const struct stored *stored)
+{
+    struct freshness now = stored->freshness;
+
+    now.age_s = age_of(cached, &stored->note);
+    switch (freshness_judge(&now, &cached->asked)) {
+    case REUSE_FRESH:
+        return answer_with(cached, entry, CACHED_HIT);
+    case REUSE_STALE:
+        return answer_with(cached, entry, CACHED_STALE);
+    case REUSE_UPDATING:
+        return expired(cached, entry, true);
+    case REUSE_NOT:
+        break;
+    }
+    return expired(cached, entry, false);
+}
+
+struct str cached_key(const struct cached *cached, struct str text)
+{
+    if (!text.data)
+        return text;
+    return arena_printf(&cached->p->x->arena, STR_FMT "\n%llx\n" STR_FMT, STR_ARG(cached->primary),
+                        (unsigned long long)cached->salt, STR_ARG(text));
+}
+
+/* There are several: the one that fits the request is looked for. Takes the reference over. */
+static enum outcome choose(struct cached *cached, struct cache_entry *entry, const struct stored *stored)
+{
+    struct arena *arena = &cached->p->x->arena;
+    struct str text;
+
+    cached->names = arena_copy(arena, headers_value(&stored->headers, STR("Vary")));
+    cached->salt = stored->note.salt;
+    cache_entry_unref(entry);
+    if (!cached->names.data)
+        return exchange_refuse(cached->p->x, 500);
+    text = vary_text(cached->names, &cached->p->x->request.headers, arena);
+    cached->key = cached_key(cached, text);
+    return cached->key.data ? look(cached) : exchange_refuse(cached->p->x, 500);
+}
+
+static enum outcome judge_found(struct cached *cached, struct cache_entry *entry)
+{
+    const struct stored *stored = entry ? stored_of(entry, now_s(cached)) : NULL;
+
+    if (!entry)
+        return miss(cached);
+    if (stored && stored->note.status != 0)
+        return judge(cached, entry, stored);
+    if (stored && !cached->names.data)
+        return choose(cached, entry, stored);
+    cache_entry_unref(entry);
+    return miss(cached);
+}
+
+static void found(struct cache_lookup *lookup, struct cache_entry *entry)
+{
+    struct cached *cached = container_of(lookup, struct cached, lookup);
+
+    proxy_cache_resume(cached->p, judge_found(cached, entry));
+}
+
+static enum outcome look(struct cached *cached)
+{
+    struct cache_entry *entry;
+    bool pending;
+
+    cached->lookup.found = found;
+    entry = cache_store_get(cached->store, &cached->lookup, cached->key, &pending);
+    return pending ? OUTCOME_PENDING : judge_found(cached, entry);
+}
+
+/* Methods of proxy_cache_methods, and a request whose answer is not one of a kind. */
+static bool wants_cache(const struct proxying *p)
+{
+    const struct request *request = &p->x->request;
+
+    return p->conf->cache.cache && (p->conf->cache.methods & (1u << request->method)) &&
+           !headers_find(&request->headers, STR("Upgrade"));
+}
+
+static struct cached *make(struct proxying *p)
+{
+    const struct proxy_cache_conf *conf = &p->conf->cache;
+    struct exchange *x = p->x;
+    struct cached *cached = arena_zalloc(&x->arena, 1, sizeof(*cached));
+
+    if (!cached)
+        return NULL;
+    cached->p = p;
+    cached->store = worker_cache(exchange_worker(x), conf->cache);
+    cached->primary = cached->key = exchange_eval(x, conf->key);
+    cached->token = p->update_token;
+    cached->background = p->update_token != 0;
+    if (conf->obey && !cached->background)
+        cache_control_read(&x->request.headers, CACHE_OF_REQUEST, &cached->asked);
+    else
+        cache_control_read(&(struct headers){0}, CACHE_OF_REQUEST, &cached->asked);
+    return cached->primary.data ? cached : NULL;
+}
+
+static bool may_purge(const struct proxying *p)
+{
+    const struct proxy_cache_purge *purge = &p->conf->cache.purge;
+
+    for (size_t i = 0; i < purge->count; i++) {
+        if (cidr_contains(&purge->from[i], exchange_client(p->x)))
+            return true;
+    }
+    return false;
+}
+
+/* What is stored under the key, in all its variants, is forgotten. */
+static enum outcome purge(struct proxying *p)
+{
+    struct exchange *x = p->x;
+    struct str key = exchange_eval(x, p->conf->cache.key);
+    struct cache_store *store = worker_cache(exchange_worker(x), p->conf->cache.cache);
+
+    if (!may_purge(p))
+        return exchange_refuse_because(x, 403, LOG_ERROR, "proxy_cache_purge: this client may not");
+    if (!key.data)
+        return exchange_refuse(x, 500);
+    return exchange_refuse(x, cache_store_remove(store, key) ? 204 : 404);
+}
+
+static bool is_purge(const struct proxying *p)
+{
+    const struct proxy_cache_conf *conf = &p->conf->cache;
+
+    return conf->cache && conf->purge.count > 0 && str_equal(p->x->request.method_name, conf->purge.method);
+}
+
+enum outcome proxy_cache_begin(struct proxying *p)
+{
+    struct exchange *x = p->x;
+    struct cached *cached;
+    int bypassed;
+
+    if (is_purge(p))
+        return purge(p);
+    if (!wants_cache(p))
+        return OUTCOME_PASS;
+    p->cached = cached = make(p);
+    if (!cached)
+        return exchange_refuse(x, 500);
+    if (cached->primary.length > LIMIT_CACHE_KEY) {
+        p->cached = NULL;
+        return OUTCOME_PASS;
+    }
+    if (cached->background)
+        exchange_end_with_client(x, false);
+    cache_store_hash(cached->primary, &cached->hash);
+    cached->stores = x->request.method != METHOD_HEAD;
+    bypassed = proxy_cache_any(x, &p->conf->cache.bypass);
+    if (bypassed < 0)
+        return exchange_refuse(x, 500);
+    if (bypassed) {
+        cached->status = CACHED_BYPASS;
+        return fetch(cached);
+    }
+    return look(cached);
+}
+
+bool proxy_cache_rescue(struct proxying *p, unsigned reason)
+{
+    struct cached *cached = p->cached;
+    struct cache_entry *entry = cached ? cached->stale : NULL;
+    const struct stored *stored = entry ? stored_of(entry, now_s(cached)) : NULL;
+    struct freshness now;
+    bool wanted;
+
+    if (!stored || cached->background)
+        return false;
+    now = stored->freshness;
+    now.age_s = age_of(cached, &stored->note);
+    wanted = (p->conf->cache.use_stale & reason) && !(p->conf->cache.use_stale & STALE_OFF);
+    if (!freshness_in_error(&now, &cached->asked, wanted))
+        return false;
+    cached->stale = NULL;
+    (void)answer_with(cached, entry, CACHED_STALE);
+    return true;
+}
+
+bool proxy_cache_rescue_status(struct proxying *p, int status)
+{
+    static const struct {
+        int status;
+        unsigned reason;
+    } reasons[] = {{500, STALE_HTTP_500}, {502, STALE_HTTP_502}, {503, STALE_HTTP_503}, {504, STALE_HTTP_504},
+                   {403, STALE_HTTP_403}, {404, STALE_HTTP_404}, {429, STALE_HTTP_429}};
+
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        bool counts = status >= 500 || (p->conf->cache.use_stale & reasons[i].reason);
+
+        if (reasons[i].status == status)
+            return counts && proxy_cache_rescue(p, reasons[i].reason);
+    }
+    return false;
+}
+
+void proxy_cache_end(struct proxying *p)
+{
+    struct cached *cached = p->cached;
+
+    if (!cached)
+        return;
+    cache_lookup_cancel(&cached->lookup);
+    cache_waiter_cancel(&cached->waiter);
+    cache_fill_drop(cached->fill);
+    cached->fill = NULL;
+    cache_entry_unref(cached->stale);
+    cached->stale = NULL;
+    cache_store_release(cached->store, &cached->hash, cached->token);
+    cached->token = 0;
+}

@@ -1,0 +1,177 @@
+/*
+ * The proxy's cache: what the configuration says of it, and one exchange's part in it. Private to the module.
+ *
+ *      proxy_cache_begin -> (found) -> hit | stale | fetch -> proxy_cache_fields, proxy_cache_head, proxy_cache_part, proxy_cache_whole
+ */
+#ifndef MODULES_PROXY_PROXY_CACHE_H
+#define MODULES_PROXY_PROXY_CACHE_H
+
+#include "base/cidr.h"
+#include "cache/cache_store.h"
+#include "conf/directive.h"
+#include "http/conditional.h"
+#include "http/freshness.h"
+#include "server/module.h"
+
+struct proxying;
+
+
+/* proxy_cache_valid: how long an answer of these statuses is fresh that does not say so itself. */
+struct proxy_cache_valid {
+    unsigned *statuses;             /* count 0: any */
+    size_t count;
+    uint64_t seconds;
+};
+
+/* proxy_cache_purge */
+struct proxy_cache_purge {
+    struct str method;              /* empty: nobody may */
+    struct cidr *from;
+    size_t count;
+};
+
+enum proxy_ignore {
+    IGNORE_X_ACCEL_EXPIRES = 1 << 0,
+    IGNORE_EXPIRES = 1 << 1,
+    IGNORE_CACHE_CONTROL = 1 << 2,
+    IGNORE_SET_COOKIE = 1 << 3,
+    IGNORE_VARY = 1 << 4,
+};
+
+/* proxy_cache_use_stale: bits in the order of its words. */
+enum proxy_stale {
+    STALE_ERROR = 1 << 0,
+    STALE_TIMEOUT = 1 << 1,
+    STALE_INVALID_HEADER = 1 << 2,
+    STALE_UPDATING = 1 << 3,
+    STALE_HTTP_500 = 1 << 4,
+    STALE_HTTP_502 = 1 << 5,
+    STALE_HTTP_503 = 1 << 6,
+    STALE_HTTP_504 = 1 << 7,
+    STALE_HTTP_403 = 1 << 8,
+    STALE_HTTP_404 = 1 << 9,
+    STALE_HTTP_429 = 1 << 10,
+    STALE_OFF = 1 << 11,
+};
+
+struct proxy_cache_conf {
+    struct conf_rows paths;         /* struct cache_conf * */
+    struct str name;                /* "off", or whose */
+    const struct cache_conf *cache; /* NULL: off */
+    const struct template *key;
+    struct conf_rows valid;         /* struct proxy_cache_valid */
+    unsigned methods;               /* enum method as bits; GET and HEAD always */
+    struct conf_templates bypass, no_cache;
+    uint64_t min_uses;
+    unsigned ignore;                /* enum proxy_ignore */
+    unsigned use_stale;             /* enum proxy_stale */
+    bool revalidate, lock, background_update, obey;
+    uint64_t lock_timeout_ms, lock_age_ms;
+    struct proxy_cache_purge purge;
+};
+
+/* $upstream_cache_status */
+enum cached_status {
+    CACHED_NOT,                     /* nobody asked the cache */
+    CACHED_MISS,
+    CACHED_BYPASS,
+    CACHED_EXPIRED,
+    CACHED_STALE,
+    CACHED_UPDATING,
+    CACHED_REVALIDATED,
+    CACHED_HIT,
+};
+
+/* What is noted of an answer, in front of its fields. */
+struct stored_note {
+    int32_t status;                 /* 0: no answer, but the names by which there are several (fields: Vary) */
+    uint32_t fields;
+    int64_t came_s;
+    int64_t initial_age_s;
+    int64_t lifetime_s;
+    uint64_t salt;                  /* of the several: those of another are not found any more */
+};
+
+/* The same as read; cache_entry's note. */
+struct stored {
+    struct stored_note note;
+    struct headers headers;         /* point into the entry's head */
+    struct cache_control said;
+    struct freshness freshness;     /* but for age_s */
+    struct validators validators;
+    struct header items[];
+};
+
+/* One exchange's part. In its arena. */
+struct cached {
+    struct proxying *p;
+    struct cache_store *store;
+    enum cached_status status;
+    struct cache_lookup lookup;
+    struct cache_waiter waiter;     /* store NULL: it waits for nothing */
+    unsigned waits;                 /* how often it has waited */
+    uint64_t began_wait_ms;
+    struct cache_control asked;     /* by the client */
+    struct str primary;             /* the key, whatever the request's fields */
+    struct str key;                 /* the same, or of the one among several that fits them */
+    struct str names;               /* by which there are several; data NULL: none are known */
+    uint64_t salt;
+    struct cache_entry *stale;      /* referenced: stored, and not to be said without asking */
+    struct cache_hash hash;         /* what `token` is of */
+    uint64_t token;                 /* the right to fetch; 0: none */
+    bool stores;                    /* what comes is stored where it may be */
+    bool revalidates;               /* the server was asked whether `stale` still holds */
+    bool background;                /* a child of the exchange that has answered already: nobody takes the body */
+    int64_t asked_s;
+    struct cache_fill *fill;        /* owned; NULL: nothing is being stored */
+    struct str head;                /* what will be noted of it */
+};
+
+/* proxy_cache_conf.c */
+
+directive_row proxy_read_cache_valid, proxy_read_cache_purge;
+int proxy_cache_check(struct proxy_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
+
+/* proxy_cache_note.c */
+
+/* Note and fields as text; data NULL: out of memory. */
+struct str stored_write(const struct stored_note *note, const struct headers *headers, struct arena *arena);
+/* What an entry's head says, read once. NULL: out of memory, or not to be understood. */
+const struct stored *stored_of(struct cache_entry *entry, int64_t now_s);
+
+/* proxy_cache.c */
+
+/*
+ * Before a server is asked: what is stored may be the answer. OUTCOME_ANSWERED, OUTCOME_PENDING (proxy_fetch follows, or an answer), or
+ * OUTCOME_PASS: a server is to be asked.
+ */
+enum outcome proxy_cache_begin(struct proxying *p);
+/* True where the answer is a stored one though it is stale, since the server has failed by `reason` (enum proxy_stale); x->response is filled. */
+bool proxy_cache_rescue(struct proxying *p, unsigned reason);
+/* The same for a status of the server's own. */
+bool proxy_cache_rescue_status(struct proxying *p, int status);
+/* Fills x->response with an entry, of which this is noted. 0 or -errno. */
+MUST_CHECK int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_note *note,
+                             const struct headers *headers);
+/* The key of one among several, by what the request says in their names (vary_text). data NULL: out of memory. */
+struct str cached_key(const struct cached *cached, struct str text);
+/* 1 where one of them is neither empty nor "0"; 0, or -ENOMEM. */
+MUST_CHECK int proxy_cache_any(struct exchange *x, const struct conf_templates *templates);
+/* Lets go of everything: the exchange, or its part in the proxy, is over. */
+void proxy_cache_end(struct proxying *p);
+const char *cached_status_name(enum cached_status status);
+
+/* proxy_cache_fill.c */
+
+/* The fields with which the server is asked for something whole, or whether what is stored holds. 0 or -ENOMEM. */
+MUST_CHECK int proxy_cache_fields(struct proxying *p, struct headers *fields);
+/* The answer's head has come: whether it is kept, and what is kept no longer. 0; 1 where x->response was filled with what was stored (304); or -ENOMEM. */
+MUST_CHECK int proxy_cache_head(struct proxying *p);
+/* A piece of the body. */
+void proxy_cache_part(struct proxying *p, struct str part);
+/* True where more of it is to wait for the disk; proxy_read_on follows. */
+bool proxy_cache_behind(struct proxying *p);
+/* The body is whole. */
+void proxy_cache_whole(struct proxying *p);
+
+#endif

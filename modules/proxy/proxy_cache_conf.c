@@ -1,0 +1,103 @@
+/*
+ * What the directives of the cache have beyond words and numbers.
+ */
+#include "proxy.h"
+
+#include <errno.h>
+
+#define VALID_HINT STR("write: proxy_cache_valid: [10m, 404 1m, any 10s]")
+#define PURGE_HINT STR("write: proxy_cache_purge: PURGE 127.0.0.1 10.0.0.0/8")
+
+static int refuse_valid(struct conf_reader *reader, const struct conf_node *node, struct str word)
+{
+    conf_error(reader->errors, node->mark, VALID_HINT, "\"" STR_FMT "\" is no status", STR_ARG(word));
+    return -EINVAL;
+}
+
+/* A time alone is for 200, 301 and 302, as in nginx. */
+static int read_statuses(struct conf_reader *reader, const struct conf_node *node, const struct conf_words *words,
+                         struct proxy_cache_valid *valid)
+{
+    static unsigned usual[] = {200, 301, 302};
+    size_t count = words->count - 1;
+
+    if (count == 0) {
+        valid->statuses = usual;
+        valid->count = 3;
+        return 0;
+    }
+    if (count == 1 && str_equal(words->items[0], STR("any")))
+        return 0;
+    valid->statuses = arena_zalloc(reader->arena, count, sizeof(*valid->statuses));
+    if (!valid->statuses)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t status;
+
+        if (str_to_u64(words->items[i], &status) < 0 || status < 200 || status > 599)
+            return refuse_valid(reader, node, words->items[i]);
+        valid->statuses[valid->count++] = (unsigned)status;
+    }
+    return 0;
+}
+
+int proxy_read_cache_valid(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct proxy_cache_valid *valid = out;
+    struct conf_node word = *node;
+    struct conf_words words;
+    uint64_t ms = 0;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    if (words.count == 0)
+        return refuse_valid(reader, node, STR(""));
+    word.kind = CONF_SCALAR;
+    word.text = words.items[words.count - 1];
+    error = conf_read_duration(reader, &word, &ms);
+    valid->seconds = ms / 1000;
+    return error < 0 ? error : read_statuses(reader, node, &words, valid);
+}
+
+int proxy_read_cache_purge(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct proxy_cache_purge *purge = out;
+    struct conf_words words;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    if (words.count < 2 || !h1_is_token(words.items[0])) {
+        conf_error(reader->errors, node->mark, PURGE_HINT, "proxy_cache_purge takes a method and who may use it");
+        return -EINVAL;
+    }
+    purge->method = words.items[0];
+    purge->from = arena_zalloc(reader->arena, words.count, sizeof(*purge->from));
+    if (!purge->from)
+        return -ENOMEM;
+    for (size_t i = 1; i < words.count; i++) {
+        if (cidr_parse(words.items[i], &purge->from[purge->count++]) < 0) {
+            conf_error(reader->errors, node->mark, PURGE_HINT, "\"" STR_FMT "\" is no address, and no range of them",
+                       STR_ARG(words.items[i]));
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
+int proxy_cache_check(struct proxy_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    const struct conf_node *node = conf_map_get(at, STR("proxy_cache"));
+
+    conf->methods |= 1u << METHOD_GET | 1u << METHOD_HEAD;
+    conf->cache = NULL;
+    if (str_empty(conf->name) || str_equal(conf->name, STR("off")))
+        return 0;
+    conf->cache = caches_find(reader->caches, conf->name);
+    if (conf->cache)
+        return 0;
+    conf_error(reader->errors, node ? node->mark : at->mark, STR("proxy_cache_path names it: keys_zone: NAME:SIZE"),
+               "proxy_cache: there is no cache \"" STR_FMT "\"", STR_ARG(conf->name));
+    return -EINVAL;
+}

@@ -1,0 +1,368 @@
+/*
+ * What is asked so that it can be kept, whether it may be, and keeping it while it passes.
+ */
+#include "proxy.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+
+/* What the client alone wants to know, or to have a part of: the server is asked for the whole. */
+static const char *const of_client[] = {"Range",         "If-Range",          "If-Match",
+                                        "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"};
+
+int proxy_cache_fields(struct proxying *p, struct headers *fields)
+{
+    struct cached *cached = p->cached;
+    struct arena *arena = &p->x->arena;
+    const struct stored *stored;
+    struct str modified;
+
+    if (!cached || !cached->stores)
+        return 0;
+    for (size_t i = 0; i < sizeof(of_client) / sizeof(of_client[0]); i++)
+        headers_remove(fields, str_from(of_client[i]));
+    if (!cached->stale || !p->conf->cache.revalidate || cached->stale->updates >= LIMIT_CACHE_UPDATES)
+        return 0;
+    stored = cached->stale->note;
+    modified = headers_value(&stored->headers, STR("Last-Modified"));
+    cached->revalidates = stored->validators.etag.length > 0 || modified.length > 0;
+    if (stored->validators.etag.length > 0 &&
+        headers_add(fields, arena, STR("If-None-Match"), arena_copy(arena, stored->validators.etag)) < 0)
+        return -ENOMEM;
+    return modified.length > 0 ? headers_add(fields, arena, STR("If-Modified-Since"), arena_copy(arena, modified)) : 0;
+}
+
+/* The fields that count: those of proxy_ignore_headers do not. */
+static int counting_fields(const struct proxying *p, const struct headers *from, struct headers *to)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } ignorable[] = {{"X-Accel-Expires", IGNORE_X_ACCEL_EXPIRES}, {"Expires", IGNORE_EXPIRES},
+                     {"Cache-Control", IGNORE_CACHE_CONTROL},     {"Set-Cookie", IGNORE_SET_COOKIE},
+                     {"Vary", IGNORE_VARY}};
+
+    for (unsigned i = 0; i < from->count; i++) {
+        bool ignored = false;
+
+        for (size_t k = 0; k < sizeof(ignorable) / sizeof(ignorable[0]); k++)
+            ignored |= (p->conf->cache.ignore & ignorable[k].bit) &&
+                       str_equal_nocase(from->items[i].name, str_from(ignorable[k].name));
+        if (!ignored && headers_add(to, &p->x->arena, from->items[i].name, from->items[i].value) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* "60", "0", "@784111777"; anything else says nothing. */
+static int64_t accel_expires(struct str value, int64_t now_s)
+{
+    bool absolute = str_starts(value, STR("@"));
+    int64_t seconds;
+
+    if (!value.data || delta_read(str_skip(value, absolute), &seconds) < 0)
+        return DELTA_NONE;
+    if (absolute)
+        return seconds > now_s ? seconds - now_s : 0;
+    return seconds;
+}
+
+static int64_t configured_lifetime(const struct proxy_cache_conf *conf, int status)
+{
+    const struct proxy_cache_valid *rows = conf->valid.items;
+
+    for (size_t i = 0; i < conf->valid.count; i++) {
+        for (size_t k = 0; k < rows[i].count; k++) {
+            if (rows[i].statuses[k] == (unsigned)status)
+                return (int64_t)rows[i].seconds;
+        }
+        if (rows[i].count == 0)
+            return (int64_t)rows[i].seconds;
+    }
+    return DELTA_NONE;
+}
+
+/* How long it is fresh, and how old it is; nobody's age counts where the configuration gives the time. */
+static void note_times(const struct proxying *p, const struct arrival *arrival, struct stored_note *note)
+{
+    int64_t accel = accel_expires(headers_value(arrival->headers, STR("X-Accel-Expires")), arrival->came_s);
+    int64_t said = freshness_lifetime(arrival);
+
+    note->came_s = arrival->came_s;
+    note->initial_age_s = freshness_initial_age(arrival);
+    if (accel != DELTA_NONE || said == DELTA_NONE) {
+        note->lifetime_s = accel != DELTA_NONE ? accel : configured_lifetime(&p->conf->cache, arrival->status);
+        if (note->lifetime_s > 0)
+            note->lifetime_s += note->initial_age_s;
+        else if (accel == 0) /* not to be kept at all */
+            note->lifetime_s = DELTA_NONE;
+    } else {
+        note->lifetime_s = said;
+    }
+}
+
+/* One that is not fresh is worth keeping where it may be asked whether it still holds, or be said stale. */
+static bool is_worth_it(const struct proxying *p, const struct arrival *arrival, struct stored_note *note)
+{
+    const struct cache_control *said = arrival->said;
+    bool validated =
+        headers_find(arrival->headers, STR("ETag")) || headers_find(arrival->headers, STR("Last-Modified"));
+
+    if (!said->no_cache &&
+        (note->lifetime_s > note->initial_age_s ||
+         (note->lifetime_s >= 0 && (said->stale_while_revalidate > 0 || said->stale_if_error > 0))))
+        return true;
+    if (note->lifetime_s == DELTA_NONE && said->no_cache)
+        note->lifetime_s = 0;
+    return note->lifetime_s != DELTA_NONE && p->conf->cache.revalidate && validated;
+}
+
+/* What `proxy_no_cache` says, and the request and the answer. 1, 0 or -ENOMEM. */
+static int may_keep(struct proxying *p, const struct arrival *arrival, struct stored_note *note)
+{
+    const struct cached *cached = p->cached;
+    const struct proxy_cache_conf *conf = &p->conf->cache;
+    int refused;
+
+    if (!cached->stores || p->method == METHOD_HEAD || p->reply.status == 101)
+        return 0;
+    if (!freshness_may_store(arrival) || headers_find(arrival->headers, STR("Set-Cookie")))
+        return 0;
+    if (p->reply.content_length != BODY_LENGTH_UNKNOWN && p->reply.content_length > conf->cache->max_size)
+        return 0;
+    note_times(p, arrival, note);
+    if (!is_worth_it(p, arrival, note))
+        return 0;
+    refused = proxy_cache_any(p->x, &conf->no_cache);
+    return refused < 0 ? refused : !refused;
+}
+
+/* Under the key stands by which fields there are several. */
+static int store_names(struct cached *cached, struct str names)
+{
+    struct stored_note note = {.salt = cached->salt};
+    struct headers fields = {0};
+    struct cache_fill *fill;
+    struct str head;
+
+    if (headers_add(&fields, &cached->p->x->arena, STR("Vary"), names) < 0)
+        return -ENOMEM;
+    head = stored_write(&note, &fields, &cached->p->x->arena);
+    fill = head.data ? cache_fill_begin(cached->store, cached->primary, &cached->hash, 0) : NULL;
+    if (!fill)
+        return -ENOMEM;
+    cache_fill_end(fill, head);
+    return 0;
+}
+
+/* The key of this answer. 0; -ENOTSUP where it has none; or -ENOMEM. */
+static int find_key(struct cached *cached, const struct headers *counting)
+{
+    struct arena *arena = &cached->p->x->arena;
+    struct str names;
+    int error = vary_read(counting, arena, &names);
+
+    if (error < 0)
+        return error;
+    if (str_empty(names)) {
+        cached->key = cached->primary;
+        return 0;
+    }
+    if (!cached->names.data || !str_equal(names, cached->names)) {
+        cached->names = names;
+        cached->salt = cache_zone_sequence(cache_store_conf(cached->store)->zone);
+        error = store_names(cached, names);
+    }
+    if (error < 0)
+        return error;
+    cached->key = cached_key(cached, vary_text(names, &cached->p->x->request.headers, arena));
+    return cached->key.data && cached->key.length <= LIMIT_CACHE_KEY ? 0 : -ENOTSUP;
+}
+
+static void relieved(void *owner)
+{
+    proxy_read_on(owner);
+}
+
+static int keep(struct cached *cached, const struct headers *counting, const struct stored_note *note)
+{
+    struct proxying *p = cached->p;
+    struct headers fields = {0};
+    int error = find_key(cached, counting);
+
+    if (error == -ENOTSUP)
+        return 0;
+    if (error == 0)
+        error = proxy_keep_fields(p, &p->reply.headers, &fields);
+    if (error < 0)
+        return error;
+    cached->head = stored_write(note, &fields, &p->x->arena);
+    if (!cached->head.data)
+        return -ENOMEM;
+    cached->fill = cache_fill_begin(cached->store, cached->key, &cached->hash, cached->token);
+    if (!cached->fill)
+        return -ENOMEM;
+    cached->token = 0;
+    cached->fill->owner = p;
+    cached->fill->relieved = relieved;
+    return 0;
+}
+
+/* RFC 9111 3.2: what 304 says takes the place of what was stored, but for what tells of the content itself. */
+static int merge(struct proxying *p, const struct stored *stored, struct headers *out)
+{
+    static const char *const of_content[] = {"Content-Encoding", "Content-Length", "Content-Range", "Content-Type"};
+    struct headers newer = {0};
+    int error = proxy_keep_fields(p, &p->reply.headers, &newer);
+
+    for (unsigned i = 0; i < stored->headers.count && error == 0; i++)
+        error = headers_add(out, &p->x->arena, stored->headers.items[i].name, stored->headers.items[i].value);
+    headers_remove(out, STR("Age")); /* these two told of the answer that came then */
+    headers_remove(out, STR("Date"));
+    for (size_t i = 0; i < sizeof(of_content) / sizeof(of_content[0]); i++)
+        headers_remove(&newer, str_from(of_content[i]));
+    for (unsigned i = 0; i < newer.count; i++)
+        headers_remove(out, newer.items[i].name);
+    for (unsigned i = 0; i < newer.count && error == 0; i++)
+        error = headers_add(out, &p->x->arena, newer.items[i].name, newer.items[i].value);
+    return error;
+}
+
+/* What is stored still holds: it is the answer, and what is noted of it is what 304 says. 1 or -ENOMEM. */
+static int revalidated(struct proxying *p, struct arrival *arrival)
+{
+    struct cached *cached = p->cached;
+    const struct stored *stored = cached->stale->note;
+    struct headers merged = {0}, counting = {0};
+    struct stored_note note = stored->note;
+    struct cache_control said;
+    struct str head;
+    int error = merge(p, stored, &merged);
+
+    if (error == 0)
+        error = counting_fields(p, &merged, &counting);
+    if (error < 0)
+        return error;
+    cache_control_read(&counting, CACHE_OF_RESPONSE, &said);
+    arrival->headers = &counting;
+    arrival->said = &said;
+    arrival->status = note.status;
+    note_times(p, arrival, &note);
+    head = stored_write(&note, &merged, &p->x->arena);
+    error = head.data ? cached_answer(cached, cached->stale, &note, &merged) : -ENOMEM;
+    if (error < 0)
+        return error;
+    if (freshness_may_store(arrival))
+        cache_store_update(cached->store, cached->stale, head);
+    else
+        cache_store_remove_entry(cached->store, cached->stale);
+    cached->status = CACHED_REVALIDATED;
+    return 1;
+}
+
+/* The key of another URI of this server, as if it had been asked for. */
+static void forget_uri(struct cached *cached, struct str target)
+{
+    struct request *request = &cached->p->x->request;
+    struct str was = request->target;
+    struct str key;
+
+    request->target = target;
+    key = exchange_eval(cached->p->x, cached->p->conf->cache.key);
+    request->target = was;
+    if (key.data)
+        (void)cache_store_remove(cached->store, key);
+}
+
+/* A place of the same server, as a target; data NULL: it is another's, or none. */
+static struct str own_target(const struct proxying *p, struct str place)
+{
+    ssize_t scheme = str_search(place, STR("://"));
+    struct str host;
+
+    if (scheme >= 0) {
+        place = str_skip(place, (size_t)scheme + 3);
+        host = str_slice(place, 0, str_find(place, '/') >= 0 ? (size_t)str_find(place, '/') : place.length);
+        place = str_skip(place, host.length);
+        if (!str_equal_nocase(str_cut(&host, ':'), p->x->request.host))
+            return (struct str){NULL, 0};
+    }
+    return str_starts(place, STR("/")) && !str_starts(place, STR("//")) ? place : (struct str){NULL, 0};
+}
+
+/* RFC 9111 4.4: what an unsafe method may have changed is asked for anew. */
+static void invalidate(struct proxying *p)
+{
+    static const char *const places[] = {"Location", "Content-Location"};
+    struct cached cached = {.p = p, .store = worker_cache(exchange_worker(p->x), p->conf->cache.cache)};
+
+    forget_uri(&cached, p->x->request.target);
+    for (size_t i = 0; i < 2; i++) {
+        struct str value = headers_value(&p->reply.headers, str_from(places[i]));
+        struct str target = value.data ? own_target(p, value) : value;
+
+        if (target.data)
+            forget_uri(&cached, target);
+    }
+}
+
+static bool is_safe(enum method method)
+{
+    return method == METHOD_GET || method == METHOD_HEAD || method == METHOD_OPTIONS || method == METHOD_TRACE;
+}
+
+int proxy_cache_head(struct proxying *p)
+{
+    struct cached *cached = p->cached;
+    struct headers counting = {0};
+    struct cache_control said;
+    struct stored_note note = {.status = p->reply.status};
+    struct arrival arrival = {.authorized = headers_find(&p->x->request.headers, STR("Authorization")) != NULL,
+                              .said = &said,
+                              .headers = &counting,
+                              .status = p->reply.status,
+                              .came_s = clock_wall_s(exchange_clock(p->x))};
+    int result;
+
+    if (p->conf->cache.cache && !is_safe(p->method) && p->reply.status >= 200 && p->reply.status < 400)
+        invalidate(p);
+    if (!cached)
+        return 0;
+    arrival.asked = &cached->asked;
+    arrival.asked_s = cached->asked_s;
+    if (cached->revalidates && p->reply.status == 304)
+        return revalidated(p, &arrival);
+    if (counting_fields(p, &p->reply.headers, &counting) < 0)
+        return -ENOMEM;
+    cache_control_read(&counting, CACHE_OF_RESPONSE, &said);
+    result = may_keep(p, &arrival, &note);
+    if (result > 0)
+        result = keep(cached, &counting, &note);
+    if (result == 0 && !cached->fill && cached->token) { /* others need not wait for it */
+        cache_store_release(cached->store, &cached->hash, cached->token);
+        cached->token = 0;
+    }
+    return result;
+}
+
+void proxy_cache_part(struct proxying *p, struct str part)
+{
+    if (p->cached && p->cached->fill)
+        cache_fill_add(p->cached->fill, part);
+}
+
+bool proxy_cache_behind(struct proxying *p)
+{
+    return p->cached && p->cached->fill && cache_fill_behind(p->cached->fill);
+}
+
+void proxy_cache_whole(struct proxying *p)
+{
+    struct cached *cached = p->cached;
+
+    if (!cached || !cached->fill)
+        return;
+    cache_fill_end(cached->fill, cached->head);
+    cached->fill = NULL;
+}

@@ -1,0 +1,91 @@
+/*
+ * What is noted of an answer beside its body: a few numbers, and its fields as lines.
+ */
+#include "proxy.h"
+
+#include "http/date.h"
+
+#include <stdlib.h>
+
+struct str stored_write(const struct stored_note *note, const struct headers *headers, struct arena *arena)
+{
+    struct stored_note head = *note;
+    size_t length = sizeof(head);
+    char *text, *end;
+
+    head.fields = headers->count;
+    for (unsigned i = 0; i < headers->count; i++)
+        length += headers->items[i].name.length + headers->items[i].value.length + 3;
+    text = end = arena_alloc(arena, length);
+    if (!text)
+        return (struct str){NULL, 0};
+    memcpy(end, &head, sizeof(head));
+    end += sizeof(head);
+    for (unsigned i = 0; i < headers->count; i++) {
+        const struct header *field = &headers->items[i];
+
+        memcpy(end, field->name.data, field->name.length);
+        end += field->name.length;
+        *end++ = ':';
+        *end++ = ' ';
+        memcpy(end, field->value.data, field->value.length);
+        end += field->value.length;
+        *end++ = '\n';
+    }
+    return str_of(text, length);
+}
+
+/* Of as many lines as the note says. False: it is not what we write. */
+static bool read_fields(struct stored *stored, struct str text)
+{
+    for (unsigned i = 0; i < stored->note.fields; i++) {
+        struct str line = str_cut(&text, '\n');
+        struct str value = line;
+        struct str name = str_cut(&value, ':');
+
+        if (!value.data || !str_starts(value, STR(" ")))
+            return false;
+        stored->items[i] = (struct header){name, str_skip(value, 1)};
+    }
+    stored->headers = (struct headers){stored->items, stored->note.fields, stored->note.fields};
+    return str_empty(text);
+}
+
+static void judge(struct stored *stored, int64_t now_s)
+{
+    const struct headers *headers = &stored->headers;
+    struct str modified = headers_value(headers, STR("Last-Modified"));
+
+    cache_control_read(headers, CACHE_OF_RESPONSE, &stored->said);
+    freshness_init(&stored->freshness, &stored->said);
+    stored->freshness.lifetime_s = stored->note.lifetime_s;
+    stored->validators.etag = headers_value(headers, STR("ETag"));
+    stored->validators.modified = -1;
+    if (modified.data && date_parse(modified, now_s, &stored->validators.modified) < 0)
+        stored->validators.modified = -1;
+}
+
+const struct stored *stored_of(struct cache_entry *entry, int64_t now_s)
+{
+    struct stored_note note;
+    struct stored *stored;
+
+    if (entry->note)
+        return entry->note;
+    if (entry->head.length < sizeof(note))
+        return NULL;
+    memcpy(&note, entry->head.data, sizeof(note));
+    if (note.fields > entry->head.length)
+        return NULL;
+    stored = calloc(1, sizeof(*stored) + note.fields * sizeof(stored->items[0]));
+    if (!stored)
+        return NULL;
+    stored->note = note;
+    if (!read_fields(stored, str_skip(entry->head, sizeof(note)))) {
+        free(stored);
+        return NULL;
+    }
+    judge(stored, now_s);
+    entry->note = stored;
+    return stored;
+}

@@ -1,0 +1,71 @@
+/*
+ * The rows of the cache in the table of proxying, which proxy_conf.c puts together. AT is the offset of a field in proxy_conf.
+ */
+#ifndef MODULES_PROXY_PROXY_CACHE_ROWS_H
+#define MODULES_PROXY_PROXY_CACHE_ROWS_H
+
+#include "cache/cache_conf.h"
+
+static const char *const cache_methods[] = {"GET", "HEAD", "POST", NULL};
+static const char *const cache_ignored[] = {"X-Accel-Expires", "Expires", "Cache-Control", "Set-Cookie", "Vary", NULL};
+static const char *const cache_stale[] = {"error", "timeout", "invalid_header", "updating", "http_500", "http_502", "http_503",
+                                          "http_504", "http_403", "http_404", "http_429", "off", NULL};
+
+#define PROXY_CACHE_ROWS                                                                                                         \
+    {.name = "proxy_cache_path", .scopes = SCOPE_HTTP, .type = DIRECTIVE_REPEAT, .offset = AT(cache.paths),                      \
+     .row_size = sizeof(struct cache_conf *), .row = caches_read, .schema = "{\"type\": \"object\"}",                            \
+     .example = "proxy_cache_path: {path: /var/cache/sluice, keys_zone: \"one:10m\", max_size: 1g, inactive: 1h}",               \
+     .help = "A cache on disk, and its name for proxy_cache. path: its folder. keys_zone: NAME:SIZE, the memory of its index "   \
+             "(1m knows some 11,000 answers). levels (1:2): folders in it. max_size: bytes of all files; inactive (10m): what "  \
+             "nobody asks for so long goes; min_free: bytes that the disk keeps free. manager_files (100), manager_threshold "   \
+             "(200ms), manager_sleep (50ms): files and time of one step of loading and deleting, and the pause after it."},      \
+    {.name = "proxy_cache", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEXT, .offset = AT(cache.name), .fallback = "off",           \
+     .example = "proxy_cache: one",                                                                                              \
+     .help = "The cache that answers are kept in, by the name of its keys_zone, or off. What may be kept, and said again, "      \
+             "RFC 9111 says."},                                                                                                  \
+    {.name = "proxy_cache_key", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEMPLATE, .offset = AT(cache.key),                       \
+     .fallback = "$scheme$proxy_host$request_uri", .help = "What tells one answer from another."},                               \
+    {.name = "proxy_cache_valid", .scopes = SCOPE_SITE, .type = DIRECTIVE_REPEAT, .offset = AT(cache.valid),                     \
+     .row_size = sizeof(struct proxy_cache_valid), .row = proxy_read_cache_valid,                                                \
+     .schema = "{\"type\": \"string\"}", .example = "proxy_cache_valid: [10m, 404 1m, any 10s]",                                 \
+     .help = "How long answers of these statuses are fresh that do not say so themselves; a time alone: 200, 301 and 302. "      \
+             "Without it they are not kept."},                                                                                   \
+    {.name = "proxy_cache_methods", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.methods),                  \
+     .choices = cache_methods, .fallback = "GET HEAD", .help = "Methods whose answers are kept; GET and HEAD always."},          \
+    {.name = "proxy_cache_bypass", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEMPLATES, .offset = AT(cache.bypass),                \
+     .example = "proxy_cache_bypass: [$cookie_nocache, $arg_nocache]",                                                           \
+     .help = "Where one of these is neither empty nor 0, a server is asked, whatever is stored."},                               \
+    {.name = "proxy_no_cache", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEMPLATES, .offset = AT(cache.no_cache),                  \
+     .example = "proxy_no_cache: $upstream_http_x_private",                                                                      \
+     .help = "Where one of these is neither empty nor 0, the answer is not kept."},                                              \
+    {.name = "proxy_cache_min_uses", .scopes = SCOPE_SITE, .type = DIRECTIVE_NUMBER, .offset = AT(cache.min_uses),               \
+     .fallback = "1", .low = 1, .high = 1000000, .help = "How often something must be asked for to be kept."},                   \
+    {.name = "proxy_ignore_headers", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.ignore),                  \
+     .choices = cache_ignored, .example = "proxy_ignore_headers: [Cache-Control, Set-Cookie]",                                   \
+     .help = "Fields of an answer that do not count for the cache. An answer that sets a cookie is kept only with Set-Cookie."}, \
+    {.name = "proxy_cache_use_stale", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.use_stale),              \
+     .choices = cache_stale, .fallback = "off",                                                                                  \
+     .help = "When something stale may be the answer: where servers fail like this, or (updating) while somebody fetches it. "   \
+             "Never where the answer forbids it (must-revalidate, proxy-revalidate, s-maxage, no-cache); its own "               \
+             "stale-while-revalidate and stale-if-error hold without being asked for."},                                         \
+    {.name = "proxy_cache_revalidate", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(cache.revalidate),           \
+     .fallback = "off", .help = "Ask whether something stale still holds (If-None-Match, If-Modified-Since); 304 renews it."},   \
+    {.name = "proxy_cache_lock", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(cache.lock), .fallback = "off",    \
+     .help = "One request alone fetches what is missing, of all workers; the others wait for it."},                              \
+    {.name = "proxy_cache_lock_timeout", .scopes = SCOPE_SITE, .type = DIRECTIVE_DURATION, .offset = AT(cache.lock_timeout_ms),  \
+     .fallback = "5s", .help = "How long the others wait; then each asks for itself, and its answer is not kept."},              \
+    {.name = "proxy_cache_lock_age", .scopes = SCOPE_SITE, .type = DIRECTIVE_DURATION, .offset = AT(cache.lock_age_ms),          \
+     .fallback = "5s", .low = 1, .help = "How long the one may take before another may try."},                                   \
+    {.name = "proxy_cache_background_update", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH,                                    \
+     .offset = AT(cache.background_update), .fallback = "off",                                                                   \
+     .help = "What may be said stale while it is updated is said at once, and updated behind the answer."},                      \
+    {.name = "proxy_cache_obey_requests", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(cache.obey),              \
+     .fallback = "on",                                                                                                           \
+     .help = "Whether Cache-Control of a request counts (no-cache, no-store, max-age, min-fresh, max-stale, only-if-cached)."},  \
+    {.name = "proxy_cache_purge", .scopes = SCOPE_SITE, .type = DIRECTIVE_CUSTOM, .offset = AT(cache.purge),                     \
+     .row_size = sizeof(struct proxy_cache_purge), .row = proxy_read_cache_purge, .schema = "{\"type\": \"string\"}",            \
+     .example = "proxy_cache_purge: PURGE 127.0.0.1 10.0.0.0/8",                                                                 \
+     .help = "A method that forgets what is stored under its URI, and the addresses that may use it. 204: it is forgotten, "     \
+             "in all its variants; 404: nothing was stored; 403: not from there. Without this key nobody may."}
+
+#endif

@@ -1,0 +1,655 @@
+"""The proxy's cache: what is kept, how long, and what is said again (RFC 9111, RFC 5861), through a real server."""
+import email.utils
+import os
+import threading
+import time
+
+import pytest
+from kit import server as server_kit
+from kit.lifetime import wait_for
+from kit.upstream import Upstream
+
+BIG = bytes(range(256)) * 1200     # more than fits one write
+
+
+def date(offset=0):
+    return email.utils.formatdate(time.time() + offset, usegmt=True)
+
+
+HIT, MISS, EXPIRED, STALE, UPDATING, REVALIDATED = 'HIT', 'MISS', 'EXPIRED', 'STALE', 'UPDATING', 'REVALIDATED'
+
+# What is asked first, what the server answers (status by `Status:`), what is asked then, and what the cache makes of the second. {+5} and {-5}
+# are dates so many seconds from now. Each answer has a body of its own: a HIT has the first one's, whatever asks the server has the second's.
+ROWS = [
+    # 3: what may be kept
+    ('', 'Cache-Control: max-age=60', '', HIT),
+    ('', 'Cache-Control: s-maxage=60', '', HIT),
+    ('', 'Cache-Control: max-age=0, s-maxage=60', '', HIT),
+    ('', 'Cache-Control: max-age=60, s-maxage=0', '', MISS),
+    ('', 'Cache-Control: public, max-age=60', '', HIT),
+    ('', 'Cache-Control: max-age="60"', '', HIT),
+    ('', 'cache-control: MAX-AGE=60', '', HIT),
+    ('', 'Cache-Control: extension="max-age=0", max-age=60', '', HIT),
+    ('', 'Cache-Control: max-age=99999999999999999999', '', HIT),
+    ('', 'Cache-Control: public', '', MISS),
+    ('', '', '', MISS),
+    ('', 'ETag: "a"', '', MISS),
+    ('', 'Last-Modified: {-1000000}', '', MISS),
+    ('', 'Cache-Control: no-store', '', MISS),
+    ('', 'Cache-Control: no-store, max-age=60', '', MISS),
+    ('', 'Cache-Control: max-age=60\nCache-Control: no-store', '', MISS),
+    ('', 'Cache-Control: private, max-age=60', '', MISS),
+    ('', 'Cache-Control: private="X-Secret", max-age=60', '', MISS),
+    ('', 'Cache-Control: no-cache, max-age=60', '', MISS),
+    ('', 'Cache-Control: no-cache="Set-Cookie", max-age=60', '', MISS),
+    ('', 'Cache-Control: no-store, must-understand, max-age=60', '', HIT),
+    ('', 'Status: 299\nCache-Control: no-store, must-understand, max-age=60', '', MISS),
+    ('', 'Status: 299\nCache-Control: max-age=60', '', HIT),
+    ('', 'Set-Cookie: a=b\nCache-Control: max-age=60', '', MISS),
+    ('Cache-Control: no-store', 'Cache-Control: max-age=60', '', MISS),
+    ('Authorization: Basic eDp5', 'Cache-Control: max-age=60', '', MISS),
+    ('Authorization: Basic eDp5', 'Cache-Control: max-age=60, public', '', HIT),
+    ('Authorization: Basic eDp5', 'Cache-Control: s-maxage=60', '', HIT),
+    ('Authorization: Basic eDp5', 'Cache-Control: must-revalidate, max-age=60', '', HIT),
+    ('Authorization: Basic eDp5', 'Cache-Control: proxy-revalidate, max-age=60', '', MISS),
+    ('', 'Status: 404\nCache-Control: max-age=60', '', HIT),
+    ('', 'Status: 301\nLocation: /x\nCache-Control: max-age=60', '', HIT),
+    ('', 'Status: 503\nCache-Control: max-age=60', '', HIT),
+    ('', 'Status: 206\nContent-Range: bytes 0-5/100\nCache-Control: max-age=60', '', MISS),
+    # 4.2.1: how long it is fresh
+    ('', 'Expires: {+60}', '', HIT),
+    ('', 'Expires: {+60}\nDate: {+0}', '', HIT),
+    ('', 'Expires: {-60}', '', MISS),
+    ('', 'Expires: 0', '', MISS),
+    ('', 'Expires: never', '', MISS),
+    ('', 'Expires: {-60}\nCache-Control: max-age=60', '', HIT),
+    ('', 'Expires: {+60}\nCache-Control: max-age=0', '', MISS),
+    ('', 'Expires: {+60}\nExpires: {-60}', '', MISS),
+    ('', 'Cache-Control: max-age=60, max-age=5', '', MISS),
+    ('', 'Cache-Control: max-age=60, max-age=60', '', HIT),
+    ('', 'Cache-Control: max-age', '', MISS),
+    ('', 'Cache-Control: max-age=-1', '', MISS),
+    ('', 'Cache-Control: max-age=60s', '', MISS),
+    ('', 'Cache-Control: max-age=0x60', '', MISS),
+    # 4.2.3: how old it is
+    ('', 'Cache-Control: max-age=60\nAge: 30', '', HIT),
+    ('', 'Cache-Control: max-age=60\nAge: 60', '', MISS),
+    ('', 'Cache-Control: max-age=60\nAge: 5, 100', '', HIT),
+    ('', 'Cache-Control: max-age=60\nAge: 100, 5', '', MISS),
+    ('', 'Cache-Control: max-age=60\nAge: x', '', HIT),
+    ('', 'Cache-Control: max-age=60\nAge: 99999999999999999999', '', MISS),
+    ('', 'Cache-Control: max-age=60\nDate: {-100}', '', MISS),
+    ('', 'Cache-Control: max-age=60\nDate: {-10}', '', HIT),
+    ('', 'Cache-Control: max-age=60\nDate: {+100}', '', HIT),
+    ('', 'Cache-Control: max-age=60\nDate: yesterday', '', HIT),
+    # 4.1: Vary
+    ('', 'Cache-Control: max-age=60\nVary: *', '', MISS),
+    ('', 'Cache-Control: max-age=60\nVary: Accept, *', '', MISS),
+    ('', 'Cache-Control: max-age=60\nVary: Accept\nVary: *', '', MISS),
+    ('', 'Cache-Control: max-age=60\nVary: Accept', '', HIT),
+    ('Accept: a', 'Cache-Control: max-age=60\nVary: Accept', 'Accept: a', HIT),
+    ('Accept: a', 'Cache-Control: max-age=60\nVary: accept', 'ACCEPT: a', HIT),
+    ('Accept: a', 'Cache-Control: max-age=60\nVary: Accept', 'Accept: b', MISS),
+    ('Accept: a', 'Cache-Control: max-age=60\nVary: Accept', '', MISS),
+    ('Accept: a', 'Cache-Control: max-age=60', 'Accept: b', HIT),
+    ('Accept: a, b', 'Cache-Control: max-age=60\nVary: Accept', 'Accept: a\nAccept: b', HIT),
+    ('Accept: a\nX-Y: 1', 'Cache-Control: max-age=60\nVary: X-Y\nVary: Accept', 'X-Y: 1\nAccept: a', HIT),
+    ('Accept: a\nX-Y: 1', 'Cache-Control: max-age=60\nVary: X-Y, Accept', 'X-Y: 2\nAccept: a', MISS),
+    # 5.2.1: what the request wants
+    ('', 'Cache-Control: max-age=60', 'Cache-Control: no-cache', EXPIRED),
+    ('', 'Cache-Control: max-age=60', 'Pragma: no-cache', EXPIRED),
+    ('', 'Cache-Control: max-age=60', 'Pragma: no-cache\nCache-Control: max-age=100', HIT),
+    ('', 'Cache-Control: max-age=60', 'Cache-Control: max-age=0', EXPIRED),
+    ('', 'Cache-Control: max-age=60\nAge: 30', 'Cache-Control: max-age=20', EXPIRED),
+    ('', 'Cache-Control: max-age=60\nAge: 30', 'Cache-Control: max-age=40', HIT),
+    ('', 'Cache-Control: max-age=60\nAge: 30', 'Cache-Control: min-fresh=40', EXPIRED),
+    ('', 'Cache-Control: max-age=60\nAge: 30', 'Cache-Control: min-fresh=10', HIT),
+    ('', 'Cache-Control: max-age=60', 'Cache-Control: only-if-cached', HIT),
+    ('', 'Cache-Control: no-store', 'Cache-Control: only-if-cached', 504),
+    # 4.2.4 and RFC 5861: what is stale (kept, since it says when it may be said)
+    ('', 'Cache-Control: max-age=60, stale-if-error=100\nAge: 70', '', EXPIRED),
+    ('', 'Cache-Control: max-age=60, stale-if-error=100\nAge: 70', 'Cache-Control: max-stale', STALE),
+    ('', 'Cache-Control: max-age=60, stale-if-error=100\nAge: 70', 'Cache-Control: max-stale=30', STALE),
+    ('', 'Cache-Control: max-age=60, stale-if-error=100\nAge: 70', 'Cache-Control: max-stale=5', EXPIRED),
+    ('', 'Cache-Control: max-age=60, stale-if-error=100, must-revalidate\nAge: 70', 'Cache-Control: max-stale', EXPIRED),
+    ('', 'Cache-Control: max-age=60, stale-if-error=100, proxy-revalidate\nAge: 70', 'Cache-Control: max-stale', EXPIRED),
+    # X-Accel-Expires has the last word
+    ('', 'X-Accel-Expires: 60', '', HIT),
+    ('', 'X-Accel-Expires: 60\nCache-Control: max-age=0', '', HIT),
+    ('', 'X-Accel-Expires: 0\nCache-Control: max-age=60', '', MISS),
+    ('', 'X-Accel-Expires: @99999999999', '', HIT),
+    ('', 'X-Accel-Expires: @1', '', MISS),
+]
+
+
+def filled(text):
+    """{+5} becomes the date in five seconds."""
+    while '{' in text:
+        front, rest = text.split('{', 1)
+        offset, rest = rest.split('}', 1)
+        text = front + date(int(offset)) + rest
+    return text
+
+
+def lines(text):
+    return ''.join(f'{line}\r\n' for line in filled(text).split('\n') if line)
+
+
+class Scripted(Upstream):
+    """Answers by what stands in `answers` for a path: head lines, or a function of the conversation. Each body is numbered."""
+
+    def __init__(self, **options):
+        self.answers = {}
+        super().__init__(**options)
+        self.scripts = self
+
+    def get(self, path, default):
+        return self.say
+
+    def asked(self, path):
+        return [request for request in self.requests if request.target == path]
+
+    def say(self, talk):
+        talk.read_body()
+        path = talk.request.target
+        answer = self.answers.get(path, '')
+        if callable(answer):
+            return answer(talk)
+        return self.tell(talk, answer, f'{path} {len(self.asked(path))}'.encode())
+
+    def tell(self, talk, answer, body):
+        status = '200'
+        if answer.startswith('Status: '):
+            status, _, answer = answer[8:].partition('\n')
+        head = f'HTTP/1.1 {status} X\r\n{lines(answer)}Content-Length: {len(body)}\r\n\r\n'.encode()
+        talk.send(head if talk.request.method == 'HEAD' or status == '304' else head + body)
+        return True
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = Scripted()
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+def cached_site(launch, loop, transport, fresh, upstream, workers=1, **extra):
+    folder = fresh()
+    os.chmod(folder, 0o755)
+    to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'add_header': 'X-Cache $upstream_cache_status always'}
+    location = {
+        '/': to,
+        '/valid/': {**to, 'proxy_cache_valid': ['60s', '404 60s', '410 0']},
+        '/any/': {**to, 'proxy_cache_valid': 'any 60s'},
+        '/twice/': {**to, 'proxy_cache_min_uses': 3},
+        '/bypass/': {**to, 'proxy_cache_bypass': ['$http_x_bypass', '$cookie_nocache'], 'proxy_no_cache': '$http_x_never'},
+        '/ignore/': {**to, 'proxy_ignore_headers': ['Cache-Control', 'Set-Cookie', 'Vary'], 'proxy_cache_valid': '60s'},
+        '/deaf/': {**to, 'proxy_cache_obey_requests': False},
+        '/stale/': {**to, 'proxy_cache_use_stale': ['error', 'timeout', 'http_500', 'http_404'], 'proxy_read_timeout': '300ms'},
+        '/ask/': {**to, 'proxy_cache_revalidate': True},
+        '/lock/': {**to, 'proxy_cache_lock': True},
+        '/hasty/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '200ms'},
+        '/behind/': {**to, 'proxy_cache_background_update': True, 'proxy_cache_use_stale': 'updating'},
+        '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
+        '/guarded/': {**to, 'proxy_cache_purge': 'PURGE 10.0.0.0/8'},
+        '/key/': {**to, 'proxy_cache_key': 'mine $uri'},
+    }
+    http = {'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m', **extra}}
+    return launch(loop, transport, server={'location': location}, http=http, main={'worker_processes': workers}), folder / 'cache'
+
+
+@pytest.fixture(scope='module')
+def sites():
+    return {}
+
+
+@pytest.fixture
+def served(launch, loop, transport, fresh, upstream, sites):
+    if (loop, transport) not in sites:
+        sites[loop, transport] = cached_site(launch, loop, transport, fresh, upstream)
+    return sites[loop, transport][0]
+
+
+@pytest.fixture
+def is_kept(served, sites, loop, transport):
+    """is_kept(body) -> whether there is a whole file that begins with it."""
+    def look(body):
+        for folder, _, names in os.walk(sites[loop, transport][1]):
+            for name in names:
+                try:
+                    with open(os.path.join(folder, name), 'rb') as stream:
+                        if not name.endswith('.tmp') and stream.read(len(body)) == body:
+                            return True
+                except FileNotFoundError:
+                    continue
+        return False
+    return look
+
+
+@pytest.fixture
+def client(served):
+    made = served.connect(promoted=False)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def path(request, loop, transport):
+    """A path of its own for each test and server."""
+    numbers = iter(range(1000))
+
+    def make(prefix='/'):
+        return f'{prefix}{loop}-{transport}-{abs(hash(request.node.name))}-{next(numbers)}'
+    return make
+
+
+def ask(client, path, fields='', method='GET'):
+    client.send(f'{method} {path} HTTP/1.1\r\nHost: localhost\r\n{lines(fields)}\r\n')
+    return client.read(method)
+
+
+def stored(client, path, fields=''):
+    """Waits until it is stored, behind the answer; nobody else is asked for it meanwhile."""
+    wait_for(lambda: ask(client, path, fields + '\nCache-Control: only-if-cached').headers.get('x-cache') in (HIT, STALE, UPDATING),
+             f'{path} is stored')
+
+
+@pytest.mark.parametrize('number', range(len(ROWS)))
+def test_what_the_rules_say(client, upstream, is_kept, loop, transport, number):
+    first, answer, second, expected = ROWS[number]
+    path = f'/row-{loop}-{transport}-{number}'
+    upstream.answers[path] = answer
+    before = ask(client, path, first)
+    assert before.headers.get('x-cache') == MISS and before.body == f'{path} 1'.encode()
+    if expected in (HIT, STALE, EXPIRED) or second.startswith('Accept'):
+        wait_for(lambda: is_kept(before.body), 'it is stored')
+    time.sleep(0.02)
+    after = ask(client, path, second)
+    if expected == 504:
+        assert after.status == 504 and len(upstream.asked(path)) == 1
+        return
+    assert after.headers.get('x-cache') == expected, (first, answer, second, after)
+    from_store = expected in (HIT, STALE)
+    assert after.body == f'{path} {1 if from_store else 2}'.encode()
+    assert len(upstream.asked(path)) == (1 if from_store else 2)
+    assert ('age' in after.headers) == (from_store or 'Age:' in answer)
+    assert after.status == before.status
+
+
+def test_age_and_fields_of_a_hit(client, upstream, path):
+    target = path()
+    upstream.answers[target] = 'Cache-Control: max-age=60\nAge: 7\nX-Powered-By: y\nX-Accel-Expires: 60\nConnection: X-Hop\nX-Hop: 1\nContent-Type: text/x'
+    ask(client, target)
+    stored(client, target)
+    response = ask(client, target)
+    assert 7 <= int(response.headers['age']) <= 9
+    assert response.headers['content-type'] == 'text/x' and response.headers['x-powered-by'] == 'y'
+    assert 'x-hop' not in response.headers and 'x-accel-expires' not in response.headers
+    assert [name for name, _ in response.lines].count('Age') == 1
+
+
+@pytest.mark.parametrize('size', [0, 1, 16384, 16385, len(BIG)])
+def test_bodies_of_every_size(client, upstream, path, size):
+    target = path()
+
+    def say(talk):
+        return upstream.tell(talk, 'Cache-Control: max-age=60', BIG[:size])
+    upstream.answers[target] = say
+    assert ask(client, target).body == BIG[:size]
+    stored(client, target)
+    for _ in range(3):
+        response = ask(client, target)
+        assert response.headers['x-cache'] == HIT and response.body == BIG[:size]
+    assert len(upstream.asked(target)) == 1
+
+
+def test_a_chunked_body_is_kept_whole_and_has_a_length(client, upstream, path):
+    target = path()
+
+    def say(talk):
+        talk.send('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n')
+        for piece in range(0, len(BIG), 7000):
+            part = BIG[piece:piece + 7000]
+            talk.send(b'%x\r\n%s\r\n' % (len(part), part))
+        talk.send('0\r\n\r\n')
+        return True
+    upstream.answers[target] = say
+    assert ask(client, target).body == BIG
+    stored(client, target)
+    response = ask(client, target)
+    assert response.headers['content-length'] == str(len(BIG)) and response.body == BIG
+
+
+def test_what_breaks_off_is_not_kept(served, upstream, path):
+    target = path()
+
+    def say(talk):
+        if len(upstream.asked(target)) == 1:
+            talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {len(BIG)}\r\n\r\n')
+            talk.send(BIG[:200000])
+            return False
+        return upstream.tell(talk, 'Cache-Control: max-age=60', BIG)
+    upstream.answers[target] = say
+    client = served.connect(promoted=False)
+    with pytest.raises(EOFError):
+        ask(client, target)
+    client.close()
+    client = served.connect(promoted=False)
+    response = ask(client, target)
+    assert response.headers['x-cache'] == MISS and response.body == BIG
+    client.close()
+
+
+def test_head_is_answered_out_of_get(client, upstream, path):
+    target = path()
+    upstream.answers[target] = 'Cache-Control: max-age=60'
+    assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
+    assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
+    first = ask(client, target)
+    stored(client, target)
+    response = ask(client, target, method='HEAD')
+    assert response.headers['x-cache'] == HIT and response.headers['content-length'] == str(len(first.body))
+    assert len(upstream.asked(target)) == 3
+
+
+def test_ranges_and_conditions_out_of_the_whole(client, upstream, path):
+    target = path()
+
+    def say(talk):
+        assert not talk.request.all('range') and not talk.request.all('if-none-match')
+        return upstream.tell(talk, f'Cache-Control: max-age=60\nETag: "v1"\nContent-Type: text/plain\nLast-Modified: {date(-100000)}', BIG)
+    upstream.answers[target] = say
+    assert ask(client, target, 'Range: bytes=0-9\nIf-None-Match: "v1"').status == 200
+    stored(client, target)
+    part = ask(client, target, 'Range: bytes=1000-1999')
+    assert part.status == 206 and part.body == BIG[1000:2000] and part.headers['content-range'] == f'bytes 1000-1999/{len(BIG)}'
+    many = ask(client, target, 'Range: bytes=0-1,5-6')
+    assert many.status == 206 and many.headers['content-type'].startswith('multipart/byteranges; boundary=')
+    assert many.body.count(b'Content-Type: text/plain\r\n') == 2
+    assert ask(client, target, f'Range: bytes={len(BIG)}-').status == 416
+    assert ask(client, target, 'Range: bytes=0-9\nIf-Range: "v2"').body == BIG
+    same = ask(client, target, 'If-None-Match: "v1"')
+    assert same.status == 304 and same.headers['etag'] == '"v1"' and 'age' in same.headers and 'content-type' not in same.headers
+    assert ask(client, target, f'If-Modified-Since: {date()}').status == 304
+    assert ask(client, target, 'If-None-Match: "v2"').status == 200
+    assert ask(client, target, 'If-Match: "v2"').status == 412
+    assert len(upstream.asked(target)) == 1
+
+
+def test_variants_stand_side_by_side(client, upstream, path):
+    target = path()
+    upstream.answers[target] = 'Cache-Control: max-age=60\nVary: Accept-Language'
+    bodies = {}
+    for language in ('de', 'en', 'fr'):
+        bodies[language] = ask(client, target, f'Accept-Language: {language}').body
+        stored(client, target, f'Accept-Language: {language}')
+    assert len(set(bodies.values())) == 3 and len(upstream.asked(target)) == 3
+    for language, body in bodies.items():
+        response = ask(client, target, f'Accept-Language: {language}')
+        assert response.headers['x-cache'] == HIT and response.body == body
+
+
+@pytest.mark.parametrize('method', ['POST', 'PUT', 'DELETE', 'PATCH', 'UNKNOWN'])
+def test_unsafe_methods_forget(client, upstream, path, method):
+    target, other, foreign = path(), path(), path()
+    for one in (target, other, foreign):
+        upstream.answers[one] = 'Cache-Control: max-age=60\nVary: X-V'
+        for value in '12':
+            ask(client, one, f'X-V: {value}')
+            stored(client, one, f'X-V: {value}')
+
+    def say(talk):
+        if talk.request.method == 'GET':
+            return upstream.tell(talk, 'Cache-Control: max-age=60', b'again')
+        return upstream.tell(talk, f'Status: {"500" if talk.request.header("x-fail") else "200"}\nContent-Location: http://localhost{other}\n'
+                             f'Location: http://elsewhere{foreign}', b'done')
+    upstream.answers[target] = say
+    ask(client, target, 'X-Fail: 1', method=method)
+    assert ask(client, target, 'X-V: 1').headers['x-cache'] == HIT
+    ask(client, target, method=method)
+    for value in '12':
+        assert ask(client, other, f'X-V: {value}').headers['x-cache'] == MISS
+    assert ask(client, target, 'X-V: 1').headers['x-cache'] == MISS
+    assert ask(client, foreign, 'X-V: 1').headers['x-cache'] == HIT
+
+
+def test_times_of_the_configuration(client, upstream, path):
+    for prefix, answer, kept in (('/valid/', '', True), ('/valid/', 'Status: 404', True), ('/valid/', 'Status: 500', False),
+                                 ('/valid/', 'Status: 410', False), ('/any/', 'Status: 500', True),
+                                 ('/valid/', 'Cache-Control: max-age=0', False), ('/valid/', 'Age: 1000', True)):
+        target = path(prefix)
+        upstream.answers[target] = answer
+        ask(client, target)
+        time.sleep(0.05)
+        assert (ask(client, target).headers['x-cache'] == HIT) == kept, (prefix, answer)
+
+
+def test_min_uses(client, upstream, path):
+    target = path('/twice/')
+    upstream.answers[target] = 'Cache-Control: max-age=60'
+    for _ in range(3):
+        assert ask(client, target).headers['x-cache'] == MISS
+    stored(client, target)
+    assert len(upstream.asked(target)) == 3
+
+
+def test_bypass_and_no_cache(client, upstream, path):
+    target = path('/bypass/')
+    upstream.answers[target] = 'Cache-Control: max-age=60'
+    ask(client, target, 'X-Never: 1')
+    time.sleep(0.05)
+    assert ask(client, target).headers['x-cache'] == MISS
+    stored(client, target)
+    assert ask(client, target, 'X-Bypass: 0').headers['x-cache'] == HIT
+    newer = ask(client, target, 'X-Bypass: 1')
+    assert newer.headers['x-cache'] == 'BYPASS'
+    wait_for(lambda: ask(client, target).body == newer.body, 'what was fetched past the cache is kept')
+    assert ask(client, target, 'Cookie: nocache=yes').headers['x-cache'] == 'BYPASS'
+
+
+def test_ignored_fields(client, upstream, path):
+    target = path('/ignore/')
+    upstream.answers[target] = 'Cache-Control: no-store, private\nSet-Cookie: a=b\nVary: *'
+    ask(client, target)
+    stored(client, target)
+    assert ask(client, target).headers['set-cookie'] == 'a=b'
+
+
+def test_requests_need_not_be_obeyed(client, upstream, path):
+    target = path('/deaf/')
+    upstream.answers[target] = 'Cache-Control: max-age=60'
+    ask(client, target)
+    stored(client, target)
+    for fields in ('Cache-Control: no-cache', 'Cache-Control: max-age=0', 'Pragma: no-cache'):
+        assert ask(client, target, fields).headers['x-cache'] == HIT
+
+
+def test_a_key_of_its_own(client, upstream, path):
+    target = path('/key/')
+    upstream.answers[target + '?a'] = 'Cache-Control: max-age=60'
+    ask(client, target + '?a')
+    stored(client, target + '?a')
+    assert ask(client, target + '?b').headers['x-cache'] == HIT
+
+
+def test_stale_where_the_server_fails(client, upstream, path):
+    for failure in ('close', 'late', 'Status: 500', 'Status: 404'):
+        target = path('/stale/')
+        kept = 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70'
+
+        def say(talk, target=target, failure=failure, kept=kept):
+            if len(upstream.asked(target)) == 1:
+                return upstream.tell(talk, kept, b'kept')
+            if failure == 'late':
+                return talk.at_end() and False
+            return False if failure == 'close' else upstream.tell(talk, failure, b'failed')
+        upstream.answers[target] = say
+        ask(client, target)
+        time.sleep(0.05)
+        response = ask(client, target)
+        assert (response.status, response.body, response.headers['x-cache']) == (200, b'kept', STALE), failure
+
+
+@pytest.mark.parametrize('said, rescued', [('max-age=60, stale-if-error=100', True), ('max-age=60, stale-if-error=5, stale-while-revalidate=0', False),
+                                           ('max-age=60, stale-if-error=100, must-revalidate', False)])
+def test_stale_if_error_needs_no_directive(client, upstream, path, said, rescued):
+    target = path() + str(len(said))
+
+    def say(talk):
+        if len(upstream.asked(target)) == 1:
+            return upstream.tell(talk, f'Cache-Control: {said}\nAge: 70', b'kept')
+        return upstream.tell(talk, 'Status: 503', b'failed')
+    upstream.answers[target] = say
+    ask(client, target)
+    time.sleep(0.05)
+    response = ask(client, target)
+    assert (response.status, response.body) == ((200, b'kept') if rescued else (503, b'failed'))
+
+
+def test_304_renews_what_is_stored(client, upstream, path):
+    target = path('/ask/')
+    asked = []
+
+    def say(talk):
+        if talk.request.header('if-none-match'):
+            asked.append((talk.request.header('if-none-match'), talk.request.header('if-modified-since')))
+            return upstream.tell(talk, 'Status: 304\nETag: "v1"\nCache-Control: max-age=60\nX-New: 2\nContent-Type: text/wrong', b'')
+        return upstream.tell(talk, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\n'
+                             'X-New: 1\nX-Old: 1\nContent-Type: text/x', BIG)
+    upstream.answers[target] = say
+    ask(client, target)
+    time.sleep(0.05)
+    response = ask(client, target)
+    assert response.headers['x-cache'] == REVALIDATED and response.status == 200 and response.body == BIG
+    assert response.headers['x-new'] == '2' and response.headers['x-old'] == '1' and response.headers['content-type'] == 'text/x'
+    assert asked == [('"v1"', 'Sun, 06 Nov 1994 08:49:37 GMT')]
+    wait_for(lambda: ask(client, target).headers['x-cache'] == HIT, 'it is fresh again')
+    again = ask(client, target)
+    assert again.headers['x-new'] == '2' and again.body == BIG
+    assert ask(client, target, 'Cache-Control: no-cache').headers['x-cache'] == REVALIDATED
+    assert ask(client, target, 'Cache-Control: no-cache\nIf-None-Match: "v1"').status == 304
+
+
+def test_no_cache_is_kept_where_it_can_be_asked_for(client, upstream, path):
+    target = path('/ask/')
+
+    def say(talk):
+        if talk.request.header('if-none-match'):
+            return upstream.tell(talk, 'Status: 304\nETag: "v1"', b'')
+        return upstream.tell(talk, 'Cache-Control: no-cache\nETag: "v1"', b'one')
+    upstream.answers[target] = say
+    ask(client, target)
+    time.sleep(0.05)
+    for _ in range(3):
+        response = ask(client, target)
+        assert response.headers['x-cache'] == REVALIDATED and response.body == b'one'
+
+
+def test_something_else_in_the_place_of_304(client, upstream, path):
+    target = path('/ask/')
+    upstream.answers[target] = 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"'
+    ask(client, target)
+    time.sleep(0.05)
+    response = ask(client, target)
+    assert response.headers['x-cache'] == EXPIRED and response.body == f'{target} 2'.encode()
+    assert upstream.asked(target)[1].header('if-none-match') == '"v1"'
+
+
+def crowd(served, target, count=20):
+    """Many clients at once; what each was told."""
+    told = []
+
+    def one():
+        client = served.connect(promoted=False)
+        response = ask(client, target)
+        told.append((response.status, response.body, response.headers.get('x-cache')))
+        client.close()
+    threads = [threading.Thread(target=one) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return told
+
+
+def slow(upstream, target, answer='Cache-Control: max-age=60', delay=0.4):
+    def say(talk):
+        time.sleep(delay)
+        return upstream.tell(talk, answer, f'{target} {len(upstream.asked(target))}'.encode())
+    return say
+
+
+def test_a_crowd_asks_once(served, upstream, path):
+    target = path('/lock/')
+    upstream.answers[target] = slow(upstream, target)
+    told = crowd(served, target)
+    assert len(upstream.asked(target)) == 1
+    assert {(status, body) for status, body, _ in told} == {(200, f'{target} 1'.encode())}
+    assert sorted(how for _, _, how in told) == [HIT] * 19 + [MISS]
+
+
+def test_who_waits_too_long_asks_for_himself(served, upstream, path):
+    target = path('/hasty/')
+    upstream.answers[target] = slow(upstream, target, delay=0.8)
+    told = crowd(served, target, 4)
+    assert len(upstream.asked(target)) == 4 and {status for status, _, _ in told} == {200}
+
+
+def test_what_is_not_kept_does_not_hold_a_crowd_up(served, upstream, path):
+    target = path('/lock/')
+    upstream.answers[target] = slow(upstream, target, 'Cache-Control: private', 0.1)
+    began = time.monotonic()
+    told = crowd(served, target)
+    assert {status for status, _, _ in told} == {200} and len(upstream.asked(target)) == 20
+    assert time.monotonic() - began < 5
+
+
+def test_an_update_behind_the_answer(client, served, upstream, path):
+    target = path('/behind/')
+    upstream.answers[target] = 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70'
+    ask(client, target)
+    time.sleep(0.05)
+    upstream.answers[target] = slow(upstream, target)
+    began = time.monotonic()
+    told = crowd(served, target, 10)
+    assert {body for _, body, _ in told} == {f'{target} 1'.encode()} and {how for _, _, how in told} == {STALE}
+    wait_for(lambda: ask(client, target).headers['x-cache'] == HIT, 'the update')
+    assert ask(client, target).body == f'{target} 2'.encode()
+    assert len(upstream.asked(target)) == 2 and time.monotonic() - began > 0.3
+
+
+def test_an_update_outlives_its_client(served, upstream, path):
+    target = path('/behind/')
+
+    def say(talk):
+        if len(upstream.asked(target)) == 1:
+            return upstream.tell(talk, 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70', b'old')
+        time.sleep(0.2)
+        return upstream.tell(talk, 'Cache-Control: max-age=60', BIG)
+    upstream.answers[target] = say
+    client = served.connect(promoted=False)
+    ask(client, target)
+    time.sleep(0.05)
+    assert ask(client, target).body == b'old'
+    client.close()
+    client = served.connect(promoted=False)
+    time.sleep(0.5)
+    wait_for(lambda: ask(client, target).body == BIG, 'the update')
+    assert len(upstream.asked(target)) == 2
+    client.close()
+
+
+def test_purging(client, upstream, path):
+    target, guarded = path('/purge/'), path('/guarded/')
+    for one in (target, guarded):
+        upstream.answers[one] = 'Cache-Control: max-age=60\nVary: X-V'
+        for value in '12':
+            ask(client, one, f'X-V: {value}')
+            stored(client, one, f'X-V: {value}')
+    assert ask(client, target, method='PURGE').status == 204
+    assert ask(client, target, method='PURGE').status == 404
+    for value in '12':
+        assert ask(client, target, f'X-V: {value}').headers['x-cache'] == MISS
+    assert ask(client, guarded, method='PURGE').status == 403
+    assert ask(client, guarded, 'X-V: 1').headers['x-cache'] == HIT
