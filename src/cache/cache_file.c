@@ -141,13 +141,13 @@ static int write_end(int fd, struct mark *mark, struct str key, struct str head,
     return error;
 }
 
-/* "NAME.WRITER.tmp": whose process is gone left it behind. */
+/* "NAME.tmp": locked while it is made, so that whose process is gone is known to be left behind. */
 static void temporary_name(const struct cache_making *making, char into[CACHE_NAME + 32])
 {
     char name[CACHE_NAME];
 
     cache_file_name(making->folder, &making->id, name);
-    snprintf(into, CACHE_NAME + 32, "%s.%ld.tmp", name, (long)getpid());
+    snprintf(into, CACHE_NAME + 32, "%s.tmp", name);
 }
 
 static int make_folders(const struct cache_folder *folder, const char *name)
@@ -180,6 +180,8 @@ int cache_file_create(struct cache_making *making)
     error = making->fd < 0 ? making->fd : 0;
     if (error < 0)
         making->fd = -1;
+    else if (flock(making->fd, LOCK_EX | LOCK_NB) < 0)
+        error = -errno;
     return error;
 }
 
@@ -370,6 +372,17 @@ int cache_file_update(const struct cache_folder *folder, struct cache_zone *zone
         error = write_update(fd, zone, id, known, head);
     close(fd);
     return error;
+}
+
+void cache_file_sweep(int folder, const char *name)
+{
+    int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        (void)unlinkat(folder, name, 0);
+    close(fd);
 }
 
 void cache_file_delete(const struct cache_folder *folder, const struct cache_id *id)

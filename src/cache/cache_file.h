@@ -78,12 +78,15 @@ MUST_CHECK int cache_file_update(const struct cache_folder *folder, struct cache
 /* Deletes a file; that it is gone already does not matter. */
 void cache_file_delete(const struct cache_folder *folder, const struct cache_id *id);
 
+/* Deletes a file that was being made, in the folder `folder`, unless somebody still makes it. */
+void cache_file_sweep(int folder, const char *name);
+
 /* "c/29/HASH.SEQUENCE" into `into` (at least CACHE_NAME bytes); beneath the folder. */
 #define CACHE_NAME 160
 void cache_file_name(const struct cache_folder *folder, const struct cache_id *id, char *into);
 /* The name of an entry in the last folder; false where it is none of ours. */
 bool cache_file_parse_name(const char *name, struct cache_id *out_id);
-/* A name that a file has while it is made; true with the writer's process. */
-bool cache_file_parse_temporary(const char *name, long *out_writer);
+/* True for the name that a file has while it is made. */
+bool cache_file_is_temporary(const char *name);
 
 #endif

@@ -10,7 +10,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -86,7 +85,6 @@ static void look_at(struct cache_keeper *keeper, const char *name)
 {
     int folder = dirfd(keeper->open[keeper->depth - 1]);
     struct cache_id id;
-    long writer;
 
     if (keeper->depth <= level_count(&keeper->store->conf->folder)) {
         if (name[0] != '.')
@@ -95,8 +93,8 @@ static void look_at(struct cache_keeper *keeper, const char *name)
     }
     if (cache_file_parse_name(name, &id))
         adopt(keeper, &id);
-    else if (cache_file_parse_temporary(name, &writer) && kill((pid_t)writer, 0) < 0 && errno == ESRCH)
-        (void)unlinkat(folder, name, 0);
+    else if (cache_file_is_temporary(name))
+        cache_file_sweep(folder, name);
 }
 
 /* Some way on the walk. True: it is not at its end. */

@@ -6,7 +6,6 @@
 
 #include <openssl/evp.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define MIX 0x9e3779b97f4a7c15ull
 
@@ -117,18 +116,10 @@ bool cache_file_parse_name(const char *name, struct cache_id *out_id)
     return true;
 }
 
-bool cache_file_parse_temporary(const char *name, long *out_writer)
+bool cache_file_is_temporary(const char *name)
 {
     struct cache_id id;
     const char *rest = parse_front(name, &id);
-    char *end;
-    long writer;
 
-    if (!rest || *rest != '.')
-        return false;
-    writer = strtol(rest + 1, &end, 10);
-    if (writer <= 0 || strcmp(end, ".tmp") != 0)
-        return false;
-    *out_writer = writer;
-    return true;
+    return rest && strcmp(rest, ".tmp") == 0;
 }

@@ -31,7 +31,6 @@ START_TEST(names)
     struct cache_id id = {.hash = {{0x12, 0xab, [14] = 0xde, [15] = 0xf3}}, .sequence = 0x1234};
     struct cache_id read_back;
     char name[CACHE_NAME];
-    long writer = 0;
 
     room.folder.levels[0] = 1, room.folder.levels[1] = 2, room.folder.levels[2] = 0;
     cache_file_name(&room.folder, &id, name);
@@ -44,11 +43,10 @@ START_TEST(names)
     ck_assert(!cache_file_parse_name("12ab000000000000000000000000def3.0000000000000000", &read_back));
     ck_assert(!cache_file_parse_name("12ab000000000000000000000000defx.0000000000001234", &read_back));
     ck_assert(!cache_file_parse_name("", &read_back));
-    ck_assert(cache_file_parse_temporary("12ab000000000000000000000000def3.0000000000001234.77.tmp", &writer));
-    ck_assert_int_eq(writer, 77);
-    ck_assert(!cache_file_parse_temporary("12ab000000000000000000000000def3.0000000000001234.tmp", &writer));
-    ck_assert(!cache_file_parse_temporary("12ab000000000000000000000000def3.0000000000001234", &writer));
-    ck_assert(!cache_file_parse_temporary("12ab000000000000000000000000def3.0000000000001234.-7.tmp", &writer));
+    ck_assert(cache_file_is_temporary("12ab000000000000000000000000def3.0000000000001234.tmp"));
+    ck_assert(!cache_file_is_temporary("12ab000000000000000000000000def3.0000000000001234"));
+    ck_assert(!cache_file_is_temporary("12ab000000000000000000000000def3.0000000000001234.tmpx"));
+    ck_assert(!cache_file_is_temporary("readme.tmp"));
 }
 END_TEST
 
@@ -96,6 +94,29 @@ START_TEST(written_and_read)
 }
 END_TEST
 
+static void sweep(const struct cache_making *making)
+{
+    char name[CACHE_NAME + 8];
+
+    cache_file_name(making->folder, &making->id, name);
+    strcat(name, ".tmp");
+    cache_file_sweep(room.folder.fd, name);
+}
+
+START_TEST(what_was_left_is_swept)
+{
+    struct cache_making making = {.folder = &room.folder, .fd = -1, .id = room_id(1, 7)};
+
+    room_open(&room);
+    ck_assert_int_eq(cache_file_create(&making), 0);
+    close(making.fd); /* as if its process had died */
+    ck_assert_uint_eq(room_count(&room), 1);
+    sweep(&making);
+    ck_assert_uint_eq(room_count(&room), 0);
+    room_close(&room);
+}
+END_TEST
+
 START_TEST(one_that_was_dropped_leaves_nothing)
 {
     struct cache_making making = {.folder = &room.folder, .fd = -1};
@@ -105,6 +126,8 @@ START_TEST(one_that_was_dropped_leaves_nothing)
     making.id = room_id(1, 7);
     ck_assert_int_eq(cache_file_create(&making), 0);
     ck_assert_int_eq(cache_file_write(&making, STR("some")), 0);
+    ck_assert_uint_eq(room_count(&room), 1);
+    sweep(&making); /* it is being made: nobody else deletes it */
     ck_assert_uint_eq(room_count(&room), 1);
     cache_file_drop(&making);
     ck_assert_uint_eq(room_count(&room), 0);
@@ -240,6 +263,7 @@ int main(void)
                                   sums_do_not_depend_on_pieces,
                                   written_and_read,
                                   one_that_was_dropped_leaves_nothing,
+                                  what_was_left_is_swept,
                                   damage_is_seen,
                                   a_body_of_another_start_is_read,
                                   noted_anew,

@@ -1,0 +1,239 @@
+"""The cache where processes die, disks fill, and several workers share: nothing half-written is ever said, and one fetch serves all."""
+import os
+import signal
+import threading
+import time
+
+import pytest
+from kit import http1, server as server_kit
+from kit.lifetime import alive, wait_for
+from test_cache import BIG, HIT, MISS, Scripted, ask, crowd, lines, slow
+
+WHOLE = BIG * 10        # 3 MB
+
+
+@pytest.fixture
+def upstream():
+    made = Scripted()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def cache(loop, fresh, upstream, certificate):
+    """cache(workers=1, **path) -> a running server of its own; called again, another one over the same folder."""
+    folder = fresh()
+    running = []
+
+    def starter(workers=1, location=None, **path):
+        port, secret = server_kit.free_port(), server_kit.free_port()
+        block = {'listen': [f'127.0.0.1:{port}', f'127.0.0.1:{secret} ssl'], 'ssl_certificate': certificate[0],
+                 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off', 'root': str(folder), 'location': {
+                     '/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'proxy_cache_lock': True,
+                           'add_header': 'X-Cache $upstream_cache_status always', **(location or {})},
+                     '/file.bin': {}}}
+        made = server_kit.Server(folder / f'server{len(running)}', [block], loop=loop, main={'worker_processes': workers},
+                                 http={'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m', **path}})
+        os.chmod(made.folder, 0o755)
+        made.start([port])
+        made.port, made.secret, made.cache = port, secret, folder / 'cache'
+        made.connect = lambda promoted=True: http1.connect(port, 'plain')
+        running.append(made)
+        wait_for(lambda: len(made.workers()) == workers and ' runs, ' in made.errors(), 'every worker')
+        return made
+    yield starter
+    for made in running:
+        made.stop(check=False)
+
+
+def names(server):
+    return [name for _, _, files in os.walk(server.cache) for name in files]
+
+
+def temporary(server):
+    return [name for name in names(server) if name.endswith('.tmp')]
+
+
+def halting(upstream, path, halted):
+    """Says two thirds of it, and waits for `halted` before the rest."""
+    def say(talk):
+        if len(upstream.asked(path)) > 1:
+            return upstream.tell(talk, 'Cache-Control: max-age=600', WHOLE)
+        talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: {len(WHOLE)}\r\n\r\n')
+        talk.send(WHOLE[:2000000])
+        halted.wait(20)
+        try:
+            talk.send(WHOLE[2000000:])
+        except OSError:
+            pass
+        return False
+    return say
+
+
+def begin(server, path):
+    """Asks, and reads on behind the test's back until that ends."""
+    got = bytearray()
+    client = server.connect()
+    client.send(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+
+    def read():
+        while client.fill():
+            got.extend(client.buffer)
+            client.buffer.clear()
+    thread = threading.Thread(target=read)
+    thread.start()
+    return thread, got
+
+
+def fetched(server, path):
+    client = server.connect()
+    response = ask(client, path)
+    client.close()
+    return response
+
+
+def kept(server, path):
+    wait_for(lambda: fetched_only(server, path), f'{path} is stored')
+
+
+def fetched_only(server, path):
+    client = server.connect()
+    response = ask(client, path, 'Cache-Control: only-if-cached')
+    client.close()
+    return response.headers.get('x-cache') == HIT
+
+
+def test_a_worker_is_killed_while_it_stores(cache, upstream):
+    halted = threading.Event()
+    upstream.answers['/big'] = halting(upstream, '/big', halted)
+    server = cache()
+    thread, got = begin(server, '/big')
+    wait_for(lambda: temporary(server), 'it is being stored')
+    worker = server.workers()[0]
+    os.kill(worker, signal.SIGKILL)
+    thread.join(20)
+    halted.set()
+    assert len(got) < len(WHOLE)
+    wait_for(lambda: not alive(worker) and server.workers() and server.workers()[0] != worker, 'another worker')
+    again = fetched(server, '/big')
+    assert again.headers['x-cache'] == MISS and again.body == WHOLE
+    kept(server, '/big')
+    assert fetched(server, '/big').body == WHOLE
+    wait_for(lambda: not temporary(server), 'what the dead one left is gone')
+    assert len(upstream.asked('/big')) == 2
+
+
+def test_a_server_is_killed_and_started_again(cache, upstream):
+    halted = threading.Event()
+    upstream.answers['/big'] = halting(upstream, '/big', halted)
+    for path in ('/whole', '/cut', '/bent'):
+        upstream.answers[path] = 'Cache-Control: max-age=600'
+    server = cache(workers=2)
+    bodies = {path: fetched(server, path).body for path in ('/whole', '/cut', '/bent')}
+    for path in bodies:
+        kept(server, path)
+    begin(server, '/big')
+    wait_for(lambda: temporary(server), 'it is being stored')
+    for process in server.processes():
+        os.kill(process, signal.SIGKILL)
+    halted.set()
+    for folder, _, files in os.walk(server.cache):
+        for name in files:
+            path = os.path.join(folder, name)
+            with open(path, 'r+b') as stream:
+                content = stream.read()
+                if content.startswith(b'/cut'):
+                    stream.truncate(len(content) - 1)
+                if content.startswith(b'/bent'):
+                    stream.seek(len(content) - 100)
+                    stream.write(b'x')
+    server = cache(workers=2)
+    kept(server, '/whole')
+    wait_for(lambda: not temporary(server) and len(names(server)) == 1, 'what is half or damaged is gone')
+    before = len(upstream.requests)
+    assert fetched(server, '/whole').body == bodies['/whole'] and len(upstream.requests) == before
+    for path in ('/cut', '/bent'):
+        again = fetched(server, path)
+        assert again.headers['x-cache'] == MISS and again.body == f'{path} 2'.encode()
+    assert fetched(server, '/big').body == WHOLE
+
+
+def test_workers_fetch_together(cache, upstream):
+    upstream.answers['/slow'] = slow(upstream, '/slow')
+    server = cache(workers=4)
+    told = crowd(server, '/slow', 40)
+    assert len(upstream.asked('/slow')) == 1
+    assert {(status, body) for status, body, _ in told} == {(200, b'/slow 1')} and len(told) == 40
+
+
+def test_who_fetches_for_others_and_is_killed(cache, upstream):
+    halted = threading.Event()
+    upstream.answers['/big'] = halting(upstream, '/big', halted)
+    server = cache(workers=1, location={'proxy_cache_lock_age': '60s', 'proxy_cache_lock_timeout': '60s'})
+    begin(server, '/big')
+    wait_for(lambda: temporary(server), 'it is being stored')
+    os.kill(server.workers()[0], signal.SIGKILL)
+    halted.set()
+    wait_for(lambda: server.workers(), 'another worker')
+    began = time.monotonic()
+    assert fetched(server, '/big').body == WHOLE
+    assert time.monotonic() - began < 30      # not as long as the dead one's right would have lasted
+
+
+def test_a_client_that_leaves_lets_the_next_one_fetch(cache, upstream):
+    halted = threading.Event()
+    upstream.answers['/big'] = halting(upstream, '/big', halted)
+    server = cache()
+    client = server.connect()
+    client.send('GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    wait_for(lambda: len(upstream.asked('/big')) == 1, 'the first asks')
+    thread, got = begin(server, '/big')
+    client.stream.close()
+    halted.set()
+    wait_for(lambda: len(got) >= len(WHOLE), 'the second has it')
+    assert bytes(got[-len(WHOLE):]) == WHOLE
+    server.stop(check=False)
+    thread.join(20)
+
+
+def test_the_folder_is_kept_small(cache, upstream):
+    server = cache(max_size='1m', manager_sleep='10ms')
+
+    def say(talk):
+        return upstream.tell(talk, 'Cache-Control: max-age=600', BIG)
+    for number in range(12):
+        upstream.answers[f'/{number}'] = say
+        assert fetched(server, f'/{number}').body == BIG
+    wait_for(lambda: len(names(server)) <= 3, 'the oldest are gone')
+    assert fetched_only(server, '/11')
+
+
+def test_a_folder_that_cannot_be_written(cache, upstream):
+    upstream.answers['/a'] = 'Cache-Control: max-age=600'
+    server = cache()
+    os.rename(server.cache, str(server.cache) + '-away')
+    for path, _, _ in os.walk(str(server.cache) + '-away'):
+        os.rmdir(path)
+    for number in range(3):
+        assert fetched(server, '/a').body == f'/a {number + 1}'.encode()
+    wait_for(lambda: server.errors().count('without being stored') == 1, 'one line says so')
+
+
+@pytest.mark.parametrize('secret', [False, True])
+def test_a_hit_leaves_as_a_file_does(cache, upstream, secret):
+    server = cache()
+    (server.cache.parent / 'file.bin').write_bytes(WHOLE)
+
+    def say(talk):
+        return upstream.tell(talk, 'Cache-Control: max-age=600', WHOLE)
+    upstream.answers['/big'] = say
+    fetched(server, '/big')
+    kept(server, '/big')
+    client = http1.connect(server.secret, 'user') if secret else server.connect()
+    for path in ('/file.bin', '/big'):
+        assert ask(client, path).body == WHOLE
+    client.close()
+    file, hit = server.access_for('/file.bin')[-1], server.access_for('/big')[-1]
+    for field in ('tls_path', 'tls_path_reason', 'bytes_zero_copy', 'body_bytes_sent'):
+        assert hit[field] == file[field], field
+    assert hit['tls_path'] == ('user' if secret else 'plain-sendfile')
