@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""A kernel without a module that the guest needs is refused when it is fetched, by the module's name."""
+"""A kernel without a module that the guest needs is refused when it is fetched and when it is booted, by the module's name."""
+import contextlib
+import io
 import os
+import sys
 import tempfile
 
 import fetch
+import run
 
 
 def write(path, lines):
@@ -12,19 +16,27 @@ def write(path, lines):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as build:
+        root, image = f'{build}/vm/sid/root', f'{build}/vm/sid/root/boot/vmlinuz-7.2'
+        modules = f'{root}/lib/modules/7.2'
+        os.makedirs(modules)
         loadable, builtin = fetch.NEEDED[::2], fetch.NEEDED[1::2]
-        dependencies = os.path.join(folder, 'modules.dep')
         lines = [f'kernel/some/{name.replace("_", "-")}.ko.xz: kernel/some/other.ko.xz' for name in loadable]
-        write(dependencies, lines)
-        write(os.path.join(folder, 'modules.builtin'), [f'kernel/{name}.ko' for name in builtin])
-        fetch.check(folder)
-        write(dependencies, lines[1:])
+        write(f'{modules}/modules.dep', lines)
+        write(f'{modules}/modules.builtin', [f'kernel/{name}.ko' for name in builtin])
+        fetch.check(image)
+        write(f'{modules}/modules.dep', lines[1:])
         try:
-            fetch.check(folder)
+            fetch.check(image)
             raise AssertionError('nothing is missed')
         except LookupError as error:
-            assert str(error).startswith(f'no module {loadable[0]} in {folder}'), error
+            assert str(error) == f'no module {loadable[0]} in {modules}', error
+        write(f'{build}/vm/sid/kernel', [image])
+        printed = io.StringIO()
+        sys.argv = ['run.py', build, 'sid', 'sluice']
+        with contextlib.redirect_stdout(printed):
+            assert run.main() == 1
+        assert printed.getvalue().startswith(f'failed: no module {loadable[0]} in {modules}'), printed.getvalue()
 
 
 if __name__ == '__main__':

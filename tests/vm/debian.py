@@ -74,6 +74,8 @@ def main():
         return run.skip('no debootstrap')
     if not os.path.exists(kernel):
         return run.skip(f'no kernel {version}; fetch it with: ninja -C {folder} vm-kernels')
+    if run.refuse(run.read(kernel).strip()):
+        return 1
     programs = os.path.join(run.packages.prepare(folder) or '', 'bin')
     root = os.path.join(folder, 'vm', f'debian-{release}')
     try:

@@ -75,11 +75,12 @@ def names_in(path):
         return {re.sub(r'\.ko.*', '', os.path.basename(line.split(':')[0].strip())).replace('-', '_') for line in stream}
 
 
-def check(modules):
-    """A kernel whose packages were divided in another way is refused here, and not by a guest that cannot boot."""
+def check(image):
+    """A kernel whose modules are not beside it, or not all, is refused here: its guest could not mount its root, and would panic."""
+    modules = os.path.join(os.path.dirname(os.path.dirname(image)), 'lib/modules', os.path.basename(image).removeprefix('vmlinuz-'))
     there = set().union(*(names_in(os.path.join(modules, name)) for name in ('modules.dep', 'modules.builtin')))
     if missing := [name for name in NEEDED if name not in there]:
-        raise LookupError(f'no module {", ".join(missing)} in {modules}: another package has it')
+        raise LookupError(f'no module {", ".join(missing)} in {modules}')
 
 
 def unpack(folder, downloads):
@@ -92,11 +93,11 @@ def unpack(folder, downloads):
         os.symlink('usr/lib', os.path.join(root, 'lib'))
     version = sorted(os.listdir(os.path.join(root, 'lib/modules')))[-1]
     subprocess.run([shutil.which('depmod') or '/sbin/depmod', '-b', root, version], check=True)
-    check(os.path.join(root, 'lib/modules', version))
     image = os.path.join(root, 'boot', f'vmlinuz-{version}')
     if not os.path.exists(image):
         os.makedirs(os.path.dirname(image), exist_ok=True)
         shutil.copy(os.path.join(root, 'lib/modules', version, 'vmlinuz'), image)
+    check(image)
     return image
 
 

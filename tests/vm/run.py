@@ -20,6 +20,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
+import fetch  # noqa: E402
 import packages  # noqa: E402
 
 BOOT_AND_RUN_SECONDS = int(os.environ.get('SLUICE_VM_SECONDS', '3000'))
@@ -34,6 +35,16 @@ def skip(why):
     required = os.environ.get('SLUICE_REQUIRE_VM') == '1'
     print(f'{"failed" if required else "skipped"}: {why}')
     return 1 if required else 77
+
+
+def refuse(image):
+    """The kernel's fault, said before a guest is begun with it; or 0."""
+    try:
+        fetch.check(image)
+    except (OSError, LookupError) as error:
+        print(f'failed: {error}: remove {os.path.dirname(os.path.dirname(os.path.dirname(image)))}, and fetch it again with vm-kernels')
+        return 1
+    return 0
 
 
 def read(path):
@@ -125,6 +136,8 @@ def main():
     kernel = os.path.join(build, 'vm', version, 'kernel')
     if not os.path.exists(kernel):
         return skip(f'no kernel {version} in {os.path.dirname(kernel)}; fetch it with: ninja -C {build} vm-kernels')
+    if refuse(read(kernel).strip()):
+        return 1
     if not shutil.which('qemu-system-x86_64'):
         return skip('no qemu-system-x86_64')
     folder = packages.prepare(build)
