@@ -30,6 +30,7 @@ const struct conf_schema *configuration_schema(void)
         [CORE_MAIN] = &core_main_group,     [CORE_HTTP] = &core_http_group, [CORE_SITE] = &core_site_group,
         [CORE_SERVER] = &core_server_group, [CORE_SSL] = &core_ssl_group,
         [CORE_UPSTREAM] = &upstream_group,  [CORE_STREAM] = &core_stream_group,
+        [CORE_STREAM_TLS] = &core_stream_tls_group,
     };
     static struct conf_group modules[LIMIT_MODULES];
     static struct conf_schema schema;

@@ -23,7 +23,7 @@ struct access_log_target;           /* server/access_log.h */
 struct media_table;
 
 /* The groups of the core, first in every scope's values; the modules' follow in the order of module_table. */
-enum core_group { CORE_MAIN, CORE_HTTP, CORE_SITE, CORE_SERVER, CORE_SSL, CORE_UPSTREAM, CORE_STREAM, CORE_GROUPS };
+enum core_group { CORE_MAIN, CORE_HTTP, CORE_SITE, CORE_SERVER, CORE_SSL, CORE_UPSTREAM, CORE_STREAM, CORE_STREAM_TLS, CORE_GROUPS };
 
 /* Directives of the main and events scopes. */
 struct core_main {

@@ -30,11 +30,20 @@ struct core_stream {
     bool half_close;
 };
 
-extern const struct conf_group core_stream_group;
+/* TLS to the servers behind. */
+struct core_stream_tls {
+    bool on;
+    struct tls_client_settings ssl; /* proxy_ssl_... */
+    bool server_name, session_reuse; /* the same in `ssl`, the other way round */
+    const struct template *name;    /* NULL: the host of proxy_pass */
+};
+
+extern const struct conf_group core_stream_group, core_stream_tls_group;
 
 /* The stream part of a virtual server. */
 struct stream_server {
     const struct core_stream *conf;
+    const struct core_stream_tls *tls;
     void *const *module_conf;       /* by index in module_table */
     struct wire_settings wire;
 };

@@ -47,6 +47,7 @@ static int load_one(struct load *load, const struct conf_node *node, const struc
     if (!values || !server || !stream)
         return -ENOMEM;
     stream->conf = conf_scope_group(values, CORE_STREAM);
+    stream->tls = conf_scope_group(values, CORE_STREAM_TLS);
     stream->module_conf = values->values + CORE_GROUPS;
     server->stream = stream;
     *loaded = (struct loaded_server){

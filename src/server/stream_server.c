@@ -30,6 +30,29 @@ void stream_let_go(struct stream *stream, bool orderly)
         upstream_release(server, false);
 }
 
+/* The host alone, for the certificate. */
+static struct str host_of(const struct upstream *upstream)
+{
+    ssize_t colon = str_rfind(upstream->name, ':');
+    ssize_t close = str_rfind(upstream->name, ']');
+
+    return colon > close && !upstream->named ? str_slice(upstream->name, 0, (size_t)colon) : upstream->name;
+}
+
+static int find_tls(struct stream *stream)
+{
+    const struct core_stream_tls *conf = stream->own->tls;
+
+    if (!conf->on)
+        return 0;
+    stream->tls.context = upstream_pool_tls(stream->worker->upstreams, &conf->ssl);
+    if (conf->name)
+        stream->tls.name = stream_eval(stream, conf->name);
+    else
+        stream->tls.name = host_of(upstream_group_upstream(stream->group));
+    return stream->tls.context && stream->tls.name.data ? 0 : -ENOMEM;
+}
+
 int stream_find_group(struct stream *stream)
 {
     const struct stream_pass *pass = &stream->conf->pass;
@@ -52,7 +75,7 @@ int stream_find_group(struct stream *stream)
     key = upstream_group_upstream(stream->group)->key;
     if (key)
         stream->choice.key = stream_eval(stream, key);
-    return key && !stream->choice.key.data ? 500 : 0;
+    return (key && !stream->choice.key.data) || find_tls(stream) < 0 ? 500 : 0;
 }
 
 /* One block takes it: preread_buffer_size is no larger. */
@@ -191,13 +214,13 @@ static int note_attempt(struct stream *stream)
 /* Servers that cannot even be tried are passed over at once. Never an idle connection: something was said on it. */
 static int connect_to(struct stream *stream)
 {
-    const struct upstream_tls plain = {.greeting = greeting(stream)};
     int error = note_attempt(stream);
 
+    stream->tls.greeting = greeting(stream);
     stream->tries++;
     if (error < 0)
         return error;
-    error = upstream_connect(stream->peer, &plain, &server_events, stream, stream->conf->connect_timeout_ms,
+    error = upstream_connect(stream->peer, &stream->tls, &server_events, stream, stream->conf->connect_timeout_ms,
                              true, &stream->server);
     if (error < 0) {
         stream->server = NULL;

@@ -28,6 +28,7 @@ struct stream {
     struct wire client;
     struct upstream_group *group;
     struct upstream_choice choice;
+    struct upstream_tls tls;        /* how the server is spoken to */
     struct upstream_waiter waiter;
     struct upstream_peer *peer;
     struct upstream_connection *server; /* owned until released; NULL: none */

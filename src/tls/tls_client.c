@@ -82,7 +82,7 @@ static bool set_protocols(SSL_CTX *openssl, unsigned protocols)
 bool tls_client_settings_equal(const struct tls_client_settings *a, const struct tls_client_settings *b)
 {
     return a->verify == b->verify && a->no_server_name == b->no_server_name && a->no_reuse == b->no_reuse &&
-           a->protocols == b->protocols && a->verify_depth == b->verify_depth &&
+           a->no_alpn == b->no_alpn && a->protocols == b->protocols && a->verify_depth == b->verify_depth &&
            str_equal(a->trusted, b->trusted) && str_equal(a->certificate, b->certificate) &&
            str_equal(a->key, b->key) && str_equal(a->ciphers, b->ciphers);
 }
@@ -124,7 +124,7 @@ static bool fill(struct tls_context *context, const struct tls_client_settings *
     SSL_CTX_set_verify(openssl, settings->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
     if (settings->verify_depth)
         SSL_CTX_set_verify_depth(openssl, (int)settings->verify_depth);
-    if (SSL_CTX_set_alpn_protos(openssl, alpn, sizeof(alpn) - 1) != 0 ||
+    if ((!settings->no_alpn && SSL_CTX_set_alpn_protos(openssl, alpn, sizeof(alpn) - 1) != 0) ||
         !set_protocols(openssl, settings->protocols) || !load_certificate(openssl, settings) ||
         (!str_empty(settings->ciphers) && !set_ciphers(openssl, settings->ciphers)) ||
         (settings->verify && !load_trusted(openssl, settings->trusted))) {

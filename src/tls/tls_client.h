@@ -17,6 +17,7 @@ struct tls_client_settings {
     bool verify;
     bool no_server_name;            /* no SNI */
     bool no_reuse;                  /* each handshake is a full one */
+    bool no_alpn;                   /* what is spoken is no HTTP */
 };
 
 /* What a server gave for a shorter handshake the next time: the newest only. Zeroed at first. */
@@ -27,7 +28,7 @@ struct tls_resumption {
 };
 
 /*
- * A context whose sessions are clients: TLS 1.2 and 1.3, "http/1.1". OpenSSL seals what they send. NULL with a sentence in `out_error` (at least 256 bytes).
+ * A context whose sessions are clients: TLS 1.2 and 1.3, "http/1.1" unless no_alpn. OpenSSL seals what they send. NULL with a sentence in `out_error` (at least 256 bytes).
  * To be freed by tls_context_destroy.
  */
 struct tls_context *tls_client_context_create(const struct tls_client_settings *settings, char *out_error, size_t error_size);

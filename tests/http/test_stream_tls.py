@@ -1,0 +1,126 @@
+"""TLS that begins here: servers below HTTP that are spoken to by TLS, trusted and named, or not spoken to."""
+import contextlib
+import hashlib
+import socket
+import ssl
+import threading
+
+import pytest
+from kit import server as server_kit, site as site_kit
+from kit.lifetime import wait_for
+from test_stream import LARGE, Behind, read_all
+
+
+@pytest.fixture(scope='module')
+def inner(base):
+    (base / 'stream-inner').mkdir()
+    return site_kit.make_certificate(str(base / 'stream-inner'), name='inner', names=('localhost', 'inner.localhost'))
+
+
+class Sealed:
+    """A server that speaks TLS alone: it says what it was told of its client, then the hash of all that it hears."""
+
+    def __init__(self, certificate, asks=False):
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(*certificate)
+        self.context.set_alpn_protocols(['something'])
+        self.context.sni_callback = lambda stream, name, context: setattr(stream, 'asked', name)
+        if asks:
+            self.context.verify_mode = ssl.CERT_REQUIRED
+            self.context.load_verify_locations(certificate[0])
+        self.behind = Behind(self.serve)
+        self.address = self.behind.address
+
+    def serve(self, stream):
+        with self.context.wrap_socket(stream, server_side=True) as sealed:
+            shown = sealed.getpeercert(True) is not None
+            sealed.sendall(f'{sealed.version()} {getattr(sealed, "asked", None)} {sealed.session_reused} {shown} {sealed.selected_alpn_protocol()}\n'.encode())
+            sealed.sendall(hashlib.sha256(read_all(sealed)).hexdigest().encode())
+
+
+@pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
+def sealing(request, fresh, inner):
+    folder = fresh()
+    plain, asking = Sealed(inner), Sealed(inner, asks=True)
+    trusts = {'proxy_ssl': True, 'proxy_ssl_trusted_certificate': inner[0], 'proxy_ssl_name': 'inner.localhost'}
+    shows = {'proxy_ssl_certificate': inner[0], 'proxy_ssl_certificate_key': inner[1]}
+    port = plain.address.split(':')[1]
+    servers = {
+        'good': {'proxy_pass': plain.address, **trusts},
+        'variable': {'proxy_pass': f'$remote_addr:{port}', **trusts, 'proxy_ssl_name': 'inner.localhost'},
+        'fresh': {'proxy_pass': plain.address, **trusts, 'proxy_ssl_session_reuse': 'off'},
+        'nameless': {'proxy_pass': plain.address, **trusts, 'proxy_ssl_server_name': 'off'},
+        'old': {'proxy_pass': plain.address, **trusts, 'proxy_ssl_protocols': 'TLSv1.2'},
+        'host': {'proxy_pass': f'localhost:{port}', 'proxy_ssl': True, 'proxy_ssl_trusted_certificate': inner[0]},
+        'misnamed': {'proxy_pass': plain.address, **trusts, 'proxy_ssl_name': 'other.localhost'},
+        'untrusted': {'proxy_pass': plain.address, 'proxy_ssl': True, 'proxy_ssl_name': 'inner.localhost'},
+        'trusting': {'proxy_pass': plain.address, 'proxy_ssl': True, 'proxy_ssl_verify': 'off', 'proxy_ssl_name': 'who.ever'},
+        'shown': {'proxy_pass': asking.address, **trusts, **shows},
+        'hidden': {'proxy_pass': asking.address, **trusts},
+    }
+    ports = {name: server_kit.free_port() for name in ('http', *servers)}
+    made = server_kit.Server(folder, [{'listen': f'127.0.0.1:{ports["http"]}', 'return': '200 ok'}], loop=request.param, main={'stream': {
+        'log_format': {'short': '$server_port $status'}, 'access_log': f'{folder}/stream.log short',
+        'server': [{'listen': f'127.0.0.1:{ports[name]}', **block} for name, block in servers.items()]}})
+    made.ports, made.log = ports, f'{folder}/stream.log'
+    yield made.start([ports['http']])
+    made.stop()
+    plain.behind.listener.close()
+    asking.behind.listener.close()
+
+
+def ask(sealing, name, body=b'hello'):
+    """(the words of the first line, the hash); None where the connection was not served."""
+    with contextlib.suppress(ConnectionResetError), socket.create_connection(('127.0.0.1', sealing.ports[name]), timeout=30 * server_kit.PATIENCE) as stream:
+        def work():
+            with contextlib.suppress(OSError):
+                stream.sendall(body)
+                stream.shutdown(socket.SHUT_WR)
+        thread = threading.Thread(target=work)
+        thread.start()
+        heard = read_all(stream)
+        thread.join()
+        if heard:
+            line, digest = heard.decode().split('\n')
+            assert digest == hashlib.sha256(body).hexdigest()
+            return line.split()
+    return None
+
+
+def test_it_is_trusted_and_named(sealing):
+    assert ask(sealing, 'good')[:2] == ['TLSv1.3', 'inner.localhost']
+    assert ask(sealing, 'good', LARGE)[0] == 'TLSv1.3'
+    assert ask(sealing, 'variable')[1] == 'inner.localhost'
+    assert ask(sealing, 'host')[1] == 'localhost'
+    assert ask(sealing, 'trusting')[1] == 'who.ever'
+    assert ask(sealing, 'good')[4] == 'None'         # nobody knows what is spoken
+
+
+def test_a_session_is_taken_up(sealing):
+    assert {ask(sealing, 'old')[2] for _ in range(3)} == {'False', 'True'}
+    assert {ask(sealing, 'fresh')[2] for _ in range(3)} == {'False'}
+
+
+def test_other_words(sealing):
+    assert ask(sealing, 'nameless')[1] == 'None'
+    assert ask(sealing, 'old')[0] == 'TLSv1.2'
+    assert ask(sealing, 'shown')[3] == 'True' and ask(sealing, 'good')[3] == 'False'
+
+
+@pytest.mark.parametrize('name', ['misnamed', 'untrusted'])
+def test_who_is_not_trusted_hears_nothing(sealing, name):
+    assert ask(sealing, name) is None
+    wait_for(lambda: f'{sealing.ports[name]} 502\n' in server_kit.read_text(sealing.log), 'no line')
+    assert 'TLS to upstream' in sealing.errors()
+
+
+def test_who_shows_nothing_is_not_served(sealing):
+    assert ask(sealing, 'hidden') is None
+
+
+def test_what_cannot_be_read_is_told(fresh):
+    port = server_kit.free_port()
+    made = server_kit.Server(fresh(), [{'listen': f'127.0.0.1:{port}'}], main={'stream': {'server': {
+        'listen': f'127.0.0.1:{server_kit.free_port()}', 'proxy_pass': '127.0.0.1:1', 'proxy_ssl': True, 'proxy_ssl_trusted_certificate': '/absent.pem'}}})
+    with pytest.raises(RuntimeError, match='TLS to the server cannot be set up'):
+        made.start([port])
