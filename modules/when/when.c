@@ -207,19 +207,30 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
     exchange_release(x);
 }
 
-/* A file below the location's folder is looked for as those that are served; any other by the worker's rights alone. */
+/* True for "/srv/www/x" and "/srv/www", or "/srv/www/"; not for "/srv/www2". */
+static bool is_below(struct str path, struct str root)
+{
+    return root.length > 1 && str_starts(path, root) &&
+           (str_ends(root, STR("/")) || str_starts(str_skip(path, root.length), STR("/")));
+}
+
+/* A file below the location's folder is looked for as those that are served; any other by the worker's rights
+ * alone. */
 static struct file_entry *look_up(struct asking *asking, struct str path, bool *out_pending)
 {
     struct exchange *x = asking->x;
     struct str root = exchange_root(x);
-    bool served = root.length > 1 && str_starts(path, root);
+    bool served = is_below(path, root);
     struct str folder = served ? root : STR("/");
+    enum symlinks symlinks = served ? exchange_symlinks(x) : SYMLINKS_ANYWHERE;
 
     path = str_skip(path, folder.length);
+    if (served && !exchange_symlinks_from(x, &folder, &path))
+        return NULL;
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);
-    return file_cache_get(worker_file_cache(exchange_worker(x)), &asking->lookup, folder, path,
-                          served ? exchange_symlinks(x) : SYMLINKS_ANYWHERE, out_pending);
+    return file_cache_get(worker_file_cache(exchange_worker(x)), &asking->lookup, folder, path, symlinks,
+                          out_pending);
 }
 
 /* 1, 0, -errno; or -EAGAIN: `found` will be told. */

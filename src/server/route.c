@@ -203,8 +203,10 @@ enum outcome route_guard(struct visit *visit)
     struct exchange *x = visit->x;
     const struct core_site *site = visit->location->site;
 
-    if (visit->unroutable)
+    if (visit->unroutable) {
+        visit->unroutable = false; /* the page of this error is located anew */
         return exchange_refuse(x, 500);
+    }
     if (site->internal && !visit->internal)
         return exchange_refuse(x, 404);
     end_if_old(visit);

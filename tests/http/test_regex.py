@@ -4,7 +4,8 @@ import socket
 
 import pytest
 
-SERVER = {'location': {
+SERVER = {'error_page': '500 /oops', 'location': {
+    '= /oops': {'return': '200 "it took too long"'},
     '= /exact.txt': {'return': '200 exact'},
     '/': {'return': '200 slash'},
     '/prefix/': {'return': '200 prefix'},
@@ -34,7 +35,8 @@ def test_the_order_is_that_of_nginx(client, path, body):
 
 
 def test_a_match_without_end_is_refused(client):
-    assert client.get('/slow/' + 'a' * 200 + 'b').status == 500
+    response = client.get('/slow/' + 'a' * 200 + 'b')
+    assert response.status == 500 and response.body == b'it took too long'
     assert client.get('/slow/a').body == b'slow'
 
 

@@ -53,6 +53,7 @@ static const char configuration[] =
     "      /first: {when: {$arg_a and $arg_b != 2: {return: '200 a-b'}, $arg_a: {return: 200 a}, $arg_b ~ "
     "(x+)y: {return: 200 "
     "$1}, '$arg_b !~* \"^Z z$\" and $arg_c = \"two words\"': {return: 200 c}}, return: 200 none}\n"
+    "      /beside: {when: {'-f ${document_root}2/file': {return: 200 beside}}, return: 200 none}\n"
     "      /file: {when: {-f $document_root/flag: {return: 200 flag}, -d $document_root/dir and !-e "
     "/nowhere: {return: "
     "200 dir}}, return: 200 none}\n"
@@ -112,6 +113,7 @@ static const struct {
     {"/first?a=0&b=xxy", 200, "xx", NULL, NULL},
     {"/first?b=z", 200, "none", NULL, NULL},
     {"/file", 200, "dir", NULL, NULL},
+    {"/beside", 200, "beside", NULL, NULL},
     {"/laid?x=1", 200, "laid", "X-Laid", "laid"},
     {"/laid?x=1", 200, "laid", "X-Base", "yes"},
     {"/laid?x=1", 200, "laid", "Content-Type", "text/css; charset=utf-8"},
@@ -131,6 +133,8 @@ static void open_server(void)
     loopback_make_folder(&server);
     loopback_mkdir(&server, "www");
     loopback_mkdir(&server, "www/dir");
+    loopback_mkdir(&server, "www2");
+    loopback_write(&server, "www2/file", STR(""));
     loopback_open(&server, configuration);
 }
 

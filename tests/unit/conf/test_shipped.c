@@ -75,7 +75,7 @@ END_TEST
 
 START_TEST(examples)
 {
-    load_all("examples/*.yaml", 7);
+    load_all("examples/*.yaml", 8);
 }
 END_TEST
 
