@@ -13,6 +13,7 @@
 /* A target made of variables is known only now. 0, or a status. */
 static int find_group(struct proxying *p)
 {
+    const struct proxy_speech *speech = p->conf->speech;
     const struct proxy_pass *pass = &p->conf->pass;
     struct upstream_pool *pool = worker_upstreams(exchange_worker(p->x));
     struct str text;
@@ -26,12 +27,13 @@ static int find_group(struct proxying *p)
     text = exchange_eval(p->x, pass->text);
     if (!text.data)
         return 500;
-    if (proxy_target_parse(text, &p->target) == 0)
-        p->group = upstream_pool_target(pool, p->target.authority, proxy_target_port(&p->target), &error);
+    if (speech->parse(text, &p->target) == 0)
+        p->group = upstream_pool_target(pool, p->target.authority,
+                                        speech->port ? speech->port : proxy_target_port(&p->target), &error);
     if (p->group)
         return 0;
-    exchange_say(p->x, LOG_ERROR, "proxy_pass: \"" STR_FMT "\" is no address to pass a request to (%s)",
-                 STR_ARG(text), strerror(-error));
+    exchange_say(p->x, LOG_ERROR, "%s_pass: \"" STR_FMT "\" is no address to pass a request to (%s)",
+                 speech->rewrites ? "proxy" : speech->scheme, STR_ARG(text), strerror(-error));
     return error == -ENOMEM ? 500 : 502;
 }
 
@@ -121,7 +123,9 @@ static uint64_t content_length(const struct proxying *p)
 {
     const struct request *request = &p->x->request;
 
-    return p->stored_whole && request->trailers.count == 0 ? spool_length(p->stored) : request->content_length;
+    bool chunks = request->trailers.count > 0 && !p->conf->speech->measured;
+
+    return p->stored_whole && !chunks ? spool_length(p->stored) : request->content_length;
 }
 
 int proxy_begin(struct proxying *p)
@@ -130,7 +134,7 @@ int proxy_begin(struct proxying *p)
     int error;
 
     p->content_length = content_length(p);
-    error = proxy_write_head(p, &fault);
+    error = p->conf->speech->write_head(p, &fault);
     if (error == -EINVAL)
         exchange_say(p->x, LOG_ERROR, "the request cannot be passed on: " STR_FMT " would break it",
                      STR_ARG(fault));
@@ -176,9 +180,8 @@ static enum outcome begin(struct proxying *p)
     return status || p->stage == PROXY_OVER ? OUTCOME_ANSWERED : OUTCOME_PENDING;
 }
 
-static enum outcome proxy_answer(struct exchange *x, const void *conf, void *state)
+enum outcome proxy_pass_on(struct exchange *x, const struct proxy_conf *own)
 {
-    const struct proxy_conf *own = conf;
     struct proxying *p;
     enum outcome outcome;
 
@@ -204,7 +207,12 @@ static enum outcome proxy_answer(struct exchange *x, const void *conf, void *sta
     return outcome;
 }
 
-static void proxy_cancel(struct exchange *x, void *state)
+static enum outcome proxy_answer(struct exchange *x, const void *conf, void *state)
+{
+    return proxy_pass_on(x, conf);
+}
+
+void proxy_cancel(struct exchange *x, void *state)
 {
     struct proxying *p = exchange_state(x, &module_proxy, sizeof(*p));
 

@@ -65,7 +65,25 @@ struct proxy_buffering {
     struct str folder;
 };
 
+struct proxying;
+
+/* What is spoken with the server. Requests are written, and answers read, by these alone; all else is the same. */
+struct proxy_speech {
+    const char *scheme, *tls_scheme; /* for the log */
+    uint16_t port;                  /* where none is said; 0: 80 or 443 */
+    int (*parse)(struct str text, struct proxy_target *out_target); /* what variables made: 0 or -EINVAL */
+    bool measured;                  /* a request's body has a length before it begins */
+    bool rewrites;                  /* what the answer says of places and cookies is put into the client's view */
+    int (*write_head)(struct proxying *p, struct str *out_fault); /* into p->head. 0, -ENOMEM, or -EINVAL with *out_fault */
+    int (*begin)(struct proxying *p); /* a connection is there: 0 or -ENOMEM */
+    int (*next)(struct proxying *p, size_t room, struct chunk *out); /* what is sent: as h1_request_next */
+    enum h1_reply_step (*read)(struct proxying *p, struct str *in, struct str *out_part); /* as h1_reply_read; p->reply has what came */
+    enum h1_reply_step (*ended)(struct proxying *p, bool cut);
+    void (*finish)(struct proxying *p);
+};
+
 struct proxy_conf {
+    const struct proxy_speech *speech;
     struct proxy_pass pass;
     struct proxy_buffering buffering;
     struct conf_rows set_headers;   /* struct proxy_fields, outer scopes first */
@@ -137,6 +155,7 @@ struct proxying {
     bool stored_whole;              /* it can be sent again */
     struct h1_request request;
     struct h1_reply reply;
+    void *reader;                   /* the speech's own, where it is not HTTP */
     bool spent;                     /* a server that was asked before has had some of the client's body */
     bool asked;                     /* the whole request has been given to the wire */
     bool blocked;                   /* the wire had no room for more of it */
@@ -164,6 +183,7 @@ struct proxying {
 
 extern const struct module module_proxy;
 extern const struct directive proxy_directives[];
+extern const char *const proxy_next_words[]; /* in the order of enum proxy_next */
 extern const struct variable_table proxy_variables;
 
 /* proxy_conf.c */
@@ -179,12 +199,16 @@ MUST_CHECK int proxy_target_parse(struct str text, struct proxy_target *out_targ
 struct str proxy_target_uri(const struct proxying *p);
 /* 80 or 443. */
 uint16_t proxy_target_port(const struct proxy_target *target);
-/* "http" or "https". */
-const char *proxy_target_scheme(const struct proxy_target *target);
+/* "http", "https" and so on. */
+const char *proxy_scheme(const struct proxying *p);
 /* The host alone, for the certificate. */
 struct str proxy_target_name(const struct proxy_target *target);
 /* "127.0.0.1:9001" for Host and $proxy_host; "localhost" for unix:. */
 struct str proxy_target_host(const struct proxy_target *target);
+
+/* proxy_http.c */
+
+extern const struct proxy_speech proxy_speaks_http;
 
 /* proxy_headers.c */
 
@@ -201,6 +225,11 @@ MUST_CHECK int proxy_pass_fields(const struct proxying *p, const struct headers 
 
 /* Goes on with what the cache has decided, later than inside `answer`. */
 void proxy_cache_resume(struct proxying *p, enum outcome outcome);
+/* The answer of a module that passes requests on, and its cancel. */
+enum outcome proxy_pass_on(struct exchange *x, const struct proxy_conf *conf);
+void proxy_cancel(struct exchange *x, void *state);
+/* What every such configuration needs. 0, -EINVAL (reported) or -ENOMEM. */
+int proxy_conf_complete(struct proxy_conf *conf, struct conf_reader *reader, const struct conf_node *at);
 /* Writes the request's head and asks the first server. 0 or a status. */
 int proxy_begin(struct proxying *p);
 

@@ -29,11 +29,11 @@ void proxy_say(const struct proxying *p, enum log_level level, const char *what,
 
     if (error)
         exchange_say(p->x, level, "%s (%d: %s) while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what,
-                     -error, strerror(-error), now, proxy_target_scheme(&p->target), STR_ARG(server),
+                     -error, strerror(-error), now, proxy_scheme(p), STR_ARG(server),
                      STR_ARG(p->uri));
     else
         exchange_say(p->x, level, "%s while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what, now,
-                     proxy_target_scheme(&p->target), STR_ARG(server), STR_ARG(p->uri));
+                     proxy_scheme(p), STR_ARG(server), STR_ARG(p->uri));
 }
 
 void proxy_let_go(struct proxying *p, bool keep)
@@ -42,7 +42,7 @@ void proxy_let_go(struct proxying *p, bool keep)
 
     p->connection = NULL;
     upstream_wait_end(&p->waiter);
-    h1_reply_finish(&p->reply);
+    p->conf->speech->finish(p);
     if (!connection)
         return;
     if (p->attempt->whole_us == UINT64_MAX)
@@ -223,7 +223,7 @@ static void send_request(struct proxying *p)
     size_t room;
 
     while (result == 1 && (room = wire_room(wire)) > 0) {
-        result = h1_request_next(&p->request, room, &chunk);
+        result = p->conf->speech->next(p, room, &chunk);
         if (result == 1 && wire_send(wire, &chunk) < 0) {
             proxy_lost(p, -ENOMEM);
             return;
@@ -279,10 +279,6 @@ void proxy_tunnel(struct proxying *p)
 
 static void begin(struct proxying *p)
 {
-    const struct h1_reply_settings expected = {.head = p->method == METHOD_HEAD,
-                                               .upgrade = !str_empty(p->upgrade),
-                                               .head_max = p->conf->buffer_size};
-
     p->stage = PROXY_ASKING;
     p->request = (struct h1_request){.pending = p->head,
                                      .arena = &p->x->arena,
@@ -290,7 +286,10 @@ static void begin(struct proxying *p)
                                      .chunked = p->content_length == BODY_LENGTH_UNKNOWN};
     if (p->content_length > 0)
         p->request.body = proxy_request_body(p);
-    h1_reply_init(&p->reply, &expected, &p->x->arena, &p->x->response.trailers);
+    if (p->conf->speech->begin(p) < 0) {
+        proxy_lost(p, -ENOMEM);
+        return;
+    }
     wire_receive(&p->connection->wire);
     send_request(p);
 }

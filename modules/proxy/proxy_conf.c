@@ -189,15 +189,11 @@ static int make_tls(struct proxy_conf *conf, struct conf_reader *reader, const s
     return -EINVAL;
 }
 
-int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at)
+int proxy_conf_complete(struct proxy_conf *own, struct conf_reader *reader, const struct conf_node *at)
 {
-    struct proxy_conf *own = conf;
     int error = 0;
 
-    if (own->pass.of_location && !reader->laid_over && !conf_map_get(at, STR("proxy_pass")))
-        own->pass = (struct proxy_pass){0};
-    error = make_tls(own, reader, at);
-    if (error == 0 && !own->remote_addr)
+    if (!own->remote_addr)
         error = conf_read_template_word(reader, at, STR("$remote_addr"), &own->remote_addr);
     if (error == 0 && !own->peer_addr)
         error = conf_read_template_word(reader, at, STR("$realip_remote_addr"), &own->peer_addr);
@@ -206,4 +202,16 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
     if (error == 0)
         error = proxy_cache_check(&own->cache, reader, at);
     return error;
+}
+
+int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct proxy_conf *own = conf;
+    int error;
+
+    own->speech = &proxy_speaks_http;
+    if (own->pass.of_location && !reader->laid_over && !conf_map_get(at, STR("proxy_pass")))
+        own->pass = (struct proxy_pass){0};
+    error = make_tls(own, reader, at);
+    return error < 0 ? error : proxy_conf_complete(own, reader, at);
 }

@@ -10,8 +10,7 @@
 
 #define AT(field) offsetof(struct proxy_conf, field)
 
-/* In the order of enum proxy_next. */
-static const char *const next_words[] = {
+const char *const proxy_next_words[] = {
     "error",    "timeout",  "invalid_header", "non_idempotent", "off",      "http_403", "http_404",
     "http_429", "http_500", "http_502",       "http_503",       "http_504", NULL};
 static const char *const protocols[] = {"TLSv1.2", "TLSv1.3", NULL};
@@ -142,7 +141,7 @@ const struct directive proxy_directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_FLAGS,
      .offset = AT(next),
-     .choices = next_words,
+     .choices = proxy_next_words,
      .fallback = "error timeout",
      .example = "proxy_next_upstream: [error, timeout, http_503]",
      .help = "When another server of the group is asked. Never once a part of the client's body was passed "

@@ -136,7 +136,7 @@ static bool bad_reply(struct proxying *p)
 {
     exchange_say(p->x, LOG_ERROR,
                  "upstream sent an invalid answer: %s, upstream: \"%s://" STR_FMT STR_FMT "\"",
-                 p->reply.fault, proxy_target_scheme(&p->target), STR_ARG(p->attempt->server), STR_ARG(p->uri));
+                 p->reply.fault, proxy_scheme(p), STR_ARG(p->attempt->server), STR_ARG(p->uri));
     upstream_peer_failed(p->peer);
     if (p->stage == PROXY_ANSWERING)
         proxy_body_fail(p, -EPROTO);
@@ -280,7 +280,8 @@ static bool head_came(struct proxying *p)
         return without_body(p);
     response->headers.count = 0;
     if (proxy_pass_fields(p, &p->reply.headers, &response->headers) < 0 || note_stream(p) < 0 ||
-        proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0 || stick(p) < 0)
+        (p->conf->speech->rewrites && (proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0)) ||
+        stick(p) < 0)
         return no_memory(p);
     p->stage = PROXY_ANSWERING;
     p->buffers = proxy_wants_spool(p);
@@ -327,7 +328,7 @@ static bool step(struct proxying *p, struct str *in, struct str rest)
 {
     struct str part;
 
-    switch (h1_reply_read(&p->reply, in, &part)) {
+    switch (p->conf->speech->read(p, in, &part)) {
     case REPLY_MORE:
         break;
     case REPLY_INTERIM:
@@ -353,7 +354,7 @@ static void ended(struct proxying *p)
         proxy_lost(p, -ECONNRESET);
         return;
     }
-    if (h1_reply_ended(&p->reply, wire_cut(&p->connection->wire)) == REPLY_WHOLE)
+    if (p->conf->speech->ended(p, wire_cut(&p->connection->wire)) == REPLY_WHOLE)
         proxy_answer_whole(p, false);
     else
         (void)bad_reply(p);

@@ -28,7 +28,7 @@ static int by_default(struct proxying *p, struct str *location)
 
     if (!p->conf->pass.upstream || !front.data)
         return 0;
-    from = arena_printf(&x->arena, "%s://" STR_FMT STR_FMT, proxy_target_scheme(&p->target),
+    from = arena_printf(&x->arena, "%s://" STR_FMT STR_FMT, proxy_scheme(p),
                         STR_ARG(proxy_target_host(&p->target)), STR_ARG(uri));
     if (!from.data)
         return -ENOMEM;

@@ -75,8 +75,11 @@ bool proxy_store(struct proxying *p)
                                             .file_max = LIMIT_SPOOL_FILE,
                                             .folder = p->conf->buffering.requests_folder,
                                             .keeps = true};
+    bool wanted = p->conf->buffering.requests;
 
-    if (!p->conf->buffering.requests || p->stored || request->content_length == 0)
+    if (request->content_length == BODY_LENGTH_UNKNOWN && p->conf->speech->measured)
+        wanted = true;
+    if (!wanted || p->stored || request->content_length == 0)
         return false;
     p->stored = spool_create(exchange_worker(p->x), &settings, &events, p);
     if (!p->stored) {

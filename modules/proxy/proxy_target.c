@@ -56,9 +56,9 @@ uint16_t proxy_target_port(const struct proxy_target *target)
     return target->https ? 443 : 80;
 }
 
-const char *proxy_target_scheme(const struct proxy_target *target)
+const char *proxy_scheme(const struct proxying *p)
 {
-    return target->https ? "https" : "http";
+    return p->target.https ? p->conf->speech->tls_scheme : p->conf->speech->scheme;
 }
 
 struct str proxy_target_name(const struct proxy_target *target)

@@ -104,6 +104,8 @@
 #define LIMIT_SPOOL_MEMORY          (64 * 1024 * 1024) /* and of all pieces of one body */
 #define LIMIT_STORED_BLOCK          (16 * 1024)     /* the piece of a request's body */
 #define LIMIT_SPOOL_FILE            (1ull << 40)    /* bytes of a temporary file */
+#define LIMIT_FASTCGI_SAID          4096            /* of what a FastCGI server says for the error log, for one request */
+#define LIMIT_FASTCGI_PARAMS        LIMIT_REQUEST_HEAD /* bytes of all parameters of one request */
 #define LIMIT_PROXY_QUIET_MS        3600000         /* least patience with upgraded connections and event streams */
 #define LIMIT_RESOLVE_VALID_MS      30000           /* names of the hosts file are looked up again so often */
 #define LIMIT_RESOLVE_LEAST_MS      1000            /* a shorter time to live counts as that */

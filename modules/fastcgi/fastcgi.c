@@ -1,0 +1,133 @@
+/*
+ * FastCGI, spoken to an application: one request on each connection, its body in records, its answer out of records.
+ */
+#include "fastcgi.h"
+
+#include "fastcgi_reply.h"
+
+#include <errno.h>
+
+extern const struct module module_fastcgi;
+
+static int parse_target(struct str text, struct proxy_target *out_target)
+{
+    *out_target = (struct proxy_target){.authority = text};
+    return str_empty(text) ? -EINVAL : 0;
+}
+
+static int begin(struct proxying *p)
+{
+    if (!p->reader)
+        p->reader = arena_zalloc(&p->x->arena, 1, sizeof(struct fastcgi_reply));
+    if (!p->reader)
+        return -ENOMEM;
+    fastcgi_reply_init(p->reader, &p->reply, &p->x->arena, (size_t)p->conf->buffer_size, p->method == METHOD_HEAD);
+    p->copied = true; /* its bytes are in records: no pipe takes them as they are */
+    return 0;
+}
+
+/* The body's next piece becomes a record, and its end an empty one. 0 or -errno of the body. */
+static int pull(struct h1_request *request, size_t room)
+{
+    struct chunk chunk = {.kind = CHUNK_BYTES};
+    int result = 0;
+
+    if (request->body)
+        result = request->body->ops->next(request->body, CHUNK_BYTES, room < UINT16_MAX ? room : UINT16_MAX, &chunk);
+    if (result < 0)
+        return result;
+    request->last = result == 0;
+    request->part = result == 0 ? STR("") : chunk.bytes;
+    request->pulled += request->part.length;
+    if (request->last || request->part.length > 0) {
+        fastcgi_write_header(FASTCGI_STDIN, request->part.length, request->line);
+        request->pending = str_of(request->line, FASTCGI_HEADER);
+    }
+    return 0;
+}
+
+static int next(struct proxying *p, size_t room, struct chunk *out)
+{
+    struct h1_request *request = &p->request;
+
+    while (str_empty(request->pending) && str_empty(request->part)) {
+        int error = request->last ? 0 : pull(request, room);
+
+        if (request->last && str_empty(request->pending))
+            return 0;
+        if (error < 0)
+            return error;
+    }
+    struct str *from = str_empty(request->pending) ? &request->part : &request->pending;
+
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(*from, 0, room)};
+    *from = str_skip(*from, out->bytes.length);
+    return 1;
+}
+
+/* What the application says beside its answer, a line at a time. */
+static void say(struct proxying *p, struct fastcgi_reply *reply)
+{
+    struct str text = buffer_str(&reply->said);
+
+    while (text.length > 0) {
+        struct str line = str_trim(str_cut(&text, '\n'));
+
+        if (!str_empty(line))
+            exchange_say(p->x, LOG_ERROR, "FastCGI sent in stderr: \"" STR_FMT "\"", STR_ARG(line));
+    }
+    buffer_finish(&reply->said);
+}
+
+static enum h1_reply_step read_reply(struct proxying *p, struct str *in, struct str *out_part)
+{
+    return fastcgi_reply_read(p->reader, in, out_part);
+}
+
+/* The end of an answer is said, not seen. */
+static enum h1_reply_step ended(struct proxying *p, bool cut)
+{
+    p->reply.fault = "an end in the middle of it";
+    return REPLY_BAD;
+}
+
+static void finish(struct proxying *p)
+{
+    struct fastcgi_reply *reply = p->reader;
+
+    if (!reply)
+        return;
+    say(p, reply);
+    fastcgi_reply_finish(reply);
+}
+
+const struct proxy_speech fastcgi_speech = {
+    .scheme = "fastcgi",
+    .tls_scheme = "fastcgi",
+    .port = 9000,
+    .parse = parse_target,
+    .measured = true,
+    .write_head = fastcgi_write_head,
+    .begin = begin,
+    .next = next,
+    .read = read_reply,
+    .ended = ended,
+    .finish = finish,
+};
+
+static enum outcome fastcgi_answer(struct exchange *x, const void *conf, void *state)
+{
+    const struct fastcgi_conf *own = conf;
+
+    return proxy_pass_on(x, &own->proxy);
+}
+
+const struct module module_fastcgi = {
+    .name = "fastcgi",
+    .directives = fastcgi_directives,
+    .conf_size = sizeof(struct fastcgi_conf),
+    .conf_check = fastcgi_conf_check,
+    .answer = fastcgi_answer,
+    .cancel = proxy_cancel,
+    .variables = &fastcgi_variables,
+};

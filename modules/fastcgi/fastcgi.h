@@ -1,0 +1,47 @@
+/*
+ * `fastcgi_pass`: requests passed on to applications that speak FastCGI, PHP-FPM above all. All but the words is
+ * done by what `proxy` has; what the files of the module share.
+ */
+#ifndef MODULES_FASTCGI_FASTCGI_H
+#define MODULES_FASTCGI_FASTCGI_H
+
+#include "modules/proxy/proxy.h"
+
+/* fastcgi_param */
+struct fastcgi_param {
+    struct str name;
+    const struct template *value;
+    bool if_not_empty;
+};
+
+struct fastcgi_params {
+    struct fastcgi_param *items;
+    size_t count;
+};
+
+struct fastcgi_conf {
+    struct proxy_conf proxy;        /* fastcgi_pass, timeouts and so on, under other names */
+    struct conf_rows params;        /* struct fastcgi_params, outer scopes first */
+    struct fastcgi_params usual;    /* what is told where fastcgi_param says nothing else */
+    const struct template *index;   /* fastcgi_index; NULL: none */
+};
+
+extern const struct directive fastcgi_directives[];
+extern const struct variable_table fastcgi_variables;
+extern const struct proxy_speech fastcgi_speech;
+
+static inline const struct fastcgi_conf *fastcgi_conf_of(const struct proxying *p)
+{
+    return container_of(p->conf, struct fastcgi_conf, proxy);
+}
+
+/* fastcgi_conf.c */
+
+int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
+
+/* fastcgi_params.c */
+
+/* The beginning of a request, with all parameters, into p->head. As proxy_speech.write_head. */
+int fastcgi_write_head(struct proxying *p, struct str *out_fault);
+
+#endif

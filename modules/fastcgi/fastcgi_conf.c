@@ -1,0 +1,275 @@
+/*
+ * The directives of fastcgi, read and checked, and the parameters that every application needs.
+ */
+#include "fastcgi.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#define AT(field)  offsetof(struct fastcgi_conf, field)
+#define PASS_HINT  STR("write: fastcgi_pass: unix:/run/php/php-fpm.sock, 127.0.0.1:9000, or the name of an upstream")
+#define PARAM_HINT STR("write: fastcgi_param: [SCRIPT_FILENAME /srv/app/index.php, {APP_ENV: production}]")
+
+static const struct {
+    const char *name, *value;
+    bool if_not_empty;
+} usual[] = {
+    {"SCRIPT_FILENAME", "$document_root$fastcgi_script_name", false},
+    {"SCRIPT_NAME", "$fastcgi_script_name", false},
+    {"QUERY_STRING", "$query_string", false},
+    {"REQUEST_METHOD", "$request_method", false},
+    {"CONTENT_TYPE", "$content_type", false},
+    {"CONTENT_LENGTH", "", false}, /* known with the body */
+    {"REQUEST_URI", "$request_uri", false},
+    {"DOCUMENT_URI", "$document_uri", false},
+    {"DOCUMENT_ROOT", "$document_root", false},
+    {"SERVER_PROTOCOL", "$server_protocol", false},
+    {"REQUEST_SCHEME", "$scheme", false},
+    {"HTTPS", "$https", true},
+    {"GATEWAY_INTERFACE", "CGI/1.1", false},
+    {"SERVER_SOFTWARE", "sluice", false},
+    {"REMOTE_ADDR", "$remote_addr", false},
+    {"REMOTE_PORT", "$remote_port", false},
+    {"SERVER_ADDR", "$server_addr", false},
+    {"SERVER_PORT", "$server_port", false},
+    {"SERVER_NAME", "$server_name", false},
+    {"REDIRECT_STATUS", "200", false}, /* PHP may want to see that it was not asked by the client itself */
+};
+
+static int read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct proxy_pass pass = {.of_location = reader->scope == SCOPE_LOCATION};
+    struct proxy_pass *into = out;
+    int error = conf_read_template(reader, node, &pass.text);
+
+    if (error < 0)
+        return error;
+    if (template_constant(pass.text)) {
+        pass.target.authority = template_text(pass.text);
+        pass.upstream = upstreams_target(reader->upstreams, pass.target.authority, fastcgi_speech.port, &error);
+        if (!pass.upstream && error == -EINVAL)
+            conf_error(reader->errors, node->mark, PASS_HINT, "\"" STR_FMT "\" is no address to pass requests to",
+                       STR_ARG(pass.target.authority));
+        if (!pass.upstream)
+            return error;
+    }
+    *into = pass;
+    return 0;
+}
+
+static int refuse_param(struct conf_reader *reader, struct conf_mark mark)
+{
+    conf_error(reader->errors, mark, PARAM_HINT,
+               "fastcgi_param takes a name and a value, and perhaps if_not_empty");
+    return -EINVAL;
+}
+
+static int read_params_map(struct conf_reader *reader, const struct conf_node *node, struct fastcgi_params *params)
+{
+    int error = 0;
+
+    params->items = arena_zalloc(reader->arena, node->count + 1, sizeof(*params->items));
+    if (!params->items)
+        return -ENOMEM;
+    for (size_t i = 0; i < node->count && error == 0; i++) {
+        struct fastcgi_param *param = &params->items[params->count++];
+
+        param->name = node->pairs[i].key->text;
+        error = str_empty(param->name) ? refuse_param(reader, node->pairs[i].key->mark)
+                                       : conf_read_template(reader, node->pairs[i].value, &param->value);
+    }
+    return error;
+}
+
+/* "NAME value", with "if_not_empty" behind it or without; or a map from names to values. */
+static int read_params(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct fastcgi_params *params = out;
+    struct conf_words words;
+    int error;
+
+    if (node->kind == CONF_MAP)
+        return read_params_map(reader, node, params);
+    error = conf_read_words(reader, node, &words);
+    if (error < 0)
+        return error;
+    if (words.count < 2 || words.count > 3 || str_empty(words.items[0]) ||
+        (words.count == 3 && !str_equal(words.items[2], STR("if_not_empty"))))
+        return refuse_param(reader, node->mark);
+    params->items = arena_zalloc(reader->arena, 1, sizeof(*params->items));
+    if (!params->items)
+        return -ENOMEM;
+    params->count = 1;
+    *params->items = (struct fastcgi_param){.name = words.items[0], .if_not_empty = words.count == 3};
+    return conf_read_template_word(reader, node, words.items[1], &params->items->value);
+}
+
+static int find_usual(struct fastcgi_params *params, struct conf_reader *reader, const struct conf_node *at)
+{
+    size_t count = sizeof(usual) / sizeof(usual[0]);
+    int error = 0;
+
+    params->items = arena_zalloc(reader->arena, count, sizeof(*params->items));
+    if (!params->items)
+        return -ENOMEM;
+    for (size_t i = 0; i < count && error == 0; i++) {
+        params->items[i].name = str_from(usual[i].name);
+        params->items[i].if_not_empty = usual[i].if_not_empty;
+        error = conf_read_template_word(reader, at, str_from(usual[i].value), &params->items[i].value);
+    }
+    params->count = count;
+    return error;
+}
+
+int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct fastcgi_conf *own = conf;
+    int error;
+
+    own->proxy.speech = &fastcgi_speech;
+    own->proxy.buffering.requests_folder = own->proxy.buffering.folder;
+    if (own->proxy.pass.of_location && !reader->laid_over && !conf_map_get(at, STR("fastcgi_pass")))
+        own->proxy.pass = (struct proxy_pass){0};
+    error = proxy_conf_complete(&own->proxy, reader, at);
+    return error == 0 && own->usual.count == 0 ? find_usual(&own->usual, reader, at) : error;
+}
+
+/* The script that a path means: the index of a folder. */
+static struct str get_script_name(const void *subject, struct str parameter, struct arena *arena)
+{
+    struct exchange *x = (struct exchange *)(uintptr_t)subject;
+    const struct proxying *p = exchange_state_found(x, &module_proxy);
+    const struct template *index = p && p->x && p->conf->speech == &fastcgi_speech ? fastcgi_conf_of(p)->index : NULL;
+    struct str path = x->request.path;
+    struct str name;
+
+    if (!index || !str_ends(path, STR("/")))
+        return path;
+    name = template_eval(index, x, arena);
+    return name.data ? arena_printf(arena, STR_FMT STR_FMT, STR_ARG(path), STR_ARG(name)) : name;
+}
+
+static const struct variable variables[] = {{"fastcgi_script_name", false, get_script_name}};
+
+const struct variable_table fastcgi_variables = {variables, sizeof(variables) / sizeof(variables[0]), NULL};
+
+#define DURATION(key, field, text)                                                                           \
+    {.name = key,                                                                                            \
+     .scopes = SCOPE_SITE,                                                                                   \
+     .type = DIRECTIVE_DURATION,                                                                             \
+     .offset = AT(proxy.field),                                                                              \
+     .fallback = "60s",                                                                                      \
+     .help = text}
+#define SWITCH(key, field, text)                                                                             \
+    {.name = key,                                                                                            \
+     .scopes = SCOPE_SITE,                                                                                   \
+     .type = DIRECTIVE_SWITCH,                                                                               \
+     .offset = AT(proxy.field),                                                                              \
+     .fallback = "off",                                                                                      \
+     .help = text}
+
+const struct directive fastcgi_directives[] = {
+    {.name = "fastcgi_pass",
+     .scopes = SCOPE_LOCATION,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(proxy.pass),
+     .row_size = sizeof(struct proxy_pass),
+     .row = read_pass,
+     .example = "fastcgi_pass: unix:/run/php/php-fpm.sock",
+     .help = "Pass requests to an application that speaks FastCGI: an address, unix: and a path, or an upstream."},
+    {.name = "fastcgi_param",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .merge = MERGE_APPEND,
+     .offset = AT(params),
+     .row_size = sizeof(struct fastcgi_params),
+     .row = read_params,
+     .example = "fastcgi_param: [SCRIPT_FILENAME /srv/app/index.php, {APP_ENV: production}]",
+     .help = "What the application is told, beside SCRIPT_FILENAME and all else that it needs, which is told without "
+             "being asked for; the last word on a name holds. With if_not_empty behind it, only where it has a value.",
+     .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\"}]}"},
+    {.name = "fastcgi_index",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_TEMPLATE,
+     .offset = AT(index),
+     .example = "fastcgi_index: index.php",
+     .help = "The script behind a path that ends with a slash, in $fastcgi_script_name."},
+    DURATION("fastcgi_connect_timeout", connect_timeout_ms, "How long a connection to the application may take."),
+    DURATION("fastcgi_send_timeout", send_timeout_ms,
+             "How long the application may take nothing of a request between two writes."),
+    DURATION("fastcgi_read_timeout", read_timeout_ms, "How long the application may say nothing between two reads."),
+    SWITCH("fastcgi_buffering", buffering.answers, "As proxy_buffering, for answers of applications."),
+    SWITCH("fastcgi_request_buffering", buffering.requests,
+           "As proxy_request_buffering. A chunked body is always read whole: the application wants its length."),
+    SWITCH("fastcgi_intercept_errors", intercept_errors,
+           "Answers from 300 on that error_page names are answered by it, and not passed on."),
+    SWITCH("fastcgi_ignore_client_abort", ignore_client_abort,
+           "Go on with a request whose client has ended its side of the connection."),
+    {.name = "fastcgi_buffers",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(proxy.buffering.count),
+     .row_size = 2 * sizeof(uint64_t),
+     .row = proxy_read_buffers,
+     .fallback = "8 8k",
+     .help = "Number and size of the pieces that are kept of an answer in memory, with fastcgi_buffering."},
+    {.name = "fastcgi_buffer_size",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(proxy.buffer_size),
+     .fallback = "16k",
+     .low = 1024,
+     .high = LIMIT_REQUEST_HEAD,
+     .help = "The longest head of an answer."},
+    {.name = "fastcgi_max_temp_file_size",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(proxy.buffering.file_max),
+     .fallback = "1g",
+     .high = LIMIT_SPOOL_FILE,
+     .help = "How much of an answer is written to a temporary file, in all; 0: nothing."},
+    {.name = "fastcgi_temp_path",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_PATH,
+     .offset = AT(proxy.buffering.folder),
+     .fallback = "/var/tmp",
+     .example = "fastcgi_temp_path: /var/cache/sluice",
+     .help = "The folder of temporary files, without names, with bodies of requests and answers."},
+    {.name = "fastcgi_hide_header",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_WORDS,
+     .merge = MERGE_APPEND,
+     .offset = AT(proxy.hide_headers),
+     .example = "fastcgi_hide_header: X-Powered-By",
+     .help = "Header fields of an answer that are not passed on, beside Date, Server, X-Pad and X-Accel-*."},
+    {.name = "fastcgi_pass_header",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_WORDS,
+     .merge = MERGE_APPEND,
+     .offset = AT(proxy.pass_headers),
+     .example = "fastcgi_pass_header: Date",
+     .help = "Header fields of an answer that are passed on although they are kept back by themselves."},
+    {.name = "fastcgi_next_upstream",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_FLAGS,
+     .offset = AT(proxy.next),
+     .choices = proxy_next_words,
+     .fallback = "error timeout",
+     .example = "fastcgi_next_upstream: [error, timeout, http_503]",
+     .help = "When another server of the group is asked: as proxy_next_upstream."},
+    {.name = "fastcgi_next_upstream_tries",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(proxy.next_tries),
+     .fallback = "0",
+     .help = "How many servers are asked for one request; 0: all."},
+    {.name = "fastcgi_next_upstream_timeout",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(proxy.next_timeout_ms),
+     .fallback = "0",
+     .help = "How long another server is asked, from the beginning; 0: no limit."},
+    {0},
+};

@@ -1,0 +1,225 @@
+/*
+ * What an application is told of a request: the parameters of the configuration, those that every application needs,
+ * and the request's header fields as HTTP_... (RFC 3875 4.1.18).
+ */
+#include "fastcgi.h"
+
+#include "base/limits.h"
+#include "fastcgi_reply.h"
+
+#include <errno.h>
+
+struct pair {
+    struct str name, value;
+};
+
+struct pairs {
+    struct pair *items;
+    size_t count;
+    size_t size;                    /* bytes as they are written */
+};
+
+/* Of one connection, told as CONTENT_..., or harmful: to scripts that are clients, HTTP_PROXY names a proxy. */
+static const char *const not_told[] = {"Connection", "Content-Length", "Content-Type", "Expect", "Keep-Alive", "Proxy",
+                                       "Proxy-Authorization", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding",
+                                       "Upgrade", NULL};
+
+/* What only a trusted peer may say of the client. */
+static const char *const of_origin[] = {"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Port",
+                                        "X-Forwarded-Proto", "X-Forwarded-Server", "X-Real-IP", NULL};
+
+static bool is_among(const char *const *names, struct str name)
+{
+    for (; *names; names++) {
+        if (str_equal_nocase(name, str_from(*names)))
+            return true;
+    }
+    return false;
+}
+
+static struct pair *find(struct pairs *pairs, struct str name)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        if (str_equal(pairs->items[i].name, name))
+            return &pairs->items[i];
+    }
+    return NULL;
+}
+
+/* The last word holds. */
+static int tell(struct proxying *p, struct pairs *pairs, const struct fastcgi_params *params)
+{
+    for (size_t i = 0; i < params->count; i++) {
+        const struct fastcgi_param *param = &params->items[i];
+        struct str value = exchange_eval(p->x, param->value);
+        struct pair *pair = find(pairs, param->name);
+
+        if (!value.data)
+            return -ENOMEM;
+        if (str_equal(param->name, STR("HTTP_PROXY")) || (param->if_not_empty && str_empty(value) && !pair))
+            continue;
+        if (!pair)
+            pair = &pairs->items[pairs->count++];
+        *pair = (struct pair){param->name, value};
+    }
+    return 0;
+}
+
+/* "X-Made-By" becomes HTTP_X_MADE_BY. */
+static struct str field_name(struct arena *arena, struct str name)
+{
+    char *made = arena_alloc(arena, name.length + 5);
+
+    if (!made)
+        return (struct str){NULL, 0};
+    memcpy(made, "HTTP_", 5);
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.data[i];
+
+        made[5 + i] = (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c == '-' ? '_' : c);
+    }
+    return str_of(made, name.length + 5);
+}
+
+/* Fields of one name are one parameter (RFC 9110 5.3). What fastcgi_param names is not the client's to say. */
+static int tell_fields(struct proxying *p, struct pairs *pairs)
+{
+    const struct headers *headers = &p->x->request.headers;
+    struct arena *arena = &p->x->arena;
+    size_t own = pairs->count;
+
+    for (unsigned i = 0; i < headers->count; i++) {
+        const struct header *field = &headers->items[i];
+        struct str name = field_name(arena, field->name);
+        struct pair *pair = find(pairs, name);
+
+        if (!name.data)
+            return -ENOMEM;
+        if (is_among(not_told, field->name) || (is_among(of_origin, field->name) && !exchange_is_trusted(p->x)) ||
+            (pair && pair < pairs->items + own))
+            continue;
+        if (!pair) {
+            pairs->items[pairs->count++] = (struct pair){name, field->value};
+            continue;
+        }
+        pair->value = arena_printf(arena, STR_FMT "%s" STR_FMT, STR_ARG(pair->value),
+                                   str_equal(name, STR("HTTP_COOKIE")) ? "; " : ", ", STR_ARG(field->value));
+        if (!pair->value.data)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int tell_length(struct proxying *p, struct pairs *pairs)
+{
+    struct pair *pair = find(pairs, STR("CONTENT_LENGTH"));
+
+    if (!pair || p->content_length == 0)
+        return 0;
+    pair->value = arena_printf(&p->x->arena, "%llu", (unsigned long long)p->content_length);
+    return pair->value.data ? 0 : -ENOMEM;
+}
+
+/* Writing. */
+
+static size_t length_size(size_t length)
+{
+    return length < 128 ? 1 : 4;
+}
+
+static char *write_length(char *at, size_t length)
+{
+    if (length < 128) {
+        *at++ = (char)length;
+        return at;
+    }
+    *at++ = (char)(0x80 | (length >> 24 & 0x7f));
+    *at++ = (char)(length >> 16 & 0xff);
+    *at++ = (char)(length >> 8 & 0xff);
+    *at++ = (char)(length & 0xff);
+    return at;
+}
+
+static char *write_bytes(char *at, struct str bytes)
+{
+    memcpy(at, bytes.data, bytes.length);
+    return at + bytes.length;
+}
+
+static struct str write_pairs(struct arena *arena, struct pairs *pairs)
+{
+    size_t size = 0;
+    char *text, *at;
+
+    for (size_t i = 0; i < pairs->count; i++) {
+        const struct pair *pair = &pairs->items[i];
+
+        size += length_size(pair->name.length) + pair->name.length;
+        size += length_size(pair->value.length) + pair->value.length;
+    }
+    pairs->size = size;
+    text = at = size > LIMIT_FASTCGI_PARAMS ? NULL : arena_alloc(arena, size + 1);
+    for (size_t i = 0; text && i < pairs->count; i++) {
+        at = write_length(at, pairs->items[i].name.length);
+        at = write_length(at, pairs->items[i].value.length);
+        at = write_bytes(at, pairs->items[i].name);
+        at = write_bytes(at, pairs->items[i].value);
+    }
+    return str_of(text, text ? size : 0);
+}
+
+static char *write_record(char *at, enum fastcgi_kind kind, struct str content)
+{
+    fastcgi_write_header(kind, content.length, at);
+    return write_bytes(at + FASTCGI_HEADER, content);
+}
+
+/* Whatever their length, in records of what one takes; an empty one ends them. */
+static struct str write_records(struct arena *arena, struct str params)
+{
+    const struct str responder = {"\0\1\0\0\0\0\0\0", 8}; /* and the connection ends with the answer */
+    size_t records = params.length / UINT16_MAX + 3;
+    char *text = arena_alloc(arena, params.length + responder.length + records * FASTCGI_HEADER);
+    char *at = text;
+
+    if (!text)
+        return (struct str){NULL, 0};
+    at = write_record(at, FASTCGI_BEGIN, responder);
+    while (params.length > 0) {
+        at = write_record(at, FASTCGI_PARAMS, str_slice(params, 0, UINT16_MAX));
+        params = str_skip(params, UINT16_MAX);
+    }
+    at = write_record(at, FASTCGI_PARAMS, STR(""));
+    return str_of(text, (size_t)(at - text));
+}
+
+int fastcgi_write_head(struct proxying *p, struct str *out_fault)
+{
+    const struct fastcgi_conf *conf = fastcgi_conf_of(p);
+    const struct fastcgi_params *rows = conf->params.items;
+    size_t most = conf->usual.count + p->x->request.headers.count;
+    struct arena *arena = &p->x->arena;
+    struct pairs pairs = {0};
+    struct str params;
+
+    *out_fault = STR("a body of unknown length");
+    if (p->content_length == BODY_LENGTH_UNKNOWN)
+        return -EINVAL;
+    for (size_t i = 0; i < conf->params.count; i++)
+        most += rows[i].count;
+    pairs.items = arena_zalloc(arena, most, sizeof(*pairs.items));
+    if (!pairs.items || tell(p, &pairs, &conf->usual) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < conf->params.count; i++) {
+        if (tell(p, &pairs, &rows[i]) < 0)
+            return -ENOMEM;
+    }
+    if (tell_length(p, &pairs) < 0 || tell_fields(p, &pairs) < 0)
+        return -ENOMEM;
+    params = write_pairs(arena, &pairs);
+    *out_fault = STR("the length of all parameters");
+    if (!params.data)
+        return pairs.size > LIMIT_FASTCGI_PARAMS ? -EINVAL : -ENOMEM;
+    p->head = write_records(arena, params);
+    return p->head.data ? 0 : -ENOMEM;
+}

@@ -1,0 +1,281 @@
+/*
+ * Records, one after the other, and the stream in them. Whatever the server does not say exactly is refused: it may
+ * be anybody's script.
+ */
+#include "fastcgi_reply.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+
+enum { VERSION = 1, REQUEST_ID = 1 };
+
+void fastcgi_reply_init(struct fastcgi_reply *reply, struct h1_reply *into, struct arena *arena, size_t head_max,
+                        bool head)
+{
+    *reply = (struct fastcgi_reply){.reply = into, .arena = arena, .head_max = head_max, .head = head};
+    *into = (struct h1_reply){.version = HTTP_1_1, .content_length = BODY_LENGTH_UNKNOWN};
+}
+
+void fastcgi_reply_finish(struct fastcgi_reply *reply)
+{
+    buffer_finish(&reply->text);
+    buffer_finish(&reply->said);
+    reply->failed = true;
+}
+
+void fastcgi_write_header(enum fastcgi_kind kind, size_t length, char into[FASTCGI_HEADER])
+{
+    const char header[FASTCGI_HEADER] = {VERSION,  (char)kind,           0, REQUEST_ID, (char)(length >> 8 & 0xff),
+                                         (char)(length & 0xff), 0, 0};
+
+    memcpy(into, header, sizeof(header));
+}
+
+static enum h1_reply_step fail(struct fastcgi_reply *reply, const char *fault)
+{
+    reply->failed = true;
+    reply->reply->fault = fault;
+    return REPLY_BAD;
+}
+
+/* The CGI head. */
+
+static const char *parse_status(struct h1_reply *reply, struct str value)
+{
+    uint64_t status;
+
+    if (reply->status != 0)
+        return "more than one Status";
+    if (value.length < 3 || str_to_u64(str_slice(value, 0, 3), &status) < 0 || status < 200 || status > 599 ||
+        (value.length > 3 && value.data[3] != ' '))
+        return "no valid Status";
+    reply->status = (int)status;
+    return NULL;
+}
+
+static const char *parse_length(struct h1_reply *reply, struct str value)
+{
+    if (reply->content_length != BODY_LENGTH_UNKNOWN)
+        return "more than one Content-Length";
+    if (str_to_u64(value, &reply->content_length) < 0 || reply->content_length > INT64_MAX)
+        return "no valid Content-Length";
+    return NULL;
+}
+
+static const char *parse_field(struct fastcgi_reply *reply, struct str line)
+{
+    struct headers *headers = &reply->reply->headers;
+    ssize_t colon = str_find(line, ':');
+    struct str name = str_slice(line, 0, colon < 0 ? 0 : (size_t)colon);
+    struct str value = str_trim(str_skip(line, (size_t)(colon + 1)));
+
+    if (!h1_is_token(name) || !h1_is_value(value) || headers->count >= LIMIT_HEADERS)
+        return "an invalid header field";
+    if (str_equal_nocase(name, STR("Status")))
+        return parse_status(reply->reply, value);
+    if (str_equal_nocase(name, STR("Content-Length"))) {
+        const char *fault = parse_length(reply->reply, value);
+
+        if (fault)
+            return fault;
+    }
+    return headers_add(headers, reply->arena, name, value) < 0 ? "out of memory" : NULL;
+}
+
+static enum h1_reply_step parse_head(struct fastcgi_reply *reply, struct str head)
+{
+    struct h1_reply *into = reply->reply;
+    struct str text = arena_copy(reply->arena, head);
+    const char *fault = NULL;
+
+    if (!text.data)
+        return REPLY_NO_MEMORY;
+    while (!fault && text.length > 0) {
+        struct str line = str_cut(&text, '\n');
+
+        if (str_ends(line, STR("\r")))
+            line.length--;
+        if (line.length == 0)
+            break;
+        fault = parse_field(reply, line);
+    }
+    if (!fault && into->headers.count == 0 && into->status == 0)
+        fault = "no header field";
+    if (fault)
+        return fail(reply, fault);
+    if (into->status == 0)
+        into->status = headers_find(&into->headers, STR("Location")) ? 302 : 200;
+    into->bodiless = reply->head || into->status == 204 || into->status == 304;
+    reply->left = into->content_length;
+    reply->headed = true;
+    return REPLY_HEAD;
+}
+
+/* Where the head's empty line ends, whose lines end by LF, with CR before it or without; 0: not yet. */
+static size_t head_end(struct str text)
+{
+    size_t line = 0;
+
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.data[i] != '\n')
+            continue;
+        if (i == line || (i == line + 1 && text.data[line] == '\r'))
+            return i + 1;
+        line = i + 1;
+    }
+    return 0;
+}
+
+static void take(struct fastcgi_reply *reply, struct str *in, size_t count)
+{
+    *in = str_skip(*in, count);
+    reply->content -= count;
+}
+
+static enum h1_reply_step read_head(struct fastcgi_reply *reply, struct str *in, struct str part)
+{
+    size_t before = reply->text.length;
+    size_t room = reply->head_max - before;
+    enum h1_reply_step step;
+    size_t end;
+
+    if (buffer_append(&reply->text, str_slice(part, 0, room)) < 0)
+        return REPLY_NO_MEMORY;
+    end = head_end(buffer_str(&reply->text));
+    if (end == 0 && reply->text.length == reply->head_max)
+        return fail(reply, "too large a head");
+    take(reply, in, end ? end - before : part.length);
+    if (end == 0)
+        return REPLY_MORE;
+    step = parse_head(reply, str_slice(buffer_str(&reply->text), 0, end));
+    buffer_finish(&reply->text);
+    return step;
+}
+
+/* REPLY_MORE here: go on. */
+static enum h1_reply_step read_body(struct fastcgi_reply *reply, struct str *in, struct str part,
+                                    struct str *out_part)
+{
+    take(reply, in, part.length);
+    if (reply->reply->bodiless)
+        return REPLY_MORE;
+    if (reply->reply->content_length != BODY_LENGTH_UNKNOWN) {
+        if (part.length > reply->left)
+            return fail(reply, "a body longer than its Content-Length");
+        reply->left -= part.length;
+    }
+    *out_part = part;
+    return REPLY_PART;
+}
+
+/* Records. */
+
+static enum h1_reply_step read_said(struct fastcgi_reply *reply, struct str *in, struct str part)
+{
+    size_t room = LIMIT_FASTCGI_SAID - reply->said.length;
+
+    take(reply, in, part.length);
+    return buffer_append(&reply->said, str_slice(part, 0, room)) < 0 ? REPLY_NO_MEMORY : REPLY_MORE;
+}
+
+static enum h1_reply_step read_end(struct fastcgi_reply *reply, struct str *in, struct str part)
+{
+    for (size_t i = 0; i < part.length; i++)
+        reply->record[FASTCGI_HEADER - reply->content + i] = (unsigned char)part.data[i];
+    take(reply, in, part.length);
+    if (reply->content > 0)
+        return REPLY_MORE;
+    if (reply->record[4] != 0)
+        return fail(reply, "the server refused the request");
+    if (!reply->headed)
+        return fail(reply, "an end without a head");
+    if (!reply->reply->bodiless && reply->reply->content_length != BODY_LENGTH_UNKNOWN && reply->left > 0)
+        return fail(reply, "a body shorter than its Content-Length");
+    reply->over = true;
+    return REPLY_MORE;
+}
+
+static enum h1_reply_step read_content(struct fastcgi_reply *reply, struct str *in, struct str *out_part)
+{
+    struct str part = str_slice(*in, 0, reply->content);
+
+    if (reply->kind == FASTCGI_STDERR)
+        return read_said(reply, in, part);
+    if (reply->kind == FASTCGI_END)
+        return read_end(reply, in, part);
+    return reply->headed ? read_body(reply, in, part, out_part) : read_head(reply, in, part);
+}
+
+static const char *check_header(struct fastcgi_reply *reply)
+{
+    unsigned kind = reply->kind = reply->record[1];
+
+    if (reply->record[0] != VERSION)
+        return "no FastCGI";
+    if (kind != FASTCGI_STDOUT && kind != FASTCGI_STDERR && kind != FASTCGI_END)
+        return "a record of no known kind";
+    if (reply->record[2] != 0 || reply->record[3] != REQUEST_ID)
+        return "a record of another request";
+    reply->content = (size_t)reply->record[4] << 8 | reply->record[5];
+    reply->padding = reply->record[6];
+    if (kind == FASTCGI_END && reply->content != FASTCGI_HEADER)
+        return "an end that is none";
+    if (kind == FASTCGI_STDOUT && reply->out_ended)
+        return "output behind its end";
+    if (kind == FASTCGI_STDOUT && reply->content == 0)
+        reply->out_ended = true;
+    return NULL;
+}
+
+static enum h1_reply_step read_header(struct fastcgi_reply *reply, struct str *in)
+{
+    const char *fault;
+
+    while (in->length > 0 && reply->record_length < FASTCGI_HEADER) {
+        reply->record[reply->record_length++] = (unsigned char)in->data[0];
+        *in = str_skip(*in, 1);
+    }
+    if (reply->record_length < FASTCGI_HEADER)
+        return REPLY_MORE;
+    fault = check_header(reply);
+    reply->inside = true;
+    return fault ? fail(reply, fault) : REPLY_MORE;
+}
+
+static void skip_padding(struct fastcgi_reply *reply, struct str *in)
+{
+    size_t count = reply->padding < in->length ? reply->padding : in->length;
+
+    *in = str_skip(*in, count);
+    reply->padding -= count;
+}
+
+/* One step over the front of what came, which is not empty. */
+static enum h1_reply_step read_record(struct fastcgi_reply *reply, struct str *in, struct str *out_part)
+{
+    if (!reply->inside)
+        return read_header(reply, in);
+    if (reply->content > 0)
+        return read_content(reply, in, out_part);
+    skip_padding(reply, in);
+    return REPLY_MORE;
+}
+
+enum h1_reply_step fastcgi_reply_read(struct fastcgi_reply *reply, struct str *in, struct str *out_part)
+{
+    enum h1_reply_step step = reply->failed ? REPLY_BAD : REPLY_MORE;
+
+    while (step == REPLY_MORE) {
+        if (reply->inside && reply->content == 0 && reply->padding == 0) {
+            reply->inside = false;
+            reply->record_length = 0;
+        }
+        if (reply->over && !reply->inside)
+            return REPLY_WHOLE;
+        if (str_empty(*in))
+            return REPLY_MORE;
+        step = read_record(reply, in, out_part);
+    }
+    return step;
+}

@@ -1,0 +1,400 @@
+"""Applications that speak FastCGI: one that is scripted and misbehaves, and PHP-FPM."""
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import threading
+
+import pytest
+
+from kit import server as server_kit
+from kit.lifetime import wait_for
+
+BEGIN, ABORT, END, PARAMS, STDIN, STDOUT, STDERR = range(1, 8)
+BIG = bytes(range(256)) * 4096      # 1 MiB
+GOOD = b'Content-Type: text/plain\r\n\r\n'
+
+
+def record(kind, content=b'', padding=0, request=1, version=1):
+    return struct.pack('!BBHHBB', version, kind, request, len(content), padding, 0) + content + bytes(padding)
+
+
+def out(content, padding=0, size=65535):
+    return b''.join(record(STDOUT, content[at:at + size], padding) for at in range(0, len(content), size))
+
+
+def end(status=0, app=0):
+    return record(END, struct.pack('!IB3x', app, status))
+
+
+class Asked:
+    def __init__(self):
+        self.params, self.body, self.records = {}, b'', []
+
+
+class Application:
+    """Reads requests by the book, keeps them, and says what `answers` has for the path: bytes, or a function of the stream."""
+
+    def __init__(self, path):
+        self.answers, self.requests, self.faults, self.connections = {}, [], [], 0
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        os.chmod(path, 0o777)
+        self.listener.listen(64)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                stream, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            threading.Thread(target=self.serve, args=(stream,), daemon=True).start()
+
+    def read_record(self, stream):
+        def take(count):
+            got = b''
+            while len(got) < count:
+                piece = stream.recv(count - len(got))
+                if not piece:
+                    raise EOFError
+                got += piece
+            return got
+        version, kind, request, length, padding, zero = struct.unpack('!BBHHBB', take(8))
+        assert (version, request, zero) == (1, 1, 0)
+        content = take(length)
+        take(padding)
+        return kind, content
+
+    def read(self, stream):
+        asked, params = Asked(), b''
+        kind, content = self.read_record(stream)
+        assert (kind, content) == (BEGIN, b'\0\1\0\0\0\0\0\0'), (kind, content)
+        while True:
+            kind, content = self.read_record(stream)
+            assert kind == PARAMS
+            if not content:
+                break
+            params += content
+        asked.params = dict(self.pairs(params))
+        early = self.answers.get(asked.params['SCRIPT_NAME'])
+        self.requests.append(asked)
+        if getattr(early, 'early', False):
+            return asked
+        while True:
+            kind, content = self.read_record(stream)
+            assert kind == STDIN
+            if not content:
+                return asked
+            asked.body += content
+
+    @staticmethod
+    def pairs(params):
+        def length(at):
+            if params[at] < 128:
+                return params[at], at + 1
+            return struct.unpack('!I', params[at:at + 4])[0] & 0x7fffffff, at + 4
+        at, names = 0, set()
+        while at < len(params):
+            name, at = length(at)
+            value, at = length(at)
+            key = params[at:at + name].decode()
+            assert key not in names, f'{key} is told twice'
+            names.add(key)
+            yield key, params[at + name:at + name + value].decode('latin-1')
+            at += name + value
+        assert at == len(params)
+
+    def serve(self, stream):
+        stream.settimeout(30)
+        try:
+            asked = self.read(stream)
+            answer = self.answers.get(asked.params['SCRIPT_NAME'], out(GOOD + b'ok') + end())
+            if callable(answer):
+                answer(stream, asked)
+            else:
+                stream.sendall(answer)
+                stream.shutdown(socket.SHUT_WR)
+        except (EOFError, OSError):
+            pass
+        except Exception as error:
+            self.faults.append(repr(error))
+        stream.close()
+
+
+@pytest.fixture(scope='module')
+def application(fresh):
+    made = Application(str(fresh() / 'app.sock'))
+    made.path = made.listener.getsockname()
+    yield made
+    made.listener.close()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture
+def proxy(launch, loop, transport, application):
+    to = {'fastcgi_pass': f'unix:{application.path}'}
+    return launch(loop, transport, http={'fastcgi_param': ['OUTER one', 'APP_ENV outer']}, server={'location': {
+        '/': {**to, 'fastcgi_index': 'index.php', 'fastcgi_param': ['APP_ENV inner', {'ADDED': 'a $arg_x b'}, 'EMPTY $arg_none if_not_empty',
+                                                                  'HTTP_PROXY http://evil/']},
+        '/hidden': {**to, 'fastcgi_hide_header': 'X-Secret'},
+        '/variable': {'fastcgi_pass': 'unix:$arg_to'},
+        '/dead': {'fastcgi_pass': 'unix:/nowhere/at/all'},
+        '/patient': {**to, 'fastcgi_read_timeout': '300ms'},
+        '/kept': {**to, 'fastcgi_buffering': 'on', 'fastcgi_request_buffering': 'on'},
+        '/intercepted': {**to, 'fastcgi_intercept_errors': 'on', 'error_page': '404 /page'},
+        '/page': {'return': '200 instead'},
+        '/limited': {**to, 'client_max_body_size': 10},
+    }})
+
+
+@pytest.fixture
+def client(proxy):
+    made = proxy.connect()
+    yield made
+    made.close()
+
+
+def test_what_an_application_is_told(client, proxy, application):
+    response = client.ask('GET', '/dir/a.php?x=1%202&y', [('X-Made-By', 'me'), ('Cookie', 'a=1'), ('Cookie', 'b=2'), ('Proxy', 'http://evil/'),
+                                                         ('X-Forwarded-For', '1.2.3.4'), ('X-Two', '1'), ('X-Two', '2')])
+    assert response.status == 200 and response.body == b'ok' and response.headers['content-type'] == 'text/plain'
+    told = application.requests[-1].params
+    assert {name: told.get(name) for name in ('SCRIPT_NAME', 'SCRIPT_FILENAME', 'QUERY_STRING', 'REQUEST_METHOD', 'REQUEST_URI',
+                                              'DOCUMENT_ROOT', 'SERVER_PROTOCOL', 'GATEWAY_INTERFACE', 'CONTENT_LENGTH',
+                                              'REMOTE_ADDR', 'SERVER_PORT', 'SERVER_NAME', 'REDIRECT_STATUS')} == {
+        'SCRIPT_NAME': '/dir/a.php', 'SCRIPT_FILENAME': proxy.root + '/dir/a.php', 'QUERY_STRING': 'x=1%202&y', 'REQUEST_METHOD': 'GET',
+        'REQUEST_URI': '/dir/a.php?x=1%202&y', 'DOCUMENT_ROOT': proxy.root, 'SERVER_PROTOCOL': 'HTTP/1.1', 'GATEWAY_INTERFACE': 'CGI/1.1',
+        'CONTENT_LENGTH': '', 'REMOTE_ADDR': '127.0.0.1', 'SERVER_PORT': str(proxy.port), 'SERVER_NAME': 'localhost', 'REDIRECT_STATUS': '200'}
+    assert told['HTTP_X_MADE_BY'] == 'me' and told['HTTP_COOKIE'] == 'a=1; b=2' and told['HTTP_X_TWO'] == '1, 2'
+    assert told['HTTP_HOST'] == 'localhost'
+    assert (told['OUTER'], told['APP_ENV'], told['ADDED']) == ('one', 'inner', 'a 1%202 b')
+    assert not {'HTTP_PROXY', 'HTTP_X_FORWARDED_FOR', 'EMPTY', 'HTTP_CONNECTION', 'HTTP_CONTENT_LENGTH'} & set(told)
+    assert told.get('HTTPS') == (None if proxy.transport == 'plain' else 'on')
+
+
+def test_the_index_of_a_folder(client, application):
+    assert client.get('/dir/').status == 200
+    assert application.requests[-1].params['SCRIPT_NAME'] == '/dir/index.php'
+
+
+def test_long_parameters(client, application):
+    long = 'v' * 7000
+    assert client.ask('GET', '/long', [(f'X-Long-{number}', long) for number in range(4)]).status == 200
+    assert all(application.requests[-1].params[f'HTTP_X_LONG_{number}'] == long for number in range(4))
+
+
+@pytest.mark.parametrize('path', ['/body', '/kept'])
+@pytest.mark.parametrize('size', [1, 65535, 65536, 500_000])
+def test_a_body_arrives(client, application, path, size):
+    assert client.ask('POST', path, [('Content-Type', 'x/y')], body=BIG[:size]).status == 200
+    asked = application.requests[-1]
+    assert asked.body == BIG[:size] and asked.params['CONTENT_LENGTH'] == str(size) and asked.params['CONTENT_TYPE'] == 'x/y'
+
+
+@pytest.mark.parametrize('size', [0, 100_000])
+def test_a_chunked_body_has_a_length(client, application, size):
+    client.send('POST /chunked HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
+    client.send((b'%x\r\n%s\r\n' % (size, BIG[:size]) if size else b'') + b'0\r\nX-Trailer: 1\r\n\r\n')
+    assert client.read('POST').status == 200
+    assert application.requests[-1].body == BIG[:size]
+    assert application.requests[-1].params['CONTENT_LENGTH'] in (str(size), '')
+
+
+ANSWERS = {
+    '/status': (out(b'Status: 404 Not Here\r\nX: y\r\n\r\nnone') + end(), 404, b'none'),
+    '/bare-lf': (out(b'Content-Type: a/b\nX: y\n\nbody') + end(), 200, b'body'),
+    '/location': (out(b'Location: /there\r\n\r\n') + end(), 302, b''),
+    '/padded': (out(GOOD + b'padded', padding=255) + record(STDOUT) + end(), 200, b'padded'),
+    '/app-status': (out(GOOD + b'x') + end(app=3), 200, b'x'),
+    '/length': (out(b'Content-Length: 5\r\n\r\nright') + end(), 200, b'right'),
+    '/stderr': (record(STDERR, b'a warning\nand \x1b another\n') + out(GOOD) + record(STDERR, b'late', 7) + out(b'x') + record(STDERR) + end(),
+                200, b'x'),
+    '/tiny': (out(GOOD + b'by bytes', size=1) + end(), 200, b'by bytes'),
+    '/big': (out(GOOD + BIG, padding=3, size=9999) + end(), 200, BIG),
+    '/no-content': (out(b'Status: 204 No Content\r\n\r\nignored') + end(), 204, b''),
+    '/kept/big': (out(GOOD + BIG) + end(), 200, BIG),
+}
+
+FAULTS = {
+    '/nothing': (b'', 'closed'),
+    '/no-records': (b'HTTP/1.1 200 OK\r\n\r\nhello', 'no FastCGI'),
+    '/another-request': (record(STDOUT, GOOD, request=2) + end(), 'another request'),
+    '/unknown-kind': (record(11, b'x') + end(), 'no known kind'),
+    '/version': (record(STDOUT, GOOD, version=2), 'no FastCGI'),
+    '/no-head': (end(), 'an end without a head'),
+    '/half-head': (out(b'Content-Type: a/b\r\n') + end(), 'an end without a head'),
+    '/no-fields': (out(b'\r\nbody') + end(), 'no header field'),
+    '/no-colon': (out(b'HTTP/1.1 200 OK\r\n\r\n') + end(), 'an invalid header field'),
+    '/bad-name': (out(b'X Y: z\r\n\r\n') + end(), 'an invalid header field'),
+    '/bad-value': (out(b'X: a\x00b\r\n\r\n') + end(), 'an invalid header field'),
+    '/stray-cr': (out(b'X: a\rY: b\r\n\r\n') + end(), 'an invalid header field'),
+    '/bad-status': (out(b'Status: 099\r\n\r\n') + end(), 'no valid Status'),
+    '/interim': (out(b'Status: 101 Switching\r\n\r\n') + end(), 'no valid Status'),
+    '/two-statuses': (out(b'Status: 200\r\nStatus: 404\r\n\r\n') + end(), 'more than one Status'),
+    '/bad-length': (out(b'Content-Length: +5\r\n\r\nhello') + end(), 'no valid Content-Length'),
+    '/two-lengths': (out(b'Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello') + end(), 'more than one Content-Length'),
+    '/huge-head': (out(b'X: ' + b'a' * 70000 + b'\r\n\r\n') + end(), 'too large a head'),
+    '/refused': (end(status=2), 'refused the request'),
+    '/short-end': (record(END, b'\0' * 4), 'an end that is none'),
+    '/cut-record': (out(GOOD)[:-3], 'an end in the middle'),
+}
+
+BROKEN = {
+    '/cut': out(GOOD + b'some'),
+    '/cut-inside': out(GOOD + b'some of it')[:-3],
+    '/longer': out(b'Content-Length: 3\r\n\r\nlonger') + end(),
+    '/shorter': out(b'Content-Length: 30\r\n\r\nshorter') + end(),
+    '/behind-the-end': out(GOOD + b'a') + record(STDOUT) + out(b'b') + end(),
+    '/noise': out(GOOD + b'a') + b'\xff' * 100,
+}
+
+
+@pytest.fixture(autouse=True)
+def scripts(application):
+    application.answers.update({path: answer for path, (answer, *_) in {**ANSWERS, **FAULTS}.items()})
+    application.answers.update(BROKEN)
+
+
+@pytest.mark.parametrize('path', ANSWERS)
+def test_answers(client, proxy, path):
+    _, status, body = ANSWERS[path]
+    response = client.get(path)
+    assert (response.status, response.body) == (status, body if status != 302 else response.body)
+    assert 'status' not in response.headers
+    if path == '/stderr':
+        wait_for(lambda: 'FastCGI sent in stderr: "late"' in proxy.server.errors(), 'nothing in the log')
+        assert 'FastCGI sent in stderr: "and \\x1b another"' in proxy.server.errors()
+    assert client.get('/alive').status == 200
+
+
+@pytest.mark.parametrize('path', FAULTS)
+def test_faults_are_502(client, proxy, path):
+    assert client.get(path).status == 502
+    assert FAULTS[path][1] in proxy.server.errors()
+    assert client.get('/alive').status == 200
+
+
+@pytest.mark.parametrize('path', BROKEN)
+def test_a_broken_body_is_cut(proxy, path):
+    client = proxy.connect()
+    client.send(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    with pytest.raises(EOFError):
+        client.read()
+    client.close()
+
+
+def test_answers_in_pieces(client, application):
+    """However its bytes are cut: the same answer."""
+    whole = record(STDERR, b'x', 3) + out(b'Status: 201 Made\r\nX: y\r\n\r\nbody', 5) + record(STDOUT) + end()
+    for at in range(1, len(whole)):
+        def cut(stream, asked, at=at):
+            stream.sendall(whole[:at])
+            wait_for(lambda: True, '')
+            stream.sendall(whole[at:])
+        application.answers['/pieces'] = cut
+        response = client.get('/pieces')
+        assert (response.status, response.body, response.headers['x']) == (201, b'body', 'y')
+
+
+def test_head_has_no_body(client):
+    response = client.ask('HEAD', '/big')
+    assert response.status == 200 and response.body == b''
+    assert client.get('/alive').status == 200
+
+
+def test_other_ways(client, proxy, application):
+    application.answers['/hidden'] = out(b'X-Secret: 1\r\nX-Open: 2\r\n\r\n') + end()
+    headers = client.get('/hidden').headers
+    assert 'x-secret' not in headers and headers['x-open'] == '2'
+    assert client.get(f'/variable?to={application.path}').status == 200
+    assert client.get('/dead').status == 502
+    application.answers['/patient'] = lambda stream, asked: stream.recv(1)
+    assert client.get('/patient').status == 504
+    application.answers['/intercepted'] = out(b'Status: 404\r\n\r\nnot this') + end()
+    response = client.get('/intercepted')
+    assert response.status == 404 and response.body == b'instead'
+    assert client.ask('POST', '/limited', body=b'x' * 11).status == 413
+
+
+# PHP-FPM.
+
+def find_php():
+    for folder in ('/usr/sbin', '/usr/local/sbin'):
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+            if name.startswith('php-fpm'):
+                return os.path.join(folder, name)
+    return shutil.which('php-fpm')
+
+
+SCRIPTS = {
+    'hello.php': '<?php header("X-Made: php"); echo "hello ", $_GET["who"] ?? "nobody";',
+    'echo.php': '<?php echo strlen(file_get_contents("php://input")), " ", md5(file_get_contents("php://input")), " ", $_SERVER["CONTENT_TYPE"];',
+    'form.php': '<?php echo $_POST["a"], "|", $_SERVER["REQUEST_METHOD"], "|", $_SERVER["SCRIPT_FILENAME"];',
+    'missing.php': '<?php http_response_code(404); echo "none";',
+    'long.php': '<?php for ($i = 0; $i < 20000; $i++) echo str_repeat("x", 100);',
+    'moved.php': '<?php header("Location: /there");',
+    'warns.php': '<?php error_log("a word for the log"); echo "ok";',
+}
+
+
+@pytest.fixture(scope='module')
+def php(fresh):
+    program = find_php()
+    if not program and os.environ.get('SLUICE_REQUIRE_HTTP'):
+        pytest.fail('php-fpm is not installed')
+    if not program:
+        pytest.skip('php-fpm is not installed')
+    folder = fresh()
+    for name, text in SCRIPTS.items():
+        (folder / name).write_text(text)
+    (folder / 'fpm.conf').write_text(
+        f'[global]\nerror_log = {folder}/fpm.log\ndaemonize = no\n[www]\nlisten = {folder}/php.sock\nlisten.mode = 0666\npm = static\n'
+        'pm.max_children = 2\ncatch_workers_output = no\nuser = nobody\ngroup = nogroup\n')
+    running = subprocess.Popen([program, '-n', '-R', '-y', str(folder / 'fpm.conf')], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(lambda: (folder / 'php.sock').exists(), 'php-fpm does not start')
+    yield folder
+    running.terminate()
+    running.wait(20)
+
+
+@pytest.fixture
+def with_php(launch, loop, transport, php):
+    return launch(loop, transport, server={'root': str(php), 'location': {
+        '/': {'fastcgi_pass': f'unix:{php}/php.sock'}, '/buffered/': {'fastcgi_pass': f'unix:{php}/php.sock', 'fastcgi_buffering': 'on',
+                                                                    'fastcgi_param': f'SCRIPT_FILENAME {php}/long.php'}}})
+
+
+def test_php(with_php, php):
+    client = with_php.connect()
+    response = client.get('/hello.php?who=world')
+    assert response.body == b'hello world' and response.headers['x-made'] == 'php' and response.headers['content-type'].startswith('text/html')
+    assert client.ask('POST', '/form.php', [('Content-Type', 'application/x-www-form-urlencoded')], body=b'a=b%20c').body == \
+        f'b c|POST|{php}/form.php'.encode()
+    assert client.ask('POST', '/echo.php', [('Content-Type', 'x/y')], body=BIG).body.startswith(f'{len(BIG)} '.encode())
+    assert client.get('/missing.php').status == 404
+    assert client.get('/no-such.php').status == 404
+    assert client.get('/moved.php').status == 302
+    assert client.get('/long.php').body == b'x' * 2_000_000
+    assert client.get('/buffered/x').body == b'x' * 2_000_000
+    assert client.ask('HEAD', '/hello.php').status == 200
+    assert client.get('/warns.php').body == b'ok'
+    wait_for(lambda: 'a word for the log' in with_php.server.errors(), 'the log has nothing')
+    client.close()
+
+
+def test_php_many_at_once(with_php):
+    results = {}
+
+    def ask(number):
+        client = with_php.connect()
+        results[number] = [client.get(f'/hello.php?who={number}').body for _ in range(5)]
+        client.close()
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60 * server_kit.PATIENCE)
+    assert results == {number: [f'hello {number}'.encode()] * 5 for number in range(12)}

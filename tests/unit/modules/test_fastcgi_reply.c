@@ -1,0 +1,275 @@
+#include "modules/fastcgi/fastcgi_reply.h"
+
+#include "../http/suite.h"
+
+/* Records as an application writes them. */
+static struct buffer wire;
+
+static void put(unsigned kind, const char *content, size_t padding)
+{
+    char header[FASTCGI_HEADER];
+    size_t length = strlen(content);
+
+    fastcgi_write_header(kind, length, header);
+    header[6] = (char)padding;
+    ck_assert_int_eq(buffer_append(&wire, str_of(header, sizeof(header))), 0);
+    ck_assert_int_eq(buffer_append(&wire, str_of(content, length)), 0);
+    for (size_t i = 0; i < padding; i++)
+        ck_assert_int_eq(buffer_append(&wire, STR("\xff")), 0);
+}
+
+static void put_end(unsigned status)
+{
+    const char content[FASTCGI_HEADER] = {0, 0, 0, 0, (char)status, 0, 0, 0};
+    char header[FASTCGI_HEADER];
+
+    fastcgi_write_header(FASTCGI_END, sizeof(content), header);
+    ck_assert_int_eq(buffer_append(&wire, str_of(header, sizeof(header))), 0);
+    ck_assert_int_eq(buffer_append(&wire, str_of(content, sizeof(content))), 0);
+}
+
+static struct arena arena;
+static struct h1_reply reply;
+static struct fastcgi_reply reader;
+static struct buffer body;
+static enum h1_reply_step last;
+
+static void open_reply(bool head)
+{
+    arena_init(&arena, NULL, 0);
+    fastcgi_reply_init(&reader, &reply, &arena, 200, head);
+    body.length = 0;
+    last = REPLY_MORE;
+}
+
+static void close_reply(void)
+{
+    fastcgi_reply_finish(&reader);
+    arena_reset(&arena);
+}
+
+/* Until more is needed, or it is over. */
+static void feed(struct str bytes)
+{
+    struct str part;
+
+    if (last == REPLY_BAD || last == REPLY_WHOLE)
+        return;
+    do {
+        last = fastcgi_reply_read(&reader, &bytes, &part);
+        if (last == REPLY_PART)
+            ck_assert_int_eq(buffer_append(&body, part), 0);
+    } while (last == REPLY_PART || last == REPLY_HEAD);
+    ck_assert(last == REPLY_BAD || bytes.length == 0);
+}
+
+static void put_answer(void)
+{
+    wire.length = 0;
+    put(FASTCGI_STDERR, "a warning\n", 3);
+    put(FASTCGI_STDOUT, "Status: 201 Made\r\nX-A: ", 5);
+    put(FASTCGI_STDOUT, "b\r\nContent-Length: 8\n\nfour", 0);
+    put(FASTCGI_STDERR, "", 0);
+    put(FASTCGI_STDOUT, "more", 255);
+    put(FASTCGI_STDOUT, "", 1);
+    put_end(0);
+}
+
+START_TEST(an_answer_cut_anywhere)
+{
+    put_answer();
+    for (size_t first = 0; first <= wire.length; first++) {
+        for (size_t second = first; second <= wire.length; second += 1 + second % 3) {
+            open_reply(false);
+            feed(str_slice(buffer_str(&wire), 0, first));
+            feed(str_slice(buffer_str(&wire), first, second));
+            feed(str_skip(buffer_str(&wire), second));
+            ck_assert_int_eq(last, REPLY_WHOLE);
+            ck_assert_int_eq(reply.status, 201);
+            ck_assert_uint_eq(reply.content_length, 8);
+            ck_assert_text(headers_value(&reply.headers, STR("X-A")), "b");
+            ck_assert(!headers_find(&reply.headers, STR("Status")));
+            ck_assert_text(buffer_str(&body), "fourmore");
+            ck_assert_text(buffer_str(&reader.said), "a warning\n");
+            close_reply();
+        }
+    }
+}
+END_TEST
+
+START_TEST(an_answer_byte_by_byte)
+{
+    put_answer();
+    open_reply(false);
+    for (size_t i = 0; i < wire.length; i++)
+        feed(str_slice(buffer_str(&wire), i, i + 1));
+    ck_assert_int_eq(last, REPLY_WHOLE);
+    ck_assert_text(buffer_str(&body), "fourmore");
+    close_reply();
+}
+END_TEST
+
+static const struct {
+    const char *head;
+    int status;
+} heads[] = {{"A: b\r\n\r\n", 200},          {"Location: /x\n\n", 302},     {"Status: 404\r\n\r\n", 404},
+             {"Status: 599 x\r\n\r\n", 599}, {"sTATUS:200 OK\r\nLocation: /\r\n\r\n", 200}};
+
+START_TEST(heads_have_a_status)
+{
+    for (size_t i = 0; i < COUNT(heads); i++) {
+        wire.length = 0;
+        put(FASTCGI_STDOUT, heads[i].head, 0);
+        put_end(0);
+        open_reply(false);
+        feed(buffer_str(&wire));
+        ck_assert_int_eq(last, REPLY_WHOLE);
+        ck_assert_int_eq(reply.status, heads[i].status);
+        close_reply();
+    }
+}
+END_TEST
+
+static const struct {
+    const char *head, *fault;
+} bad_heads[] = {
+    {"\r\nbody", "no header field"},
+    {"no colon\r\n\r\n", "an invalid header field"},
+    {": empty\r\n\r\n", "an invalid header field"},
+    {"A B: c\r\n\r\n", "an invalid header field"},
+    {"A : c\r\n\r\n", "an invalid header field"},
+    {" A: folded\r\n\r\n", "an invalid header field"},
+    {"A: b\rc\r\n\r\n", "an invalid header field"},
+    {"Status: 20\r\n\r\n", "no valid Status"},
+    {"Status: 2000\r\n\r\n", "no valid Status"},
+    {"Status: 100\r\n\r\n", "no valid Status"},
+    {"Status: 600\r\n\r\n", "no valid Status"},
+    {"Status: \r\n\r\n", "no valid Status"},
+    {"Status: 200\r\nStatus: 200\r\n\r\n", "more than one Status"},
+    {"Content-Length: -1\r\n\r\n", "no valid Content-Length"},
+    {"Content-Length: 1, 1\r\n\r\n", "no valid Content-Length"},
+    {"Content-Length: 99999999999999999999\r\n\r\n", "no valid Content-Length"},
+    {"Content-Length: 1\r\ncontent-length: 1\r\n\r\nx", "more than one Content-Length"},
+    {"Content-Length: 1\r\n\r\nxy", "a body longer than its Content-Length"},
+    {"Content-Length: 3\r\n\r\nxy", "a body shorter than its Content-Length"},
+    {"A: b\r\n", "an end without a head"},
+};
+
+START_TEST(bad_heads_are_refused)
+{
+    for (size_t i = 0; i < COUNT(bad_heads); i++) {
+        for (size_t piece = 1; piece < 500; piece += 250) {
+            wire.length = 0;
+            put(FASTCGI_STDOUT, bad_heads[i].head, 2);
+            put_end(0);
+            open_reply(false);
+            for (size_t at = 0; at < wire.length; at += piece)
+                feed(str_slice(buffer_str(&wire), at, at + piece));
+            ck_assert_msg(last == REPLY_BAD && strcmp(reply.fault, bad_heads[i].fault) == 0, "%s: %s",
+                          bad_heads[i].head, reply.fault ? reply.fault : "taken");
+            close_reply();
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_head_has_an_end)
+{
+    for (size_t length = 180; length < 220; length++) {
+        char text[256] = "A: ";
+
+        memset(text + 3, 'x', length - 7);
+        memcpy(text + length - 4, "\r\n\r\n", 5);
+        wire.length = 0;
+        put(FASTCGI_STDOUT, text, 0);
+        put_end(0);
+        open_reply(false);
+        feed(buffer_str(&wire));
+        ck_assert_int_eq(last, length <= 200 ? REPLY_WHOLE : REPLY_BAD);
+        close_reply();
+    }
+}
+END_TEST
+
+static const struct {
+    char header[FASTCGI_HEADER + 1];
+    const char *fault;
+} bad_headers[] = {
+    {"\2\6\0\1\0\1\0\0", "no FastCGI"},
+    {"\1\4\0\1\0\1\0\0", "a record of no known kind"},
+    {"\1\13\0\0\0\0\0\0", "a record of no known kind"},
+    {"\1\6\0\2\0\1\0\0", "a record of another request"},
+    {"\1\6\1\1\0\1\0\0", "a record of another request"},
+    {"\1\3\0\1\0\7\0\0", "an end that is none"},
+    {"\1\3\0\1\1\10\0\0", "an end that is none"},
+};
+
+START_TEST(bad_records_are_refused)
+{
+    for (size_t i = 0; i < COUNT(bad_headers); i++) {
+        open_reply(false);
+        feed(str_of(bad_headers[i].header, FASTCGI_HEADER));
+        ck_assert_int_eq(last, REPLY_BAD);
+        ck_assert_str_eq(reply.fault, bad_headers[i].fault);
+        feed(STR("more"));
+        ck_assert_int_eq(last, REPLY_BAD);
+        close_reply();
+    }
+    wire.length = 0;
+    put(FASTCGI_STDOUT, "A: b\n\n", 0);
+    put(FASTCGI_STDOUT, "", 0);
+    put(FASTCGI_STDOUT, "c", 0);
+    open_reply(false);
+    feed(buffer_str(&wire));
+    ck_assert_str_eq(reply.fault, "output behind its end");
+    close_reply();
+    wire.length = 0;
+    put_end(3);
+    open_reply(false);
+    feed(buffer_str(&wire));
+    ck_assert_str_eq(reply.fault, "the server refused the request");
+    close_reply();
+}
+END_TEST
+
+START_TEST(what_has_no_body_loses_it)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        wire.length = 0;
+        put(FASTCGI_STDOUT, i == 0 ? "A: b\n\nbody" : i == 1 ? "Status: 204\n\nbody" : "Content-Length: 9\n\n", 0);
+        put_end(0);
+        open_reply(i != 1);
+        feed(buffer_str(&wire));
+        ck_assert_int_eq(last, REPLY_WHOLE);
+        ck_assert(reply.bodiless);
+        ck_assert_uint_eq(body.length, 0);
+        close_reply();
+    }
+}
+END_TEST
+
+START_TEST(what_is_said_has_an_end)
+{
+    open_reply(false);
+    wire.length = 0;
+    for (unsigned i = 0; i < 1000; i++)
+        put(FASTCGI_STDERR, "0123456789", 0);
+    put(FASTCGI_STDOUT, "A: b\n\n", 0);
+    put_end(0);
+    feed(buffer_str(&wire));
+    ck_assert_int_eq(last, REPLY_WHOLE);
+    ck_assert_uint_eq(reader.said.length, 4096);
+    close_reply();
+    buffer_finish(&wire);
+    buffer_finish(&body);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {an_answer_cut_anywhere, an_answer_byte_by_byte, heads_have_a_status,
+                                  bad_heads_are_refused,  a_head_has_an_end,      bad_records_are_refused,
+                                  what_has_no_body_loses_it, what_is_said_has_an_end};
+
+    return suite_run("fastcgi reply", tests, COUNT(tests));
+}
