@@ -228,6 +228,7 @@ static void proxy_finish(struct exchange *x, const void *conf)
 
     if (p) {
         proxy_cache_end(p);
+        buffer_finish(&p->input); /* where the answer was not its body */
         spool_close(p->stored);
     }
 }

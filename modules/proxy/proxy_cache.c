@@ -114,6 +114,15 @@ static enum outcome answer_with(struct cached *cached, struct cache_entry *entry
     return error < 0 ? exchange_refuse(cached->p->x, 500) : OUTCOME_ANSWERED;
 }
 
+/* What a fetch is known by, to all workers. A hit needs none of that. */
+static const struct cache_hash *hash_of(struct cached *cached)
+{
+    if (!cached->hashed)
+        cache_store_hash(cached->primary, &cached->hash);
+    cached->hashed = true;
+    return &cached->hash;
+}
+
 /* While the answer is a stale one, somebody without a client asks for a new one. */
 static void update_behind(struct cached *cached)
 {
@@ -121,7 +130,7 @@ static void update_behind(struct cached *cached)
     struct exchange *x = cached->p->x;
     struct exchange *child;
     struct proxying *behind;
-    uint64_t token = cache_store_lease(cached->store, &cached->hash, conf->lock_age_ms);
+    uint64_t token = cache_store_lease(cached->store, hash_of(cached), conf->lock_age_ms);
 
     if (token == 0)
         return;
@@ -141,6 +150,7 @@ static void update_behind(struct cached *cached)
 /* What of it there is is not to be said: a server is asked. */
 static enum outcome fetch(struct cached *cached)
 {
+    (void)hash_of(cached);
     cached->asked_s = now_s(cached);
     return OUTCOME_PASS;
 }
@@ -163,7 +173,7 @@ static enum outcome wait_for(struct cached *cached)
         cached->began_wait_ms = now_ms(cached);
     if (cached->waits++ == WAITS)
         return fetch(cached);
-    cached->waiter.hash = cached->hash;
+    cached->waiter.hash = *hash_of(cached);
     cached->waiter.until_ms = cached->began_wait_ms + conf->lock_timeout_ms;
     cached->waiter.woken = waited;
     cache_store_wait(cached->store, &cached->waiter);
@@ -177,7 +187,7 @@ static enum outcome fetch_alone(struct cached *cached)
 
     if (!conf->lock || !cached->stores || cached->token)
         return fetch(cached);
-    cached->token = cache_store_lease(cached->store, &cached->hash, conf->lock_age_ms);
+    cached->token = cache_store_lease(cached->store, hash_of(cached), conf->lock_age_ms);
     return cached->token ? fetch(cached) : wait_for(cached);
 }
 
@@ -209,7 +219,7 @@ static enum outcome expired(struct cached *cached, struct cache_entry *entry, bo
         return answer_with(cached, entry, CACHED_STALE);
     }
     if (updating && cached->token == 0) {
-        cached->token = cache_store_lease(cached->store, &cached->hash, conf->lock_age_ms);
+        cached->token = cache_store_lease(cached->store, hash_of(cached), conf->lock_age_ms);
         if (cached->token == 0)
             return answer_with(cached, entry, CACHED_UPDATING);
     }
@@ -377,7 +387,6 @@ enum outcome proxy_cache_begin(struct proxying *p)
     }
     if (cached->background)
         exchange_end_with_client(x, false);
-    cache_store_hash(cached->primary, &cached->hash);
     cached->stores = x->request.method != METHOD_HEAD;
     bypassed = proxy_cache_any(x, &p->conf->cache.bypass);
     if (bypassed < 0)
@@ -438,6 +447,7 @@ void proxy_cache_end(struct proxying *p)
     cached->fill = NULL;
     cache_entry_unref(cached->stale);
     cached->stale = NULL;
-    cache_store_release(cached->store, &cached->hash, cached->token);
+    if (cached->token)
+        cache_store_release(cached->store, hash_of(cached), cached->token);
     cached->token = 0;
 }

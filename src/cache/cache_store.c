@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* A file that a helper thread opens. It outlives whoever asked. */
 struct opening {
@@ -127,6 +128,10 @@ static struct cache_entry *entry_make(struct opening *opening)
     entry->store = opening->store;
     list_init(&entry->link);
     entry->references = 1;
+    if (opening->opened.content.data) { /* the descriptor is better spent on another */
+        close(opening->opened.fd);
+        opening->opened.fd = -1;
+    }
     entry->opened = opening->opened;
     entry->key = entry->opened.key;
     entry->head = entry->opened.head;

@@ -100,10 +100,14 @@ static void check_is(const char *key, const char *head, struct str body)
     ck_assert_msg(entry != NULL, "%s is not stored", key);
     ck_assert(str_equal(entry->head, str_from(head)));
     ck_assert_uint_eq(entry->body_length, body.length);
-    if (entry->content.data)
+    ck_assert((entry->content.data == NULL) == (body.length > LIMIT_FILE_CACHE_CONTENT));
+    ck_assert((entry->fd < 0) == (entry->content.data != NULL));
+    if (entry->content.data) {
         ck_assert(str_equal(entry->content, body));
-    ck_assert_int_eq(pread(entry->fd, read_back, body.length, 0), (ssize_t)body.length);
-    ck_assert_mem_eq(read_back, body.data, body.length);
+    } else {
+        ck_assert_int_eq(pread(entry->fd, read_back, body.length, 0), (ssize_t)body.length);
+        ck_assert_mem_eq(read_back, body.data, body.length);
+    }
     free(read_back);
     cache_entry_unref(entry);
 }
