@@ -88,6 +88,8 @@ static const char configuration[] =
     "  log_format: {own: '$uri $status'}\n"
     "  add_header: [X-A '$request_id', {X-B: b}]\n"
     "  error_page: 404 /errors/404.html\n"
+    "  map: {$arg_m $mapped: {hostnames: on, default: none, '~^(?<took>x)(.*)$': '$took-$2', '*.a': b}}\n"
+    "  geo: {$place: {default: out, 127.0.0.0/8: in}}\n"
     "  upstream:\n"
     "    group: {server: ['unix:@/app.sock weight=2', {address: 'unix:@/none.sock', backup: on}], ip_hash: "
     "on}\n"
@@ -104,7 +106,19 @@ static const char configuration[] =
     "        /app/: {proxy_pass: 'http://unix:@/app.sock:/x/', proxy_set_header: {X-A: '$host$args'}}\n"
     "        /group/: {proxy_pass: http://group}\n"
     "        /variable/: {proxy_pass: 'http://unix:@/$arg_to'}\n"
-    "        /asked/: {auth_request: '/app/auth?$args', mirror: [/say, off], allow: ['unix:', all], deny: 10.0.0.0/8}\n"
+    "        /asked/: {auth_request: '/app/auth?$args', mirror: [/say, off], allow: ['unix:', all], deny: "
+    "10.0.0.0/8}\n"
+    "        /try/: {try_files: [$uri, $uri/, '/say?tried=$uri']}\n"
+    "        /made/: {set: [$a '$mapped$place', $args '$args&more'], when: {$a ~ in and -f "
+    "$document_root/file.html: {set: "
+    "$b $a, add_header: X-When $b, return: '200 \"$b $1\"'}}}\n"
+    "        ~ ^/old/(?<rest>.*)$: {rewrite: ['^/old/(.*)$ /say/$1?q=$1 last']}\n"
+    "        ~* ^/alias/(.*)$: {alias: '@/www/$1'}\n"
+    "        /list/: {alias: '@/www/', index: none, autoindex: on}\n"
+    "        /hash/: {alias: '@/www/', etag: hash}\n"
+    "        /said/: {alias: '@/www/', expires: '$arg_e', security_headers: strict, cors: {origins: "
+    "[https://a.test], "
+    "credentials: on}, preload: /a.css as=style, add_trailer: X-Sent $body_bytes_sent}\n"
     "        '@named': {}\n"
     "    - {listen: 8080, server_name: e}\n";
 
@@ -179,15 +193,34 @@ static int listen_behind(const char *path)
 }
 
 static const char *const requests[] = {
-    "GET /file.html HTTP/1.1", "GET /file.html HTTP/1.1\nRange: bytes=0-1,3-4",
-    "GET / HTTP/1.1",          "GET /folder HTTP/1.1",
-    "GET /absent HTTP/1.1",    "GET /large HTTP/1.1",
-    "GET /say?a=1 HTTP/1.1",   "POST /file.html HTTP/1.1\nContent-Length: 0",
-    "OPTIONS * HTTP/1.1",      "BAD",
-    "GET /app/a HTTP/1.1",     "POST /app/ HTTP/1.1\nContent-Length: 0",
-    "GET /group/ HTTP/1.1",    "GET /variable/?to=app.sock HTTP/1.1",
+    "GET /file.html HTTP/1.1",
+    "GET /file.html HTTP/1.1\nRange: bytes=0-1,3-4",
+    "GET / HTTP/1.1",
+    "GET /folder HTTP/1.1",
+    "GET /absent HTTP/1.1",
+    "GET /large HTTP/1.1",
+    "GET /say?a=1 HTTP/1.1",
+    "POST /file.html HTTP/1.1\nContent-Length: 0",
+    "OPTIONS * HTTP/1.1",
+    "BAD",
+    "GET /app/a HTTP/1.1",
+    "POST /app/ HTTP/1.1\nContent-Length: 0",
+    "GET /group/ HTTP/1.1",
+    "GET /variable/?to=app.sock HTTP/1.1",
     "GET /asked/?a HTTP/1.1",
-    "GET /status HTTP/1.1",    "PUT /status HTTP/1.1\nContent-Length: 0",
+    "GET /try/none HTTP/1.1",
+    "GET /made/?m=xyz HTTP/1.1",
+    "GET /old/a%20b?c HTTP/1.1",
+    "GET /alias/file.html HTTP/1.1",
+    "GET /list/ HTTP/1.1",
+    "GET /list/?sort=size HTTP/1.1\nAccept: application/json",
+    "GET /hash/large HTTP/1.1",
+    "GET /hash/file.html HTTP/1.1",
+    "GET /said/file.html?e=modified HTTP/1.1\nOrigin: https://a.test",
+    "GET /said/file.html?e=1d HTTP/1.1",
+    "OPTIONS /said/ HTTP/1.1\nOrigin: https://a.test\nAccess-Control-Request-Method: GET",
+    "GET /status HTTP/1.1",
+    "PUT /status HTTP/1.1\nContent-Length: 0",
 };
 
 /* A request during which one allocation fails is answered, or its connection ends; the next one is answered.
