@@ -12,7 +12,7 @@ extern const struct module module_fastcgi;
 static int parse_target(struct str text, struct proxy_target *out_target)
 {
     *out_target = (struct proxy_target){.authority = text};
-    return str_empty(text) ? -EINVAL : 0;
+    return str_empty(text) || (str_starts(text, STR("unix:")) && !str_starts(text, STR("unix:/"))) ? -EINVAL : 0;
 }
 
 static int begin(struct proxying *p)

@@ -6,6 +6,7 @@
 #define MODULES_FASTCGI_FASTCGI_H
 
 #include "modules/proxy/proxy.h"
+#include "server/pattern.h"
 
 /* fastcgi_param */
 struct fastcgi_param {
@@ -24,6 +25,7 @@ struct fastcgi_conf {
     struct conf_rows params;        /* struct fastcgi_params, outer scopes first */
     struct fastcgi_params usual;    /* what is told where fastcgi_param says nothing else */
     const struct template *index;   /* fastcgi_index; NULL: none */
+    const struct pattern *split;    /* fastcgi_split_path_info: groups 1 and 2; NULL: none */
 };
 
 extern const struct directive fastcgi_directives[];

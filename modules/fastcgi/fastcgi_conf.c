@@ -18,6 +18,7 @@ static const struct {
 } usual[] = {
     {"SCRIPT_FILENAME", "$document_root$fastcgi_script_name", false},
     {"SCRIPT_NAME", "$fastcgi_script_name", false},
+    {"PATH_INFO", "$fastcgi_path_info", true},
     {"QUERY_STRING", "$query_string", false},
     {"REQUEST_METHOD", "$request_method", false},
     {"CONTENT_TYPE", "$content_type", false},
@@ -47,11 +48,13 @@ static int read_pass(struct conf_reader *reader, const struct conf_node *node, v
     if (error < 0)
         return error;
     if (template_constant(pass.text)) {
-        pass.target.authority = template_text(pass.text);
-        pass.upstream = upstreams_target(reader->upstreams, pass.target.authority, fastcgi_speech.port, &error);
+        error = fastcgi_speech.parse(template_text(pass.text), &pass.target);
+        if (error == 0)
+            pass.upstream =
+                upstreams_target(reader->upstreams, pass.target.authority, fastcgi_speech.port, &error);
         if (!pass.upstream && error == -EINVAL)
             conf_error(reader->errors, node->mark, PASS_HINT, "\"" STR_FMT "\" is no address to pass requests to",
-                       STR_ARG(pass.target.authority));
+                       STR_ARG(template_text(pass.text)));
         if (!pass.upstream)
             return error;
     }
@@ -136,22 +139,63 @@ int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf
     return error == 0 && own->usual.count == 0 ? find_usual(&own->usual, reader, at) : error;
 }
 
-/* The script that a path means: the index of a folder. */
+static int read_split(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    const struct pattern **split = out;
+    struct str text;
+    int error = conf_read_text(reader, node, &text);
+
+    if (error == 0)
+        error = pattern_read(reader, node, text, false, split);
+    if (error < 0 || regex_group_count(pattern_regex(*split)) >= 2)
+        return error;
+    conf_error(reader->errors, node->mark, STR("write: fastcgi_split_path_info: ^(.+\\.php)(/.*)$"),
+               "two groups are wanted: of the script, and of what follows it");
+    return -EINVAL;
+}
+
+static const struct fastcgi_conf *conf_of(const struct exchange *x)
+{
+    const struct proxying *p = exchange_state_found(x, &module_proxy);
+
+    return p && p->x && p->conf->speech == &fastcgi_speech ? fastcgi_conf_of(p) : NULL;
+}
+
+/* Group 1 or 2 of the path; data NULL where it is not to be split, or cannot be. */
+static struct str part_of_path(const struct exchange *x, const struct fastcgi_conf *conf, unsigned group)
+{
+    const struct regex *regex = conf && conf->split ? pattern_regex(conf->split) : NULL;
+
+    if (!regex || regex_match(regex, x->request.path) != 1)
+        return (struct str){NULL, 0};
+    return regex_group(regex, x->request.path, group);
+}
+
+/* The script that a path means: its part before the rest, or the index of a folder. */
 static struct str get_script_name(const void *subject, struct str parameter, struct arena *arena)
 {
     struct exchange *x = (struct exchange *)(uintptr_t)subject;
-    const struct proxying *p = exchange_state_found(x, &module_proxy);
-    const struct template *index = p && p->x && p->conf->speech == &fastcgi_speech ? fastcgi_conf_of(p)->index : NULL;
-    struct str path = x->request.path;
+    const struct fastcgi_conf *conf = conf_of(x);
+    struct str path = part_of_path(x, conf, 1);
     struct str name;
 
-    if (!index || !str_ends(path, STR("/")))
+    if (!path.data)
+        path = x->request.path;
+    if (!conf || !conf->index || !str_ends(path, STR("/")))
         return path;
-    name = template_eval(index, x, arena);
+    name = template_eval(conf->index, x, arena);
     return name.data ? arena_printf(arena, STR_FMT STR_FMT, STR_ARG(path), STR_ARG(name)) : name;
 }
 
-static const struct variable variables[] = {{"fastcgi_script_name", false, get_script_name}};
+static struct str get_path_rest(const void *subject, struct str parameter, struct arena *arena)
+{
+    struct str rest = part_of_path(subject, conf_of(subject), 2);
+
+    return rest.data ? rest : STR("");
+}
+
+static const struct variable variables[] = {{"fastcgi_path_info", false, get_path_rest},
+                                            {"fastcgi_script_name", false, get_script_name}};
 
 const struct variable_table fastcgi_variables = {variables, sizeof(variables) / sizeof(variables[0]), NULL};
 
@@ -196,6 +240,15 @@ const struct directive fastcgi_directives[] = {
      .offset = AT(index),
      .example = "fastcgi_index: index.php",
      .help = "The script behind a path that ends with a slash, in $fastcgi_script_name."},
+    {.name = "fastcgi_split_path_info",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(split),
+     .row_size = sizeof(const struct pattern *),
+     .row = read_split,
+     .example = "fastcgi_split_path_info: ^(.+\\.php)(/.*)$",
+     .help = "A regular expression with two groups: what of the path is the script ($fastcgi_script_name), and what "
+             "follows it ($fastcgi_path_info, told as PATH_INFO)."},
     DURATION("fastcgi_connect_timeout", connect_timeout_ms, "How long a connection to the application may take."),
     DURATION("fastcgi_send_timeout", send_timeout_ms,
              "How long the application may take nothing of a request between two writes."),

@@ -146,6 +146,7 @@ def proxy(launch, loop, transport, application):
         '/kept': {**to, 'fastcgi_buffering': 'on', 'fastcgi_request_buffering': 'on'},
         '/intercepted': {**to, 'fastcgi_intercept_errors': 'on', 'error_page': '404 /page'},
         '/page': {'return': '200 instead'},
+        '/split/': {**to, 'fastcgi_split_path_info': r'^(.+\.php)(/.*)$', 'fastcgi_index': 'index.php'},
         '/limited': {**to, 'client_max_body_size': 10},
     }})
 
@@ -178,6 +179,15 @@ def test_what_an_application_is_told(client, proxy, application):
 def test_the_index_of_a_folder(client, application):
     assert client.get('/dir/').status == 200
     assert application.requests[-1].params['SCRIPT_NAME'] == '/dir/index.php'
+
+
+@pytest.mark.parametrize('path,script,rest', [('/split/a.php/b/c', '/split/a.php', '/b/c'), ('/split/a.php', '/split/a.php', None),
+                                              ('/split/', '/split/index.php', None), ('/split/x.php/y.php/z', '/split/x.php/y.php', '/z')])
+def test_a_path_is_split(client, proxy, application, path, script, rest):
+    assert client.get(path).status == 200
+    told = application.requests[-1].params
+    assert (told['SCRIPT_NAME'], told.get('PATH_INFO')) == (script, rest)
+    assert told['SCRIPT_FILENAME'] == proxy.root + script
 
 
 def test_long_parameters(client, application):
