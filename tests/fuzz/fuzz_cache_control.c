@@ -1,0 +1,53 @@
+/*
+ * Cache-Control, Vary, Age and Expires: each line of the input is one field line, of a request and of an answer alike.
+ * No number leaves its bounds, and what is stored longest is not stored longer than that.
+ */
+#include "fuzz.h"
+
+#include "http/freshness.h"
+
+static const struct str names[] = {
+    {"Cache-Control", 13}, {"Vary", 4}, {"Age", 3}, {"Expires", 7}, {"Date", 4}, {"Pragma", 6},
+};
+
+static bool is_delta(int64_t seconds)
+{
+    return seconds >= DELTA_NONE && seconds <= DELTA_MOST;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    struct str rest = str_of((const char *)bytes, size);
+    struct headers headers = {0};
+    struct cache_control asked, said;
+    struct arrival arrival = {.asked = &asked, .said = &said, .headers = &headers, .status = 200,
+                              .asked_s = 784111777, .came_s = 784111780};
+    struct freshness stored;
+    struct str vary = STR("");
+    struct arena arena;
+
+    if (size > 2000)
+        return 0;
+    arena_init(&arena, NULL, 0);
+    while (rest.data) {
+        struct str line = str_cut(&rest, '\n');
+        struct str name = names[line.length ? (unsigned char)line.data[0] % 6 : 0];
+
+        HOLDS(headers_add(&headers, &arena, name, str_trim(str_skip(line, 1))) == 0);
+    }
+    cache_control_read(&headers, CACHE_OF_REQUEST, &asked);
+    cache_control_read(&headers, CACHE_OF_RESPONSE, &said);
+    HOLDS(is_delta(said.max_age) && is_delta(said.s_maxage) && is_delta(asked.max_stale) && is_delta(asked.min_fresh));
+    HOLDS(is_delta(freshness_lifetime(&arrival)));
+    HOLDS(freshness_initial_age(&arrival) >= 0 && freshness_initial_age(&arrival) <= DELTA_MOST);
+    HOLDS(!freshness_may_store(&arrival) || !said.is_private);
+    freshness_init(&stored, &said);
+    stored.lifetime_s = freshness_lifetime(&arrival);
+    stored.age_s = freshness_initial_age(&arrival);
+    HOLDS(freshness_judge(&stored, &asked) != REUSE_FRESH || (stored.age_s < stored.lifetime_s && !said.no_cache));
+    HOLDS(!said.must_revalidate || !freshness_in_error(&stored, &asked, true));
+    if (vary_read(&headers, &arena, &vary) == 0)
+        HOLDS(vary_text(vary, &headers, &arena).data);
+    arena_reset(&arena);
+    return 0;
+}
