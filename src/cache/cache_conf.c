@@ -176,7 +176,19 @@ static int open_folder(struct cache_conf *conf, uid_t user, gid_t group)
     return made && user != (uid_t)-1 && fchown(conf->folder.fd, user, group) < 0 ? -errno : 0;
 }
 
-int caches_open(struct caches *caches, uid_t user, gid_t group, struct log *log)
+/* The index of the configuration before, which goes on; NULL: there is none that fits. */
+static struct cache_zone *share_zone(const struct caches *before, const struct cache_conf *conf)
+{
+    for (size_t i = 0; before && i < before->count; i++) {
+        const struct cache_conf *other = before->items[i];
+
+        if (other->zone && str_equal(other->path, conf->path) && other->zone_size == conf->zone_size)
+            return cache_zone_share(other->zone);
+    }
+    return NULL;
+}
+
+int caches_open(struct caches *caches, const struct caches *before, uid_t user, gid_t group, struct log *log)
 {
     struct clock now;
 
@@ -190,7 +202,9 @@ int caches_open(struct caches *caches, uid_t user, gid_t group, struct log *log)
                       STR_ARG(conf->path), -error, strerror(-error));
             return error;
         }
-        conf->zone = cache_zone_create((size_t)conf->zone_size, (uint64_t)now.wall_ms * 1000);
+        conf->zone = share_zone(before, conf);
+        if (!conf->zone)
+            conf->zone = cache_zone_create((size_t)conf->zone_size, (uint64_t)now.wall_ms * 1000);
         if (!conf->zone) {
             log_write(log, LOG_EMERG, "proxy_cache_path: no memory for keys_zone \"" STR_FMT "\"", STR_ARG(conf->name));
             return -ENOMEM;

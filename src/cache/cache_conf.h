@@ -36,9 +36,10 @@ const struct cache_conf *caches_find(const struct caches *caches, struct str nam
 
 /*
  * Opens every folder (made where only its last part is missing, and given to `user` and `group`, unless they are -1) and makes every index. 0, or
- * -errno: said in the log.
+ * -errno: said in the log. A folder that `before` (NULL: there is none) has an index of this size for keeps it.
  */
-MUST_CHECK int caches_open(struct caches *caches, uid_t user, gid_t group, struct log *log);
+MUST_CHECK int caches_open(struct caches *caches, const struct caches *before, uid_t user, gid_t group, struct log *log);
+/* Accepts what caches_open has not opened, or only in part. */
 void caches_close(struct caches *caches);
 /* The worker has died. */
 void caches_abandon(const struct caches *caches, unsigned worker);

@@ -31,6 +31,7 @@ struct node {
 
 struct cache_zone {
     size_t size;
+    unsigned sharers;               /* generations that have it, but for the first; the master's */
     pthread_mutex_t lock;
     uint64_t sequence;
     uint64_t leader;                /* its lease's end, and who it is below */
@@ -164,9 +165,15 @@ struct cache_zone *cache_zone_create(size_t size, uint64_t first)
     return zone;
 }
 
+struct cache_zone *cache_zone_share(struct cache_zone *zone)
+{
+    zone->sharers++;
+    return zone;
+}
+
 void cache_zone_destroy(struct cache_zone *zone)
 {
-    if (zone)
+    if (zone && zone->sharers-- == 0)
         munmap(zone, zone->size);
 }
 

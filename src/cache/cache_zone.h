@@ -50,6 +50,8 @@ struct cache_zone;
 
 /* An index in `size` bytes; sequence numbers begin above `first` (the time in microseconds: never used before). NULL when out of memory, or too small. */
 struct cache_zone *cache_zone_create(size_t size, uint64_t first);
+/* Another who destroys it; the last one does. Only the master asks. Returns it. */
+struct cache_zone *cache_zone_share(struct cache_zone *zone);
 /* Accepts NULL. */
 void cache_zone_destroy(struct cache_zone *zone);
 /* The worker has died: what it was fetching, somebody else may fetch, and the folder is walked again for what it left. */

@@ -26,7 +26,8 @@ static bool may_stay(const struct h1_exchange *h)
 {
     const struct h1_session *h1 = h->session;
 
-    return h1->keepalive && h->wants_keepalive && !h->x.response.close_after && h->framing != FRAMING_CLOSE &&
+    return h1->keepalive && !h1->retiring && h->wants_keepalive &&
+           !h->x.response.close_after && h->framing != FRAMING_CLOSE &&
            h->x.settings->keepalive && h1->requests < h->x.settings->keepalive_requests &&
            h1_body_drainable(h);
 }

@@ -342,6 +342,9 @@ static void session_signal(struct session *session, enum session_signal signal)
     case SESSION_DRAIN:
         signal_drain(h1);
         break;
+    case SESSION_RETIRE:
+        h1->retiring = true;
+        break;
     }
 }
 

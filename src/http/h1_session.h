@@ -26,6 +26,7 @@ struct h1_session {
     unsigned requests;              /* begun or refused so far */
     int error;                      /* what produce says from now on: the connection is cut */
     bool keepalive;                 /* this connection may see another request */
+    bool retiring;                  /* the next head says that it is the last one; SESSION_RETIRE */
     bool deaf;                      /* what still comes is ignored */
     bool over;
     bool starved;                   /* produce has said -EAGAIN: a wake is owed */

@@ -59,7 +59,11 @@ enum session_phase {
     SESSION_OVER,
 };
 
-enum session_signal { SESSION_TIMEOUT, SESSION_PEER_CLOSED, SESSION_DRAIN };
+/*
+ * SESSION_DRAIN: the request that is under way is the last one, and who is idle is let go. SESSION_RETIRE: the next
+ * answer says that it is the last one, so that nobody asks in vain.
+ */
+enum session_signal { SESSION_TIMEOUT, SESSION_PEER_CLOSED, SESSION_DRAIN, SESSION_RETIRE };
 
 struct protocol {
     const char *alpn;

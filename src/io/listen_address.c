@@ -191,3 +191,14 @@ int listener_open(const struct listen_address *address, int backlog)
     }
     return fd;
 }
+
+unsigned listen_address_port(const struct listen_address *address)
+{
+    const struct sockaddr_storage *socket = &address->socket;
+
+    if (socket->ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)(const void *)socket)->sin_port);
+    if (socket->ss_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *)(const void *)socket)->sin6_port);
+    return 0;
+}

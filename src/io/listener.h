@@ -16,6 +16,8 @@ struct listen_address {
 MUST_CHECK int listen_address_parse(struct str text, struct listen_address *out_address);
 /* "127.0.0.1:80", "[::1]:443", "unix:/path" into `into` (at least 128 bytes); returns it. */
 struct str listen_address_format(const struct listen_address *address, char *into, size_t size);
+/* The TCP port; 0 for unix:. */
+unsigned listen_address_port(const struct listen_address *address);
 
 /*
  * Opens a non-blocking, close-on-exec listening socket with SO_REUSEADDR, SO_REUSEPORT (not for unix:) and

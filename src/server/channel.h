@@ -15,9 +15,10 @@ enum channel_kind {
     CHANNEL_FAILED,                 /* worker: I cannot start, and starting me again would not help; it is in the log */
     CHANNEL_STOP,                   /* master: end now */
     CHANNEL_QUIT,                   /* master: take nothing new, finish what is open, end */
+    CHANNEL_RETIRE,                 /* master: the same, but whoever keeps a connection may ask once more: others accept from now on */
     CHANNEL_ERROR_LOG,              /* master: go on with this descriptor */
     CHANNEL_ACCESS_LOG,             /* master: the same for access log number `index` */
-    CHANNEL_LISTEN,                 /* master: accept from this socket of a dead worker, too; `index`: endpoint * workers + worker */
+    CHANNEL_LISTEN,                 /* master: accept from this socket of a dead worker, too; `index`: endpoint * workers + that worker's number */
     CHANNEL_UNLISTEN,               /* master: no longer from those of worker number `index` */
     CHANNEL_KINDS
 };

@@ -6,6 +6,7 @@
 #include "server/master_state.h"
 
 #include "base/limits.h"
+#include "server/access_log.h"
 #include "server/worker.h"
 
 #include <errno.h>
@@ -24,55 +25,96 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* In the new process: lets go of all that is the master's or another worker's. */
-static void forget_others(struct master *master, unsigned number)
+/* In the new process: what the other workers of a generation are reached by. */
+static void forget_channels(struct generation *generation)
 {
-    for (unsigned i = 0; i < master->child_count; i++)
-        close_fd(&master->children[i].channel_fd);
+    for (unsigned i = 0; i < generation->child_count; i++)
+        close_fd(&generation->children[i].channel_fd);
+}
+
+static void forget_generation(struct generation *generation)
+{
+    const struct configuration *configuration = generation->configuration;
+
+    forget_channels(generation);
+    sockets_close(&generation->sockets, false);
+    for (size_t i = 0; i < configuration->access_log_count; i++)
+        close_fd(&configuration->access_logs[i]->fd);
+    for (size_t i = 0; i < configuration->caches.count; i++)
+        close_fd(&configuration->caches.items[i]->folder.fd);
+}
+
+/* In the new process: lets go of all that is the master's, another generation's or another worker's. */
+static void forget_others(struct master *master, struct generation *generation, unsigned number)
+{
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        struct generation *other = container_of(link, struct generation, link);
+
+        if (other != generation)
+            forget_generation(other);
+    }
+    forget_channels(generation);
+    sockets_keep_own(&generation->sockets, number);
     close_fd(&master->signal_fd);
     pid_file_forget(&master->pid_file);
-    sockets_keep_own(&master->sockets, number);
     close_fd(&master->report_fd);
 }
 
-static _Noreturn void become_worker(struct master *master, unsigned number, int channel_fd, pid_t parent)
+/* The sockets of one worker: one for each endpoint, or some. */
+static size_t own_sockets(const struct sockets *sockets, unsigned number, struct worker_socket *out)
 {
-    const struct identity *identity = master->is_root ? &master->identity : NULL;
-    int *own = calloc(master->sockets.endpoints + 1, sizeof(int));
+    size_t count = 0;
+
+    for (size_t i = 0; i < sockets->endpoints; i++) {
+        for (unsigned slot = number; slot < sockets->slots; slot += sockets->workers) {
+            int fd = sockets_get(sockets, i, slot);
+
+            if (fd >= 0)
+                out[count++] = (struct worker_socket){i, fd};
+        }
+    }
+    return count;
+}
+
+static _Noreturn void become_worker(struct master *master, struct generation *generation, unsigned number,
+                                    int channel_fd, pid_t parent)
+{
+    const struct sockets *sockets = &generation->sockets;
+    struct worker_socket *own = calloc(sockets->endpoints * sockets->slots + 1, sizeof(*own));
     int status = WORKER_EXIT_FAILED;
 
-    forget_others(master, number);
+    forget_others(master, generation, number);
     if (own) {
-        struct worker_start start = {.configuration = master->configuration,
+        struct worker_start start = {.configuration = generation->configuration,
                                      .shared = master->shared,
                                      .number = number,
+                                     .workers = generation->child_count,
+                                     .place = (unsigned)generation->children[number].place,
                                      .error_log = &master->error_log,
                                      .sockets = own,
+                                     .socket_count = own_sockets(sockets, number, own),
                                      .channel_fd = channel_fd,
                                      .master = parent,
                                      .detached = master->detached,
-                                     .identity = identity};
+                                     .identity = master->is_root ? &generation->identity : NULL};
 
-        for (size_t i = 0; i < master->sockets.endpoints; i++)
-            own[i] = sockets_get(&master->sockets, i, number);
         status = worker_run(&start);
     }
     free(own);
-    free(master->children);
-    free(master->sockets.fds);
-    configuration_destroy(master->configuration);
+    free(generation->sockets.fds);
+    free(generation->children);
+    configuration_destroy(generation->configuration);
     error_log_finish(&master->error_log);
     exit(status);
 }
 
 /* Whoever waits for the start is told that it failed, rather than that it is tried again and again. */
-static void fail_start(struct master *master)
+static void fail_start(struct master *master, struct generation *generation)
 {
     log_write(&master->error_log.log, LOG_EMERG, "a worker could not start; the lines above say why");
-    master->failed = true;
-    master->phase = MASTER_STOPPING;
-    master->kill_ms = master->clock.monotonic_ms + LIMIT_STOP_MS;
-    children_tell(master, CHANNEL_STOP, 0, -1);
+    generation->phase = PHASE_STOPPING;
+    generation->kill_ms = master->clock.monotonic_ms + LIMIT_STOP_MS;
+    children_tell(master, generation, CHANNEL_STOP, 0, -1);
 }
 
 static void plan_restart(struct master *master, struct child *child)
@@ -90,9 +132,9 @@ static void plan_restart(struct master *master, struct child *child)
     child->restart_ms = master->clock.monotonic_ms + delay_ms;
 }
 
-static void start_child(struct master *master, unsigned number)
+static void start_child(struct master *master, struct generation *generation, unsigned number)
 {
-    struct child *child = &master->children[number];
+    struct child *child = &generation->children[number];
     pid_t parent = getpid();
     int worker_end = -1;
     int error = channel_open(&child->channel_fd, &worker_end);
@@ -102,15 +144,15 @@ static void start_child(struct master *master, unsigned number)
     child->restart_ms = 0;
     child->ready = false;
     if (pid == 0)
-        become_worker(master, number, worker_end, parent);
+        become_worker(master, generation, number, worker_end, parent);
     if (pid < 0) {
         error = error < 0 ? error : -errno;
-        log_write(&master->error_log.log, master->phase == MASTER_STARTING ? LOG_EMERG : LOG_ALERT,
+        log_write(&master->error_log.log, generation->phase == PHASE_STARTING ? LOG_EMERG : LOG_ALERT,
                   "starting a worker process failed (%d: %s)", -error, strerror(-error));
         close_fd(&child->channel_fd);
         close_fd(&worker_end);
-        if (master->phase == MASTER_STARTING)
-            fail_start(master);
+        if (generation->phase == PHASE_STARTING)
+            fail_start(master, generation);
         else
             plan_restart(master, child);
         return;
@@ -133,47 +175,52 @@ static void tell(struct master *master, const struct child *child, enum channel_
 }
 
 /* A worker that waits for its restart lends its sockets to a sibling, or who is queued there would wait, too. */
-static void lend_sockets(struct master *master, unsigned number)
+static void lend_sockets(struct master *master, struct generation *generation, unsigned number)
 {
-    struct child *child = &master->children[number];
+    const struct sockets *sockets = &generation->sockets;
+    struct child *child = &generation->children[number];
     unsigned keeper = number;
 
     do {
-        keeper = (keeper + 1) % master->child_count;
+        keeper = (keeper + 1) % generation->child_count;
         if (keeper == number)
             return;
-    } while (!master->children[keeper].ready);
+    } while (!generation->children[keeper].ready);
     child->keeper = (int)keeper;
-    for (size_t i = 0; i < master->sockets.endpoints; i++) {
-        int fd = sockets_get(&master->sockets, i, number);
+    for (size_t i = 0; i < sockets->endpoints; i++) {
+        for (unsigned slot = number; slot < sockets->slots; slot += sockets->workers) {
+            int fd = sockets_get(sockets, i, slot);
 
-        if (fd != sockets_get(&master->sockets, i, keeper)) /* one of unix: is everybody's */
-            tell(master, &master->children[keeper], CHANNEL_LISTEN, (uint32_t)i * master->child_count + number, fd);
+            if (fd >= 0 && fd != sockets_get(sockets, i, keeper)) /* one of unix: is everybody's */
+                tell(master, &generation->children[keeper], CHANNEL_LISTEN,
+                     (uint32_t)i * sockets->workers + number, fd);
+        }
     }
 }
 
-static void take_sockets_back(struct master *master, struct child *child)
+static void take_sockets_back(struct master *master, struct generation *generation, struct child *child)
 {
     if (child->keeper >= 0)
-        tell(master, &master->children[child->keeper], CHANNEL_UNLISTEN, (uint32_t)(child - master->children), -1);
+        tell(master, &generation->children[child->keeper], CHANNEL_UNLISTEN,
+             (uint32_t)(child - generation->children), -1);
     child->keeper = -1;
 }
 
-void children_start(struct master *master)
+void children_start(struct master *master, struct generation *generation)
 {
-    for (unsigned i = 0; i < master->child_count; i++) {
-        const struct child *child = &master->children[i];
+    for (unsigned i = 0; i < generation->child_count; i++) {
+        const struct child *child = &generation->children[i];
 
-        if (master->phase == MASTER_STOPPING)
+        if (generation->phase == PHASE_STOPPING)
             return;
         if (child->pid == 0 && child->restart_ms > 0 && child->restart_ms <= master->clock.monotonic_ms)
-            start_child(master, i);
+            start_child(master, generation, i);
         else if (child->pid == 0 && child->keeper < 0)
-            lend_sockets(master, i);
+            lend_sockets(master, generation, i);
     }
 }
 
-void child_read(struct master *master, struct child *child)
+void child_read(struct master *master, struct generation *generation, struct child *child)
 {
     struct channel_message message;
     int result;
@@ -183,7 +230,7 @@ void child_read(struct master *master, struct child *child)
             close(message.fd);
         if (message.kind == CHANNEL_READY) {
             child->ready = true;
-            take_sockets_back(master, child);
+            take_sockets_back(master, generation, child);
         }
     }
     if (result == -EPROTO) {
@@ -196,10 +243,10 @@ void child_read(struct master *master, struct child *child)
         close_fd(&child->channel_fd);
 }
 
-static void say_end(struct master *master, pid_t pid, int status)
+static void say_end(struct master *master, const struct generation *generation, pid_t pid, int status)
 {
     struct log *log = &master->error_log.log;
-    bool expected = master->phase == MASTER_QUITTING || master->phase == MASTER_STOPPING;
+    bool expected = generation->phase == PHASE_QUITTING || generation->phase == PHASE_STOPPING;
 
     if (WIFSIGNALED(status))
         log_write(log, LOG_ALERT, "worker process %ld exited on signal %d%s", (long)pid, WTERMSIG(status),
@@ -210,31 +257,42 @@ static void say_end(struct master *master, pid_t pid, int status)
         log_write(log, LOG_ALERT, "worker process %ld exited with code %d", (long)pid, WEXITSTATUS(status));
 }
 
-static void child_ended(struct master *master, struct child *child, int status)
+static void child_ended(struct master *master, struct generation *generation, struct child *child, int status)
 {
-    say_end(master, child->pid, status);
+    say_end(master, generation, child->pid, status);
     child->pid = 0;
     close_fd(&child->channel_fd);
-    switch (master->phase) {
-    case MASTER_STARTING:
-        fail_start(master);
-        break;
-    case MASTER_RUNNING:
-        for (unsigned i = 0; i < master->child_count; i++) {
-            if (master->children[i].keeper == child - master->children)
-                master->children[i].keeper = -1;
-        }
-        counters_abandoned(&master->shared->workers[child - master->children].counters);
-        caches_abandon(&master->configuration->caches, (unsigned)(child - master->children));
-        upstream_zone_abandon(master->shared->upstreams, (unsigned)(child - master->children));
-        master->shared->restarts++;
-        plan_restart(master, child);
-        break;
-    case MASTER_QUITTING:
-    case MASTER_STOPPING:
-        break;
-    }
     child->ready = false;
+    caches_abandon(&generation->configuration->caches, (unsigned)child->place);
+    if (generation->phase != PHASE_RUNNING) {
+        shared_leave(master->shared, (unsigned)child->place);
+        child->place = -1;
+        if (generation->phase == PHASE_STARTING)
+            fail_start(master, generation);
+        return;
+    }
+    for (unsigned i = 0; i < generation->child_count; i++) {
+        if (generation->children[i].keeper == child - generation->children)
+            generation->children[i].keeper = -1;
+    }
+    shared_abandon(master->shared, (unsigned)child->place);
+    master->shared->restarts++;
+    plan_restart(master, child);
+}
+
+/* Whose worker this was; NULL: nobody's. */
+static struct generation *generation_of(struct master *master, pid_t pid, struct child **out_child)
+{
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        struct generation *generation = container_of(link, struct generation, link);
+
+        for (unsigned i = 0; i < generation->child_count; i++) {
+            *out_child = &generation->children[i];
+            if (generation->children[i].pid == pid)
+                return generation;
+        }
+    }
+    return NULL;
 }
 
 void children_reap(struct master *master)
@@ -243,36 +301,37 @@ void children_reap(struct master *master)
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        for (unsigned i = 0; i < master->child_count; i++) {
-            if (master->children[i].pid == pid)
-                child_ended(master, &master->children[i], status);
-        }
+        struct child *child;
+        struct generation *generation = generation_of(master, pid, &child);
+
+        if (generation)
+            child_ended(master, generation, child, status);
     }
 }
 
-void children_tell(struct master *master, enum channel_kind kind, uint32_t index, int fd)
+void children_tell(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd)
 {
-    for (unsigned i = 0; i < master->child_count; i++)
-        tell(master, &master->children[i], kind, index, fd);
+    for (unsigned i = 0; i < generation->child_count; i++)
+        tell(master, &generation->children[i], kind, index, fd);
 }
 
-void children_kill(struct master *master)
+void children_kill(struct master *master, struct generation *generation)
 {
-    for (unsigned i = 0; i < master->child_count; i++) {
-        if (master->children[i].pid == 0)
+    for (unsigned i = 0; i < generation->child_count; i++) {
+        if (generation->children[i].pid == 0)
             continue;
         log_write(&master->error_log.log, LOG_ALERT, "worker process %ld does not end; it is killed",
-                  (long)master->children[i].pid);
-        kill(master->children[i].pid, SIGKILL);
+                  (long)generation->children[i].pid);
+        kill(generation->children[i].pid, SIGKILL);
     }
 }
 
-int children_next_ms(const struct master *master)
+int children_next_ms(const struct master *master, const struct generation *generation)
 {
     uint64_t nearest = UINT64_MAX;
 
-    for (unsigned i = 0; i < master->child_count; i++) {
-        const struct child *child = &master->children[i];
+    for (unsigned i = 0; i < generation->child_count; i++) {
+        const struct child *child = &generation->children[i];
 
         if (child->pid == 0 && child->restart_ms > 0 && child->restart_ms < nearest)
             nearest = child->restart_ms;
@@ -282,19 +341,19 @@ int children_next_ms(const struct master *master)
     return nearest <= master->clock.monotonic_ms ? 0 : (int)(nearest - master->clock.monotonic_ms);
 }
 
-unsigned children_alive(const struct master *master)
+unsigned children_alive(const struct generation *generation)
 {
     unsigned alive = 0;
 
-    for (unsigned i = 0; i < master->child_count; i++)
-        alive += master->children[i].pid != 0;
+    for (unsigned i = 0; i < generation->child_count; i++)
+        alive += generation->children[i].pid != 0;
     return alive;
 }
 
-bool children_ready(const struct master *master)
+bool children_ready(const struct generation *generation)
 {
-    for (unsigned i = 0; i < master->child_count; i++) {
-        if (!master->children[i].ready)
+    for (unsigned i = 0; i < generation->child_count; i++) {
+        if (!generation->children[i].ready)
             return false;
     }
     return true;

@@ -25,14 +25,18 @@ static int print(FILE *stream, const struct buffer *text)
     return fflush(stream) == 0 ? 0 : -EIO;
 }
 
+static struct configuration_source source_of(const struct options *options, const char *path)
+{
+    return (struct configuration_source){.path = str_from(path),
+                                         .prefix = str_from(options->prefix),
+                                         .overlay = str_from(options->overlay)};
+}
+
 /* Loads the configuration that the options name. What is wrong with it has been printed; with `quiet`,
  * warnings are not. */
 static struct configuration *load(const struct options *options, const char *path, bool test_only, bool quiet)
 {
-    struct configuration_source source = {.path = str_from(path),
-                                          .prefix = str_from(options->prefix),
-                                          .overlay = str_from(options->overlay),
-                                          .test_only = test_only};
+    struct configuration_source source = source_of(options, path);
     struct configuration *configuration;
     struct buffer said = {0};
     struct error_log log;
@@ -40,6 +44,7 @@ static struct configuration *load(const struct options *options, const char *pat
     if (error_log_open(&log, str_from(options->error_log ? options->error_log : "stderr"),
                        test_only ? LOG_WARN : LOG_NOTICE) < 0)
         error_log_say(LOG_ALERT, "could not open error log file: \"%s\"", options->error_log);
+    source.test_only = test_only;
     configuration = configuration_load(&source, &log.log, &said);
     if (!(configuration && quiet) && print(stderr, &said) < 0)
         errno = 0;
@@ -57,19 +62,30 @@ static const char *conf_path(const struct options *options, char *into)
     return path;
 }
 
+/* For HUP: the same file, the same options. */
+static struct configuration *load_again(void *owner, struct log *log, struct buffer *out_diagnostics)
+{
+    const struct options *options = owner;
+    char space[PATH_MAX];
+    struct configuration_source source = source_of(options, options_conf_path(options, space, sizeof(space)));
+
+    return configuration_load(&source, log, out_diagnostics);
+}
+
 int command_run(const struct options *options)
 {
     char space[PATH_MAX];
     const char *path = conf_path(options, space);
-    struct configuration *configuration = path ? load(options, path, false, options->quiet) : NULL;
-    struct master_start start = {.configuration = configuration, .error_log = options->error_log};
-    int status;
+    struct options again = *options;
+    struct master_start start = {.configuration = path ? load(options, path, false, options->quiet) : NULL,
+                                 .error_log = options->error_log,
+                                 .owner = &again};
 
-    if (!configuration)
+    if (!start.configuration)
         return EXIT_FAILURE;
-    status = master_run(&start);
-    configuration_destroy(configuration);
-    return status;
+    if (strcmp(path, "-") != 0)
+        start.load = load_again;
+    return master_run(&start);
 }
 
 static int print_tree(const struct configuration *configuration, const char *path)
@@ -108,13 +124,18 @@ int command_test(const struct options *options)
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* options.c knows no other names. */
 static int signal_number(const char *name)
 {
-    if (strcmp(name, "stop") == 0)
-        return SIGTERM;
-    if (strcmp(name, "quit") == 0)
-        return SIGQUIT;
-    return strcmp(name, "reopen") == 0 ? SIGUSR1 : 0;
+    static const struct {
+        const char *name;
+        int number;
+    } signals[] = {{"stop", SIGTERM}, {"quit", SIGQUIT}, {"reopen", SIGUSR1}, {"reload", SIGHUP}};
+    size_t i = 0;
+
+    while (i + 1 < sizeof(signals) / sizeof(signals[0]) && strcmp(name, signals[i].name) != 0)
+        i++;
+    return signals[i].number;
 }
 
 static int send_signal(const char *pid_path, int number)
@@ -148,13 +169,6 @@ int command_signal(const struct options *options)
     struct configuration *configuration;
     int status = EXIT_FAILURE;
 
-    if (number == 0) {
-        error_log_say(
-            LOG_ERROR,
-            "reload is not supported in this version: nothing was changed. A new configuration needs "
-            "-s quit and a new start");
-        return EXIT_FAILURE;
-    }
     configuration = path ? load(options, path, true, true) : NULL;
     if (!configuration)
         return EXIT_FAILURE;

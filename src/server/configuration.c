@@ -12,7 +12,6 @@
 #include "server/variables.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,17 +46,6 @@ const struct conf_schema *configuration_schema(void)
     }
     schema.groups = groups;
     return &schema;
-}
-
-unsigned endpoint_port(const struct endpoint *endpoint)
-{
-    const struct sockaddr_storage *socket = &endpoint->address.socket;
-
-    if (socket->ss_family == AF_INET)
-        return ntohs(((const struct sockaddr_in *)(const void *)socket)->sin_port);
-    if (socket->ss_family == AF_INET6)
-        return ntohs(((const struct sockaddr_in6 *)(const void *)socket)->sin6_port);
-    return 0;
 }
 
 static bool same_types(const struct core_site *a, const struct core_site *b)

@@ -174,9 +174,6 @@ const char *configuration_backend(const struct configuration *configuration);
 /* Where `use` stands; file NULL: nowhere. */
 struct conf_mark configuration_backend_mark(const struct configuration *configuration);
 
-/* The TCP port of an endpoint; 0 for unix:. */
-unsigned endpoint_port(const struct endpoint *endpoint);
-
 /*
  * `ssl_ktls: on` refuses to start without: 0, or -ENOTSUP with one line in the log that names server, reason and way out. To be
  * called once the probe has answered.

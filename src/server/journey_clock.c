@@ -48,7 +48,8 @@ static uint64_t patience_ms(const struct journey *journey, enum phase phase)
 
     switch (phase) {
     case PHASE_FIRST:
-        if (journey->worker->draining) /* a connection that somebody keeps for later shall not hold up the end */
+        /* A connection that somebody keeps for later shall not hold up the end. */
+        if (journey->worker->draining && !journey->worker->retiring)
             return journey->location->wire.lingering_ms;
         return site->client_header_timeout_ms;
     case PHASE_HANDSHAKE:

@@ -1,6 +1,6 @@
 /*
- * The master's life: everything that needs root or must outlive a worker is opened here,
- * then it waits for signals. Workers are children.c's.
+ * The master's life: it opens the first generation, waits for signals, and lets one
+ * generation follow another. What a generation needs is generation.c's, workers are children.c's.
  */
 #include "server/master.h"
 
@@ -8,168 +8,23 @@
 #include "build_options.h"
 #include "server/access_log.h"
 #include "server/daemon.h"
-#include "server/log_file.h"
 #include "server/master_state.h"
-#include "tls/ktls.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 static const int handled_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCHLD};
 
-unsigned master_worker_count(const struct core_main *main)
-{
-    cpu_set_t cores;
-    int count = 1;
-
-    if (main->worker_processes > 0)
-        return (unsigned)main->worker_processes;
-    if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
-        count = CPU_COUNT(&cores);
-    return count > LIMIT_WORKERS ? LIMIT_WORKERS : (unsigned)count;
-}
-
-static bool on_terminal(struct str path)
-{
-    return str_equal(path, STR("stderr")) || str_equal(path, STR("stdout"));
-}
-
-/* Where a log goes for good: a daemon has no terminal, and a descriptor kept on it would keep a pipe's reader
- * waiting. */
-static int open_log(const struct master *master, struct str path)
-{
-    if (master->detached && on_terminal(path))
-        path = STR("/dev/null");
-    return log_file_open(path);
-}
-
-static struct str error_log_path(const struct master *master)
-{
-    const char *given = master->start->error_log;
-
-    if (given && !conf_map_get(master->configuration->tree, STR("error_log")))
-        return str_from(given);
-    return master->configuration->main->error_log.path;
-}
-
-static int open_error_log(struct master *master)
-{
-    struct str path = error_log_path(master);
-    int result;
-
-    if (master->detached && on_terminal(path)) {
-        error_log_say(LOG_WARN, "error_log: a daemon has no " STR_FMT ": its lines are lost; name a file",
-                      STR_ARG(path));
-        path = STR("/dev/null");
-    }
-    result = error_log_open(&master->error_log, path,
-                            (enum log_level)master->configuration->main->error_log.level);
-    master->error_log.echo = true;
-    if (result < 0)
-        log_write(&master->error_log.log, LOG_EMERG, "open() \"" STR_FMT "\" failed (%d: %s)", STR_ARG(path),
-                  -result, strerror(-result));
-    return result;
-}
-
-static int open_access_logs(struct master *master)
-{
-    for (size_t i = 0; i < master->configuration->access_log_count; i++) {
-        struct access_log_target *target = master->configuration->access_logs[i];
-
-        target->fd = open_log(master, target->path);
-        if (target->fd < 0) {
-            log_write(&master->error_log.log, LOG_EMERG, "open() \"" STR_FMT "\" failed (%d: %s)",
-                      STR_ARG(target->path), -target->fd, strerror(-target->fd));
-            return target->fd;
-        }
-    }
-    return 0;
-}
-
-static int open_caches(struct master *master)
-{
-    uid_t user = master->is_root ? master->identity.user : (uid_t)-1;
-    gid_t group = master->is_root ? master->identity.group : (gid_t)-1;
-
-    return caches_open(&master->configuration->caches, user, group, &master->error_log.log);
-}
-
-static void check_files(struct master *master)
-{
-    uint64_t limit = privileges_raise_files();
-    uint64_t connections = master->configuration->main->worker_connections;
-
-    /* A connection may hold a file as well, and listeners, logs and the loop need some. */
-    if (2 * connections + master->configuration->endpoint_count + 32 > limit)
-        log_write(&master->error_log.log, LOG_WARN,
-                  "%llu worker_connections may need more than the %llu files that this process may open "
-                  "(RLIMIT_NOFILE); at the limit accepting pauses",
-                  (unsigned long long)connections, (unsigned long long)limit);
-}
-
-static int find_identity(struct master *master)
-{
-    const struct core_main *main = master->configuration->main;
-    const char *missing;
-    int result;
-
-    master->is_root = geteuid() == 0;
-    if (!master->is_root) {
-        if (!str_empty(main->user))
-            log_write(&master->error_log.log, LOG_WARN, "\"user\" makes sense only for root: ignored");
-        return 0;
-    }
-    result = identity_find(main->user, main->group, &master->identity, &missing);
-    if (result < 0)
-        log_write(&master->error_log.log, LOG_EMERG, "user: there is no %s \"" STR_FMT "\"", missing,
-                  STR_ARG(missing[0] == 'g'       ? main->group
-                          : str_empty(main->user) ? STR("nobody")
-                                                  : main->user));
-    return result;
-}
-
-/* Nobody asks the kernel where every server has said that it shall not be used. */
-static bool ktls_wanted(const struct configuration *configuration)
-{
-    for (size_t i = 0; i < configuration->endpoint_count; i++) {
-        const struct endpoint *endpoint = &configuration->endpoints[i];
-
-        for (size_t k = 0; endpoint->ssl && k < endpoint->server_count; k++) {
-            if (endpoint->servers[k]->tls.ktls != TLS_KTLS_OFF)
-                return true;
-        }
-    }
-    return false;
-}
-
-static int probe_ktls(struct master *master)
-{
-    char text[512];
-    struct str line;
-
-    if (!ktls_wanted(master->configuration)) {
-        for (unsigned version = 0; version < 2; version++) {
-            for (unsigned cipher = 0; cipher <= RECORD_CHACHA20_POLY1305; cipher++)
-                master->shared->ktls.reason[version][cipher] = KTLS_OFF;
-        }
-        return 0;
-    }
-    ktls_probe(&ktls_calls_kernel, &master->shared->ktls);
-    line = ktls_describe(&master->shared->ktls, text, sizeof(text));
-    log_write(&master->error_log.log, LOG_NOTICE, STR_FMT, STR_ARG(line));
-    return configuration_check_ktls(master->configuration, &master->shared->ktls, &master->error_log.log);
-}
-
 /* The built-in path is a convenience: only a path that somebody chose stops the start. */
-static int write_pid(struct master *master)
+static int write_pid(struct master *master, const struct configuration *configuration)
 {
-    struct str path = master->configuration->main->pid;
-    bool chosen = conf_map_get(master->configuration->tree, STR("pid")) != NULL;
+    struct str path = configuration->main->pid;
+    bool chosen = conf_map_get(configuration->tree, STR("pid")) != NULL;
     char name[sizeof(master->pid_file.path)];
     int result = -ENAMETOOLONG;
 
@@ -204,107 +59,174 @@ static int block_signals(struct master *master)
     return master->signal_fd < 0 ? -errno : 0;
 }
 
-static int make_children(struct master *master)
-{
-    master->child_count = master_worker_count(master->configuration->main);
-    master->shared = shared_create(master->child_count);
-    master->children = calloc(master->child_count, sizeof(*master->children));
-    if (!master->shared || !master->children)
-        return -ENOMEM;
-    clock_read(&master->clock);
-    master->shared->started_s = (uint64_t)clock_wall_s(&master->clock);
-    for (unsigned i = 0; i < master->child_count; i++)
-        master->children[i] = (struct child){.channel_fd = -1, .keeper = -1, .restart_ms = 1};
-    return 0;
-}
-
 /* Everything up to the first fork. What fails has been said. */
 static int open_all(struct master *master)
 {
     struct log *log = &master->error_log.log;
-    int result = open_error_log(master);
+    int result;
 
-    if (result == 0)
-        result = find_identity(master);
-    if (result == 0)
-        check_files(master);
-    if (result == 0) {
-        result = make_children(master);
-        if (result < 0)
-            log_write(log, LOG_EMERG, "out of memory");
+    clock_read(&master->clock);
+    master->shared = shared_create(LIMIT_WORKERS);
+    if (!master->shared) {
+        log_write(log, LOG_EMERG, "out of memory");
+        return -ENOMEM;
     }
-    if (result == 0)
-        result = open_access_logs(master);
-    if (result == 0)
-        result = open_caches(master);
-    if (result == 0)
-        result = probe_ktls(master);
-    /* Late: from now on clients are queued, who must not be let down by a start that was refused. */
-    if (result == 0)
-        result = sockets_open(&master->sockets, master->configuration, master->child_count, log);
-    if (result == 0 && !master->start->no_pid_file)
-        result = write_pid(master);
-    if (result == 0) {
-        result = block_signals(master);
-        if (result < 0)
-            log_write(log, LOG_EMERG, "signalfd() failed (%d: %s)", -result, strerror(-result));
-    }
+    master->shared->started_s = (uint64_t)clock_wall_s(&master->clock);
+    master->coming = generation_open(master, master->start->configuration);
+    if (!master->coming)
+        return -EINVAL;
+    if (!master->start->no_pid_file && write_pid(master, master->coming->configuration) < 0)
+        return -EINVAL;
+    result = block_signals(master);
+    if (result < 0)
+        log_write(log, LOG_EMERG, "signalfd() failed (%d: %s)", -result, strerror(-result));
     return result;
 }
 
-static void reopen_logs(struct master *master)
+/* What is told to all, of every generation. */
+static void tell_all(struct master *master, enum channel_kind kind, int fd)
 {
-    struct log *log = &master->error_log.log;
-    int fd = open_log(master, error_log_path(master));
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next)
+        children_tell(master, container_of(link, struct generation, link), kind, 0, fd);
+}
 
-    log_write(log, LOG_NOTICE, "signal USR1: reopening the logs");
-    if (fd >= 0) {
-        children_tell(master, CHANNEL_ERROR_LOG, 0, fd);
-        error_log_replace(&master->error_log, fd);
-    } else {
-        log_write(log, LOG_ALERT, "error_log cannot be opened again (%d: %s): the old one stays", -fd,
-                  strerror(-fd));
-    }
-    for (size_t i = 0; i < master->configuration->access_log_count; i++) {
-        struct access_log_target *target = master->configuration->access_logs[i];
+static void reopen_access_logs(struct master *master, struct generation *generation)
+{
+    for (size_t i = 0; i < generation->configuration->access_log_count; i++) {
+        struct access_log_target *target = generation->configuration->access_logs[i];
+        int fd = generation_open_log(master, target->path);
 
-        fd = open_log(master, target->path);
         if (fd < 0) {
-            log_write(log, LOG_ALERT, "\"" STR_FMT "\" cannot be opened again (%d: %s): the old one stays",
-                      STR_ARG(target->path), -fd, strerror(-fd));
+            log_write(&master->error_log.log, LOG_ALERT,
+                      "\"" STR_FMT "\" cannot be opened again (%d: %s): the old one stays", STR_ARG(target->path),
+                      -fd, strerror(-fd));
             continue;
         }
-        children_tell(master, CHANNEL_ACCESS_LOG, (uint32_t)i, fd);
+        children_tell(master, generation, CHANNEL_ACCESS_LOG, (uint32_t)i, fd);
         if (target->fd >= 0)
             close(target->fd);
         target->fd = fd;
     }
 }
 
-static void stop(struct master *master)
+static void reopen_logs(struct master *master)
 {
-    if (master->phase == MASTER_STOPPING)
-        return;
-    master->phase = MASTER_STOPPING;
-    master->kill_ms = master->clock.monotonic_ms + LIMIT_STOP_MS;
-    service_notify("STOPPING=1");
-    children_tell(master, CHANNEL_STOP, 0, -1);
+    struct log *log = &master->error_log.log;
+    int fd = generation_open_log(master, generation_error_log(master, master->current));
+
+    log_write(log, LOG_NOTICE, "signal USR1: reopening the logs");
+    if (fd >= 0) {
+        tell_all(master, CHANNEL_ERROR_LOG, fd);
+        error_log_replace(&master->error_log, fd);
+    } else {
+        log_write(log, LOG_ALERT, "error_log cannot be opened again (%d: %s): the old one stays", -fd,
+                  strerror(-fd));
+    }
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next)
+        reopen_access_logs(master, container_of(link, struct generation, link));
 }
 
-static void quit(struct master *master)
+/* Begins to end one generation: by CHANNEL_STOP, CHANNEL_QUIT or CHANNEL_RETIRE. */
+static void end_generation(struct master *master, struct generation *generation, enum channel_kind how)
 {
-    uint64_t timeout_ms = master->configuration->main->worker_shutdown_timeout_ms;
+    uint64_t timeout_ms = generation->configuration->main->worker_shutdown_timeout_ms;
+    uint64_t kill_ms = master->clock.monotonic_ms + LIMIT_STOP_MS;
 
-    if (master->phase == MASTER_QUITTING || master->phase == MASTER_STOPPING)
+    if (generation->phase == PHASE_STOPPING)
         return;
-    master->phase = MASTER_QUITTING;
-    /* Workers keep this time themselves; one that cannot is helped. */
-    if (timeout_ms > 0)
-        master->kill_ms = master->clock.monotonic_ms + timeout_ms + LIMIT_STOP_MS;
+    if (how == CHANNEL_STOP) {
+        generation->phase = PHASE_STOPPING;
+        generation->kill_ms = kill_ms;
+    } else if (generation->phase != PHASE_QUITTING) {
+        generation->phase = PHASE_QUITTING;
+        /* Workers keep this time themselves; one that cannot is helped. */
+        if (timeout_ms > 0)
+            generation->kill_ms = kill_ms + timeout_ms;
+    }
+    children_tell(master, generation, how, 0, -1);
+}
+
+static void end_all(struct master *master, enum channel_kind how)
+{
+    master->ending = true;
     service_notify("STOPPING=1");
-    children_tell(master, CHANNEL_QUIT, 0, -1);
-    /* Ours are closed too, or the kernel would go on queueing connections for nobody. */
-    sockets_close(&master->sockets, true);
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        struct generation *generation = container_of(link, struct generation, link);
+
+        end_generation(master, generation, how);
+        /* Ours are closed too, or the kernel would go on queueing connections for nobody. */
+        if (how == CHANNEL_QUIT)
+            sockets_close(&generation->sockets, true);
+    }
+}
+
+/* Each line of what the loader says is a line of the log. */
+static void say_lines(struct log *log, enum log_level level, struct str text)
+{
+    while (!str_empty(text)) {
+        struct str line = str_cut(&text, '\n');
+
+        if (!str_empty(line))
+            log_write(log, level, STR_FMT, STR_ARG(line));
+    }
+}
+
+static struct configuration *load_again(struct master *master)
+{
+    struct log *log = &master->error_log.log;
+    struct buffer said = {0};
+    struct configuration *configuration;
+
+    if (!master->start->load) {
+        log_write(log, LOG_ERROR, "reload: there is no configuration file to read again");
+        return NULL;
+    }
+    configuration = master->start->load(master->start->owner, log, &said);
+    say_lines(log, configuration ? LOG_WARN : LOG_ERROR, buffer_str(&said));
+    buffer_finish(&said);
+    return configuration;
+}
+
+static void keep_current(struct master *master)
+{
+    if (generation_use_error_log(master, master->current) < 0)
+        log_write(&master->error_log.log, LOG_ALERT, "the error log stays where it is");
+    log_write(&master->error_log.log, LOG_ERROR, "reload refused: the configuration that runs goes on unchanged");
+    service_notify("READY=1");
+}
+
+/* What only a new start can change. */
+static void say_unchanged(struct master *master, const struct core_main *wanted)
+{
+    const struct core_main *runs = master->current->configuration->main;
+
+    if (!str_equal(wanted->pid, runs->pid))
+        log_write(&master->error_log.log, LOG_WARN, "pid: stays \"" STR_FMT "\" until the next start",
+                  STR_ARG(runs->pid));
+    if (wanted->daemon != runs->daemon)
+        log_write(&master->error_log.log, LOG_WARN, "daemon: changes at the next start");
+}
+
+/* The new configuration is looked at, and its workers run, before the old ones are told to go. */
+static void reload(struct master *master)
+{
+    struct configuration *configuration;
+
+    if (master->ending)
+        return;
+    if (master->coming) {
+        master->reload_again = true;
+        return;
+    }
+    log_write(&master->error_log.log, LOG_NOTICE, "signal HUP: reloading the configuration");
+    service_notify("RELOADING=1");
+    configuration = load_again(master);
+    if (configuration) {
+        say_unchanged(master, configuration->main);
+        master->coming = generation_open(master, configuration);
+    }
+    if (!master->coming)
+        keep_current(master);
 }
 
 static void obey_signal(struct master *master, int number)
@@ -315,23 +237,25 @@ static void obey_signal(struct master *master, int number)
     case SIGTERM:
     case SIGINT:
         log_write(log, LOG_NOTICE, "signal %s: ending now", number == SIGINT ? "INT" : "TERM");
-        stop(master);
+        end_all(master, CHANNEL_STOP);
         break;
     case SIGQUIT:
         log_write(log, LOG_NOTICE, "signal QUIT: ending when open answers are sent");
-        quit(master);
+        end_all(master, CHANNEL_QUIT);
+        break;
+    case SIGHUP:
+        reload(master);
         break;
     case SIGUSR1:
-        reopen_logs(master);
+        if (master->current)
+            reopen_logs(master);
         break;
     case SIGCHLD:
         children_reap(master);
         break;
     default:
         log_write(log, LOG_WARN, "signal %s is not supported in this version: nothing was changed",
-                  number == SIGHUP    ? "HUP (reload)"
-                  : number == SIGUSR2 ? "USR2 (upgrade)"
-                                      : "WINCH (drain)");
+                  number == SIGUSR2 ? "USR2 (upgrade)" : "WINCH (drain)");
         break;
     }
 }
@@ -344,114 +268,190 @@ static void read_signals(struct master *master)
         obey_signal(master, (int)arrived.ssi_signo);
 }
 
+/* -1: until something happens. */
 static int wait_ms(const struct master *master)
 {
-    int wait =
-        master->phase == MASTER_QUITTING || master->phase == MASTER_STOPPING ? -1 : children_next_ms(master);
+    int wait = -1;
 
-    if (master->kill_ms == 0)
-        return wait;
-    return master->kill_ms <= master->clock.monotonic_ms
-               ? 0
-               : (int)(master->kill_ms - master->clock.monotonic_ms);
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        const struct generation *generation = container_of(link, struct generation, link);
+        int next = generation->phase < PHASE_QUITTING ? children_next_ms(master, generation) : -1;
+
+        if (next >= 0 && (wait < 0 || next < wait))
+            wait = next;
+        if (generation->kill_ms == 0)
+            continue;
+        next = generation->kill_ms <= master->clock.monotonic_ms
+                   ? 0
+                   : (int)(generation->kill_ms - master->clock.monotonic_ms);
+        if (wait < 0 || next < wait)
+            wait = next;
+    }
+    return wait;
+}
+
+struct watched {
+    struct generation *generation;
+    struct child *child;
+};
+
+/* The channels of all workers; there are no more workers than places. */
+static unsigned watch_channels(struct master *master, struct pollfd *entries, struct watched *watched)
+{
+    unsigned count = 0;
+
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        struct generation *generation = container_of(link, struct generation, link);
+
+        for (unsigned i = 0; i < generation->child_count; i++) {
+            struct child *child = &generation->children[i];
+
+            if (child->channel_fd < 0)
+                continue;
+            entries[count] = (struct pollfd){.fd = child->channel_fd, .events = POLLIN};
+            watched[count++] = (struct watched){generation, child};
+        }
+    }
+    return count;
 }
 
 /* One round: waits for a signal, a worker's word or a deadline. */
 static void wait_round(struct master *master)
 {
     struct pollfd entries[LIMIT_WORKERS + 1] = {{.fd = master->signal_fd, .events = POLLIN}};
+    struct watched watched[LIMIT_WORKERS];
+    unsigned count = watch_channels(master, entries + 1, watched);
 
-    for (unsigned i = 0; i < master->child_count; i++)
-        entries[i + 1] = (struct pollfd){.fd = master->children[i].channel_fd, .events = POLLIN};
-    if (poll(entries, master->child_count + 1, wait_ms(master)) < 0 && errno != EINTR)
+    if (poll(entries, count + 1, wait_ms(master)) < 0 && errno != EINTR)
         log_write(&master->error_log.log, LOG_ALERT, "poll() failed (%d: %s)", errno, strerror(errno));
     clock_read(&master->clock);
     /* Words before deaths: a worker may say why before it goes. */
-    for (unsigned i = 0; i < master->child_count; i++) {
-        if (entries[i + 1].revents && master->children[i].channel_fd >= 0)
-            child_read(master, &master->children[i]);
+    for (unsigned i = 0; i < count; i++) {
+        if (entries[i + 1].revents)
+            child_read(master, watched[i].generation, watched[i].child);
     }
     read_signals(master);
 }
 
-static void started(struct master *master)
+static void say_started(struct master *master, const struct configuration *configuration)
 {
     struct log *log = &master->error_log.log;
     char text[128];
 
-    master->phase = MASTER_RUNNING;
-    master->error_log.echo = false;
-    for (size_t i = 0; i < master->configuration->endpoint_count; i++) {
-        const struct endpoint *endpoint = &master->configuration->endpoints[i];
+    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+        const struct endpoint *endpoint = &configuration->endpoints[i];
         struct str name = listen_address_format(&endpoint->address, text, sizeof(text));
 
         log_write(log, LOG_NOTICE, "listening on " STR_FMT "%s", STR_ARG(name), endpoint->ssl ? " ssl" : "");
     }
-    log_write(log, LOG_NOTICE, "sluice/" SLUICE_VERSION " runs, %u worker%s", master->child_count,
-              master->child_count == 1 ? "" : "s");
-    service_notify("READY=1");
+    log_write(log, LOG_NOTICE, "sluice/" SLUICE_VERSION " runs, %u worker%s", master->shared->worker_count,
+              master->shared->worker_count == 1 ? "" : "s");
+}
+
+/* The first generation serves: whoever waits for the start may go. */
+static void started(struct master *master)
+{
     daemon_report(master->report_fd);
     master->report_fd = -1;
     if (master->start->ready)
         master->start->ready(master->start->owner, &master->shared->ktls);
 }
 
+/* Every worker of the one that comes accepts connections. From here on those of the one before need not. */
+static void take_over(struct master *master)
+{
+    struct generation *before = master->current;
+
+    master->current = master->coming;
+    master->coming = NULL;
+    master->current->phase = PHASE_RUNNING;
+    master->error_log.echo = false;
+    __atomic_store_n(&master->shared->worker_count, master->current->child_count, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&master->shared->generation, 1, __ATOMIC_RELAXED);
+    if (before) {
+        end_generation(master, before, CHANNEL_RETIRE);
+        sockets_leave_to(&before->sockets, &master->current->sockets);
+    }
+    say_started(master, master->current->configuration);
+    service_notify("READY=1");
+    if (!before)
+        started(master);
+    if (master->reload_again) {
+        master->reload_again = false;
+        reload(master);
+    }
+}
+
+static void let_go(struct master *master, struct generation *generation)
+{
+    bool came = generation == master->coming;
+
+    if (came && !master->current && !master->ending)
+        master->failed = true;
+    generation_close(master, generation);
+    if (came && master->current && !master->ending)
+        keep_current(master);
+}
+
+static void step(struct master *master, struct generation *generation)
+{
+    if (generation->phase < PHASE_QUITTING)
+        children_start(master, generation);
+    if (generation->phase == PHASE_STARTING && children_ready(generation))
+        take_over(master);
+    if (generation->phase >= PHASE_QUITTING && children_alive(generation) == 0) {
+        let_go(master, generation);
+        return;
+    }
+    if (generation->kill_ms > 0 && master->clock.monotonic_ms >= generation->kill_ms) {
+        children_kill(master, generation);
+        generation->kill_ms = 0;
+    }
+}
+
 static void live(struct master *master)
 {
-    clock_read(&master->clock);
     for (;;) {
-        if (master->phase == MASTER_STARTING || master->phase == MASTER_RUNNING)
-            children_start(master);
-        else if (children_alive(master) == 0)
-            return;
-        if (master->phase == MASTER_STARTING && children_ready(master))
-            started(master);
-        if (master->kill_ms > 0 && master->clock.monotonic_ms >= master->kill_ms) {
-            children_kill(master);
-            master->kill_ms = 0;
+        for (struct list *link = master->generations.next, *next; link != &master->generations; link = next) {
+            next = link->next;
+            step(master, container_of(link, struct generation, link));
         }
+        if (list_empty(&master->generations))
+            return;
         wait_round(master);
     }
 }
 
 static void finish(struct master *master)
 {
-    sockets_close(&master->sockets, !master->failed);
+    while (!list_empty(&master->generations))
+        generation_close(master, container_of(master->generations.next, struct generation, link));
     pid_file_remove(&master->pid_file);
-    for (size_t i = 0; i < master->configuration->access_log_count; i++) {
-        if (master->configuration->access_logs[i]->fd >= 0)
-            close(master->configuration->access_logs[i]->fd);
-        master->configuration->access_logs[i]->fd = -1;
-    }
     if (master->signal_fd >= 0)
         close(master->signal_fd);
     if (master->report_fd >= 0)
         close(master->report_fd);
-    free(master->children);
     shared_destroy(master->shared);
-    caches_close(&master->configuration->caches);
     error_log_finish(&master->error_log);
 }
 
 int master_run(const struct master_start *start)
 {
-    struct master master = {
-        .start = start, .configuration = start->configuration, .signal_fd = -1, .report_fd = -1};
-    int result;
+    struct master master = {.start = start, .signal_fd = -1, .report_fd = -1, .is_root = geteuid() == 0};
+    int result = 0;
 
     master.pid_file.fd = -1;
-    for (size_t i = 0; i < start->configuration->access_log_count; i++)
-        start->configuration->access_logs[i]->fd = -1;
-    if (start->configuration->main->daemon) {
+    list_init(&master.generations);
+    if (error_log_open(&master.error_log, STR("stderr"), LOG_NOTICE) == 0 && start->configuration->main->daemon)
         result = daemon_detach(&master.report_fd);
-        if (result < 0) {
-            error_log_say(LOG_EMERG, "daemon: %s", strerror(-result));
-            return EXIT_FAILURE;
-        }
-        master.detached = true;
+    if (result < 0) {
+        error_log_say(LOG_EMERG, "daemon: %s", strerror(-result));
+        configuration_destroy(start->configuration);
+        return EXIT_FAILURE;
     }
-    result = open_all(&master);
-    if (result == 0)
+    master.detached = start->configuration->main->daemon;
+    master.error_log.echo = true;
+    if (open_all(&master) == 0)
         live(&master);
     else
         master.failed = true;

@@ -1,7 +1,8 @@
 /*
  * The master: it owns the listening sockets, the log files, the pid file and shared
  * memory; forks the workers, replaces those that die, and answers signals. It touches no
- * connection.
+ * connection. A reload (HUP) is a new generation of workers with a new configuration; the old ones finish what they
+ * have. A configuration that cannot be used changes nothing.
  */
 #ifndef SERVER_MASTER_H
 #define SERVER_MASTER_H
@@ -10,7 +11,8 @@
 #include "server/error_log.h"
 
 struct master_start {
-    struct configuration *configuration; /* owned by the caller; outlives master_run */
+    struct configuration *configuration; /* the master's from then on */
+    struct configuration *(*load)(void *owner, struct log *log, struct buffer *out_diagnostics); /* reads it again, for HUP; NULL: there is no file */
     const char *error_log;          /* -e: where the configuration names none; NULL: stderr */
     bool no_pid_file;
     void (*ready)(void *owner, const struct ktls_support *ktls); /* every worker accepts connections; NULL: nobody asks */

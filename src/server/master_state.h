@@ -1,11 +1,13 @@
 /*
- * What the files of the master share: master.c (start, signals, end) and
- * children.c (workers: fork, restart, messages). Nobody else includes this.
+ * What the files of the master share: master.c (start, signals, end), generation.c (a
+ * configuration with what lives and dies with it) and children.c (its workers: fork, restart,
+ * messages). Nobody else includes this.
  */
 #ifndef SERVER_MASTER_STATE_H
 #define SERVER_MASTER_STATE_H
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "server/channel.h"
 #include "server/master.h"
 #include "server/pid_file.h"
@@ -13,16 +15,17 @@
 #include "server/shared.h"
 #include "server/sockets.h"
 
-enum master_phase {
-    MASTER_STARTING,                /* not every worker has said that it is ready */
-    MASTER_RUNNING,
-    MASTER_QUITTING,                /* QUIT: workers finish what is open */
-    MASTER_STOPPING,                /* TERM, INT, or a start that failed */
+enum phase {
+    PHASE_STARTING,                 /* not every worker has said that it is ready */
+    PHASE_RUNNING,
+    PHASE_QUITTING,                 /* QUIT, or a reload: workers finish what is open */
+    PHASE_STOPPING,                 /* TERM, INT, or a start that failed */
 };
 
 /* One worker's place. The place stays, processes come and go. */
 struct child {
     pid_t pid;                      /* 0: none */
+    int place;                      /* in shared memory; -1: given back */
     int channel_fd;                 /* -1: none */
     bool ready;
     int keeper;                     /* the worker that accepts from its sockets meanwhile; -1: none */
@@ -31,38 +34,63 @@ struct child {
     uint64_t restart_ms;            /* when the next one is to be started; 0: not planned */
 };
 
+/* One configuration, and all that lives and dies with it. */
+struct generation {
+    struct list link;               /* in master->generations */
+    struct configuration *configuration; /* owned */
+    struct sockets sockets;
+    struct identity identity;
+    struct child *children;
+    unsigned child_count;
+    enum phase phase;
+    uint64_t kill_ms;               /* when workers that do not end are killed; 0: not */
+};
+
 struct master {
     const struct master_start *start;
-    struct configuration *configuration;
     struct clock clock;             /* read once per round */
     struct error_log error_log;
     struct shared *shared;
-    struct sockets sockets;
     struct pid_file pid_file;
-    struct identity identity;
+    struct list generations;        /* the oldest first */
+    struct generation *current;     /* which serves; NULL: none does yet */
+    struct generation *coming;      /* which starts, to take its place; NULL: none */
+    bool reload_again;              /* HUP came while one was starting */
     bool is_root;
-    struct child *children;
-    unsigned child_count;
     int signal_fd;
     int report_fd;                  /* daemon: the launching command waits there; -1: nobody */
     bool detached;                  /* daemon: there is no terminal */
-    enum master_phase phase;
-    uint64_t kill_ms;               /* when workers that do not end are killed; 0: not */
+    bool ktls_probed;
+    bool ending;                    /* TERM, INT or QUIT */
     bool failed;                    /* the start failed: exit 1 */
 };
 
+/*
+ * Everything of a configuration up to the first fork: logs, sockets, places for its workers. Owns `configuration`. NULL after it has been said
+ * why; then nothing of the running ones has changed, but for the error log.
+ */
+struct generation *generation_open(struct master *master, struct configuration *configuration);
+/* Goes on with the error log that it names. 0 or -errno, said. */
+MUST_CHECK int generation_use_error_log(struct master *master, const struct generation *generation);
+/* All its workers have ended: lets go of it. */
+void generation_close(struct master *master, struct generation *generation);
+/* A log that `path` names, as a master's who may have no terminal. A descriptor or -errno. */
+int generation_open_log(const struct master *master, struct str path);
+/* Where a generation's error log goes. */
+struct str generation_error_log(const struct master *master, const struct generation *generation);
+
 /* Starts every worker whose time has come. In the new process this function does not return. */
-void children_start(struct master *master);
+void children_start(struct master *master, struct generation *generation);
 /* Reads what a worker says. */
-void child_read(struct master *master, struct child *child);
-/* Collects the dead, and plans their successors. */
+void child_read(struct master *master, struct generation *generation, struct child *child);
+/* Collects the dead of all generations, and plans their successors. */
 void children_reap(struct master *master);
 /* Sends one message to every worker. */
-void children_tell(struct master *master, enum channel_kind kind, uint32_t index, int fd);
-void children_kill(struct master *master);
+void children_tell(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd);
+void children_kill(struct master *master, struct generation *generation);
 /* Milliseconds until a successor is due, or -1. */
-int children_next_ms(const struct master *master);
-unsigned children_alive(const struct master *master);
-bool children_ready(const struct master *master);
+int children_next_ms(const struct master *master, const struct generation *generation);
+unsigned children_alive(const struct generation *generation);
+bool children_ready(const struct generation *generation);
 
 #endif

@@ -203,7 +203,7 @@ static struct str own_origin(struct exchange *x)
     if (str_empty(name))
         return name;
     if (site->port_in_redirect)
-        port = endpoint_port(endpoint);
+        port = listen_address_port(&endpoint->address);
     if (port == 0 || port == (endpoint->ssl ? 443u : 80u))
         return arena_printf(&x->arena, "%s://" STR_FMT, endpoint->ssl ? "https" : "http", STR_ARG(name));
     return arena_printf(&x->arena, "%s://" STR_FMT ":%u", endpoint->ssl ? "https" : "http", STR_ARG(name),

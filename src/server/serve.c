@@ -151,7 +151,6 @@ int command_serve(const struct options *options)
 {
     struct serving serving = {.port = 0};
     struct master_start start = {.ready = say_ready, .owner = &serving, .no_pid_file = true};
-    int status;
 
     if (find_folder(&serving, options->folder ? options->folder : ".") < 0 ||
         choose_port(&serving, options->port) < 0)
@@ -159,7 +158,5 @@ int command_serve(const struct options *options)
     start.configuration = load(&serving);
     if (!start.configuration)
         return EXIT_FAILURE;
-    status = master_run(&start);
-    configuration_destroy(start.configuration);
-    return status;
+    return master_run(&start);
 }

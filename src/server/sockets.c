@@ -5,9 +5,11 @@
 #include "server/sockets.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -89,15 +91,46 @@ static int probe_patiently(const struct listen_address *address)
     return error;
 }
 
-static int probe_all(const struct configuration *configuration, struct log *log)
+static bool same_address(const struct listen_address *a, const struct listen_address *b)
+{
+    return a->length == b->length && memcmp(&a->socket, &b->socket, a->length) == 0;
+}
+
+/* Which of its endpoints has the address; -1: none. */
+static ssize_t find_address(const struct sockets *sockets, const struct listen_address *address)
+{
+    for (size_t i = 0; sockets && i < sockets->endpoints; i++) {
+        if (same_address(&sockets->configuration->endpoints[i].address, address))
+            return (ssize_t)i;
+    }
+    return -1;
+}
+
+/* Its port on another address is ours: the kernel says "in use" of that, too, though SO_REUSEPORT lets us have both. */
+static bool has_port(const struct sockets *sockets, const struct endpoint *endpoint)
+{
+    unsigned port = listen_address_port(&endpoint->address);
+
+    for (size_t i = 0; sockets && port > 0 && i < sockets->endpoints; i++) {
+        if (listen_address_port(&sockets->configuration->endpoints[i].address) == port)
+            return true;
+    }
+    return false;
+}
+
+static int probe_all(const struct configuration *configuration, const struct sockets *before, struct log *log)
 {
     int result = 0;
 
     for (size_t i = 0; i < configuration->endpoint_count; i++) {
-        const struct listen_address *address = &configuration->endpoints[i].address;
-        /* One address in use is reason enough not to wait for the next. */
-        int error = result == 0 ? probe_patiently(address) : socket_probe(address);
+        const struct endpoint *endpoint = &configuration->endpoints[i];
+        const struct listen_address *address = &endpoint->address;
+        int error;
 
+        if (find_address(before, address) >= 0 || has_port(before, endpoint))
+            continue;
+        /* One address in use is reason enough not to wait for the next. */
+        error = result == 0 ? probe_patiently(address) : socket_probe(address);
         if (error < 0) {
             say_refused(log, address, error);
             result = error;
@@ -106,37 +139,64 @@ static int probe_all(const struct configuration *configuration, struct log *log)
     return result;
 }
 
-static int open_endpoint(struct sockets *sockets, size_t endpoint, struct log *log)
+/* Another number for the predecessor's socket: both generations close their own. -1: it has none at this slot. */
+static int take_over(const struct sockets *before, ssize_t endpoint, unsigned slot, uint64_t backlog)
+{
+    int fd = endpoint >= 0 && slot < before->slots ? sockets_get(before, (size_t)endpoint, slot) : -1;
+
+    if (fd < 0)
+        return -1;
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    (void)listen(fd, (int)backlog); /* may be another one now */
+    return fd;
+}
+
+static int open_slot(const struct endpoint *place, struct log *log)
+{
+    int fd = listener_open(&place->address, (int)place->backlog);
+    const char *path = unix_path(&place->address);
+
+    /* As nginx: whoever may enter its folder may connect. */
+    if (fd >= 0 && path && chmod(path, 0666) < 0)
+        log_write(log, LOG_WARN, "chmod() \"%s\" failed (%d: %s)", path, errno, strerror(errno));
+    return fd;
+}
+
+static int open_endpoint(struct sockets *sockets, size_t endpoint, const struct sockets *before, struct log *log)
 {
     const struct endpoint *place = &sockets->configuration->endpoints[endpoint];
-    int *fds = sockets->fds + endpoint * sockets->workers;
+    ssize_t predecessor = find_address(before, &place->address);
+    int *fds = sockets->fds + endpoint * sockets->slots;
 
-    for (unsigned i = 0; i < sockets->workers; i++) {
+    for (unsigned i = 0; i < sockets->slots; i++) {
         if (i > 0 && unix_path(&place->address)) {
-            fds[i] = fds[0];
+            fds[i] = i < sockets->workers ? fds[0] : -1;
             continue;
         }
-        fds[i] = listener_open(&place->address, (int)place->backlog);
-        if (fds[i] < 0) {
+        fds[i] = take_over(before, predecessor, i, place->backlog);
+        if (fds[i] == -1 && i < sockets->workers)
+            fds[i] = open_slot(place, log);
+        if (fds[i] < -1 || (fds[i] < 0 && i < sockets->workers)) {
             say_refused(log, &place->address, fds[i]);
             return fds[i];
         }
-        /* As nginx: whoever may enter its folder may connect. */
-        if (unix_path(&place->address) && chmod(unix_path(&place->address), 0666) < 0)
-            log_write(log, LOG_WARN, "chmod() \"%s\" failed (%d: %s)", unix_path(&place->address), errno,
-                      strerror(errno));
     }
     return 0;
 }
 
 int sockets_open(struct sockets *sockets, const struct configuration *configuration, unsigned workers,
-                 struct log *log)
+                 const struct sockets *before, struct log *log)
 {
-    size_t count = configuration->endpoint_count * workers;
-    int result = probe_all(configuration, log);
+    unsigned slots = before && before->slots > workers ? before->slots : workers;
+    size_t count = configuration->endpoint_count * slots;
+    int result = probe_all(configuration, before, log);
 
-    *sockets = (struct sockets){.endpoints = configuration->endpoint_count, .workers = workers};
-    sockets->configuration = configuration;
+    *sockets = (struct sockets){.endpoints = configuration->endpoint_count,
+                                .workers = workers,
+                                .slots = slots,
+                                .configuration = configuration};
     if (result < 0)
         return result;
     sockets->fds = calloc(count ? count : 1, sizeof(int));
@@ -145,15 +205,17 @@ int sockets_open(struct sockets *sockets, const struct configuration *configurat
     for (size_t i = 0; i < count; i++)
         sockets->fds[i] = -1;
     for (size_t i = 0; i < sockets->endpoints && result == 0; i++)
-        result = open_endpoint(sockets, i, log);
-    if (result < 0)
+        result = open_endpoint(sockets, i, before, log);
+    if (result < 0 && before)
+        sockets_leave_to(sockets, before);
+    else if (result < 0)
         sockets_close(sockets, false);
     return result;
 }
 
-int sockets_get(const struct sockets *sockets, size_t endpoint, unsigned worker)
+int sockets_get(const struct sockets *sockets, size_t endpoint, unsigned slot)
 {
-    return sockets->fds[endpoint * sockets->workers + worker];
+    return sockets->fds[endpoint * sockets->slots + slot];
 }
 
 /* Closes one socket in every place where it stands. */
@@ -164,35 +226,50 @@ static void close_everywhere(struct sockets *sockets, size_t at)
     if (fd < 0)
         return;
     close(fd);
-    for (size_t i = 0; i < sockets->endpoints * sockets->workers; i++) {
+    for (size_t i = 0; i < sockets->endpoints * sockets->slots; i++) {
         if (sockets->fds[i] == fd)
             sockets->fds[i] = -1;
     }
 }
 
+static bool has_socket(const struct sockets *sockets, size_t endpoint, unsigned worker, int fd)
+{
+    for (unsigned slot = worker; slot < sockets->slots; slot += sockets->workers) {
+        if (sockets_get(sockets, endpoint, slot) == fd)
+            return true;
+    }
+    return false;
+}
+
 void sockets_keep_own(struct sockets *sockets, unsigned worker)
 {
-    for (size_t endpoint = 0; endpoint < sockets->endpoints; endpoint++) {
-        int own = sockets_get(sockets, endpoint, worker);
-
-        for (unsigned i = 0; i < sockets->workers; i++) {
-            size_t at = endpoint * sockets->workers + i;
-
-            if (sockets->fds[at] != own)
-                close_everywhere(sockets, at);
-        }
+    for (size_t at = 0; at < sockets->endpoints * sockets->slots; at++) {
+        if (!has_socket(sockets, at / sockets->slots, worker, sockets->fds[at]))
+            close_everywhere(sockets, at);
     }
 }
 
-void sockets_close(struct sockets *sockets, bool unlink_paths)
+/* `kept`: whose unix: paths stay; NULL: nobody's. */
+static void close_all(struct sockets *sockets, bool unlink_paths, const struct sockets *kept)
 {
-    for (size_t i = 0; sockets->fds && i < sockets->endpoints * sockets->workers; i++) {
-        const char *path = unix_path(&sockets->configuration->endpoints[i / sockets->workers].address);
+    for (size_t i = 0; sockets->fds && i < sockets->endpoints * sockets->slots; i++) {
+        const struct listen_address *address = &sockets->configuration->endpoints[i / sockets->slots].address;
+        const char *path = unix_path(address);
 
-        if (unlink_paths && path && path[0] && sockets->fds[i] >= 0)
+        if (unlink_paths && path && path[0] && sockets->fds[i] >= 0 && find_address(kept, address) < 0)
             unlink(path);
         close_everywhere(sockets, i);
     }
     free(sockets->fds);
     *sockets = (struct sockets){.fds = NULL};
+}
+
+void sockets_close(struct sockets *sockets, bool unlink_paths)
+{
+    close_all(sockets, unlink_paths, NULL);
+}
+
+void sockets_leave_to(struct sockets *sockets, const struct sockets *others)
+{
+    close_all(sockets, true, others);
 }

@@ -144,7 +144,7 @@ static struct str get_server_addr(const void *subject, struct str parameter, str
 
 static struct str get_server_port(const void *subject, struct str parameter, struct arena *arena)
 {
-    unsigned port = endpoint_port(journey_of(subject)->endpoint);
+    unsigned port = listen_address_port(&journey_of(subject)->endpoint->address);
 
     return port ? unsigned_text(arena, port) : STR("");
 }

@@ -94,7 +94,7 @@ static struct str get_server_addr(const void *subject, struct str parameter, str
 static struct str get_server_port(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct stream *stream = subject;
-    unsigned port = endpoint_port(stream->endpoint);
+    unsigned port = listen_address_port(&stream->endpoint->address);
 
     return port ? unsigned_text(arena, port) : STR("");
 }

@@ -58,15 +58,21 @@ static void drain_deadline_passed(struct op *op, int result)
     stop_now(worker);
 }
 
-static void drain(struct worker *worker)
+/* QUIT may follow a reload: then nobody is waited for who says nothing. */
+static void drain(struct worker *worker, bool retiring)
 {
     uint64_t timeout_ms = worker->configuration->main->worker_shutdown_timeout_ms;
+    bool begun = worker->draining;
 
-    if (worker->draining || worker->stopping)
+    if (worker->stopping || (begun && (retiring || !worker->retiring)))
         return;
     worker->draining = true;
-    worker_listen_end(worker, listener_drain);
+    worker->retiring = retiring;
     journey_drain_all(worker);
+    if (begun)
+        return;
+    worker_listen_end(worker, listener_drain);
+    upstream_pool_retire(worker->upstreams);
     if (timeout_ms > 0)
         loop_timer(&worker->loop, &worker->drain_deadline, worker->loop.clock.monotonic_ms + timeout_ms);
 }
@@ -78,7 +84,10 @@ static void obey(struct worker *worker, const struct channel_message *message)
         stop_now(worker);
         break;
     case CHANNEL_QUIT:
-        drain(worker);
+        drain(worker, false);
+        break;
+    case CHANNEL_RETIRE:
+        drain(worker, true);
         break;
     case CHANNEL_ERROR_LOG:
         error_log_replace(worker->error_log, message->fd);
@@ -139,7 +148,7 @@ static void signal_arrived(struct op *op, int result)
         if (arrived.ssi_signo == SIGTERM)
             stop_now(worker);
         else
-            drain(worker);
+            drain(worker, false);
     }
     loop_poll(&worker->loop, op, worker->signal_fd, POLLIN);
 }
@@ -207,7 +216,7 @@ static void stop_modules(struct worker *worker)
     free(worker->module_states);
 }
 
-static int open_caches(struct worker *worker, unsigned number)
+static int open_caches(struct worker *worker, unsigned place)
 {
     const struct caches *caches = &worker->configuration->caches;
 
@@ -215,7 +224,7 @@ static int open_caches(struct worker *worker, unsigned number)
     if (!worker->caches)
         return -ENOMEM;
     for (size_t i = 0; i < caches->count; i++) {
-        worker->caches[i] = cache_store_create(&worker->loop, worker->log, caches->items[i], number);
+        worker->caches[i] = cache_store_create(&worker->loop, worker->log, caches->items[i], place);
         if (!worker->caches[i])
             return -ENOMEM;
     }
@@ -261,14 +270,14 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
         return -ENOMEM;
     file_cache_grant(worker->files, &worker->roots);
     worker->upstreams = upstream_pool_create(&worker->loop, worker->log, &worker->configuration->upstreams,
-                                             worker->shared->upstreams, start->number);
+                                             worker->shared->upstreams, start->place);
     if (!worker->upstreams)
         return -ENOMEM;
     upstream_pool_count(worker->upstreams, &worker->counters->upstream_wires);
     file_cache_count(worker->files, &worker->counters->files);
     result = access_log_start(worker);
     if (result == 0)
-        result = open_caches(worker, start->number);
+        result = open_caches(worker, start->place);
     if (result == 0)
         result = start_modules(worker);
     if (result == 0)
@@ -288,7 +297,8 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
                               .error_log = start->error_log,
                               .configuration = start->configuration,
                               .shared = start->shared,
-                              .counters = &start->shared->workers[start->number].counters,
+                              .siblings = start->workers,
+                              .counters = &start->shared->workers[start->place].counters,
                               .channel_fd = start->channel_fd,
                               .channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC),
                               .signal_fd = -1};

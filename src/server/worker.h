@@ -23,6 +23,7 @@ struct worker {
     const struct configuration *configuration;
     struct shared *shared;                  /* what all workers see */
     struct counters *counters;              /* this worker's place in it */
+    unsigned siblings;                      /* workers of this generation, this one too */
     struct wire_shared wires;
     struct arena_pool arenas;
     struct file_cache *files;
@@ -46,7 +47,7 @@ struct worker {
         struct list link;                   /* in `borrowed`; owned by it */
         bool borrowed;
         unsigned lender;                    /* the dead worker's number */
-    } *listeners;                           /* one for each endpoint */
+    } *listeners;                           /* one for each of its sockets */
     size_t listener_count;
     struct list borrowed;                   /* a dead worker's, until it is replaced */
     unsigned listeners_open;                /* not yet stopped */
@@ -58,7 +59,8 @@ struct worker {
     struct access_log *access_log;          /* batches of access_log.c */
     struct op drain_deadline;
     bool starved;                           /* no memory for a connection, and it has been said */
-    bool draining;                          /* QUIT: finish what is open, take nothing new */
+    bool draining;                          /* QUIT, and a reload: finish what is open, take nothing new */
+    bool retiring;                          /* a reload: connections that are kept may bring one more request */
     bool stopping;                          /* TERM, or the drain deadline: end now */
 };
 
@@ -66,9 +68,15 @@ struct worker {
 struct worker_start {
     const struct configuration *configuration;
     struct shared *shared;
-    unsigned number;                        /* its slot in shared memory */
+    unsigned number;                        /* among the workers of its generation */
+    unsigned workers;                       /* these are so many */
+    unsigned place;                         /* in shared memory */
     struct error_log *error_log;
-    const int *sockets;                     /* one listening socket for each endpoint; the worker closes them */
+    const struct worker_socket {
+        size_t endpoint;
+        int fd;
+    } *sockets;                             /* what it listens on; the worker closes them */
+    size_t socket_count;
     int channel_fd;                         /* owned from then on; -1: none */
     const struct identity *identity;        /* NULL: stay who we are */
     pid_t master;                           /* whose end is ours; 0: nobody's */

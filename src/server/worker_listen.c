@@ -37,13 +37,13 @@ static void begin(struct worker *worker, struct worker_listener *place, const st
 
 int worker_listen(struct worker *worker, const struct worker_start *start)
 {
-    const struct configuration *configuration = worker->configuration;
-
-    worker->listeners = calloc(configuration->endpoint_count + 1, sizeof(*worker->listeners));
+    worker->listeners = calloc(start->socket_count + 1, sizeof(*worker->listeners));
     if (!worker->listeners)
         return -ENOMEM;
-    for (size_t i = 0; i < configuration->endpoint_count; i++) {
-        begin(worker, &worker->listeners[i], &configuration->endpoints[i], start->sockets[i]);
+    for (size_t i = 0; i < start->socket_count; i++) {
+        const struct worker_socket *own = &start->sockets[i];
+
+        begin(worker, &worker->listeners[i], &worker->configuration->endpoints[own->endpoint], own->fd);
         worker->listener_count++;
     }
     return 0;
@@ -51,7 +51,7 @@ int worker_listen(struct worker *worker, const struct worker_start *start)
 
 void worker_listen_for(struct worker *worker, uint32_t place, int fd)
 {
-    size_t endpoint = place / worker->shared->worker_count;
+    size_t endpoint = place / worker->siblings;
     struct worker_listener *borrowed = NULL;
 
     if (endpoint < worker->configuration->endpoint_count && !worker->draining && !worker->stopping)
@@ -61,7 +61,7 @@ void worker_listen_for(struct worker *worker, uint32_t place, int fd)
         return;
     }
     borrowed->borrowed = true;
-    borrowed->lender = place % worker->shared->worker_count;
+    borrowed->lender = place % worker->siblings;
     list_push(&worker->borrowed, &borrowed->link);
     begin(worker, borrowed, &worker->configuration->endpoints[endpoint], fd);
     if (worker->paused)

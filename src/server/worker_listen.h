@@ -1,5 +1,5 @@
 /*
- * What a worker accepts from: its own listening sockets, one for each endpoint, and those of a
+ * What a worker accepts from: its own listening sockets, and those of a
  * worker that died, for as long as that one has no successor.
  */
 #ifndef SERVER_WORKER_LISTEN_H

@@ -189,7 +189,7 @@ static void due(struct op *op, int result)
     uint64_t interval_ms = group->upstream->check->interval_ms;
     uint64_t now = pool->loop->clock.monotonic_ms;
 
-    if (pool->stopping || result < 0)
+    if (pool->stopping || pool->retired || result < 0)
         return;
     loop_timer(pool->loop, op, now + interval_ms);
     if (pool->zone && !upstream_zone_lead(pool->zone, pool->worker, now, 3 * interval_ms))

@@ -80,6 +80,7 @@ struct upstream_pool {
     struct list names_due;          /* those that are not being asked for */
     struct op next_name;            /* when the next name is due */
     bool stopping;
+    bool retired;                   /* by upstream_pool_retire */
 };
 
 /* upstream_pool.c */

@@ -177,6 +177,13 @@ struct upstream_zone *upstream_pool_zone(const struct upstream_pool *pool)
     return pool->zone;
 }
 
+void upstream_pool_retire(struct upstream_pool *pool)
+{
+    pool->retired = true;
+    if (pool->zone)
+        upstream_zone_follow(pool->zone, pool->worker);
+}
+
 void upstream_pool_stop(struct upstream_pool *pool)
 {
     pool->stopping = true;

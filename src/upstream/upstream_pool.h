@@ -102,6 +102,8 @@ struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log, c
 void upstream_pool_count(struct upstream_pool *pool, struct wire_counters *counters);
 /* What workers know together; NULL: this one is alone. */
 struct upstream_zone *upstream_pool_zone(const struct upstream_pool *pool);
+/* Others look after the servers' health from now on. */
+void upstream_pool_retire(struct upstream_pool *pool);
 /* Begins to end: idle connections close, nothing is resolved any more. Connections in use are their users' to release. */
 void upstream_pool_stop(struct upstream_pool *pool);
 /* Nothing may be in flight. Accepts NULL. */

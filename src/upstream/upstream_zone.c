@@ -135,8 +135,7 @@ void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker)
         if (hold_of(zone, worker, i)->held)
             release(zone, worker, i);
     }
-    if (shared_get(&zone->leader) % LIMIT_WORKERS == worker)
-        shared_set(&zone->leader, 0);
+    upstream_zone_follow(zone, worker);
     pthread_mutex_unlock(&zone->lock);
 }
 
@@ -159,4 +158,12 @@ bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t no
     if (!ours && seen / LIMIT_WORKERS > now_ms)
         return false;
     return shared_change(&zone->leader, seen, (now_ms + lease_ms) * LIMIT_WORKERS + worker);
+}
+
+void upstream_zone_follow(struct upstream_zone *zone, unsigned worker)
+{
+    uint64_t seen = shared_get(&zone->leader);
+
+    if (seen % LIMIT_WORKERS == worker)
+        (void)shared_change(&zone->leader, seen, 0);
 }

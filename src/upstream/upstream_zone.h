@@ -53,6 +53,8 @@ void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index,
 
 /* The worker that does for all what need be done but once: true until `now_ms` + `lease_ms` for whoever has it, or nobody had it. */
 bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t lease_ms);
+/* If it is this worker, it is nobody from now on. */
+void upstream_zone_follow(struct upstream_zone *zone, unsigned worker);
 
 /* Numbers of a state. */
 static inline uint64_t shared_get(const uint64_t *number)

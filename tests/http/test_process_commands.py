@@ -148,11 +148,6 @@ def test_s_without_a_server(conf, tmp_path):
         bystander.wait()
 
 
-def test_s_reload_refuses(conf):
-    ran = run('-s', 'reload', '-c', conf)
-    assert ran.returncode == 1 and 'not supported in this version' in ran.stderr
-
-
 def test_schema_and_help():
     ran = run('schema')
     assert ran.returncode == 0 and ran.stderr == ''

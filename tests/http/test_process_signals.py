@@ -139,7 +139,7 @@ def test_usr1_keeps_the_old_log_where_the_new_one_cannot_be_had(start):
     assert ended(server, signal.SIGTERM) == 0
 
 
-@pytest.mark.parametrize('how', [signal.SIGHUP, signal.SIGUSR2, signal.SIGWINCH])
+@pytest.mark.parametrize('how', [signal.SIGUSR2, signal.SIGWINCH])
 def test_other_signals_change_nothing(start, how):
     server = start()
     workers = server.workers()

@@ -152,6 +152,8 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     load(loopback, configuration);
     loopback->shared = shared_create(1);
     ck_assert_ptr_nonnull(loopback->shared);
+    ck_assert_int_eq(shared_take(loopback->shared), 0);
+    loopback->shared->worker_count = loopback->shared->generation = 1;
     worker->configuration = loopback->configuration;
     worker->shared = loopback->shared;
     worker->counters = &loopback->shared->workers[0].counters;

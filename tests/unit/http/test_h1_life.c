@@ -174,6 +174,27 @@ START_TEST(drains)
     ck_assert_text(buffer_str(&server.log), "GET /hello 200 5\n");
     table_server_close(&server);
 
+    /* who was told that the connection stays may ask, and is told that it does not */
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    (void)table_server_take(&server);
+    table_server_signal(&server, SESSION_RETIRE);
+    ck_assert_int_eq(server.result, -EAGAIN);
+    table_server_feed(&server, STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    ck_assert_int_eq(server.result, 0);
+    ck_assert_text(table_server_take(&server),
+                   "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 5\r\nConnection: close\r\n\r\nhello");
+    table_server_close(&server);
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("GET /later HTTP/1.1\r\nHost: a\r\n\r\nGET /bye HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
+    table_server_signal(&server, SESSION_RETIRE);
+    table_server_answer(&server);
+    ck_assert_int_eq(server.result, 0);
+    ck_assert_text(table_server_take(&server),
+                   "HTTP/1.1 200 OK\r\n" DATED "Content-Length: 5\r\nConnection: close\r\n\r\nlater");
+    table_server_close(&server);
+
     /* a head that has begun may come whole */
     table_server_open(&server, &protocol_http1, rows);
     table_server_feed(&server, STR("GET /hello HTTP/1.1\r\n"), 0);

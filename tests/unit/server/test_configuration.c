@@ -107,7 +107,7 @@ START_TEST(defaults)
     ck_assert(c->file_cache.enabled);
     ck_assert_uint_eq(c->file_cache.valid_ms, 1000);
     ck_assert_uint_eq(c->endpoint_count, 1);
-    ck_assert_uint_eq(endpoint_port(&c->endpoints[0]), 8080);
+    ck_assert_uint_eq(listen_address_port(&c->endpoints[0].address), 8080);
     ck_assert_uint_eq(c->endpoints[0].servers[0]->root->session.head_max, 32768);
     ck_assert_text(c->endpoints[0].servers[0]->root->session.server_header, "sluice");
     configuration_destroy(c);
@@ -160,7 +160,7 @@ START_TEST(endpoints_are_brought_together)
     ck_assert_ptr_eq(c->endpoints[0].servers[0], c->servers[1]);
     ck_assert_uint_eq(c->endpoints[0].backlog, 511);
     ck_assert_uint_eq(c->endpoints[1].server_count, 1);
-    ck_assert_uint_eq(endpoint_port(&c->endpoints[2]), 0);
+    ck_assert_uint_eq(listen_address_port(&c->endpoints[2].address), 0);
     ck_assert(has_said("warning"));
     ck_assert(has_said("another server on"));
     configuration_destroy(c);

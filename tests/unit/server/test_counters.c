@@ -2,6 +2,7 @@
 
 #include "runner.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -55,7 +56,7 @@ START_TEST(blocks_share_no_cache_line)
     struct shared *shared = shared_create(3);
 
     ck_assert_ptr_nonnull(shared);
-    ck_assert_uint_eq(shared->worker_count, 3);
+    ck_assert_uint_eq(shared->place_count, 3);
     for (unsigned i = 0; i < 3; i++)
         ck_assert_uint_eq((uintptr_t)&shared->workers[i] % 64, 0);
     ck_assert_uint_eq(sizeof(struct shared_worker) % 64, 0);
@@ -74,18 +75,22 @@ START_TEST(a_total_is_the_sum_of_all)
     for (unsigned i = 0; i < 3; i++) {
         uint64_t *own = (uint64_t *)(void *)&shared->workers[i].counters;
 
+        ck_assert_int_eq(shared_take(shared), (int)i);
         for (size_t word = 0; word < sizeof(struct counters) / sizeof(uint64_t); word++)
             own[word] = (word + 1) << (20 * i);
     }
+    shared->worker_count = 3;
+    shared->generation = 6;
     shared->restarts = 4;
     shared->started_s = 5;
     shared_total(shared, &total);
     for (uint64_t word = 0; word < sizeof(struct counters) / sizeof(uint64_t); word++)
         ck_assert_uint_eq(words[word], (word + 1) * (1 + (1ull << 20) + (1ull << 40)));
-    ck_assert_uint_eq(total.workers, 3);
     ck_assert_uint_eq(total.restarts, 4);
     ck_assert_uint_eq(total.started_s, 5);
-    ck_assert_uint_eq(total.generation, 1);
+    ck_assert_uint_eq(total.workers, 3);
+    ck_assert_uint_eq(total.generation, 6);
+    ck_assert_int_eq(shared_take(shared), -ENOSPC);
     shared_destroy(shared);
 }
 END_TEST
@@ -117,11 +122,14 @@ START_TEST(a_place_is_inherited)
     struct shared *shared = shared_create(2);
     struct counters_total total;
 
+    ck_assert_int_eq(shared_take(shared), 0);
+    ck_assert_int_eq(shared_take(shared), 1);
     count_in_a_child(shared, 0, 3, 2);
     count_in_a_child(shared, 1, 5, 1);
     shared_total(shared, &total);
     ck_assert_uint_eq(total.sum.connections[CONNECTION_WRITING], 3);
-    counters_abandoned(&shared->workers[0].counters);
+    shared_leave(shared, 0);
+    ck_assert_int_eq(shared_take(shared), 0);
     shared_total(shared, &total);
     ck_assert_uint_eq(total.sum.connections[CONNECTION_WRITING], 1);
     count_in_a_child(shared, 0, 7, 0);

@@ -1,0 +1,304 @@
+"""HUP: a new configuration takes over, a bad one changes nothing, and nobody who is served notices."""
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from kit import http1, server as server_kit, upstream as upstream_kit
+from kit.lifetime import alive, ended, refused, wait_for
+
+TAKEN = 'Address already in use'
+
+
+class Reloading(server_kit.Server):
+    """A server whose answer says which configuration it has."""
+
+    def __init__(self, folder, certificate, loop, main=None):
+        self.plain, self.secure = server_kit.free_port(), server_kit.free_port()
+        self.certificate = certificate
+        super().__init__(folder, [self.block('first')], loop=loop, main={'worker_processes': 2, **(main or {})})
+
+    def block(self, answer, *more):
+        return {'listen': [f'127.0.0.1:{self.plain}', f'127.0.0.1:{self.secure} ssl', *more],
+                'ssl_certificate': self.certificate[0], 'ssl_certificate_key': self.certificate[1],
+                'location': {'/': {'return': f'200 {answer}'}}}
+
+    def write(self, *servers, **main):
+        self.tree.update(main)
+        self.tree['http']['server'] = list(servers)
+        with open(self.config_path, 'w', encoding='utf-8') as stream:
+            stream.write(server_kit.yaml(self.tree) + '\n')
+
+    def reload(self, wanted='sluice/0.1.0 runs', how=None):
+        """Waits for the line of the error log that tells how it ended."""
+        before = len(self.errors())
+        if how:
+            how()
+        else:
+            self.process.send_signal(signal.SIGHUP)
+        try:
+            wait_for(lambda: wanted in self.errors()[before:], wanted)
+        except AssertionError:
+            raise AssertionError(f'no "{wanted}" in:\n{self.errors()[before:]}') from None
+        return self.errors()[before:]
+
+    def answers(self, wanted, transport='plain'):
+        """Old workers still accept who was queued on their sockets; from then on everybody gets the new answer."""
+        wait_for(lambda: all(self.ask(transport) == wanted for _ in range(10)), wanted)
+        return True
+
+    def ask(self, transport='plain'):
+        client = http1.connect(self.secure if transport == 'user' else self.plain, transport)
+        try:
+            return client.get('/').body.decode()
+        finally:
+            client.close()
+
+
+@pytest.fixture
+def begin(certificate, tmp_path, loop):
+    made = []
+
+    def starter(**main):
+        server = Reloading(tmp_path / f'server{len(made)}', certificate, loop, main)
+        made.append(server)
+        server.start((server.plain, server.secure))
+        wait_for(lambda: 'sluice/0.1.0 runs' in server.errors(), 'all workers are ready')
+        return server
+    yield starter
+    for server in made:
+        server.stop()
+
+
+def test_a_new_configuration_takes_over(begin):
+    server = begin()
+    workers = server.workers()
+    other = server_kit.free_port()
+    server.write(server.block('second', f'127.0.0.1:{other}'))
+    server.reload()
+    assert server.answers('second') and server.answers('second', 'user')
+    wait_for(lambda: not any(alive(pid) for pid in workers), 'the old workers have ended')
+    assert len(server.workers()) == 2
+    client = http1.connect(other, 'plain')
+    assert client.get('/').body == b'second'
+    # And back: the address that was added is gone, nobody is queued there.
+    server.write(server.block('third'))
+    server.reload()
+    wait_for(lambda: refused(other), 'the port is closed')
+    assert server.answers('third')
+    assert 'alert' not in server.errors() and 'emerg' not in server.errors()
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def test_s_reload(begin):
+    server = begin()
+    server.write(server.block('second'))
+    command = [server_kit.SLUICE, '-s', 'reload', '-c', server.config_path]
+    server.reload(how=lambda: subprocess.run(command, check=True, timeout=20 * server_kit.PATIENCE))
+    assert server.answers('second')
+    with open(server.config_path, 'a', encoding='utf-8') as stream:
+        stream.write('nonsense: 1\n')
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20 * server_kit.PATIENCE)
+    assert ran.returncode == 1 and "unknown directive 'nonsense'" in ran.stderr
+    assert 'reload refused' not in server.errors(), 'nobody was bothered'
+
+
+@pytest.mark.parametrize('fault', ['syntax', 'directive', 'port', 'log', 'certificate', 'user'])
+def test_a_bad_one_changes_nothing(begin, fault, tmp_path):
+    server = begin()
+    workers = sorted(server.workers())
+    block = server.block('second')
+    with socket.socket() as holder:
+        holder.bind(('127.0.0.1', server_kit.free_port()))
+        holder.listen()
+        said = {
+            'syntax': lambda: (open(server.config_path, 'w', encoding='utf-8').write('http: {server: [\n'), 'error:')[1],
+            'directive': lambda: (server.write({**block, 'rooot': '/'}), "did you mean 'root'?")[1],
+            'port': lambda: (server.write({**block, 'listen': [*block['listen'], f'127.0.0.1:{holder.getsockname()[1]}']}), TAKEN)[1],
+            'log': lambda: (server.write({**block, 'access_log': str(tmp_path / 'no' / 'log')}), 'No such file or directory')[1],
+            'certificate': lambda: (server.write({**block, 'ssl_certificate': str(tmp_path / 'none')}), 'No such file')[1],
+            'user': lambda: (server.write(block, user='nobody-of-this-name'), 'nobody-of-this-name')[1],
+        }[fault]()
+        if fault == 'user' and os.geteuid() != 0:
+            pytest.skip('only root has a user to change')
+        text = server.reload('reload refused: the configuration that runs goes on unchanged')
+    assert said in text, text
+    assert sorted(server.workers()) == workers
+    assert server.ask() == server.ask('user') == 'first'
+    # The next one is as good as if nothing had been.
+    server.tree.pop('user', None)
+    server.write(server.block('third'))
+    server.reload()
+    assert server.answers('third')
+
+
+def test_workers_that_cannot_start(begin, tmp_path):
+    """Some of the new workers never come to be: the old ones have not stopped meanwhile, and those that did start go."""
+    server = begin()
+    workers = sorted(server.workers())
+    files = len(os.listdir(f'/proc/{server.process.pid}/fd')) + 20
+    subprocess.run(['prlimit', '--pid', str(server.process.pid), f'--nofile={files}:{files}'], check=True)
+    server.write({**server.block('second'), 'listen': f'unix:{tmp_path}/socket'}, worker_processes=64)
+    text = server.reload('reload refused')
+    assert 'starting a worker process failed (24: Too many open files)' in text
+    assert sorted(server.workers()) == workers and server.ask() == 'first'
+    assert not os.path.exists(tmp_path / 'socket'), 'its path is gone with it'
+    server.write(server.block('third'), worker_processes=2)
+    server.reload()
+    assert server.answers('third')
+
+
+def test_more_workers_and_fewer(begin):
+    server = begin()
+    for count in (4, 1, 3):
+        server.write(server.block(f'by-{count}'), worker_processes=count)
+        server.reload()
+        wait_for(lambda: len(server.workers()) == count, f'{count} workers')         # pylint: disable=cell-var-from-loop
+        # Every socket of the address is accepted from: the kernel spreads connections over all of them.
+        for _ in range(5):
+            assert server.answers(f'by-{count}')
+
+
+@pytest.mark.parametrize('transport', ['plain', 'user'])
+def test_a_kept_connection_is_told(begin, transport):
+    """Who has a connection may ask once more of the old configuration, and hears that it was the last time."""
+    server = begin()
+    client = http1.connect(server.secure if transport == 'user' else server.plain, transport)
+    assert client.get('/').body == b'first'
+    server.write(server.block('second'))
+    server.reload()
+    answer = client.get('/')
+    assert answer.body == b'first' and answer.headers['connection'] == 'close'
+    assert client.at_end()
+    assert server.answers('second', transport)
+
+
+def test_open_answers_and_their_deadline(begin, tmp_path):
+    """A download goes on in the old worker; one that never ends is cut by worker_shutdown_timeout."""
+    server = begin(worker_shutdown_timeout='2s')
+    big = tmp_path / 'big'
+    with open(big, 'wb') as stream:
+        stream.truncate(64 << 20)
+    server.write({**server.block('second'), 'root': str(tmp_path), 'location': {'= /': {'return': '200 second'}}})
+    server.reload()
+    wait_for(lambda: len(server.workers()) == 2, 'the old workers have ended')
+    client = http1.connect(server.plain, 'plain')
+    client.send('GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().status == 200
+    old = server.workers()
+    server.write(server.block('third'))
+    text = server.reload()
+    assert server.answers('third')
+    assert client.take(1 << 20) == bytes(1 << 20)
+    wait_for(lambda: 'worker_shutdown_timeout: 1 connections are closed' in server.errors(), 'the deadline')
+    wait_for(lambda: not any(alive(pid) for pid in old), 'the old workers have ended')
+    assert 'alert' not in text
+
+
+def test_under_load_nothing_is_lost(begin):
+    """Clients that keep connections, and clients that do not, over many reloads: every request has its answer."""
+    server = begin(worker_processes=2)
+    over, faults, counts = threading.Event(), [], [0] * 6
+
+    def client(number):
+        transport = 'user' if number % 2 else 'plain'
+        port = server.secure if number % 2 else server.plain
+        try:
+            while not over.is_set():
+                connection = http1.connect(port, transport)
+                for _ in range(1 if number < 2 else 50):
+                    answer = connection.get('/')
+                    assert answer.status == 200 and answer.body.startswith(b'number'), answer.body
+                    counts[number] += 1
+                    if answer.headers.get('connection') == 'close':
+                        break
+                connection.close()
+        except Exception as fault:  # pylint: disable=broad-except
+            faults.append(fault)
+    server.write(server.block('number-0'))
+    server.reload()
+    assert server.answers('number-0') and server.answers('number-0', 'user')
+    wait_for(lambda: len(server.workers()) == 2, 'the old workers have ended')
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for number in range(1, 9):
+        server.write(server.block(f'number-{number}'), worker_processes=1 + number % 3)
+        server.reload()
+        time.sleep(0.2)
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert not faults, faults[0]
+    assert min(counts) > 10, counts
+    assert server.answers('number-8')
+
+
+def test_a_burst_of_signals(begin):
+    """HUP while one starts is not lost, and not done more often than it must."""
+    server = begin()
+    for number in range(10):
+        server.write(server.block(f'number-{number}'))
+        server.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: server.ask() == 'number-9', 'the last one')
+    wait_for(lambda: len(server.workers()) == 2, 'two workers')
+    assert ended(server, signal.SIGQUIT) == 0
+
+
+def test_counters_and_logs_go_on(begin, tmp_path):
+    """Numbers are kept over a reload; the new configuration writes to its own logs, the master too."""
+    server = begin()
+    status = {'location': {'/': {'return': '200 x'}, '= /status': {'status': True}}}
+    server.write({**server.block('x'), **status})
+    server.reload()
+    for _ in range(5):
+        server.ask()
+    before = numbers(server)
+    assert before['sluice_generation'] == 2 and before['sluice_requests_total'] >= 5
+    log = tmp_path / 'other.log'
+    server.write({**server.block('x'), **status}, error_log={'path': str(log), 'level': 'info'})
+    server.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: 'sluice/0.1.0 runs' in server_kit.read_text(log), 'the new log')
+    after = numbers(server)
+    assert after['sluice_generation'] == 3
+    assert after['sluice_requests_total'] > before['sluice_requests_total']
+    server.process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: 'signal USR1' in server_kit.read_text(log), 'a line of USR1')
+    assert ended(server, signal.SIGTERM) == 0
+
+
+def numbers(server):
+    client = http1.connect(server.plain, 'plain')
+    text = client.get('/status').body.decode()
+    client.close()
+    return {line.split()[0]: float(line.split()[-1]) for line in text.splitlines() if line and line[0] != '#'}
+
+
+def test_a_websocket_goes_on(begin):
+    """What was upgraded stays where it is: nobody asks it to end, until the deadline."""
+    def echo(talk):
+        talk.send(b'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n')
+        for _ in range(2):
+            talk.send(talk.take(3))
+
+    server, upstream = begin(), upstream_kit.Upstream({'/': echo})
+    try:
+        server.write({**server.block('x'), 'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}})
+        server.reload()
+        wait_for(lambda: len(server.workers()) == 2, 'the old workers have ended')
+        client = http1.connect(server.plain, 'plain')
+        client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n')
+        assert client.head().status == 101
+        server.write(server.block('second'))
+        server.reload()
+        for word in (b'one', b'two'):
+            client.send(word.decode())
+            assert client.take(3) == word
+        client.close()
+        assert server.answers('second')
+    finally:
+        upstream.stop()
