@@ -16,6 +16,7 @@ struct stream_pass {
 struct core_stream {
     struct stream_pass pass;
     const struct template *text;    /* return: what is said to the client; NULL: it is passed on */
+    union proxy_address bind;       /* proxy_bind; AF_UNSPEC: none */
     struct conf_rows log_formats;   /* struct log_format, without the built-in ones */
     struct conf_rows access_logs;   /* struct access_log_row */
     uint64_t connect_timeout_ms;

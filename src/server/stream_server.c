@@ -217,6 +217,8 @@ static int connect_to(struct stream *stream)
     int error = note_attempt(stream);
 
     stream->tls.greeting = greeting(stream);
+    if (stream->conf->bind.any.sa_family != AF_UNSPEC)
+        stream->tls.from = &stream->conf->bind.any;
     stream->tries++;
     if (error < 0)
         return error;

@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static struct upstream_connection *connection_of(struct wire *wire)
 {
@@ -245,9 +246,22 @@ static struct upstream_connection *take_idle(struct upstream_peer *peer, const s
     return NULL;
 }
 
-static int open_socket(const struct listen_address *address)
+/* Its port is chosen with the connection: as many may come from there as there are ports for each server. */
+static int come_from(int fd, const struct sockaddr *from, int family)
 {
     const int on = 1;
+    socklen_t length = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+
+    if (from->sa_family != family)
+        return -EAFNOSUPPORT;
+    (void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+    return bind(fd, from, length) < 0 ? -errno : 0;
+}
+
+static int open_socket(const struct listen_address *address, const struct sockaddr *from)
+{
+    const int on = 1;
+    int error;
     int family = address->socket.ss_family;
     int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
@@ -255,6 +269,11 @@ static int open_socket(const struct listen_address *address)
         return -errno;
     if (family == AF_UNIX)
         return fd;
+    error = from ? come_from(fd, from, family) : 0;
+    if (error < 0) {
+        close(fd);
+        return error;
+    }
     /* A peer that vanished without a word is noticed, however long a quiet connection may last. */
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -270,7 +289,7 @@ static struct upstream_connection *make(struct upstream_peer *peer, const struct
     *out_error = -ENOMEM;
     if (!connection)
         return NULL;
-    connection->fd = open_socket(&peer->address);
+    connection->fd = open_socket(&peer->address, tls->from);
     if (connection->fd < 0) {
         *out_error = connection->fd;
         free(connection);

@@ -47,6 +47,7 @@ struct upstream_waiter {
 /* How a connection is to be begun. */
 struct upstream_tls {
     struct str greeting;            /* said before all else, TLS too, and frozen until it is open: such a connection is nobody else's. Empty: none */
+    const struct sockaddr *from;    /* the address that it comes from, with `fresh` alone; NULL: as the system likes */
     struct tls_context *context;    /* of upstream_pool_tls; NULL: plain */
     struct str name;                /* whom the certificate must name */
 };

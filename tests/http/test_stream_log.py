@@ -21,14 +21,18 @@ def answers(name):
     return serve
 
 
+def names_its_client(stream):
+    stream.sendall(stream.getpeername()[0].encode())
+
+
 def takes_tls(stream):
     stream.recv(65536)
 
 
 class Logged:
     def __init__(self, loop, folder, certificate):
-        self.behind = {'a': Behind(answers('a')), 'b': Behind(answers('b')), 'hello': Behind(takes_tls)}
-        names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'http')
+        self.behind = {'a': Behind(answers('a')), 'b': Behind(answers('b')), 'hello': Behind(takes_tls), 'client': Behind(names_its_client)}
+        names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'bound', 'misbound', 'http')
         self.ports = {name: server_kit.free_port() for name in names}
         self.log = folder / 'stream.log'
         self.own = folder / 'own.log'
@@ -52,6 +56,8 @@ class Logged:
                 on('tls', ' ssl', server_name='named.test', proxy_pass=a, **tls),
                 on('preread', ssl_preread=True, proxy_pass=self.behind['hello'].address),
                 on('small', ssl_preread=True, preread_buffer_size='512', proxy_pass=a),
+                on('bound', proxy_pass=self.behind['client'].address, proxy_bind='127.0.0.7'),
+                on('misbound', proxy_pass=self.behind['client'].address, proxy_bind='::1'),
                 on('own', proxy_pass=a, access_log=f'{self.own} short'), on('off', proxy_pass=a, access_log='off'),
             ]}})
         self.server.start([self.ports['http']])
@@ -129,6 +135,11 @@ def test_who_cannot_be_served(logged, name, status):
     assert row['upstream_connect_time'] == '-'
 
 
+def test_an_address_to_come_from(logged):
+    assert logged.ask('bound') == b'127.0.0.7'
+    assert logged.ask('misbound') == b'' and logged.row('misbound')['status'] == '502'
+
+
 def test_two_servers_stand_in_a_row(logged):
     assert logged.ask('second', b'x') == b'a x'
     row = logged.row('second')
@@ -173,6 +184,7 @@ def test_other_logs(logged):
 
 @pytest.mark.parametrize('block, said', [
     ({'proxy_pass': '127.0.0.1:$arg_port'}, 'arg_port'), ({'proxy_pass': '127.0.0.1:1', 'return': 'x'}, 'both proxy_pass and return'),
+    ({'proxy_pass': '127.0.0.1:1', 'proxy_bind': 'here'}, 'no address to come from'),
     ({'proxy_pass': '127.0.0.1:1', 'access_log': 'x.log combined'}, 'no log format'), ({}, 'nothing to do'),
 ])
 def test_what_is_refused(fresh, block, said):
