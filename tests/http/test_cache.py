@@ -1,6 +1,7 @@
 """The proxy's cache: what is kept, how long, and what is said again (RFC 9111, RFC 5861), through a real server."""
 import email.utils
 import os
+import subprocess
 import threading
 import time
 
@@ -191,6 +192,8 @@ def cached_site(launch, loop, transport, fresh, upstream, workers=1, **extra):
         '/lock/': {**to, 'proxy_cache_lock': True},
         '/hasty/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '200ms'},
         '/behind/': {**to, 'proxy_cache_background_update': True, 'proxy_cache_use_stale': 'updating'},
+        '/updating/': {**to, 'proxy_cache_use_stale': 'updating'},
+        '/posts/': {**to, 'proxy_cache_methods': 'POST'},
         '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
         '/guarded/': {**to, 'proxy_cache_purge': 'PURGE 10.0.0.0/8'},
         '/key/': {**to, 'proxy_cache_key': 'mine $uri'},
@@ -275,6 +278,31 @@ def test_what_the_rules_say(client, upstream, is_kept, loop, transport, number):
     assert len(upstream.asked(path)) == (1 if from_store else 2)
     assert ('age' in after.headers) == (from_store or 'Age:' in answer)
     assert after.status == before.status
+
+
+@pytest.mark.parametrize('path, said', [
+    ('/tmp/x', 'is a map'),
+    ({'path': '/tmp/x'}, 'has a path and a keys_zone'),
+    ({'keys_zone': 'one:1m'}, 'has a path and a keys_zone'),
+    ({'path': '/tmp/x', 'keys_zone': 'one'}, 'keys_zone is NAME:SIZE'),
+    ({'path': '/tmp/x', 'keys_zone': ':1m'}, 'keys_zone is NAME:SIZE'),
+    ({'path': '/tmp/x', 'keys_zone': 'one:1k'}, '32k to 64g'),
+    ({'path': '/tmp/x', 'keys_zone': 'one:1m', 'levels': '1:3'}, 'levels are one to three digits'),
+    ({'path': '/tmp/x', 'keys_zone': 'one:1m', 'levels': '1:1:1:1'}, 'levels are one to three digits'),
+    ({'path': '/tmp/x', 'keys_zone': 'one:1m', 'size': '1g'}, 'size'),
+    ([{'path': '/tmp/x', 'keys_zone': 'one:1m'}, {'path': '/tmp/y', 'keys_zone': 'one:1m'}], 'another cache of that name'),
+])
+def test_mistakes_in_its_path_are_told(tmp_path, path, said):
+    made = server_kit.Server(tmp_path, [{'listen': '127.0.0.1:1'}], http={'proxy_cache_path': path})
+    answer = subprocess.run([server_kit.SLUICE, '-t', '-c', made.config_path], capture_output=True, text=True, check=False)
+    assert answer.returncode == 1 and said in answer.stderr and '.yaml:' in answer.stderr
+
+
+def test_a_folder_that_cannot_be_opened_stops_the_start(tmp_path):
+    made = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{server_kit.free_port()}'}],
+                             http={'proxy_cache_path': {'path': str(tmp_path / 'no' / 'such'), 'keys_zone': 'one:1m'}})
+    answer = subprocess.run([server_kit.SLUICE, '-c', made.config_path], capture_output=True, text=True, check=False)
+    assert answer.returncode == 1 and 'cannot be opened (2: No such file or directory)' in answer.stderr + made.errors()
 
 
 def test_age_and_fields_of_a_hit(client, upstream, path):
@@ -603,6 +631,27 @@ def test_what_is_not_kept_does_not_hold_a_crowd_up(served, upstream, path):
     told = crowd(served, target)
     assert {status for status, _, _ in told} == {200} and len(upstream.asked(target)) == 20
     assert time.monotonic() - began < 5
+
+
+def test_one_updates_and_the_others_have_the_old_one(client, served, upstream, path):
+    target = path('/updating/')
+    upstream.answers[target] = 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70'
+    ask(client, target)
+    time.sleep(0.05)
+    upstream.answers[target] = slow(upstream, target)
+    told = crowd(served, target, 10)
+    assert sorted(how for _, _, how in told) == [EXPIRED] + [UPDATING] * 9
+    assert {body for _, body, how in told if how == UPDATING} == {f'{target} 1'.encode()}
+    assert len(upstream.asked(target)) == 2
+
+
+def test_answers_to_post_where_that_is_wanted(client, upstream, path):
+    for prefix, kept in (('/posts/', True), ('/', False)):
+        target = path(prefix)
+        upstream.answers[target] = 'Cache-Control: max-age=60'
+        assert ask(client, target, 'Content-Length: 0', method='POST').status == 200
+        time.sleep(0.05)
+        assert (ask(client, target, 'Content-Length: 0', method='POST').headers.get('x-cache') == HIT) == kept
 
 
 def test_an_update_behind_the_answer(client, served, upstream, path):

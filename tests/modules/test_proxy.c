@@ -44,6 +44,18 @@ static const struct {
     {"proxy_buffers: 8 2m", "one buffer has"},
     {"proxy_buffers: 1000000 8k", "all together"},
     {"proxy_max_temp_file_size: 2000g", "2000g"},
+    {"proxy_cache: nowhere", "there is no cache \"nowhere\""},
+    {"proxy_cache_valid: 10", "unit"},
+    {"proxy_cache_valid: 2000 10m", "\"2000\" is no status"},
+    {"proxy_cache_valid: ok 10m", "\"ok\" is no status"},
+    {"proxy_cache_methods: DELETE", "DELETE"},
+    {"proxy_cache_min_uses: 0", "0"},
+    {"proxy_cache_use_stale: always", "always"},
+    {"proxy_ignore_headers: Date", "Date"},
+    {"proxy_cache_purge: PURGE", "a method and who may use it"},
+    {"proxy_cache_purge: 'P@ 127.0.0.1'", "a method and who may use it"},
+    {"proxy_cache_purge: PURGE localhost", "is no address"},
+    {"proxy_cache_path: {path: /tmp/x, keys_zone: 'a:1m'}", "proxy_cache_path"},
 };
 
 START_TEST(mistakes_are_told)
