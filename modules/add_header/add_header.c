@@ -3,6 +3,7 @@
  * replaces a field of the same name. The smallest module that shapes.
  */
 #include "http/exchange.h"
+#include "http/h1_parse.h"
 #include "server/module.h"
 
 #include <errno.h>
@@ -44,7 +45,7 @@ static bool is_framing(struct str name)
 
 static int check_name(struct conf_reader *reader, struct conf_mark mark, struct str name)
 {
-    if (!header_is_token(name)) {
+    if (!h1_is_token(name)) {
         conf_error(reader->errors, mark, HINT, "\"" STR_FMT "\" is no name of a header", STR_ARG(name));
         return -EINVAL;
     }

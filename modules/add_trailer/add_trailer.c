@@ -3,6 +3,7 @@
  * out in chunks, since only they can have anything behind them (RFC 9112 7.1.2).
  */
 #include "http/exchange.h"
+#include "http/h1_parse.h"
 #include "server/module.h"
 
 #include <errno.h>
@@ -67,7 +68,7 @@ static int read_trailer(struct conf_reader *reader, const struct conf_node *node
         return -EINVAL;
     }
     trailer->name = words.items[0];
-    if (!header_is_token(trailer->name)) {
+    if (!h1_is_token(trailer->name)) {
         conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no name of a field",
                    STR_ARG(trailer->name));
         return -EINVAL;

@@ -5,6 +5,7 @@
  * between takes 103 for the answer.
  */
 #include "http/exchange.h"
+#include "http/h1_parse.h"
 #include "server/module.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ static int read_hint(struct conf_reader *reader, const struct conf_node *node, v
     for (size_t i = 1; i < words.count; i++) {
         struct str word = words.items[i];
 
-        if (str_starts(word, STR("as=")) && header_is_token(str_skip(word, 3)))
+        if (str_starts(word, STR("as=")) && h1_is_token(str_skip(word, 3)))
             as = str_skip(word, 3);
         else if (str_equal(word, STR("crossorigin")))
             crossorigin = true;

@@ -151,15 +151,3 @@ bool headers_list_has(const struct headers *headers, struct str name, struct str
     }
     return false;
 }
-
-bool header_is_token(struct str name)
-{
-    for (size_t i = 0; i < name.length; i++) {
-        char c = name.data[i];
-        bool alphanumeric = (c >= '0' && c <= '9') || (str_lower(c) >= 'a' && str_lower(c) <= 'z');
-
-        if (!alphanumeric && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return name.length > 0;
-}

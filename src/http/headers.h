@@ -29,9 +29,6 @@ MUST_CHECK int headers_add(struct headers *headers, struct arena *arena, struct 
 MUST_CHECK int headers_set(struct headers *headers, struct arena *arena, struct str name, struct str value);
 void headers_remove(struct headers *headers, struct str name);
 
-/* True where `name` is a token (RFC 9110 5.6.2), as names of fields are. */
-bool header_is_token(struct str name);
-
 /* Walks a comma-separated list (RFC 9110 5.6.1) over all fields of one name: quoted strings kept whole, empty members skipped. */
 struct header_list {
     const struct headers *headers;
