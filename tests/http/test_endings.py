@@ -141,7 +141,7 @@ def test_rule_15_term_cuts_at_once(begin, files, transport):
 def test_rule_15_nothing_is_left_of_ten_thousand(begin, files, transport):
     """Ten thousand connections that end in ten ways: the worker holds no descriptor and no memory of any of them."""
     server = begin(**endings.SETTINGS)
-    endings.check_nothing_is_left(server, server.ports[transport], transport == 'user', files[0], CONNECTIONS, THREADS, parts=3)
+    endings.check_nothing_is_left(server, server.ports[transport], transport == 'user', files[0], CONNECTIONS, THREADS, parts=6)
 
 
 def forget(path):

@@ -1,4 +1,5 @@
 """Names of servers behind this one: asked for on the loop, again when they hold no more, and never in the way of a start."""
+import re
 import socket
 import time
 
@@ -129,7 +130,10 @@ def test_services(world):
     assert world.who() == 'spare'
 
 
-@pytest.mark.parametrize('answer, said', [(SERVFAIL, 'DNS server'), (3, 'not found'), (b'\0' * 5, 'Timeout'), (b'\xff' * 40, 'Timeout'),
+GARBAGE = 'Timeout|Misformatted DNS reply'       # c-ares waits for a better answer, newer ones do not
+
+
+@pytest.mark.parametrize('answer, said', [(SERVFAIL, 'DNS server'), (3, 'not found'), (b'\0' * 5, GARBAGE), (b'\xff' * 40, GARBAGE),
                                           (None, 'Timeout')])
 def test_a_bad_answer_stops_nothing(world, answer, said):
     """502 and one line that names it; asked again, and used as soon as there is an answer."""
@@ -140,7 +144,7 @@ def test_a_bad_answer_stops_nothing(world, answer, said):
     assert world.who('/sound') == 'one'
     assert world.who() == 502
     log = world.server.errors()
-    assert log.count('upstream host "app.test" cannot be resolved') == 1 and said in log
+    assert log.count('upstream host "app.test" cannot be resolved') == 1 and re.search(said, log)
     del world.dns.zone['app.test']
     world.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1')]
     world.until('one')

@@ -3,8 +3,10 @@
 
 #include "base/limits.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/sendfile.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { TURNS = 4 };
@@ -28,9 +30,17 @@ static const struct {
     unsigned calls;
     size_t longest;
 } ways[] = {
-    {false, TURNS + 3, LIMIT_TURN_FILE_BYTES}, /* the first share in three: windows that are looked at grow */
+    {false, TURNS + 1, LIMIT_TURN_FILE_BYTES},
     {true, TURNS * LIMIT_TURN_FILE_BYTES / LIMIT_RECORD_PLAINTEXT + 1, LIMIT_RECORD_PLAINTEXT},
 };
+
+/* The first share goes in three: windows that are looked at grow. Where the file system cannot tell (tmpfs), nothing is looked at. */
+static unsigned looked_at(int file)
+{
+    char byte;
+
+    return preadv2(file, &(struct iovec){&byte, 1}, 1, 0, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP ? 0 : 2;
+}
 
 /* Only a narrow kTLS socket is sent to record by record: elsewhere the kernel gets the whole share of a turn. */
 START_TEST(only_narrow_sockets_get_single_records)
@@ -48,7 +58,7 @@ START_TEST(only_narrow_sockets_get_single_records)
     loop_sendfile(&loop, &probe.op, sink, file, 0, length, ways[way].narrow);
     run_until_done(&probe, 1);
     ck_assert_int_eq(probe.result, (int)length);
-    ck_assert_uint_eq(calls, ways[way].calls);
+    ck_assert_uint_eq(calls, ways[way].calls + (ways[way].narrow ? 0 : looked_at(file)));
     ck_assert_uint_eq(longest, ways[way].longest);
     close(file);
     loop_close_fd(&loop, sink);
