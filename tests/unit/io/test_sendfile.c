@@ -34,7 +34,10 @@ static const struct {
     {true, TURNS * LIMIT_TURN_FILE_BYTES / LIMIT_RECORD_PLAINTEXT + 1, LIMIT_RECORD_PLAINTEXT},
 };
 
-/* The first share goes in three: windows that are looked at grow. Where the file system cannot tell (tmpfs), nothing is looked at. */
+/*
+ * The first share goes in three: windows that are looked at grow. Where the file system cannot tell (tmpfs), nothing is
+ * looked at.
+ */
 static unsigned looked_at(int file)
 {
     char byte;
