@@ -83,13 +83,6 @@ static int open_all(struct master *master)
     return result;
 }
 
-/* What is told to all, of every generation. */
-static void tell_all(struct master *master, enum channel_kind kind, int fd)
-{
-    for (struct list *link = master->generations.next; link != &master->generations; link = link->next)
-        children_tell(master, container_of(link, struct generation, link), kind, 0, fd);
-}
-
 static void reopen_access_logs(struct master *master, struct generation *generation)
 {
     for (size_t i = 0; i < generation->configuration->access_log_count; i++) {
@@ -109,21 +102,32 @@ static void reopen_access_logs(struct master *master, struct generation *generat
     }
 }
 
+/* Each generation's own; the master writes to that of the newest. */
+static void reopen_error_log(struct master *master, struct generation *generation)
+{
+    int fd = generation_open_log(master, generation_error_log(master, generation));
+
+    if (fd < 0) {
+        log_write(&master->error_log.log, LOG_ALERT, "error_log cannot be opened again (%d: %s): the old one stays",
+                  -fd, strerror(-fd));
+        return;
+    }
+    children_tell(master, generation, CHANNEL_ERROR_LOG, 0, fd);
+    if (generation == (master->coming ? master->coming : master->current))
+        error_log_replace(&master->error_log, fd);
+    else
+        close(fd);
+}
+
 static void reopen_logs(struct master *master)
 {
-    struct log *log = &master->error_log.log;
-    int fd = generation_open_log(master, generation_error_log(master, master->current));
+    log_write(&master->error_log.log, LOG_NOTICE, "signal USR1: reopening the logs");
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        struct generation *generation = container_of(link, struct generation, link);
 
-    log_write(log, LOG_NOTICE, "signal USR1: reopening the logs");
-    if (fd >= 0) {
-        tell_all(master, CHANNEL_ERROR_LOG, fd);
-        error_log_replace(&master->error_log, fd);
-    } else {
-        log_write(log, LOG_ALERT, "error_log cannot be opened again (%d: %s): the old one stays", -fd,
-                  strerror(-fd));
+        reopen_error_log(master, generation);
+        reopen_access_logs(master, generation);
     }
-    for (struct list *link = master->generations.next; link != &master->generations; link = link->next)
-        reopen_access_logs(master, container_of(link, struct generation, link));
 }
 
 /* Begins to end one generation: by CHANNEL_STOP, CHANNEL_QUIT or CHANNEL_RETIRE. */
@@ -357,6 +361,16 @@ static void started(struct master *master)
         master->start->ready(master->start->owner, &master->shared->ktls);
 }
 
+/* HUP came while the last one was starting. */
+static void reload_if_asked(struct master *master)
+{
+    bool asked = master->reload_again;
+
+    master->reload_again = false;
+    if (asked)
+        reload(master);
+}
+
 /* Every worker of the one that comes accepts connections. From here on those of the one before need not. */
 static void take_over(struct master *master)
 {
@@ -376,10 +390,7 @@ static void take_over(struct master *master)
     service_notify("READY=1");
     if (!before)
         started(master);
-    if (master->reload_again) {
-        master->reload_again = false;
-        reload(master);
-    }
+    reload_if_asked(master);
 }
 
 static void let_go(struct master *master, struct generation *generation)
@@ -389,8 +400,10 @@ static void let_go(struct master *master, struct generation *generation)
     if (came && !master->current && !master->ending)
         master->failed = true;
     generation_close(master, generation);
-    if (came && master->current && !master->ending)
+    if (came && master->current && !master->ending) {
         keep_current(master);
+        reload_if_asked(master);
+    }
 }
 
 static void step(struct master *master, struct generation *generation)

@@ -302,3 +302,37 @@ def test_a_websocket_goes_on(begin):
         assert server.answers('second')
     finally:
         upstream.stop()
+
+
+def test_a_second_reload_while_the_first_fails(begin, tmp_path):
+    """HUP that comes while workers start that cannot: it is not forgotten over the failure."""
+    server = begin()
+    files = len(os.listdir(f'/proc/{server.process.pid}/fd')) + 20
+    subprocess.run(['prlimit', '--pid', str(server.process.pid), f'--nofile={files}:{files}'], check=True)
+    block = {**server.block('second'), 'listen': f'unix:{tmp_path}/socket ssl'}
+    server.write(*({**block, 'server_name': f'name-{number}'} for number in range(200)), worker_processes=64)   # takes a while to read
+    server.reload('signal HUP')
+    server.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: server.errors().count('reload refused') == 2, 'both are refused')
+    assert server.ask() == 'first'
+
+
+def test_logs_reopened_while_a_reload_starts(begin, tmp_path):
+    """USR1 in the midst: the new configuration goes on with its own error log, the old one with its own."""
+    server = begin()
+    first, log = server.errors(), tmp_path / 'other.log'
+    server.write(server.block('second'), error_log={'path': str(log), 'level': 'info'})
+    server.process.send_signal(signal.SIGSTOP)
+    wait_for(lambda: state(server.process.pid) == 'T', 'it stands still')
+    for number in (signal.SIGHUP, signal.SIGUSR1):      # read in this order: the kernel gives the lower number first
+        server.process.send_signal(number)
+    server.process.send_signal(signal.SIGCONT)
+    assert server.answers('second')
+    wait_for(lambda: 'sluice/0.1.0 runs' in server_kit.read_text(log), 'the new log')
+    assert 'signal USR1' in server_kit.read_text(log)
+    assert 'runs' not in server.errors()[len(first):]
+
+
+def state(pid):
+    with open(f'/proc/{pid}/stat', encoding='ascii') as stream:
+        return stream.read().rsplit(')', 1)[1].split()[0]
