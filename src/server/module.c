@@ -259,8 +259,9 @@ struct str exchange_root(struct exchange *x)
     if (!folder)
         return (struct str){NULL, 0};
     root = template_eval(folder, x, &x->arena);
-    /* A variable may have been empty or hostile: only an absolute path is a root. */
-    if (!root.data || !str_starts(root, STR("/")))
+    /* A variable may have been empty or hostile: only an absolute path is a root, and only the configuration climbs. */
+    if (!root.data || !str_starts(root, STR("/")) ||
+        (!template_constant(folder) && url_path_climbs(root) && !url_path_climbs(template_text(folder))))
         return (struct str){NULL, 0};
     return root;
 }
@@ -288,6 +289,13 @@ static int whole_alias(struct exchange *x, struct str whole, struct str rest, st
     return 0;
 }
 
+/* A name below `root` begins with a dot, and not because the configuration says so of a whole path. */
+static bool alias_hides(const struct core_site *site, struct str root, struct str path)
+{
+    return url_path_hidden(path) &&
+           !(site->alias.whole && url_path_hidden(str_skip(template_text(site->alias.path), root.length)));
+}
+
 int exchange_file(struct exchange *x, struct str uri, struct str *out_root, struct str *out_path)
 {
     const struct core_site *site = visit_of(x)->location->site;
@@ -302,13 +310,16 @@ int exchange_file(struct exchange *x, struct str uri, struct str *out_root, stru
         return -ENOMEM;
     if (site->alias.path && !site->alias.whole && str_starts(uri, site->alias.prefix))
         *out_path = str_skip(uri, site->alias.prefix.length);
+    /* The URI hides nothing; what is left of it behind a prefix ("/i.git/x" of "/i") or a capture may. */
+    if (site->alias.path && alias_hides(site, *out_root, *out_path))
+        return -ENOENT;
     /* The alias of one file. */
     if (site->alias.path && str_empty(*out_path) && !str_ends(root, STR("/")))
         split_name(root, out_root, out_path);
     /* With merge_slashes: off a path may begin with several, and is relative to the root all the same. */
     while (str_starts(*out_path, STR("/")))
         *out_path = str_skip(*out_path, 1);
-    /* The URI climbs nowhere; what is left of it behind a prefix ("/i../x" of "/i") or a capture may. */
+    /* And it climbs nowhere; what is left of it ("/i../x") may. */
     return site->alias.path && url_path_climbs(*out_path) ? -ENOENT : 0;
 }
 

@@ -26,6 +26,10 @@ static const char configuration[] =
     "      = /one: {alias: '@/pictures/a.txt'}\n"
     "      ~ ^/user/(\\w+)/(.*)$: {alias: '@/pictures/$1/$2'}\n"
     "      ~ ^/bad(.*)$: {alias: '@/pictures/$1'}\n"
+    "      ~ ^/kept-(.*)$: {alias: '@/pictures/.kept/$1'}\n"
+    "      ~ ^/of-(\\w+)-(.*)$: {alias: '@/$1/.kept/$2'}\n"
+    "      = /dot: {alias: '@/www/.env'}\n"
+    "      /up/: {root: '@/pictures/$arg_d'}\n"
     "      /inner/: {alias: '@/pictures/', location: {/inner/www/: {root: '@/'}}}\n"
     "      /name: {alias: '@/pictures/', location: {'~ ^/name': {return: '200 "
     "$request_filename'}}}\n"
@@ -66,6 +70,17 @@ static const struct {
     {"/user/ann/../b.txt", 200, "spa"},
     {"/bad/../secret", 200, "spa"},
     {"/bad../secret", 404, NULL},
+    {"/j.git/config", 404, NULL},
+    {"/bad.git/config", 404, NULL},
+    {"/badann/.git/config", 404, NULL},
+    {"/kept-c.txt", 200, "c"},
+    {"/kept-.git", 404, NULL},
+    {"/of-pictures-c.txt", 200, "c"},
+    {"/dot", 200, "secret"},
+    {"/up/x", 404, NULL},
+    {"/up/x?d=ann", 200, "x of ann"},
+    {"/up/x?d=..", 404, NULL},
+    {"/up/x?d=ann/../..", 404, NULL},
     {"/inner/a.txt", 200, "a"},
     {"/inner/www/x", 404, NULL},
     {"/filename/a.txt", 200, "a"},
@@ -82,6 +97,10 @@ static void make_files(void)
         {"www/html", NULL},
         {"pictures", NULL},
         {"pictures/ann", NULL},
+        {"pictures/ann/up", NULL},
+        {"pictures/.git", NULL},
+        {"pictures/.kept", NULL},
+        {"up", NULL},
         {"www/there.txt", "there"},
         {"www/spa.html", "spa"},
         {"www/html/page.html", "page"},
@@ -92,6 +111,11 @@ static void make_files(void)
         {"secret", "secret"},
         {"pictures/a.txt", "a"},
         {"pictures/ann/b.txt", "b"},
+        {"pictures/ann/up/x", "x of ann"},
+        {"pictures/.git/config", "secret"},
+        {"pictures/.kept/.git", "secret"},
+        {"pictures/.kept/c.txt", "c"},
+        {"up/x", "secret"},
     };
 
     loopback_make_folder(&server);
