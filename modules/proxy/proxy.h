@@ -212,6 +212,8 @@ extern const struct proxy_speech proxy_speaks_http;
 
 /* proxy_headers.c */
 
+/* "name:port" as the client asked for it; empty where it named none. data NULL: no name, or out of memory. */
+struct str proxy_asked_host(struct exchange *x);
 /* The protocol that the client asks to change to, where that may be passed on; else empty. */
 struct str proxy_upgrade(const struct exchange *x);
 /* The request's head into p->head. 0, -ENOMEM, or -EINVAL with *out_fault. */

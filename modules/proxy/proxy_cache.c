@@ -307,13 +307,31 @@ static enum outcome look(struct cached *cached)
     return pending ? OUTCOME_PENDING : judge_found(cached, entry);
 }
 
-/* Methods of proxy_cache_methods, and a request whose answer is not one of a kind. */
+/* Methods of proxy_cache_methods, and a request whose answer is not one of a kind: bodies of GET are in no key. */
 static bool wants_cache(const struct proxying *p)
 {
     const struct request *request = &p->x->request;
+    bool is_usual = request->method == METHOD_GET || request->method == METHOD_HEAD;
 
     return p->conf->cache.cache && (p->conf->cache.methods & (1u << request->method)) &&
+           (!is_usual || request->content_length == 0) &&
            !headers_find(&request->headers, STR("Upgrade"));
+}
+
+struct str proxy_cache_key(struct proxying *p)
+{
+    const struct request *request = &p->x->request;
+    struct str scheme, host;
+
+    if (p->conf->cache.key)
+        return exchange_eval(p->x, p->conf->cache.key);
+    scheme = exchange_eval(p->x, p->conf->scheme);
+    host = proxy_asked_host(p->x);
+    if (!scheme.data || (request->port && !host.data))
+        return (struct str){NULL, 0};
+    return arena_printf(&p->x->arena, STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT "?" STR_FMT,
+                        STR_ARG(scheme), STR_ARG(proxy_target_host(&p->target)), STR_ARG(host),
+                        STR_ARG(request->target), STR_ARG(request->path), STR_ARG(request->query));
 }
 
 static struct cached *make(struct proxying *p)
@@ -326,7 +344,7 @@ static struct cached *make(struct proxying *p)
         return NULL;
     cached->p = p;
     cached->store = worker_cache(exchange_worker(x), conf->cache);
-    cached->primary = cached->key = exchange_eval(x, conf->key);
+    cached->primary = cached->key = proxy_cache_key(p);
     cached->token = p->update_token;
     cached->background = p->update_token != 0;
     if (conf->obey && !cached->background)
@@ -351,7 +369,7 @@ static bool may_purge(const struct proxying *p)
 static enum outcome purge(struct proxying *p)
 {
     struct exchange *x = p->x;
-    struct str key = exchange_eval(x, p->conf->cache.key);
+    struct str key = proxy_cache_key(p);
     struct cache_store *store = worker_cache(exchange_worker(x), p->conf->cache.cache);
 
     if (!may_purge(p))

@@ -58,7 +58,7 @@ struct proxy_cache_conf {
     struct conf_rows paths;         /* struct cache_conf * */
     struct str name;                /* "off", or whose */
     const struct cache_conf *cache; /* NULL: off */
-    const struct template *key;
+    const struct template *key;     /* NULL: proxy_cache_key has its own */
     struct conf_rows valid;         /* struct proxy_cache_valid */
     unsigned methods;               /* enum method as bits; GET and HEAD always */
     struct conf_templates bypass, no_cache;
@@ -154,6 +154,8 @@ bool proxy_cache_rescue_status(struct proxying *p, int status);
 /* Fills x->response with an entry, of which this is noted. 0 or -errno. */
 MUST_CHECK int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_note *note,
                              const struct headers *headers);
+/* What the answer is looked for by: proxy_cache_key, or all that the server is told of where the request goes. data NULL: out of memory. */
+struct str proxy_cache_key(struct proxying *p);
 /* The key of one among several, by what the request says in their names (vary_text). data NULL: out of memory. */
 struct str cached_key(const struct cached *cached, struct str text);
 /* 1 where one of them is neither empty nor "0"; 0, or -ENOMEM. */

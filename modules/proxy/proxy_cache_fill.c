@@ -4,6 +4,7 @@
 #include "proxy.h"
 
 #include "base/limits.h"
+#include "http/url.h"
 
 #include <errno.h>
 
@@ -261,18 +262,28 @@ static int revalidated(struct proxying *p, struct arrival *arrival)
     return 1;
 }
 
-/* The key of another URI of this server, as if it had been asked for. */
+static void forget(struct cached *cached)
+{
+    struct str key = proxy_cache_key(cached->p);
+
+    if (key.data)
+        (void)cache_store_remove(cached->store, key);
+}
+
+/* What another URI of this server would be looked for by, if it were asked for. */
 static void forget_uri(struct cached *cached, struct str target)
 {
     struct request *request = &cached->p->x->request;
-    struct str was = request->target;
-    struct str key;
+    const struct request was = *request;
+    struct url_target parsed;
 
+    if (url_target_parse(&cached->p->x->arena, target, true, &parsed) < 0)
+        return;
     request->target = target;
-    key = exchange_eval(cached->p->x, cached->p->conf->cache.key);
-    request->target = was;
-    if (key.data)
-        (void)cache_store_remove(cached->store, key);
+    request->path = parsed.path;
+    request->query = parsed.query;
+    forget(cached);
+    *request = was;
 }
 
 /* A place of the same server, as a target; data NULL: it is another's, or none. */
@@ -297,7 +308,7 @@ static void invalidate(struct proxying *p)
     static const char *const places[] = {"Location", "Content-Location"};
     struct cached cached = {.p = p, .store = worker_cache(exchange_worker(p->x), p->conf->cache.cache)};
 
-    forget_uri(&cached, p->x->request.target);
+    forget(&cached);
     for (size_t i = 0; i < 2; i++) {
         struct str value = headers_value(&p->reply.headers, str_from(places[i]));
         struct str target = value.data ? own_target(p, value) : value;

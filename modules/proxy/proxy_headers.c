@@ -72,8 +72,7 @@ static int copy_fields(const struct headers *from, const char *const *own, struc
     return error;
 }
 
-/* "name:port" as the client asked for it. */
-static struct str asked_host(struct exchange *x)
+struct str proxy_asked_host(struct exchange *x)
 {
     if (str_empty(x->request.host) || x->request.port == 0)
         return x->request.host;
@@ -138,7 +137,7 @@ static int add_origin(struct proxying *p, struct headers *fields)
     struct exchange *x = p->x;
     struct str address = exchange_eval(x, exchange_is_trusted(x) ? p->conf->peer_addr : p->conf->remote_addr);
     struct str scheme = exchange_eval(x, p->conf->scheme);
-    struct str host = asked_host(x);
+    struct str host = proxy_asked_host(x);
     struct str all = forwarded(x, address, host, scheme);
 
     if (!address.data || !scheme.data || !all.data || (x->request.port && !host.data) ||

@@ -196,6 +196,7 @@ def cached_site(launch, loop, transport, fresh, upstream, workers=1, **extra):
         '/posts/': {**to, 'proxy_cache_methods': 'POST'},
         '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
         '/guarded/': {**to, 'proxy_cache_purge': 'PURGE 10.0.0.0/8'},
+        '/turned/': {**to, 'when': {'$http_x_turn': {'rewrite': '^/turned/(.*)$ /other/$1 break'}}},
         '/key/': {**to, 'proxy_cache_key': 'mine $uri'},
     }
     http = {'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m', **extra}}
@@ -557,6 +558,44 @@ def test_304_renews_what_is_stored(client, upstream, path):
     assert again.headers['x-new'] == '2' and again.body == BIG
     assert ask(client, target, 'Cache-Control: no-cache').headers['x-cache'] == REVALIDATED
     assert ask(client, target, 'Cache-Control: no-cache\nIf-None-Match: "v1"').status == 304
+
+
+def test_what_the_server_is_told_of_the_host_is_a_part_of_the_key(served, client, upstream, path):
+    target = path()
+    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60', talk.request.header('x-forwarded-host').encode())
+
+    def visit(host):
+        client.send(f'GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n')
+        return client.read('GET')
+    for host in ('evil.example', 'localhost:81', 'localhost'):
+        first = visit(host)
+        assert (first.headers['x-cache'], first.body) == (MISS, host.encode())
+    client.send(f'GET http://localhost:82{target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.read('GET').body == b'localhost:82'
+    stored(client, target)
+    assert ask(client, target).body == b'localhost'
+
+
+def test_what_becomes_of_the_path_is_a_part_of_the_key(client, upstream, path):
+    target = path('/turned/')
+    other = target.replace('/turned/', '/other/')
+    for one in (target, other):
+        upstream.answers[one] = 'Cache-Control: max-age=60'
+    assert ask(client, target, 'X-Turn: 1').body.startswith(other.encode())
+    stored(client, target, 'X-Turn: 1')
+    assert ask(client, target).body.startswith(target.encode())
+    stored(client, target)
+    assert ask(client, target, 'X-Turn: 1').body.startswith(other.encode())
+
+
+def test_get_with_a_body_has_an_answer_of_its_own(client, upstream, path):
+    target = path()
+    upstream.answers[target] = 'Cache-Control: max-age=60'
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nevil')
+    first = client.read('GET')
+    assert first.status == 200 and first.headers.get('x-cache', '') == ''
+    time.sleep(0.05)
+    assert ask(client, target).headers['x-cache'] == MISS
 
 
 def test_no_cache_is_kept_where_it_can_be_asked_for(client, upstream, path):
