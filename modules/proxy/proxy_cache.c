@@ -101,7 +101,7 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
     return response->body ? 0 : -ENOMEM;
 }
 
-/* What is stored is the answer. Takes the reference over. */
+/* What is stored is the answer. Takes the reference over, to the end: its fields are pointed into, body or none. */
 static enum outcome answer_with(struct cached *cached, struct cache_entry *entry, enum cached_status status)
 {
     const struct stored *stored = entry->note;
@@ -109,8 +109,9 @@ static enum outcome answer_with(struct cached *cached, struct cache_entry *entry
 
     cached->status = status;
     cached->p->stage = PROXY_OVER;
+    cache_entry_unref(cached->stale);
+    cached->stale = entry;
     error = cached_answer(cached, entry, &stored->note, &stored->headers);
-    cache_entry_unref(entry);
     return error < 0 ? exchange_refuse(cached->p->x, 500) : OUTCOME_ANSWERED;
 }
 

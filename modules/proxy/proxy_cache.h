@@ -116,7 +116,7 @@ struct cached {
     struct str key;                 /* the same, or of the one among several that fits them */
     struct str names;               /* by which there are several; data NULL: none are known */
     uint64_t salt;
-    struct cache_entry *stale;      /* referenced: stored, and not to be said without asking */
+    struct cache_entry *stale;      /* referenced: stored, and not to be said without asking; or what is said */
     bool hashed;                    /* `hash` is known */
     struct cache_hash hash;         /* of `primary`; what `token` is of */
     uint64_t token;                 /* the right to fetch; 0: none */

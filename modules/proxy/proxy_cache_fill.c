@@ -230,6 +230,16 @@ static int merge(struct proxying *p, const struct stored *stored, struct headers
     return error;
 }
 
+/* What 304 says may be kept for others: it is no client's own, and what is stored still lies where it is looked for. */
+static bool may_renew(const struct cached *cached, const struct arrival *arrival)
+{
+    struct str known = cached->names.data ? cached->names : STR("");
+    struct str names;
+
+    return freshness_may_store(arrival) && !headers_find(arrival->headers, STR("Set-Cookie")) &&
+           vary_read(arrival->headers, &cached->p->x->arena, &names) == 0 && str_equal(names, known);
+}
+
 /* What is stored still holds: it is the answer, and what is noted of it is what 304 says. 1 or -ENOMEM. */
 static int revalidated(struct proxying *p, struct arrival *arrival)
 {
@@ -254,7 +264,7 @@ static int revalidated(struct proxying *p, struct arrival *arrival)
     error = head.data ? cached_answer(cached, cached->stale, &note, &merged) : -ENOMEM;
     if (error < 0)
         return error;
-    if (freshness_may_store(arrival))
+    if (may_renew(cached, arrival))
         cache_store_update(cached->store, cached->stale, head);
     else
         cache_store_remove_entry(cached->store, cached->stale);

@@ -598,6 +598,25 @@ def test_get_with_a_body_has_an_answer_of_its_own(client, upstream, path):
     assert ask(client, target).headers['x-cache'] == MISS
 
 
+@pytest.mark.parametrize('said', ['Set-Cookie: who=me', 'Vary: Accept', 'Vary: *'])
+def test_304_that_is_one_clients_own_renews_nothing(client, upstream, path, said):
+    target = path('/ask/')
+
+    def say(talk):
+        if talk.request.header('if-none-match'):
+            return upstream.tell(talk, f'Status: 304\nETag: "v1"\nCache-Control: max-age=60\n{said}', b'')
+        return upstream.tell(talk, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"', b'one')
+    upstream.answers[target] = say
+    ask(client, target)
+    time.sleep(0.05)
+    name, _, value = said.partition(': ')
+    renewed = ask(client, target, 'Accept: a')
+    assert renewed.headers['x-cache'] == REVALIDATED and renewed.headers[name.lower()] == value
+    time.sleep(0.05)
+    other = ask(client, target, 'Accept: b')
+    assert other.headers['x-cache'] == MISS and name.lower() not in other.headers
+
+
 def test_no_cache_is_kept_where_it_can_be_asked_for(client, upstream, path):
     target = path('/ask/')
 
