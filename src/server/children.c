@@ -169,7 +169,7 @@ static void tell(struct master *master, const struct child *child, enum channel_
     if (child->pid == 0 || child->channel_fd < 0)
         return;
     result = channel_send(child->channel_fd, &(struct channel_message){.kind = kind, .index = index, .fd = fd});
-    if (result < 0 && result != -EPIPE)
+    if (result < 0 && result != -EPIPE && result != -ECONNRESET) /* dead: SIGCHLD tells */
         log_write(&master->error_log.log, LOG_ALERT, "sending to worker process %ld failed (%d: %s)",
                   (long)child->pid, -result, strerror(-result));
 }

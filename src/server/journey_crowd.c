@@ -60,7 +60,8 @@ static struct journey *journey_new(struct worker *worker, const union proxy_addr
 
 bool journey_enter(struct worker *worker, const union proxy_address *peer)
 {
-    if (!journey_admit(worker, peer))
+    /* One that was accepted before the listener was told to stop would be nobody's to end. */
+    if (worker->stopping || !journey_admit(worker, peer))
         return false;
     worker->connections++;
     worker->counters->accepted++;

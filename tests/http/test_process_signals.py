@@ -77,6 +77,22 @@ def test_quit_answers_who_is_queued(start, loop, kind):
     assert server.process.wait(20 * server_kit.PATIENCE) == 0
 
 
+@pytest.mark.parametrize('below', [False, True], ids=['http', 'stream'])
+def test_term_cuts_who_is_queued(start, loop, below):
+    """A connection that is accepted in the same moment as the end is not waited for: nobody must be killed over it."""
+    port = server_kit.free_port()
+    server = start(loop, **({'stream': {'server': {'listen': port, 'return': 'x'}}} if below else {}))
+    worker, = server.workers()
+    os.kill(worker, signal.SIGSTOP)
+    server.process.send_signal(signal.SIGTERM)
+    wait_for(lambda: 'signal TERM' in server.errors(), 'the master has heard')
+    silent = socket.create_connection(('127.0.0.1', port if below else server.plain), timeout=20 * server_kit.PATIENCE)
+    os.kill(worker, signal.SIGCONT)
+    assert server.process.wait(20 * server_kit.PATIENCE) == 0
+    assert 'alert' not in server.errors()
+    silent.close()
+
+
 def test_quit_does_not_wait_for_who_says_nothing(start, loop):
     """A connection that somebody opened for later gets its while (lingering_timeout), not the minute of a request head."""
     server = start(loop, http={'lingering_timeout': '500ms', 'client_header_timeout': '10m'})
