@@ -82,7 +82,16 @@ static void take_bytes(struct cidr *out, sa_family_t family, const void *bytes, 
     memcpy(out->bytes, bytes, length);
 }
 
-/* An IPv4 address within IPv6 counts as what it is. False: neither of the two. */
+/* An IPv4 address within IPv6 counts as what it is. */
+static void take_ipv6(struct cidr *out, struct in6_addr address)
+{
+    if (IN6_IS_ADDR_V4MAPPED(&address))
+        take_bytes(out, AF_INET, address.s6_addr + 12, 4);
+    else
+        take_bytes(out, AF_INET6, &address, 16);
+}
+
+/* False: neither of the two. */
 static bool of_socket(const struct sockaddr *address, struct cidr *out)
 {
     const struct sockaddr_in *four = (const void *)address;
@@ -90,11 +99,21 @@ static bool of_socket(const struct sockaddr *address, struct cidr *out)
 
     if (address->sa_family == AF_INET)
         take_bytes(out, AF_INET, &four->sin_addr, 4);
-    else if (address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
-        take_bytes(out, AF_INET, six->sin6_addr.s6_addr + 12, 4);
     else if (address->sa_family == AF_INET6)
-        take_bytes(out, AF_INET6, &six->sin6_addr, 16);
+        take_ipv6(out, six->sin6_addr);
     return address->sa_family == AF_INET || address->sa_family == AF_INET6;
+}
+
+static bool of_text(struct str text, struct cidr *out)
+{
+    struct in6_addr six;
+
+    if (cidr_parse(text, out) < 0)
+        return false;
+    memcpy(&six, out->bytes, sizeof(six));
+    if (out->family == AF_INET6)
+        take_ipv6(out, six);
+    return true;
 }
 
 static struct str geo_eval(struct exchange *x, const void *source)
@@ -104,7 +123,7 @@ static struct str geo_eval(struct exchange *x, const void *source)
 
     if (!geo->source)
         return of_socket(exchange_client(x), &address) ? find(geo, &address) : geo->fallback;
-    return cidr_parse(exchange_eval(x, geo->source), &address) < 0 ? geo->fallback : find(geo, &address);
+    return of_text(exchange_eval(x, geo->source), &address) ? find(geo, &address) : geo->fallback;
 }
 
 /* What nginx has and this does not: the way out. */

@@ -92,6 +92,7 @@ static const struct {
     {"/geo?ip=10.2.3.4", 200, "me [ten]", NULL, NULL},
     {"/geo?ip=10.1.3.4", 200, "me [ten-one]", NULL, NULL},
     {"/geo?ip=2001:db8::1", 200, "me [six]", NULL, NULL},
+    {"/geo?ip=::ffff:10.2.3.4", 200, "me [ten]", NULL, NULL},
     {"/geo?ip=2001:db9::1", 200, "me []", NULL, NULL},
     {"/geo?ip=nonsense", 200, "me []", NULL, NULL},
     {"/set", 200, "1 1-2 server+ []", NULL, NULL},
