@@ -23,6 +23,7 @@ struct set_row {
 
 struct when_conf {
     struct conf_rows sets; /* struct set_row, outer scopes first */
+    size_t outer_sets;     /* of the server and outside of it: they are done once for a request */
     bool seen;             /* of `when`, which the server keeps */
 };
 
@@ -98,6 +99,15 @@ static int read_when(struct conf_reader *reader, const struct conf_node *node, v
     return -EINVAL;
 }
 
+static int check_when(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct when_conf *own = conf;
+
+    if (reader->scope == SCOPE_SERVER)
+        own->outer_sets = own->sets.count;
+    return 0;
+}
+
 static const struct directive directives[] = {
     {.name = "set",
      .scopes = SCOPE_SITE,
@@ -107,8 +117,8 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct set_row),
      .row = read_set,
      .example = "set: [$backend blue, {$greeting: 'hello, $remote_addr'}]",
-     .help = "Gives variables of your own their values, before everything else in the location; $args sets "
-             "the query.",
+     .help = "Gives variables of your own their values, before everything else in the location, those of the "
+             "server once for a request; $args sets the query.",
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\"}]}"},
     {.name = "when",
      .scopes = SCOPE_SERVER | SCOPE_LOCATION,
@@ -303,7 +313,7 @@ static enum outcome when_answer(struct exchange *x, const void *conf, void *stat
     asking = exchange_state(x, &module_when, sizeof(*asking));
     if (!asking)
         return exchange_refuse(x, 500);
-    *asking = (struct asking){.x = x, .lookup = {.found = found}};
+    *asking = (struct asking){.x = x, .lookup = {.found = found}, .sets = asking->x ? own->outer_sets : 0};
     return set_all(asking) < 0 ? exchange_refuse(x, 500) : ask(asking);
 }
 
@@ -319,6 +329,7 @@ const struct module module_when = {
     .name = "when",
     .directives = directives,
     .conf_size = sizeof(struct when_conf),
+    .conf_check = check_when,
     .answer = when_answer,
     .cancel = when_cancel,
 };

@@ -40,6 +40,11 @@ static const char configuration[] =
     "      /geo: {return: '200 \"$place [$there]\"'}\n"
     "      /set: {set: [$a 1, {$b: '$a-2'}, $top $top+], return: '200 \"$a $b $top [$letter]\"'}\n"
     "      /args: {set: $args x=1, return: '200 $args'}\n"
+    "      /top/rewritten: {set: $top rewritten, rewrite: ^ /top last}\n"
+    "      /top/named: {set: $top named, try_files: [/nothing, '@top']}\n"
+    "      /top/around: {set: $top $top+, rewrite: '^(/top/around)$ $1/on last', return: 200 $top}\n"
+    "      /top: {set: [$b $top], return: '200 \"$top $b\"'}\n"
+    "      '@top': {return: 200 $top}\n"
     "      /from-server/: {return: '200 \"$uri\"'}\n"
     "      /chain/: {rewrite: ['^/chain/(.*)$ /step/$1', '^/step/(.*)$ /done/$1?a=1']}\n"
     "      /last/: {rewrite: ['^/last/(.*)$ /done/$1? last', '^ /wrong']}\n"
@@ -97,6 +102,10 @@ static const struct {
     {"/geo?ip=nonsense", 200, "me []", NULL, NULL},
     {"/set", 200, "1 1-2 server+ []", NULL, NULL},
     {"/args?y=2", 200, "x=1", NULL, NULL},
+    {"/top", 200, "server server", NULL, NULL},
+    {"/top/rewritten", 200, "rewritten rewritten", NULL, NULL},
+    {"/top/named", 200, "named", NULL, NULL},
+    {"/top/around", 200, "server++", NULL, NULL},
     {"/server/a/b?q", 200, "/from-server/a/b", NULL, NULL},
     {"/moved/a%20b?q=1", 301, NULL, "Location", "/new/a%20b?q=1"},
     {"/chain/x?b=2", 200, "/done/x?a=1&b=2", NULL, NULL},
