@@ -145,8 +145,8 @@ static int set_one(struct exchange *x, const struct setting *setting)
         return -ENOMEM;
     if (setting->variable)
         return own_variable_set(x, setting->variable, value);
-    x->request.query = value;
-    return 0;
+    /* The URI is no longer the client's, for whoever passes it on. */
+    return exchange_rewrite(x, x->request.path, value);
 }
 
 /* The rows that were not done yet: all, or those that a condition has added. */
@@ -157,8 +157,10 @@ static int set_all(struct asking *asking)
 
     for (; asking->sets < conf->sets.count; asking->sets++) {
         for (size_t i = 0; i < rows[asking->sets].count; i++) {
-            if (set_one(asking->x, &rows[asking->sets].items[i]) < 0)
-                return -ENOMEM;
+            int error = set_one(asking->x, &rows[asking->sets].items[i]);
+
+            if (error < 0)
+                return error;
         }
     }
     return 0;

@@ -197,6 +197,7 @@ def locations(upstream, other, local, closed_port):
         '/variable-bare/': {'proxy_pass': 'http://$arg_host'},
         '/unix/': {'proxy_pass': f'http://unix:{local.path}:/'},
         '/unix-bare/': {'proxy_pass': f'unix:{local.path}'},
+        '/set-args/': {'proxy_pass': f'unix:{local.path}', 'set': '$args a=b'},
         '/group/': {'proxy_pass': 'http://group/'},
         '/busy': {'proxy_pass': 'http://group', 'proxy_next_upstream': ['error', 'http_503']},
         '/name/': {'proxy_pass': f'http://localhost:{upstream.port}/'},

@@ -23,6 +23,7 @@ def test_passes_on_and_back(client, upstream):
     ('/exact?q', '/somewhere?q'),
     ('/unix/a', '/a'),
     ('/unix-bare/a', '/unix-bare/a'),
+    ('/set-args/a%2Fb?c=d', '/set-args/a/b?a=b'),
     ('/name/x', '/x'),
 ])
 def test_uri_rules(client, asked, passed):
