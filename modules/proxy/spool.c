@@ -262,7 +262,8 @@ static void fetched(struct op *op, int result)
     struct spool *spool = container_of(op, struct spool, fetch);
 
     spool->fetching = false;
-    came(spool, result);
+    if (spool->file.fetch_at == spool->file_at) /* else it was rewound meanwhile, and wants other bytes */
+        came(spool, result);
     tell(spool);
 }
 
@@ -364,6 +365,7 @@ void spool_rewind(struct spool *spool)
     spool->reading = NULL;
     spool->file_at = 0;
     spool->ready = STR("");
+    spool->unread = 0;
 }
 
 static void woken(struct op *op, int result)

@@ -1,6 +1,7 @@
 #include "modules/proxy/spool.h"
 
 #include "../http/suite.h"
+#include "base/limits.h"
 #include "modules/proxy/spool_file.h"
 #include "server/module.h"
 
@@ -437,6 +438,37 @@ START_TEST(it_may_be_closed_at_any_time)
 }
 END_TEST
 
+/* What was being fetched when it was taken from the beginning again is none of what comes first. */
+START_TEST(it_may_be_rewound_while_the_file_is_read)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct spool_settings settings = plan();
+
+        settings.keeps = true;
+        open_spool(&settings);
+        while (given < 3 * LIMIT_FILE_WINDOW) {
+            give(4000);
+            run_all();
+        }
+        while (taken < LIMIT_FILE_WINDOW) {
+            ck_assert_int_eq(take(CHUNK_BYTES, LIMIT_FILE_WINDOW), 1);
+            look_at_lent();
+        }
+        cold = true;
+        ck_assert_int_eq(take(CHUNK_BYTES, 100), -EAGAIN);
+        spool_rewind(spool);
+        taken = 0;
+        busy = i; /* nor does its failure count */
+        run();
+        busy = false;
+        ck_assert_uint_gt(moves, 0);
+        take_all(CHUNK_BYTES);
+        ck_assert_uint_eq(taken, given);
+        close_spool();
+    }
+}
+END_TEST
+
 START_TEST(a_wake_is_told_later_and_once)
 {
     struct spool_settings settings = plan();
@@ -488,6 +520,7 @@ int main(void)
                                   the_file_has_an_end,
                                   too_many_helpers_asked,
                                   it_may_be_closed_at_any_time,
+                                  it_may_be_rewound_while_the_file_is_read,
                                   a_wake_is_told_later_and_once,
                                   a_file_that_cannot_be_read_is_an_error};
     int result;
