@@ -19,19 +19,22 @@ struct pairs {
     size_t size;                    /* bytes as they are written */
 };
 
-/* Of one connection, told as CONTENT_..., or harmful: to scripts that are clients, HTTP_PROXY names a proxy. */
-static const char *const not_told[] = {"Connection", "Content-Length", "Content-Type", "Expect", "Keep-Alive", "Proxy",
-                                       "Proxy-Authorization", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding",
-                                       "Upgrade", NULL};
+/* Of one connection, told as CONTENT_..., or harmful: to scripts that are clients, HTTP_PROXY names a
+ * proxy. Written as they are told: a name with "_" is told as the one with "-". */
+static const char *const not_told[] = {"HTTP_CONNECTION", "HTTP_CONTENT_LENGTH", "HTTP_CONTENT_TYPE", "HTTP_EXPECT",
+                                       "HTTP_KEEP_ALIVE", "HTTP_PROXY", "HTTP_PROXY_AUTHORIZATION",
+                                       "HTTP_PROXY_CONNECTION", "HTTP_TE", "HTTP_TRAILER", "HTTP_TRANSFER_ENCODING",
+                                       "HTTP_UPGRADE", NULL};
 
 /* What only a trusted peer may say of the client. */
-static const char *const of_origin[] = {"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Port",
-                                        "X-Forwarded-Proto", "X-Forwarded-Server", "X-Real-IP", NULL};
+static const char *const of_origin[] = {"HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST",
+                                        "HTTP_X_FORWARDED_PORT", "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_SERVER",
+                                        "HTTP_X_REAL_IP", NULL};
 
 static bool is_among(const char *const *names, struct str name)
 {
     for (; *names; names++) {
-        if (str_equal_nocase(name, str_from(*names)))
+        if (str_equal(name, str_from(*names)))
             return true;
     }
     return false;
@@ -81,6 +84,12 @@ static struct str field_name(struct arena *arena, struct str name)
     return str_of(made, name.length + 5);
 }
 
+/* Who is trusted writes dashes: underscores came with the client, past it. */
+static bool may_tell_origin(const struct proxying *p, const struct header *field)
+{
+    return exchange_is_trusted(p->x) && str_find(field->name, '_') < 0;
+}
+
 /* Fields of one name are one parameter (RFC 9110 5.3). What fastcgi_param names is not the client's to say. */
 static int tell_fields(struct proxying *p, struct pairs *pairs)
 {
@@ -95,7 +104,7 @@ static int tell_fields(struct proxying *p, struct pairs *pairs)
 
         if (!name.data)
             return -ENOMEM;
-        if (is_among(not_told, field->name) || (is_among(of_origin, field->name) && !exchange_is_trusted(p->x)) ||
+        if (is_among(not_told, name) || (is_among(of_origin, name) && !may_tell_origin(p, field)) ||
             (pair && pair < pairs->items + own))
             continue;
         if (!pair) {

@@ -176,6 +176,25 @@ def test_what_an_application_is_told(client, proxy, application):
     assert told.get('HTTPS') == (None if proxy.transport == 'plain' else 'on')
 
 
+@pytest.fixture(scope='module')
+def behind_underscores(launch, application):
+    def make(loop, transport, trusted):
+        http = {'underscores_in_headers': 'on', **({'set_real_ip_from': '127.0.0.1'} if trusted else {})}
+        return launch(loop, transport, http=http, server={'location': {'/': {'fastcgi_pass': f'unix:{application.path}'}}})
+    return make
+
+
+@pytest.mark.parametrize('trusted', [False, True])
+def test_underscores_say_nothing_that_dashes_may_not(behind_underscores, loop, transport, application, trusted):
+    client = behind_underscores(loop, transport, trusted).connect()
+    fields = [('X_Forwarded_For', '1.2.3.4'), ('x_real_ip', '1.2.3.4'), ('Content_Length', '7'), ('X_Own', '1'), ('X-Forwarded-Host', 'told')]
+    assert client.ask('GET', '/a.php', fields).status == 200
+    client.close()
+    told = application.requests[-1].params
+    assert told['HTTP_X_OWN'] == '1' and told.get('HTTP_X_FORWARDED_HOST') == ('told' if trusted else None)
+    assert not {'HTTP_X_FORWARDED_FOR', 'HTTP_X_REAL_IP', 'HTTP_CONTENT_LENGTH'} & set(told)
+
+
 def test_the_index_of_a_folder(client, application):
     assert client.get('/dir/').status == 200
     assert application.requests[-1].params['SCRIPT_NAME'] == '/dir/index.php'
