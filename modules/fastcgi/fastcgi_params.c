@@ -108,7 +108,10 @@ static int tell_fields(struct proxying *p, struct pairs *pairs)
             (pair && pair < pairs->items + own))
             continue;
         if (!pair) {
-            pairs->items[pairs->count++] = (struct pair){name, field->value};
+            bool is_host = str_equal(name, STR("HTTP_HOST")); /* what the server was found by (RFC 9112 3.2.2) */
+            struct str value = is_host ? proxy_asked_host(p->x) : field->value;
+
+            pairs->items[pairs->count++] = (struct pair){name, value.data ? value : STR("")};
             continue;
         }
         pair->value = arena_printf(arena, STR_FMT "%s" STR_FMT, STR_ARG(pair->value),

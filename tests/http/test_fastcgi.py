@@ -195,6 +195,12 @@ def test_underscores_say_nothing_that_dashes_may_not(behind_underscores, loop, t
     assert not {'HTTP_X_FORWARDED_FOR', 'HTTP_X_REAL_IP', 'HTTP_CONTENT_LENGTH'} & set(told)
 
 
+def test_the_host_is_the_one_of_the_request_line(client, application):
+    client.send('GET http://localhost:81/a.php HTTP/1.1\r\nHost: evil.example\r\n\r\n')
+    assert client.read('GET').status == 200
+    assert application.requests[-1].params['HTTP_HOST'] == 'localhost:81'
+
+
 def test_the_index_of_a_folder(client, application):
     assert client.get('/dir/').status == 200
     assert application.requests[-1].params['SCRIPT_NAME'] == '/dir/index.php'
