@@ -216,6 +216,8 @@ extern const struct proxy_speech proxy_speaks_http;
 struct str proxy_asked_host(struct exchange *x);
 /* The protocol that the client asks to change to, where that may be passed on; else empty. */
 struct str proxy_upgrade(const struct exchange *x);
+/* True where the client's Connection names fields that would be passed on else: the server answers another request than was asked. */
+bool proxy_drops_fields(const struct headers *asked);
 /* The request's head into p->head. 0, -ENOMEM, or -EINVAL with *out_fault. */
 MUST_CHECK int proxy_write_head(struct proxying *p, struct str *out_fault);
 /* The fields of an answer that are not of its connection, into `out`. 0 or -ENOMEM. */

@@ -406,7 +406,7 @@ enum outcome proxy_cache_begin(struct proxying *p)
     }
     if (cached->background)
         exchange_end_with_client(x, false);
-    cached->stores = x->request.method != METHOD_HEAD;
+    cached->stores = x->request.method != METHOD_HEAD && !proxy_drops_fields(&x->request.headers);
     bypassed = proxy_cache_any(x, &p->conf->cache.bypass);
     if (bypassed < 0)
         return exchange_refuse(x, 500);

@@ -57,6 +57,17 @@ static bool is_named_by_connection(const struct headers *headers, struct str nam
     return connection && headers_list_has(headers, STR("Connection"), name);
 }
 
+bool proxy_drops_fields(const struct headers *asked)
+{
+    bool connection = headers_find(asked, STR("Connection")) != NULL;
+    bool drops = false;
+
+    for (unsigned i = 0; connection && i < asked->count && !drops; i++)
+        drops = !is_among(own_of_request, asked->items[i].name) &&
+                is_named_by_connection(asked, asked->items[i].name, connection);
+    return drops;
+}
+
 static int copy_fields(const struct headers *from, const char *const *own, struct arena *arena,
                        struct headers *to)
 {

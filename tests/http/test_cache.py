@@ -588,6 +588,17 @@ def test_what_becomes_of_the_path_is_a_part_of_the_key(client, upstream, path):
     assert ask(client, target, 'X-Turn: 1').body.startswith(other.encode())
 
 
+def test_what_a_client_keeps_from_the_server_is_stored_for_nobody(client, upstream, path):
+    target = path()
+    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60\nVary: Accept-Language',
+                                                          (talk.request.header('accept-language') or 'none').encode())
+    assert ask(client, target, 'Accept-Language: fr\nConnection: Accept-Language').body == b'none'
+    time.sleep(0.05)
+    assert ask(client, target, 'Accept-Language: fr\nConnection: keep-alive').body == b'fr'
+    stored(client, target, 'Accept-Language: fr')
+    assert ask(client, target, 'Accept-Language: fr\nConnection: Accept-Language').body == b'fr'
+
+
 def test_get_with_a_body_has_an_answer_of_its_own(client, upstream, path):
     target = path()
     upstream.answers[target] = 'Cache-Control: max-age=60'
