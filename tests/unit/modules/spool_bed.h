@@ -1,0 +1,210 @@
+/*
+ * What a spool stands on in its tests: a worker that does what it is asked for when the test says so, and an owner who
+ * gives and takes bytes that are told by their places.
+ */
+#ifndef TESTS_UNIT_MODULES_SPOOL_BED_H
+#define TESTS_UNIT_MODULES_SPOOL_BED_H
+
+#include "modules/proxy/spool.h"
+
+#include "../http/suite.h"
+#include "modules/proxy/spool_file.h"
+#include "server/module.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* The worker: what it is asked for waits until the test has it run. */
+
+static struct op *asked[8];
+static unsigned asked_count;
+static bool busy, cold;
+static rlim_t disk = RLIM_INFINITY; /* bytes that a file may have */
+
+static void ask(struct op *op, enum op_verb verb)
+{
+    ck_assert(op_idle(op));
+    op->verb = verb;
+    op->state = OP_STATE_WAITING;
+    asked[asked_count++] = op;
+}
+
+void worker_offload(struct worker *worker, struct op *op, int (*work)(void *argument), void *argument)
+{
+    op->offload.work = work;
+    op->offload.argument = argument;
+    ask(op, OP_OFFLOAD);
+}
+
+void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms)
+{
+    ask(op, OP_TIMER);
+}
+
+/* check writes files of its own: only the work meets the limit. */
+static int work(struct op *op)
+{
+    struct rlimit limit;
+    rlim_t before;
+    int result;
+
+    if (busy)
+        return -EBUSY;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    before = limit.rlim_cur;
+    limit.rlim_cur = disk;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    result = op->offload.work(op->offload.argument);
+    limit.rlim_cur = before;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    return result;
+}
+
+static void run(void)
+{
+    struct op *op = asked[0];
+    int result = 0;
+
+    ck_assert_uint_gt(asked_count, 0);
+    memmove(asked, asked + 1, --asked_count * sizeof(asked[0]));
+    if (op->verb == OP_OFFLOAD)
+        result = work(op);
+    op->state = OP_STATE_IDLE;
+    op->done(op, result);
+}
+
+static void run_all(void)
+{
+    while (asked_count > 0)
+        run();
+}
+
+int __wrap_spool_file_peek(const struct spool_file *file);
+int __real_spool_file_peek(const struct spool_file *file);
+
+int __wrap_spool_file_peek(const struct spool_file *file)
+{
+    return cold ? -EAGAIN : __real_spool_file_peek(file);
+}
+
+/* The owner. */
+
+static struct spool *spool;
+static unsigned moves, failures;
+static int failed_with;
+static char folder[] = "/tmp/sluice-spool-XXXXXX";
+static uint64_t given, taken;       /* bytes; each byte is told by its place */
+static struct chunk lent;
+static bool owned;
+
+static char byte_at(uint64_t at)
+{
+    return (char)(at * 2654435761u >> 13);
+}
+
+static void moved(void *owner)
+{
+    ck_assert(owned);
+    ck_assert_ptr_eq(owner, &spool);
+    moves++;
+}
+
+static void failed(void *owner, const char *doing, int error)
+{
+    ck_assert(owned);
+    ck_assert_ptr_nonnull(strstr(doing, "temporary file"));
+    failures++;
+    failed_with = error;
+}
+
+static struct spool_settings plan(void)
+{
+    return (struct spool_settings){.memory = 1000, .block = 300, .file_max = 1 << 20, .folder = str_from(folder)};
+}
+
+static void open_spool(const struct spool_settings *settings)
+{
+    static const struct spool_events events = {moved, failed};
+
+    given = taken = 0;
+    lent = (struct chunk){.kind = CHUNK_BYTES};
+    moves = failures = 0;
+    busy = cold = false;
+    owned = true;
+    spool = spool_create(NULL, settings, &events, &spool);
+    ck_assert_ptr_nonnull(spool);
+}
+
+static void close_spool(void)
+{
+    owned = false;
+    spool_close(spool);
+    run_all();
+}
+
+static void give(size_t count)
+{
+    char bytes[8000];
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = byte_at(given + i);
+    ck_assert_int_eq(spool_put(spool, str_of(bytes, count)), 0);
+    given += count;
+    ck_assert_uint_eq(spool_length(spool), given);
+}
+
+static void look(char *bytes, uint64_t count)
+{
+    uint64_t same = 0;
+
+    while (same < count && bytes[same] == byte_at(taken + same))
+        same++;
+    ck_assert_msg(same == count, "byte %llu", (unsigned long long)(taken + same));
+    taken += count;
+}
+
+/* Only now: what was lent must have stayed as it was. */
+static void look_at_lent(void)
+{
+    if (lent.kind == CHUNK_BYTES) {
+        look((char *)(uintptr_t)lent.bytes.data, lent.bytes.length);
+    } else {
+        while (lent.file.length > 0) {
+            char bytes[4096];
+            size_t most = lent.file.length < sizeof(bytes) ? (size_t)lent.file.length : sizeof(bytes);
+            ssize_t got = pread(lent.file.fd, bytes, most, lent.file.at);
+
+            ck_assert_int_gt(got, 0);
+            look(bytes, (uint64_t)got);
+            chunk_advance(&lent, (uint64_t)got);
+        }
+    }
+    lent = (struct chunk){.kind = CHUNK_BYTES};
+}
+
+static int take(unsigned accept, size_t room)
+{
+    int result;
+
+    look_at_lent();
+    result = spool_next(spool, accept, room, &lent);
+    if (result != 1)
+        lent = (struct chunk){.kind = CHUNK_BYTES};
+    else if (lent.kind == CHUNK_BYTES)
+        ck_assert_uint_le(lent.bytes.length, room);
+    return result;
+}
+
+static void take_all(unsigned accept)
+{
+    int result;
+
+    while ((result = take(accept, 700)) != 0) {
+        ck_assert(result == 1 || (result == -EAGAIN && asked_count > 0));
+        if (result < 0)
+            run();
+    }
+    ck_assert_uint_eq(taken, given);
+}
+
+#endif
