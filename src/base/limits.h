@@ -47,6 +47,7 @@
 #define LIMIT_MODULES               64
 #define LIMIT_SUBREQUESTS           50              /* children of one exchange, in all */
 #define LIMIT_SUBREQUEST_DEPTH      4               /* children of children */
+#define LIMIT_SUBREQUESTS_APART     512             /* of a worker, that nobody waits for: a server which never answers is asked no more often */
 #define LIMIT_SUBREQUEST_REST       (64 * 1024)     /* bytes of a child's answer that are read although nobody wants them */
 
 /* server */

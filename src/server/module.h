@@ -99,7 +99,7 @@ typedef void exchange_answered(struct exchange *child, void *asker);
  * changed. Once it is answered the asker is told, never inside this call, and calls exchange_child_end then or later. It is not
  * logged, shaped, or given an error page, and ends with x: then nobody is told, and nothing may be called on it.
  * With `answered` NULL nobody waits: the answer is thrown away, and x may be answered before it. Cut off it is with x, all the same.
- * 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_SUBREQUEST_DEPTH) or -ENOMEM.
+ * 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_SUBREQUESTS_APART, LIMIT_SUBREQUEST_DEPTH) or -ENOMEM.
  */
 MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *asker, struct exchange **out_child);
 /* The asker has what it wants. A short rest of the body is still read, so that its connection may be kept; nothing may be called on it. */

@@ -38,6 +38,8 @@ static void end(struct subrequest *sub)
     struct exchange *parent = sub->visit->parent;
 
     list_remove(&sub->link);
+    if (sub->apart)
+        sub->visit->worker->apart--;
     body_close(&sub->x.response.body);
     journey_let_go(sub->visit);
     sub->x.session = NULL;
@@ -242,10 +244,13 @@ static int make(struct subrequest *sub, struct visit *parent, struct str uri)
     return error;
 }
 
-static bool may_ask(struct visit *visit)
+/* Those that nobody waits for are bounded for all together: no client is held up by them. */
+static bool may_ask(struct visit *visit, bool apart)
 {
     unsigned depth = 1;
 
+    if (apart && visit->worker->apart >= LIMIT_SUBREQUESTS_APART)
+        return false;
     for (const struct exchange *x = visit->parent; x; x = visit_of(x)->parent)
         depth++;
     return depth <= LIMIT_SUBREQUEST_DEPTH && visit->asked < LIMIT_SUBREQUESTS;
@@ -258,7 +263,7 @@ int exchange_child(struct exchange *x, struct str uri, exchange_answered *answer
     struct subrequest *sub;
     int error;
 
-    if (!may_ask(visit))
+    if (!may_ask(visit, !answered))
         return -EMFILE;
     sub = container_of(exchange_create(&visit->worker->arenas, sizeof(*sub)), struct subrequest, x);
     if (!sub)
@@ -271,6 +276,8 @@ int exchange_child(struct exchange *x, struct str uri, exchange_answered *answer
         return error;
     }
     visit->asked++;
+    if (sub->apart)
+        visit->worker->apart++;
     exchange_hold(x);
     list_push(&visit->children, &sub->link);
     exchange_resume(&sub->x, OUTCOME_REROUTE);

@@ -35,6 +35,7 @@ struct worker {
     struct list resumed;                    /* visits whose module said exchange_resume */
     struct list awake;                      /* journeys whose session has something to send again */
     struct list orphans;                    /* subrequests whose parent has ended */
+    unsigned apart;                         /* subrequests that nobody waits for, with or without a parent */
     struct list streams;                    /* every open connection of `stream` */
     unsigned connections;
     struct table addresses;                 /* how many of them each address has, where that is bounded: journey_address.c */

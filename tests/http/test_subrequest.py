@@ -1,4 +1,6 @@
 """auth_request and mirror: another server is asked who may, or is told the same; and neither of them in the client's way."""
+import contextlib
+import socket
 import threading
 
 import pytest
@@ -217,3 +219,32 @@ def test_a_bad_word(fresh, line, said):
     made = server_kit.Server(fresh(), [{'listen': f'127.0.0.1:{server_kit.free_port()}', key: value}])
     with pytest.raises(RuntimeError, match=said):
         made.start([1])
+
+
+def test_copies_that_are_never_answered(launch, loop):
+    """A server that answers no copy holds so many of them and no more; no client is held up, and what it lets go of is free again."""
+    with socket.socket() as holder:
+        holder.bind(('127.0.0.1', server_kit.free_port()))
+        holder.listen(4096)
+        holder.setblocking(False)
+        served = launch(loop, 'plain', server={'location': {
+            '= /one.txt': {'mirror': '/copy'},
+            '/copy': {'internal': True, 'proxy_pass': f'http://127.0.0.1:{holder.getsockname()[1]}'}}})
+        client = served.connect()
+        for _ in range(600):
+            assert client.get('/one.txt').body == b'one\n'
+        held = accepted(holder)
+        assert len(held) == 512
+        assert 'mirror: cannot ask again' in served.server.errors()
+        for copy in held:
+            copy.close()
+        wait_for(lambda: client.get('/one.txt').body == b'one\n' and accepted(holder), 'another copy')
+        client.close()
+
+
+def accepted(holder):
+    found = []
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            found.append(holder.accept()[0])
+    return found
