@@ -124,16 +124,12 @@ static enum outcome refuse_error(struct search *search, int error)
                                    hint);
 }
 
-/* The same with a slash at its end, and the query kept. Several slashes in front would name another host. */
+/* The same with a slash at its end, and the query kept. */
 static enum outcome redirect_to_folder(struct search *search)
 {
     struct exchange *x = search->x;
-    struct str path = x->request.path;
-    struct str location;
+    struct str location = url_path_encode(&x->arena, x->request.path);
 
-    while (path.length > 1 && path.data[1] == '/')
-        path = str_skip(path, 1);
-    location = url_path_encode(&x->arena, path);
     if (location.data)
         location = arena_printf(&x->arena, STR_FMT "/%s" STR_FMT, STR_ARG(location),
                                 x->request.query.length ? "?" : "", STR_ARG(x->request.query));

@@ -210,11 +210,22 @@ static struct str own_origin(struct exchange *x)
                         port);
 }
 
+/* Of several slashes in front one: "//name" names another host, and browsers read a backslash as a slash. */
+static struct str own_path(struct exchange *x, struct str location)
+{
+    size_t count = 0;
+
+    while (count < location.length && (location.data[count] == '/' || location.data[count] == '\\'))
+        count++;
+    return count < 2 ? location : arena_printf(&x->arena, "/" STR_FMT, STR_ARG(str_skip(location, count)));
+}
+
 enum outcome exchange_redirect(struct exchange *x, int status, struct str location)
 {
     const struct visit *visit = visit_of(x);
 
     exchange_refuse(x, status);
+    location = own_path(x, location);
     if (str_starts(location, STR("/")) && visit->location->site->absolute_redirect) {
         struct str origin = own_origin(x);
 

@@ -85,7 +85,7 @@ const void *exchange_conf(const struct exchange *x, const struct module *module)
 
 /*
  * Answers with a redirect. `location` is a URL, or a path beginning with "/" (percent-encoded): that one stays relative, unless
- * `absolute_redirect: on` asks for scheme, name and port before it. Returns OUTCOME_ANSWERED.
+ * `absolute_redirect: on` asks for scheme, name and port before it, and begins with one slash alone. Returns OUTCOME_ANSWERED.
  */
 enum outcome exchange_redirect(struct exchange *x, int status, struct str location);
 /* Ends the connection without an answer (`return: 444`): status 444 is what the log shows. Returns OUTCOME_ANSWERED. */

@@ -53,6 +53,8 @@ static const char configuration[] =
     "      /around/: {rewrite: '^/around/ /around/x last'}\n"
     "      /temp/: {rewrite: '^/temp/(.*)$ /to/$1?q=$1 redirect'}\n"
     "      /url/: {rewrite: '^/url/(.*)$ https://example.com/$1'}\n"
+    "      /cut/: {rewrite: '^/cut(.*)$ $1 redirect'}\n"
+    "      /asked/: {return: '301 $arg_to'}\n"
     "      /climb/: {rewrite: '^ /../.. last'}\n"
     "      /post: {when: {($request_method = POST): {return: '200 posted'}}, return: 200 plain}\n"
     "      /first: {when: {$arg_a and $arg_b != 2: {return: '200 a-b'}, $arg_a: {return: 200 a}, $arg_b ~ "
@@ -114,6 +116,13 @@ static const struct {
     {"/around/", 500, NULL, NULL, NULL},
     {"/temp/a%3fb%26c?z", 302, NULL, "Location", "/to/a%3Fb%26c?q=a%3Fb%26c&z"},
     {"/url/p?q", 302, NULL, "Location", "https://example.com/p?q"},
+    {"/cut/a/", 302, NULL, "Location", "/a/"},
+    {"/asked/?to=//other.test/", 301, NULL, "Location", "/other.test/"},
+    {"/asked/?to=/\\/other.test/", 301, NULL, "Location", "/other.test/"},
+    {"/asked/?to=\\\\other.test/", 301, NULL, "Location", "/other.test/"},
+    {"/asked/?to=/", 301, NULL, "Location", "/"},
+    {"/asked/?to=///", 301, NULL, "Location", "/"},
+    {"/asked/?to=https://other.test//", 301, NULL, "Location", "https://other.test//"},
     {"/climb/x", 500, NULL, NULL, NULL},
     {"/map?stop=yes", 403, NULL, NULL, NULL},
     {"/post", 200, "plain", NULL, NULL},
