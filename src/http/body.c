@@ -113,7 +113,8 @@ struct file_window {
     void (*released)(void *held);
     void *held;
     bool reading;
-    int result; /* of a read that finished, until next takes it; -EAGAIN: none */
+    int result; /* of a read that finished, until next has lent all of it; -EAGAIN: none */
+    size_t lent;
     char bytes[LIMIT_FILE_WINDOW];
 };
 
@@ -135,16 +136,25 @@ static int file_next_span(struct file_body *file, struct chunk *out)
     return 1;
 }
 
-/* A read ended with `count` bytes in the window: they are lent. A file that ends early breaks the body. */
-static int file_lend(struct file_body *file, int count, struct chunk *out)
+/* What a read brought is lent as far as there is room, now and by the next calls. A file that ends early breaks the body. */
+static int file_lend(struct file_body *file, size_t room, struct chunk *out)
 {
-    if (count < 0)
-        return count;
-    if (count == 0)
-        return -EIO;
-    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_of(file->window->bytes, (size_t)count)};
-    file->at += count;
-    file->body.length -= (uint64_t)count;
+    struct file_window *window = file->window;
+    int count = window->result;
+    size_t left = count > 0 ? (size_t)count - window->lent : 0;
+
+    if (count <= 0) {
+        window->result = -EAGAIN;
+        return count < 0 ? count : -EIO;
+    }
+    if (room > left)
+        room = left;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_of(window->bytes + window->lent, room)};
+    window->lent += room;
+    if (room == left)
+        window->result = -EAGAIN;
+    file->at += (int64_t)room;
+    file->body.length -= room;
     return 1;
 }
 
@@ -165,22 +175,21 @@ static int file_next_bytes(struct file_body *file, size_t room, struct chunk *ou
     }
     if (window->reading)
         return -EAGAIN;
-    if (window->result != -EAGAIN) {
-        result = window->result;
-        window->result = -EAGAIN;
-        return file_lend(file, result, out);
-    }
+    if (window->result != -EAGAIN)
+        return file_lend(file, room, out);
     if (room > sizeof(window->bytes))
         room = sizeof(window->bytes);
     if (room > file->body.length)
         room = (size_t)file->body.length;
     window->read = (struct body_read){.fd = file->fd, .at = file->at, .into = window->bytes, .length = room};
     window->reading = true;
+    window->lent = 0;
     result = file->reader->read(file->reader, &window->read);
     if (result == -EAGAIN)
         return -EAGAIN;
     window->reading = false;
-    return file_lend(file, result, out);
+    window->result = result;
+    return file_lend(file, room, out);
 }
 
 static int file_next(struct body *body, unsigned accept, size_t room, struct chunk *out)

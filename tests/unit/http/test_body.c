@@ -226,6 +226,22 @@ START_TEST(file_bytes_later)
     ck_assert_uint_eq(chunk.file.length, 6);
     body_close(&body);
 
+    /* less room than when it was asked for: the rest comes with the next calls, and then spans */
+    body = file_read_by(&fake, 10);
+    ck_assert_int_eq(body->ops->next(body, CHUNK_BYTES, 6, &chunk), -EAGAIN);
+    fake_finish(&fake);
+    ck_assert_int_eq(body->ops->next(body, CHUNK_BYTES, 4, &chunk), 1);
+    ck_assert_mem_eq(chunk.bytes.data, "abcd", 4);
+    ck_assert_uint_eq(chunk.bytes.length, 4);
+    ck_assert_uint_eq(body->length, 6);
+    ck_assert_int_eq(body->ops->next(body, CHUNK_BYTES | CHUNK_FILE, 4, &chunk), 1);
+    ck_assert_uint_eq(chunk.bytes.length, 2);
+    ck_assert_mem_eq(chunk.bytes.data, "ef", 2);
+    ck_assert_int_eq(body->ops->next(body, CHUNK_BYTES | CHUNK_FILE, 4, &chunk), 1);
+    ck_assert_int_eq(chunk.kind, CHUNK_FILE);
+    ck_assert_int_eq(chunk.file.at, 8);
+    body_close(&body);
+
     /* an error that comes later */
     body = file_read_by(&fake, 10);
     ck_assert_int_eq(body->ops->next(body, CHUNK_BYTES, 4, &chunk), -EAGAIN);
