@@ -196,12 +196,14 @@ static enum outcome cors_answer(struct exchange *x, const void *conf, void *stat
 static int cors_shape(struct exchange *x, const void *conf)
 {
     const struct cors *cors = &((const struct cors_conf *)conf)->cors;
-    struct str origin = headers_value(&x->request.headers, STR("Origin"));
-    bool allowed = origin.data && cors->origins.count && allows(cors, origin);
+    struct str origin;
+    bool allowed;
     int error = 0;
 
     if (cors->origins.count == 0)
         return 0;
+    origin = headers_value(&x->request.headers, STR("Origin"));
+    allowed = origin.data && allows(cors, origin);
     /* Whoever keeps the answer must know that another origin would have got another one. */
     if (!is_any(cors))
         error = add(x, "Vary", STR("Origin"));

@@ -136,7 +136,10 @@ static int file_next_span(struct file_body *file, struct chunk *out)
     return 1;
 }
 
-/* What a read brought is lent as far as there is room, now and by the next calls. A file that ends early breaks the body. */
+/*
+ * What a read brought is lent as far as there is room, now and by the next calls. A file that ends early breaks the
+ * body.
+ */
 static int file_lend(struct file_body *file, size_t room, struct chunk *out)
 {
     struct file_window *window = file->window;

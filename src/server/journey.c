@@ -237,8 +237,12 @@ static void journey_serve(struct visit *visit)
 {
     enum outcome outcome = OUTCOME_PASS;
 
-    while ((outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW) && module_table[visit->next_module])
-        outcome = satisfy_ask(visit, visit->next_module++);
+    while ((outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW) && module_table[visit->next_module]) {
+        unsigned index = visit->next_module++;
+
+        if (module_table[index]->answer)
+            outcome = satisfy_ask(visit, index);
+    }
     if (outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW)
         outcome = satisfy_end(visit);
     journey_continue(visit, outcome);

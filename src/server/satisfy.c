@@ -60,8 +60,6 @@ enum outcome satisfy_ask(struct visit *visit, unsigned index)
         return OUTCOME_PASS;
     if (!module->access && visit->denied)
         return refuse(visit);
-    if (!module->answer)
-        return OUTCOME_PASS;
     return satisfy_judge(visit, module->answer(visit->x, visit->location->module_conf[index],
                                                visit->worker->module_states[index]));
 }

@@ -10,7 +10,7 @@ enum satisfy { SATISFY_ALL, SATISFY_ANY };
 
 /* Where a request is located, also anew: nobody has said anything yet. */
 void satisfy_begin(struct visit *visit);
-/* Asks the module at `index`, unless it need not be asked any more. */
+/* Asks the module at `index`, which answers, unless it need not be asked any more. */
 enum outcome satisfy_ask(struct visit *visit, unsigned index);
 /*
  * What the module asked last has said, now or after it had kept the exchange: with `satisfy: any` a refusal (401, 403) waits until every other one was
