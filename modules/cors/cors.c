@@ -183,9 +183,11 @@ static int say_preflight(struct exchange *x, const struct cors *cors)
 static enum outcome cors_answer(struct exchange *x, const void *conf, void *state)
 {
     const struct cors *cors = &((const struct cors_conf *)conf)->cors;
-    struct str origin = headers_value(&x->request.headers, STR("Origin"));
+    struct str origin = {NULL, 0};
 
-    if (cors->origins.count == 0 || !origin.data || !is_preflight(x))
+    if (cors->origins.count > 0)
+        origin = headers_value(&x->request.headers, STR("Origin"));
+    if (!origin.data || !is_preflight(x))
         return OUTCOME_PASS;
     exchange_refuse(x, 204);
     if (allows(cors, origin) && say_preflight(x, cors) < 0)

@@ -116,9 +116,9 @@ static enum outcome preload_answer(struct exchange *x, const void *conf, void *s
 static int preload_shape(struct exchange *x, const void *conf)
 {
     const struct preload_conf *own = conf;
-    struct str type = headers_value(&x->response.headers, STR("Content-Type"));
 
-    if (own->rows.count == 0 || x->response.status != 200 || !str_starts(type, STR("text/html")))
+    if (own->rows.count == 0 || x->response.status != 200 ||
+        !str_starts(headers_value(&x->response.headers, STR("Content-Type")), STR("text/html")))
         return 0;
     return add_links(x, own, &x->response.headers);
 }

@@ -277,14 +277,14 @@ static enum outcome look_up(struct search *search, struct str uri)
     bool pending = false;
     int error = exchange_file(x, uri, &folder, &path);
 
+    if (error < 0)
+        return exchange_refuse(x, error == -ENOENT ? 404 : 500);
     search->uri = uri;
     search->path = path;
     search->root = folder;
     while (str_ends(search->root, STR("/")))
         search->root.length--;
-    if (error == -ENOENT)
-        return exchange_refuse(x, 404);
-    if (error < 0 || !exchange_symlinks_from(x, &folder, &path))
+    if (!exchange_symlinks_from(x, &folder, &path))
         return exchange_refuse(x, 500);
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);

@@ -25,6 +25,18 @@ static bool has_bits_behind(const struct cidr *cidr, unsigned most)
     return false;
 }
 
+/* A range of IPv4 addresses written as IPv6 is one of IPv4, as the addresses in it are. */
+static void unmap(struct cidr *cidr)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+    if (cidr->family != AF_INET6 || cidr->bits < 96 || memcmp(cidr->bytes, mapped, sizeof(mapped)) != 0)
+        return;
+    *cidr = (struct cidr){.family = AF_INET,
+                          .bits = (uint8_t)(cidr->bits - 96),
+                          .bytes = {cidr->bytes[12], cidr->bytes[13], cidr->bytes[14], cidr->bytes[15]}};
+}
+
 int cidr_parse(struct str text, struct cidr *out_cidr)
 {
     struct str bits = text;
@@ -51,6 +63,7 @@ int cidr_parse(struct str text, struct cidr *out_cidr)
     cidr.bits = (uint8_t)count;
     if (has_bits_behind(&cidr, most))
         return -EINVAL;
+    unmap(&cidr);
     *out_cidr = cidr;
     return 0;
 }
