@@ -214,6 +214,8 @@ extern const struct proxy_speech proxy_speaks_http;
 
 /* "name:port" as the client asked for it; empty where it named none. data NULL: no name, or out of memory. */
 struct str proxy_asked_host(struct exchange *x);
+/* What a peer that is trusted says in fields of this name, all together; empty: nothing. data NULL: out of memory. */
+struct str proxy_told(struct exchange *x, struct str name);
 /* The protocol that the client asks to change to, where that may be passed on; else empty. */
 struct str proxy_upgrade(const struct exchange *x);
 /* True where the client's Connection names fields that would be passed on else: the server answers another request than was asked. */

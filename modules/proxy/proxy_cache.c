@@ -322,17 +322,23 @@ static bool wants_cache(const struct proxying *p)
 struct str proxy_cache_key(struct proxying *p)
 {
     const struct request *request = &p->x->request;
-    struct str scheme, host;
+    struct str scheme, host, told[3];
 
     if (p->conf->cache.key)
         return exchange_eval(p->x, p->conf->cache.key);
     scheme = exchange_eval(p->x, p->conf->scheme);
     host = proxy_asked_host(p->x);
-    if (!scheme.data || (request->port && !host.data))
+    told[0] = proxy_told(p->x, STR("X-Forwarded-Proto"));
+    told[1] = proxy_told(p->x, STR("X-Forwarded-Host"));
+    told[2] = proxy_told(p->x, STR("X-Forwarded-Port"));
+    if (!scheme.data || (request->port && !host.data) || !told[0].data || !told[1].data || !told[2].data)
         return (struct str){NULL, 0};
-    return arena_printf(&p->x->arena, STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT "?" STR_FMT,
+    return arena_printf(&p->x->arena,
+                        STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT "?" STR_FMT " " STR_FMT
+                                " " STR_FMT " " STR_FMT,
                         STR_ARG(scheme), STR_ARG(proxy_target_host(&p->target)), STR_ARG(host),
-                        STR_ARG(request->target), STR_ARG(request->path), STR_ARG(request->query));
+                        STR_ARG(request->target), STR_ARG(request->path), STR_ARG(request->query),
+                        STR_ARG(told[0]), STR_ARG(told[1]), STR_ARG(told[2]));
 }
 
 static struct cached *make(struct proxying *p)

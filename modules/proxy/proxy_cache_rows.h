@@ -26,7 +26,8 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
     {.name = "proxy_cache_key", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEMPLATE, .offset = AT(cache.key),                       \
      .example = "proxy_cache_key: $scheme$proxy_host$request_uri",                                                              \
      .help = "What tells one answer from another. Without it, all that the server is told of where the request goes: scheme, "  \
-             "server, host and port as the client asked for them, its target, and the path that became of it."},                 \
+             "server, host and port as the client asked for them, what a trusted peer says of these in X-Forwarded-Proto, "      \
+             "-Host and -Port, the target, and the path that became of it."},                                                    \
     {.name = "proxy_cache_valid", .scopes = SCOPE_SITE, .type = DIRECTIVE_REPEAT, .offset = AT(cache.valid),                     \
      .row_size = sizeof(struct proxy_cache_valid), .row = proxy_read_cache_valid,                                                \
      .schema = "{\"type\": \"string\"}", .example = "proxy_cache_valid: [10m, 404 1m, any 10s]",                                 \

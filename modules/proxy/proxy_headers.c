@@ -112,23 +112,29 @@ static struct str forwarded(struct exchange *x, struct str address, struct str h
                         STR_ARG(host), STR_ARG(scheme));
 }
 
+struct str proxy_told(struct exchange *x, struct str name)
+{
+    const struct headers *told = &x->request.headers;
+    struct str all = STR("");
+
+    for (const struct header *field = exchange_is_trusted(x) ? headers_find(told, name) : NULL; field && all.data;
+         field = headers_next(told, name, field))
+        all = all.length ? arena_printf(&x->arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(field->value))
+                         : field->value;
+    return all;
+}
+
 /* What a trusted peer says of those before it stays: of a field that it wrote, ours only continues a list. */
 static int add_told(struct proxying *p, struct headers *fields, struct str name, struct str own, bool is_list)
 {
-    const struct headers *told = &p->x->request.headers;
     struct arena *arena = &p->x->arena;
-    struct str all = {NULL, 0};
+    struct str all = proxy_told(p->x, name);
 
-    for (const struct header *field = exchange_is_trusted(p->x) ? headers_find(told, name) : NULL; field;
-         field = headers_next(told, name, field)) {
-        all = all.data ? arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(field->value))
-                       : field->value;
-        if (!all.data)
-            return -ENOMEM;
-    }
-    if (is_list && all.data && own.data)
+    if (!all.data)
+        return -ENOMEM;
+    if (is_list && all.length && own.data)
         own = arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(own));
-    else if (all.data)
+    else if (all.length)
         own = all;
     if (str_empty(own))
         return own.data ? 0 : -ENOMEM;

@@ -197,6 +197,7 @@ def cached_site(launch, loop, transport, fresh, upstream, workers=1, **extra):
         '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
         '/guarded/': {**to, 'proxy_cache_purge': 'PURGE 10.0.0.0/8'},
         '/turned/': {**to, 'when': {'$http_x_turn': {'rewrite': '^/turned/(.*)$ /other/$1 break'}}},
+        '/trusted/': {**to, 'set_real_ip_from': '127.0.0.1'},
         '/key/': {**to, 'proxy_cache_key': 'mine $uri'},
     }
     http = {'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m', **extra}}
@@ -574,6 +575,21 @@ def test_what_the_server_is_told_of_the_host_is_a_part_of_the_key(served, client
     assert client.read('GET').body == b'localhost:82'
     stored(client, target)
     assert ask(client, target).body == b'localhost'
+
+
+@pytest.mark.parametrize('name', ['X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Forwarded-Port'])
+def test_what_a_trusted_peer_says_is_a_part_of_the_key(client, upstream, path, name):
+    """Behind a balancer that ends TLS: the redirect of http is not what https gets. Others may say what they like."""
+    for prefix, wanted in (('/trusted/', ['a', 'b', 'b']), ('/', None)):
+        target = path(prefix)
+        upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60', (talk.request.header(name) or '').encode())
+        heard = []
+        for value in ('a', 'b', 'b'):
+            heard.append(ask(client, target, f'{name}: {value}'))
+            stored(client, target, f'{name}: {value}')
+        if wanted:
+            assert [answer.body.decode() for answer in heard] == wanted
+        assert [answer.headers['x-cache'] for answer in heard] == ([MISS, MISS, HIT] if wanted else [MISS, HIT, HIT])
 
 
 def test_what_becomes_of_the_path_is_a_part_of_the_key(client, upstream, path):
