@@ -157,11 +157,19 @@ static int access_connected(struct stream *stream, const void *conf, void *state
 
 static const struct stream_part stream_part = {.connected = access_connected};
 
+static bool access_idle(const void *conf)
+{
+    const struct access_conf *own = conf;
+
+    return own->count == 0;
+}
+
 const struct module module_access = {
     .name = "access",
     .directives = directives,
     .conf_size = sizeof(struct access_conf),
     .conf_check = check_access,
+    .idle = access_idle,
     .answer = access_answer,
     .access = true,
     .stream = &stream_part,

@@ -235,10 +235,18 @@ static int add_header_shape(struct exchange *x, const void *conf)
     return 0;
 }
 
+static bool add_header_idle(const void *conf)
+{
+    const struct add_header_conf *own = conf;
+
+    return own->count == 0;
+}
+
 const struct module module_add_header = {
     .name = "add_header",
     .directives = directives,
     .conf_size = sizeof(struct add_header_conf),
     .conf_check = check_rows,
+    .idle = add_header_idle,
     .shape = add_header_shape,
 };

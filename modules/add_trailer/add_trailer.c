@@ -140,7 +140,7 @@ static int add_trailer_shape(struct exchange *x, const void *conf)
     const struct trailer_conf *own = conf;
     struct wrapped *wrapped;
 
-    if (own->rows.count == 0 || !x->response.body || x->response.status < 200 || x->response.status >= 300 ||
+    if (!x->response.body || x->response.status < 200 || x->response.status >= 300 ||
         x->request.version < HTTP_1_1 || x->request.method == METHOD_HEAD)
         return 0;
     wrapped = arena_zalloc(&x->arena, 1, sizeof(*wrapped));
@@ -156,9 +156,17 @@ static int add_trailer_shape(struct exchange *x, const void *conf)
     return 0;
 }
 
+static bool add_trailer_idle(const void *conf)
+{
+    const struct trailer_conf *own = conf;
+
+    return own->rows.count == 0;
+}
+
 const struct module module_add_trailer = {
     .name = "add_trailer",
     .directives = directives,
     .conf_size = sizeof(struct trailer_conf),
+    .idle = add_trailer_idle,
     .shape = add_trailer_shape,
 };

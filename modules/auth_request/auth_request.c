@@ -186,8 +186,6 @@ static enum outcome auth_answer(struct exchange *x, const void *conf, void *stat
     struct str uri;
     int error;
 
-    if (!own->uri)
-        return OUTCOME_PASS;
     uri = exchange_eval(x, own->uri);
     asking = exchange_state(x, &module_auth_request, sizeof(*asking));
     if (asking)
@@ -200,10 +198,18 @@ static enum outcome auth_answer(struct exchange *x, const void *conf, void *stat
     return OUTCOME_PENDING;
 }
 
+static bool auth_idle(const void *conf)
+{
+    const struct auth_conf *own = conf;
+
+    return !own->uri;
+}
+
 const struct module module_auth_request = {
     .name = "auth_request",
     .directives = directives,
     .conf_size = sizeof(struct auth_conf),
+    .idle = auth_idle,
     .answer = auth_answer,
     .access = true,
 };

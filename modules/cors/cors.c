@@ -183,10 +183,8 @@ static int say_preflight(struct exchange *x, const struct cors *cors)
 static enum outcome cors_answer(struct exchange *x, const void *conf, void *state)
 {
     const struct cors *cors = &((const struct cors_conf *)conf)->cors;
-    struct str origin = {NULL, 0};
+    struct str origin = headers_value(&x->request.headers, STR("Origin"));
 
-    if (cors->origins.count > 0)
-        origin = headers_value(&x->request.headers, STR("Origin"));
     if (!origin.data || !is_preflight(x))
         return OUTCOME_PASS;
     exchange_refuse(x, 204);
@@ -202,8 +200,6 @@ static int cors_shape(struct exchange *x, const void *conf)
     bool allowed;
     int error = 0;
 
-    if (cors->origins.count == 0)
-        return 0;
     origin = headers_value(&x->request.headers, STR("Origin"));
     allowed = origin.data && allows(cors, origin);
     /* Whoever keeps the answer must know that another origin would have got another one. */
@@ -219,11 +215,19 @@ static int cors_shape(struct exchange *x, const void *conf)
     return error;
 }
 
+static bool cors_idle(const void *conf)
+{
+    const struct cors_conf *own = conf;
+
+    return own->cors.origins.count == 0;
+}
+
 const struct module module_cors = {
     .name = "cors",
     .directives = directives,
     .conf_size = sizeof(struct cors_conf),
     .conf_check = check_cors,
+    .idle = cors_idle,
     .answer = cors_answer,
     .shape = cors_shape,
 };

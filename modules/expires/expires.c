@@ -211,7 +211,7 @@ static int expires_shape(struct exchange *x, const void *conf)
     struct expiry expiry = own->expiry;
     struct str text;
 
-    if (!own->text || !is_good(x->response.status))
+    if (!is_good(x->response.status))
         return 0;
     if (!own->constant) {
         text = exchange_eval(x, own->text);
@@ -235,9 +235,17 @@ static int expires_shape(struct exchange *x, const void *conf)
     return say_fresh(x, &expiry);
 }
 
+static bool expires_idle(const void *conf)
+{
+    const struct expires_conf *own = conf;
+
+    return !own->expires.text;
+}
+
 const struct module module_expires = {
     .name = "expires",
     .directives = directives,
     .conf_size = sizeof(struct expires_conf),
+    .idle = expires_idle,
     .shape = expires_shape,
 };

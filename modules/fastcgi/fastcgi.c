@@ -12,7 +12,8 @@ extern const struct module module_fastcgi;
 static int parse_target(struct str text, struct proxy_target *out_target)
 {
     *out_target = (struct proxy_target){.authority = text};
-    return str_empty(text) || (str_starts(text, STR("unix:")) && !str_starts(text, STR("unix:/"))) ? -EINVAL : 0;
+    return str_empty(text) || (str_starts(text, STR("unix:")) && !str_starts(text, STR("unix:/"))) ? -EINVAL
+                                                                                                   : 0;
 }
 
 static int begin(struct proxying *p)
@@ -21,7 +22,8 @@ static int begin(struct proxying *p)
         p->reader = arena_zalloc(&p->x->arena, 1, sizeof(struct fastcgi_reply));
     if (!p->reader)
         return -ENOMEM;
-    fastcgi_reply_init(p->reader, &p->reply, &p->x->arena, (size_t)p->conf->buffer_size, p->method == METHOD_HEAD);
+    fastcgi_reply_init(p->reader, &p->reply, &p->x->arena, (size_t)p->conf->buffer_size,
+                       p->method == METHOD_HEAD);
     p->copied = true; /* its bytes are in records: no pipe takes them as they are */
     return 0;
 }
@@ -33,7 +35,8 @@ static int pull(struct h1_request *request, size_t room)
     int result = 0;
 
     if (request->body)
-        result = request->body->ops->next(request->body, CHUNK_BYTES, room < UINT16_MAX ? room : UINT16_MAX, &chunk);
+        result = request->body->ops->next(request->body, CHUNK_BYTES, room < UINT16_MAX ? room : UINT16_MAX,
+                                          &chunk);
     if (result < 0)
         return result;
     request->last = result == 0;
@@ -122,11 +125,19 @@ static enum outcome fastcgi_answer(struct exchange *x, const void *conf, void *s
     return proxy_pass_on(x, &own->proxy);
 }
 
+static bool fastcgi_idle(const void *conf)
+{
+    const struct fastcgi_conf *own = conf;
+
+    return !own->proxy.pass.text;
+}
+
 const struct module module_fastcgi = {
     .name = "fastcgi",
     .directives = fastcgi_directives,
     .conf_size = sizeof(struct fastcgi_conf),
     .conf_check = fastcgi_conf_check,
+    .idle = fastcgi_idle,
     .answer = fastcgi_answer,
     .cancel = proxy_cancel,
     .variables = &fastcgi_variables,

@@ -71,8 +71,7 @@ static enum outcome mirror_answer(struct exchange *x, const void *conf, void *st
 {
     const struct mirror_conf *own = conf;
     const struct mirror_uri *uris = own->uris.items;
-    struct mirroring *mirroring =
-        own->uris.count ? exchange_state(x, &module_mirror, sizeof(*mirroring)) : NULL;
+    struct mirroring *mirroring = exchange_state(x, &module_mirror, sizeof(*mirroring));
 
     if (!mirroring || mirroring->done || exchange_is_child(x))
         return OUTCOME_PASS;
@@ -86,9 +85,17 @@ static enum outcome mirror_answer(struct exchange *x, const void *conf, void *st
     return OUTCOME_PASS;
 }
 
+static bool mirror_idle(const void *conf)
+{
+    const struct mirror_conf *own = conf;
+
+    return own->uris.count == 0;
+}
+
 const struct module module_mirror = {
     .name = "mirror",
     .directives = directives,
     .conf_size = sizeof(struct mirror_conf),
+    .idle = mirror_idle,
     .answer = mirror_answer,
 };

@@ -106,7 +106,7 @@ static enum outcome preload_answer(struct exchange *x, const void *conf, void *s
     const struct preload_conf *own = conf;
     struct headers headers = {0};
 
-    if (own->rows.count == 0 || !takes_hints(x))
+    if (!takes_hints(x))
         return OUTCOME_PASS;
     if (add_links(x, own, &headers) < 0 || (headers.count && exchange_inform(x, 103, &headers) == -ENOMEM))
         return exchange_refuse(x, 500);
@@ -117,16 +117,24 @@ static int preload_shape(struct exchange *x, const void *conf)
 {
     const struct preload_conf *own = conf;
 
-    if (own->rows.count == 0 || x->response.status != 200 ||
+    if (x->response.status != 200 ||
         !str_starts(headers_value(&x->response.headers, STR("Content-Type")), STR("text/html")))
         return 0;
     return add_links(x, own, &x->response.headers);
+}
+
+static bool preload_idle(const void *conf)
+{
+    const struct preload_conf *own = conf;
+
+    return own->rows.count == 0;
 }
 
 const struct module module_preload = {
     .name = "preload",
     .directives = directives,
     .conf_size = sizeof(struct preload_conf),
+    .idle = preload_idle,
     .answer = preload_answer,
     .shape = preload_shape,
 };

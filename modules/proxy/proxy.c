@@ -185,8 +185,6 @@ enum outcome proxy_pass_on(struct exchange *x, const struct proxy_conf *own)
     struct proxying *p;
     enum outcome outcome;
 
-    if (!own->pass.text)
-        return OUTCOME_PASS;
     p = exchange_state(x, &module_proxy, sizeof(*p));
     if (!p)
         return exchange_refuse(x, 500);
@@ -233,11 +231,19 @@ static void proxy_finish(struct exchange *x, const void *conf)
     }
 }
 
+static bool proxy_idle(const void *conf)
+{
+    const struct proxy_conf *own = conf;
+
+    return !own->pass.text;
+}
+
 const struct module module_proxy = {
     .name = "proxy",
     .directives = proxy_directives,
     .conf_size = sizeof(struct proxy_conf),
     .conf_check = proxy_conf_check,
+    .idle = proxy_idle,
     .answer = proxy_answer,
     .finish = proxy_finish,
     .cancel = proxy_cancel,

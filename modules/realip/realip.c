@@ -41,7 +41,8 @@ static const struct directive directives[] = {
      .example = "set_real_ip_from: [10.0.0.0/8, \"2001:db8::/32\", \"unix:\"]",
      .help = "Proxies that are believed when they say who their client is, by real_ip_header; what they say "
              "of X-Forwarded-For "
-             "and its kin is then passed on by proxy_pass, with their own address behind it. In stream they say it by "
+             "and its kin is then passed on by proxy_pass, with their own address behind it. In stream they "
+             "say it by "
              "the PROXY protocol."},
     {.name = "real_ip_header",
      .scopes = SCOPE_SITE,
@@ -173,7 +174,7 @@ static enum outcome realip_answer(struct exchange *x, const void *conf, void *st
     const struct proxy_header *greeting = exchange_greeting(x);
     union proxy_address client = {0};
 
-    if (own->from.count == 0 || exchange_is_rerouted(x) || !is_trusted(own, peer))
+    if (exchange_is_rerouted(x) || !is_trusted(own, peer))
         return OUTCOME_PASS;
     if (str_equal(
             own->header,
@@ -200,10 +201,18 @@ static int realip_connected(struct stream *stream, const void *conf, void *state
 
 static const struct stream_part stream_part = {.connected = realip_connected};
 
+static bool realip_idle(const void *conf)
+{
+    const struct realip_conf *own = conf;
+
+    return own->from.count == 0;
+}
+
 const struct module module_realip = {
     .name = "realip",
     .directives = directives,
     .conf_size = sizeof(struct realip_conf),
+    .idle = realip_idle,
     .answer = realip_answer,
     .stream = &stream_part,
 };

@@ -105,7 +105,7 @@ static enum outcome return_answer(struct exchange *x, const void *conf, void *st
     const struct return_value *value = &((const struct return_conf *)conf)->value;
     struct str text = {NULL, 0};
 
-    if (!value->status || (value->status != 444 && exchange_is_error_page(x) && !value->text))
+    if (value->status != 444 && exchange_is_error_page(x) && !value->text)
         return OUTCOME_PASS;
     if (value->status == 444)
         return exchange_cut(x);
@@ -127,10 +127,18 @@ static enum outcome return_answer(struct exchange *x, const void *conf, void *st
     return OUTCOME_ANSWERED;
 }
 
+static bool return_idle(const void *conf)
+{
+    const struct return_conf *own = conf;
+
+    return !own->value.status;
+}
+
 const struct module module_return = {
     .name = "return",
     .directives = directives,
     .conf_size = sizeof(struct return_conf),
     .conf_check = check_return,
+    .idle = return_idle,
     .answer = return_answer,
 };

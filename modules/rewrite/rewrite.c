@@ -246,7 +246,14 @@ static enum outcome rewrite_answer(struct exchange *x, const void *conf, void *s
                 return outcome;
         }
     }
-    return own->rules.count ? run(x, &own->rules, false) : OUTCOME_PASS;
+    return run(x, &own->rules, false);
+}
+
+static bool rewrite_idle(const void *conf)
+{
+    const struct rewrite_conf *own = conf;
+
+    return own->rules.count == 0 && own->of_server.count == 0;
 }
 
 const struct module module_rewrite = {
@@ -254,5 +261,6 @@ const struct module module_rewrite = {
     .directives = directives,
     .conf_size = sizeof(struct rewrite_conf),
     .conf_check = check_rules,
+    .idle = rewrite_idle,
     .answer = rewrite_answer,
 };

@@ -116,9 +116,17 @@ static int security_shape(struct exchange *x, const void *conf)
     return error;
 }
 
+static bool security_idle(const void *conf)
+{
+    const struct security_conf *own = conf;
+
+    return own->preset == 0 && str_empty(own->hsts);
+}
+
 const struct module module_security_headers = {
     .name = "security_headers",
     .directives = directives,
     .conf_size = sizeof(struct security_conf),
+    .idle = security_idle,
     .shape = security_shape,
 };

@@ -165,8 +165,6 @@ static enum outcome status_answer(struct exchange *x, const void *conf, void *st
     const struct format *format;
     struct str text;
 
-    if (own->wanted == STATUS_OFF && !own->nginx)
-        return OUTCOME_PASS;
     if (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD)
         return refuse_method(x);
     format = format_of(x, own);
@@ -184,10 +182,18 @@ static enum outcome status_answer(struct exchange *x, const void *conf, void *st
     return OUTCOME_ANSWERED;
 }
 
+static bool status_idle(const void *conf)
+{
+    const struct status_conf *own = conf;
+
+    return own->wanted == STATUS_OFF && !own->nginx;
+}
+
 const struct module module_status = {
     .name = "status",
     .directives = directives,
     .conf_size = sizeof(struct status_conf),
     .conf_check = check_status,
+    .idle = status_idle,
     .answer = status_answer,
 };

@@ -196,8 +196,6 @@ static enum outcome try_files_answer(struct exchange *x, const void *conf, void 
     const struct try_files_conf *own = conf;
     struct trial *trial;
 
-    if (own->tries.count == 0)
-        return OUTCOME_PASS;
     trial = exchange_state(x, &module_try_files, sizeof(*trial));
     if (!trial)
         return exchange_refuse(x, 500);
@@ -213,10 +211,18 @@ static void try_files_cancel(struct exchange *x, void *state)
         file_lookup_cancel(&trial->lookup);
 }
 
+static bool try_files_idle(const void *conf)
+{
+    const struct try_files_conf *own = conf;
+
+    return own->tries.count == 0;
+}
+
 const struct module module_try_files = {
     .name = "try_files",
     .directives = directives,
     .conf_size = sizeof(struct try_files_conf),
+    .idle = try_files_idle,
     .answer = try_files_answer,
     .cancel = try_files_cancel,
 };

@@ -24,7 +24,7 @@ struct set_row {
 struct when_conf {
     struct conf_rows sets; /* struct set_row, outer scopes first */
     size_t outer_sets;     /* of the server and outside of it: they are done once for a request */
-    bool seen;             /* of `when`, which the server keeps */
+    bool seen;             /* a `when`, here or outside of it: the server keeps what it says */
 };
 
 struct asking {
@@ -123,7 +123,7 @@ static const struct directive directives[] = {
     {.name = "when",
      .scopes = SCOPE_SERVER | SCOPE_LOCATION,
      .type = DIRECTIVE_CUSTOM,
-     .merge = MERGE_NONE,
+     .merge = MERGE_APPEND,
      .offset = offsetof(struct when_conf, seen),
      .row_size = sizeof(bool),
      .row = read_when,
@@ -310,8 +310,6 @@ static enum outcome when_answer(struct exchange *x, const void *conf, void *stat
     const struct when_conf *own = conf;
     struct asking *asking;
 
-    if (own->sets.count == 0 && !exchange_when(x, 0))
-        return OUTCOME_PASS;
     asking = exchange_state(x, &module_when, sizeof(*asking));
     if (!asking)
         return exchange_refuse(x, 500);
@@ -327,11 +325,19 @@ static void when_cancel(struct exchange *x, void *state)
         file_lookup_cancel(&asking->lookup);
 }
 
+static bool when_idle(const void *conf)
+{
+    const struct when_conf *own = conf;
+
+    return own->sets.count == 0 && !own->seen;
+}
+
 const struct module module_when = {
     .name = "when",
     .directives = directives,
     .conf_size = sizeof(struct when_conf),
     .conf_check = check_when,
+    .idle = when_idle,
     .answer = when_answer,
     .cancel = when_cancel,
 };

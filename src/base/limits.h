@@ -44,7 +44,7 @@
 #define LIMIT_INTERIMS              16              /* 1xx before one answer of a server behind us */
 #define LIMIT_REROUTES              10
 #define LIMIT_LISTING_ITEMS         10000           /* of a folder that is listed */
-#define LIMIT_MODULES               64
+#define LIMIT_MODULES               63
 #define LIMIT_SUBREQUESTS           50              /* children of one exchange, in all */
 #define LIMIT_SUBREQUEST_DEPTH      4               /* children of children */
 #define LIMIT_SUBREQUESTS_APART     512             /* of a worker, that nobody waits for: a server which never answers is asked no more often */

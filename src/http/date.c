@@ -9,6 +9,8 @@
 
 #define DAY_SECONDS 86400
 
+enum { RECENT = 64 }; /* texts that are kept */
+
 static const char day_names[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 static const char month_names[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -81,7 +83,7 @@ static char *put_clock(char *at, const struct calendar *when)
     return put_digits(at, 2, when->second);
 }
 
-struct str date_format(int64_t seconds, char *into)
+static void format(int64_t seconds, char *into)
 {
     struct calendar when = calendar_of(seconds);
     char *at = put_text(into, day_names[when.weekday], 3);
@@ -96,7 +98,23 @@ struct str date_format(int64_t seconds, char *into)
     at = put_clock(at, &when);
     at = put_text(at, " GMT", 4);
     *at = '\0';
-    return str_of(into, (size_t)(at - into));
+}
+
+/* Every answer tells the second that it is, and most tell when one of a few files was modified. */
+struct str date_format(int64_t seconds, char *into)
+{
+    static _Thread_local struct {
+        int64_t seconds;
+        char text[DATE_LENGTH + 1];
+    } recent[RECENT];
+    unsigned place = (uint64_t)seconds % RECENT;
+
+    if (recent[place].seconds != seconds || recent[place].text[0] == '\0') {
+        format(seconds, recent[place].text);
+        recent[place].seconds = seconds;
+    }
+    memcpy(into, recent[place].text, DATE_LENGTH + 1);
+    return str_of(into, DATE_LENGTH);
 }
 
 /* Reads from the front of `text`; each part moves it on, and a part that does not fit sets `bad`. */

@@ -93,6 +93,8 @@ struct location {
     struct session_settings session; /* what the site says, as the layers below want it told */
     struct wire_settings wire;
     void *const *module_conf;       /* by index in module_table; points into values */
+    uint64_t answering, shaping;    /* the modules that have something to do here: bit i is module_table[i] */
+    uint64_t finishing;             /* those that are told of the end: an exchange may have met them elsewhere */
     struct location **inner;        /* locations inside: exact ones first, then the longest prefix */
     size_t inner_count;
     struct location **patterns;     /* those that are regular expressions, in the order of the file */

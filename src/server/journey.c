@@ -236,12 +236,14 @@ void journey_continue(struct visit *visit, enum outcome outcome)
 static void journey_serve(struct visit *visit)
 {
     enum outcome outcome = OUTCOME_PASS;
+    uint64_t left;
 
-    while ((outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW) && module_table[visit->next_module]) {
-        unsigned index = visit->next_module++;
+    while ((outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW) &&
+           (left = visit->location->answering >> visit->next_module) != 0) {
+        unsigned index = visit->next_module + (unsigned)__builtin_ctzll(left);
 
-        if (module_table[index]->answer)
-            outcome = satisfy_ask(visit, index);
+        visit->next_module = index + 1;
+        outcome = satisfy_ask(visit, index);
     }
     if (outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW)
         outcome = satisfy_end(visit);
@@ -251,14 +253,14 @@ static void journey_serve(struct visit *visit)
 /* From the last module to the first, each may edit the head and wrap the body. */
 static int shape_all(struct visit *visit)
 {
-    unsigned index = 0;
+    uint64_t left = visit->location->shaping;
     int rc = 0;
 
-    while (module_table[index])
-        index++;
-    while (index-- > 0 && rc == 0) {
-        if (module_table[index]->shape)
-            rc = module_table[index]->shape(visit->x, visit->location->module_conf[index]);
+    while (left != 0 && rc == 0) {
+        unsigned index = 63 - (unsigned)__builtin_clzll(left);
+
+        left -= UINT64_C(1) << index;
+        rc = module_table[index]->shape(visit->x, visit->location->module_conf[index]);
     }
     return rc;
 }

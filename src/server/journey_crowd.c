@@ -151,9 +151,10 @@ void journey_let_go(struct visit *visit)
     subrequest_part(visit);
     if (visit->pending && !resumed)
         cancel_pending(visit);
-    for (unsigned index = 0; module_table[index]; index++) {
-        if (module_table[index]->finish)
-            module_table[index]->finish(visit->x, visit->location->module_conf[index]);
+    for (uint64_t left = visit->location->finishing; left != 0; left &= left - 1) {
+        unsigned index = (unsigned)__builtin_ctzll(left);
+
+        module_table[index]->finish(visit->x, visit->location->module_conf[index]);
     }
     if (!visit->parent)
         count(visit);

@@ -1,9 +1,11 @@
 /*
- * What a scope says of its connections (sizes, timeouts, sendfile), told as the layers below the server want
- * it. Before a request names its server and location, the default server of its address holds.
+ * What a scope says of its connections (sizes, timeouts, sendfile), told as the layers below the server want it,
+ * and which modules it gives something to do. Before a request names its server and location, the default server
+ * of its address holds.
  */
 #include "build_options.h"
 #include "server/load.h"
+#include "server/module.h"
 #include "server/when.h"
 
 static struct session_settings session_of(const struct core_site *site)
@@ -30,6 +32,21 @@ static uint64_t lingering_ms(const struct core_site *site)
                                                                 : site->lingering_time_ms;
 }
 
+/* The others are never asked: a request pays for what is configured, and not for what could be. */
+static void choose_modules(struct location *location)
+{
+    for (unsigned i = 0; module_table[i]; i++) {
+        const struct module *module = module_table[i];
+        uint64_t bit = UINT64_C(1) << i;
+
+        location->finishing |= module->finish ? bit : 0;
+        if (module->idle && module->idle(location->module_conf[i]))
+            continue;
+        location->answering |= module->answer ? bit : 0;
+        location->shaping |= module->shape ? bit : 0;
+    }
+}
+
 void load_settings(struct location *location, const struct core_ssl *ssl)
 {
     const struct core_site *site = location->site;
@@ -44,6 +61,7 @@ void load_settings(struct location *location, const struct core_ssl *ssl)
         .delay = !site->tcp_nodelay,
         .reset_timed_out = site->reset_timedout_connection,
     };
+    choose_modules(location);
     for (size_t i = 0; i < location->inner_count; i++)
         load_settings(location->inner[i], ssl);
     for (size_t i = 0; i < location->when_count; i++) {

@@ -38,11 +38,13 @@ struct module {
     const struct directive *directives;             /* ends with a row without a name; NULL: none */
     size_t conf_size;
     int (*conf_check)(void *conf, struct conf_reader *reader, const struct conf_node *at);
+    /* Of a scope as it was loaded: there is nothing for it to do, so neither answer nor shape is ever called with this conf. NULL: there always is. */
+    bool (*idle)(const void *conf);
     int (*worker_start)(struct worker *worker, void **out_state);
     void (*worker_stop)(void *state);
     enum outcome (*answer)(struct exchange *x, const void *conf, void *state);
     int (*shape)(struct exchange *x, const void *conf); /* head unsent: edit it, wrap the body. 0 or -errno (answered 500) */
-    void (*finish)(struct exchange *x, const void *conf); /* once for each exchange that reached the module list */
+    void (*finish)(struct exchange *x, const void *conf); /* once for each exchange, wherever it was routed */
     void (*cancel)(struct exchange *x, void *state);   /* the client is gone while PENDING: let go, do not resume */
     const struct variable_table *variables;
     bool access;                                    /* its answer says who may: `satisfy` counts it. Such modules stand together in the list */
