@@ -1,7 +1,9 @@
 /*
- * The helper threads: one queue in, one queue back, one mutex for both, and an
- * eventfd that wakes the loop. While an op is with a thread, the loop touches only
- * its `state` and the thread everything else.
+ * The helper threads: one queue in, under a mutex, one back, without, and an eventfd that wakes the loop. While an
+ * op is with a thread, the loop touches only its `state` and the thread everything else.
+ *
+ * The loop never waits for a lock that a helper holds while it wakes the loop: of two that share a CPU the helper,
+ * which has the lower priority, would come last to give it back.
  */
 #include "io/helpers.h"
 
@@ -12,6 +14,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -27,10 +30,11 @@ struct helpers {
     unsigned thread_count;          /* the loop thread's */
     pthread_t threads[LIMIT_HELPER_THREADS];
 
+    _Atomic(struct list *) returned; /* the last one first, by `next`; NULL: none */
+
     pthread_mutex_t mutex;          /* of what follows */
     pthread_cond_t asked;
     struct list waiting;
-    struct list returned;
     unsigned waiting_count;
     unsigned idle_count;
     bool stopping;
@@ -41,14 +45,32 @@ int helpers_offload(struct op *op)
     return op->offload.work(op->offload.argument);
 }
 
+/* Only the first of those that the loop has not taken yet wakes it. */
 static void give_back(struct helpers *helpers, struct op *op)
 {
     const uint64_t one = 1;
-    bool first = list_empty(&helpers->returned);
+    struct list *before = atomic_load_explicit(&helpers->returned, memory_order_relaxed);
 
-    list_push(&helpers->returned, &op->link);
-    if (first && write(helpers->eventfd, &one, sizeof(one)) < 0)
+    do
+        op->link.next = before;
+    while (!atomic_compare_exchange_weak_explicit(&helpers->returned, &before, &op->link, memory_order_release,
+                                                  memory_order_relaxed));
+    if (!before && write(helpers->eventfd, &one, sizeof(one)) < 0)
         abort(); /* an eventfd of ours cannot refuse a 1 */
+}
+
+/* What came back, in the order in which it did. */
+static void take_back(struct helpers *helpers, struct list *out)
+{
+    struct list *link = atomic_exchange_explicit(&helpers->returned, NULL, memory_order_acquire);
+
+    list_init(out);
+    while (link) {
+        struct list *before = link->next;
+
+        list_insert_before(out->next, link);
+        link = before;
+    }
 }
 
 /* To the loop, where both have one CPU: filling the page cache costs more than an answer (Linux: this thread alone). */
@@ -77,8 +99,8 @@ static void *thread_main(void *argument)
         op = container_of(link, struct op, link);
         pthread_mutex_unlock(&helpers->mutex);
         op->result = op->work(op);
-        pthread_mutex_lock(&helpers->mutex);
         give_back(helpers, op);
+        pthread_mutex_lock(&helpers->mutex);
     }
     pthread_mutex_unlock(&helpers->mutex);
     return NULL;
@@ -132,13 +154,9 @@ static void woken(struct op *wake, int result)
     helpers->loop->in_flight++;
     if (result == -ECANCELED || helpers->stopping)
         return;
-    list_init(&all);
-    pthread_mutex_lock(&helpers->mutex);
     if (read(helpers->eventfd, &count, sizeof(count)) < 0)
-        count = 0;
-    while ((link = list_pop(&helpers->returned)) != NULL)
-        list_push(&all, link);
-    pthread_mutex_unlock(&helpers->mutex);
+        count = 0; /* taken after it: what comes back from here on writes anew */
+    take_back(helpers, &all);
     while ((link = list_pop(&all)) != NULL)
         returned(helpers->loop, container_of(link, struct op, link));
     watch(helpers);
@@ -160,7 +178,6 @@ static struct helpers *helpers_create(struct loop *loop)
     pthread_mutex_init(&helpers->mutex, NULL);
     pthread_cond_init(&helpers->asked, NULL);
     list_init(&helpers->waiting);
-    list_init(&helpers->returned);
     watch(helpers);
     return helpers;
 }
