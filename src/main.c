@@ -48,6 +48,8 @@ int main(int argc, char **argv)
         return command_schema();
     case COMMAND_HELP:
         return command_help(&options);
+    case COMMAND_IMPORT:
+        return command_import(&options);
     }
     return EXIT_FAILURE;
 }

@@ -20,9 +20,10 @@ ARROWS = {
     'wire': {'base', 'io', 'tls'},
     'http': {'base'},
     'conf': {'base'},
+    'import': {'base', 'conf'},
     'cache': {'base', 'io', 'conf'},
     'upstream': {'base', 'io', 'tls', 'wire', 'conf'},
-    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'upstream'},
+    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'import', 'cache', 'upstream'},
 }
 MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'upstream'}
 MODULES_MAY_FILES = {'modules/proxy/proxy.h',   # for those that pass requests on

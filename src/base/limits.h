@@ -136,4 +136,10 @@
 #define LIMIT_CONF_ERRORS           20
 #define LIMIT_CONF_INCLUDES         1000
 
+/* import */
+#define LIMIT_IMPORT_DEPTH          64              /* blocks and files in each other */
+#define LIMIT_IMPORT_FILES          1000
+#define LIMIT_IMPORT_DIRECTIVES     100000
+#define LIMIT_IMPORT_ROUNDS         1000            /* of asking the loader, which tells of twenty mistakes at once */
+
 #endif

@@ -19,6 +19,11 @@ int command_build(void);
 int command_schema(void);
 /* One directive, or the names of all. */
 int command_help(const struct options *options);
+/*
+ * import.c: nginx's configuration as sluice's. 0: all of it was carried, or is not needed; 2: not all, or with another meaning; 1: it
+ * could not be read, or written.
+ */
+int command_import(const struct options *options);
 /* serve.c: HTTPS for a folder, without a configuration file. */
 int command_serve(const struct options *options);
 /* doctor.c: is kernel TLS engaged here, and if not, why. */

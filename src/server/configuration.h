@@ -161,6 +161,9 @@ struct configuration_source {
     struct str prefix;              /* -p */
     struct str overlay;             /* -g, or empty */
     bool test_only;
+    /* Told of each mistake that is no warning, besides the printing; may be NULL. */
+    void (*fault)(void *owner, const struct conf_error *error);
+    void *owner;
 };
 
 /*

@@ -81,6 +81,8 @@ directive_row core_types_read;
 /*
  * Fills site->mime from types, default_type and charset. The table belongs to the caller (table_finish). 0 or -ENOMEM.
  */
+/* The media type of an extension, without case; data NULL: none is built in. */
+struct str core_type_built_in(struct str extension);
 MUST_CHECK int core_types_build(struct arena *arena, struct core_site *site);
 
 /* `log_format` into a struct conf_rows; `access_log` into a struct access_log_row. */

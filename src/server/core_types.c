@@ -205,6 +205,19 @@ static int add_built_in(struct arena *arena, struct core_site *site)
     return 0;
 }
 
+struct str core_type_built_in(struct str extension)
+{
+    for (size_t i = 0; i < BUILT_IN; i++) {
+        struct str rest = str_from(built_in[i].extensions);
+
+        while (rest.data) {
+            if (str_equal_nocase(str_cut(&rest, ' '), extension))
+                return str_from(built_in[i].type);
+        }
+    }
+    return (struct str){NULL, 0};
+}
+
 int core_types_build(struct arena *arena, struct core_site *site)
 {
     const struct media_type *rows = site->types.items;

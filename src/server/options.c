@@ -197,6 +197,37 @@ static int help_argument(struct parse *parse, const char *argument)
     return 0;
 }
 
+/* "-o FILE", "-oFILE": what follows the letter, or the next word. */
+static int import_text(struct parse *parse, const char *argument, const char **out_text)
+{
+    const char *value = argument + 2;
+
+    if (!*value && parse->at + 1 < parse->argc)
+        value = parse->argv[++parse->at];
+    if (!*value)
+        return fail(parse, "option \"-%c\" of import requires a path", argument[1]);
+    *out_text = value;
+    return 0;
+}
+
+static int import_argument(struct parse *parse, const char *argument)
+{
+    if (strcmp(argument, "--report") == 0) {
+        parse->options->report = true;
+        return 0;
+    }
+    if (strncmp(argument, "-o", 2) == 0)
+        return import_text(parse, argument, &parse->options->output);
+    if (strncmp(argument, "-p", 2) == 0)
+        return import_text(parse, argument, &parse->options->prefix);
+    if (argument[0] == '-' || !*argument)
+        return fail(parse, "invalid argument of import: \"%s\"", argument);
+    if (parse->options->input)
+        return fail(parse, "import takes one file, and \"%s\" is a second one", argument);
+    parse->options->input = argument;
+    return 0;
+}
+
 static const struct subcommand {
     const char *name;
     enum command command;
@@ -206,6 +237,7 @@ static const struct subcommand {
     {"doctor", COMMAND_DOCTOR, doctor_argument},
     {"schema", COMMAND_SCHEMA, schema_argument},
     {"help", COMMAND_HELP, help_argument},
+    {"import", COMMAND_IMPORT, import_argument},
 };
 
 #define SUBCOMMAND_COUNT (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -243,7 +275,7 @@ static int parse_subcommand(struct parse *parse)
     if (nearest)
         return fail(parse, "unknown command \"%s\": did you mean \"%s\"?", name, nearest);
     return fail(parse,
-                "unknown command \"%s\": there are serve, doctor, schema and help; a configuration file goes "
+                "unknown command \"%s\": there are serve, doctor, schema, help and import; a configuration file goes "
                 "after -c",
                 name);
 }
@@ -321,6 +353,8 @@ const char *options_usage(void)
            "  -q             say only what is wrong\n"
            "  sluice schema           JSON Schema of the configuration, for editors\n"
            "  sluice help DIRECTIVE   one directive: meaning, default, where it may stand\n"
+           "  sluice import NGINX_CONF [-o FILE] [-p PREFIX] [--report]   nginx's configuration as YAML, and a\n"
+           "                          list of what was not carried over (--report: in the YAML, too)\n"
            "\n"
            "Steer it\n"
            "  -s SIGNAL      stop (at once), quit (after open answers), reopen (the logs), reload\n"

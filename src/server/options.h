@@ -19,6 +19,7 @@ enum command {
     COMMAND_DOCTOR,
     COMMAND_SCHEMA,
     COMMAND_HELP,
+    COMMAND_IMPORT,
 };
 
 struct options {
@@ -31,6 +32,9 @@ struct options {
     bool quiet;                     /* -q */
     bool json;                      /* doctor --json */
     const char *directive;          /* help DIRECTIVE; NULL: all of them */
+    const char *input;              /* import FILE */
+    const char *output;             /* import -o; NULL: standard output */
+    bool report;                    /* import --report */
     const char *folder;             /* serve DIR */
     unsigned port;                  /* serve --port; 0: the first free one from the default on */
 };

@@ -25,9 +25,9 @@ static int parse(const char *line, struct options *out, char *error)
 static const struct {
     const char *line;
     enum command command;
-    const char *conf, *prefix, *error_log, *overlay, *signal, *folder, *directive;
+    const char *conf, *prefix, *error_log, *overlay, *signal, *folder, *directive, *input, *output;
     unsigned port;
-    bool quiet, json;
+    bool quiet, json, report;
 } good[] = {
     {"", COMMAND_RUN},
     {"-c a.yaml", COMMAND_RUN, .conf = "a.yaml"},
@@ -60,6 +60,10 @@ static const struct {
     {"schema", COMMAND_SCHEMA},
     {"help", COMMAND_HELP},
     {"help listen", COMMAND_HELP, .directive = "listen"},
+    {"import nginx.conf", COMMAND_IMPORT, .input = "nginx.conf"},
+    {"import -o a.yaml nginx.conf --report -p /srv", COMMAND_IMPORT, .input = "nginx.conf", .output = "a.yaml",
+     .prefix = "/srv", .report = true},
+    {"import nginx.conf -oa.yaml", COMMAND_IMPORT, .input = "nginx.conf", .output = "a.yaml"},
 };
 
 static const struct {
@@ -90,6 +94,9 @@ static const struct {
     {"doctor x", "invalid argument of doctor"},
     {"schema x", "takes no argument"},
     {"help a b", "\"b\" is a second one"},
+    {"import a b", "\"b\" is a second one"},
+    {"import -o", "option \"-o\" of import requires a path"},
+    {"import a -x", "invalid argument of import: \"-x\""},
 };
 
 static void same(const char *line, const char *got, const char *wanted)
@@ -114,9 +121,12 @@ START_TEST(reads_command_lines)
     same(good[_i].line, options.signal, good[_i].signal);
     same(good[_i].line, options.folder, good[_i].folder);
     same(good[_i].line, options.directive, good[_i].directive);
+    same(good[_i].line, options.input, good[_i].input);
+    same(good[_i].line, options.output, good[_i].output);
     ck_assert_uint_eq(options.port, good[_i].port);
     ck_assert_int_eq(options.quiet, good[_i].quiet);
     ck_assert_int_eq(options.json, good[_i].json);
+    ck_assert_int_eq(options.report, good[_i].report);
 }
 END_TEST
 

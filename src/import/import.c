@@ -1,0 +1,294 @@
+/*
+ * One import from the file to the text: the walk over nginx's blocks, the notes, and what the loader has to say. How
+ * each directive is carried is in import_rules.c.
+ */
+#include "import/import.h"
+
+#include "conf/conf_vocabulary.h"
+#include "import/import_scope.h"
+
+#include <errno.h>
+#include <stdarg.h>
+
+static void note_text(struct import *import, enum import_verdict verdict,
+                      const struct nginx_directive *directive, struct str why)
+{
+    struct import_note *made = arena_zalloc(import->arena, 1, sizeof(*made));
+    struct import_note **at = &import->notes;
+
+    if (!made || !why.data) {
+        import->out_of_memory = true;
+        return;
+    }
+    *made = (struct import_note){.verdict = verdict, .place = directive->place, .why = why};
+    made->what = nginx_tree_line(import->arena, directive);
+    import->out_of_memory |= !made->what.data;
+    /* In the order of the lines, as far as they are of one file. */
+    while (*at && !(str_equal((*at)->place.file, made->place.file) && (*at)->place.line > made->place.line))
+        at = &(*at)->next;
+    made->next = *at;
+    *at = made;
+}
+
+void note(struct import *import, enum import_verdict verdict, const struct nginx_directive *directive,
+          const char *why, ...)
+{
+    struct str text;
+    va_list args;
+
+    va_start(args, why);
+    text = arena_vprintf(import->arena, why, args);
+    va_end(args);
+    note_text(import, verdict, directive, text);
+}
+
+void leave_out(struct import *import, struct draft *map, const struct nginx_directive *directive,
+               const char *why, ...)
+{
+    struct draft *comment = draft_add(import->arena, map, DRAFT_TEXT, directive->name, directive);
+    struct str text;
+    va_list args;
+
+    va_start(args, why);
+    text = arena_vprintf(import->arena, why, args);
+    va_end(args);
+    if (comment) {
+        comment->left_out = true;
+        comment->key = (struct str){NULL, 0}; /* nobody finds it by its name */
+    }
+    import->out_of_memory |= !comment;
+    note_text(import, IMPORT_LEFT_OUT, directive, text);
+}
+
+struct draft *put(struct import *import, struct draft *map, const char *key, struct str text,
+                  const struct nginx_directive *directive)
+{
+    struct draft *made;
+
+    if (draft_find(map, str_from(key))) {
+        if (directive)
+            leave_out(import, map, directive, "it stands here twice");
+        return NULL;
+    }
+    made = draft_add(import->arena, map, DRAFT_TEXT, str_from(key), directive);
+    if (made)
+        made->text = text;
+    import->out_of_memory |= !made;
+    return made;
+}
+
+struct draft *put_item(struct import *import, struct draft *map, const char *key, struct str text,
+                       const struct nginx_directive *directive)
+{
+    struct draft *list = draft_open(import->arena, map, DRAFT_LIST, str_from(key));
+    struct draft *made = draft_add(import->arena, list, DRAFT_TEXT, (struct str){NULL, 0}, directive);
+
+    if (made)
+        made->text = text;
+    import->out_of_memory |= !made;
+    return made;
+}
+
+const struct directive *own_directive(const struct import *import, struct str name, unsigned scopes)
+{
+    const struct conf_schema *schema = import->source->schema;
+
+    for (size_t i = 0; i < schema->count; i++) {
+        for (const struct directive *own = schema->groups[i]->directives; own && own->name; own++) {
+            if ((own->scopes & scopes) && str_equal(str_from(own->name), name))
+                return own;
+        }
+    }
+    return NULL;
+}
+
+/* Neither a rule nor a directive of sluice's own in this scope. */
+static void carry_unknown(struct import *import, const struct scope *scope,
+                          const struct nginx_directive *directive)
+{
+    const struct directive *elsewhere = own_directive(import, directive->name, ~0u);
+    struct str hint = vocabulary_missing(directive->name);
+
+    if (str_equal(directive->name, STR("include")))
+        leave_out(import, scope->map, directive, "there is no such file to read");
+    else if (elsewhere)
+        leave_out(import, scope->map, directive, "in sluice it cannot stand in %s",
+                  conf_scope_name(scope->kind));
+    else if (hint.data)
+        leave_out(import, scope->map, directive, STR_FMT, STR_ARG(hint));
+    else
+        leave_out(import, scope->map, directive, "sluice has nothing of that name");
+}
+
+void carry_directive(struct import *import, const struct scope *scope,
+                     const struct nginx_directive *directive)
+{
+    const struct rule *rule = rule_find(directive->name, scope->kind);
+
+    if (directive->dead)
+        return;
+    if (rule)
+        rule->carry(import, scope, directive, rule);
+    else if (own_directive(import, directive->name, scope->kind) && !directive->block)
+        carry_own(import, scope, directive, NULL);
+    else
+        carry_unknown(import, scope, directive);
+}
+
+/* Conditions, groups of servers, and then what has scopes of its own stand behind all else. */
+static unsigned rank(const struct nginx_directive *directive)
+{
+    static const char *const late[] = {"if", "limit_except", "upstream", "server", "location"};
+
+    for (unsigned i = 0; directive->block && i < sizeof(late) / sizeof(late[0]); i++) {
+        if (str_equal(directive->name, str_from(late[i])))
+            return i < 2 ? 1 : i < 3 ? 2 : 3;
+    }
+    return 0;
+}
+
+void carry_scope(struct import *import, const struct scope *outer, enum conf_scope kind,
+                 const struct nginx_directive *block, struct draft *map)
+{
+    const struct scope scope = {.kind = kind,
+                                .outer = outer,
+                                .block = block,
+                                .map = map,
+                                .condition = outer && outer->kind != SCOPE_HTTP && kind == SCOPE_LOCATION &&
+                                             !str_equal(block->name, STR("location"))};
+
+    if (!map) {
+        import->out_of_memory = true;
+        return;
+    }
+    judge_order(import, &scope);
+    judge_inheritance(import, &scope);
+    for (unsigned turn = 0; turn < 4; turn++) {
+        for (const struct nginx_directive *child = block->first; child; child = child->next) {
+            if (rank(child) == turn)
+                carry_directive(import, &scope, child);
+        }
+    }
+}
+
+/* Debian's and most packages' layout, that of nginx's own "make install", or simply where the file is. */
+static struct str guess_prefix(struct import *import, struct str folder)
+{
+    if (str_ends(folder, STR("/conf")))
+        return nginx_folder(folder);
+    return str_equal(folder, STR("/etc/nginx")) ? STR("/usr/share/nginx") : folder;
+}
+
+int import_read(struct arena *arena, const struct import_source *source, struct import **out_import,
+                struct nginx_fault *out_fault)
+{
+    struct import *import = arena_zalloc(arena, 1, sizeof(*import));
+    int error;
+
+    if (!import)
+        return -ENOMEM;
+    *import = (struct import){.arena = arena, .source = source, .folder = nginx_folder(source->path)};
+    import->prefix = str_empty(source->prefix) ? guess_prefix(import, import->folder) : source->prefix;
+    error = nginx_tree_read(arena, source->files, source->path, &import->root, out_fault);
+    if (error < 0)
+        return error;
+    import->draft = import->main = draft_root(arena);
+    if (import->draft)
+        import->draft->after = import->root->after;
+    carry_scope(import, NULL, SCOPE_MAIN, import->root, import->draft);
+    if (import->out_of_memory)
+        return -ENOMEM;
+    *out_import = import;
+    return 0;
+}
+
+int import_print(struct import *import, bool list, struct buffer *out)
+{
+    int error =
+        buffer_printf(out, "# Made of " STR_FMT " by sluice import.\n", STR_ARG(import->source->path));
+
+    if (error == 0)
+        error = draft_print(import->draft, out);
+    if (error == 0 && list && import->notes)
+        error = buffer_append(out, STR("\n"));
+    return error == 0 && list ? import_list(import, "# ", out) : error;
+}
+
+/* Directives that name a file which the loader opens: another machine may have it. */
+static bool names_file(struct str name)
+{
+    static const char *const ends[] = {"certificate", "certificate_key", "_crl",     "password_file",
+                                       "ticket_key",  "dhparam",         "user_file"};
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        if (str_ends(name, str_from(ends[i])))
+            return true;
+    }
+    return false;
+}
+
+static bool noted(const struct import *import, const struct nginx_directive *directive)
+{
+    for (const struct import_note *known = import->notes; known; known = known->next) {
+        if (known->verdict == IMPORT_ABSENT && known->place.line == directive->place.line &&
+            str_equal(known->place.file, directive->place.file))
+            return true;
+    }
+    return false;
+}
+
+int import_refuse(struct import *import, unsigned line, struct str why)
+{
+    struct draft *draft = draft_at(import->draft, line);
+    struct str kept = arena_copy(import->arena, why);
+
+    /* Of http or stream as a whole nothing would be left. */
+    if (!draft || (draft->parent == import->draft && draft->kind != DRAFT_TEXT))
+        return -ENOENT;
+    if (!names_file(draft->origin->name)) {
+        draft->left_out = true;
+        note_text(import, IMPORT_LEFT_OUT, draft->origin, kept);
+    } else if (!noted(import, draft->origin)) {
+        note_text(import, IMPORT_ABSENT, draft->origin, kept);
+    }
+    return import->out_of_memory ? -ENOMEM : draft->left_out;
+}
+
+const struct import_note *import_notes(const struct import *import)
+{
+    return import->notes;
+}
+
+size_t import_count(const struct import *import, enum import_verdict verdict)
+{
+    size_t count = 0;
+
+    for (const struct import_note *known = import->notes; known; known = known->next)
+        count += known->verdict == verdict;
+    return count;
+}
+
+int import_list(const struct import *import, const char *margin, struct buffer *out)
+{
+    static const char *const heads[IMPORT_VERDICTS] = {
+        [IMPORT_LEFT_OUT] = "not carried over",
+        [IMPORT_CHANGED] = "carried over, with another meaning here",
+        [IMPORT_ABSENT] = "carried over, but not as it should be on this machine",
+        [IMPORT_NEEDLESS] = "not carried over, as it is not needed here",
+    };
+    int error = 0;
+
+    for (unsigned verdict = 0; verdict < IMPORT_VERDICTS && error == 0; verdict++) {
+        size_t count = import_count(import, verdict);
+
+        if (count)
+            error = buffer_printf(out, "%s%s (%zu):\n", margin, heads[verdict], count);
+        for (const struct import_note *known = import->notes; known && error == 0; known = known->next) {
+            if (known->verdict == verdict)
+                error = buffer_printf(out, "%s  " STR_FMT ":%u: " STR_FMT "\n%s      " STR_FMT "\n", margin,
+                                      STR_ARG(known->place.file), known->place.line, STR_ARG(known->what),
+                                      margin, STR_ARG(known->why));
+        }
+    }
+    return error;
+}

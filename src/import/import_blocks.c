@@ -1,0 +1,250 @@
+/*
+ * Rules for blocks: those that are scopes, and those that are tables (map, geo, types) or become one here (log_format,
+ * proxy_cache_path).
+ */
+#include "import/import_scope.h"
+
+void carry_block(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                 const struct rule *rule)
+{
+    static const struct {
+        const char *name;
+        enum conf_scope kind;
+    } kinds[] = {{"events", SCOPE_EVENTS}, {"http", SCOPE_HTTP}, {"stream", SCOPE_STREAM}};
+    struct draft *map;
+    size_t i = 0;
+
+    while (i + 1 < sizeof(kinds) / sizeof(kinds[0]) && !str_equal(directive->name, str_from(kinds[i].name)))
+        i++;
+    if (draft_find(scope->map, directive->name)) {
+        leave_out(import, scope->map, directive, "it stands here twice");
+        return;
+    }
+    map = draft_add(import->arena, scope->map, DRAFT_MAP, directive->name, directive);
+    if (kinds[i].kind == SCOPE_HTTP)
+        import->http = map;
+    carry_scope(import, scope, kinds[i].kind, directive, map);
+    if (kinds[i].kind == SCOPE_HTTP)
+        add_defaults(import, directive);
+    if (kinds[i].kind == SCOPE_STREAM)
+        add_stream_defaults(import, directive, map);
+}
+
+void carry_server(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                  const struct rule *rule)
+{
+    struct draft *list = draft_open(import->arena, scope->map, DRAFT_LIST, STR("server"));
+    struct draft *map = draft_add(import->arena, list, DRAFT_MAP, (struct str){NULL, 0}, directive);
+
+    if (scope->kind == SCOPE_HTTP && !nginx_tree_find(directive, STR("listen")))
+        put(import, map, "listen", STR("80"), NULL);
+    carry_scope(import, scope, scope->kind == SCOPE_HTTP ? SCOPE_SERVER : SCOPE_STREAM_SERVER, directive,
+                map);
+}
+
+/* "= /x", "~* \.css$", "@name" or "/x", whether or not nginx has a blank behind the sign. */
+static struct str location_key(struct import *import, const struct nginx_directive *directive)
+{
+    static const char *const signs[] = {"=", "^~", "~*", "~"};
+    struct str first = directive->words[0];
+
+    if (directive->count > 1)
+        return words_print(import, STR_FMT " " STR_FMT, STR_ARG(first), STR_ARG(directive->words[1]));
+    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+        struct str sign = str_from(signs[i]);
+
+        if (str_starts(first, sign))
+            return words_print(import, STR_FMT " " STR_FMT, STR_ARG(sign),
+                               STR_ARG(str_skip(first, sign.length)));
+    }
+    return first;
+}
+
+void carry_location(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                    const struct rule *rule)
+{
+    struct draft *locations = draft_open(import->arena, scope->map, DRAFT_MAP, STR("location"));
+    struct str key;
+
+    if (directive->count < 1 || directive->count > 2) {
+        leave_out(import, scope->map, directive, "a location has one path");
+        return;
+    }
+    key = location_key(import, directive);
+    if (draft_find(locations, key))
+        leave_out(import, locations, directive, "it stands here twice, and the first one answers");
+    else
+        carry_scope(import, scope, SCOPE_LOCATION, directive,
+                    draft_add(import->arena, locations, DRAFT_MAP, key, directive));
+}
+
+void carry_upstream(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                    const struct rule *rule)
+{
+    struct draft *groups = draft_open(import->arena, scope->map, DRAFT_MAP, STR("upstream"));
+
+    if (directive->count != 1 || draft_find(groups, directive->words[0]))
+        leave_out(import, scope->map, directive, "an upstream has one name of its own");
+    else
+        carry_scope(import, scope, SCOPE_UPSTREAM, directive,
+                    draft_add(import->arena, groups, DRAFT_MAP, directive->words[0], directive));
+}
+
+/* The lines of a map or geo, which are keys with one value. */
+static void table_lines(struct import *import, const struct nginx_directive *block, struct draft *map,
+                        bool ranges)
+{
+    for (const struct nginx_directive *line = block->first; line; line = line->next) {
+        struct str key = ranges ? word_range(import, line->name) : line->name;
+        struct draft *made;
+
+        if (line->count > 1 || str_equal(key, STR("include"))) {
+            leave_out(import, map, line, "%s",
+                      line->count > 1 ? "a line has one value" : "there is no such file");
+            continue;
+        }
+        if (draft_find(map, key)) {
+            leave_out(import, map, line, "this key stands here twice");
+            continue;
+        }
+        made = draft_add(import->arena, map, DRAFT_TEXT, key, line);
+        if (made)
+            made->text = line->count ? word_variables(import, line->words[0]) : STR("on");
+        import->out_of_memory |= !made;
+    }
+}
+
+/* The map below `name`, with the words of the directive as its key; NULL where it cannot be carried. */
+static struct draft *table_open(struct import *import, const struct scope *scope,
+                                const struct nginx_directive *directive, const char *name)
+{
+    struct draft *tables;
+    struct str key = STR("");
+
+    if (!own_directive(import, str_from(name), scope->kind)) {
+        leave_out(import, scope->map, directive, "there is no %s in %s", name, conf_scope_name(scope->kind));
+        return NULL;
+    }
+    for (size_t i = 0; i < directive->count; i++)
+        key = words_print(import, STR_FMT "%s" STR_FMT, STR_ARG(key), i ? " " : "",
+                          STR_ARG(word_quote(import, word_variables(import, directive->words[i]))));
+    tables = draft_open(import->arena, scope->map, DRAFT_MAP, str_from(name));
+    if (str_empty(key) || draft_find(tables, key)) {
+        leave_out(import, scope->map, directive, "it makes no variable of its own");
+        return NULL;
+    }
+    return draft_add(import->arena, tables, DRAFT_MAP, key, directive);
+}
+
+void carry_map(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+               const struct rule *rule)
+{
+    struct draft *map = table_open(import, scope, directive, "map");
+
+    if (map)
+        table_lines(import, directive, map, false);
+}
+
+void carry_geo(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+               const struct rule *rule)
+{
+    static const char *const others[] = {"ranges", "proxy", "proxy_recursive", "delete"};
+    struct draft *map;
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (!nginx_tree_find(directive, str_from(others[i])))
+            continue;
+        leave_out(import, scope->map, directive,
+                  "it has \"%s\": write its ranges as 192.0.2.0/24, each once; whose X-Forwarded-For is "
+                  "believed is "
+                  "said by set_real_ip_from",
+                  others[i]);
+        return;
+    }
+    map = table_open(import, scope, directive, "geo");
+    if (map)
+        table_lines(import, directive, map, true);
+}
+
+/* sluice has a type for most extensions: where that is the same, the line can go. */
+static bool built_in(const struct import *import, const struct scope *scope, struct str type,
+                     struct str extension)
+{
+    return scope->kind == SCOPE_HTTP && str_equal(import->source->media_type(extension), type);
+}
+
+void carry_types(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                 const struct rule *rule)
+{
+    struct draft *types = draft_open(import->arena, scope->map, DRAFT_MAP, STR("types"));
+
+    if (types && !directive->first)
+        types->origin = directive; /* {}: no type at all */
+    for (const struct nginx_directive *line = directive->first; line; line = line->next) {
+        struct draft *known = draft_find(types, line->name);
+
+        for (size_t i = 0; i < line->count; i++) {
+            if (built_in(import, scope, line->name, line->words[i]))
+                continue;
+            if (!known)
+                known = put(import, types, words_print(import, STR_FMT, STR_ARG(line->name)).data,
+                            line->words[i], line);
+            else
+                known->text =
+                    words_print(import, STR_FMT " " STR_FMT, STR_ARG(known->text), STR_ARG(line->words[i]));
+        }
+    }
+}
+
+/* Pieces of a format are put together; one with escape= becomes a map. */
+void carry_log_format(struct import *import, const struct scope *scope,
+                      const struct nginx_directive *directive, const struct rule *rule)
+{
+    struct draft *formats = draft_open(import->arena, scope->map, DRAFT_MAP, STR("log_format"));
+    struct str escape = STR("");
+    struct str text = STR("");
+    struct draft *made;
+
+    if (directive->count < 2 || draft_find(formats, directive->words[0])) {
+        leave_out(import, scope->map, directive, "a format has a name of its own and a text");
+        return;
+    }
+    for (size_t i = 1; i < directive->count; i++) {
+        if (i == 1 && str_starts(directive->words[i], STR("escape=")))
+            escape = str_skip(directive->words[i], 7);
+        else
+            text = words_print(import, STR_FMT STR_FMT, STR_ARG(text),
+                               STR_ARG(word_variables(import, directive->words[i])));
+    }
+    made = draft_add(import->arena, formats, str_empty(escape) ? DRAFT_TEXT : DRAFT_MAP, directive->words[0],
+                     directive);
+    if (made && str_empty(escape)) {
+        made->text = text;
+    } else if (made) {
+        put(import, made, "escape", escape, NULL);
+        put(import, made, "format", text, NULL);
+    }
+    import->out_of_memory |= !made;
+}
+
+void carry_cache_path(struct import *import, const struct scope *scope,
+                      const struct nginx_directive *directive, const struct rule *rule)
+{
+    struct draft *list = draft_open(import->arena, scope->map, DRAFT_LIST, STR("proxy_cache_path"));
+    struct draft *map;
+
+    if (directive->count < 1) {
+        leave_out(import, scope->map, directive, "its path is missing");
+        return;
+    }
+    map = draft_add(import->arena, list, DRAFT_MAP, (struct str){NULL, 0}, directive);
+    put(import, map, "path", word_path(import, import->prefix, directive->words[0]), NULL);
+    for (size_t i = 1; i < directive->count; i++) {
+        struct str value = word_option(import, directive->words[i]);
+        struct str name = str_cut(&value, '=');
+
+        if (str_equal(name, STR("use_temp_path")) || str_starts(name, STR("loader_")) || !value.data)
+            continue; /* answers are written where they stay, and read when they are asked for */
+        put(import, map, words_print(import, STR_FMT, STR_ARG(name)).data, value, NULL);
+    }
+}

@@ -1,0 +1,321 @@
+/*
+ * Rules for single directives. Where sluice has no directive of that name, that is what is noted, whatever the rule.
+ */
+#include "import/import_scope.h"
+
+#include "conf/conf_vocabulary.h"
+
+/* The directive's value by the type that sluice's own has. */
+static struct str value_text(struct import *import, const struct directive *own,
+                             const struct nginx_directive *directive)
+{
+    struct str text = STR("");
+
+    if (directive->count == 0)
+        return STR("on");
+    if (directive->count == 1 && (own->type == DIRECTIVE_TEXT || own->type == DIRECTIVE_TEMPLATE))
+        return word_variables(import, directive->words[0]);
+    if (directive->count == 1 && own->type == DIRECTIVE_PATH)
+        return word_path(import, import->prefix, directive->words[0]);
+    for (size_t i = 0; i < directive->count; i++) {
+        struct str word = word_variables(import, word_option(import, directive->words[i]));
+
+        if (own->type == DIRECTIVE_DURATION)
+            word = word_time(import, word);
+        else
+            word = word_quote(import, word);
+        text = i ? words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(word)) : word;
+    }
+    return text;
+}
+
+/* Several lines of nginx's are one list of words here. */
+static void put_words(struct import *import, struct draft *map, const char *name, struct str text,
+                      const struct nginx_directive *directive)
+{
+    struct draft *known = draft_find(map, str_from(name));
+
+    if (known && known->kind == DRAFT_TEXT)
+        known->text = words_print(import, STR_FMT " " STR_FMT, STR_ARG(known->text), STR_ARG(text));
+    else
+        put(import, map, name, text, directive);
+}
+
+/* The directive with this text as its value, as its own type is written. */
+static void put_value(struct import *import, const struct scope *scope,
+                      const struct nginx_directive *directive, struct str text)
+{
+    const struct directive *own = own_directive(import, directive->name, scope->kind);
+
+    if (!own) {
+        struct str hint = vocabulary_missing(directive->name);
+
+        leave_out(import, scope->map, directive, STR_FMT,
+                  STR_ARG(hint.data ? hint : STR("sluice has nothing of that name here")));
+        return;
+    }
+    switch (own->type) {
+    case DIRECTIVE_REPEAT:
+        put_item(import, scope->map, own->name, text, directive);
+        break;
+    case DIRECTIVE_WORDS:
+    case DIRECTIVE_TEMPLATES:
+        put_words(import, scope->map, own->name, text, directive);
+        break;
+    default:
+        put(import, scope->map, own->name, text, directive);
+    }
+}
+
+void carry_own(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+               const struct rule *rule)
+{
+    const struct directive *own = own_directive(import, directive->name, scope->kind);
+
+    put_value(import, scope, directive, own ? value_text(import, own, directive) : STR(""));
+}
+
+void carry_needless(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                    const struct rule *rule)
+{
+    if (own_directive(import, directive->name, scope->kind))
+        carry_own(import, scope, directive, rule);
+    else
+        note(import, IMPORT_NEEDLESS, directive, "%s", rule->text);
+}
+
+/* True where the directive has a word at all; else it is left out. */
+static bool has_word(struct import *import, const struct scope *scope,
+                     const struct nginx_directive *directive)
+{
+    if (directive->count > 0)
+        return true;
+    leave_out(import, scope->map, directive, "its value is missing");
+    return false;
+}
+
+/* Words behind the path are levels of folders, which temporary files have none of here. */
+void carry_path(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                const struct rule *rule)
+{
+    if (has_word(import, scope, directive))
+        put_value(import, scope, directive,
+                  word_path(import, import->prefix, word_variables(import, directive->words[0])));
+}
+
+void carry_conf_path(struct import *import, const struct scope *scope,
+                     const struct nginx_directive *directive, const struct rule *rule)
+{
+    if (!has_word(import, scope, directive))
+        return;
+    if (str_find(directive->words[0], '$') >= 0 || str_starts(directive->words[0], STR("engine:")) ||
+        str_starts(directive->words[0], STR("data:")) || str_starts(directive->words[0], STR("store:")))
+        leave_out(import, scope->map, directive, "it takes the name of a file, which is read at the start");
+    else
+        put_value(import, scope, directive, word_path(import, import->folder, directive->words[0]));
+}
+
+void carry_raw(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+               const struct rule *rule)
+{
+    if (has_word(import, scope, directive))
+        put_value(import, scope, directive, directive->words[0]);
+}
+
+void carry_autoindex(struct import *import, const struct scope *scope,
+                     const struct nginx_directive *directive, const struct rule *rule)
+{
+    import->lists = true;
+    carry_own(import, scope, directive, rule);
+}
+
+void carry_first_time(struct import *import, const struct scope *scope,
+                      const struct nginx_directive *directive, const struct rule *rule)
+{
+    if (!has_word(import, scope, directive))
+        return;
+    put_value(import, scope, directive, word_time(import, directive->words[0]));
+    if (directive->count > 1)
+        note(import, IMPORT_CHANGED, directive, "%s", rule->text);
+}
+
+void carry_last_time(struct import *import, const struct scope *scope,
+                     const struct nginx_directive *directive, const struct rule *rule)
+{
+    struct str last;
+    struct str text;
+
+    if (!has_word(import, scope, directive))
+        return;
+    last = word_time(import, directive->words[directive->count - 1]);
+    text = words_join(import, directive->words, directive->count - 1);
+    put_value(import, scope, directive,
+              str_empty(text) ? last
+                              : words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(last)));
+}
+
+void carry_http_version(struct import *import, const struct scope *scope,
+                        const struct nginx_directive *directive, const struct rule *rule)
+{
+    note(import, IMPORT_NEEDLESS, directive,
+         "servers are always spoken to in HTTP/1.1, over connections that are kept");
+}
+
+/* The regular expression stays as it is. */
+void carry_rewrite(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                   const struct rule *rule)
+{
+    struct str text;
+
+    if (!has_word(import, scope, directive))
+        return;
+    text = word_quote(import, directive->words[0]);
+    for (size_t i = 1; i < directive->count; i++)
+        text = words_print(import, STR_FMT " " STR_FMT, STR_ARG(text),
+                           STR_ARG(word_quote(import, word_variables(import, directive->words[i]))));
+    put_value(import, scope, directive, text);
+}
+
+static bool says(const struct scope *scope, struct str name)
+{
+    for (; scope; scope = scope->outer) {
+        if (nginx_tree_find(scope->block, name))
+            return true;
+    }
+    return false;
+}
+
+/* nginx asks no server who it is, unless it is told to. */
+void carry_pass(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                const struct rule *rule)
+{
+    bool fastcgi = str_equal(directive->name, STR("fastcgi_pass"));
+
+    if (!has_word(import, scope, directive))
+        return;
+    import->fastcgi |= fastcgi;
+    import->proxies |= !fastcgi;
+    put_value(import, scope, directive, word_variables(import, directive->words[0]));
+    if (str_starts(directive->words[0], STR("https://")) && !says(scope, STR("proxy_ssl_verify"))) {
+        struct draft *verify = put(import, scope->map, "proxy_ssl_verify", STR("off"), NULL);
+
+        if (verify)
+            verify->behind = STR("# as in nginx: nobody looks at the server's certificate; on is better");
+    }
+}
+
+/* TLSv1.2 and TLSv1.3 of those that are named. */
+void carry_protocols(struct import *import, const struct scope *scope,
+                     const struct nginx_directive *directive, const struct rule *rule)
+{
+    struct str text = STR("");
+    size_t kept = 0;
+
+    for (size_t i = 0; i < directive->count; i++) {
+        if (!str_equal(directive->words[i], STR("TLSv1.2")) &&
+            !str_equal(directive->words[i], STR("TLSv1.3")))
+            continue;
+        text = kept++ ? words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(directive->words[i]))
+                      : directive->words[i];
+    }
+    if (kept == 0) {
+        leave_out(import, scope->map, directive, "%s", rule->text);
+        return;
+    }
+    put_value(import, scope, directive, text);
+    if (kept < directive->count)
+        note(import, IMPORT_CHANGED, directive, "%s", rule->text);
+}
+
+/* `ssl on` is said behind the port: carry_listen looks for it. */
+void carry_ssl(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+               const struct rule *rule)
+{
+    if (scope->kind != SCOPE_SERVER)
+        leave_out(import, scope->map, directive, "write it behind the port: listen: 443 ssl");
+}
+
+void carry_names(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                 const struct rule *rule)
+{
+    for (size_t i = 0; i < directive->count; i++) {
+        if (str_starts(directive->words[i], STR("$"))) {
+            leave_out(import, scope->map, directive,
+                      "names are written out: the machine's own is none of them");
+            return;
+        }
+    }
+    put_value(import, scope, directive, words_join(import, directive->words, directive->count));
+}
+
+/* A path, the format where one is named, and what sluice does anyway. */
+void carry_log(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+               const struct rule *rule)
+{
+    bool http = scope->kind & SCOPE_SITE;
+    struct str format = http ? STR("combined") : STR("basic");
+    struct str path;
+
+    if (!has_word(import, scope, directive))
+        return;
+    path = word_path(import, import->prefix, directive->words[0]);
+    if (str_find(path, '$') >= 0) {
+        leave_out(import, scope->map, directive, "a log has one name, without variables");
+        return;
+    }
+    for (size_t i = 1; i < directive->count; i++) {
+        struct str word = directive->words[i];
+
+        if (str_starts(word, STR("if=")))
+            note(import, IMPORT_CHANGED, directive, "there is no if= here: every request is logged");
+        else if (str_starts(word, STR("gzip")))
+            note(import, IMPORT_CHANGED, directive, "logs are not compressed while they are written");
+        else if (i == 1 && str_find(word, '=') < 0)
+            format = word;
+    }
+    if (str_equal(path, STR("off")))
+        put_value(import, scope, directive, path);
+    else
+        put_value(
+            import, scope, directive,
+            words_print(import, STR_FMT " " STR_FMT, STR_ARG(word_quote(import, path)), STR_ARG(format)));
+}
+
+/* There is one error log: that of the innermost scope that has one comes up where main has none. */
+void carry_error_log(struct import *import, const struct scope *scope,
+                     const struct nginx_directive *directive, const struct rule *rule)
+{
+    bool own = scope->kind == SCOPE_MAIN;
+    struct str text;
+
+    if (!has_word(import, scope, directive))
+        return;
+    if (!own &&
+        (nginx_tree_find(import->root, STR("error_log")) || draft_find(import->main, STR("error_log")))) {
+        leave_out(import, scope->map, directive, "there is one error log for all servers, in the main scope");
+        return;
+    }
+    text = word_quote(import, word_path(import, import->prefix, directive->words[0]));
+    if (directive->count > 1)
+        text = words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(directive->words[1]));
+    put(import, import->main, "error_log", text, directive);
+    if (!own)
+        note(import, IMPORT_CHANGED, directive, "it holds for all servers here");
+}
+
+void carry_lifted(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                  const struct rule *rule)
+{
+    const struct scope *http = scope;
+
+    while (http && http->kind != SCOPE_HTTP)
+        http = http->outer;
+    if (!http)
+        return;
+    if (nginx_tree_find(http->block, directive->name) || draft_find(http->map, directive->name)) {
+        leave_out(import, scope->map, directive, "it holds for all servers here, and is said already");
+        return;
+    }
+    carry_own(import, http, directive, rule);
+    note(import, IMPORT_CHANGED, directive, "it stands in http here, and holds for all servers");
+}

@@ -1,0 +1,84 @@
+/*
+ * What nginx does where nothing is said of it, and sluice does not: said in the open, so that a site stays what it was,
+ * and so that it can be deleted.
+ */
+#include "import/import_scope.h"
+
+struct preset {
+    const char *key, *value;
+    bool wanted;
+};
+
+static void add_presets(struct import *import, struct draft *map, const struct preset *presets, size_t count)
+{
+    struct draft *made = NULL;
+
+    for (size_t i = count; i > 0; i--) {
+        const struct preset *preset = &presets[i - 1];
+
+        if (!preset->wanted || draft_find(map, str_from(preset->key)))
+            continue;
+        made = put(import, map, preset->key, str_from(preset->value), NULL);
+        draft_lead(map);
+    }
+    if (made)
+        made->before = STR("# What nginx does where nothing is said of it, and sluice does not: delete what "
+                           "you do not need.");
+}
+
+/* nginx looks for files below "html" where a server does not say where they are. */
+static bool needs_root(const struct nginx_directive *http)
+{
+    if (nginx_tree_find(http, STR("root")))
+        return false;
+    for (const struct nginx_directive *server = http->first; server; server = server->next) {
+        bool serves = str_equal(server->name, STR("server")) && !nginx_tree_find(server, STR("root")) &&
+                      !nginx_tree_find(server, STR("return"));
+        bool any = false, whole = false;
+
+        for (const struct nginx_directive *child = server->first; serves && child; child = child->next) {
+            bool other = nginx_tree_find(child, STR("root")) || nginx_tree_find(child, STR("alias")) ||
+                         nginx_tree_find(child, STR("return")) || nginx_tree_find(child, STR("proxy_pass")) ||
+                         nginx_tree_find(child, STR("fastcgi_pass"));
+
+            if (!str_equal(child->name, STR("location")))
+                continue;
+            any |= !other;
+            whole |= child->count == 1 && str_equal(child->words[0], STR("/"));
+        }
+        if (serves && (any || !whole))
+            return true;
+    }
+    return false;
+}
+
+void add_defaults(struct import *import, const struct nginx_directive *http)
+{
+    struct str root = words_print(import, STR_FMT "/html", STR_ARG(import->prefix));
+    const struct preset presets[] = {
+        {"root", root.data, needs_root(http)},
+        {"absolute_redirect", "on", true},
+        {"charset", "off", true},
+        {"default_type", "text/plain", true},
+        {"disable_symlinks", "off", true},
+        {"autoindex_format", "html", import->lists},
+        {"autoindex_exact_size", "on", import->lists},
+        {"proxy_buffering", "on", import->proxies},
+        {"proxy_request_buffering", "on", import->proxies},
+        {"fastcgi_buffering", "on", import->fastcgi},
+        {"fastcgi_request_buffering", "on", import->fastcgi},
+    };
+
+    add_presets(import, import->http, presets, sizeof(presets) / sizeof(presets[0]));
+}
+
+void add_stream_defaults(struct import *import, const struct nginx_directive *stream, struct draft *map)
+{
+    bool asks = nginx_tree_find(stream, STR("proxy_ssl"));
+
+    for (const struct nginx_directive *child = stream->first; child; child = child->next)
+        asks |= nginx_tree_find(child, STR("proxy_ssl")) != NULL;
+    const struct preset presets[] = {{"proxy_half_close", "off", true}, {"proxy_ssl_verify", "off", asks}};
+
+    add_presets(import, map, presets, sizeof(presets) / sizeof(presets[0]));
+}

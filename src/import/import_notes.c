@@ -1,0 +1,49 @@
+/*
+ * Lists that grow inwards: where an inner scope of nginx's says one of these at all, it forgets what the outer ones
+ * said; sluice adds, and replaces what has the same name.
+ */
+#include "import/import_scope.h"
+
+static const char *const growing[] = {"add_header",          "add_trailer",        "proxy_set_header",
+                                      "proxy_hide_header",   "proxy_pass_header",  "fastcgi_param",
+                                      "fastcgi_hide_header", "fastcgi_pass_header"};
+
+/* The scope says this of the name itself. */
+static bool says_again(const struct nginx_directive *block, struct str directive, struct str name)
+{
+    for (const struct nginx_directive *child = block->first; child; child = child->next) {
+        if (str_equal(child->name, directive) && child->count && str_equal_nocase(child->words[0], name))
+            return true;
+    }
+    return false;
+}
+
+/* What the nearest outer scope that says it has beyond this one; NULL: nothing. */
+static const struct nginx_directive *kept_from(const struct scope *scope, struct str directive)
+{
+    const struct scope *outer = scope->outer;
+
+    while (outer && !nginx_tree_find(outer->block, directive))
+        outer = outer->outer;
+    for (const struct nginx_directive *child = outer ? outer->block->first : NULL; child;
+         child = child->next) {
+        if (str_equal(child->name, directive) && child->count &&
+            !says_again(scope->block, directive, child->words[0]))
+            return child;
+    }
+    return NULL;
+}
+
+void judge_inheritance(struct import *import, const struct scope *scope)
+{
+    for (size_t i = 0; i < sizeof(growing) / sizeof(growing[0]); i++) {
+        struct str name = str_from(growing[i]);
+        const struct nginx_directive *own = nginx_tree_find(scope->block, name);
+        const struct nginx_directive *kept = own ? kept_from(scope, name) : NULL;
+
+        if (kept)
+            note(import, IMPORT_CHANGED, own,
+                 "nginx forgets here what outer scopes say, as " STR_FMT " in line %u; sluice adds to it",
+                 STR_ARG(kept->words[0]), kept->place.line);
+    }
+}

@@ -1,0 +1,145 @@
+/*
+ * What is known of nginx's directives: a table. One that is not in it is carried as it is where sluice has one of that
+ * name in that scope; so a directive that sluice learns needs a row only where it is written in another way here.
+ */
+#include "import/import_scope.h"
+
+#define MAIN     SCOPE_MAIN
+#define EVENTS   SCOPE_EVENTS
+#define HTTP     SCOPE_HTTP
+#define SERVER   SCOPE_SERVER
+#define LOCATION SCOPE_LOCATION
+#define SITE     SCOPE_SITE
+#define UPSTREAM SCOPE_UPSTREAM
+#define STREAMS  (SCOPE_STREAM | SCOPE_STREAM_SERVER)
+#define ANY      (~0u)
+
+#define LEGACY_TLS "versions before TLS 1.2 are not spoken (RFC 8996)"
+
+static const struct rule rules[] = {
+    /* Blocks. */
+    {"events", MAIN, carry_block, "events"},
+    {"http", MAIN, carry_block, "http"},
+    {"stream", MAIN, carry_block, "stream"},
+    {"server", HTTP | SCOPE_STREAM, carry_server, NULL},
+    {"location", SERVER | LOCATION, carry_location, NULL},
+    {"upstream", HTTP | SCOPE_STREAM, carry_upstream, NULL},
+    {"map", HTTP | SCOPE_STREAM, carry_map, NULL},
+    {"geo", HTTP | SCOPE_STREAM, carry_geo, NULL},
+    {"types", SITE, carry_types, NULL},
+    {"if", SERVER | LOCATION, carry_if, NULL},
+    {"limit_except", LOCATION, carry_limit_except, NULL},
+
+    /* Servers, and who may. */
+    {"listen", SERVER | SCOPE_STREAM_SERVER, carry_listen, NULL},
+    {"server_name", SERVER | SCOPE_STREAM_SERVER, carry_names, NULL},
+    {"ssl", HTTP | SERVER, carry_ssl, NULL},
+    {"ssl_protocols", ANY, carry_protocols, LEGACY_TLS},
+    {"proxy_ssl_protocols", ANY, carry_protocols, LEGACY_TLS},
+    {"allow", SITE | STREAMS, carry_access, NULL},
+    {"deny", SITE | STREAMS, carry_access, NULL},
+
+    /* Files, and where they are. */
+    {"root", SITE, carry_path, NULL},
+    {"alias", LOCATION, carry_path, NULL},
+    {"pid", MAIN, carry_path, NULL},
+    {"*_temp_path", SITE, carry_path, NULL},
+    {"ssl_certificate", ANY, carry_conf_path, NULL},
+    {"ssl_certificate_key", ANY, carry_conf_path, NULL},
+    {"ssl_trusted_certificate", ANY, carry_conf_path, NULL},
+    {"ssl_client_certificate", ANY, carry_conf_path, NULL},
+    {"ssl_crl", ANY, carry_conf_path, NULL},
+    {"ssl_password_file", ANY, carry_conf_path, NULL},
+    {"ssl_session_ticket_key", ANY, carry_conf_path, NULL},
+    {"proxy_ssl_certificate", ANY, carry_conf_path, NULL},
+    {"proxy_ssl_certificate_key", ANY, carry_conf_path, NULL},
+    {"proxy_ssl_trusted_certificate", ANY, carry_conf_path, NULL},
+    {"proxy_ssl_crl", ANY, carry_conf_path, NULL},
+    {"proxy_ssl_password_file", ANY, carry_conf_path, NULL},
+    {"auth_basic_user_file", ANY, carry_conf_path, NULL},
+    {"access_log", SITE | STREAMS, carry_log, NULL},
+    {"error_log", ANY, carry_error_log, NULL},
+    {"log_format", HTTP | SCOPE_STREAM, carry_log_format, NULL},
+    {"proxy_cache_path", HTTP, carry_cache_path, NULL},
+
+    /* What is written in another way here. */
+    {"rewrite", SERVER | LOCATION, carry_rewrite, NULL},
+    {"proxy_pass", LOCATION, carry_pass, NULL},
+    {"fastcgi_pass", LOCATION, carry_pass, NULL},
+    {"fastcgi_split_path_info", SITE, carry_raw, NULL},
+    {"autoindex", SITE, carry_autoindex, NULL},
+    {"keepalive_timeout", SITE, carry_first_time, "the Keep-Alive field is not sent"},
+    {"proxy_http_version", SITE, carry_http_version, NULL},
+    {"proxy_cache_valid", SITE, carry_last_time, NULL},
+
+    /* What holds for the whole of http here. */
+    {"resolver", SERVER | LOCATION, carry_lifted, NULL},
+    {"resolver_timeout", SERVER | LOCATION, carry_lifted, NULL},
+    {"open_file_cache", SERVER | LOCATION, carry_lifted, NULL},
+    {"open_file_cache_valid", SERVER | LOCATION, carry_lifted, NULL},
+    {"open_file_cache_min_uses", SERVER | LOCATION, carry_lifted, NULL},
+    {"open_file_cache_errors", SERVER | LOCATION, carry_lifted, NULL},
+
+    /* What nobody misses, unless sluice has a directive of that name. */
+    {"accept_mutex*", ANY, carry_needless, "every worker has sockets of its own"},
+    {"aio*", ANY, carry_needless, "files are read without blocking anyway"},
+    {"chunked_transfer_encoding", ANY, carry_needless, "a body goes in chunks where its length is not known"},
+    {"connection_pool_size", ANY, carry_needless, "memory is not set by hand"},
+    {"directio*", ANY, carry_needless, "files leave from the page cache"},
+    {"gzip_buffers", ANY, carry_needless, "memory is not set by hand"},
+    {"gzip_disable", ANY, carry_needless, "browsers that it was made for are gone"},
+    {"ignore_invalid_headers", ANY, carry_needless, "a field line that is no field line is refused"},
+    {"load_module", ANY, carry_needless, "modules are built in: sluice -V lists them"},
+    {"lock_file", ANY, carry_needless, "there is no lock"},
+    {"log_not_found", ANY, carry_needless, "the error log does not tell of files that are not there"},
+    {"map_hash_*", ANY, carry_needless, "tables size themselves"},
+    {"msie_*", ANY, carry_needless, "browsers that it was made for are gone"},
+    {"multi_accept", ANY, carry_needless, "the loop takes who is there"},
+    {"open_log_file_cache", ANY, carry_needless, "logs stay open"},
+    {"output_buffers", ANY, carry_needless, "memory is not set by hand"},
+    {"pcre_jit", ANY, carry_needless, "regular expressions are machine code where the system allows it"},
+    {"postpone_output", ANY, carry_needless, "what belongs together leaves together"},
+    {"proxy_headers_hash_*", ANY, carry_needless, "tables size themselves"},
+    {"fastcgi_keep_conn", ANY, carry_needless, "memory and connections are not set by hand"},
+    {"request_pool_size", ANY, carry_needless, "memory is not set by hand"},
+    {"send_lowat", ANY, carry_needless, "the kernel knows best"},
+    {"sendfile_max_chunk", ANY, carry_needless, "no connection takes the loop for itself"},
+    {"server_names_hash_*", ANY, carry_needless, "tables size themselves"},
+    {"ssl_dhparam", ANY, carry_needless, "keys are exchanged by elliptic curves, which need no file"},
+    {"ssl_session_cache", ANY, carry_needless, "sessions are resumed by tickets, which need no cache"},
+    {"ssl_stapling*", ANY, carry_needless, "certificate authorities have ended OCSP"},
+    {"subrequest_output_buffer_size", ANY, carry_needless, "memory is not set by hand"},
+    {"tcp_nopush", ANY, carry_needless, "heads and files leave in full packets anyway"},
+    {"thread_pool", ANY, carry_needless, "what would block has threads of its own"},
+    {"timer_resolution", ANY, carry_needless, "the clock is read once a turn anyway"},
+    {"types_hash_*", ANY, carry_needless, "tables size themselves"},
+    {"uninitialized_variable_warn", ANY, carry_needless,
+     "a variable that is nowhere set is a mistake at load"},
+    {"use", EVENTS, carry_needless, "the best interface of the kernel is found at start"},
+    {"variables_hash_*", ANY, carry_needless, "tables size themselves"},
+    {"worker_aio_requests", ANY, carry_needless, "the loop sizes itself"},
+    {"worker_cpu_affinity", ANY, carry_needless, "the kernel, or the service manager, places processes"},
+    {"worker_priority", ANY, carry_needless, "the service manager sets it (Nice=)"},
+    {"worker_rlimit_core", ANY, carry_needless, "the service manager sets it (LimitCORE=)"},
+    {"worker_rlimit_nofile", ANY, carry_needless, "the service manager sets it (LimitNOFILE=)"},
+};
+
+static bool matches(const char *pattern, struct str name)
+{
+    struct str own = str_from(pattern);
+
+    if (str_starts(own, STR("*")))
+        return str_ends(name, str_skip(own, 1));
+    if (str_ends(own, STR("*")))
+        return str_starts(name, str_slice(own, 0, own.length - 1));
+    return str_equal(own, name);
+}
+
+const struct rule *rule_find(struct str name, enum conf_scope scope)
+{
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        if ((rules[i].scopes & (unsigned)scope) && matches(rules[i].name, name))
+            return &rules[i];
+    }
+    return NULL;
+}

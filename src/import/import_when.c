@@ -1,0 +1,278 @@
+/*
+ * nginx's `if` as `when`. nginx runs set, if, rewrite, return and break in the order of the file, and goes on behind an
+ * `if` that has not answered; sluice lays the first condition that holds over its location, after all set and before
+ * rewrite and return. What comes to the same is carried, and what does not is left out, or noted.
+ */
+#include "import/import_scope.h"
+
+static bool is(const struct nginx_directive *directive, const char *name)
+{
+    return str_equal(directive->name, str_from(name));
+}
+
+static bool is_script(const struct nginx_directive *directive)
+{
+    return is(directive, "set") || is(directive, "if") || is(directive, "rewrite") ||
+           is(directive, "return") || is(directive, "break");
+}
+
+static bool fits_always(struct str pattern)
+{
+    static const char *const patterns[] = {"^",     ".*",     "^.*",   "^.*$",    "(.*)",    "^(.*)$",
+                                           "^(.*)", "^/",     "^/.*$", "^/(.*)",  "^/(.*)$", "/(.*)",
+                                           "/",     "^(.+)$", "^(.+)", "^/?(.*)$"};
+
+    for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+        if (str_equal(pattern, str_from(patterns[i])))
+            return true;
+    }
+    return false;
+}
+
+/* The rewrite that fits is the last thing that is run. */
+static bool rewrite_ends(const struct nginx_directive *rewrite)
+{
+    return rewrite->count == 3 || (rewrite->count == 2 && (str_starts(rewrite->words[1], STR("http://")) ||
+                                                           str_starts(rewrite->words[1], STR("https://")) ||
+                                                           str_starts(rewrite->words[1], STR("$scheme"))));
+}
+
+static struct nginx_directive *live(const struct nginx_directive *block, const char *name)
+{
+    struct nginx_directive *child = block->first;
+
+    while (child && (child->dead || !is(child, name)))
+        child = child->next;
+    return child;
+}
+
+/* Once it is entered, nothing that follows it in the outer block is run. */
+static bool body_ends(const struct nginx_directive *body)
+{
+    for (const struct nginx_directive *child = body->first; child; child = child->next) {
+        if (is(child, "return") || is(child, "break") ||
+            (is(child, "rewrite") && child->count >= 2 && rewrite_ends(child) &&
+             fits_always(child->words[0])))
+            return true;
+    }
+    return false;
+}
+
+static bool has_flagless_rewrite(const struct nginx_directive *block, const struct nginx_directive *before)
+{
+    for (const struct nginx_directive *child = block->first; child != before; child = child->next) {
+        if (is(child, "rewrite") && !rewrite_ends(child))
+            return true;
+    }
+    return false;
+}
+
+static void judge_break(struct import *import, const struct scope *scope, struct nginx_directive *directive)
+{
+    directive->dead = true;
+    if (has_flagless_rewrite(scope->block, directive) || (scope->condition && !scope->block->first->next))
+        note(import, IMPORT_LEFT_OUT, directive, "write break behind the rewrite that it belongs to");
+    else
+        note(import, IMPORT_NEEDLESS, directive,
+             "what comes before it has ended already, or nothing follows it");
+}
+
+/* True where an `if` or a rewrite of the block, before this `set`, gives or asks for what it sets. */
+static bool set_is_late(const struct nginx_directive *block, const struct nginx_directive *set)
+{
+    bool script = false;
+
+    for (const struct nginx_directive *child = block->first; child != set; child = child->next) {
+        const struct str name = set->count ? str_skip(set->words[0], 1) : STR("");
+
+        script |= is(child, "if") || is(child, "rewrite");
+        for (size_t i = 0; !is(child, "set") && is_script(child) && i < child->count; i++) {
+            if (word_has_variable(child->words[i], name))
+                return true;
+        }
+        for (const struct nginx_directive *inner = child->first; is(child, "if") && inner;
+             inner = inner->next) {
+            if (is(inner, "set") && inner->count && set->count && str_equal(inner->words[0], set->words[0]))
+                return true;
+        }
+    }
+    return script && set->count > 1 && word_has_capture(set->words[1]);
+}
+
+static bool has_rules_of_access(const struct scope *scope)
+{
+    static const char *const names[] = {"deny", "auth_basic", "auth_request"};
+
+    for (; scope; scope = scope->outer) {
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+            if (nginx_tree_find(scope->block, str_from(names[i])))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A server that answers by itself has no locations that anybody comes to. */
+static void judge_locations(struct import *import, const struct scope *scope, unsigned line)
+{
+    for (struct nginx_directive *child = scope->block->first; child; child = child->next) {
+        if (!is(child, "location"))
+            continue;
+        child->dead = true;
+        note(import, IMPORT_NEEDLESS, child, "never reached: the server answers by itself in line %u", line);
+    }
+}
+
+void judge_order(struct import *import, const struct scope *scope)
+{
+    const struct nginx_directive *end = NULL;
+
+    if (!(scope->kind & (SCOPE_SERVER | SCOPE_LOCATION)))
+        return;
+    for (struct nginx_directive *child = scope->block->first; child; child = child->next) {
+        if (!is_script(child))
+            continue;
+        if (end) {
+            child->dead = true;
+            note(import, IMPORT_NEEDLESS, child, "never reached: line %u has ended it", end->place.line);
+        } else if (is(child, "break")) {
+            judge_break(import, scope, child);
+            end = child;
+        } else if (is(child, "return")) {
+            end = child;
+        } else if (is(child, "set") && set_is_late(scope->block, child)) {
+            note(import, IMPORT_CHANGED, child, "all set come before when and rewrite here");
+        }
+    }
+    if (!end || !is(end, "return"))
+        return;
+    if (scope->kind == SCOPE_SERVER)
+        judge_locations(import, scope, end->place.line);
+    if (has_rules_of_access(scope))
+        note(import, IMPORT_CHANGED, end, "who may is asked before return here, and after it in nginx");
+}
+
+/* Whether an `if` stands in a location of the block, however deep, or a condition of another kind. */
+static bool conditions_below(const struct nginx_directive *block)
+{
+    for (const struct nginx_directive *child = block->first; child; child = child->next) {
+        if (is(child, "location") &&
+            (live(child, "if") || live(child, "limit_except") || conditions_below(child)))
+            return true;
+    }
+    return false;
+}
+
+/* Why nginx and a `when` would do different things; NULL: they would not. */
+static const char *why_unsafe(const struct scope *scope, const struct nginx_directive *directive)
+{
+    bool ends = body_ends(directive);
+    bool breaks = live(directive, "break") && !live(directive, "return") && !live(directive, "rewrite");
+
+    for (const struct nginx_directive *later = directive->next; later; later = later->next) {
+        if (later->dead || !is_script(later))
+            continue;
+        if (is(later, "if") && !ends)
+            return "nginx goes on to the next if behind this one, and when takes the first condition that "
+                   "holds: make "
+                   "one variable of both by map";
+        if (breaks && !is(later, "set"))
+            return "there is no break that skips what follows: name in a condition what is to be rewritten";
+    }
+    if (scope->kind == SCOPE_SERVER && !ends && conditions_below(scope->block))
+        return "locations have conditions, too, and when takes the first one that holds: make a variable by "
+               "map";
+    return NULL;
+}
+
+/* "$a = b" of "($a", "=", "b)"; data NULL: it is none that sluice has. */
+static struct str condition_text(struct import *import, const struct nginx_directive *directive)
+{
+    struct str *words = arena_zalloc(import->arena, directive->count + 1, sizeof(*words));
+    size_t count = 0;
+
+    if (!words || directive->count == 0 || !str_starts(directive->words[0], STR("(")))
+        return (struct str){NULL, 0};
+    for (size_t i = 0; i < directive->count; i++) {
+        struct str word = directive->words[i];
+        bool first = i == 0, last = i + 1 == directive->count;
+
+        word = str_skip(word, first);
+        if (last) {
+            if (!str_ends(word, STR(")")))
+                return (struct str){NULL, 0};
+            word.length--;
+        }
+        if (word.length || !(first || last))
+            words[count++] = word;
+    }
+    if (count == 0 || count > 3 || str_equal(words[0], STR("-x")) || str_equal(words[0], STR("!-x")))
+        return (struct str){NULL, 0};
+    for (size_t i = 0; i < count; i++) {
+        bool regex = i == 2 && str_find(words[1], '~') >= 0;
+
+        if (!regex)
+            words[i] = word_variables(import, words[i]);
+    }
+    return words_join(import, words, count);
+}
+
+/* The directives of the block, where the condition holds. What a location rewrites must not come before a return. */
+static void carry_condition(struct import *import, const struct scope *scope,
+                            const struct nginx_directive *directive, struct str condition)
+{
+    struct draft *conditions = draft_open(import->arena, scope->map, DRAFT_MAP, STR("when"));
+    struct draft *body;
+
+    if (draft_find(conditions, condition)) {
+        leave_out(import, conditions, directive, "the same condition stands above: write both under it");
+        return;
+    }
+    body = draft_add(import->arena, conditions, DRAFT_MAP, condition, directive);
+    if (live(directive, "return") && live(scope->block, "rewrite") && !live(directive, "rewrite")) {
+        if (scope->kind == SCOPE_LOCATION)
+            draft_add(import->arena, body, DRAFT_LIST, STR("rewrite"), directive);
+        else
+            note(import, IMPORT_CHANGED, directive, "rewrite of the server comes before this here");
+    }
+    carry_scope(import, scope, SCOPE_LOCATION, directive, body);
+    if (live(scope->block, "location") && scope->kind == SCOPE_LOCATION)
+        note(import, IMPORT_CHANGED, directive, "it holds in the locations inside this one, too");
+}
+
+void carry_if(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+              const struct rule *rule)
+{
+    const char *why = why_unsafe(scope, directive);
+    struct str condition = why ? STR("") : condition_text(import, directive);
+
+    if (why)
+        leave_out(import, scope->map, directive, "%s", why);
+    else if (!condition.data)
+        leave_out(import, scope->map, directive,
+                  "there is no such condition: $name, =, !=, ~, ~*, -f, -d and -e are");
+    else
+        carry_condition(import, scope, directive, condition);
+}
+
+void carry_limit_except(struct import *import, const struct scope *scope,
+                        const struct nginx_directive *directive, const struct rule *rule)
+{
+    struct str methods = STR("");
+
+    for (const struct scope *outer = scope; outer && outer->kind != SCOPE_HTTP; outer = outer->outer) {
+        if (live(outer->block, "if")) {
+            leave_out(import, scope->map, directive,
+                      "methods are NOT limited: beside an if it cannot be told which condition holds; write "
+                      "a when");
+            return;
+        }
+    }
+    for (size_t i = 0; i < directive->count; i++)
+        methods = words_print(import, STR_FMT "%s" STR_FMT, STR_ARG(methods), i ? "|" : "",
+                              STR_ARG(directive->words[i]));
+    if (str_search(methods, STR("GET")) >= 0 && str_search(methods, STR("HEAD")) < 0)
+        methods = words_print(import, STR_FMT "|HEAD", STR_ARG(methods));
+    carry_condition(import, scope, directive,
+                    words_print(import, "$request_method !~ ^(" STR_FMT ")$", STR_ARG(methods)));
+}

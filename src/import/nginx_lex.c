@@ -1,0 +1,154 @@
+/*
+ * Cutting nginx's language into tokens, by the rules of nginx itself: quotes count only where a word begins, "${" does
+ * not open a block, a backslash keeps the next byte from meaning anything, and after a closing quote a word is over.
+ */
+#include "import/nginx_lex.h"
+
+#include <errno.h>
+
+void nginx_lexer_init(struct nginx_lexer *lexer, struct arena *arena, struct str source)
+{
+    *lexer = (struct nginx_lexer){.arena = arena, .source = source, .line = 1};
+}
+
+static bool blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static int fail(struct nginx_lexer *lexer, const char *fault)
+{
+    lexer->fault = fault;
+    return -EINVAL;
+}
+
+static bool at_end(const struct nginx_lexer *lexer)
+{
+    return lexer->at >= lexer->source.length;
+}
+
+static char peek(const struct nginx_lexer *lexer)
+{
+    return lexer->source.data[lexer->at];
+}
+
+/* The byte at hand is taken; lines are counted. */
+static char take(struct nginx_lexer *lexer)
+{
+    char c = lexer->source.data[lexer->at++];
+
+    lexer->line += c == '\n';
+    return c;
+}
+
+/* What a backslash and this byte are together; NUL: the two of them, as regular expressions need them. */
+static char unescaped(char c)
+{
+    static const char pairs[] = "\"\"''\\\\t\tr\rn\n";
+
+    for (size_t i = 0; i + 1 < sizeof(pairs); i += 2) {
+        if (pairs[i] == c)
+            return pairs[i + 1];
+    }
+    return '\0';
+}
+
+static int word_finish(struct nginx_lexer *lexer, size_t start, size_t end, struct str *out_word)
+{
+    struct str raw = str_slice(lexer->source, start, end);
+    size_t length = 0;
+    char *made;
+
+    if (str_find(raw, '\\') < 0) {
+        *out_word = str_of(lexer->source.data + start, end - start);
+        return 0;
+    }
+    made = arena_alloc(lexer->arena, raw.length);
+    if (!made)
+        return -ENOMEM;
+    for (size_t i = 0; i < raw.length; i++) {
+        char c = raw.data[i];
+
+        if (c == '\\' && i + 1 < raw.length && unescaped(raw.data[i + 1]))
+            c = unescaped(raw.data[++i]);
+        made[length++] = c;
+    }
+    *out_word = str_of(made, length);
+    return 0;
+}
+
+/* The byte that ends the word at hand, which the word itself does not have. */
+static bool ends(char c, char quote, bool dollar)
+{
+    if (quote)
+        return c == quote;
+    return blank(c) || c == ';' || (c == '{' && !dollar);
+}
+
+static int word_read(struct nginx_lexer *lexer, struct str *out_word)
+{
+    char quote = peek(lexer) == '"' || peek(lexer) == '\'' ? take(lexer) : '\0';
+    size_t start = lexer->at;
+    bool dollar = false;
+
+    while (!at_end(lexer) && !ends(peek(lexer), quote, dollar)) {
+        char c = take(lexer);
+
+        if (c == '\0')
+            return fail(lexer, "a NUL byte cannot stand in a word");
+        if (c == '\\' && !at_end(lexer))
+            take(lexer);
+        dollar = c == '$';
+    }
+    if (at_end(lexer))
+        return fail(lexer, quote ? "the file ends within quotes" : "the file ends within a directive");
+    if (word_finish(lexer, start, lexer->at, out_word) < 0)
+        return -ENOMEM;
+    if (quote) {
+        take(lexer);
+        lexer->glued = true;
+    }
+    return 0;
+}
+
+static struct str comment_read(struct nginx_lexer *lexer)
+{
+    size_t start = lexer->at;
+
+    while (!at_end(lexer) && peek(lexer) != '\n')
+        take(lexer);
+    return str_trim(str_slice(lexer->source, start,
+                              lexer->at > start && lexer->source.data[lexer->at - 1] == '\r' ? lexer->at - 1
+                                                                                             : lexer->at));
+}
+
+int nginx_lexer_next(struct nginx_lexer *lexer, struct nginx_token *out_token)
+{
+    static const char signs[] = "{};";
+    static const enum nginx_token_kind kinds[] = {NGINX_OPEN, NGINX_CLOSE, NGINX_SEMICOLON};
+    const char *sign;
+    char c;
+
+    if (lexer->glued && !at_end(lexer) && !blank(peek(lexer)) && !strchr(";{)", peek(lexer)))
+        return fail(lexer, "something follows a closing quote without a blank");
+    lexer->glued = false;
+    while (!at_end(lexer) && blank(peek(lexer)))
+        take(lexer);
+    *out_token = (struct nginx_token){.kind = NGINX_END_OF_FILE, .line = lexer->line};
+    if (at_end(lexer))
+        return 0;
+    c = peek(lexer);
+    sign = c ? strchr(signs, c) : NULL;
+    if (sign) {
+        take(lexer);
+        out_token->kind = kinds[sign - signs];
+        return 0;
+    }
+    if (c == '#') {
+        out_token->kind = NGINX_COMMENT;
+        out_token->text = comment_read(lexer);
+        return 0;
+    }
+    out_token->kind = NGINX_WORD;
+    return word_read(lexer, &out_token->text);
+}

@@ -1,0 +1,287 @@
+/*
+ * From tokens to the tree: blocks, includes, and which comment belongs to what. A comment on the line of a directive
+ * is that one's; any other is of the directive that follows it, or of the end of its block.
+ */
+#include "import/nginx_tree.h"
+
+#include "base/buffer.h"
+#include "base/limits.h"
+#include "import/nginx_lex.h"
+
+#include <errno.h>
+
+struct parser {
+    struct arena *arena;
+    const struct nginx_files *files;
+    struct str folder; /* of the main file: includes start there */
+    struct nginx_fault *fault;
+    struct buffer comments; /* those that nothing has followed yet */
+    unsigned depth, read, directives;
+};
+
+/* One file being read. */
+struct source {
+    struct parser *parser;
+    struct nginx_lexer lexer;
+    struct str path;
+    struct nginx_directive *latest; /* on whose line a comment may stand */
+    unsigned latest_line;
+};
+
+static int parse_file(struct parser *parser, struct str path, struct nginx_directive *into);
+
+static int fail(struct source *source, unsigned line, const char *message)
+{
+    *source->parser->fault = (struct nginx_fault){{source->path, line}, str_from(message)};
+    return -EINVAL;
+}
+
+static int next(struct source *source, struct nginx_token *token)
+{
+    int error = nginx_lexer_next(&source->lexer, token);
+
+    return error == -EINVAL ? fail(source, source->lexer.line, source->lexer.fault) : error;
+}
+
+/* The comments that were waiting, in the arena. */
+static int take_comments(struct parser *parser, struct str *out_text)
+{
+    if (parser->comments.length == 0)
+        return 0;
+    *out_text =
+        arena_copy(parser->arena, str_slice(buffer_str(&parser->comments), 0, parser->comments.length - 1));
+    buffer_consume(&parser->comments, parser->comments.length);
+    return out_text->data ? 0 : -ENOMEM;
+}
+
+static int take_comment(struct source *source, const struct nginx_token *token)
+{
+    struct nginx_directive *latest = source->latest;
+
+    if (latest && source->latest_line == token->line && !latest->behind.data) {
+        latest->behind = token->text;
+        return 0;
+    }
+    if (buffer_append(&source->parser->comments, token->text) < 0)
+        return -ENOMEM;
+    return buffer_append(&source->parser->comments, STR("\n")) < 0 ? -ENOMEM : 0;
+}
+
+static int add_word(struct parser *parser, struct buffer *words, struct str word)
+{
+    return buffer_append(words, str_of((const char *)&word, sizeof(word))) < 0 ? -ENOMEM : 0;
+}
+
+/* The words up to ';' or '{'. */
+static int words_parse(struct source *source, struct nginx_directive *made)
+{
+    struct buffer words = {0};
+    struct nginx_token token;
+    int error;
+
+    while ((error = next(source, &token)) == 0) {
+        if (token.kind == NGINX_WORD)
+            error = add_word(source->parser, &words, token.text);
+        else if (token.kind == NGINX_COMMENT)
+            error = take_comment(source, &token);
+        else
+            break;
+        if (error < 0)
+            break;
+    }
+    if (error == 0 && token.kind == NGINX_CLOSE)
+        error = fail(source, token.line, "\"}\" where \";\" is missing");
+    if (error == 0 && token.kind == NGINX_END_OF_FILE)
+        error = fail(source, made->place.line, "the file ends within this directive");
+    if (error == 0) {
+        made->block = token.kind == NGINX_OPEN;
+        made->count = words.length / sizeof(struct str);
+        made->words = arena_alloc(source->parser->arena, words.length + 1);
+        error = made->words ? 0 : -ENOMEM;
+    }
+    if (error == 0 && words.length)
+        memcpy(made->words, words.data, words.length);
+    source->latest = made;
+    source->latest_line = token.line;
+    buffer_finish(&words);
+    return error;
+}
+
+static void append(struct nginx_directive *block, struct nginx_directive *made)
+{
+    if (block->last)
+        block->last->next = made;
+    else
+        block->first = made;
+    block->last = made;
+}
+
+static bool is_absolute(struct str path)
+{
+    return str_starts(path, STR("/"));
+}
+
+/* What the pattern names takes the place of the directive. -ENOENT: nothing is there under a name without signs. */
+static int include_parse(struct source *source, const struct nginx_directive *made,
+                         struct nginx_directive *into)
+{
+    struct parser *parser = source->parser;
+    struct str pattern = made->words[0];
+    struct str *paths = NULL;
+    size_t count = 0;
+    int error;
+
+    if (!is_absolute(pattern))
+        pattern = arena_printf(parser->arena, STR_FMT "/" STR_FMT, STR_ARG(parser->folder), STR_ARG(pattern));
+    if (!pattern.data)
+        return -ENOMEM;
+    error = parser->files->match(parser->files->owner, parser->arena, pattern, &paths, &count);
+    if (error == 0 && count == 0 && str_find(pattern, '*') < 0 && str_find(pattern, '?') < 0 &&
+        str_find(pattern, '[') < 0)
+        error = -ENOENT;
+    if (error < 0)
+        return error == -ENOMEM ? error : -ENOENT;
+    for (size_t i = 0; i < count && error == 0; i++) {
+        error = parse_file(parser, paths[i], into);
+        if (error == -ELOOP)
+            error = fail(source, made->place.line, "includes go too deep, or there are too many of them");
+    }
+    return error;
+}
+
+static int block_parse(struct source *source, struct nginx_directive *into, unsigned opened);
+
+/* A directive from its name on, which is `token`. */
+static int directive_parse(struct source *source, const struct nginx_token *token,
+                           struct nginx_directive *into)
+{
+    struct parser *parser = source->parser;
+    struct nginx_directive *made = arena_zalloc(parser->arena, 1, sizeof(*made));
+    int error;
+
+    if (!made)
+        return -ENOMEM;
+    if (++parser->directives > LIMIT_IMPORT_DIRECTIVES)
+        return fail(source, token->line, "there are too many directives");
+    made->name = token->text;
+    made->place = (struct nginx_place){source->path, token->line};
+    error = take_comments(parser, &made->before);
+    if (error == 0)
+        error = words_parse(source, made);
+    if (error == 0 && !made->block && made->count == 1 && str_equal(made->name, STR("include"))) {
+        /* What stands above an include stands above what it brings. */
+        if (made->before.data && buffer_printf(&parser->comments, STR_FMT "\n", STR_ARG(made->before)) < 0)
+            return -ENOMEM;
+        error = include_parse(source, made, into);
+        if (error != -ENOENT)
+            return error;
+        buffer_consume(&parser->comments, parser->comments.length);
+        error = 0;
+    }
+    if (error == 0)
+        append(into, made);
+    if (error == 0 && made->block)
+        error = block_parse(source, made, made->place.line);
+    return error;
+}
+
+/* Directives up to the "}" of a block that was opened in this line, or up to the end of the file (0). */
+static int block_parse(struct source *source, struct nginx_directive *into, unsigned opened)
+{
+    struct nginx_token token;
+    int error = ++source->parser->depth > LIMIT_IMPORT_DEPTH
+                    ? fail(source, opened, "blocks are nested too deeply")
+                    : 0;
+
+    while (error == 0 && (error = next(source, &token)) == 0) {
+        if (token.kind == NGINX_COMMENT)
+            error = take_comment(source, &token);
+        else if (token.kind == NGINX_WORD)
+            error = directive_parse(source, &token, into);
+        else
+            break;
+    }
+    source->parser->depth--;
+    if (error < 0)
+        return error;
+    if (token.kind == NGINX_END_OF_FILE)
+        return opened ? fail(source, opened, "this block is not closed") : 0;
+    if (token.kind == NGINX_CLOSE && opened) {
+        source->latest = into;
+        source->latest_line = into->behind.data ? 0 : token.line;
+        return take_comments(source->parser, &into->after);
+    }
+    return fail(source, token.line,
+                token.kind == NGINX_CLOSE  ? "\"}\" closes nothing"
+                : token.kind == NGINX_OPEN ? "\"{\" without a name before it"
+                                           : "\";\" without a directive before it");
+}
+
+/* -ELOOP: too many, or too deep; -ENOENT and others: it cannot be read. */
+static int parse_file(struct parser *parser, struct str path, struct nginx_directive *into)
+{
+    struct source source = {.parser = parser, .path = path};
+    struct str text;
+    int error;
+
+    if (parser->depth >= LIMIT_IMPORT_DEPTH || ++parser->read > LIMIT_IMPORT_FILES)
+        return -ELOOP;
+    error = parser->files->read(parser->files->owner, parser->arena, path, &text);
+    if (error < 0)
+        return error == -ENOMEM ? error : -ENOENT;
+    if (text.length > LIMIT_CONF_FILE)
+        return fail(&source, 1, "the file is too long");
+    nginx_lexer_init(&source.lexer, parser->arena, text);
+    return block_parse(&source, into, 0);
+}
+
+struct str nginx_folder(struct str path)
+{
+    ssize_t slash = str_rfind(path, '/');
+
+    if (slash < 0)
+        return STR(".");
+    return slash == 0 ? STR("/") : str_slice(path, 0, (size_t)slash);
+}
+
+int nginx_tree_read(struct arena *arena, const struct nginx_files *files, struct str path,
+                    struct nginx_directive **out_root, struct nginx_fault *out_fault)
+{
+    struct parser parser = {.arena = arena, .files = files, .folder = nginx_folder(path), .fault = out_fault};
+    struct nginx_directive *root = arena_zalloc(arena, 1, sizeof(*root));
+    int error = -ENOMEM;
+
+    if (root) {
+        root->block = true;
+        root->place = (struct nginx_place){path, 0};
+        error = parse_file(&parser, path, root);
+    }
+    if (error == -ENOENT || error == -ELOOP) {
+        *out_fault = (struct nginx_fault){{path, 0}, STR("the file cannot be read")};
+        error = -EINVAL;
+    }
+    if (error == 0)
+        error = take_comments(&parser, &root->after);
+    buffer_finish(&parser.comments);
+    if (error == 0)
+        *out_root = root;
+    return error;
+}
+
+struct nginx_directive *nginx_tree_find(const struct nginx_directive *block, struct str name)
+{
+    struct nginx_directive *child = block->first;
+
+    while (child && !str_equal(child->name, name))
+        child = child->next;
+    return child;
+}
+
+struct str nginx_tree_line(struct arena *arena, const struct nginx_directive *directive)
+{
+    struct str line = arena_copy(arena, directive->name);
+
+    for (size_t i = 0; i < directive->count && line.data; i++)
+        line = arena_printf(arena, STR_FMT " " STR_FMT, STR_ARG(line), STR_ARG(directive->words[i]));
+    return line;
+}

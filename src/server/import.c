@@ -1,0 +1,162 @@
+/*
+ * `sluice import`: nginx's configuration as YAML. What comes of it is loaded as any other configuration; what the
+ * loader does not take is left out and told, until it takes the rest.
+ */
+#include "import/import.h"
+
+#include "base/limits.h"
+#include "server/commands.h"
+#include "server/configuration.h"
+#include "server/core.h"
+#include "server/error_log.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* One round of asking the loader. */
+struct asking {
+    struct import *import;
+    unsigned faults;
+    bool changed; /* something was left out: ask again */
+    bool stuck;   /* a mistake that nothing of nginx's has led to */
+    int error;
+};
+
+static void hear_fault(void *owner, const struct conf_error *fault)
+{
+    struct asking *asking = owner;
+    char why[1024];
+    int length = snprintf(why, sizeof(why), STR_FMT "%s" STR_FMT, STR_ARG(fault->message),
+                          str_empty(fault->hint) ? "" : ": ", STR_ARG(fault->hint));
+    int result;
+
+    if (length < 0 || (size_t)length >= sizeof(why))
+        length = sizeof(why) - 1;
+    result = fault->mark.file ? import_refuse(asking->import, fault->mark.line, str_of(why, (size_t)length))
+                              : -ENOENT;
+    asking->faults++;
+    asking->changed |= result == 1;
+    asking->stuck |= result == -ENOENT;
+    if (result == -ENOMEM)
+        asking->error = result;
+}
+
+/* Prints the YAML into `out` so that it loads; `said` is what the loader says of it in the end. */
+static int print_until_it_loads(struct import *import, bool report, struct buffer *out, struct buffer *said)
+{
+    struct log log = {0};
+    struct asking asking = {.import = import, .changed = true};
+
+    for (unsigned round = 0; asking.changed && round < LIMIT_IMPORT_ROUNDS && asking.error == 0; round++) {
+        struct configuration_source source = {.test_only = true, .fault = hear_fault, .owner = &asking};
+
+        buffer_consume(out, out->length);
+        buffer_consume(said, said->length);
+        asking.error = import_print(import, false, out);
+        source.text = buffer_str(out);
+        asking.changed = asking.stuck = false;
+        if (asking.error == 0)
+            configuration_destroy(configuration_load(&source, &log, said));
+    }
+    if (asking.error == 0 && report) {
+        buffer_consume(out, out->length);
+        asking.error = import_print(import, true, out);
+    }
+    if (asking.error == 0 && (asking.stuck || asking.changed))
+        asking.error = -EBADMSG;
+    return asking.error;
+}
+
+static int write_out(const struct options *options, const struct buffer *text)
+{
+    FILE *stream = options->output ? fopen(options->output, "we") : stdout;
+    bool good;
+
+    if (!stream) {
+        error_log_say(LOG_EMERG, "open() \"%s\" failed (%d: %s)", options->output, errno, strerror(errno));
+        return -EIO;
+    }
+    good = fwrite(text->data, 1, text->length, stream) == text->length;
+    good = fflush(stream) == 0 && good;
+    if (options->output && fclose(stream) != 0)
+        good = false;
+    if (!good)
+        error_log_say(LOG_EMERG, "\"%s\" could not be written",
+                      options->output ? options->output : "standard output");
+    return good ? 0 : -EIO;
+}
+
+/* The whole path: what is made of it may stand in another folder. */
+static struct str whole_path(struct arena *arena, const char *path)
+{
+    char folder[PATH_MAX];
+
+    if (!path || path[0] == '/')
+        return str_from(path);
+    if (!getcwd(folder, sizeof(folder)))
+        return (struct str){NULL, 0};
+    return arena_printf(arena, "%s/%s", folder, path);
+}
+
+static int tell(const struct import *import, const struct buffer *said, int error)
+{
+    struct buffer list = {0};
+
+    if (import_list(import, "", &list) < 0)
+        error = -ENOMEM;
+    if (list.length)
+        fprintf(stderr, "%.*s", (int)list.length, list.data);
+    buffer_finish(&list);
+    if (error == -EBADMSG)
+        fprintf(stderr, "%.*ssluice: what was made of it does not load as it is\n",
+                (int)said->length, said->data ? said->data : "");
+    if (error < 0)
+        return EXIT_FAILURE;
+    return import_count(import, IMPORT_LEFT_OUT) + import_count(import, IMPORT_CHANGED) ? 2 : EXIT_SUCCESS;
+}
+
+static int import_file(const struct options *options, struct arena *arena)
+{
+    struct import_source source = {.path = whole_path(arena, options->input),
+                                   .prefix = whole_path(arena, options->prefix),
+                                   .files = &nginx_files_of_system,
+                                   .schema = configuration_schema(),
+                                   .media_type = core_type_built_in};
+    struct nginx_fault fault = {.message = STR("out of memory")};
+    struct buffer text = {0};
+    struct buffer said = {0};
+    struct import *import;
+    int status;
+    int error = import_read(arena, &source, &import, &fault);
+
+    if (error < 0) {
+        fprintf(stderr, STR_FMT ":%u: error: " STR_FMT "\n", STR_ARG(fault.place.file), fault.place.line,
+                STR_ARG(fault.message));
+        return EXIT_FAILURE;
+    }
+    error = print_until_it_loads(import, options->report, &text, &said);
+    if (text.length && write_out(options, &text) < 0)
+        error = -EIO;
+    status = tell(import, &said, error);
+    buffer_finish(&text);
+    buffer_finish(&said);
+    return status;
+}
+
+int command_import(const struct options *options)
+{
+    struct arena arena;
+    int status;
+
+    if (!options->input) {
+        error_log_say(LOG_EMERG, "import takes nginx's main file: sluice import /etc/nginx/nginx.conf");
+        return EXIT_FAILURE;
+    }
+    arena_init(&arena, NULL, 0);
+    status = import_file(options, &arena);
+    arena_reset(&arena);
+    return status;
+}

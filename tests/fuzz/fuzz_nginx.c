@@ -1,0 +1,94 @@
+/*
+ * nginx's configurations, translated: no input may hang or break the parser or the rules; and what is printed, of a
+ * text that is UTF-8, is YAML without a mistake, before and after parts of it are left out.
+ */
+#include "fuzz.h"
+
+#include "conf/conf_source.h"
+#include "import/import.h"
+#include "server/configuration.h"
+#include "server/core.h"
+
+#include <errno.h>
+
+static int read_input(void *owner, struct arena *arena, struct str path, struct str *out_text)
+{
+    if (!str_equal(path, STR("/n/nginx.conf")))
+        return -ENOENT;
+    *out_text = *(const struct str *)owner;
+    return 0;
+}
+
+static int match_nothing(void *owner, struct arena *arena, struct str pattern, struct str **out_paths,
+                         size_t *out_count)
+{
+    *out_paths = NULL;
+    *out_count = 0;
+    return 0;
+}
+
+static bool is_utf8(struct str text)
+{
+    uint32_t code;
+    size_t length;
+
+    for (size_t at = 0; at < text.length; at += length) {
+        length = source_character(text, at, &code);
+        if (length == 0)
+            return false;
+    }
+    return true;
+}
+
+static void check_printed(struct import *import)
+{
+    struct buffer yaml = {0};
+    struct arena arena;
+    struct conf_errors errors = {.arena = &arena};
+
+    arena_init(&arena, NULL, 0);
+    HOLDS(import_print(import, true, &yaml) == 0);
+    HOLDS(buffer_append(&yaml, STR("x-end: one key at least\n")) == 0);
+    HOLDS(conf_tree_parse(&arena, STR("printed"), buffer_str(&yaml), &errors) || errors.failed);
+    if (errors.failed) {
+        struct buffer said = {0};
+
+        HOLDS(conf_errors_print(&errors, &said) == 0);
+        fprintf(stderr, STR_FMT "\n" STR_FMT "\n", STR_ARG(buffer_str(&yaml)), STR_ARG(buffer_str(&said)));
+    }
+    HOLDS(!errors.failed);
+    buffer_finish(&yaml);
+    arena_reset(&arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    struct str text = str_of((const char *)bytes, size);
+    const struct nginx_files files = {.read = read_input, .match = match_nothing, .owner = &text};
+    const struct import_source source = {.path = STR("/n/nginx.conf"),
+                                         .files = &files,
+                                         .schema = configuration_schema(),
+                                         .media_type = core_type_built_in};
+    struct nginx_fault fault = {.message = {NULL, 0}};
+    struct buffer list = {0};
+    struct import *import;
+    struct arena arena;
+    int error;
+
+    arena_init(&arena, NULL, 256 * 1024 * 1024);
+    error = import_read(&arena, &source, &import, &fault);
+    HOLDS(error == 0 || error == -EINVAL);
+    if (error == -EINVAL)
+        HOLDS(fault.message.length > 0);
+    if (error == 0 && is_utf8(text)) {
+        check_printed(import);
+        for (unsigned line = 1; line < 40; line += 3)
+            HOLDS(import_refuse(import, line, STR("because")) != -ENOMEM);
+        check_printed(import);
+    }
+    if (error == 0)
+        HOLDS(import_list(import, "", &list) == 0);
+    buffer_finish(&list);
+    arena_reset(&arena);
+    return 0;
+}

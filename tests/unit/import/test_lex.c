@@ -1,0 +1,140 @@
+/* nginx's words: what quotes, escapes, comments and signs are, as nginx reads them, and what is no such language. */
+#include "import/nginx_lex.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+
+/* Each token as it is shown in the tables: [word], (comment), and the signs; a fault as "! LINE sentence". */
+static void show(const char *source, size_t length, char *into, size_t size)
+{
+    struct arena arena;
+    struct nginx_lexer lexer;
+    struct nginx_token token = {.kind = NGINX_WORD};
+    size_t at = 0;
+    int error = 0;
+
+    arena_init(&arena, NULL, 0);
+    nginx_lexer_init(&lexer, &arena, str_of(source, length));
+    into[0] = '\0';
+    while (token.kind != NGINX_END_OF_FILE && (error = nginx_lexer_next(&lexer, &token)) == 0) {
+        static const char *const signs[] = {
+            [NGINX_OPEN] = "{", [NGINX_CLOSE] = "}", [NGINX_SEMICOLON] = ";", [NGINX_END_OF_FILE] = ""};
+
+        if (token.kind == NGINX_WORD)
+            at += (size_t)snprintf(into + at, size - at, "[" STR_FMT "]", STR_ARG(token.text));
+        else if (token.kind == NGINX_COMMENT)
+            at += (size_t)snprintf(into + at, size - at, "(" STR_FMT ")", STR_ARG(token.text));
+        else
+            at += (size_t)snprintf(into + at, size - at, "%s", signs[token.kind]);
+    }
+    if (error < 0)
+        snprintf(into + at, size - at, "! %u %s", lexer.line, lexer.fault);
+    arena_reset(&arena);
+}
+
+static const struct {
+    const char *source, *shown;
+} words[] = {
+    {"", ""},
+    {" \t\r\n", ""},
+    {"a;", "[a];"},
+    {"a b\tc\nd;", "[a][b][c][d];"},
+    {"a{b;}", "[a]{[b];}"},
+    {"listen 80;\r\n", "[listen][80];"},
+    {"a \"b c\" 'd e';", "[a][b c][d e];"},
+    {"a \"it's\" 'say \"x\"';", "[a][it's][say \"x\"];"},
+    {"a \"\" '';", "[a][][];"},
+    {"a b\"c;", "[a][b\"c];"},
+    {"a \"\\\"b\\\\\" '\\'';", "[a][\"b\\]['];"},
+    {"a \"\\t\\r\\n\";", "[a][\t\r\n];"},
+    {"a \\.css$ ^\\d+$;", "[a][\\.css$][^\\d+$];"},
+    {"a b\\ c;", "[a][b\\ c];"},
+    {"a b\\;c;", "[a][b\\;c];"},
+    {"a ${b}c $d;", "[a][${b}c][$d];"},
+    {"a $b{c;}", "[a][$b]{[c];}"},
+    {"a \"${b}\";", "[a][${b}];"},
+    {"a b}c;", "[a][b}c];"},
+    {"a b#c;", "[a][b#c];"},
+    {"a # b;\nc;", "[a](# b;)[c];"},
+    {"#a\r\n#b", "(#a)(#b)"},
+    {"if ($a = \"b\") {}", "[if][($a][=][b][)]{}"},
+    {"a \"b\"{}", "[a][b]{}"},
+    {"a \"x\ny\";", "[a][x\ny];"},
+    {"\xc3\xa4 \xff;", "[\xc3\xa4][\xff];"},
+};
+
+START_TEST(tokens)
+{
+    char shown[256];
+
+    show(words[_i].source, strlen(words[_i].source), shown, sizeof(shown));
+    ck_assert_str_eq(shown, words[_i].shown);
+}
+END_TEST
+
+static const struct {
+    const char *source, *shown;
+} faults[] = {
+    {"a", "! 1 the file ends within a directive"},
+    {"a\nb \"c", "[a][b]! 2 the file ends within quotes"},
+    {"a 'b;\n}\n", "[a]! 3 the file ends within quotes"},
+    {"a \"b\"c;", "[a][b]! 1 something follows a closing quote without a blank"},
+    {"a 'b'\"c\";", "[a][b]! 1 something follows a closing quote without a blank"},
+    {"a b\\", "[a]! 1 the file ends within a directive"},
+};
+
+START_TEST(refused)
+{
+    char shown[256];
+
+    show(faults[_i].source, strlen(faults[_i].source), shown, sizeof(shown));
+    ck_assert_str_eq(shown, faults[_i].shown);
+}
+END_TEST
+
+START_TEST(nul_bytes)
+{
+    char shown[256];
+
+    show("a b\0c;", 6, shown, sizeof(shown));
+    ck_assert_str_eq(shown, "[a]! 1 a NUL byte cannot stand in a word");
+}
+END_TEST
+
+START_TEST(lines)
+{
+    struct arena arena;
+    struct nginx_lexer lexer;
+    struct nginx_token token;
+    static const unsigned wanted[] = {1, 2, 4, 4, 4};
+
+    arena_init(&arena, NULL, 0);
+    nginx_lexer_init(&lexer, &arena, STR("a\n\"b\n\n\" c; # d\ne"));
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        ck_assert_int_eq(nginx_lexer_next(&lexer, &token), 0);
+        ck_assert_uint_eq(token.line, wanted[i]);
+    }
+    ck_assert_int_eq(nginx_lexer_next(&lexer, &token), -EINVAL);
+    ck_assert_uint_eq(lexer.line, 5);
+    arena_reset(&arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("import_lex");
+    TCase *tcase = tcase_create("lex");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_loop_test(tcase, tokens, 0, (int)(sizeof(words) / sizeof(words[0])));
+    tcase_add_loop_test(tcase, refused, 0, (int)(sizeof(faults) / sizeof(faults[0])));
+    tcase_add_test(tcase, nul_bytes);
+    tcase_add_test(tcase, lines);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

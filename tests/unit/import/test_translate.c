@@ -1,0 +1,310 @@
+/*
+ * nginx's directives as sluice's: the YAML that comes of them, the notes, and that the loader takes it.
+ */
+#include "files.h"
+
+#include "import/import.h"
+#include "server/configuration.h"
+#include "server/core.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+
+struct hearing {
+    struct import *import;
+    bool changed;
+};
+
+static void hear(void *owner, const struct conf_error *error)
+{
+    struct hearing *hearing = owner;
+    int result = import_refuse(hearing->import, error->mark.line, error->message);
+
+    ck_assert_msg(result >= 0, "line %u: " STR_FMT, error->mark.line, STR_ARG(error->message));
+    hearing->changed |= result == 1;
+}
+
+/* As the command does it. The YAML and the list end with a NUL. */
+static void translate(const struct memory_file *rows, struct buffer *yaml, struct buffer *list)
+{
+    const struct nginx_files files = memory_files(rows);
+    const struct import_source source = {.path = STR("/etc/nginx/nginx.conf"),
+                                         .files = &files,
+                                         .schema = configuration_schema(),
+                                         .media_type = core_type_built_in};
+    struct hearing hearing = {.changed = true};
+    struct nginx_fault fault = {0};
+    struct log log = {0};
+    struct arena arena;
+
+    arena_init(&arena, NULL, 0);
+    ck_assert_msg(import_read(&arena, &source, &hearing.import, &fault) == 0, "%u: " STR_FMT,
+                  fault.place.line, STR_ARG(fault.message));
+    for (unsigned round = 0; hearing.changed && round < 50; round++) {
+        struct configuration_source loaded = {.test_only = true, .fault = hear, .owner = &hearing};
+        struct buffer said = {0};
+
+        buffer_consume(yaml, yaml->length);
+        ck_assert_int_eq(import_print(hearing.import, false, yaml), 0);
+        loaded.text = buffer_str(yaml);
+        hearing.changed = false;
+        configuration_destroy(configuration_load(&loaded, &log, &said));
+        buffer_finish(&said);
+    }
+    ck_assert(!hearing.changed);
+    ck_assert_int_eq(import_list(hearing.import, "", list), 0);
+    ck_assert_int_eq(buffer_append(yaml, str_of("", 1)), 0);
+    ck_assert_int_eq(buffer_append(list, str_of("", 1)), 0);
+    arena_reset(&arena);
+}
+
+/* What follows the line of its key in the YAML, up to the end of what is indented below it, without that indent. */
+static void block_of(const char *yaml, const char *key, char *into, size_t size)
+{
+    const char *at = strstr(yaml, key);
+    size_t indent = 0, length = 0;
+
+    ck_assert_msg(at, "no \"%s\" in:\n%s", key, yaml);
+    at += strspn(at, " ");
+    while (at - indent > yaml && at[-1 - (ptrdiff_t)indent] != '\n')
+        indent++;
+    at = strchr(at, '\n') + 1;
+    while (*at && strspn(at, " ") > indent) {
+        size_t line = strcspn(at, "\n") + 1;
+
+        ck_assert_uint_lt(length + line, size);
+        memcpy(into + length, at + indent + 2, line - indent - 2);
+        length += line - indent - 2;
+        at += line;
+    }
+    into[length] = '\0';
+}
+
+static const struct {
+    const char *nginx; /* in a server */
+    const char *yaml;  /* in that server, behind its listen and its return */
+    const char *noted; /* "": nothing; else a part of the list */
+} servers[] = {
+    {"root /srv/www;", "root: /srv/www\n", ""},
+    {"root html;", "root: /usr/share/nginx/html\n", ""},
+    {"root $document_root/x;", "root: $document_root/x\n", ""},
+    {"index index.html index.htm;", "index: index.html index.htm\n", ""},
+    {"server_name a.test *.b.test;\nserver_name c.test;", "server_name: a.test *.b.test c.test\n", ""},
+    {"server_name _;", "server_name: _\n", ""},
+    {"# above\nindex a; # behind", "# above\nindex: a # behind\n", ""},
+    {"keepalive_timeout 65;", "keepalive_timeout: 65s\n", ""},
+    {"keepalive_timeout 65 60;", "keepalive_timeout: 65s\n", "with another meaning here (1)"},
+    {"client_max_body_size 10M;", "client_max_body_size: 10M\n", ""},
+    {"server_tokens off;", "server_tokens: off\n", ""},
+    {"add_header X-A \"b c\" always;\nadd_header X-B $Host;",
+     "add_header:\n  - X-A \"b c\" always\n  - X-B $host\n", ""},
+    {"add_header X-A \"say \\\"b\\\" c\";", "add_header: X-A \"say \\\"b\\\" c\"\n", ""},
+    {"error_page 500 502 /50x.html;\nerror_page 404 = @x;\nlocation @x { return 204; }",
+     "error_page:\n  - 500 502 /50x.html\n  - 404 = @x\nlocation:\n  '@x':\n    return: 204\n", ""},
+    {"expires 3600;", "expires: 3600\n", ""},
+    {"rewrite ^/a/(\\d+)$ /b?$1 last;", "rewrite: ^/a/(\\d+)$ /b?$1 last\n", ""},
+    {"rewrite \"^/a{2}$\" /b permanent;", "rewrite: ^/a{2}$ /b permanent\n", ""},
+    {"set $a 'x y';", "set: $a \"x y\"\n", ""},
+    {"try_files $uri $uri/ /index.php?$args;", "try_files: $uri $uri/ /index.php?$args\n", ""},
+    {"tcp_nopush on;", "", "not carried over, as it is not needed here (1)"},
+    {"frobnicate 7;", "# not carried over: frobnicate 7\n", "sluice has nothing of that name"},
+    {"ssi on;", "# not carried over: ssi on\n", "no server-side includes"},
+    {"log_format x y;", "# not carried over: log_format x y\n", "in sluice it cannot stand in server"},
+    {"client_max_body_size lots;", "# not carried over: client_max_body_size lots\n", "'lots' is no size"},
+    {"include none.conf;", "# not carried over: include none.conf\n", "there is no such file to read"},
+    {"allow 10.1.2.3/8;\ndeny all;\nallow 192.0.2.1;", "allow: 10.0.0.0/8\ndeny: all\n",
+     "line 4 holds for all of it"},
+    {"deny 10.0.0.1;\nallow 10.0.0.0/8;\nallow 10.2.0.0/16;\ndeny all;",
+     "deny:\n  - 10.0.0.1\n  - all\nallow: 10.0.0.0/8\n", "line 4 holds for all of it"},
+    {"location = /a { return 200 \"x y\"; }", "location:\n  = /a:\n    return: 200 \"x y\"\n", ""},
+    {"location /a { }\nlocation ~* \\.(a|b)$ { }\nlocation ^~/c { }",
+     "location:\n  /a: {}\n  ~* \\.(a|b)$: {}\n  ^~ /c: {}\n", ""},
+    {"location /a { location /a/b { autoindex on; } }",
+     "location:\n  /a:\n    location:\n      /a/b:\n        autoindex: on\n", ""},
+    {"location /a { }\nlocation /a { }", "location:\n  /a: {}\n  # not carried over: location /a { }\n",
+     "stands here twice"},
+    {"location /a { alias x/; }", "location:\n  /a:\n    alias: /usr/share/nginx/x/\n", ""},
+    {"location /a { internal; }", "location:\n  /a:\n    internal: on\n", ""},
+    {"location /a { proxy_pass http://127.0.0.1:9; proxy_set_header Host $host; }",
+     "location:\n  /a:\n    proxy_pass: http://127.0.0.1:9\n    proxy_set_header: Host $host\n", ""},
+    {"location /a { proxy_pass https://127.0.0.1:9; }",
+     "location:\n  /a:\n    proxy_pass: https://127.0.0.1:9\n    proxy_ssl_verify: off # as in nginx: nobody "
+     "looks at the "
+     "server's certificate; on is better\n",
+     ""},
+    {"location /a { limit_except GET POST { deny all; } }",
+     "location:\n  /a:\n    when:\n      $request_method !~ ^(GET|POST|HEAD)$:\n        deny: all\n", ""},
+    /* if */
+    {"if ($host = a.test) { return 301 https://b.test$request_uri; }",
+     "when:\n  $host = a.test:\n    return: 301 https://b.test$request_uri\n", ""},
+    {"if ($request_method !~ ^(GET|HEAD)$ ) { return 405; }",
+     "when:\n  $request_method !~ ^(GET|HEAD)$:\n    return: 405\n", ""},
+    {"if ($args) { return 400; }\nif (!-f $request_filename) { return 410; }",
+     "when:\n  $args:\n    return: 400\n  '!-f $request_filename':\n    return: 410\n", ""},
+    {"if ($http_x = \"\") { return 400; }", "when:\n  $http_x = \"\":\n    return: 400\n", ""},
+    {"if ($http_x ~ \"a b\") { return 400; }", "when:\n  $http_x ~ \"a b\":\n    return: 400\n", ""},
+    {"if ($args ~ a) { set $x 1; }\nif ($args ~ b) { set $x 2; }",
+     "# not carried over: if ($args ~ a) { }\nwhen:\n  $args ~ b:\n    set: $x 2\n",
+     "make one variable of both by map"},
+    {"if (-x /a) { return 400; }", "# not carried over: if (-x /a) { }\n", "there is no such condition"},
+    {"if ($args) { rewrite ^ /b? break; break; }", "when:\n  $args:\n    rewrite: ^ /b? break\n", "(1)"},
+    {"if ($args) { set $x 1; }\nlocation / { if ($host) { return 400; } }",
+     "# not carried over: if ($args) { }\nlocation:\n  /:\n    when:\n      $host:\n        return: 400\n",
+     "locations have conditions, too"},
+    {"location / { if ($args) { return 400; } rewrite ^/a /b; }",
+     "location:\n  /:\n    rewrite: ^/a /b\n    when:\n      $args:\n        rewrite: []\n        return: "
+     "400\n",
+     ""},
+    {"location / { rewrite ^/a /b; set $c $1; }", "location:\n  /:\n    rewrite: ^/a /b\n    set: $c $1\n",
+     "all set come before when and rewrite"},
+    {"location / { return 204; rewrite ^ /b; }", "location:\n  /:\n    return: 204\n",
+     "never reached: line 3 has ended it"},
+    {"location / { return 204; deny all; }", "location:\n  /:\n    return: 204\n    deny: all\n",
+     "who may is asked before return"},
+    /* inheritance */
+    {"add_header X-A b;\nlocation / { add_header X-C d; }",
+     "add_header: X-A b\nlocation:\n  /:\n    add_header: X-C d\n",
+     "nginx forgets here what outer scopes say, as X-A in line 3"},
+    {"add_header X-A b;\nlocation / { add_header X-A d; }",
+     "add_header: X-A b\nlocation:\n  /:\n    add_header: X-A d\n", ""},
+    /* logs */
+    {"access_log logs/a.log;", "access_log: /usr/share/nginx/logs/a.log combined\n", ""},
+    {"access_log off;", "access_log: off\n", ""},
+    {"access_log /a.log main if=$x;", "access_log: /a.log main\n", "every request is logged"},
+    {"access_log /$host.log;", "# not carried over: access_log /$host.log\n", "a log has one name"},
+    {"error_log /e.log warn;", "", "it holds for all servers here"},
+    {"ssl_protocols TLSv1 TLSv1.2 TLSv1.3;", "ssl_protocols: TLSv1.2 TLSv1.3\n", "RFC 8996"},
+    {"ssl_protocols SSLv3;", "# not carried over: ssl_protocols SSLv3\n", "RFC 8996"},
+};
+
+/* The server is in line 3 on, "listen" before it. */
+START_TEST(in_a_server)
+{
+    char text[2048], got[4096];
+    struct buffer yaml = {0};
+    struct buffer list = {0};
+
+    snprintf(text, sizeof(text), "http { server {\nlisten 8081;\n%s\n} }", servers[_i].nginx);
+    const struct memory_file rows[] = {{"/etc/nginx/nginx.conf", text}, {NULL, NULL}};
+
+    translate(rows, &yaml, &list);
+    block_of(yaml.data, "  server:", got, sizeof(got));
+    ck_assert_msg(strncmp(got, "- listen: 8081\n", 15) == 0, "%s", yaml.data);
+    {
+        char shown[4096] = "";
+        size_t length = 0;
+
+        for (const char *line = got + 15; *line; line += strcspn(line, "\n") + 1) {
+            size_t rest = strcspn(line, "\n") + 1;
+
+            ck_assert_msg(strncmp(line, "  ", 2) == 0, "%s", got);
+            memcpy(shown + length, line + 2, rest - 2);
+            length += rest - 2;
+        }
+        shown[length] = '\0';
+        ck_assert_str_eq(shown, servers[_i].yaml);
+    }
+    if (servers[_i].noted[0])
+        ck_assert_msg(strstr(list.data, servers[_i].noted), "no \"%s\" in:\n%s", servers[_i].noted,
+                      list.data);
+    else
+        ck_assert_str_eq(list.data, "");
+    buffer_finish(&yaml);
+    buffer_finish(&list);
+}
+END_TEST
+
+static const struct {
+    const char *nginx, *key, *yaml, *noted;
+} others[] = {
+    {"user www-data; worker_processes 2; events { worker_connections 768; use epoll; } http { server { "
+     "return 204; } }",
+     "events:", "worker_connections: 768\nuse: epoll\n", ""},
+    {"http { map $http_upgrade $kind { default upgrade; '' close; ~^a$ b; } server { return 204; } }",
+     "  map:", "$http_upgrade $kind:\n  default: upgrade\n  '': close\n  ~^a$: b\n", ""},
+    {"http { map $host $x { hostnames; *.a.test 1; } server { return 204; } }",
+     "  map:", "$host $x:\n  hostnames: on\n  '*.a.test': 1\n", ""},
+    {"http { geo $x { default 0; 10.1.2.3/8 1; } server { return 204; } }",
+     "  geo:", "$x:\n  default: 0\n  10.0.0.0/8: 1\n", ""},
+    {"http { geo $x { ranges; 10.0.0.0-10.0.0.9 1; } server { return 204; } }", "http:",
+     "# What nginx does where nothing is said of it, and sluice does not: delete what you do not need.\n"
+     "absolute_redirect: on\ncharset: off\ndefault_type: text/plain\ndisable_symlinks: off\n"
+     "# not carried over: geo $x { }\nserver:\n  - listen: 80\n    return: 204\n",
+     "it has \"ranges\""},
+    {"http { types { text/html html htm; text/x-a a b; } server { return 204; } }",
+     "  types:", "text/x-a: a b\n", ""},
+    {"http { log_format a '$remote_addr ' \"$status\"; log_format j escape=json '{\"a\":\"$uri\"}'; server { "
+     "return 204; } }",
+     "  log_format:", "a: $remote_addr $status\nj:\n  escape: json\n  format: '{\"a\":\"$uri\"}'\n", ""},
+    {"http { upstream b { server 127.0.0.1:9 weight=2 fail_timeout=5; server 127.0.0.1:8 backup; keepalive "
+     "8; least_conn; } server { return 204; } "
+     "}",
+     "  upstream:",
+     "b:\n  server:\n    - 127.0.0.1:9 weight=2 fail_timeout=5s\n    - 127.0.0.1:8 backup\n  keepalive: 8\n  "
+     "least_conn: on\n",
+     ""},
+    {"http { server { listen [::]:81 ipv6only=on default_server reuseport; listen *:82; listen 127.0.0.1; "
+     "listen localhost:83 "
+     "backlog=9; return 204; } }",
+     "  server:",
+     "- listen:\n    - '[::]:81 default_server'\n    - 82\n    - 127.0.0.1:80\n    - 127.0.0.1:83 "
+     "backlog=9\n  return: 204\n",
+     ""},
+    {"http { server { listen 443 quic; listen 84 http2; return 204; } }", "  server:",
+     "-\n  # not carried over: listen 443 quic\n  listen: 84\n  return: 204\n", "HTTP/3 is not spoken"},
+    {"http { server { return 301 https://$host; location / { root /x; } } }", "  server:",
+     "- listen: 80\n  return: 301 https://$host\n", "never reached: the server answers by itself"},
+    {"http { server { resolver 127.0.0.1 valid=30; return 204; } }", "http:",
+     "# What nginx does where nothing is said of it, and sluice does not: delete what you do not need.\n"
+     "absolute_redirect: on\ncharset: off\ndefault_type: text/plain\ndisable_symlinks: off\n"
+     "server:\n  - listen: 80\n    return: 204\nresolver: 127.0.0.1 valid=30s\n",
+     "it stands in http here"},
+    {"stream { upstream b { server 127.0.0.1:9; } server { listen 86; proxy_pass b; proxy_timeout 5; } }",
+     "stream:",
+     "# What nginx does where nothing is said of it, and sluice does not: delete what you do not need.\n"
+     "proxy_half_close: off\nupstream:\n  b:\n    server: 127.0.0.1:9\nserver:\n  - listen: 86\n    "
+     "proxy_pass: b\n    "
+     "proxy_timeout: 5s\n",
+     ""},
+    {"http { server { listen 85 ssl; ssl_certificate none.pem; ssl_certificate_key none.key; return 204; } }",
+     "  server:",
+     "- listen: 85 ssl\n  ssl_certificate: /etc/nginx/none.pem\n  ssl_certificate_key: /etc/nginx/none.key\n "
+     " return: 204\n",
+     "but not as it should be on this machine"},
+};
+
+START_TEST(elsewhere)
+{
+    const struct memory_file rows[] = {{"/etc/nginx/nginx.conf", others[_i].nginx}, {NULL, NULL}};
+    struct buffer yaml = {0};
+    struct buffer list = {0};
+    char got[4096];
+
+    translate(rows, &yaml, &list);
+    block_of(yaml.data, others[_i].key, got, sizeof(got));
+    ck_assert_str_eq(got, others[_i].yaml);
+    if (others[_i].noted[0])
+        ck_assert_msg(strstr(list.data, others[_i].noted), "no \"%s\" in:\n%s", others[_i].noted, list.data);
+    else
+        ck_assert_str_eq(list.data, "");
+    buffer_finish(&yaml);
+    buffer_finish(&list);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("import_translate");
+    TCase *tcase = tcase_create("translate");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_loop_test(tcase, in_a_server, 0, (int)(sizeof(servers) / sizeof(servers[0])));
+    tcase_add_loop_test(tcase, elsewhere, 0, (int)(sizeof(others) / sizeof(others[0])));
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
