@@ -1,7 +1,7 @@
 /*
  * Static files: from the path of the request to a file beneath the root, its index, a redirect, or an
- * error. What is sent of a file is static_answer.c's. The search may wait for the kernel: then the exchange
- * is kept, and goes on in `found`.
+ * error; and beside a file to one that is the same, encoded. What is sent of a file is static_answer.c's. The search
+ * may wait for the kernel: then the exchange is kept, and goes on in `found`.
  */
 #include "static.h"
 
@@ -9,66 +9,30 @@
 #include "http/url.h"
 
 #include <errno.h>
-#include <stddef.h>
 
 /* What is being looked for. */
-enum seek { SEEK_FILE, SEEK_INDEX, SEEK_FOLDER };
+enum seek { SEEK_FILE, SEEK_INDEX, SEEK_FOLDER, SEEK_SIBLING };
 
 struct search {
     struct file_lookup lookup;
     struct exchange *x;
     const struct static_conf *conf;
-    struct str root;
+    struct str folder;
+    struct str root; /* the same without a slash at its end */
     struct str path; /* beneath it */
     struct str uri;  /* of what is looked for: begins with "/" */
     enum seek seek;
     size_t index; /* which of `index` */
+    struct static_codings wanted;
+    unsigned sibling;         /* which of `wanted` */
+    struct file_entry *plain; /* the file itself, while one beside it is looked for */
+    enum coding coding;       /* of what is answered; CODINGS: none */
     struct op digesting;
     struct file_entry *entry; /* that is being digested */
     unsigned char digest[STATIC_DIGEST]; /* by the helper thread, to which the entry does not belong */
 };
 
 static enum outcome search_step(struct search *search);
-
-static const char *const etags[] = {"off", "on", "mtime", "hash", NULL};
-static const char *const modifieds[] = {"off", "exact", "before", NULL};
-
-#define AT(field) offsetof(struct static_conf, field)
-
-static const struct directive directives[] = {
-    {.name = "index",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_TEMPLATES,
-     .offset = AT(index),
-     .fallback = "index.html",
-     .help = "Files that answer for a folder: the first one there is; the last may be a path beginning with "
-             "a slash."},
-    {.name = "etag",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_CHOICE,
-     .choices = etags,
-     .offset = AT(etag),
-     .fallback = "on",
-     .help = "Send a strong ETag: made of the file's time and size (on and mtime are the same), or of what it contains "
-             "(hash), so that machines and builds agree; a file is read once for it, and one of more than 64 MB has "
-             "the other kind."},
-    {.name = "if_modified_since",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_CHOICE,
-     .choices = modifieds,
-     .offset = AT(if_modified_since),
-     .fallback = "exact",
-     .help = "When If-Modified-Since gives 304: on the very same time, on any time not before the file's, or "
-             "never."},
-    {.name = "max_ranges",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_NUMBER,
-     .high = LIMIT_RANGES,
-     .offset = AT(max_ranges),
-     .fallback = "100",
-     .help = "The most ranges of one request; more are ignored, and 0 ignores all."},
-    {0},
-};
 
 static const char *link_hint(enum symlinks symlinks, int error)
 {
@@ -157,7 +121,7 @@ static void digest_done(struct op *op, int result)
     if (x->cancelled)
         file_entry_unref(search->entry);
     else
-        exchange_resume(x, static_answer_file(x, search->conf, search->entry));
+        exchange_resume(x, static_answer_file(x, search->conf, search->entry, search->coding));
     exchange_release(x);
 }
 
@@ -173,15 +137,54 @@ static bool needs_digest(struct search *search, struct file_entry *entry)
     return true;
 }
 
+static void forget_plain(struct search *search)
+{
+    file_entry_unref(search->plain);
+    search->plain = NULL;
+}
+
 static enum outcome answer_file(struct search *search, struct file_entry *entry)
 {
     if (!needs_digest(search, entry))
-        return static_answer_file(search->x, search->conf, entry);
+        return static_answer_file(search->x, search->conf, entry, search->coding);
     search->entry = entry;
     search->digesting.done = digest_done;
     exchange_hold(search->x);
     worker_offload(exchange_worker(search->x), &search->digesting, digest, search);
     return OUTCOME_PENDING;
+}
+
+/* The request says which codings it takes; `gzip_static: always` asks nobody. */
+static enum outcome begin_siblings(struct search *search, struct file_entry *plain)
+{
+    const struct static_conf *conf = search->conf;
+    struct static_codings *wanted = &search->wanted;
+    bool always = conf->gzip_static == GZIP_STATIC_ALWAYS;
+
+    wanted->count =
+        coding_choose(&search->x->request.headers, conf->siblings.items, conf->siblings.count, wanted->items);
+    for (unsigned i = 0; i < wanted->count; i++)
+        always = always && wanted->items[i] != CODING_GZIP;
+    if (always)
+        wanted->items[wanted->count++] = CODING_GZIP;
+    search->plain = plain;
+    search->seek = SEEK_SIBLING;
+    return search_step(search);
+}
+
+/* An empty file is encoded by no coding. */
+static enum outcome judge_sibling(struct search *search, struct file_entry *entry)
+{
+    bool usable = entry->error == 0 && S_ISREG(entry->stat.st_mode) && entry->stat.st_size > 0;
+
+    if (!usable) {
+        file_entry_unref(entry);
+        search->sibling++;
+        return search_step(search);
+    }
+    forget_plain(search);
+    search->coding = search->wanted.items[search->sibling];
+    return answer_file(search, entry);
 }
 
 static enum outcome judge_file(struct search *search, struct file_entry *entry)
@@ -190,7 +193,7 @@ static enum outcome judge_file(struct search *search, struct file_entry *entry)
     int error = entry->error;
 
     if (error == 0 && S_ISREG(mode))
-        return answer_file(search, entry);
+        return search->conf->siblings.count ? begin_siblings(search, entry) : answer_file(search, entry);
     file_entry_unref(entry);
     if (error < 0)
         return refuse_error(search, error);
@@ -249,6 +252,8 @@ static enum outcome judge(struct search *search, struct file_entry *entry)
         return judge_index(search, entry);
     case SEEK_FOLDER:
         return judge_folder(search, entry);
+    case SEEK_SIBLING:
+        return judge_sibling(search, entry);
     }
     return exchange_refuse(search->x, 500);
 }
@@ -260,6 +265,8 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
     struct exchange *x = search->x;
     enum outcome outcome = OUTCOME_PENDING;
 
+    if (x->cancelled || !entry)
+        forget_plain(search);
     if (x->cancelled)
         file_entry_unref(entry);
     else
@@ -269,23 +276,22 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
     exchange_release(x);
 }
 
-static enum outcome look_up(struct search *search, struct str uri)
+static enum outcome give_up(struct search *search, int status)
+{
+    forget_plain(search);
+    return exchange_refuse(search->x, status);
+}
+
+/* A path beneath the folder. */
+static enum outcome open_path(struct search *search, struct str path)
 {
     struct exchange *x = search->x;
-    struct str folder, path;
+    struct str folder = search->folder;
     struct file_entry *entry;
     bool pending = false;
-    int error = exchange_file(x, uri, &folder, &path);
 
-    if (error < 0)
-        return exchange_refuse(x, error == -ENOENT ? 404 : 500);
-    search->uri = uri;
-    search->path = path;
-    search->root = folder;
-    while (str_ends(search->root, STR("/")))
-        search->root.length--;
     if (!exchange_symlinks_from(x, &folder, &path))
-        return exchange_refuse(x, 500);
+        return give_up(search, 500);
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);
     entry = file_cache_get(worker_file_cache(exchange_worker(x)), &search->lookup, folder, path,
@@ -293,10 +299,38 @@ static enum outcome look_up(struct search *search, struct str uri)
     if (entry)
         return judge(search, entry);
     if (!pending)
-        return exchange_refuse(x, 500);
+        return give_up(search, 500);
     /* The lookup lies in the exchange's arena: it stays until `found`, even when the client leaves. */
     exchange_hold(x);
     return OUTCOME_PENDING;
+}
+
+static enum outcome look_up(struct search *search, struct str uri)
+{
+    int error = exchange_file(search->x, uri, &search->folder, &search->path);
+
+    if (error < 0)
+        return exchange_refuse(search->x, error == -ENOENT ? 404 : 500);
+    search->uri = uri;
+    search->root = search->folder;
+    while (str_ends(search->root, STR("/")))
+        search->root.length--;
+    return open_path(search, search->path);
+}
+
+/* The next of those beside the file that the request likes; then the file as it is. */
+static enum outcome seek_sibling(struct search *search)
+{
+    struct file_entry *plain = search->plain;
+    struct str path;
+
+    if (search->sibling == search->wanted.count) {
+        search->plain = NULL;
+        return answer_file(search, plain);
+    }
+    path = arena_printf(&search->x->arena, STR_FMT STR_FMT, STR_ARG(search->path),
+                        STR_ARG(static_suffix(search->wanted.items[search->sibling])));
+    return path.data ? open_path(search, path) : give_up(search, 500);
 }
 
 /* The next candidate of `index` for a path that ends with a slash; then the folder itself. */
@@ -326,6 +360,8 @@ static enum outcome search_step(struct search *search)
     switch (search->seek) {
     case SEEK_INDEX:
         return seek_index(search);
+    case SEEK_SIBLING:
+        return seek_sibling(search);
     case SEEK_FILE:
     case SEEK_FOLDER:
         break;
@@ -365,6 +401,8 @@ static enum outcome static_answer(struct exchange *x, const void *conf, void *st
     search->lookup.found = found;
     search->seek = str_ends(x->request.path, STR("/")) ? SEEK_INDEX : SEEK_FILE;
     search->index = 0;
+    search->sibling = 0;
+    search->coding = CODINGS;
     return search_step(search);
 }
 
@@ -379,8 +417,9 @@ static void static_cancel(struct exchange *x, void *state)
 
 const struct module module_static = {
     .name = "static",
-    .directives = directives,
+    .directives = static_directives,
     .conf_size = sizeof(struct static_conf),
+    .conf_check = static_conf_check,
     .answer = static_answer,
     .cancel = static_cancel,
 };

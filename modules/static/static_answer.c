@@ -22,8 +22,22 @@ static char *write_hex(char *into, uint64_t value)
     return into;
 }
 
+/* Two encodings of one file may agree in time and size. */
+static char *write_end(char *into, enum coding coding)
+{
+    if (coding != CODINGS) {
+        struct str name = coding_name(coding);
+
+        *into++ = '-';
+        memcpy(into, name.data, name.length);
+        into += name.length;
+    }
+    *into++ = '"';
+    return into;
+}
+
 /* nginx's form, time and size, and the fraction of the second where the file system keeps one. */
-static struct str make_etag(struct arena *arena, const struct stat *stat, uint64_t size)
+static struct str make_etag(struct arena *arena, const struct stat *stat, uint64_t size, enum coding coding)
 {
     char *text = arena_alloc(arena, 64);
     char *end = text;
@@ -38,7 +52,7 @@ static struct str make_etag(struct arena *arena, const struct stat *stat, uint64
     }
     *end++ = '-';
     end = write_hex(end, size);
-    *end++ = '"';
+    end = write_end(end, coding);
     return str_of(text, (size_t)(end - text));
 }
 
@@ -89,7 +103,22 @@ static void release(void *held)
     file_entry_unref(held);
 }
 
-static int answer_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry)
+/* Where there could be another encoding, whoever keeps any answer must know, the identity too. */
+static int add_vary(struct exchange *x, const struct static_conf *conf)
+{
+    return conf->siblings.count ? add(x, STR("Vary"), STR("Accept-Encoding")) : 0;
+}
+
+/* Of a part, too, it is said how the whole is encoded (RFC 9110 8.4); a 304 leaves it to the answer that is kept. */
+static int add_coding(struct exchange *x, enum coding coding)
+{
+    if (coding == CODINGS || (x->response.status != 200 && x->response.status != 206))
+        return 0;
+    return add(x, STR("Content-Encoding"), coding_name(coding));
+}
+
+static int answer_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry,
+                       enum coding coding)
 {
     struct representation whole = {.size = entry->content.data ? entry->content.length : (uint64_t)entry->stat.st_size,
                                    .media_type = exchange_media_type(x, x->request.path),
@@ -106,17 +135,24 @@ static int answer_file(struct exchange *x, const struct static_conf *conf, struc
     if (conf->etag != ETAG_OFF) {
         whole.validators.etag = conf->etag == ETAG_HASH && entry->digested
                                     ? make_hash_etag(&x->arena, entry)
-                                    : make_etag(&x->arena, &entry->stat, whole.size);
+                                    : make_etag(&x->arena, &entry->stat, whole.size, coding);
         if (!whole.validators.etag.data)
             return -ENOMEM;
     }
+    if (coding != CODINGS && whole.max_ranges > 1)
+        whole.max_ranges = 1; /* multipart/byteranges is not encoded, whatever its parts are taken from */
     error = add_validators(x, entry, whole.validators.etag);
-    return error < 0 ? error : representation_answer(x, &whole);
+    if (error == 0)
+        error = add_vary(x, conf);
+    if (error == 0)
+        error = representation_answer(x, &whole);
+    return error < 0 ? error : add_coding(x, coding);
 }
 
-enum outcome static_answer_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry)
+enum outcome static_answer_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry,
+                                enum coding coding)
 {
-    int error = answer_file(x, conf, entry);
+    int error = answer_file(x, conf, entry, coding);
 
     /* The body has a reference of its own. */
     file_entry_unref(entry);

@@ -1,0 +1,134 @@
+/*
+ * The directives of files, as read: what is looked for, and beside it.
+ */
+#include "static.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+static const char *const etags[] = {"off", "on", "mtime", "hash", NULL};
+static const char *const modifieds[] = {"off", "exact", "before", NULL};
+static const char *const gzip_statics[] = {"off", "on", "always", NULL};
+static const struct str suffixes[CODINGS] = {
+    [CODING_BR] = {".br", 3}, [CODING_ZSTD] = {".zst", 4}, [CODING_GZIP] = {".gz", 3}};
+
+struct str static_suffix(enum coding coding)
+{
+    return suffixes[coding];
+}
+
+static bool has(const struct static_codings *codings, enum coding coding)
+{
+    for (unsigned i = 0; i < codings->count; i++) {
+        if (codings->items[i] == coding)
+            return true;
+    }
+    return false;
+}
+
+/* By suffix or by name: zst and zstd, gz and gzip. */
+static enum coding coding_of(struct str word)
+{
+    for (enum coding coding = 0; coding < CODINGS; coding++) {
+        if (str_equal(word, str_skip(suffixes[coding], 1)) || str_equal(word, coding_name(coding)))
+            return coding;
+    }
+    return CODINGS;
+}
+
+static int read_precompressed(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct static_codings *codings = out;
+    struct conf_words words;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0 || (words.count == 1 &&
+                      (str_equal(words.items[0], STR("off")) || str_equal(words.items[0], STR("false")))))
+        return error;
+    for (size_t i = 0; i < words.count; i++) {
+        enum coding coding = coding_of(words.items[i]);
+
+        if (coding == CODINGS || has(codings, coding)) {
+            conf_error(reader->errors, node->mark,
+                       STR("write: precompressed: [br, zst, gzip], the best liked first"),
+                       coding == CODINGS ? "\"" STR_FMT "\" is no coding of files"
+                                         : "\"" STR_FMT "\" stands there twice",
+                       STR_ARG(words.items[i]));
+            return -EINVAL;
+        }
+        codings->items[codings->count++] = coding;
+    }
+    return 0;
+}
+
+int static_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct static_conf *own = conf;
+
+    own->siblings = own->precompressed;
+    if (own->gzip_static != GZIP_STATIC_OFF && !has(&own->siblings, CODING_GZIP))
+        own->siblings.items[own->siblings.count++] = CODING_GZIP;
+    return 0;
+}
+
+#define AT(field) offsetof(struct static_conf, field)
+
+const struct directive static_directives[] = {
+    {.name = "index",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_TEMPLATES,
+     .offset = AT(index),
+     .fallback = "index.html",
+     .help = "Files that answer for a folder: the first one there is; the last may be a path beginning with "
+             "a slash."},
+    {.name = "etag",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .choices = etags,
+     .offset = AT(etag),
+     .fallback = "on",
+     .help = "Send a strong ETag: made of the file's time and size (on and mtime are the same), or of what "
+             "it contains "
+             "(hash), so that machines and builds agree; a file is read once for it, and one of more than 64 "
+             "MB has "
+             "the other kind."},
+    {.name = "if_modified_since",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .choices = modifieds,
+     .offset = AT(if_modified_since),
+     .fallback = "exact",
+     .help = "When If-Modified-Since gives 304: on the very same time, on any time not before the file's, or "
+             "never."},
+    {.name = "max_ranges",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_NUMBER,
+     .high = LIMIT_RANGES,
+     .offset = AT(max_ranges),
+     .fallback = "100",
+     .help = "The most ranges of one request; more are ignored, and 0 ignores all."},
+    {.name = "precompressed",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(precompressed),
+     .row_size = sizeof(struct static_codings),
+     .row = read_precompressed,
+     .example = "precompressed: [br, zst, gzip]",
+     .help =
+         "Files that are encoded already, beside a file and named like it with .br, .zst or .gz behind: sent "
+         "to whoever takes them (Accept-Encoding), of equals the first one named here; off: none.",
+     .schema =
+         "{\"oneOf\": [{\"type\": [\"string\", \"boolean\"]}, {\"type\": \"array\", \"items\": {\"enum\": "
+         "[\"br\", \"zst\", \"zstd\", \"gz\", \"gzip\"]}}]}"},
+    {.name = "gzip_static",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .choices = gzip_statics,
+     .offset = AT(gzip_static),
+     .fallback = "off",
+     .help =
+         "The same for .gz alone, behind what precompressed names; always: even to who does not take it."},
+    {0},
+};

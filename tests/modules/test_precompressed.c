@@ -1,0 +1,265 @@
+#include "loopback.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define SITE "http: {server: {listen: 8080, root: @/www, precompressed: [br, zst, gzip]}}"
+
+static struct loopback server;
+
+static void set_up(const char *configuration)
+{
+    loopback_make_folder(&server);
+    loopback_mkdir(&server, "www");
+    loopback_mkdir(&server, "www/folder");
+    loopback_mkdir(&server, "www/odd.css.gz");
+    loopback_write(&server, "www/a.css", STR("0123456789"));
+    loopback_write(&server, "www/a.css.br", STR("<br>"));
+    loopback_write(&server, "www/a.css.zst", STR("<zst>"));
+    loopback_write(&server, "www/a.css.gz", STR("<gzip>"));
+    loopback_write(&server, "www/gzip.css", STR("plain"));
+    loopback_write(&server, "www/gzip.css.gz", STR("<gzip>"));
+    loopback_write(&server, "www/none.css", STR("none"));
+    loopback_write(&server, "www/odd.css", STR("odd"));
+    loopback_write(&server, "www/odd.css.br", STR(""));
+    loopback_write(&server, "www/alone.css.gz", STR("<gzip>"));
+    loopback_write(&server, "www/folder/index.html", STR("index"));
+    loopback_write(&server, "www/folder/index.html.br", STR("<index>"));
+    loopback_write(&server, "www/away.css", STR("away"));
+    loopback_write(&server, "secret", STR("secret"));
+    loopback_link(&server, "../secret", "www/away.css.br");
+    loopback_open(&server, configuration);
+}
+
+static void ask(const char *path, const char *takes)
+{
+    char request[512];
+
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1%s%s", path, takes[0] ? "\nAccept-Encoding: " : "",
+             takes);
+    loopback_ask(&server, request);
+}
+
+static const struct {
+    const char *path;
+    const char *takes; /* Accept-Encoding, and perhaps lines behind it */
+    int status;
+    const char *coding;
+    const char *body;
+} cases[] = {
+    {"/a.css", "gzip, deflate, br, zstd", 200, "br", "<br>"},
+    {"/a.css", "gzip, zstd", 200, "zstd", "<zst>"},
+    {"/a.css", "gzip", 200, "gzip", "<gzip>"},
+    {"/a.css", "br;q=0.5, gzip", 200, "gzip", "<gzip>"},
+    {"/a.css", "*", 200, "br", "<br>"},
+    {"/a.css", "", 200, "", "0123456789"},
+    {"/a.css", "identity", 200, "", "0123456789"},
+    {"/a.css", "identity, gzip;q=0.5", 200, "", "0123456789"},
+    {"/a.css", "gzip;q=0", 200, "", "0123456789"},
+    {"/a.css", "deflate", 200, "", "0123456789"},
+    {"/a.css", "identity;q=0", 200, "", "0123456789"},
+    {"/a.css", "identity;q=0, *;q=0", 200, "", "0123456789"},
+    {"/gzip.css", "br, zstd, gzip", 200, "gzip", "<gzip>"},
+    {"/gzip.css", "br, zstd", 200, "", "plain"},
+    {"/none.css", "br, zstd, gzip", 200, "", "none"},
+    {"/odd.css", "br, gzip", 200, "", "odd"},     /* an empty file and a folder */
+    {"/away.css", "br", 200, "", "away"},         /* a link that leaves the root */
+    {"/alone.css", "gzip", 404, "", NULL},        /* it stands for nothing */
+    {"/alone.css.gz", "", 200, "", "<gzip>"},     /* but is itself */
+    {"/a.css.gz", "gzip, br", 200, "", "<gzip>"}, /* which is encoded no further */
+    {"/folder/", "br", 200, "br", "<index>"},
+    {"/folder", "br", 301, "", NULL},
+    /* The encoded bytes are what ranges and preconditions are about. */
+    {"/a.css", "gzip\nRange: bytes=1-4", 206, "gzip", "gzip"},
+    {"/a.css", "gzip\nRange: bytes=-1", 206, "gzip", ">"},
+    {"/a.css", "gzip\nRange: bytes=6-", 416, "", NULL},
+    {"/a.css", "gzip\nRange: bytes=0-0,2-2", 200, "gzip", "<gzip>"},
+    {"/a.css", "gzip\nIf-None-Match: *", 304, "", ""},
+    {"/a.css", "gzip\nIf-Match: \"x\"", 412, "", NULL},
+};
+
+static void answers_each_case(const char *configuration)
+{
+    set_up(configuration);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ask(cases[i].path, cases[i].takes);
+        ck_assert_msg(server.status == cases[i].status, "%s %s: %d", cases[i].path, cases[i].takes,
+                      server.status);
+        ck_assert_text(loopback_field(&server, "Content-Encoding"), cases[i].coding);
+        if (cases[i].body)
+            ck_assert_text(server.body, cases[i].body);
+        if (server.status < 400 && server.status != 301)
+            ck_assert_text(loopback_field(&server, "Vary"), "Accept-Encoding");
+        if (server.status == 200)
+            ck_assert(str_starts(loopback_field(&server, "Content-Type"),
+                                 cases[i].path[strlen(cases[i].path) - 1] == 'z'   ? STR("application/gzip")
+                                 : cases[i].path[strlen(cases[i].path) - 1] == '/' ? STR("text/html")
+                                                                                   : STR("text/css")));
+    }
+    loopback_close(&server);
+}
+
+START_TEST(with_a_cache)
+{
+    answers_each_case(SITE);
+}
+END_TEST
+
+START_TEST(without_a_cache)
+{
+    answers_each_case(
+        "http: {open_file_cache: off, server: {listen: 8080, root: @/www, precompressed: br zst gzip}}");
+}
+END_TEST
+
+/* HEAD says what GET would; 304 confirms the very encoding that is kept, and no other. */
+static void validators(const char *etag)
+{
+    static const char *const takes[] = {"br", "zstd", "gzip", "identity"};
+    char configuration[256], etags[4][100], request[600];
+
+    snprintf(configuration, sizeof(configuration),
+             "http: {server: {listen: 8080, root: @/www, precompressed: [br, zst, gzip], etag: %s}}", etag);
+    set_up(configuration);
+    loopback_write(&server, "www/a.css.zst", STR("<br>")); /* the same size, and perhaps the same time */
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(request, sizeof(request), "HEAD /a.css HTTP/1.1\nAccept-Encoding: %s", takes[i]);
+        loopback_ask(&server, request);
+        ck_assert_int_eq(server.status, 200);
+        ck_assert_text(loopback_field(&server, "Content-Encoding"), i < 3 ? takes[i] : "");
+        ck_assert_text(loopback_field(&server, "Content-Length"), i == 3 ? "10" : i == 2 ? "6" : "4");
+        snprintf(etags[i], sizeof(etags[i]), STR_FMT, STR_ARG(loopback_field(&server, "ETag")));
+        ck_assert_int_eq(etags[i][0], '"');
+    }
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t k = 0; k < 4; k++) {
+            snprintf(request, sizeof(request), "GET /a.css HTTP/1.1\nAccept-Encoding: %s\nIf-None-Match: %s",
+                     takes[i], etags[k]);
+            loopback_ask(&server, request);
+            ck_assert_msg(server.status == (i == k ? 304 : 200), "%s, %s: %d", request, etag, server.status);
+            ck_assert_text(loopback_field(&server, "ETag"), etags[i]);
+        }
+    }
+    loopback_close(&server);
+}
+
+START_TEST(validators_of_each)
+{
+    validators("mtime");
+}
+END_TEST
+
+START_TEST(gzip_static)
+{
+    set_up("http: {server: {listen: 8080, root: @/www, gzip_static: on, location: {/: {}, "
+           "/folder/: {gzip_static: off, precompressed: [br]}}}}");
+    ask("/a.css", "br, gzip");
+    ck_assert_text(server.body, "<gzip>");
+    ask("/a.css", "br");
+    ck_assert_text(server.body, "0123456789");
+    ck_assert_text(loopback_field(&server, "Vary"), "Accept-Encoding");
+    ask("/folder/", "br");
+    ck_assert_text(server.body, "<index>");
+    loopback_close(&server);
+    set_up("http: {server: {listen: 8080, root: @/www, gzip_static: always, precompressed: br}}");
+    ask("/a.css", "");
+    ck_assert_text(server.body, "<gzip>");
+    ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
+    ask("/a.css", "br");
+    ck_assert_text(server.body, "<br>");
+    ask("/a.css", "zstd");
+    ck_assert_text(server.body, "<gzip>");
+    ask("/a.css", "gzip");
+    ck_assert_text(server.body, "<gzip>");
+    loopback_close(&server);
+}
+END_TEST
+
+/* Where nobody asked for it nothing is looked for, and nothing varies. */
+START_TEST(off)
+{
+    set_up("http: {precompressed: [br], server: {listen: 8080, root: @/www, precompressed: off}}");
+    ask("/a.css", "br, gzip");
+    ck_assert_text(server.body, "0123456789");
+    ck_assert_text(loopback_field(&server, "Content-Encoding"), "");
+    ck_assert_text(loopback_field(&server, "Vary"), "");
+    loopback_close(&server);
+}
+END_TEST
+
+/* Beside the file of an alias, of a location, of an error page. */
+START_TEST(places)
+{
+    set_up("http: {server: {listen: 8080, root: @/www, precompressed: [br], error_page: 404 /a.css, "
+           "location: {"
+           "= /one: {alias: @/www/a.css}, /many/: {alias: @/www/}, '~ ^/x/(.*)$': {alias: @/www/$1}, "
+           "/try: {try_files: /none.css /a.css}}}}");
+    ask("/one", "br");
+    ck_assert_text(server.body, "<br>");
+    ask("/many/a.css", "br");
+    ck_assert_text(server.body, "<br>");
+    ask("/x/a.css", "br");
+    ck_assert_text(server.body, "<br>");
+    ask("/try", "br");
+    ck_assert_text(server.body, "none");
+    ask("/nowhere", "br");
+    ck_assert_int_eq(server.status, 404);
+    ck_assert_text(server.body, "<br>");
+    ck_assert_text(loopback_field(&server, "Content-Encoding"), "br");
+    loopback_close(&server);
+}
+END_TEST
+
+/* A client that leaves while the kernel is asked leaves no entry behind (LeakSanitizer, and the cache's own end). */
+START_TEST(who_leaves)
+{
+    set_up("http: {open_file_cache: off, server: {listen: 8080, root: @/www, precompressed: [br, zst, gzip], "
+           "etag: hash}}");
+    for (unsigned turns = 0; turns < 6; turns++)
+        loopback_leave(&server, "GET /a.css HTTP/1.1\nAccept-Encoding: gzip, br, zstd", turns);
+    ask("/a.css", "gzip");
+    ck_assert_text(server.body, "<gzip>");
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(refuses)
+{
+    loopback_refuses("precompressed: [br, lzma]", "\"lzma\" is no coding of files");
+    loopback_refuses("precompressed: [gz, br, gzip]", "\"gzip\" stands there twice");
+    loopback_refuses("precompressed: {br: on}", "precompressed");
+    loopback_refuses("gzip_static: maybe", "gzip_static");
+}
+END_TEST
+
+START_TEST(validators_by_hash)
+{
+    set_up("http: {server: {listen: 8080, root: @/www, precompressed: [gz], etag: hash}}");
+    char etag[100], request[300];
+
+    ask("/a.css", "gzip");
+    snprintf(etag, sizeof(etag), STR_FMT, STR_ARG(loopback_field(&server, "ETag")));
+    ask("/a.css", "");
+    ck_assert(!str_equal(loopback_field(&server, "ETag"), str_from(etag)));
+    snprintf(request, sizeof(request), "gzip\nIf-None-Match: %s", etag);
+    ask("/a.css", request);
+    ck_assert_int_eq(server.status, 304);
+    loopback_close(&server);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {with_a_cache,
+                                         without_a_cache,
+                                         validators_of_each,
+                                         validators_by_hash,
+                                         gzip_static,
+                                         off,
+                                         places,
+                                         who_leaves,
+                                         refuses,
+                                         NULL};
+
+    return loopback_run("precompressed", tests);
+}
