@@ -50,6 +50,8 @@ int main(int argc, char **argv)
         return command_help(&options);
     case COMMAND_IMPORT:
         return command_import(&options);
+    case COMMAND_FMT:
+        return command_fmt(&options);
     }
     return EXIT_FAILURE;
 }

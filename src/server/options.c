@@ -2,7 +2,7 @@
  * Parses the command line. One table says what each flag is; the loop over the
  * arguments knows no flag by name. Subcommands are a second, smaller table.
  */
-#include "server/options.h"
+#include "server/options_parse.h"
 
 #include "build_options.h"
 
@@ -42,20 +42,7 @@ static const struct flag flags[] = {
 
 static const char *const signal_names[] = {"stop", "quit", "reopen", "reload"};
 
-struct parse {
-    int argc;
-    char *const *argv;
-    int at;
-    struct options *options;
-    char *error;
-    size_t error_size;
-};
-
-typedef int subcommand_argument(struct parse *parse, const char *argument);
-
-static int fail(struct parse *parse, const char *format, ...) PRINTF_LIKE(2, 3);
-
-static int fail(struct parse *parse, const char *format, ...)
+int options_fail(struct parse *parse, const char *format, ...)
 {
     va_list args;
 
@@ -87,7 +74,7 @@ static int choose_command(struct parse *parse, const struct flag *flag)
         return 0;
     if (options->command != COMMAND_RUN && options->command != flag->command &&
         !(options->command == COMMAND_TEST && flag->command == COMMAND_TEST_PRINT))
-        return fail(parse, "option \"-%c\" does not go together with another command", flag->letter);
+        return options_fail(parse, "option \"-%c\" does not go together with another command", flag->letter);
     options->command = flag->command;
     return 0;
 }
@@ -98,7 +85,7 @@ static int check_signal(struct parse *parse)
         if (strcmp(parse->options->signal, signal_names[i]) == 0)
             return 0;
     }
-    return fail(parse, "invalid option: \"-s %s\": it takes stop, quit, reopen or reload",
+    return options_fail(parse, "invalid option: \"-s %s\": it takes stop, quit, reopen or reload",
                 parse->options->signal);
 }
 
@@ -109,7 +96,7 @@ static int take_text(struct parse *parse, const struct flag *flag, const char *r
 
     if (!*value) {
         if (parse->at + 1 >= parse->argc || !*parse->argv[parse->at + 1])
-            return fail(parse, "option \"-%c\" requires %s", flag->letter, flag->value);
+            return options_fail(parse, "option \"-%c\" requires %s", flag->letter, flag->value);
         value = parse->argv[++parse->at];
     }
     memcpy((char *)parse->options + flag->offset, &value, sizeof(value));
@@ -119,15 +106,14 @@ static int take_text(struct parse *parse, const struct flag *flag, const char *r
     return result < 0 ? result : check_signal(parse);
 }
 
-/* One word of bundled flags, without its dash. */
-static int parse_bundle(struct parse *parse, const char *letters)
+int options_flags(struct parse *parse, const char *letters)
 {
     for (; *letters; letters++) {
         const struct flag *flag = find_flag(*letters);
         int result = 0;
 
         if (!flag)
-            return fail(parse, "invalid option: \"-%c\"", *letters);
+            return options_fail(parse, "invalid option: \"-%c\"", *letters);
         switch (flag->kind) {
         case FLAG_TEXT:
             return take_text(parse, flag, letters + 1);
@@ -149,7 +135,7 @@ static int parse_port(struct parse *parse, const char *text)
     uint64_t port;
 
     if (str_to_u64(str_from(text), &port) < 0 || port == 0 || port > 65535)
-        return fail(parse, "invalid port \"%s\": it is a number from 1 to 65535", text);
+        return options_fail(parse, "invalid port \"%s\": it is a number from 1 to 65535", text);
     parse->options->port = (unsigned)port;
     return 0;
 }
@@ -160,18 +146,18 @@ static int serve_argument(struct parse *parse, const char *argument)
         return parse_port(parse, argument + 7);
     if (strcmp(argument, "--port") == 0) {
         if (parse->at + 1 >= parse->argc)
-            return fail(parse, "option \"--port\" requires a number");
+            return options_fail(parse, "option \"--port\" requires a number");
         return parse_port(parse, parse->argv[++parse->at]);
     }
     /* "--" lets a folder begin with a dash. */
     if (strcmp(argument, "--") == 0 && parse->at + 1 < parse->argc)
         argument = parse->argv[++parse->at];
     else if (argument[0] == '-')
-        return fail(parse, "invalid option of serve: \"%s\"", argument);
+        return options_fail(parse, "invalid option of serve: \"%s\"", argument);
     if (parse->options->folder)
-        return fail(parse, "serve takes one folder, and \"%s\" is a second one", argument);
+        return options_fail(parse, "serve takes one folder, and \"%s\" is a second one", argument);
     if (!*argument)
-        return fail(parse, "the folder to serve has an empty name");
+        return options_fail(parse, "the folder to serve has an empty name");
     parse->options->folder = argument;
     return 0;
 }
@@ -179,20 +165,20 @@ static int serve_argument(struct parse *parse, const char *argument)
 static int doctor_argument(struct parse *parse, const char *argument)
 {
     if (strcmp(argument, "--json") != 0)
-        return fail(parse, "invalid argument of doctor: \"%s\"", argument);
+        return options_fail(parse, "invalid argument of doctor: \"%s\"", argument);
     parse->options->json = true;
     return 0;
 }
 
 static int schema_argument(struct parse *parse, const char *argument)
 {
-    return fail(parse, "schema takes no argument (\"%s\")", argument);
+    return options_fail(parse, "schema takes no argument (\"%s\")", argument);
 }
 
 static int help_argument(struct parse *parse, const char *argument)
 {
     if (parse->options->directive)
-        return fail(parse, "help takes one directive, and \"%s\" is a second one", argument);
+        return options_fail(parse, "help takes one directive, and \"%s\" is a second one", argument);
     parse->options->directive = argument;
     return 0;
 }
@@ -205,7 +191,7 @@ static int import_text(struct parse *parse, const char *argument, const char **o
     if (!*value && parse->at + 1 < parse->argc)
         value = parse->argv[++parse->at];
     if (!*value)
-        return fail(parse, "option \"-%c\" of import requires a path", argument[1]);
+        return options_fail(parse, "option \"-%c\" of import requires a path", argument[1]);
     *out_text = value;
     return 0;
 }
@@ -221,9 +207,9 @@ static int import_argument(struct parse *parse, const char *argument)
     if (strncmp(argument, "-p", 2) == 0)
         return import_text(parse, argument, &parse->options->prefix);
     if (argument[0] == '-' || !*argument)
-        return fail(parse, "invalid argument of import: \"%s\"", argument);
+        return options_fail(parse, "invalid argument of import: \"%s\"", argument);
     if (parse->options->input)
-        return fail(parse, "import takes one file, and \"%s\" is a second one", argument);
+        return options_fail(parse, "import takes one file, and \"%s\" is a second one", argument);
     parse->options->input = argument;
     return 0;
 }
@@ -238,6 +224,7 @@ static const struct subcommand {
     {"schema", COMMAND_SCHEMA, schema_argument},
     {"help", COMMAND_HELP, help_argument},
     {"import", COMMAND_IMPORT, import_argument},
+    {"fmt", COMMAND_FMT, fmt_argument},
 };
 
 #define SUBCOMMAND_COUNT (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -273,10 +260,10 @@ static int parse_subcommand(struct parse *parse)
         }
     }
     if (nearest)
-        return fail(parse, "unknown command \"%s\": did you mean \"%s\"?", name, nearest);
-    return fail(parse,
-                "unknown command \"%s\": there are serve, doctor, schema, help and import; a configuration file goes "
-                "after -c",
+        return options_fail(parse, "unknown command \"%s\": did you mean \"%s\"?", name, nearest);
+    return options_fail(parse,
+                "unknown command \"%s\": there are serve, doctor, schema, help, import and fmt; a configuration file "
+                "goes after -c",
                 name);
 }
 
@@ -290,8 +277,8 @@ static int parse_word(struct parse *parse, const char *word)
     if (strcmp(word, "--version") == 0)
         return choose_command(parse, &version);
     if (word[0] != '-' || !word[1] || word[1] == '-')
-        return fail(parse, "invalid option: \"%s\"", word);
-    return parse_bundle(parse, word + 1);
+        return options_fail(parse, "invalid option: \"%s\"", word);
+    return options_flags(parse, word + 1);
 }
 
 int options_parse(int argc, char *const *argv, struct options *out_options, char *out_error,
@@ -351,6 +338,8 @@ const char *options_usage(void)
            "  -t             test the configuration: exit 0 or 1\n"
            "  -T             test it, and print the effective configuration\n"
            "  -q             say only what is wrong\n"
+           "  sluice fmt [-w|--check] FILE...   the file in one layout, comments kept: printed,\n"
+           "                                    written back (-w), or only looked at\n"
            "  sluice schema           JSON Schema of the configuration, for editors\n"
            "  sluice help DIRECTIVE   one directive: meaning, default, where it may stand\n"
            "  sluice import NGINX_CONF [-o FILE] [-p PREFIX] [--report]   nginx's configuration as YAML, and a\n"

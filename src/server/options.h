@@ -20,6 +20,7 @@ enum command {
     COMMAND_SCHEMA,
     COMMAND_HELP,
     COMMAND_IMPORT,
+    COMMAND_FMT,
 };
 
 struct options {
@@ -37,6 +38,10 @@ struct options {
     bool report;                    /* import --report */
     const char *folder;             /* serve DIR */
     unsigned port;                  /* serve --port; 0: the first free one from the default on */
+    bool write;                     /* fmt -w */
+    bool check;                     /* fmt --check */
+    char *const *files;             /* fmt FILE... */
+    size_t file_count;
 };
 
 /*

@@ -63,6 +63,10 @@ static const struct {
     {"import nginx.conf", COMMAND_IMPORT, .input = "nginx.conf"},
     {"import -o a.yaml nginx.conf --report -p /srv", COMMAND_IMPORT, .input = "nginx.conf", .output = "a.yaml",
      .prefix = "/srv", .report = true},
+    {"fmt a.yaml b.yaml", COMMAND_FMT},
+    {"fmt -w a.yaml", COMMAND_FMT},
+    {"fmt --check -", COMMAND_FMT},
+    {"fmt -h", COMMAND_USAGE},
     {"import nginx.conf -oa.yaml", COMMAND_IMPORT, .input = "nginx.conf", .output = "a.yaml"},
 };
 
@@ -96,6 +100,10 @@ static const struct {
     {"help a b", "\"b\" is a second one"},
     {"import a b", "\"b\" is a second one"},
     {"import -o", "option \"-o\" of import requires a path"},
+    {"fmt -x", "invalid option of fmt: \"-x\""},
+    {"fmt -w --check a", "not both"},
+    {"fmt a -w", "stand before its files"},
+    {"fmt -w -", "\"-\" is the standard input"},
     {"import a -x", "invalid argument of import: \"-x\""},
 };
 

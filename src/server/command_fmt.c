@@ -1,0 +1,149 @@
+/*
+ * `sluice fmt`: files in the one layout. A file is replaced as a whole or not at all:
+ * the new text is written beside it, with its owner and mode, and then takes its name.
+ */
+#include "server/commands.h"
+
+#include "base/limits.h"
+#include "conf/format.h"
+#include "server/error_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The whole of a file ("-": standard input). 0 or -errno. */
+static int text_read(const char *path, struct buffer *out, struct stat *out_status)
+{
+    int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                                    : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int error = fd < 0 || fstat(fd, out_status) < 0 ? -errno : 0;
+    ssize_t got = 1;
+
+    while (error == 0 && got > 0 && out->length <= LIMIT_CONF_FILE) {
+        error = buffer_reserve(out, 65536);
+        got = error == 0 ? read(fd, out->data + out->length, 65536) : 0;
+        if (got < 0)
+            error = -errno;
+        else
+            out->length += (size_t)got;
+    }
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+static int text_write(int fd, struct str text)
+{
+    while (text.length) {
+        ssize_t sent = write(fd, text.data, text.length);
+
+        if (sent < 0 && errno != EINTR)
+            return -errno;
+        text = str_skip(text, sent < 0 ? 0 : (size_t)sent);
+    }
+    return fsync(fd) < 0 ? -errno : 0;
+}
+
+/* The new file has the old one's owner and mode before it has a byte. */
+static int beside_write(int fd, struct str text, const struct stat *old)
+{
+    struct stat new;
+
+    if (fstat(fd, &new) < 0)
+        return -errno;
+    if ((new.st_uid != old->st_uid || new.st_gid != old->st_gid) && fchown(fd, old->st_uid, old->st_gid) < 0)
+        return -errno;
+    if (fchmod(fd, old->st_mode & 07777) < 0)
+        return -errno;
+    return text_write(fd, text);
+}
+
+/* Where the name is a link, what it leads to is replaced. 0 or -errno, and the file is as it was. */
+static int file_replace(const char *path, struct str text, const struct stat *old)
+{
+    char real[PATH_MAX];
+    char beside[PATH_MAX + 16];
+    int fd, error;
+
+    if (!realpath(path, real))
+        return -errno;
+    snprintf(beside, sizeof(beside), "%s.fmt-XXXXXX", real);
+    fd = mkostemp(beside, O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    error = beside_write(fd, text, old);
+    if (close(fd) < 0 && error == 0)
+        error = -errno;
+    if (error == 0 && rename(beside, real) < 0)
+        error = -errno;
+    if (error < 0)
+        unlink(beside);
+    return error;
+}
+
+static bool failed(const char *doing, const char *path, int error)
+{
+    error_log_say(LOG_ERROR, "cannot %s %s: %s", doing, path, strerror(-error));
+    return false;
+}
+
+/* What the options ask for, with one file whose text and layout are known. */
+static bool result_use(const struct options *options, const char *path, const struct stat *status,
+                       struct str text, struct str made)
+{
+    bool same = str_equal(text, made);
+    int error;
+
+    if (options->check) {
+        if (!same)
+            puts(path);
+        return same;
+    }
+    if (!options->write)
+        return fwrite(made.data, 1, made.length, stdout) == made.length ||
+               failed("write", "the output", -errno);
+    error = same ? 0 : file_replace(path, made, status);
+    return error == 0 || failed("write", path, error);
+}
+
+static bool file_format(const struct options *options, const char *path)
+{
+    struct arena arena;
+    struct conf_errors errors = {.arena = &arena};
+    struct buffer text = {0}, made = {0}, said = {0};
+    struct stat status;
+    int error = text_read(path, &text, &status);
+    bool good;
+
+    arena_init(&arena, NULL, 0);
+    if (error == 0)
+        error = conf_format(&arena, str_from(path), text.data ? buffer_str(&text) : STR(""), &errors, &made);
+    if (errors.failed && conf_errors_print(&errors, &said) == 0 &&
+        fwrite(said.data, 1, said.length, stderr) != said.length)
+        error = -EIO;
+    if (error < 0)
+        good = errors.failed ? false : failed("read", path, error);
+    else
+        good = result_use(options, path, &status, buffer_str(&text), buffer_str(&made));
+    buffer_finish(&said);
+    buffer_finish(&made);
+    buffer_finish(&text);
+    arena_reset(&arena);
+    return good;
+}
+
+int command_fmt(const struct options *options)
+{
+    bool good = options->file_count > 0;
+
+    if (!good)
+        error_log_say(LOG_EMERG, "fmt requires a file (see sluice -h)");
+    for (size_t i = 0; i < options->file_count; i++)
+        good &= file_format(options, options->files[i]);
+    return good && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,135 @@
+"""`sluice fmt`: every configuration of this tree comes out the same a second time, says what it said, and keeps its comments."""
+import os
+import pathlib
+import stat
+import subprocess
+
+import pytest
+import yaml
+from kit import server as server_kit
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MESSY = '# top\nhttp:\n    server:\n    -   listen:   [ 8080,8443 ssl ]   # where\n        root: www\n\n\n    # end\n'
+NEAT = '# top\nhttp:\n  server:\n    - listen: [8080, 8443 ssl]        # where\n      root: www\n\n  # end\n'
+CONFIGURATIONS = sorted([*ROOT.glob('conf/**/*.yaml'), *ROOT.glob('tests/**/*.yaml'), *ROOT.glob('bench/**/*.yaml')])
+CASES = (ROOT / 'tests/unit/conf/broken.cases').read_text(errors='replace').split('=== ')[1:]
+
+
+def fmt(*arguments, text=None, cwd=None):
+    return subprocess.run([server_kit.SLUICE, 'fmt', *map(str, arguments)], input=text, capture_output=True, check=False, cwd=cwd,
+                          timeout=60 * server_kit.PATIENCE, encoding='utf-8', stdin=subprocess.DEVNULL if text is None else None)
+
+
+def events(text):
+    def marked(event):
+        return (type(event), *[getattr(event, name, None) for name in ('anchor', 'tag', 'value', 'implicit', 'style', 'flow_style')])
+    return [marked(event) for event in yaml.parse(text, Loader=yaml.SafeLoader)]
+
+
+def hold(before, after):
+    """What must be true of a text and its layout; PyYAML is a second opinion on what they say."""
+    assert events(before) == events(after)
+    assert before.count('#') == after.count('#')
+    assert [line.strip() for line in before.splitlines() if line.strip().startswith('#')] == \
+           [line.strip() for line in after.splitlines() if line.strip().startswith('#')]
+    assert '\n\n\n' not in after and not any(line.endswith(' ') for line in after.splitlines())
+    again = fmt('-', text=after)
+    assert again.returncode == 0 and again.stdout == after
+
+
+@pytest.mark.parametrize('path', CONFIGURATIONS, ids=[str(path.relative_to(ROOT)) for path in CONFIGURATIONS])
+def test_every_configuration(path):
+    done = fmt(path)
+    assert done.returncode == 0, done.stderr
+    hold(path.read_text(), done.stdout)
+
+
+def test_every_broken_configuration_is_laid_out_or_left_alone():
+    laid_out = 0
+    for case in CASES:
+        text = case.split('\n', 1)[1].split('~~~\n')[0]
+        done = fmt('-', text=text)
+        if done.returncode == 0:
+            laid_out += 1
+            hold(text, done.stdout)
+        else:
+            assert done.stdout == '' and ': error: ' in done.stderr, case
+    assert laid_out > 60
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / 'sluice.yaml'
+    path.write_text(MESSY)
+    return path
+
+
+def test_printed(path):
+    done = fmt(path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, NEAT, '')
+    assert path.read_text() == MESSY
+    assert fmt('-', text=MESSY).stdout == NEAT
+
+
+def test_check(path):
+    done = fmt('--check', path)
+    assert (done.returncode, done.stdout) == (1, f'{path}\n') and path.read_text() == MESSY
+    path.write_text(NEAT)
+    assert (fmt('--check', path).returncode, fmt('--check', path).stdout) == (0, '')
+
+
+def test_written_back(path):
+    path.chmod(0o640)
+    link = path.with_name('link.yaml')
+    link.symlink_to('sluice.yaml')
+    done = fmt('-w', link)
+    assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
+    assert path.read_text() == NEAT and link.is_symlink()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert sorted(os.listdir(path.parent)) == ['link.yaml', 'sluice.yaml']
+    before = path.stat()
+    assert fmt('-w', path).returncode == 0
+    assert path.stat().st_ino == before.st_ino, 'what is laid out already is not written'
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root may give files away')
+def test_owner_is_kept(path):
+    os.chown(path, 4242, 4343)
+    assert fmt('-w', path).returncode == 0
+    assert (path.stat().st_uid, path.stat().st_gid) == (4242, 4343) and path.read_text() == NEAT
+
+
+def test_several_files_and_a_broken_one(path):
+    broken = path.with_name('broken.yaml')
+    broken.write_text('a: [1\n')
+    other = path.with_name('other.yaml')
+    other.write_text(MESSY)
+    done = fmt('-w', path, broken, path.with_name('absent.yaml'), other)
+    assert done.returncode == 1
+    assert f'{broken}:1:4: error: this \'[\' is never closed' in done.stderr
+    assert f'cannot read {path.with_name("absent.yaml")}: No such file or directory' in done.stderr
+    assert broken.read_text() == 'a: [1\n'
+    assert path.read_text() == NEAT and other.read_text() == NEAT
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason='root writes everywhere')
+def test_a_folder_without_rights(path):
+    path.parent.chmod(0o555)
+    try:
+        done = fmt('-w', path)
+    finally:
+        path.parent.chmod(0o755)
+    assert done.returncode == 1 and 'cannot write' in done.stderr and path.read_text() == MESSY
+
+
+def test_values_of_the_environment_are_not_read():
+    text = 'http: {server: {listen: "${SURELY_UNSET:?no}"}}\n'
+    assert fmt('-', text=text).stdout == text
+
+
+@pytest.mark.parametrize('arguments, said', [
+    ([], 'fmt requires a file'), (['-w', '-'], 'takes files'), (['-x', 'a'], 'invalid option of fmt: "-x"'),
+    (['-w', '--check', 'a'], 'not both'), (['a', '-w'], 'stand before its files'), ([''], 'empty name')])
+def test_wrong_words(arguments, said):
+    done = fmt(*arguments)
+    assert done.returncode == 1 and said in done.stderr
