@@ -92,6 +92,7 @@ static int read_set(struct conf_reader *reader, const struct conf_node *node, vo
 /* The server reads it, once the location is known (server/when.h). */
 static int read_when(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
+    *(bool *)out = true;
     if (node->kind == CONF_MAP)
         return 0;
     conf_error(reader->errors, node->mark, STR("when: {$request_method = POST: {return: 405}}"),

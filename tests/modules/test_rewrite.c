@@ -191,6 +191,26 @@ START_TEST(files_come_and_go)
 }
 END_TEST
 
+/* A site that has conditions and sets nothing, which is most of them. */
+START_TEST(conditions_without_set)
+{
+    loopback_make_folder(&server);
+    loopback_open(&server, "http:\n"
+                           "  server:\n"
+                           "    listen: 8080\n"
+                           "    when: {$arg_stop: {return: 403}}\n"
+                           "    location:\n"
+                           "      /in: {when: {$arg_x: {return: 200 held}}, return: 200 not}\n");
+    loopback_ask(&server, "GET /in?x=1 HTTP/1.1");
+    ck_assert_text(server.body, "held");
+    loopback_ask(&server, "GET /in HTTP/1.1");
+    ck_assert_text(server.body, "not");
+    loopback_ask(&server, "GET /other?stop=1 HTTP/1.1");
+    ck_assert_int_eq(server.status, 403);
+    loopback_close(&server);
+}
+END_TEST
+
 static const struct {
     const char *text;
     const char *said;
@@ -267,8 +287,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {answers_each_case, files_come_and_go, mistakes_are_told,
-                                  mistakes_of_maps_are_told, NULL};
+    const TTest *const tests[] = {answers_each_case, files_come_and_go,         conditions_without_set,
+                                  mistakes_are_told, mistakes_of_maps_are_told, NULL};
 
     return loopback_run("rewrite", tests);
 }
