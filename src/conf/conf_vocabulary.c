@@ -74,7 +74,6 @@ static const char *const coming[] = {
     "stub_status",
     "ssl_conf_command",
     "ssl_session_cache",
-    "ssl_session_ticket_key",
     "ssl_verify_client",
     "ssl_client_certificate",
     "ssl_trusted_certificate",

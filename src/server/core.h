@@ -63,6 +63,7 @@ struct core_ssl {
     struct str curves;
     bool prefer_server_ciphers;
     bool session_tickets;
+    struct conf_rows ticket_keys;   /* struct core_file */
     uint64_t session_timeout_ms;
     int ktls;                       /* enum tls_ktls */
     uint64_t ktls_threshold;

@@ -25,7 +25,7 @@ static int read_certificate(struct conf_reader *reader, const struct conf_node *
     return conf_read_path(reader, node, &file->path);
 }
 
-static int read_key(struct conf_reader *reader, const struct conf_node *node, void *out)
+static int read_file(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct core_file *file = out;
 
@@ -51,7 +51,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_REPEAT,
      .offset = AT(keys),
      .row_size = sizeof(struct core_file),
-     .row = read_key,
+     .row = read_file,
      .example = "ssl_certificate_key: [ecdsa.key, rsa.key]",
      .help = "The private keys, in the order of ssl_certificate, as unencrypted PEM; without it they are in "
              "those files."},
@@ -92,6 +92,16 @@ static const struct directive directives[] = {
      .offset = AT(session_tickets),
      .fallback = "on",
      .help = "Let clients resume by tickets: one a handshake."},
+    {.name = "ssl_session_ticket_key",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(ticket_keys),
+     .row_size = sizeof(struct core_file),
+     .row = read_file,
+     .example = "ssl_session_ticket_key: [new.key, old.key]",
+     .help = "Files of 80 bytes (or 48), for several machines that stand for one: the first one seals tickets, all of them "
+             "open them. Without it keys are drawn at start and anew whenever the longest `ssl_session_timeout` is over; "
+             "workers, and a new configuration, go on with them."},
     {.name = "ssl_session_timeout",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_DURATION,

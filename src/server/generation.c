@@ -202,7 +202,8 @@ static int open_sockets(struct master *master, struct generation *generation)
 struct generation *generation_open(struct master *master, struct configuration *configuration)
 {
     static int (*const steps[])(struct master *master, struct generation *generation) = {
-        find_identity, check_files, make_children, open_access_logs, open_caches, probe_ktls, open_sockets,
+        find_identity, check_files, make_children, open_access_logs, open_caches, probe_ktls,
+        master_tickets_open, open_sockets,
     };
     struct generation *generation = calloc(1, sizeof(*generation));
     int result = generation ? 0 : -ENOMEM;

@@ -26,6 +26,20 @@ static int take_certificates(struct load *load, const struct core_ssl *ssl, stru
     return 0;
 }
 
+static int take_ticket_keys(struct load *load, const struct core_ssl *ssl, struct tls_settings *out)
+{
+    const struct core_file *files = ssl->ticket_keys.items;
+    struct str *paths = arena_zalloc(load->reader.arena, ssl->ticket_keys.count + 1, sizeof(*paths));
+
+    if (!paths)
+        return -ENOMEM;
+    for (size_t i = 0; i < ssl->ticket_keys.count; i++)
+        paths[i] = files[i].path;
+    out->ticket_keys = paths;
+    out->ticket_key_count = ssl->ticket_keys.count;
+    return 0;
+}
+
 static int take_patterns(struct load *load, const struct virtual_server *server, struct tls_settings *out)
 {
     const struct regex **patterns =
@@ -58,7 +72,7 @@ static int take_tls(struct load *load, const struct loaded_server *loaded)
         .ktls = (enum tls_ktls)ssl->ktls,
         .ktls_threshold = ssl->ktls_threshold,
     };
-    if (take_patterns(load, server, &server->tls) < 0)
+    if (take_patterns(load, server, &server->tls) < 0 || take_ticket_keys(load, ssl, &server->tls) < 0)
         return -ENOMEM;
     return take_certificates(load, ssl, &server->tls);
 }
@@ -109,9 +123,12 @@ static bool skip_unreadable(struct load *load, const struct conf_rows *rows)
 
 static bool skip_server(struct load *load, const struct loaded_server *loaded)
 {
-    bool skip = skip_unreadable(load, &loaded->ssl->certificates);
+    const struct conf_rows *lists[] = {&loaded->ssl->certificates, &loaded->ssl->keys, &loaded->ssl->ticket_keys};
+    bool skip = false;
 
-    return skip_unreadable(load, &loaded->ssl->keys) || skip;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        skip |= skip_unreadable(load, lists[i]);
+    return skip;
 }
 
 static bool skip_endpoint(struct load *load, const struct endpoint *endpoint)
@@ -126,12 +143,20 @@ static bool skip_endpoint(struct load *load, const struct endpoint *endpoint)
 /* Where what the fault is about stands: the file, the directive, or the server. */
 static struct conf_mark place_of(const struct loaded_server *loaded, const struct tls_fault *fault)
 {
-    bool key = strcmp(fault->directive, "ssl_certificate_key") == 0;
-    const struct conf_rows *files = key ? &loaded->ssl->keys : &loaded->ssl->certificates;
+    const struct {
+        const char *directive;
+        const struct conf_rows *files;
+    } lists[] = {
+        {"ssl_certificate", &loaded->ssl->certificates},
+        {"ssl_certificate_key", &loaded->ssl->keys},
+        {"ssl_session_ticket_key", &loaded->ssl->ticket_keys},
+    };
     const struct conf_scope_values *values = loaded->values;
 
-    if ((key || strcmp(fault->directive, "ssl_certificate") == 0) && fault->index < files->count)
-        return ((const struct core_file *)files->items)[fault->index].mark;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        if (strcmp(fault->directive, lists[i].directive) == 0 && fault->index < lists[i].files->count)
+            return ((const struct core_file *)lists[i].files->items)[fault->index].mark;
+    }
     for (; values; values = values->outer) {
         const struct conf_node *node = conf_map_get(values->node, str_from(fault->directive));
 

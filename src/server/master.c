@@ -275,7 +275,7 @@ static void read_signals(struct master *master)
 /* -1: until something happens. */
 static int wait_ms(const struct master *master)
 {
-    int wait = -1;
+    int wait = master_tickets_next_ms(master);
 
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
         const struct generation *generation = container_of(link, struct generation, link);
@@ -431,6 +431,7 @@ static void live(struct master *master)
         }
         if (list_empty(&master->generations))
             return;
+        master_tickets_look(master);
         wait_round(master);
     }
 }

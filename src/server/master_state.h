@@ -61,6 +61,7 @@ struct master {
     int report_fd;                  /* daemon: the launching command waits there; -1: nobody */
     bool detached;                  /* daemon: there is no terminal */
     bool ktls_probed;
+    uint64_t tickets_drawn_ms;      /* when the key that seals session tickets was drawn */
     bool ending;                    /* TERM, INT or QUIT */
     bool failed;                    /* the start failed: exit 1 */
 };
@@ -78,6 +79,13 @@ void generation_close(struct master *master, struct generation *generation);
 int generation_open_log(const struct master *master, struct str path);
 /* Where a generation's error log goes. */
 struct str generation_error_log(const struct master *master, const struct generation *generation);
+
+/* Its sessions' tickets are sealed with the keys that all generations share; draws the first one. 0 or -EIO, said. */
+MUST_CHECK int master_tickets_open(struct master *master, struct generation *generation);
+/* Draws the next key where it is time. */
+void master_tickets_look(struct master *master);
+/* Milliseconds until then, or -1: never. */
+int master_tickets_next_ms(const struct master *master);
 
 /* Starts every worker whose time has come. In the new process this function does not return. */
 void children_start(struct master *master, struct generation *generation);

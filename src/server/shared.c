@@ -29,6 +29,7 @@ void shared_destroy(struct shared *shared)
     if (!shared)
         return;
     upstream_zone_destroy(shared->upstreams);
+    ticket_keys_wipe(&shared->tickets);
     munmap(shared, shared->size);
 }
 

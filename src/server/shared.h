@@ -6,6 +6,7 @@
 #define SERVER_SHARED_H
 
 #include "server/counters.h"
+#include "tls/ticket_keys.h"
 #include "upstream/upstream_zone.h"
 
 #include <stdbool.h>
@@ -23,6 +24,7 @@ struct shared {
     unsigned worker_count;          /* processes of the generation that serves */
     struct ktls_support ktls;       /* found by the master */
     struct upstream_zone *upstreams; /* owned; what workers know together of the servers behind */
+    struct ticket_keys tickets;     /* drawn by the master */
     uint64_t connection_number;     /* the last one given out; atomic */
     uint64_t started_s;             /* these three are the master's: see counters_total */
     uint64_t generation;

@@ -7,59 +7,18 @@
 #include "base/clock.h"
 #include "base/limits.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RELATIVE_HINT "\nrelative paths start at the folder of the file they stand in, or at -p"
-
-struct pem_file {
-    char name[PATH_MAX];
-    char *text; /* owned: wiped and freed by pem_finish */
-    size_t length;
-};
-
-static void pem_finish(struct pem_file *file)
-{
-    OPENSSL_clear_free(file->text, LIMIT_PEM_FILE + 1);
-    file->text = NULL;
-}
-
-static bool pem_says(const struct pem_file *file, const char *words)
+static bool pem_says(const struct tls_file *file, const char *words)
 {
     return str_search(str_of(file->text, file->length), str_from(words)) >= 0;
 }
 
-static bool pem_open(struct pem_file *file, struct str name, const struct tls_failure *failure)
-{
-    file->text = NULL;
-    if (name.length >= sizeof(file->name))
-        return tls_fail(failure, "the file name \"%.64s...\" is too long", name.data);
-    memcpy(file->name, name.data, name.length);
-    file->name[name.length] = '\0';
-    FILE *stream = fopen(file->name, "rbe");
-    if (!stream)
-        return tls_fail(failure, "\"%s\" cannot be opened: %s%s", file->name, strerror(errno),
-                        errno == ENOENT ? RELATIVE_HINT : "");
-    file->text = OPENSSL_malloc(LIMIT_PEM_FILE + 1);
-    if (file->text)
-        file->length = fread(file->text, 1, LIMIT_PEM_FILE + 1, stream);
-    bool failed = !file->text || ferror(stream);
-    int error = file->text ? errno : ENOMEM;
-    fclose(stream);
-    if (failed)
-        return tls_fail(failure, "\"%s\" cannot be read: %s", file->name, strerror(error));
-    if (file->length > LIMIT_PEM_FILE)
-        return tls_fail(failure, "\"%s\" is too large for a PEM file (more than %d bytes)", file->name,
-                        LIMIT_PEM_FILE);
-    return true;
-}
-
-static bool pem_lacks(const struct pem_file *file, const char *what, const char *tool,
+static bool pem_lacks(const struct tls_file *file, const char *what, const char *tool,
                       const struct tls_failure *failure)
 {
     if (file->length == 0)
@@ -77,7 +36,7 @@ static int password_refused(char *into, int size, int writing, void *unused)
     return -1;
 }
 
-static EVP_PKEY *read_key(const struct pem_file *file, const struct tls_failure *failure)
+static EVP_PKEY *read_key(const struct tls_file *file, const struct tls_failure *failure)
 {
     if (!pem_says(file, "PRIVATE KEY-----")) {
         pem_lacks(file, "private key", "pkey", failure);
@@ -104,7 +63,7 @@ static void chain_free(STACK_OF(X509) * chain)
 }
 
 /* Every certificate of the file, leaf first. */
-static STACK_OF(X509) * read_chain(const struct pem_file *file, const struct tls_failure *failure)
+static STACK_OF(X509) * read_chain(const struct tls_file *file, const struct tls_failure *failure)
 {
     BIO *reader = BIO_new_mem_buf(file->text, (int)file->length);
     STACK_OF(X509) *chain = sk_X509_new_null();
@@ -194,11 +153,11 @@ static bool use(struct tls_server *server, STACK_OF(X509) * chain, EVP_PKEY *key
 }
 
 /* Where the key stands: in a file of its own, else beside the certificates. */
-static bool open_key(struct pem_file files[2], struct str own, const struct tls_failure *failure)
+static bool open_key(struct tls_file files[2], struct str own, const struct tls_failure *failure)
 {
     if (str_empty(own) && !files[0].text)
         return false; /* that was told */
-    return pem_open(&files[1], str_empty(own) ? str_from(files[0].name) : own, failure);
+    return tls_file_open(&files[1], str_empty(own) ? str_from(files[0].name) : own, failure);
 }
 
 bool tls_certificate_load(struct tls_server *server, const struct tls_certificate *certificate, size_t index,
@@ -207,12 +166,12 @@ bool tls_certificate_load(struct tls_server *server, const struct tls_certificat
     struct tls_failure at = tls_failure_at(failure, "ssl_certificate", index);
     struct tls_failure at_key =
         tls_failure_at(failure, str_empty(certificate->key) ? "ssl_certificate" : "ssl_certificate_key", index);
-    struct pem_file *files = calloc(2, sizeof(*files));
+    struct tls_file *files = calloc(2, sizeof(*files));
     STACK_OF(X509) *chain = NULL;
     EVP_PKEY *key = NULL;
     bool good = files || tls_fail(failure, "out of memory");
 
-    if (files && pem_open(&files[0], certificate->certificate, &at))
+    if (files && tls_file_open(&files[0], certificate->certificate, &at))
         chain = read_chain(&files[0], &at);
     if (files && open_key(files, certificate->key, &at_key))
         key = read_key(&files[1], &at_key);
@@ -224,7 +183,7 @@ bool tls_certificate_load(struct tls_server *server, const struct tls_certificat
     chain_free(chain);
     EVP_PKEY_free(key);
     for (int i = 0; files && i < 2; i++)
-        pem_finish(&files[i]);
+        tls_file_finish(&files[i]);
     free(files);
     return good;
 }

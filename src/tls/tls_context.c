@@ -249,21 +249,6 @@ static bool set_curves(struct tls_server *server, const struct tls_failure *fail
     return server->groups || tls_fail(failure, "out of memory");
 }
 
-/*
- * Stateless tickets only: what a session cache would share between workers, the tickets' keys share by fork. One a
- * handshake, where OpenSSL gives two to a full one: a client that uses it gets the next one with it, and each costs
- * as much as all that is not OpenSSL's.
- */
-static void set_tickets(struct tls_server *server)
-{
-    SSL_CTX_set_session_cache_mode(server->openssl, SSL_SESS_CACHE_OFF);
-    if (server->settings->session_timeout_s)
-        SSL_CTX_set_timeout(server->openssl, (long)server->settings->session_timeout_s);
-    if (!server->settings->session_tickets)
-        SSL_CTX_set_options(server->openssl, SSL_OP_NO_TICKET);
-    SSL_CTX_set_num_tickets(server->openssl, server->settings->session_tickets ? 1 : 0);
-}
-
 static void set_options(struct tls_server *server)
 {
     SSL_CTX_set_options(server->openssl,
@@ -310,9 +295,9 @@ static bool load_server(struct tls_server *server, struct log *log, const struct
     if (!server->openssl)
         return tls_fail(failure, "OpenSSL: %s", tls_openssl_reason());
     set_options(server);
-    set_tickets(server);
     /* All of them, so that everything that is wrong is told. */
-    bool good = set_protocols(server, failure);
+    bool good = tls_tickets_set(server, failure);
+    good &= set_protocols(server, failure);
     good &= set_ciphers(server, failure);
     good &= set_curves(server, failure);
     good &= set_alpn(server, failure);
@@ -348,8 +333,12 @@ static bool load(struct tls_context *context, const struct tls_settings *servers
     context->method = tls_bio_method();
     if (!context->servers || !context->method)
         return tls_fail(failure, "out of memory");
+    context->tickets = &context->own;
+    if (ticket_keys_rotate(&context->own) < 0)
+        return tls_fail(failure, "keys of session tickets cannot be drawn: there is no randomness");
     for (size_t i = 0; i < context->count; i++) {
         struct tls_server *server = &context->servers[i];
+        server->context = context;
         server->settings = &servers[i];
         failure->fault.server = i;
         good &= load_server(server, log, failure);
@@ -416,9 +405,18 @@ void tls_context_destroy(struct tls_context *context)
         SSL_CTX_free(context->servers[i].openssl);
         free(context->servers[i].alpn);
         free(context->servers[i].groups);
+        OPENSSL_clear_free(context->servers[i].ticket_keys,
+                           context->servers[i].ticket_key_count * sizeof(struct ticket_key));
     }
     free(context->servers);
     tls_names_finish(&context->names);
     BIO_meth_free(context->method);
+    ticket_keys_wipe(&context->own);
     free(context);
+}
+
+void tls_context_share_tickets(struct tls_context *context, const struct ticket_keys *keys)
+{
+    context->tickets = keys;
+    ticket_keys_wipe(&context->own);
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/regex.h"
 #include "base/str.h"
+#include "tls/ticket_keys.h"
 
 /* One certificate chain and its key. `certificate` "self-signed" is made in memory. */
 struct tls_certificate {
@@ -40,6 +41,8 @@ struct tls_settings {
     struct str curves;              /* "auto", empty (the same), or a list: "X25519:prime256v1" */
     bool prefer_server_ciphers;
     bool session_tickets;
+    const struct str *ticket_keys;  /* files: the first one seals, all open; none: drawn keys */
+    size_t ticket_key_count;
     uint64_t session_timeout_s;
     enum tls_ktls ktls;
     uint64_t ktls_threshold;        /* bytes of a body from which a connection is promoted */
@@ -65,14 +68,16 @@ typedef void tls_fault_told(void *owner, const struct tls_fault *fault);
  * Builds the context of one address from its servers' settings: loads, checks (key fits chain; encrypted keys
  * are refused), and indexes the names (nobody is ever asked for a password). NULL on failure, after every fault of every
  * server was told. One log line for each self-signed certificate, a warning for an expired one and for a name given twice.
- * To be built before fork: the keys of session tickets are drawn here, once, and workers share them by inheritance. Tickets
- * are sealed under the default server's keys and timeout. Addresses with the same servers can share one context.
+ * To be built before fork: keys of session tickets are drawn here, once, and workers share them by inheritance; or see
+ * tls_context_share_tickets. Addresses with the same servers can share one context.
  */
 struct tls_context *tls_context_load(const struct tls_settings *servers, size_t count, struct log *log, tls_fault_told *told,
                                      void *owner);
 /* The same for those who want one sentence: the first fault and its hint in `out_error` (at least 512 bytes). */
 struct tls_context *tls_context_create(const struct tls_settings *servers, size_t count, struct log *log, char *out_error,
                                        size_t error_size);
+/* Tickets are sealed with keys that are drawn by somebody else, now and again; they outlive the context. Files of a server's own come first. */
+void tls_context_share_tickets(struct tls_context *context, const struct ticket_keys *keys);
 /* Accepts NULL. No session may be left. */
 void tls_context_destroy(struct tls_context *context);
 

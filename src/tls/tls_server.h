@@ -7,14 +7,18 @@
 #include "tls/tls_context.h"
 #include "tls/tls_names.h"
 
+#include <limits.h>
 #include <openssl/ssl.h>
 
 struct tls_server {
+    const struct tls_context *context;   /* not owned: whose it is */
     const struct tls_settings *settings; /* not owned */
     SSL_CTX *openssl;                    /* owned */
     unsigned char *alpn;                 /* owned: length-prefixed names, most wanted first (RFC 7301 3.1) */
     unsigned alpn_length;
     char *groups; /* owned; NULL: OpenSSL's own list */
+    struct ticket_key *ticket_keys; /* owned: of ssl_session_ticket_key, the first seals; NULL: the context's */
+    size_t ticket_key_count;
 };
 
 struct tls_context {
@@ -23,6 +27,8 @@ struct tls_context {
     struct tls_server *fallback; /* where no name fits */
     struct tls_names names;
     BIO_METHOD *method; /* owned */
+    const struct ticket_keys *tickets; /* drawn ones: `own`, or somebody's who draws for several; not owned */
+    struct ticket_keys own;
     bool client;        /* its sessions are clients: tls_client.c */
     bool nameless;      /* of a client: no SNI */
     bool forgetful;     /* of a client: nothing is resumed */
@@ -41,6 +47,20 @@ struct tls_failure tls_failure_at(const struct tls_failure *failure, const char 
 bool tls_fail(const struct tls_failure *failure, const char *format, ...) PRINTF_LIKE(2, 3);
 /* OpenSSL's reason for its last failure; the queue is empty afterwards. */
 const char *tls_openssl_reason(void);
+
+/* A file that was read. */
+struct tls_file {
+    char name[PATH_MAX];
+    char *text; /* owned: wiped and freed by tls_file_finish */
+    size_t length;
+};
+
+/* Reads a file of at most LIMIT_PEM_FILE bytes. False with the sentence told; `file` is to be finished all the same. */
+MUST_CHECK bool tls_file_open(struct tls_file *file, struct str name, const struct tls_failure *failure);
+void tls_file_finish(struct tls_file *file);
+
+/* Session tickets as the settings say: tls_tickets.c. False with a sentence. */
+MUST_CHECK bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failure);
 
 /* Loads one chain and key into the server's SSL_CTX: tls_certificate.c. False with all that is wrong told. */
 MUST_CHECK bool tls_certificate_load(struct tls_server *server, const struct tls_certificate *certificate,

@@ -1,0 +1,72 @@
+/*
+ * Draws and reads keys of session tickets. A reader in another process takes no lock: a key is complete before its number is told,
+ * and nothing is written over it until two more have been drawn.
+ */
+#include "tls/ticket_keys.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/rand.h>
+
+static bool draw(uint8_t *bytes, size_t size)
+{
+    return RAND_priv_bytes(bytes, (int)size) == 1;
+}
+
+int ticket_keys_rotate(struct ticket_keys *keys)
+{
+    uint64_t number = keys->number + 1;
+    struct ticket_key *next = &keys->keys[number % TICKET_KEYS_DRAWN];
+    struct ticket_key *oldest = &keys->keys[(number + 1) % TICKET_KEYS_DRAWN];
+
+    if (RAND_bytes(next->name, sizeof(next->name)) != 1 || !draw(next->hmac, sizeof(next->hmac)) ||
+        !draw(next->aes, sizeof(next->aes))) {
+        OPENSSL_cleanse(next, sizeof(*next));
+        ERR_clear_error();
+        return -EIO;
+    }
+    next->size = sizeof(next->aes);
+    __atomic_store_n(&keys->number, number, __ATOMIC_RELEASE);
+    OPENSSL_cleanse(oldest, sizeof(*oldest));
+    return 0;
+}
+
+void ticket_keys_wipe(struct ticket_keys *keys)
+{
+    OPENSSL_cleanse(keys, sizeof(*keys));
+}
+
+bool ticket_keys_get(const struct ticket_keys *keys, unsigned age, struct ticket_key *out_key)
+{
+    uint64_t number = __atomic_load_n(&keys->number, __ATOMIC_ACQUIRE);
+
+    if (age > 1 || number <= age)
+        return false;
+    *out_key = keys->keys[(number - age) % TICKET_KEYS_DRAWN];
+    return out_key->size > 0;
+}
+
+static const char *take(uint8_t *into, const char *from, size_t size)
+{
+    memcpy(into, from, size);
+    return from + size;
+}
+
+int ticket_key_parse(struct str bytes, struct ticket_key *out_key)
+{
+    struct ticket_key key = {.size = bytes.length == 80 ? 32 : 16};
+    const char *from = bytes.data;
+
+    if (bytes.length != 48 && bytes.length != 80)
+        return -EINVAL;
+    from = take(key.name, from, sizeof(key.name));
+    if (key.size == 16)
+        from = take(key.aes, from, key.size);
+    from = take(key.hmac, from, key.size);
+    if (key.size == 32)
+        take(key.aes, from, key.size);
+    *out_key = key;
+    OPENSSL_cleanse(&key, sizeof(key));
+    return 0;
+}

@@ -1,0 +1,134 @@
+"""Session tickets: one key for all workers, which changes; and key files for several machines."""
+import os
+import re
+import signal
+
+import pytest
+
+from kit import server as server_kit, site as site_kit
+from kit.lifetime import wait_for
+from kit.resumption import VERSIONS, visit
+
+
+@pytest.fixture
+def begin(certificate, tmp_path, loop):
+    made = []
+
+    def starter(certificate=certificate, workers=2, **block):
+        port = server_kit.free_port()
+        whole = {'listen': f'127.0.0.1:{port} ssl', 'server_name': 'localhost', 'ssl_certificate': certificate[0],
+                 'ssl_certificate_key': certificate[1], 'location': {'/': {'return': '200 "worker $pid;"'}}, **block}
+        server = server_kit.Server(tmp_path / f'server{len(made)}', [whole], loop=loop, main={'worker_processes': workers})
+        server.port = port
+        made.append(server.start([port]))
+        wait_for(lambda: ' runs, ' in server.errors(), 'all workers are ready')
+        return server
+    yield starter
+    for server in made:
+        server.stop()
+
+
+def worker_of(answer):
+    return int(re.search(r'worker (\d+);', answer)[1])
+
+
+def resumes_everywhere(server, version, session):
+    """At each of its workers."""
+    seen = set()
+    for _ in range(60):
+        resumed, answer = visit(server.port, version, given=session)
+        assert resumed, answer
+        seen.add(worker_of(answer))
+        if seen >= set(server.workers()):
+            return True
+    raise AssertionError(f'only {seen} of {server.workers()} answered')
+
+
+@pytest.mark.parametrize('version', VERSIONS)
+def test_a_ticket_resumes_at_every_worker(begin, tmp_path, version):
+    server = begin()
+    session = tmp_path / 'session'
+    assert not visit(server.port, version, kept=session)[0]
+    resumes_everywhere(server, version, session)
+
+
+@pytest.mark.parametrize('version', VERSIONS)
+def test_a_ticket_resumes_after_deaths_and_reloads(begin, tmp_path, version):
+    server = begin()
+    session = tmp_path / 'session'
+    giver = worker_of(visit(server.port, version, kept=session)[1])
+    os.kill(giver, signal.SIGKILL)
+    wait_for(lambda: giver not in server.workers() and len(server.workers()) == 2, 'a new worker')
+    resumes_everywhere(server, version, session)
+    before = set(server.workers())
+    server.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: not before & set(server.workers()) and len(server.workers()) == 2, 'new workers alone')
+    resumes_everywhere(server, version, session)
+
+
+@pytest.mark.parametrize('version', VERSIONS)
+def test_the_key_changes_and_the_last_one_still_opens(begin, tmp_path, version):
+    server = begin(ssl_session_timeout='4s')
+    session = tmp_path / 'session'
+
+    def rotations():
+        return server.errors().count('session tickets are sealed with a new key')
+    for _ in range(5):                      # a ticket that was given in the moment of a change has died before the next one
+        visit(server.port, version, kept=session)
+        number = rotations()
+        wait_for(lambda: rotations() > number, 'the next key')
+        resumed = visit(server.port, version, given=session)[0]
+        if resumed:
+            break
+    assert resumed, 'a ticket of the key before'
+    number = rotations()
+    wait_for(lambda: rotations() > number + 1, 'the second key after it')
+    assert not visit(server.port, version, given=session)[0]
+
+
+@pytest.mark.parametrize('version', VERSIONS)
+def test_key_files_join_machines(begin, tmp_path, version):
+    old, new, session = (tmp_path / name for name in ('old.key', 'new.key', 'session'))
+    old.write_bytes(os.urandom(48))
+    new.write_bytes(os.urandom(80))
+    machines = [begin(workers=1, ssl_session_ticket_key=[str(key) for key in keys]) for keys in ([old], [new, old], [new])]
+    visit(machines[0].port, version, kept=session)
+    assert not visit(machines[2].port, version, given=session)[0]
+    assert visit(machines[1].port, version, given=session, kept=session)[0]
+    assert visit(machines[2].port, version, given=session)[0]
+    assert not visit(machines[0].port, version, given=session)[0]
+
+
+def test_without_files_machines_are_strangers(begin, tmp_path):
+    machines = begin(workers=1), begin(workers=1)
+    visit(machines[0].port, '-tls1_3', kept=tmp_path / 'session')
+    assert not visit(machines[1].port, '-tls1_3', given=tmp_path / 'session')[0]
+
+
+def test_another_certificate_is_another_server(begin, tmp_path):
+    key = tmp_path / 'ticket.key'
+    key.write_bytes(os.urandom(80))
+    (tmp_path / 'other').mkdir()
+    other = site_kit.make_certificate(str(tmp_path / 'other'))
+    machines = (begin(workers=1, ssl_session_ticket_key=str(key)),
+                begin(workers=1, ssl_session_ticket_key=str(key), certificate=other))
+    visit(machines[0].port, '-tls1_3', kept=tmp_path / 'session')
+    assert visit(machines[0].port, '-tls1_3', given=tmp_path / 'session')[0]
+    assert not visit(machines[1].port, '-tls1_3', given=tmp_path / 'session')[0]
+
+
+@pytest.mark.parametrize('version', VERSIONS)
+def test_off_gives_none(begin, tmp_path, version):
+    server = begin(ssl_session_tickets='off')
+    visit(server.port, version, kept=tmp_path / 'session')
+    if (tmp_path / 'session').exists():
+        assert not visit(server.port, version, given=tmp_path / 'session')[0]
+
+
+def test_a_bad_key_file_is_told_where_it_stands(begin, tmp_path):
+    key = tmp_path / 'short.key'
+    key.write_bytes(b'short')
+    with pytest.raises(RuntimeError) as told:
+        begin(ssl_session_ticket_key=str(key))
+    assert re.search(r'sluice.yaml:\d+:\d+: the ticket key ".*short.key" has 5 bytes, and neither 80 nor 48', str(told.value))
+    assert 'make one with: openssl rand 80 > ' in str(told.value)

@@ -1,0 +1,244 @@
+#include "pem_files.h"
+#include "tls/tls_server.h"
+#include "tls_pair.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+
+static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+static bool is_zero(const void *bytes, size_t size)
+{
+    const char *byte = bytes;
+
+    for (size_t i = 0; i < size; i++) {
+        if (byte[i])
+            return false;
+    }
+    return true;
+}
+
+START_TEST(two_drawn_keys_are_known)
+{
+    struct ticket_keys keys = {0};
+    struct ticket_key first, second, found;
+
+    ck_assert(!ticket_keys_get(&keys, 0, &found) && !ticket_keys_get(&keys, 1, &found));
+    ck_assert_int_eq(ticket_keys_rotate(&keys), 0);
+    ck_assert(ticket_keys_get(&keys, 0, &first) && !ticket_keys_get(&keys, 1, &found));
+    ck_assert_uint_eq(first.size, 32);
+    ck_assert(!is_zero(first.name, 16) && !is_zero(first.hmac, 32) && !is_zero(first.aes, 32));
+    ck_assert_int_eq(ticket_keys_rotate(&keys), 0);
+    ck_assert(ticket_keys_get(&keys, 0, &second) && ticket_keys_get(&keys, 1, &found));
+    ck_assert(memcmp(&found, &first, sizeof(first)) == 0);
+    ck_assert(memcmp(second.name, first.name, 16) != 0 && memcmp(second.aes, first.aes, 32) != 0);
+    ck_assert(!ticket_keys_get(&keys, 2, &found));
+    for (int i = 0; i < 7; i++) {
+        ck_assert_int_eq(ticket_keys_rotate(&keys), 0);
+        ck_assert(ticket_keys_get(&keys, 1, &found) && memcmp(&found, &second, sizeof(found)) == 0);
+        ck_assert(ticket_keys_get(&keys, 0, &second));
+        ck_assert_msg(is_zero(&keys.keys[(keys.number + 1) % TICKET_KEYS_DRAWN], sizeof(found)), "an old key is not wiped");
+    }
+    ticket_keys_wipe(&keys);
+    ck_assert(is_zero(&keys, sizeof(keys)));
+}
+END_TEST
+
+START_TEST(key_files_have_two_forms)
+{
+    char bytes[81];
+    struct ticket_key key;
+
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (char)(i + 1);
+    for (size_t length = 0; length <= sizeof(bytes); length++)
+        ck_assert_int_eq(ticket_key_parse(str_of(bytes, length), &key),
+                         length == 48 || length == 80 ? 0 : -EINVAL);
+    ck_assert_int_eq(ticket_key_parse(str_of(bytes, 80), &key), 0);
+    ck_assert(key.size == 32 && key.name[0] == 1 && key.hmac[0] == 17 && key.hmac[31] == 48 && key.aes[0] == 49 &&
+              key.aes[31] == 80);
+    ck_assert_int_eq(ticket_key_parse(str_of(bytes, 48), &key), 0);
+    ck_assert(key.size == 16 && key.name[15] == 16 && key.aes[0] == 17 && key.aes[15] == 32 && key.hmac[0] == 33 &&
+              key.hmac[15] == 48);
+}
+END_TEST
+
+/* A full handshake, and the session that its ticket stands for. */
+static SSL_SESSION *full_handshake(struct tls_pair *pair, int version)
+{
+    SSL_CTX_set_min_proto_version(pair->client_openssl, version);
+    SSL_CTX_set_max_proto_version(pair->client_openssl, version);
+    pair_reconnect(pair);
+    ck_assert_int_eq(pair_handshake(pair), 0);
+    ck_assert(!tls_session_reused(pair->session));
+    pair_exchange(pair, 10);
+    SSL_SESSION *kept = SSL_get1_session(pair->client);
+    ck_assert(SSL_SESSION_has_ticket(kept));
+    pair_shutdown(pair);
+    return kept;
+}
+
+/* Whether the session is taken up; `out_next`, if not NULL, gets the one that came of it. */
+static bool resumes(struct tls_pair *pair, SSL_SESSION *session, SSL_SESSION **out_next)
+{
+    pair_reconnect(pair);
+    SSL_set_session(pair->client, session);
+    ck_assert_int_eq(pair_handshake(pair), 0);
+    pair_exchange(pair, 10);
+    bool reused = tls_session_reused(pair->session);
+    if (out_next)
+        *out_next = SSL_get1_session(pair->client);
+    pair_shutdown(pair);
+    return reused;
+}
+
+START_TEST(a_ticket_outlives_one_new_key)
+{
+    struct tls_settings settings = pair_settings();
+    struct ticket_keys keys = {0};
+    struct tls_pair pair;
+
+    ck_assert_int_eq(ticket_keys_rotate(&keys), 0);
+    pair_open(&pair, &settings, 1);
+    tls_context_share_tickets(pair.context, &keys);
+    SSL_SESSION *kept = full_handshake(&pair, versions[_i]), *next = NULL;
+    ck_assert(resumes(&pair, kept, NULL));
+    ck_assert_int_eq(ticket_keys_rotate(&keys), 0);
+    ck_assert(resumes(&pair, kept, &next));
+    ck_assert_int_eq(ticket_keys_rotate(&keys), 0);
+    ck_assert_msg(!resumes(&pair, kept, NULL), "its key is gone");
+    ck_assert_msg(resumes(&pair, next, NULL), "that one was sealed with the second key");
+    ticket_keys_wipe(&keys);
+    ck_assert_msg(!resumes(&pair, next, NULL), "no key is left");
+    SSL_SESSION_free(kept);
+    SSL_SESSION_free(next);
+    pair_close(&pair);
+}
+END_TEST
+
+START_TEST(a_changed_ticket_is_a_full_handshake)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+    const unsigned char *ticket;
+    size_t length;
+
+    pair_open(&pair, &settings, 1);
+    SSL_SESSION *kept = full_handshake(&pair, versions[_i / 4]);
+    SSL_SESSION_get0_ticket(kept, &ticket, &length);
+    size_t places[] = {0, 16, 40, length - 1}; /* name, iv, what is sealed, HMAC */
+    ((unsigned char *)(uintptr_t)ticket)[places[_i % 4]] ^= 1;
+    ck_assert(!resumes(&pair, kept, NULL));
+    SSL_SESSION_free(kept);
+    pair_close(&pair);
+}
+END_TEST
+
+struct machine {
+    struct tls_certificate certificate;
+    struct str keys[2];
+    struct tls_settings settings;
+    struct tls_pair pair;
+};
+
+static void open_machine(struct machine *machine, const char *first, const char *second)
+{
+    machine->certificate = (struct tls_certificate){pem_path("site.pem"), pem_path("site.key")};
+    machine->settings = pair_settings();
+    machine->settings.certificates = &machine->certificate;
+    machine->keys[0] = pem_path(first);
+    if (second)
+        machine->keys[1] = pem_path(second);
+    machine->settings.ticket_keys = machine->keys;
+    machine->settings.ticket_key_count = second ? 2 : 1;
+    pair_open(&machine->pair, &machine->settings, 1);
+}
+
+/* Three machines on the way from an old key to a new one. */
+START_TEST(key_files_join_machines)
+{
+    struct pem_pair site = pem_make("EC", "site", -1, 9, NULL);
+    struct machine old, both, new;
+    char bytes[80];
+
+    pem_folder_make();
+    pem_write_certificates("site.pem", &site.certificate, 1);
+    pem_write_key("site.key", site.key, NULL, false);
+    memset(bytes, 'a', sizeof(bytes));
+    pem_write_text("old", str_of(bytes, 48));
+    memset(bytes, 'b', sizeof(bytes));
+    pem_write_text("new", str_of(bytes, 80));
+    open_machine(&old, "old", NULL);
+    open_machine(&both, "new", "old");
+    open_machine(&new, "new", NULL);
+    SSL_SESSION *from_old = full_handshake(&old.pair, versions[_i]), *from_both = NULL;
+    SSL_CTX_set_min_proto_version(both.pair.client_openssl, versions[_i]);
+    SSL_CTX_set_max_proto_version(both.pair.client_openssl, versions[_i]);
+    SSL_CTX_set_max_proto_version(new.pair.client_openssl, versions[_i]);
+    ck_assert(!resumes(&new.pair, from_old, NULL));
+    ck_assert(resumes(&both.pair, from_old, &from_both));
+    ck_assert(resumes(&new.pair, from_both, NULL));
+    ck_assert(!resumes(&old.pair, from_both, NULL));
+    SSL_SESSION_free(from_old);
+    SSL_SESSION_free(from_both);
+    pair_close(&old.pair);
+    pair_close(&both.pair);
+    pair_close(&new.pair);
+    pem_folder_remove();
+    pem_free(&site);
+}
+END_TEST
+
+static void quiet(void *owner, enum log_level level, struct str line)
+{
+}
+
+START_TEST(bad_key_files_are_told)
+{
+    static const struct {
+        const char *name;
+        size_t length;
+        const char *words;
+    } cases[] = {
+        {"empty", 0, "empty\" has 0 bytes, and neither 80 nor 48; make one with: openssl rand 80 > /tmp/"},
+        {"long", 81, "has 81 bytes"},
+        {"absent", SIZE_MAX, "absent\" cannot be opened: No such file"},
+    };
+    struct tls_settings settings = pair_settings();
+    struct log log = {.level = LOG_ERROR, .sink = quiet};
+    char bytes[100] = "", error[512] = "";
+    struct str path;
+
+    pem_folder_make();
+    if (cases[_i].length != SIZE_MAX)
+        pem_write_text(cases[_i].name, str_of(bytes, cases[_i].length));
+    path = pem_path(cases[_i].name);
+    settings.ticket_keys = &path;
+    settings.ticket_key_count = 1;
+    ck_assert_ptr_null(tls_context_create(&settings, 1, &log, error, sizeof(error)));
+    ck_assert_msg(strstr(error, cases[_i].words), "%s", error);
+    pem_folder_remove();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tls_tickets");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+
+    tcase_set_timeout(all, 60);
+    tcase_add_test(all, two_drawn_keys_are_known);
+    tcase_add_test(all, key_files_have_two_forms);
+    tcase_add_loop_test(all, a_ticket_outlives_one_new_key, 0, 2);
+    tcase_add_loop_test(all, a_changed_ticket_is_a_full_handshake, 0, 2 * 4);
+    tcase_add_loop_test(all, key_files_join_machines, 0, 2);
+    tcase_add_loop_test(all, bad_key_files_are_told, 0, 3);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
