@@ -34,6 +34,7 @@ static int read_file(struct conf_reader *reader, const struct conf_node *node, v
 }
 
 static const char *const protocols[] = {"TLSv1.2", "TLSv1.3", NULL};
+static const char *const verify[] = {"off", "on", "optional", "optional_no_ca", NULL};
 static const char *const ktls[] = {"auto", "on", "off", NULL};
 
 static const struct directive directives[] = {
@@ -110,6 +111,47 @@ static const struct directive directives[] = {
      .high = 7ull * 86400 * 1000,
      .fallback = "5m",
      .help = "How long a session may be resumed; at most seven days (RFC 8446 4.6.1)."},
+    {.name = "ssl_verify_client",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(verify_client),
+     .choices = verify,
+     .fallback = "off",
+     .help = "Ask clients for certificates. on: who shows none, or one that is not trusted, gets 400 (for error_page: 496, 495); "
+             "optional: none is right, too; optional_no_ca: so is one whose issuer is unknown. A request by the name of "
+             "another server than the connection was made for gets 421."},
+    {.name = "ssl_client_certificate",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(client_certificate),
+     .row_size = sizeof(struct core_file),
+     .row = read_file,
+     .example = "ssl_client_certificate: clients-ca.pem",
+     .help = "PEM file of authorities whose certificates are trusted of clients; their names are told to clients."},
+    {.name = "ssl_trusted_certificate",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(trusted_certificate),
+     .row_size = sizeof(struct core_file),
+     .row = read_file,
+     .example = "ssl_trusted_certificate: clients-ca.pem",
+     .help = "The same, without telling their names."},
+    {.name = "ssl_verify_depth",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(verify_depth),
+     .low = 0,
+     .high = 100,
+     .fallback = "1",
+     .help = "How many certificates may stand between the client's and a trusted one."},
+    {.name = "ssl_crl",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(revoked),
+     .row_size = sizeof(struct core_file),
+     .row = read_file,
+     .example = "ssl_crl: revoked.pem",
+     .help = "PEM file of lists of revoked certificates: one is needed from each authority of a client's chain."},
     {.name = "ssl_buffer_size",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SIZE,
@@ -144,15 +186,11 @@ static const struct directive directives[] = {
 };
 
 /* Each certificate from a file needs its key, in the same place of the other list. */
-static int check_pairs(void *conf, struct conf_reader *reader, const struct conf_node *at)
+static int check_pairs(const struct core_ssl *ssl, struct conf_reader *reader)
 {
-    const struct core_ssl *ssl = conf;
     const struct core_file *certificates = ssl->certificates.items;
     size_t from_files = 0;
 
-    /* http may give the certificates and a server their keys. */
-    if (reader->scope != SCOPE_SERVER)
-        return 0;
     for (size_t i = 0; i < ssl->certificates.count; i++)
         from_files += !str_equal(certificates[i].path, STR("self-signed"));
     if (from_files != ssl->certificates.count && ssl->certificates.count > 1) {
@@ -168,9 +206,34 @@ static int check_pairs(void *conf, struct conf_reader *reader, const struct conf
     return -EINVAL;
 }
 
+/* Whose signature would be trusted? */
+static int check_authorities(const struct core_ssl *ssl, struct conf_reader *reader, const struct conf_node *at)
+{
+    const struct conf_node *node = conf_map_get(at, STR("ssl_verify_client"));
+    bool has = !str_empty(ssl->client_certificate.path) || !str_empty(ssl->trusted_certificate.path);
+
+    if (has || ssl->verify_client == TLS_VERIFY_OFF || ssl->verify_client == TLS_VERIFY_OPTIONAL_NO_CA)
+        return 0;
+    conf_error(reader->errors, node ? node->mark : at->mark, STR("ssl_client_certificate: a PEM file of your authority"),
+               "ssl_verify_client asks for certificates, and there is no authority that would be trusted");
+    return -EINVAL;
+}
+
+/* http may give one part and a server the other: they are looked at together. */
+static int check(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    int pairs, authorities;
+
+    if (reader->scope != SCOPE_SERVER && reader->scope != SCOPE_STREAM_SERVER)
+        return 0;
+    pairs = check_pairs(conf, reader);
+    authorities = check_authorities(conf, reader, at);
+    return pairs < 0 ? pairs : authorities;
+}
+
 const struct conf_group core_ssl_group = {
     .name = "ssl",
     .directives = directives,
     .size = sizeof(struct core_ssl),
-    .check = check_pairs,
+    .check = check,
 };

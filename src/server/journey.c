@@ -160,12 +160,17 @@ static struct visit *begin_visit(struct journey *journey, struct exchange *x)
     return visit;
 }
 
-/* A request head is whole, and becomes a visit. Next: journey_locate. */
+static void refuse_visit(struct visit *visit, int status);
+
+/* A request head is whole, and becomes a visit. Next: journey_locate, unless its client may not have what this server has. */
 static void journey_route(void *owner, struct exchange *x)
 {
     struct visit *visit = begin_visit(owner, x);
+    int status = visit ? journey_trust(visit) : 0;
 
-    if (visit)
+    if (status)
+        refuse_visit(visit, status);
+    else if (visit)
         journey_locate(visit);
 }
 
@@ -201,11 +206,16 @@ static void journey_refuse(void *owner, struct exchange *x, int status)
 {
     struct visit *visit = begin_visit(owner, x);
 
-    if (!visit)
-        return;
+    if (visit)
+        refuse_visit(visit, status);
+}
+
+/* Before it has a location, the server's own scope answers. */
+static void refuse_visit(struct visit *visit, int status)
+{
     visit->location = visit->server->root;
     journey_settle(visit);
-    journey_continue(visit, exchange_refuse(x, status));
+    journey_continue(visit, exchange_refuse(visit->x, status));
 }
 
 /* What a step or a module has decided. */

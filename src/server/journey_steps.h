@@ -46,6 +46,11 @@ bool journey_admit(struct worker *worker, const union proxy_address *peer);
 /* One that was admitted is gone. */
 void journey_dismiss(struct worker *worker, const union proxy_address *peer);
 
+/* journey_trust.c: ssl_verify_client */
+
+/* 0, or the status of a refusal: the client has not shown what the visit's server asks for. */
+int journey_trust(struct visit *visit);
+
 /* journey_clock.c */
 
 /* Starts the connection's one timer. */

@@ -69,6 +69,12 @@ static int take_tls(struct load *load, const struct loaded_server *loaded)
         .prefer_server_ciphers = ssl->prefer_server_ciphers,
         .session_tickets = ssl->session_tickets,
         .session_timeout_s = ssl->session_timeout_ms / 1000,
+        .client = {.verify = (enum tls_verify)ssl->verify_client,
+                   .depth = (unsigned)ssl->verify_depth,
+                   .named = ssl->client_certificate.path,
+                   .trusted = ssl->trusted_certificate.path,
+                   .revoked = ssl->revoked.path},
+        .owner = server,
         .ktls = (enum tls_ktls)ssl->ktls,
         .ktls_threshold = ssl->ktls_threshold,
     };
@@ -104,12 +110,11 @@ static void check_certificates(struct load *load)
 }
 
 /* With -t the files of others may be unreadable: that is said, and the rest is tested. */
-static bool skip_unreadable(struct load *load, const struct conf_rows *rows)
+static bool skip_unreadable(struct load *load, const struct core_file *files, size_t count)
 {
-    const struct core_file *files = rows->items;
     bool skip = false;
 
-    for (size_t i = 0; i < rows->count && load->reader.test_only; i++) {
+    for (size_t i = 0; i < count && load->reader.test_only; i++) {
         struct str path = arena_copy(load->reader.arena, files[i].path);
 
         if (!path.data || access(path.data, R_OK) == 0 || errno != EACCES)
@@ -123,11 +128,15 @@ static bool skip_unreadable(struct load *load, const struct conf_rows *rows)
 
 static bool skip_server(struct load *load, const struct loaded_server *loaded)
 {
-    const struct conf_rows *lists[] = {&loaded->ssl->certificates, &loaded->ssl->keys, &loaded->ssl->ticket_keys};
+    const struct core_ssl *ssl = loaded->ssl;
+    const struct conf_rows *lists[] = {&ssl->certificates, &ssl->keys, &ssl->ticket_keys};
+    const struct core_file single[] = {ssl->client_certificate, ssl->trusted_certificate, ssl->revoked};
     bool skip = false;
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-        skip |= skip_unreadable(load, lists[i]);
+        skip |= skip_unreadable(load, lists[i]->items, lists[i]->count);
+    for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++)
+        skip |= !str_empty(single[i].path) && skip_unreadable(load, &single[i], 1);
     return skip;
 }
 

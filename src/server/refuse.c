@@ -114,8 +114,11 @@ static const char *sentence(int status)
         {414, "The address is longer than this server takes."},
         {416, "The page does not have the part that was asked for."},
         {417, "The server cannot do what the request expected of it."},
+        {421, "This connection was made for another site. Close it, and open this page anew."},
         {429, "Too many requests came from you; wait a moment and try again."},
         {431, "The head of the request is longer than this server takes."},
+        {STATUS_CERTIFICATE_BAD, "This page asks for a certificate, and the one that was shown is not accepted."},
+        {STATUS_CERTIFICATE_ABSENT, "This page asks for a certificate, and none was shown."},
         {500, "Something went wrong on the server."},
         {501, "The server does not know how to do this."},
         {502, "The server behind this one gave no proper answer."},
@@ -133,9 +136,15 @@ static const char *sentence(int status)
     return status < 500 ? "The request cannot be answered." : "The server could not answer this request.";
 }
 
+static int shown_status(int status)
+{
+    return status == STATUS_CERTIFICATE_BAD || status == STATUS_CERTIFICATE_ABSENT ? 400 : status;
+}
+
 static struct str built_in_page(struct arena *arena, int status)
 {
-    struct str reason = status_reason(status);
+    int shown = shown_status(status);
+    struct str reason = status_reason(shown);
 
     return arena_printf(arena,
                         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
@@ -146,7 +155,7 @@ static struct str built_in_page(struct arena *arena, int status)
                         "padding:0 1rem;color:#222;background:#fff}h1{font-weight:600}"
                         "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}}</style>\n"
                         "<h1>%d " STR_FMT "</h1>\n<p>%s</p>\n</html>\n",
-                        status, STR_ARG(reason), status, STR_ARG(reason), sentence(status));
+                        shown, STR_ARG(reason), shown, STR_ARG(reason), sentence(status));
 }
 
 static enum outcome answer_built_in(struct visit *visit)
@@ -235,6 +244,9 @@ enum outcome refuse_page(struct visit *visit)
 
 void refuse_settle(struct visit *visit)
 {
-    if (visit->error_status && visit->x->response.status != 444)
-        visit->x->response.status = visit->error_status;
+    struct response *response = &visit->x->response;
+
+    if (visit->error_status && response->status != 444)
+        response->status = visit->error_status;
+    response->status = shown_status(response->status);
 }

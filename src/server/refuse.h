@@ -6,6 +6,9 @@
 
 #include "server/visit.h"
 
+/* nginx's numbers for what error_page can tell apart; they leave as 400. */
+enum { STATUS_CERTIFICATE_BAD = 495, STATUS_CERTIFICATE_ABSENT = 496 };
+
 struct error_page {
     unsigned statuses[16];
     unsigned count;
@@ -20,7 +23,7 @@ struct error_page {
 enum outcome refuse_page(struct visit *visit);
 /* True where error_page names the status. */
 bool refuse_has_page(const struct core_site *site, int status);
-/* Once the modules have answered: the status of an error page takes the place of its target's. */
+/* Once the modules have answered: the status of an error page takes the place of its target's, and 400 that of a number which is no status. */
 void refuse_settle(struct visit *visit);
 /* Reads an `error_page` row into a struct error_page. */
 int refuse_read_row(struct conf_reader *reader, const struct conf_node *node, void *out);

@@ -193,13 +193,26 @@ static void client_greeted(struct wire *wire, const struct proxy_header *header)
     stream_moved(stream);
 }
 
+/* Nothing can be told to who has shown no certificate, or a bad one: the connection ends. */
+static bool is_trusted(const struct stream *stream)
+{
+    const struct tls_session *tls = stream->client.tls;
+    enum tls_client_state state = tls ? tls_session_client_state(tls) : TLS_CLIENT_ACCEPTED;
+
+    if (state == TLS_CLIENT_REFUSED)
+        log_write(stream->worker->log, LOG_INFO, "client SSL certificate verify error: %s", tls_session_client_fault(tls));
+    if (state == TLS_CLIENT_ABSENT)
+        log_write(stream->worker->log, LOG_INFO, "client sent no required SSL certificate");
+    return state == TLS_CLIENT_ACCEPTED;
+}
+
 /* Its bytes may flow, after TLS where there is TLS. */
 static void client_opened(struct wire *wire)
 {
     struct stream *stream = stream_of(wire);
     struct str name = wire->tls ? tls_session_server_name(wire->tls) : STR("");
 
-    if (wire_spoke_http(wire)) {
+    if (wire_spoke_http(wire) || !is_trusted(stream)) {
         stream_refuse(stream, 400);
         return;
     }

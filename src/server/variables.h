@@ -13,9 +13,10 @@
 struct endpoint;
 struct wire;
 
-/* Subject of every variable: a const struct exchange * with a visit. Request, then connection, then answer. */
+/* Subject of every variable: a const struct exchange * with a visit. Request, connection, TLS, answer. */
 extern const struct variable_table variables_core;
 extern const struct variable_table variables_connection;
+extern const struct variable_table variables_tls;
 extern const struct variable_table variables_answer;
 /* Of `stream`: there the subject is a const struct stream *. */
 extern const struct variable_table variables_stream;

@@ -1,5 +1,5 @@
 /*
- * Variables of the connection and of the process: addresses, TLS, time, names.
+ * Variables of the connection and of the process: addresses, time, names.
  */
 #include "server/variables.h"
 
@@ -176,52 +176,6 @@ static struct str get_https(const void *subject, struct str parameter, struct ar
     return journey_of(subject)->endpoint->ssl ? STR("on") : STR("");
 }
 
-static const struct tls_session *tls_of(const void *subject)
-{
-    return journey_of(subject)->wire.tls;
-}
-
-static struct str get_ssl_protocol(const void *subject, struct str parameter, struct arena *arena)
-{
-    return tls_of(subject) ? tls_session_protocol(tls_of(subject)) : ABSENT;
-}
-
-static struct str get_ssl_cipher(const void *subject, struct str parameter, struct arena *arena)
-{
-    return tls_of(subject) ? tls_session_cipher(tls_of(subject)) : ABSENT;
-}
-
-static struct str get_ssl_curve(const void *subject, struct str parameter, struct arena *arena)
-{
-    return tls_of(subject) ? tls_session_curve(tls_of(subject)) : ABSENT;
-}
-
-static struct str get_ssl_alpn_protocol(const void *subject, struct str parameter, struct arena *arena)
-{
-    return tls_of(subject) ? tls_session_alpn(tls_of(subject)) : ABSENT;
-}
-
-static struct str get_ssl_server_name(const void *subject, struct str parameter, struct arena *arena)
-{
-    return tls_of(subject) ? tls_session_server_name(tls_of(subject)) : ABSENT;
-}
-
-static struct str get_ssl_session_reused(const void *subject, struct str parameter, struct arena *arena)
-{
-    if (!tls_of(subject))
-        return ABSENT;
-    return tls_session_reused(tls_of(subject)) ? STR("r") : STR(".");
-}
-
-static struct str get_ssl_session_id(const void *subject, struct str parameter, struct arena *arena)
-{
-    char text[80];
-
-    if (!tls_of(subject))
-        return ABSENT;
-    return arena_copy(arena, tls_session_id(tls_of(subject), text, sizeof(text)));
-}
-
 struct str variable_msec(const struct clock *clock, struct arena *arena)
 {
     return arena_printf(arena, "%lld.%03lld", (long long)(clock->wall_ms / 1000), (long long)(clock->wall_ms % 1000));
@@ -291,13 +245,6 @@ static const struct variable variables[] = {
     {"server_addr", false, get_server_addr},
     {"server_name", false, get_server_name},
     {"server_port", false, get_server_port},
-    {"ssl_alpn_protocol", false, get_ssl_alpn_protocol},
-    {"ssl_cipher", false, get_ssl_cipher},
-    {"ssl_curve", false, get_ssl_curve},
-    {"ssl_protocol", false, get_ssl_protocol},
-    {"ssl_server_name", false, get_ssl_server_name},
-    {"ssl_session_id", false, get_ssl_session_id},
-    {"ssl_session_reused", false, get_ssl_session_reused},
     {"time_iso8601", false, get_time_iso8601},
     {"time_local", false, get_time_local},
 };
@@ -305,5 +252,5 @@ static const struct variable variables[] = {
 const struct variable_table variables_connection = {
     variables,
     sizeof(variables) / sizeof(variables[0]),
-    &variables_answer,
+    &variables_tls,
 };

@@ -255,6 +255,32 @@ OF_TLS(curve)
 OF_TLS(alpn)
 OF_TLS(server_name)
 
+#define OF_CERTIFICATE(name, fact)                                                                           \
+    static struct str get_ssl_client_##name(const void *subject, struct str parameter, struct arena *arena)  \
+    {                                                                                                        \
+        const struct stream *stream = subject;                                                               \
+                                                                                                             \
+        return stream->client.tls ? tls_session_client_fact(stream->client.tls, fact, arena) : ABSENT;       \
+    }
+
+OF_CERTIFICATE(cert, TLS_CLIENT_PEM_FOLDED)
+OF_CERTIFICATE(escaped_cert, TLS_CLIENT_PEM_ESCAPED)
+OF_CERTIFICATE(fingerprint, TLS_CLIENT_FINGERPRINT)
+OF_CERTIFICATE(i_dn, TLS_CLIENT_ISSUER)
+OF_CERTIFICATE(raw_cert, TLS_CLIENT_PEM)
+OF_CERTIFICATE(s_dn, TLS_CLIENT_SUBJECT)
+OF_CERTIFICATE(serial, TLS_CLIENT_SERIAL)
+OF_CERTIFICATE(v_end, TLS_CLIENT_END)
+OF_CERTIFICATE(v_remain, TLS_CLIENT_REMAIN)
+OF_CERTIFICATE(v_start, TLS_CLIENT_START)
+
+static struct str get_ssl_client_verify(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct stream *stream = subject;
+
+    return stream->client.tls ? tls_session_client_verify(stream->client.tls, arena) : ABSENT;
+}
+
 static struct str get_ssl_session_reused(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct stream *stream = subject;
@@ -343,6 +369,17 @@ static const struct variable variables[] = {
     {"session_time", false, get_session_time},
     {"ssl_alpn_protocol", false, get_ssl_alpn},
     {"ssl_cipher", false, get_ssl_cipher},
+    {"ssl_client_cert", false, get_ssl_client_cert},
+    {"ssl_client_escaped_cert", false, get_ssl_client_escaped_cert},
+    {"ssl_client_fingerprint", false, get_ssl_client_fingerprint},
+    {"ssl_client_i_dn", false, get_ssl_client_i_dn},
+    {"ssl_client_raw_cert", false, get_ssl_client_raw_cert},
+    {"ssl_client_s_dn", false, get_ssl_client_s_dn},
+    {"ssl_client_serial", false, get_ssl_client_serial},
+    {"ssl_client_v_end", false, get_ssl_client_v_end},
+    {"ssl_client_v_remain", false, get_ssl_client_v_remain},
+    {"ssl_client_v_start", false, get_ssl_client_v_start},
+    {"ssl_client_verify", false, get_ssl_client_verify},
     {"ssl_curve", false, get_ssl_curve},
     {"ssl_preread_alpn_protocols", false, get_preread_alpn},
     {"ssl_preread_protocol", false, get_preread_protocol},

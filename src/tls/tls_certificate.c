@@ -30,8 +30,7 @@ static bool pem_lacks(const struct tls_file *file, const char *what, const char 
     return tls_fail(failure, "\"%s\" holds no %s", file->name, what);
 }
 
-/* The key's password would be asked for here: never. */
-static int password_refused(char *into, int size, int writing, void *unused)
+int tls_password_refused(char *into, int size, int writing, void *unused)
 {
     return -1;
 }
@@ -50,7 +49,7 @@ static EVP_PKEY *read_key(const struct tls_file *file, const struct tls_failure 
         return NULL;
     }
     BIO *reader = BIO_new_mem_buf(file->text, (int)file->length);
-    EVP_PKEY *key = reader ? PEM_read_bio_PrivateKey(reader, NULL, password_refused, NULL) : NULL;
+    EVP_PKEY *key = reader ? PEM_read_bio_PrivateKey(reader, NULL, tls_password_refused, NULL) : NULL;
     BIO_free(reader);
     if (!key)
         tls_fail(failure, "the private key in \"%s\" cannot be read: %s", file->name, tls_openssl_reason());
@@ -70,7 +69,7 @@ static STACK_OF(X509) * read_chain(const struct tls_file *file, const struct tls
     X509 *one = NULL;
     bool good = reader && chain;
 
-    while (good && (one = PEM_read_bio_X509(reader, NULL, password_refused, NULL))) {
+    while (good && (one = PEM_read_bio_X509(reader, NULL, tls_password_refused, NULL))) {
         good = sk_X509_num(chain) < LIMIT_PEM_CHAIN && sk_X509_push(chain, one) > 0;
         if (!good) {
             X509_free(one);

@@ -88,6 +88,8 @@ static bool switch_server(SSL *ssl, const struct tls_server *from, const struct 
         return false;
     SSL_clear_options(ssl, SSL_get_options(ssl));
     SSL_set_options(ssl, SSL_CTX_get_options(server->openssl));
+    SSL_set_verify(ssl, SSL_CTX_get_verify_mode(server->openssl), NULL);
+    SSL_set_verify_depth(ssl, SSL_CTX_get_verify_depth(server->openssl));
     if (server->groups ? SSL_set1_groups_list(ssl, server->groups) != 1
                        : from->groups && !set_default_groups(ssl))
         return false;
@@ -260,14 +262,17 @@ static void set_options(struct tls_server *server)
     SSL_CTX_set_tlsext_servername_callback(server->openssl, name_confirmed);
 }
 
-/* A ticket of one virtual server resumes no session of another: the context is its certificate's digest. */
+/* A ticket of one virtual server resumes no session of another: the context is the digest of its certificate, and of all that clients'
+ * certificates are judged by. */
 static bool set_session_context(struct tls_server *server, const struct tls_failure *failure)
 {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned length = 0;
-    X509 *leaf = SSL_CTX_get0_certificate(server->openssl);
+    unsigned char digest[EVP_MAX_MD_SIZE], leaf[EVP_MAX_MD_SIZE];
+    unsigned length = 0, leaf_length = 0;
+    const X509 *certificate = SSL_CTX_get0_certificate(server->openssl);
 
-    if (leaf && X509_digest(leaf, EVP_sha256(), digest, &length) == 1 &&
+    if (certificate && X509_digest(certificate, EVP_sha256(), leaf, &leaf_length) == 1 &&
+        EVP_DigestUpdate(server->digest, leaf, leaf_length) == 1 &&
+        EVP_DigestFinal_ex(server->digest, digest, &length) == 1 &&
         SSL_CTX_set_session_id_context(server->openssl, digest, length) == 1)
         return true;
     return tls_fail(failure, "the session context cannot be set: %s", tls_openssl_reason());
@@ -292,7 +297,8 @@ static bool load_certificates(struct tls_server *server, struct log *log, const 
 static bool load_server(struct tls_server *server, struct log *log, const struct tls_failure *failure)
 {
     server->openssl = SSL_CTX_new(TLS_server_method());
-    if (!server->openssl)
+    server->digest = EVP_MD_CTX_new();
+    if (!server->openssl || !server->digest || EVP_DigestInit_ex(server->digest, EVP_sha256(), NULL) != 1)
         return tls_fail(failure, "OpenSSL: %s", tls_openssl_reason());
     set_options(server);
     /* All of them, so that everything that is wrong is told. */
@@ -301,8 +307,12 @@ static bool load_server(struct tls_server *server, struct log *log, const struct
     good &= set_ciphers(server, failure);
     good &= set_curves(server, failure);
     good &= set_alpn(server, failure);
+    good &= tls_verify_set(server, failure);
     good &= load_certificates(server, log, failure);
-    return good && set_session_context(server, failure);
+    good = good && set_session_context(server, failure);
+    EVP_MD_CTX_free(server->digest);
+    server->digest = NULL;
+    return good;
 }
 
 static bool index_names(struct tls_context *context, struct tls_server *server, struct log *log,
@@ -403,6 +413,7 @@ void tls_context_destroy(struct tls_context *context)
         return;
     for (size_t i = 0; context->servers && i < context->count; i++) {
         SSL_CTX_free(context->servers[i].openssl);
+        EVP_MD_CTX_free(context->servers[i].digest);
         free(context->servers[i].alpn);
         free(context->servers[i].groups);
         OPENSSL_clear_free(context->servers[i].ticket_keys,

@@ -25,6 +25,22 @@ enum tls_ktls { TLS_KTLS_AUTO, TLS_KTLS_ON, TLS_KTLS_OFF };
     "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
 #define TLS_CIPHERSUITES_DEFAULT "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
+/* Whether clients are asked for certificates, and what becomes of them where they show none, or one that is not trusted. */
+enum tls_verify {
+    TLS_VERIFY_OFF,
+    TLS_VERIFY_ON,
+    TLS_VERIFY_OPTIONAL,            /* none is right, too */
+    TLS_VERIFY_OPTIONAL_NO_CA,      /* and so is one that nobody known has signed: others look at it */
+};
+
+struct tls_client_verify {
+    enum tls_verify verify;
+    unsigned depth;                 /* certificates that may stand between the client's and a trusted one */
+    struct str named;               /* PEM files; empty: none. Of authorities that are trusted, and named to clients */
+    struct str trusted;             /* of those that are trusted only */
+    struct str revoked;             /* of lists of revoked certificates: one from each authority of a chain, then */
+};
+
 /* One virtual server's TLS settings, as its directives say. The array and its strings outlive the context. */
 struct tls_settings {
     const struct str *names;        /* server_name: exact, "*.example.com", ".example.com"; for SNI and for self-signed */
@@ -44,6 +60,8 @@ struct tls_settings {
     const struct str *ticket_keys;  /* files: the first one seals, all open; none: drawn keys */
     size_t ticket_key_count;
     uint64_t session_timeout_s;
+    struct tls_client_verify client;
+    const void *owner;              /* whose settings these are; not looked into */
     enum tls_ktls ktls;
     uint64_t ktls_threshold;        /* bytes of a body from which a connection is promoted */
     bool is_default;                /* answers where no name fits; the first server does where none says so */

@@ -19,6 +19,7 @@ struct tls_server {
     char *groups; /* owned; NULL: OpenSSL's own list */
     struct ticket_key *ticket_keys; /* owned: of ssl_session_ticket_key, the first seals; NULL: the context's */
     size_t ticket_key_count;
+    EVP_MD_CTX *digest; /* owned, while it is loaded: of all that a session depends on */
 };
 
 struct tls_context {
@@ -61,6 +62,16 @@ void tls_file_finish(struct tls_file *file);
 
 /* Session tickets as the settings say: tls_tickets.c. False with a sentence. */
 MUST_CHECK bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failure);
+
+/* Asks clients for certificates as the settings say: tls_verify.c. False with a sentence. */
+MUST_CHECK bool tls_verify_set(struct tls_server *server, const struct tls_failure *failure);
+/* Callbacks of OpenSSL for tickets; without a server that asks they change nothing. */
+int tls_verify_ticket_made(SSL *ssl, void *unused);
+SSL_TICKET_RETURN tls_verify_ticket_opened(SSL *ssl, SSL_SESSION *resumed, const unsigned char *name, size_t name_length,
+                                           SSL_TICKET_STATUS status, void *unused);
+
+/* For OpenSSL's readers of PEM: the password of a file would be asked for here, never. */
+int tls_password_refused(char *into, int size, int writing, void *unused);
 
 /* Loads one chain and key into the server's SSL_CTX: tls_certificate.c. False with all that is wrong told. */
 MUST_CHECK bool tls_certificate_load(struct tls_server *server, const struct tls_certificate *certificate,

@@ -96,6 +96,31 @@ struct str tls_session_server_name(const struct tls_session *session); /* SNI or
 /* The session's identifier in hex for $ssl_session_id: into `into` (65 bytes at least). */
 struct str tls_session_id(const struct tls_session *session, char *into, size_t size);
 bool tls_session_reused(const struct tls_session *session);
+
+/* Whether the client may have what the server that SNI chose has, by that server's `ssl_verify_client`. Only after the handshake. */
+enum tls_client_state {
+    TLS_CLIENT_ACCEPTED,            /* or not asked */
+    TLS_CLIENT_REFUSED,             /* its certificate is not good: tls_session_client_fault */
+    TLS_CLIENT_ABSENT,              /* it has shown none, and has to */
+};
+enum tls_client_state tls_session_client_state(const struct tls_session *session);
+/* What is wrong with the client's certificate: a constant sentence. */
+const char *tls_session_client_fault(const struct tls_session *session);
+/* "NONE", "SUCCESS" or "FAILED:" and what is wrong: $ssl_client_verify. Empty before the handshake is over. */
+struct str tls_session_client_verify(const struct tls_session *session, struct arena *arena);
+
+enum tls_client_fact {
+    TLS_CLIENT_SUBJECT, TLS_CLIENT_ISSUER,  /* names as RFC 2253 writes them */
+    TLS_CLIENT_SERIAL,              /* hexadecimal */
+    TLS_CLIENT_FINGERPRINT,         /* SHA-1, hexadecimal */
+    TLS_CLIENT_START, TLS_CLIENT_END,
+    TLS_CLIENT_REMAIN,              /* days */
+    TLS_CLIENT_PEM,
+    TLS_CLIENT_PEM_FOLDED,          /* each line but the first begins with a tab */
+    TLS_CLIENT_PEM_ESCAPED,         /* for a URL, or a field */
+};
+/* Of the client's certificate, in the arena; data is NULL where it has shown none. */
+struct str tls_session_client_fact(const struct tls_session *session, enum tls_client_fact fact, struct arena *arena);
 /* The settings of the virtual server that SNI chose; of the default one before the ClientHello. */
 const struct tls_settings *tls_session_settings(const struct tls_session *session);
 

@@ -1,0 +1,104 @@
+/*
+ * Variables of TLS: what was agreed with the client, and what it has shown of itself.
+ */
+#include "server/variables.h"
+
+#include "server/journey.h"
+
+#define ABSENT ((struct str){NULL, 0})
+
+static const struct tls_session *tls_of(const void *subject)
+{
+    return visit_of(subject)->journey->wire.tls;
+}
+
+static struct str get_ssl_protocol(const void *subject, struct str parameter, struct arena *arena)
+{
+    return tls_of(subject) ? tls_session_protocol(tls_of(subject)) : ABSENT;
+}
+
+static struct str get_ssl_cipher(const void *subject, struct str parameter, struct arena *arena)
+{
+    return tls_of(subject) ? tls_session_cipher(tls_of(subject)) : ABSENT;
+}
+
+static struct str get_ssl_curve(const void *subject, struct str parameter, struct arena *arena)
+{
+    return tls_of(subject) ? tls_session_curve(tls_of(subject)) : ABSENT;
+}
+
+static struct str get_ssl_alpn_protocol(const void *subject, struct str parameter, struct arena *arena)
+{
+    return tls_of(subject) ? tls_session_alpn(tls_of(subject)) : ABSENT;
+}
+
+static struct str get_ssl_server_name(const void *subject, struct str parameter, struct arena *arena)
+{
+    return tls_of(subject) ? tls_session_server_name(tls_of(subject)) : ABSENT;
+}
+
+static struct str get_ssl_session_reused(const void *subject, struct str parameter, struct arena *arena)
+{
+    if (!tls_of(subject))
+        return ABSENT;
+    return tls_session_reused(tls_of(subject)) ? STR("r") : STR(".");
+}
+
+static struct str get_ssl_session_id(const void *subject, struct str parameter, struct arena *arena)
+{
+    char text[80];
+
+    if (!tls_of(subject))
+        return ABSENT;
+    return arena_copy(arena, tls_session_id(tls_of(subject), text, sizeof(text)));
+}
+
+/* The client's certificate: empty where it has shown none. */
+#define OF_CERTIFICATE(name, fact)                                                                           \
+    static struct str get_ssl_client_##name(const void *subject, struct str parameter, struct arena *arena)  \
+    {                                                                                                        \
+        return tls_of(subject) ? tls_session_client_fact(tls_of(subject), fact, arena) : ABSENT;             \
+    }
+
+OF_CERTIFICATE(cert, TLS_CLIENT_PEM_FOLDED)
+OF_CERTIFICATE(escaped_cert, TLS_CLIENT_PEM_ESCAPED)
+OF_CERTIFICATE(fingerprint, TLS_CLIENT_FINGERPRINT)
+OF_CERTIFICATE(i_dn, TLS_CLIENT_ISSUER)
+OF_CERTIFICATE(raw_cert, TLS_CLIENT_PEM)
+OF_CERTIFICATE(s_dn, TLS_CLIENT_SUBJECT)
+OF_CERTIFICATE(serial, TLS_CLIENT_SERIAL)
+OF_CERTIFICATE(v_end, TLS_CLIENT_END)
+OF_CERTIFICATE(v_remain, TLS_CLIENT_REMAIN)
+OF_CERTIFICATE(v_start, TLS_CLIENT_START)
+
+static struct str get_ssl_client_verify(const void *subject, struct str parameter, struct arena *arena)
+{
+    return tls_of(subject) ? tls_session_client_verify(tls_of(subject), arena) : ABSENT;
+}
+
+static const struct variable variables[] = {
+    {"ssl_alpn_protocol", false, get_ssl_alpn_protocol},
+    {"ssl_cipher", false, get_ssl_cipher},
+    {"ssl_client_cert", false, get_ssl_client_cert},
+    {"ssl_client_escaped_cert", false, get_ssl_client_escaped_cert},
+    {"ssl_client_fingerprint", false, get_ssl_client_fingerprint},
+    {"ssl_client_i_dn", false, get_ssl_client_i_dn},
+    {"ssl_client_raw_cert", false, get_ssl_client_raw_cert},
+    {"ssl_client_s_dn", false, get_ssl_client_s_dn},
+    {"ssl_client_serial", false, get_ssl_client_serial},
+    {"ssl_client_v_end", false, get_ssl_client_v_end},
+    {"ssl_client_v_remain", false, get_ssl_client_v_remain},
+    {"ssl_client_v_start", false, get_ssl_client_v_start},
+    {"ssl_client_verify", false, get_ssl_client_verify},
+    {"ssl_curve", false, get_ssl_curve},
+    {"ssl_protocol", false, get_ssl_protocol},
+    {"ssl_server_name", false, get_ssl_server_name},
+    {"ssl_session_id", false, get_ssl_session_id},
+    {"ssl_session_reused", false, get_ssl_session_reused},
+};
+
+const struct variable_table variables_tls = {
+    variables,
+    sizeof(variables) / sizeof(variables[0]),
+    &variables_answer,
+};

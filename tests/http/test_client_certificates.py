@@ -1,0 +1,208 @@
+"""Mutual TLS: who has shown what, and what becomes of those who have not."""
+import hashlib
+import os
+import re
+import socket
+import ssl
+
+import pytest
+
+from kit import http1, server as server_kit
+from kit.authority import Authority, context
+from kit.lifetime import wait_for
+from kit.resumption import VERSIONS, visit
+
+TLS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+TELLS = '200 "$ssl_client_verify|$ssl_client_s_dn|$ssl_session_reused"'
+ABSENT = 'This page asks for a certificate, and none was shown.'
+BAD = 'This page asks for a certificate, and the one that was shown is not accepted.'
+
+
+@pytest.fixture(scope='module')
+def known(base):
+    """The certificates that clients show, by name, and the authorities."""
+    ours, theirs = Authority(str(base / 'authority')), Authority(str(base / 'other-authority'), 'other authority')
+    made = {None: None, 'good': ours.client('good'), 'revoked': ours.client('revoked'), 'stranger': theirs.client('stranger'),
+            'late': ours.client('late', '20200101000000Z', '20200201000000Z')}
+    ours.revoke(made['revoked'])
+    return made, ours.certificate, theirs.certificate, ours.revoked()
+
+
+@pytest.fixture(scope='module', params=os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
+def asking(request, fresh, certificate, site, known):
+    """Servers by name on one port; each tells what it knows of its client."""
+    _, ours, theirs, revoked = known
+    port, plain, stream_port = (server_kit.free_port() for _ in range(3))
+    listen = {'listen': [f'127.0.0.1:{port} ssl'], 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1],
+              'root': site, 'location': {'= /who': {'return': TELLS}}}
+    asks = {'ssl_verify_client': 'on', 'ssl_client_certificate': ours}
+    blocks = {
+        'open.test': {},
+        'strict.test': asks,
+        'other.test': {**asks, 'ssl_client_certificate': theirs},
+        'trusted.test': {'ssl_verify_client': 'on', 'ssl_trusted_certificate': ours},
+        'optional.test': {**asks, 'ssl_verify_client': 'optional'},
+        'lax.test': {'ssl_verify_client': 'optional_no_ca'},
+        'listed.test': {**asks, 'ssl_crl': revoked},
+        'paged.test': {**asks, 'error_page': ['495 /bad', '496 =403 /none'],
+                       'location': {'= /bad': {'return': '200 "bad: $ssl_client_verify"'}, '= /none': {'return': '200 "none"'}}},
+        'told.test': {**asks, 'location': {'/': {'return': '200 "' + '|'.join(f'$ssl_client_{name}' for name in (
+            'serial', 'i_dn', 'fingerprint', 'v_start', 'v_end', 'v_remain', 'escaped_cert')) + '"'}}},
+    }
+    servers = [{'server_name': name, **listen, **block} for name, block in blocks.items()]
+    servers[1]['listen'] = [*listen['listen'], f'127.0.0.1:{plain}']
+    stream = {'server': {'listen': f'127.0.0.1:{stream_port} ssl', 'ssl_certificate': certificate[0],
+                         'ssl_certificate_key': certificate[1], 'return': '$ssl_client_verify $ssl_client_s_dn', **asks}}
+    made = server_kit.Server(fresh(), servers, loop=request.param, main={'stream': stream})
+    made.port, made.plain, made.stream_port = port, plain, stream_port
+    yield made.start([port, plain])
+    made.stop()
+
+
+def connect(server, name, certificate=None, version=None, session=None):
+    sock = socket.create_connection(('127.0.0.1', server.port), timeout=20 * server_kit.PATIENCE)
+    return http1.Client(context(certificate, version).wrap_socket(sock, server_hostname=name, session=session))
+
+
+def ask(server, name, certificate=None, version=None, host=None, target='/who'):
+    client = connect(server, name, certificate, version)
+    try:
+        return client.get(target, Host=host or name)
+    finally:
+        client.close()
+
+
+GOOD_NAME = 'CN=good,O=Sluice Tests'
+CASES = [
+    # server, shown, status, what the answer says
+    ('open.test', 'good', 200, 'NONE||.'),
+    ('strict.test', None, 400, ABSENT),
+    ('strict.test', 'good', 200, f'SUCCESS|{GOOD_NAME}|.'),
+    ('strict.test', 'stranger', 400, BAD),
+    ('strict.test', 'late', 400, BAD),
+    ('strict.test', 'revoked', 200, 'SUCCESS|'),
+    ('other.test', 'good', 400, BAD),
+    ('other.test', 'stranger', 200, 'SUCCESS|'),
+    ('trusted.test', 'good', 200, 'SUCCESS|'),
+    ('trusted.test', 'stranger', 400, BAD),
+    ('optional.test', None, 200, 'NONE||.'),
+    ('optional.test', 'good', 200, 'SUCCESS|'),
+    ('optional.test', 'stranger', 400, BAD),
+    ('lax.test', None, 200, 'NONE||.'),
+    ('lax.test', 'stranger', 200, 'FAILED:unable to get local issuer certificate|CN=stranger,'),
+    ('lax.test', 'late', 400, BAD),
+    ('listed.test', 'good', 200, 'SUCCESS|'),
+    ('listed.test', 'revoked', 400, BAD),
+]
+
+
+@pytest.mark.parametrize('version', TLS)
+@pytest.mark.parametrize('name, shown, status, says', CASES)
+def test_what_is_shown_decides(asking, known, name, shown, status, says, version):
+    answer = ask(asking, name, known[0][shown], version)
+    assert answer.status == status and says in answer.body.decode()
+    assert answer.closes == (status == 400), 'the next certificate comes with the next connection'
+
+
+def test_why_is_logged(asking, known):
+    ask(asking, 'listed.test', known[0]['revoked'])
+    ask(asking, 'strict.test')
+    wait_for(lambda: 'client SSL certificate verify error: certificate revoked' in asking.errors(), 'the reason')
+    wait_for(lambda: 'client sent no required SSL certificate' in asking.errors(), 'the reason')
+
+
+def test_pages_of_their_own(asking, known):
+    answer = ask(asking, 'paged.test', known[0]['stranger'], target='/anything')
+    assert answer.status == 400 and answer.body == b'bad: FAILED:unable to get local issuer certificate'
+    answer = ask(asking, 'paged.test', target='/anything')
+    assert answer.status == 403 and answer.body == b'none'
+
+
+def test_a_plain_address_asks_for_nothing(asking):
+    client = http1.connect(asking.plain, 'plain')
+    assert client.get('/who', Host='strict.test').body == b'||'
+    client.close()
+
+
+def test_another_host_is_misdirected(asking, known):
+    """RFC 9110 15.5.20: what was shown to one server is nothing to another that asks."""
+    good = known[0]['good']
+    for name, host in (('open.test', 'strict.test'), ('strict.test', 'other.test'), ('strict.test', 'optional.test'),
+                       ('unknown.test', 'strict.test')):
+        answer = ask(asking, name, good, host=host)
+        assert answer.status == 421 and answer.closes, (name, host)
+        assert 'made for another site' in answer.body.decode()
+    assert ask(asking, 'strict.test', good, host='open.test').status == 200
+    assert ask(asking, 'strict.test', good, host='STRICT.test.').status == 200
+    assert 'names another server than the connection was made for' in asking.errors()
+
+
+@pytest.mark.parametrize('version', VERSIONS)
+def test_a_session_opens_no_other_server(asking, known, tmp_path, version):
+    session, good = tmp_path / 'session', ['-cert', known[0]['good'][0], '-key', known[0]['good'][1]]
+    visit(asking.port, version, kept=session, name='open.test', target='/who')
+    assert visit(asking.port, version, given=session, name='open.test', target='/who')[0]
+    resumed, answer = visit(asking.port, version, given=session, name='strict.test', target='/who')
+    assert not resumed and '400 Bad Request' in answer and ABSENT in answer
+    visit(asking.port, version, kept=session, name='strict.test', target='/who', more=good)
+    resumed, answer = visit(asking.port, version, given=session, name='strict.test', target='/who')
+    assert resumed and f'SUCCESS|{GOOD_NAME}|r' in answer, 'what was shown once lasts as long as the session'
+    for name in ('other.test', 'listed.test', 'paged.test'):
+        resumed, answer = visit(asking.port, version, given=session, name=name, target='/who')
+        assert not resumed and 'SUCCESS' not in answer and ('400 Bad Request' in answer or '403 Forbidden' in answer), name
+
+
+@pytest.mark.parametrize('version', VERSIONS)
+def test_who_was_refused_is_asked_again(asking, known, tmp_path, version):
+    session, good = tmp_path / 'session', ['-cert', known[0]['good'][0], '-key', known[0]['good'][1]]
+    assert '400 Bad Request' in visit(asking.port, version, kept=session, name='strict.test', target='/who')[1]
+    resumed, answer = visit(asking.port, version, given=session, name='strict.test', target='/who', more=good)
+    assert not resumed and f'SUCCESS|{GOOD_NAME}|.' in answer
+
+
+def test_all_can_be_told(asking, known):
+    answer = ask(asking, 'told.test', known[0]['good'], target='/')
+    serial, issuer, fingerprint, start, end, remain, escaped = answer.body.decode().split('|')
+    with open(known[0]['good'][0], encoding='ascii') as stream:
+        pem = stream.read()
+    assert re.fullmatch('[0-9A-F]+', serial) and issuer == 'CN=authority'
+    assert fingerprint == hashlib.sha1(ssl.PEM_cert_to_DER_cert(pem)).hexdigest()
+    assert start == 'Jan  1 00:00:00 2024 GMT' and end == 'Jan  1 00:00:00 2049 GMT' and int(remain) > 1000
+    assert escaped.startswith('-----BEGIN%20CERTIFICATE-----%0AMII') and '\n' not in escaped
+
+
+def test_a_large_body_goes_its_way(asking, known, site):
+    client = connect(asking, 'strict.test', known[0]['good'])
+    with open(os.path.join(site, '1048576.bin'), 'rb') as stream:
+        assert client.get('/1048576.bin', Host='strict.test').body == stream.read()
+    client.close()
+
+
+def test_below_http_the_connection_ends(asking, known):
+    def heard(certificate):
+        sock = socket.create_connection(('127.0.0.1', asking.stream_port), timeout=20 * server_kit.PATIENCE)
+        try:
+            with context(certificate).wrap_socket(sock, server_hostname='localhost') as sealed:
+                return sealed.recv(1000)
+        except (ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
+            return b''
+    assert heard(known[0]['good']) == f'SUCCESS {GOOD_NAME}'.encode()
+    assert heard(known[0]['stranger']) == heard(None) == b''
+
+
+WRONG = [
+    ({'ssl_verify_client': 'on'}, 'ssl_verify_client asks for certificates, and there is no authority that would be trusted'),
+    ({'ssl_verify_client': 'optional'}, 'ssl_verify_client asks for certificates, and there is no authority that would be trusted'),
+    ({'ssl_verify_client': 'maybe'}, 'maybe'),
+    ({'ssl_verify_client': 'on', 'ssl_client_certificate': '/nowhere/ca.pem'}, '"/nowhere/ca.pem" cannot be opened: No such file or directory'),
+    ({'ssl_verify_client': 'optional_no_ca', 'ssl_crl': '/nowhere/list.pem'}, '"/nowhere/list.pem" cannot be opened: No such file or directory'),
+]
+
+
+@pytest.mark.parametrize('block, words', WRONG)
+def test_mistakes_are_told(tmp_path, certificate, block, words):
+    made = server_kit.Server(tmp_path / 'server', [{'listen': f'127.0.0.1:{server_kit.free_port()} ssl', 'ssl_certificate': certificate[0],
+                                                    'ssl_certificate_key': certificate[1], **block}])
+    with pytest.raises(RuntimeError) as told:
+        made.start([1])
+    assert re.search(r'sluice.yaml:\d+:\d+: .*' + re.escape(words), str(told.value)), str(told.value)
