@@ -69,6 +69,8 @@
 #define LIMIT_ALPN_TEXT             255             /* bytes of the protocols that a ClientHello names */
 #define LIMIT_SERVER_NAME           255             /* bytes of SNI (RFC 1035 2.3.4) */
 #define LIMIT_PEM_FILE              (1 << 20)       /* a certificate chain or a key */
+#define LIMIT_RENEWAL               (64 << 20)      /* all files of one virtual server */
+#define LIMIT_FILES_LOOK_MS         100             /* between two looks at the files of TLS, at least */
 #define LIMIT_PEM_CHAIN             16              /* certificates in a chain */
 #define LIMIT_KEY_UPDATES           32              /* from one peer within LIMIT_KEY_UPDATES_MS, or that it does not take */
 #define LIMIT_KEY_UPDATES_MS        1000

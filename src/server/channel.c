@@ -39,7 +39,8 @@ int channel_open(int *out_master, int *out_worker)
 
 static bool carries_fd(enum channel_kind kind)
 {
-    return kind == CHANNEL_ERROR_LOG || kind == CHANNEL_ACCESS_LOG || kind == CHANNEL_LISTEN;
+    return kind == CHANNEL_ERROR_LOG || kind == CHANNEL_ACCESS_LOG || kind == CHANNEL_LISTEN ||
+           kind == CHANNEL_CERTIFICATES;
 }
 
 int channel_send(int fd, const struct channel_message *message)

@@ -20,6 +20,7 @@ enum channel_kind {
     CHANNEL_ACCESS_LOG,             /* master: the same for access log number `index` */
     CHANNEL_LISTEN,                 /* master: accept from this socket of a dead worker, too; `index`: endpoint * workers + that worker's number */
     CHANNEL_UNLISTEN,               /* master: no longer from those of worker number `index` */
+    CHANNEL_CERTIFICATES,           /* master: server number `index` has other files now; they are in the memory of this descriptor */
     CHANNEL_KINDS
 };
 

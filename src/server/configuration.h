@@ -115,6 +115,8 @@ struct virtual_server {
     struct location *root;          /* the server's own scope: answers where no location matches; NULL in `stream` */
     struct stream_server *stream;   /* NULL in `http` */
     struct tls_settings tls;        /* zeroed where none of its endpoints is ssl */
+    uint64_t files_stamp;           /* of the files that tls was loaded from: tls_files_stamp */
+    uint64_t files_valid_ms;        /* how long they are taken for unchanged; 0: for ever */
 };
 
 /* One listening address with the servers that share it. */

@@ -65,6 +65,9 @@ struct core_ssl {
     bool session_tickets;
     struct conf_rows ticket_keys;   /* struct core_file */
     uint64_t session_timeout_ms;
+    struct core_ssl_files {
+        uint64_t valid_ms;          /* 0: files are read once */
+    } files;
     int verify_client;              /* enum tls_verify */
     uint64_t verify_depth;
     struct core_file client_certificate, trusted_certificate, revoked; /* of certificates that clients show */

@@ -33,6 +33,57 @@ static int read_file(struct conf_reader *reader, const struct conf_node *node, v
     return conf_read_path(reader, node, &file->path);
 }
 
+static int read_files_option(struct conf_reader *reader, const struct conf_node *at, struct str name,
+                             const struct conf_node *value, struct core_ssl_files *out)
+{
+    uint64_t unused;
+
+    if (str_equal(name, STR("valid"))) {
+        int error = conf_read_duration(reader, value, &out->valid_ms);
+
+        if (error < 0 || out->valid_ms >= LIMIT_FILES_LOOK_MS)
+            return error;
+        conf_error(reader->errors, value->mark, STR("write: ssl_certificate_cache: valid=10s, or off"),
+                   "files are looked at every %d ms at most", LIMIT_FILES_LOOK_MS);
+        return -EINVAL;
+    }
+    if (str_equal(name, STR("max")))
+        return conf_read_number(reader, value, 0, UINT64_MAX, &unused);
+    if (str_equal(name, STR("inactive")))
+        return conf_read_duration(reader, value, &unused);
+    conf_error(reader->errors, at->mark, STR("write: ssl_certificate_cache: valid=10s, or off"),
+               "ssl_certificate_cache has no option \"" STR_FMT "\"", STR_ARG(name));
+    return -EINVAL;
+}
+
+/* off, "valid=10s" or a map of the same. */
+static int read_files(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct conf_words words;
+    bool on = true;
+    int error = 0;
+
+    for (size_t i = 0; node->kind == CONF_MAP && i < node->count && error == 0; i++)
+        error = read_files_option(reader, node->pairs[i].key, node->pairs[i].key->text, node->pairs[i].value, out);
+    if (node->kind == CONF_MAP || error < 0)
+        return error;
+    error = conf_read_words(reader, node, &words);
+    if (error == 0 && words.count == 1 && str_find(words.items[0], '=') < 0) {
+        error = conf_read_switch(reader, node, &on);
+        if (error == 0 && on)
+            ((struct core_ssl_files *)out)->valid_ms = 10000;
+        return error;
+    }
+    for (size_t i = 0; error == 0 && i < words.count; i++) {
+        struct str value = words.items[i];
+        struct str name = str_cut(&value, '=');
+        struct conf_node word = core_word_node(node, value);
+
+        error = read_files_option(reader, node, name, &word, out);
+    }
+    return error;
+}
+
 static const char *const protocols[] = {"TLSv1.2", "TLSv1.3", NULL};
 static const char *const verify[] = {"off", "on", "optional", "optional_no_ca", NULL};
 static const char *const ktls[] = {"auto", "on", "off", NULL};
@@ -56,6 +107,22 @@ static const struct directive directives[] = {
      .example = "ssl_certificate_key: [ecdsa.key, rsa.key]",
      .help = "The private keys, in the order of ssl_certificate, as unencrypted PEM; without it they are in "
              "those files."},
+    {.name = "ssl_certificate_cache",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(files),
+     .row_size = sizeof(struct core_ssl_files),
+     .row = read_files,
+     .fallback = "valid=10s",
+     .schema =
+         "{\"oneOf\": [{\"type\": \"boolean\"}, {\"type\": \"string\"}, {\"type\": \"object\", "
+         "\"additionalProperties\": false, \"properties\": {\"valid\": {\"type\": \"string\"}, \"max\": "
+         "{\"type\": \"integer\"}, \"inactive\": {\"type\": \"string\"}}}]}",
+     .help = "After how long the files of certificates, keys, ticket keys, authorities and revoked "
+             "certificates are looked at "
+             "again (the shortest of all servers counts): what has changed, and is good, is used for new "
+             "connections. off: "
+             "not before a reload. Options max and inactive of nginx have no effect."},
     {.name = "ssl_protocols",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_FLAGS,
@@ -100,8 +167,10 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct core_file),
      .row = read_file,
      .example = "ssl_session_ticket_key: [new.key, old.key]",
-     .help = "Files of 80 bytes (or 48), for several machines that stand for one: the first one seals tickets, all of them "
-             "open them. Without it keys are drawn at start and anew whenever the longest `ssl_session_timeout` is over; "
+     .help = "Files of 80 bytes (or 48), for several machines that stand for one: the first one seals "
+             "tickets, all of them "
+             "open them. Without it keys are drawn at start and anew whenever the longest "
+             "`ssl_session_timeout` is over; "
              "workers, and a new configuration, go on with them."},
     {.name = "ssl_session_timeout",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
@@ -117,8 +186,10 @@ static const struct directive directives[] = {
      .offset = AT(verify_client),
      .choices = verify,
      .fallback = "off",
-     .help = "Ask clients for certificates. on: who shows none, or one that is not trusted, gets 400 (for error_page: 496, 495); "
-             "optional: none is right, too; optional_no_ca: so is one whose issuer is unknown. A request by the name of "
+     .help = "Ask clients for certificates. on: who shows none, or one that is not trusted, gets 400 (for "
+             "error_page: 496, 495); "
+             "optional: none is right, too; optional_no_ca: so is one whose issuer is unknown. A request by "
+             "the name of "
              "another server than the connection was made for gets 421."},
     {.name = "ssl_client_certificate",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
@@ -127,7 +198,8 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct core_file),
      .row = read_file,
      .example = "ssl_client_certificate: clients-ca.pem",
-     .help = "PEM file of authorities whose certificates are trusted of clients; their names are told to clients."},
+     .help = "PEM file of authorities whose certificates are trusted of clients; their names are told to "
+             "clients."},
     {.name = "ssl_trusted_certificate",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,
@@ -151,7 +223,8 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct core_file),
      .row = read_file,
      .example = "ssl_crl: revoked.pem",
-     .help = "PEM file of lists of revoked certificates: one is needed from each authority of a client's chain."},
+     .help =
+         "PEM file of lists of revoked certificates: one is needed from each authority of a client's chain."},
     {.name = "ssl_buffer_size",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SIZE,
@@ -165,8 +238,9 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_SWITCH,
      .offset = AT(small_records),
      .fallback = "on",
-     .help = "Seal the first 64 KiB in records of one TCP segment, and again after a second's rest, so that a "
-             "browser can read what the first segment brings; off: all are of `ssl_buffer_size`."},
+     .help =
+         "Seal the first 64 KiB in records of one TCP segment, and again after a second's rest, so that a "
+         "browser can read what the first segment brings; off: all are of `ssl_buffer_size`."},
     {.name = "ssl_ktls",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CHOICE,
@@ -214,7 +288,8 @@ static int check_authorities(const struct core_ssl *ssl, struct conf_reader *rea
 
     if (has || ssl->verify_client == TLS_VERIFY_OFF || ssl->verify_client == TLS_VERIFY_OPTIONAL_NO_CA)
         return 0;
-    conf_error(reader->errors, node ? node->mark : at->mark, STR("ssl_client_certificate: a PEM file of your authority"),
+    conf_error(reader->errors, node ? node->mark : at->mark,
+               STR("ssl_client_certificate: a PEM file of your authority"),
                "ssl_verify_client asks for certificates, and there is no authority that would be trusted");
     return -EINVAL;
 }

@@ -162,7 +162,10 @@ static struct visit *begin_visit(struct journey *journey, struct exchange *x)
 
 static void refuse_visit(struct visit *visit, int status);
 
-/* A request head is whole, and becomes a visit. Next: journey_locate, unless its client may not have what this server has. */
+/*
+ * A request head is whole, and becomes a visit. Next: journey_locate, unless its client may not have what
+ * this server has.
+ */
 static void journey_route(void *owner, struct exchange *x)
 {
     struct visit *visit = begin_visit(owner, x);

@@ -20,7 +20,10 @@ int journey_trust(struct visit *visit)
         return 0;
     if (tls_session_settings(tls)->owner != visit->server) {
         /* RFC 9110 7.4: that one has asked for other certificates, or none. */
-        say(journey, "the request names another server than the connection was made for, and that one asks for certificates", "");
+        say(journey,
+            "the request names another server than the connection was made for, and that one asks for "
+            "certificates",
+            "");
         status = 421;
     } else {
         switch (tls_session_client_state(tls)) {

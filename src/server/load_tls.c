@@ -78,6 +78,7 @@ static int take_tls(struct load *load, const struct loaded_server *loaded)
         .ktls = (enum tls_ktls)ssl->ktls,
         .ktls_threshold = ssl->ktls_threshold,
     };
+    server->files_valid_ms = ssl->files.valid_ms;
     if (take_patterns(load, server, &server->tls) < 0 || take_ticket_keys(load, ssl, &server->tls) < 0)
         return -ENOMEM;
     return take_certificates(load, ssl, &server->tls);
@@ -209,6 +210,7 @@ static int judge(struct judged *judged, struct log *log, struct tls_context **ou
     if (!settings)
         return -ENOMEM;
     for (size_t i = 0; i < judged->count; i++) {
+        judged->servers[i]->files_stamp = tls_files_stamp(&judged->servers[i]->tls); /* before they are read */
         settings[i] = judged->servers[i]->tls;
         settings[i].is_default = i == 0;
     }

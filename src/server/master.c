@@ -272,24 +272,26 @@ static void read_signals(struct master *master)
         obey_signal(master, (int)arrived.ssi_signo);
 }
 
+/* The earlier of two waits, of which -1 has no end. */
+static int sooner(int one, int other)
+{
+    return one < 0 || (other >= 0 && other < one) ? other : one;
+}
+
 /* -1: until something happens. */
 static int wait_ms(const struct master *master)
 {
-    int wait = master_tickets_next_ms(master);
+    int wait = sooner(master_tickets_next_ms(master), master_files_next_ms(master));
 
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
         const struct generation *generation = container_of(link, struct generation, link);
-        int next = generation->phase < PHASE_QUITTING ? children_next_ms(master, generation) : -1;
 
-        if (next >= 0 && (wait < 0 || next < wait))
-            wait = next;
-        if (generation->kill_ms == 0)
-            continue;
-        next = generation->kill_ms <= master->clock.monotonic_ms
-                   ? 0
-                   : (int)(generation->kill_ms - master->clock.monotonic_ms);
-        if (wait < 0 || next < wait)
-            wait = next;
+        if (generation->phase < PHASE_QUITTING)
+            wait = sooner(wait, children_next_ms(master, generation));
+        if (generation->kill_ms > 0)
+            wait = sooner(wait, generation->kill_ms <= master->clock.monotonic_ms
+                                    ? 0
+                                    : (int)(generation->kill_ms - master->clock.monotonic_ms));
     }
     return wait;
 }
@@ -432,6 +434,7 @@ static void live(struct master *master)
         if (list_empty(&master->generations))
             return;
         master_tickets_look(master);
+        master_files_look(master);
         wait_round(master);
     }
 }

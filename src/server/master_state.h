@@ -43,6 +43,7 @@ struct generation {
     struct child *children;
     unsigned child_count;
     enum phase phase;
+    uint64_t files_seen_ms;         /* when the files of TLS were looked at */
     uint64_t kill_ms;               /* when workers that do not end are killed; 0: not */
 };
 
@@ -86,6 +87,11 @@ MUST_CHECK int master_tickets_open(struct master *master, struct generation *gen
 void master_tickets_look(struct master *master);
 /* Milliseconds until then, or -1: never. */
 int master_tickets_next_ms(const struct master *master);
+
+/* Looks at the files of TLS where it is time, and gives workers what has changed. */
+void master_files_look(struct master *master);
+/* Milliseconds until then, or -1: never. */
+int master_files_next_ms(const struct master *master);
 
 /* Starts every worker whose time has come. In the new process this function does not return. */
 void children_start(struct master *master, struct generation *generation);

@@ -1,7 +1,7 @@
 /*
- * The master's keys of session tickets: drawn for all workers of all generations, in the memory that they share, so that a
- * ticket resumes at each of them, after a worker's death, and after a reload. A key seals for as long as the longest-lived
- * ticket lives, opens for as long again, and is wiped.
+ * The master's keys of session tickets: drawn for all workers of all generations, in the memory that they
+ * share, so that a ticket resumes at each of them, after a worker's death, and after a reload. A key seals
+ * for as long as the longest-lived ticket lives, opens for as long again, and is wiped.
  */
 #include "server/master_state.h"
 
@@ -38,7 +38,8 @@ static int draw(struct master *master)
 
     master->tickets_drawn_ms = master->clock.monotonic_ms;
     if (result < 0)
-        log_write(&master->error_log.log, LOG_ALERT, "a key of session tickets could not be drawn: there is no randomness");
+        log_write(&master->error_log.log, LOG_ALERT,
+                  "a key of session tickets could not be drawn: there is no randomness");
     return result;
 }
 
@@ -55,7 +56,8 @@ int master_tickets_open(struct master *master, struct generation *generation)
 
 int master_tickets_next_ms(const struct master *master)
 {
-    uint64_t life_ms = longest_life_ms(master), age_ms = master->clock.monotonic_ms - master->tickets_drawn_ms;
+    uint64_t life_ms = longest_life_ms(master),
+             age_ms = master->clock.monotonic_ms - master->tickets_drawn_ms;
 
     if (life_ms == 0)
         return -1;

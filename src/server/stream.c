@@ -200,7 +200,8 @@ static bool is_trusted(const struct stream *stream)
     enum tls_client_state state = tls ? tls_session_client_state(tls) : TLS_CLIENT_ACCEPTED;
 
     if (state == TLS_CLIENT_REFUSED)
-        log_write(stream->worker->log, LOG_INFO, "client SSL certificate verify error: %s", tls_session_client_fault(tls));
+        log_write(stream->worker->log, LOG_INFO, "client SSL certificate verify error: %s",
+                  tls_session_client_fault(tls));
     if (state == TLS_CLIENT_ABSENT)
         log_write(stream->worker->log, LOG_INFO, "client sent no required SSL certificate");
     return state == TLS_CLIENT_ACCEPTED;

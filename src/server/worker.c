@@ -11,6 +11,7 @@
 #include "server/document_roots.h"
 #include "server/journey.h"
 #include "server/module.h"
+#include "server/renewal.h"
 #include "server/stream.h"
 #include "server/worker_listen.h"
 
@@ -77,6 +78,23 @@ static void drain(struct worker *worker, bool retiring)
         loop_timer(&worker->loop, &worker->drain_deadline, worker->loop.clock.monotonic_ms + timeout_ms);
 }
 
+/* The master has judged them already, and said what there is to be said. */
+static void take_certificates(struct worker *worker, uint32_t number, int fd)
+{
+    struct log quiet = *worker->log;
+    struct tls_files files = {NULL, 0};
+    int result = number < worker->configuration->server_count ? renewal_unpack(fd, &files) : -EPROTO;
+
+    quiet.level = LOG_ERROR;
+    if (result == 0)
+        result = renewal_apply(worker->configuration, number, &files, &quiet);
+    if (result < 0 && result != -EINVAL)
+        log_write(worker->log, LOG_ALERT, "changed files of TLS could not be taken from the master (%d: %s)", -result,
+                  strerror(-result));
+    tls_files_finish(&files);
+    close(fd);
+}
+
 static void obey(struct worker *worker, const struct channel_message *message)
 {
     switch (message->kind) {
@@ -97,6 +115,9 @@ static void obey(struct worker *worker, const struct channel_message *message)
             access_log_replace(worker, message->index, message->fd);
         else
             close(message->fd);
+        break;
+    case CHANNEL_CERTIFICATES:
+        take_certificates(worker, message->index, message->fd);
         break;
     case CHANNEL_LISTEN:
         worker_listen_for(worker, message->index, message->fd);
@@ -124,7 +145,8 @@ static void channel_readable(struct op *op, int result)
         obey(worker, &message);
     worker->channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (result == -EMFILE)
-        log_write(worker->log, LOG_ALERT, "a reopened log, or a socket, could not be taken from the master: %s",
+        log_write(worker->log, LOG_ALERT,
+                  "a reopened log, a socket, or certificates, could not be taken from the master: %s",
                   strerror(EMFILE));
     if (result == -EPROTO)
         log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");

@@ -1,6 +1,6 @@
 /*
- * Draws and reads keys of session tickets. A reader in another process takes no lock: a key is complete before its number is told,
- * and nothing is written over it until two more have been drawn.
+ * Draws and reads keys of session tickets. A reader in another process takes no lock: a key is complete
+ * before its number is told, and nothing is written over it until two more have been drawn.
  */
 #include "tls/ticket_keys.h"
 

@@ -152,11 +152,12 @@ static bool use(struct tls_server *server, STACK_OF(X509) * chain, EVP_PKEY *key
 }
 
 /* Where the key stands: in a file of its own, else beside the certificates. */
-static bool open_key(struct tls_file files[2], struct str own, const struct tls_failure *failure)
+static bool open_key(struct tls_file files[2], const struct tls_server *server, struct str own,
+                     const struct tls_failure *failure)
 {
     if (str_empty(own) && !files[0].text)
         return false; /* that was told */
-    return tls_file_open(&files[1], str_empty(own) ? str_from(files[0].name) : own, failure);
+    return tls_file_open(&files[1], server, str_empty(own) ? str_from(files[0].name) : own, failure);
 }
 
 bool tls_certificate_load(struct tls_server *server, const struct tls_certificate *certificate, size_t index,
@@ -170,9 +171,9 @@ bool tls_certificate_load(struct tls_server *server, const struct tls_certificat
     EVP_PKEY *key = NULL;
     bool good = files || tls_fail(failure, "out of memory");
 
-    if (files && tls_file_open(&files[0], certificate->certificate, &at))
+    if (files && tls_file_open(&files[0], server, certificate->certificate, &at))
         chain = read_chain(&files[0], &at);
-    if (files && open_key(files, certificate->key, &at_key))
+    if (files && open_key(files, server, certificate->key, &at_key))
         key = read_key(&files[1], &at_key);
     good = good && chain && key && check_match(chain, key, files[0].name, files[1].name, &at_key);
     good = good && check_kind(server, key, files[0].name, &at);

@@ -94,6 +94,26 @@ struct tls_context *tls_context_load(const struct tls_settings *servers, size_t 
 /* The same for those who want one sentence: the first fault and its hint in `out_error` (at least 512 bytes). */
 struct tls_context *tls_context_create(const struct tls_settings *servers, size_t count, struct log *log, char *out_error,
                                        size_t error_size);
+/*
+ * A number for the state that all files of a server's settings are in (what stat(2) tells of each): another one once one of them was
+ * changed, replaced or removed. 0: it has no files.
+ */
+uint64_t tls_files_stamp(const struct tls_settings *settings);
+/* The content of all files that a server's settings name, keys included, to be given to other processes. */
+struct tls_files {
+    char *bytes;                    /* owned; NULL: none */
+    size_t length;
+};
+/* Reads them. False, and all that cannot be read is told: `out_files` holds nothing. */
+MUST_CHECK bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_files, tls_fault_told *told, void *owner);
+/* Wipes and frees. Accepts NULL bytes. */
+void tls_files_finish(struct tls_files *files);
+/*
+ * Loads one server of the context anew, from `files` alone (nothing is opened; a self-signed certificate stays). Connections go on with what they began
+ * with, the next ones get the new. False, after all that is wrong was told: then nothing has changed. `files` may be wiped afterwards.
+ */
+MUST_CHECK bool tls_context_renew(struct tls_context *context, size_t server, const struct tls_files *files, struct log *log,
+                                  tls_fault_told *told, void *owner);
 /* Tickets are sealed with keys that are drawn by somebody else, now and again; they outlive the context. Files of a server's own come first. */
 void tls_context_share_tickets(struct tls_context *context, const struct ticket_keys *keys);
 /* Accepts NULL. No session may be left. */

@@ -1,5 +1,7 @@
 /*
- * Reads the files that TLS needs: certificates, keys, lists. What has been read is wiped when it is let go of.
+ * Reads the files that TLS needs: certificates, keys, lists. All of a server's can be read at once, for
+ * processes that may not read them: then a load finds them there. What has been read is wiped when it is let
+ * go of.
  */
 #include "tls/tls_server.h"
 
@@ -8,6 +10,8 @@
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 #define RELATIVE_HINT "\nrelative paths start at the folder of the file they stand in, or at -p"
 
@@ -17,7 +21,174 @@ void tls_file_finish(struct tls_file *file)
     file->text = NULL;
 }
 
-bool tls_file_open(struct tls_file *file, struct str name, const struct tls_failure *failure)
+/*
+ * File number `index` of all that the settings name: each certificate with its key, ticket keys, what clients
+ * are judged by.
+ */
+static bool file_at(const struct tls_settings *settings, size_t index, struct str *out_name,
+                    const char **out_directive)
+{
+    const struct str client[] = {settings->client.named, settings->client.trusted, settings->client.revoked};
+    static const char *const names[] = {"ssl_client_certificate", "ssl_trusted_certificate", "ssl_crl"};
+    size_t pairs = 2 * settings->certificate_count, keys = settings->ticket_key_count;
+
+    if (index < pairs) {
+        const struct tls_certificate *certificate = &settings->certificates[index / 2];
+        bool made = str_equal(certificate->certificate, STR("self-signed"));
+
+        *out_directive = index % 2 ? "ssl_certificate_key" : "ssl_certificate";
+        *out_name = made ? STR("") : index % 2 ? certificate->key : certificate->certificate;
+    } else if (index < pairs + keys) {
+        *out_directive = "ssl_session_ticket_key";
+        *out_name = settings->ticket_keys[index - pairs];
+    } else if (index < pairs + keys + 3) {
+        *out_directive = names[index - pairs - keys];
+        *out_name = client[index - pairs - keys];
+    }
+    return index < pairs + keys + 3;
+}
+
+static size_t count_files(const struct tls_settings *settings)
+{
+    return 2 * settings->certificate_count + settings->ticket_key_count + 3;
+}
+
+/* FNV-1a. */
+static uint64_t mix(uint64_t number, uint64_t more)
+{
+    for (int i = 0; i < 8; i++, more >>= 8)
+        number = (number ^ (more & 0xff)) * 0x100000001b3;
+    return number;
+}
+
+static uint64_t mix_state(uint64_t number, struct str name)
+{
+    char path[PATH_MAX];
+    struct stat state;
+
+    if (name.length >= sizeof(path))
+        return number;
+    memcpy(path, name.data, name.length);
+    path[name.length] = '\0';
+    if (stat(path, &state) < 0)
+        return mix(number, 1);
+    const uint64_t facts[] = {
+        (uint64_t)state.st_dev,          (uint64_t)state.st_ino,          (uint64_t)state.st_size,
+        (uint64_t)state.st_mtim.tv_sec,  (uint64_t)state.st_mtim.tv_nsec, (uint64_t)state.st_ctim.tv_sec,
+        (uint64_t)state.st_ctim.tv_nsec,
+    };
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+        number = mix(number, facts[i]);
+    return number;
+}
+
+uint64_t tls_files_stamp(const struct tls_settings *settings)
+{
+    uint64_t number = 0;
+    const char *directive;
+    struct str name;
+
+    for (size_t i = 0; file_at(settings, i, &name, &directive); i++) {
+        if (!str_empty(name))
+            number = mix_state(number ? number : 0xcbf29ce484222325, name);
+    }
+    return number;
+}
+
+/* One after the other, each behind its length, in the order of file_at. */
+static bool join(const struct tls_file *each, size_t count, struct tls_files *out_files)
+{
+    struct tls_files files = {NULL, 0};
+
+    for (size_t i = 0; i < count; i++)
+        files.length += sizeof(uint32_t) + each[i].length;
+    files.bytes = OPENSSL_malloc(files.length);
+    char *next = files.bytes;
+    for (size_t i = 0; i < count && next; i++) {
+        uint32_t length = (uint32_t)each[i].length;
+
+        memcpy(next, &length, sizeof(length));
+        if (length)
+            memcpy(next + sizeof(length), each[i].text, length);
+        next += sizeof(length) + length;
+    }
+    if (files.bytes)
+        *out_files = files;
+    return files.bytes != NULL;
+}
+
+bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_files, tls_fault_told *told,
+                    void *owner)
+{
+    const struct tls_failure failure = {told, owner, {.directive = ""}};
+    const struct tls_server nobody = {.settings = settings};
+    size_t count = count_files(settings);
+    struct tls_file *each = calloc(count, sizeof(*each));
+    const char *directive;
+    struct str name;
+    bool good = each || tls_fail(&failure, "out of memory");
+
+    for (size_t i = 0; each && file_at(settings, i, &name, &directive); i++) {
+        struct tls_failure at = tls_failure_at(&failure, directive, 0);
+
+        good &= str_empty(name) || tls_file_open(&each[i], &nobody, name, &at);
+    }
+    if (good && !join(each, count, out_files))
+        good = tls_fail(&failure, "out of memory");
+    for (size_t i = 0; each && i < count; i++)
+        tls_file_finish(&each[i]);
+    free(each);
+    return good;
+}
+
+void tls_files_finish(struct tls_files *files)
+{
+    OPENSSL_clear_free(files->bytes, files->length);
+    *files = (struct tls_files){NULL, 0};
+}
+
+/* What was read of the file of that name. */
+static bool find(const struct tls_server *server, struct str wanted, struct str *out_text)
+{
+    struct str rest = str_of(server->files->bytes, server->files->length);
+    const char *directive;
+    struct str name;
+
+    for (size_t i = 0; file_at(server->settings, i, &name, &directive); i++) {
+        uint32_t length;
+
+        if (rest.length < sizeof(length))
+            return false;
+        memcpy(&length, rest.data, sizeof(length));
+        rest = str_skip(rest, sizeof(length));
+        if (rest.length < length)
+            return false;
+        if (str_equal(name, wanted)) {
+            *out_text = str_of(rest.data, length);
+            return true;
+        }
+        rest = str_skip(rest, length);
+    }
+    return false;
+}
+
+static bool take_read(struct tls_file *file, const struct tls_server *server,
+                      const struct tls_failure *failure)
+{
+    struct str text;
+
+    if (!find(server, str_from(file->name), &text) || text.length > LIMIT_PEM_FILE)
+        return tls_fail(failure, "\"%s\" was not read", file->name);
+    file->text = OPENSSL_malloc(LIMIT_PEM_FILE + 1);
+    if (!file->text)
+        return tls_fail(failure, "out of memory");
+    memcpy(file->text, text.data, text.length);
+    file->length = text.length;
+    return true;
+}
+
+bool tls_file_open(struct tls_file *file, const struct tls_server *server, struct str name,
+                   const struct tls_failure *failure)
 {
     file->text = NULL;
     file->length = 0;
@@ -25,6 +196,8 @@ bool tls_file_open(struct tls_file *file, struct str name, const struct tls_fail
         return tls_fail(failure, "the file name \"%.64s...\" is too long", name.data);
     memcpy(file->name, name.data, name.length);
     file->name[name.length] = '\0';
+    if (server->files)
+        return take_read(file, server, failure);
     FILE *stream = fopen(file->name, "rbe");
     if (!stream)
         return tls_fail(failure, "\"%s\" cannot be opened: %s%s", file->name, strerror(errno),

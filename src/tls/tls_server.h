@@ -19,7 +19,10 @@ struct tls_server {
     char *groups; /* owned; NULL: OpenSSL's own list */
     struct ticket_key *ticket_keys; /* owned: of ssl_session_ticket_key, the first seals; NULL: the context's */
     size_t ticket_key_count;
-    EVP_MD_CTX *digest; /* owned, while it is loaded: of all that a session depends on */
+    /* While it is loaded: */
+    EVP_MD_CTX *digest;            /* owned: of all that a session depends on */
+    const struct tls_files *files; /* read in the place of the disk; NULL: the disk */
+    SSL_CTX *before;               /* not owned: what is being replaced; NULL: nothing */
 };
 
 struct tls_context {
@@ -49,6 +52,11 @@ bool tls_fail(const struct tls_failure *failure, const char *format, ...) PRINTF
 /* OpenSSL's reason for its last failure; the queue is empty afterwards. */
 const char *tls_openssl_reason(void);
 
+/* Loads what the settings say: tls_server.c. False with all that is wrong told; to be finished all the same. */
+MUST_CHECK bool tls_server_load(struct tls_server *server, struct log *log, const struct tls_failure *failure);
+/* Frees what it owns. Accepts a zeroed one. */
+void tls_server_finish(struct tls_server *server);
+
 /* A file that was read. */
 struct tls_file {
     char name[PATH_MAX];
@@ -56,8 +64,9 @@ struct tls_file {
     size_t length;
 };
 
-/* Reads a file of at most LIMIT_PEM_FILE bytes. False with the sentence told; `file` is to be finished all the same. */
-MUST_CHECK bool tls_file_open(struct tls_file *file, struct str name, const struct tls_failure *failure);
+/* Reads a file of the server's, of at most LIMIT_PEM_FILE bytes. False with the sentence told; `file` is to be finished all the same. */
+MUST_CHECK bool tls_file_open(struct tls_file *file, const struct tls_server *server, struct str name,
+                              const struct tls_failure *failure);
 void tls_file_finish(struct tls_file *file);
 
 /* Session tickets as the settings say: tls_tickets.c. False with a sentence. */

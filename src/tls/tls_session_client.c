@@ -103,8 +103,8 @@ static bool write_escaped(BIO *text, X509 *certificate)
 
     for (long i = 0; i < length && good; i++) {
         char byte = bytes[i];
-        bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-                     byte == '-' || byte == '.' || byte == '_' || byte == '~';
+        bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+                     (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' || byte == '~';
 
         good = plain ? BIO_write(text, &byte, 1) == 1 : BIO_printf(text, "%%%02X", (unsigned char)byte) == 3;
     }
@@ -113,14 +113,15 @@ static bool write_escaped(BIO *text, X509 *certificate)
 }
 
 static writer *const writers[] = {
-    [TLS_CLIENT_SUBJECT] = write_subject, [TLS_CLIENT_ISSUER] = write_issuer,
-    [TLS_CLIENT_SERIAL] = write_serial,   [TLS_CLIENT_FINGERPRINT] = write_fingerprint,
-    [TLS_CLIENT_START] = write_start,     [TLS_CLIENT_END] = write_end,
-    [TLS_CLIENT_REMAIN] = write_remain,   [TLS_CLIENT_PEM] = write_raw,
+    [TLS_CLIENT_SUBJECT] = write_subject,   [TLS_CLIENT_ISSUER] = write_issuer,
+    [TLS_CLIENT_SERIAL] = write_serial,     [TLS_CLIENT_FINGERPRINT] = write_fingerprint,
+    [TLS_CLIENT_START] = write_start,       [TLS_CLIENT_END] = write_end,
+    [TLS_CLIENT_REMAIN] = write_remain,     [TLS_CLIENT_PEM] = write_raw,
     [TLS_CLIENT_PEM_FOLDED] = write_folded, [TLS_CLIENT_PEM_ESCAPED] = write_escaped,
 };
 
-struct str tls_session_client_fact(const struct tls_session *session, enum tls_client_fact fact, struct arena *arena)
+struct str tls_session_client_fact(const struct tls_session *session, enum tls_client_fact fact,
+                                   struct arena *arena)
 {
     X509 *certificate = session->finished ? SSL_get0_peer_certificate(session->ssl) : NULL;
     BIO *text = certificate ? BIO_new(BIO_s_mem()) : NULL;

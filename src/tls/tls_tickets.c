@@ -1,6 +1,6 @@
 /*
- * Session tickets of one virtual server: whether there are any, for how long, and sealed with which keys. Stateless tickets
- * only: what a session cache would share between workers, the tickets' keys share.
+ * Session tickets of one virtual server: whether there are any, for how long, and sealed with which keys.
+ * Stateless tickets only: what a session cache would share between workers, the tickets' keys share.
  */
 #include "tls/tls_session_private.h"
 
@@ -63,9 +63,12 @@ static bool open(struct ticket_key *key, const unsigned char *iv, EVP_CIPHER_CTX
     return EVP_DecryptInit_ex(cipher, cipher_of(key), NULL, key->aes, iv) == 1 && set_mac(mac, key);
 }
 
-/* By now SNI has chosen the server. 0: no key, and so no ticket, or a full handshake; 2: it opens, and a new one is to be given. */
-static int key_chosen(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac,
-                      int sealing)
+/*
+ * By now SNI has chosen the server. 0: no key, and so no ticket, or a full handshake; 2: it opens, and a new
+ * one is to be given.
+ */
+static int key_chosen(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+                      EVP_MAC_CTX *mac, int sealing)
 {
     const struct tls_server *server = tls_session_of(ssl)->server;
     struct ticket_key key;
@@ -98,10 +101,12 @@ static bool load_keys(struct tls_server *server, const struct tls_failure *failu
         struct tls_failure at = tls_failure_at(failure, "ssl_session_ticket_key", i);
         struct tls_file file = {0};
 
-        if (!tls_file_open(&file, settings->ticket_keys[i], &at))
+        if (!tls_file_open(&file, server, settings->ticket_keys[i], &at))
             good = false;
         else if (ticket_key_parse(str_of(file.text, file.length), &server->ticket_keys[i]) < 0)
-            good = tls_fail(&at, "the ticket key \"%s\" has %zu bytes, and neither 80 nor 48\nmake one with: openssl rand 80 > %s",
+            good = tls_fail(&at,
+                            "the ticket key \"%s\" has %zu bytes, and neither 80 nor 48\nmake one with: "
+                            "openssl rand 80 > %s",
                             file.name, file.length, file.name);
         tls_file_finish(&file);
     }
@@ -109,8 +114,8 @@ static bool load_keys(struct tls_server *server, const struct tls_failure *failu
 }
 
 /*
- * One ticket a handshake, where OpenSSL gives two to a full one: a client that uses it gets the next one with it, and each costs
- * as much as all that is not OpenSSL's.
+ * One ticket a handshake, where OpenSSL gives two to a full one: a client that uses it gets the next one with
+ * it, and each costs as much as all that is not OpenSSL's.
  */
 bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failure)
 {

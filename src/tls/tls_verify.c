@@ -1,6 +1,7 @@
 /*
- * The client's certificate, as one virtual server asks for it. Whatever comes, the handshake is finished, so that who shows a wrong
- * one, or none, can be told so in words: what was found is kept, and asked for by tls_session_client_state.
+ * The client's certificate, as one virtual server asks for it. Whatever comes, the handshake is finished, so
+ * that who shows a wrong one, or none, can be told so in words: what was found is kept, and asked for by
+ * tls_session_client_state.
  */
 #include "tls/tls_session_private.h"
 
@@ -74,8 +75,8 @@ enum tls_client_state tls_session_client_state(const struct tls_session *session
 }
 
 /*
- * A ticket carries what was found of the client's certificate, so that a session which was not accepted is never taken up: its client may have a
- * better certificate by now, and is asked for it by a full handshake.
+ * A ticket carries what was found of the client's certificate, so that a session which was not accepted is
+ * never taken up: its client may have a better certificate by now, and is asked for it by a full handshake.
  */
 int tls_verify_ticket_made(SSL *ssl, void *unused)
 {
@@ -98,8 +99,8 @@ static bool is_accepted(SSL_SESSION *resumed)
            (!certificate || !has_expired(certificate));
 }
 
-SSL_TICKET_RETURN tls_verify_ticket_opened(SSL *ssl, SSL_SESSION *resumed, const unsigned char *name, size_t name_length,
-                                           SSL_TICKET_STATUS status, void *unused)
+SSL_TICKET_RETURN tls_verify_ticket_opened(SSL *ssl, SSL_SESSION *resumed, const unsigned char *name,
+                                           size_t name_length, SSL_TICKET_STATUS status, void *unused)
 {
     bool asks = tls_session_of(ssl)->server->settings->client.verify != TLS_VERIFY_OFF;
 
@@ -125,12 +126,14 @@ static bool add_list(struct tls_server *server, X509_CRL *list)
 }
 
 /* What a PEM file holds, item by item; a session that was judged by another content of it is not taken up. */
-static bool read_items(struct tls_server *server, const char *directive, struct str path, const struct tls_failure *failure)
+static bool read_items(struct tls_server *server, const char *directive, struct str path,
+                       const struct tls_failure *failure)
 {
     struct tls_failure at = tls_failure_at(failure, directive, 0);
     bool lists = strcmp(directive, "ssl_crl") == 0, named = strcmp(directive, "ssl_client_certificate") == 0;
     struct tls_file file = {0};
-    bool good = tls_file_open(&file, path, &at) && EVP_DigestUpdate(server->digest, file.text, file.length) == 1;
+    bool good = tls_file_open(&file, server, path, &at) &&
+                EVP_DigestUpdate(server->digest, file.text, file.length) == 1;
     BIO *reader = good ? BIO_new_mem_buf(file.text, (int)file.length) : NULL;
     size_t count = 0;
 
@@ -148,8 +151,8 @@ static bool read_items(struct tls_server *server, const char *directive, struct 
     BIO_free(reader);
     bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
     if (file.text && reader && (!ended || !good))
-        good = tls_fail(&at, "%s number %zu in \"%s\" cannot be read: %s", lists ? "list" : "certificate", count + 1, file.name,
-                        tls_openssl_reason());
+        good = tls_fail(&at, "%s number %zu in \"%s\" cannot be read: %s", lists ? "list" : "certificate",
+                        count + 1, file.name, tls_openssl_reason());
     else if (good && count == 0)
         good = tls_fail(&at, "\"%s\" holds no %s", file.name,
                         lists ? "list of revoked certificates (-----BEGIN X509 CRL-----)" : "certificate");

@@ -147,7 +147,7 @@ def test_a_session_opens_no_other_server(asking, known, tmp_path, version):
     visit(asking.port, version, kept=session, name='strict.test', target='/who', more=good)
     resumed, answer = visit(asking.port, version, given=session, name='strict.test', target='/who')
     assert resumed and f'SUCCESS|{GOOD_NAME}|r' in answer, 'what was shown once lasts as long as the session'
-    for name in ('other.test', 'listed.test', 'paged.test'):
+    for name in ('other.test', 'listed.test'):
         resumed, answer = visit(asking.port, version, given=session, name=name, target='/who')
         assert not resumed and 'SUCCESS' not in answer and ('400 Bad Request' in answer or '403 Forbidden' in answer), name
 

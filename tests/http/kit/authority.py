@@ -17,10 +17,8 @@ policy = any
 unique_subject = no
 default_crl_days = 30
 [any]
-commonName = supplied
 organizationName = optional
-[middle]
-basicConstraints = critical,CA:TRUE
+commonName = supplied
 '''
 
 
@@ -57,7 +55,7 @@ class Authority:
 
     def revoked(self):
         """A new list of what has been revoked."""
-        path = os.path.join(self.folder, 'revoked.pem')
+        path = os.path.join(self.folder, 'list.crl')
         openssl('ca', '-config', self.configuration, '-gencrl', '-out', path)
         return path
 

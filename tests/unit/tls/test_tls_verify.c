@@ -70,7 +70,8 @@ static struct tls_settings asking(enum tls_verify verify)
 {
     struct tls_settings settings = pair_settings();
 
-    settings.client = (struct tls_client_verify){.verify = verify, .depth = 1, .named = pem_path("authority.pem")};
+    settings.client =
+        (struct tls_client_verify){.verify = verify, .depth = 1, .named = pem_path("authority.pem")};
     return settings;
 }
 
@@ -108,7 +109,8 @@ static const struct {
     {TLS_VERIFY_OPTIONAL, GOOD, TLS_CLIENT_ACCEPTED, "SUCCESS"},
     {TLS_VERIFY_OPTIONAL, STRANGER, TLS_CLIENT_REFUSED, "FAILED:"},
     {TLS_VERIFY_OPTIONAL_NO_CA, NOTHING, TLS_CLIENT_ACCEPTED, "NONE"},
-    {TLS_VERIFY_OPTIONAL_NO_CA, STRANGER, TLS_CLIENT_ACCEPTED, "FAILED:unable to get local issuer certificate"},
+    {TLS_VERIFY_OPTIONAL_NO_CA, STRANGER, TLS_CLIENT_ACCEPTED,
+     "FAILED:unable to get local issuer certificate"},
     {TLS_VERIFY_OPTIONAL_NO_CA, SELF_MADE, TLS_CLIENT_ACCEPTED, "FAILED:self-signed certificate"},
     {TLS_VERIFY_OPTIONAL_NO_CA, EXPIRED, TLS_CLIENT_REFUSED, "FAILED:certificate has expired"},
     {TLS_VERIFY_OPTIONAL_NO_CA, EXPIRED_STRANGER, TLS_CLIENT_REFUSED, "FAILED:certificate has expired"},
@@ -285,13 +287,18 @@ START_TEST(what_is_shown_can_be_told)
     ck_assert(str_equal(fact(&pair, TLS_CLIENT_ISSUER), STR("CN=authority")));
     ck_assert_int_gt((int)fact(&pair, TLS_CLIENT_SERIAL).length, 0);
     ck_assert_uint_eq(fact(&pair, TLS_CLIENT_FINGERPRINT).length, 40);
-    ck_assert(str_ends(fact(&pair, TLS_CLIENT_START), STR("GMT")) && str_ends(fact(&pair, TLS_CLIENT_END), STR("GMT")));
-    ck_assert(str_equal(fact(&pair, TLS_CLIENT_REMAIN), STR("8")) || str_equal(fact(&pair, TLS_CLIENT_REMAIN), STR("9")));
+    ck_assert(str_ends(fact(&pair, TLS_CLIENT_START), STR("GMT")) &&
+              str_ends(fact(&pair, TLS_CLIENT_END), STR("GMT")));
+    ck_assert(str_equal(fact(&pair, TLS_CLIENT_REMAIN), STR("8")) ||
+              str_equal(fact(&pair, TLS_CLIENT_REMAIN), STR("9")));
     struct str raw = fact(&pair, TLS_CLIENT_PEM), folded = fact(&pair, TLS_CLIENT_PEM_FOLDED);
     struct str escaped = fact(&pair, TLS_CLIENT_PEM_ESCAPED);
-    ck_assert(str_starts(raw, STR("-----BEGIN CERTIFICATE-----\nMII")) && str_ends(raw, STR("-----END CERTIFICATE-----\n")));
-    ck_assert(str_starts(folded, STR("-----BEGIN CERTIFICATE-----\n\tMII")) && str_ends(folded, STR("\n\t-----END CERTIFICATE-----")));
-    ck_assert(str_starts(escaped, STR("-----BEGIN%20CERTIFICATE-----%0AMII")) && str_find(escaped, '\n') < 0 && str_find(escaped, '+') < 0);
+    ck_assert(str_starts(raw, STR("-----BEGIN CERTIFICATE-----\nMII")) &&
+              str_ends(raw, STR("-----END CERTIFICATE-----\n")));
+    ck_assert(str_starts(folded, STR("-----BEGIN CERTIFICATE-----\n\tMII")) &&
+              str_ends(folded, STR("\n\t-----END CERTIFICATE-----")));
+    ck_assert(str_starts(escaped, STR("-----BEGIN%20CERTIFICATE-----%0AMII")) &&
+              str_find(escaped, '\n') < 0 && str_find(escaped, '+') < 0);
     pair_reconnect(&pair);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_ptr_null(fact(&pair, TLS_CLIENT_SUBJECT).data);

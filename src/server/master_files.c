@@ -1,0 +1,90 @@
+/*
+ * The master looks at the files of TLS now and then: what has changed, and is good, goes to the workers, for
+ * new connections. So a certificate that is renewed needs no reload, and one that is written at the moment,
+ * or does not fit its key, harms nobody.
+ */
+#include "server/master_state.h"
+
+#include "server/renewal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The shortest time of all servers that have files; 0: none is looked at. */
+static uint64_t valid_ms(const struct configuration *configuration)
+{
+    uint64_t shortest = 0;
+
+    for (size_t i = 0; i < configuration->server_count; i++) {
+        const struct virtual_server *server = configuration->servers[i];
+        bool watched = server->files_stamp != 0 && server->files_valid_ms > 0;
+
+        if (watched && (shortest == 0 || server->files_valid_ms < shortest))
+            shortest = server->files_valid_ms;
+    }
+    return shortest;
+}
+
+static void tell_workers(struct master *master, struct generation *generation, size_t number,
+                         const struct tls_files *files)
+{
+    const struct virtual_server *server = generation->configuration->servers[number];
+    int fd = renewal_pack(files);
+
+    if (fd < 0) {
+        log_write(&master->error_log.log, LOG_ALERT,
+                  "changed files of TLS could not be given to the workers (%d: %s)", -fd, strerror(-fd));
+        return;
+    }
+    children_tell(master, generation, CHANNEL_CERTIFICATES, (uint32_t)number, fd);
+    close(fd);
+    log_write(&master->error_log.log, LOG_NOTICE,
+              "files of TLS of server \"" STR_FMT "\" have changed: new connections get them",
+              STR_ARG(server->name));
+}
+
+/* The stamp is taken before the files are read: what changes meanwhile is seen the next time. */
+static void look_at(struct master *master, struct generation *generation, size_t number)
+{
+    const struct configuration *configuration = generation->configuration;
+    struct virtual_server *server = configuration->servers[number];
+    uint64_t stamp = tls_files_stamp(&server->tls);
+    struct tls_files files = {NULL, 0};
+
+    if (stamp == server->files_stamp)
+        return;
+    server->files_stamp = stamp;
+    /* Ours, too: who is forked later begins with them. */
+    if (renewal_read(server, &files, &master->error_log.log) == 0 &&
+        renewal_apply(configuration, number, &files, &master->error_log.log) == 0)
+        tell_workers(master, generation, number, &files);
+    tls_files_finish(&files);
+}
+
+int master_files_next_ms(const struct master *master)
+{
+    const struct generation *generation = master->current;
+    uint64_t valid =
+        generation && generation->phase == PHASE_RUNNING ? valid_ms(generation->configuration) : 0;
+    uint64_t age_ms = valid ? master->clock.monotonic_ms - generation->files_seen_ms : 0;
+
+    if (valid == 0)
+        return -1;
+    return age_ms >= valid ? 0 : (int)(valid - age_ms);
+}
+
+void master_files_look(struct master *master)
+{
+    struct generation *generation = master->current;
+
+    if (master_files_next_ms(master) != 0)
+        return;
+    generation->files_seen_ms = master->clock.monotonic_ms;
+    for (size_t i = 0; i < generation->configuration->server_count; i++) {
+        const struct virtual_server *server = generation->configuration->servers[i];
+
+        if (server->files_stamp != 0 && server->files_valid_ms > 0)
+            look_at(master, generation, i);
+    }
+}

@@ -1,0 +1,218 @@
+/*
+ * One virtual server, loaded: an SSL_CTX with everything that its settings say.
+ */
+#include "tls/tls_session_private.h"
+
+#include "base/limits.h"
+
+#include <openssl/err.h>
+#include <stdlib.h>
+
+/* Only so that OpenSSL confirms the name (RFC 6066 3) and keeps it: the choice has been made by now. */
+static int name_confirmed(SSL *ssl, int *alert, void *argument)
+{
+    return SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+}
+
+/* RFC 7301 3.2: the server's order counts, and a client that offers only strangers is told so. */
+static int protocol_chosen(SSL *ssl, const unsigned char **out, unsigned char *out_length,
+                           const unsigned char *offered, unsigned offered_length, void *argument)
+{
+    const struct tls_server *server = tls_session_of(ssl)->server;
+    unsigned char *chosen = NULL;
+
+    if (SSL_select_next_proto(&chosen, out_length, server->alpn, server->alpn_length, offered,
+                              offered_length) != OPENSSL_NPN_NEGOTIATED)
+        return SSL_TLSEXT_ERR_ALERT_FATAL;
+    *out = chosen;
+    return SSL_TLSEXT_ERR_OK;
+}
+
+static bool set_alpn(struct tls_server *server, const struct tls_failure *failure)
+{
+    const struct str usual = STR("http/1.1"), *names = server->settings->alpn;
+    size_t count = server->settings->alpn_count, length = 0;
+
+    if (count == 0) {
+        names = &usual;
+        count = 1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (str_empty(names[i]) || names[i].length > 255)
+            return tls_fail(failure, "\"" STR_FMT "\" is no protocol name for ALPN", STR_ARG(names[i]));
+        length += 1 + names[i].length;
+    }
+    unsigned char *list = malloc(length), *next = list;
+    if (!list)
+        return tls_fail(failure, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        *next++ = (unsigned char)names[i].length;
+        memcpy(next, names[i].data, names[i].length);
+        next += names[i].length;
+    }
+    server->alpn = list;
+    server->alpn_length = (unsigned)length;
+    SSL_CTX_set_alpn_select_cb(server->openssl, protocol_chosen, NULL);
+    return true;
+}
+
+static bool set_protocols(struct tls_server *server, const struct tls_failure *failure)
+{
+    unsigned protocols = server->settings->protocols;
+    int least = protocols == TLS_PROTOCOL_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
+    int most = protocols == TLS_PROTOCOL_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION;
+
+    if (SSL_CTX_set_min_proto_version(server->openssl, least) == 1 &&
+        SSL_CTX_set_max_proto_version(server->openssl, most) == 1)
+        return true;
+    return tls_fail(failure, "ssl_protocols cannot be set: %s", tls_openssl_reason());
+}
+
+struct list_setting {
+    const char *directive;
+    int (*set)(SSL_CTX *openssl, const char *list);
+    const char *hint;
+};
+
+/* Calls an OpenSSL setter that takes a list as text. */
+static bool set_list(SSL_CTX *openssl, const struct list_setting *setting, struct str list,
+                     const struct tls_failure *failure)
+{
+    struct tls_failure at = tls_failure_at(failure, setting->directive, 0);
+    char *text = strndup(list.data, list.length);
+
+    if (!text)
+        return tls_fail(failure, "out of memory");
+    bool good = setting->set(openssl, text) == 1;
+    free(text);
+    if (!good)
+        return tls_fail(&at, "%s: \"" STR_FMT "\" is not understood by OpenSSL: %s\n%s", setting->directive,
+                        STR_ARG(list), tls_openssl_reason(), setting->hint);
+    return true;
+}
+
+static bool set_ciphers(struct tls_server *server, const struct tls_failure *failure)
+{
+    const struct tls_settings *settings = server->settings;
+    struct str ciphers = str_empty(settings->ciphers) ? STR(TLS_CIPHERS_DEFAULT) : settings->ciphers;
+    struct str suites =
+        str_empty(settings->ciphersuites) ? STR(TLS_CIPHERSUITES_DEFAULT) : settings->ciphersuites;
+
+    static const struct list_setting old = {
+        "ssl_ciphers", SSL_CTX_set_cipher_list,
+        "openssl ciphers -v lists what there is; those of TLS 1.3 stand in "
+        "ssl_ciphersuites"};
+    static const struct list_setting new = {"ssl_ciphersuites", SSL_CTX_set_ciphersuites,
+                                            "openssl ciphers -v -s -tls1_3 lists what there is"};
+    bool good = set_list(server->openssl, &old, ciphers, failure);
+
+    return set_list(server->openssl, &new, suites, failure) && good;
+}
+
+static int set_groups_text(SSL_CTX *openssl, const char *groups)
+{
+    return (int)SSL_CTX_set1_groups_list(openssl, groups);
+}
+
+static bool set_curves(struct tls_server *server, const struct tls_failure *failure)
+{
+    static const struct list_setting setting = {"ssl_ecdh_curve", set_groups_text,
+                                                "for example X25519:prime256v1; auto leaves it to OpenSSL"};
+    struct str curves = server->settings->curves;
+
+    if (str_empty(curves) || str_equal(curves, STR("auto")))
+        return true;
+    if (!set_list(server->openssl, &setting, curves, failure))
+        return false;
+    server->groups = strndup(curves.data, curves.length);
+    return server->groups || tls_fail(failure, "out of memory");
+}
+
+static void set_options(struct tls_server *server)
+{
+    SSL_CTX_set_options(server->openssl,
+                        SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_ENABLE_KTLS);
+    if (server->settings->prefer_server_ciphers)
+        SSL_CTX_set_options(server->openssl, SSL_OP_CIPHER_SERVER_PREFERENCE);
+    SSL_CTX_set_mode(server->openssl, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_clear_mode(server->openssl, SSL_MODE_AUTO_RETRY);
+    SSL_CTX_set_tlsext_servername_callback(server->openssl, name_confirmed);
+}
+
+/*
+ * A ticket of one virtual server resumes no session of another: the context is the digest of its certificate,
+ * and of all that clients' certificates are judged by.
+ */
+static bool set_session_context(struct tls_server *server, const struct tls_failure *failure)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE], leaf[EVP_MAX_MD_SIZE];
+    unsigned length = 0, leaf_length = 0;
+    const X509 *certificate = SSL_CTX_get0_certificate(server->openssl);
+
+    if (certificate && X509_digest(certificate, EVP_sha256(), leaf, &leaf_length) == 1 &&
+        EVP_DigestUpdate(server->digest, leaf, leaf_length) == 1 &&
+        EVP_DigestFinal_ex(server->digest, digest, &length) == 1 &&
+        SSL_CTX_set_session_id_context(server->openssl, digest, length) == 1)
+        return true;
+    return tls_fail(failure, "the session context cannot be set: %s", tls_openssl_reason());
+}
+
+/* A renewed server keeps the certificate that was made for it: nobody has changed that. */
+static bool keep_self_signed(struct tls_server *server, const struct tls_failure *failure)
+{
+    if (SSL_CTX_use_cert_and_key(server->openssl, SSL_CTX_get0_certificate(server->before),
+                                 SSL_CTX_get0_privatekey(server->before), NULL, 1) == 1)
+        return true;
+    return tls_fail(failure, "the self-signed certificate cannot be kept: %s", tls_openssl_reason());
+}
+
+static bool make_self_signed(struct tls_server *server, struct log *log, const struct tls_failure *failure)
+{
+    return server->before ? keep_self_signed(server, failure) : tls_self_signed_make(server, log, failure);
+}
+
+static bool load_certificates(struct tls_server *server, struct log *log, const struct tls_failure *failure)
+{
+    const struct tls_settings *settings = server->settings;
+    bool good = true;
+
+    if (settings->certificate_count == 0)
+        return tls_fail(failure, "no ssl_certificate is given\nname a PEM file, or say self-signed");
+    for (size_t i = 0; i < settings->certificate_count; i++) {
+        bool self_signed = str_equal(settings->certificates[i].certificate, STR("self-signed"));
+
+        good &= self_signed ? make_self_signed(server, log, failure)
+                            : tls_certificate_load(server, &settings->certificates[i], i, log, failure);
+    }
+    return good;
+}
+
+bool tls_server_load(struct tls_server *server, struct log *log, const struct tls_failure *failure)
+{
+    server->openssl = SSL_CTX_new(TLS_server_method());
+    server->digest = EVP_MD_CTX_new();
+    if (!server->openssl || !server->digest || EVP_DigestInit_ex(server->digest, EVP_sha256(), NULL) != 1)
+        return tls_fail(failure, "OpenSSL: %s", tls_openssl_reason());
+    set_options(server);
+    /* All of them, so that everything that is wrong is told. */
+    bool good = tls_tickets_set(server, failure);
+    good &= set_protocols(server, failure);
+    good &= set_ciphers(server, failure);
+    good &= set_curves(server, failure);
+    good &= set_alpn(server, failure);
+    good &= tls_verify_set(server, failure);
+    good &= load_certificates(server, log, failure);
+    good = good && set_session_context(server, failure);
+    EVP_MD_CTX_free(server->digest);
+    server->digest = NULL;
+    return good;
+}
+
+void tls_server_finish(struct tls_server *server)
+{
+    SSL_CTX_free(server->openssl);
+    EVP_MD_CTX_free(server->digest);
+    free(server->alpn);
+    free(server->groups);
+    OPENSSL_clear_free(server->ticket_keys, server->ticket_key_count * sizeof(struct ticket_key));
+}

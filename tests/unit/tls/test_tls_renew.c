@@ -1,0 +1,244 @@
+#include "pem_files.h"
+#include "tls/tls_server.h"
+#include "tls_pair.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct pem_pair first, second;
+static struct tls_certificate certificate;
+
+static void make_all(void)
+{
+    pem_folder_make();
+    first = pem_make("EC", "first", -1, 9, NULL);
+    second = pem_make("RSA", "second", -1, 9, NULL);
+    pem_write_certificates("site.pem", &first.certificate, 1);
+    pem_write_key("site.key", first.key, NULL, false);
+    certificate = (struct tls_certificate){pem_path("site.pem"), pem_path("site.key")};
+}
+
+static void free_all(void)
+{
+    pem_free(&first);
+    pem_free(&second);
+    pem_folder_remove();
+}
+
+static void write_second(void)
+{
+    pem_write_certificates("site.pem", &second.certificate, 1);
+    pem_write_key("site.key", second.key, NULL, false);
+}
+
+static void told(void *owner, const struct tls_fault *fault)
+{
+    snprintf(owner, 300, "%s", fault->text);
+}
+
+static bool renew(struct tls_pair *pair, size_t server, const struct tls_settings *settings, char *said)
+{
+    struct tls_files files = {NULL, 0};
+
+    said[0] = '\0';
+    bool good = tls_files_read(settings, &files, told, said) &&
+                tls_context_renew(pair->context, server, &files, &pair->log, told, said);
+    tls_files_finish(&files);
+    return good;
+}
+
+static bool shows(const struct tls_pair *pair, X509 *wanted)
+{
+    X509 *seen = SSL_get1_peer_certificate(pair->client);
+    bool same = seen && X509_cmp(seen, wanted) == 0;
+
+    X509_free(seen);
+    return same;
+}
+
+static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+/* The default server, where every connection begins, and one that SNI chooses. */
+START_TEST(new_connections_get_the_new_certificate)
+{
+    static const struct str names[2][1] = {{{"one.test", 8}}, {{"two.test", 8}}};
+    struct tls_settings servers[2] = {pair_settings(), pair_settings()};
+    int which = _i / 2;
+    struct tls_pair pair;
+    char said[300];
+
+    for (int i = 0; i < 2; i++)
+        servers[i].names = names[i];
+    servers[which].certificates = &certificate;
+    pair_open(&pair, servers, 2);
+    SSL_CTX_set_max_proto_version(pair.client_openssl, versions[_i % 2]);
+    pair_reconnect(&pair);
+    SSL_set_tlsext_host_name(pair.client, names[which][0].data);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert(shows(&pair, first.certificate));
+    pair_exchange(&pair, 100);
+    SSL_SESSION *kept = SSL_get1_session(pair.client);
+    write_second();
+    ck_assert_msg(renew(&pair, (size_t)which, &servers[which], said), "%s", said);
+    pair_exchange(&pair, 20000); /* the old one goes on */
+    pair_shutdown(&pair);
+    pair_reconnect(&pair);
+    SSL_set_session(pair.client, kept);
+    SSL_set_tlsext_host_name(pair.client, names[which][0].data);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert(!tls_session_reused(pair.session));
+    ck_assert(shows(&pair, second.certificate));
+    ck_assert_ptr_eq(tls_session_settings(pair.session), &servers[which]);
+    pair_exchange(&pair, 100);
+    pair_reconnect(&pair);
+    SSL_set_tlsext_host_name(pair.client, names[!which][0].data);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert(!shows(&pair, second.certificate));
+    SSL_SESSION_free(kept);
+    pair_close(&pair);
+}
+END_TEST
+
+/* It was accepted before, and says its name after. */
+START_TEST(a_connection_in_between_gets_the_new_one)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+    char said[300];
+
+    settings.certificates = &certificate;
+    pair_open(&pair, &settings, 1);
+    write_second();
+    ck_assert(renew(&pair, 0, &settings, said));
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert(shows(&pair, second.certificate));
+    pair_exchange(&pair, 100);
+    pair_close(&pair);
+}
+END_TEST
+
+static void spoil_pair(void)
+{
+    pem_write_certificates("site.pem", &second.certificate, 1);
+}
+
+static void spoil_text(void)
+{
+    pem_write_text("site.pem", STR("-----BEGIN CERTIFICATE-----\nMIIB"));
+}
+
+static void spoil_empty(void)
+{
+    pem_write_text("site.key", STR(""));
+}
+
+static void spoil_away(void)
+{
+    unlink(certificate.key.data);
+}
+
+static const struct {
+    void (*spoil)(void);
+    const char *words;
+} spoiled[] = {
+    {spoil_pair, "site.key\" does not belong to the certificate \""},
+    {spoil_text, "certificate number 1 in \""},
+    {spoil_empty, "site.key\" is empty"},
+    {spoil_away, "site.key\" cannot be opened: No such file"},
+};
+
+START_TEST(what_is_bad_changes_nothing)
+{
+    struct tls_settings settings = pair_settings();
+    uint64_t before, after;
+    struct tls_pair pair;
+    char said[300];
+
+    settings.certificates = &certificate;
+    pair_open(&pair, &settings, 1);
+    before = tls_files_stamp(&settings);
+    ck_assert_uint_eq(tls_files_stamp(&settings), before);
+    spoiled[_i].spoil();
+    after = tls_files_stamp(&settings);
+    ck_assert_uint_ne(after, before);
+    ck_assert(!renew(&pair, 0, &settings, said));
+    ck_assert_msg(strstr(said, spoiled[_i].words), "%s", said);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert(shows(&pair, first.certificate));
+    write_second();
+    ck_assert_uint_ne(tls_files_stamp(&settings), after);
+    ck_assert(renew(&pair, 0, &settings, said));
+    pair_reconnect(&pair);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert(shows(&pair, second.certificate));
+    pair_close(&pair);
+}
+END_TEST
+
+/* What another process was given may be anything. */
+START_TEST(files_that_are_cut_are_refused)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_files files = {NULL, 0};
+    struct tls_pair pair;
+    char said[300];
+
+    settings.certificates = &certificate;
+    pair_open(&pair, &settings, 1);
+    ck_assert(tls_files_read(&settings, &files, told, said));
+    ck_assert(tls_context_renew(pair.context, 0, &files, &pair.log, told, said));
+    size_t whole = files.length, head = 4 + (size_t) * (uint32_t *)(void *)files.bytes;
+    size_t lengths[] = {0, 3, 4, head - 1, head, head + 4};
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        files.length = lengths[i];
+        ck_assert_msg(!tls_context_renew(pair.context, 0, &files, &pair.log, told, said), "%zu", lengths[i]);
+        ck_assert_ptr_nonnull(strstr(said, "was not read"));
+    }
+    files.length = whole;
+    tls_files_finish(&files);
+    ck_assert_ptr_null(files.bytes);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    pair_close(&pair);
+}
+END_TEST
+
+START_TEST(what_was_made_here_stays)
+{
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+    char said[300];
+
+    ck_assert_uint_eq(tls_files_stamp(&settings), 0);
+    pair_open(&pair, &settings, 1);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    X509 *made = SSL_get1_peer_certificate(pair.client);
+    ck_assert(renew(&pair, 0, &settings, said));
+    pair_reconnect(&pair);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert(shows(&pair, made));
+    X509_free(made);
+    pair_close(&pair);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tls_renew");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+
+    tcase_set_timeout(all, 60);
+    tcase_add_checked_fixture(all, make_all, free_all);
+    tcase_add_loop_test(all, new_connections_get_the_new_certificate, 0, 4);
+    tcase_add_test(all, a_connection_in_between_gets_the_new_one);
+    tcase_add_loop_test(all, what_is_bad_changes_nothing, 0, 4);
+    tcase_add_test(all, files_that_are_cut_are_refused);
+    tcase_add_test(all, what_was_made_here_stays);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
