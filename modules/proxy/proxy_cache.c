@@ -97,7 +97,7 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
         return representation_answer(p->x, &whole);
     }
     response->status = note->status;
-    response->body = representation_body(&p->x->arena, &whole);
+    response->body = representation_body(p->x, &whole);
     return response->body ? 0 : -ENOMEM;
 }
 

@@ -181,6 +181,11 @@ struct cache_store *worker_cache(struct worker *worker, const struct cache_conf 
 void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms);
 void worker_offload(struct worker *worker, struct op *op, int (*work)(void *argument), void *argument);
 void worker_cancel(struct worker *worker, struct op *op);
+/* The clock of its loop, and what reads files for bodies of which bytes are wanted. */
+const struct clock *worker_clock(const struct worker *worker);
+struct body_reader *worker_reader(struct worker *worker);
+/* What the module's worker_start made. */
+void *worker_state(const struct worker *worker, const struct module *module);
 
 /* Every module of this build, in the order in which they are asked; NULL at the end. Generated from modules/meson.build. */
 extern const struct module *const module_table[];

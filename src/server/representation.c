@@ -35,27 +35,37 @@ static int set_type(const struct answer *answer, struct str type)
     return headers_set(&answer->x->response.headers, &answer->x->arena, STR("Content-Type"), type);
 }
 
-static struct body *span(struct arena *arena, const struct representation *whole, uint64_t at, uint64_t length)
+/* A span of a file leaves as it is, or is read for who wants bytes. */
+static struct body *file_span(struct exchange *x, const struct representation *whole, uint64_t at, uint64_t length)
+{
+    struct body *body = body_file(&x->arena, whole->fd, (int64_t)at, length, whole->release, whole->held);
+
+    if (body)
+        body_file_read_with(body, worker_reader(exchange_worker(x)));
+    return body;
+}
+
+static struct body *span(struct exchange *x, const struct representation *whole, uint64_t at, uint64_t length)
 {
     struct body *body;
 
     if (whole->content.data)
-        body = body_lent(arena, str_of(whole->content.data + at, (size_t)length), whole->release, whole->held);
+        body = body_lent(&x->arena, str_of(whole->content.data + at, (size_t)length), whole->release, whole->held);
     else
-        body = body_file(arena, whole->fd, (int64_t)at, length, whole->release, whole->held);
+        body = file_span(x, whole, at, length);
     if (body)
         whole->hold(whole->held);
     return body;
 }
 
-struct body *representation_body(struct arena *arena, const struct representation *whole)
+struct body *representation_body(struct exchange *x, const struct representation *whole)
 {
-    return span(arena, whole, 0, whole->size);
+    return span(x, whole, 0, whole->size);
 }
 
 static int set_body(const struct answer *answer, uint64_t at, uint64_t length)
 {
-    answer->x->response.body = span(&answer->x->arena, answer->whole, at, length);
+    answer->x->response.body = span(answer->x, answer->whole, at, length);
     return answer->x->response.body ? 0 : -ENOMEM;
 }
 
@@ -116,7 +126,7 @@ static int make_parts(const struct answer *answer, const struct range *ranges, s
                             boundary, str_empty(type) ? "" : "Content-Type: ", STR_ARG(type),
                             str_empty(type) ? "" : "\r\n", STR_ARG(place));
         parts[2 * i] = line.data && place.data ? body_bytes(arena, line) : NULL;
-        parts[2 * i + 1] = span(arena, answer->whole, ranges[i].first, ranges[i].last - ranges[i].first + 1);
+        parts[2 * i + 1] = span(answer->x, answer->whole, ranges[i].first, ranges[i].last - ranges[i].first + 1);
         if (!parts[2 * i] || !parts[2 * i + 1])
             return -ENOMEM;
     }

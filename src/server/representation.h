@@ -25,7 +25,7 @@ struct representation {
  * (validators) are there before. 0, or -errno: nothing can be answered.
  */
 MUST_CHECK int representation_answer(struct exchange *x, const struct representation *whole);
-/* All of it as a body, with no thought to what was asked. NULL: out of memory. */
-struct body *representation_body(struct arena *arena, const struct representation *whole);
+/* All of it as a body of x, with no thought to what was asked. NULL: out of memory. */
+struct body *representation_body(struct exchange *x, const struct representation *whole);
 
 #endif

@@ -291,6 +291,7 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
     if (!worker->files)
         return -ENOMEM;
     file_cache_grant(worker->files, &worker->roots);
+    file_reader_init(&worker->reader, &worker->loop);
     worker->upstreams = upstream_pool_create(&worker->loop, worker->log, &worker->configuration->upstreams,
                                              worker->shared->upstreams, start->place);
     if (!worker->upstreams)

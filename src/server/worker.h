@@ -9,6 +9,7 @@
 #include "server/channel.h"
 #include "server/configuration.h"
 #include "server/error_log.h"
+#include "server/file_reader.h"
 #include "server/privileges.h"
 #include "server/shared.h"
 #include "upstream/upstream_pool.h"
@@ -27,6 +28,7 @@ struct worker {
     struct wire_shared wires;
     struct arena_pool arenas;
     struct file_cache *files;
+    struct file_reader reader;
     struct roots roots;                     /* opened before root was given up */
     struct upstream_pool *upstreams;
     struct cache_store **caches;            /* by cache_conf's index */

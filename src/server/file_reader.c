@@ -1,0 +1,45 @@
+/*
+ * One operation for each read that has to wait for a disk. Nobody cancels it: it ends soon, in memory that the body
+ * left behind.
+ */
+#include "server/file_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct pending {
+    struct op op;
+    struct body_read *read;
+};
+
+static void read_ended(struct op *op, int result)
+{
+    struct pending *pending = container_of(op, struct pending, op);
+    struct body_read *read = pending->read;
+
+    free(pending);
+    body_read_done(read, result);
+}
+
+static int read_file(struct body_reader *reader, struct body_read *read)
+{
+    struct iovec part = {.iov_base = read->into, .iov_len = read->length};
+    ssize_t count = loop_read_hot(read->fd, read->at, &part, 1);
+    struct pending *pending;
+
+    if (count != -EAGAIN)
+        return (int)count;
+    pending = calloc(1, sizeof(*pending));
+    if (!pending)
+        return -ENOMEM;
+    pending->op.done = read_ended;
+    pending->read = read;
+    loop_read(container_of(reader, struct file_reader, reader)->loop, &pending->op, read->fd, read->at,
+              read->into, read->length);
+    return -EAGAIN;
+}
+
+void file_reader_init(struct file_reader *reader, struct loop *loop)
+{
+    *reader = (struct file_reader){.reader = {.read = read_file}, .loop = loop};
+}

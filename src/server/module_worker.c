@@ -1,0 +1,60 @@
+/*
+ * What modules ask of their worker: the second half of module.h.
+ */
+#include "server/module.h"
+
+#include "server/worker.h"
+
+struct upstream_pool *worker_upstreams(struct worker *worker)
+{
+    return worker->upstreams;
+}
+
+struct cache_store *worker_cache(struct worker *worker, const struct cache_conf *conf)
+{
+    return worker->caches[conf->index];
+}
+
+struct file_cache *worker_file_cache(struct worker *worker)
+{
+    return worker->files;
+}
+
+void worker_counters(const struct worker *worker, struct counters_total *out_total)
+{
+    shared_total(worker->shared, out_total);
+}
+
+void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms)
+{
+    loop_timer(&worker->loop, op, worker->loop.clock.monotonic_ms + delay_ms);
+}
+
+void worker_offload(struct worker *worker, struct op *op, int (*work)(void *argument), void *argument)
+{
+    loop_offload(&worker->loop, op, work, argument);
+}
+
+void worker_cancel(struct worker *worker, struct op *op)
+{
+    loop_cancel(&worker->loop, op);
+}
+
+struct body_reader *worker_reader(struct worker *worker)
+{
+    return &worker->reader.reader;
+}
+
+const struct clock *worker_clock(const struct worker *worker)
+{
+    return &worker->loop.clock;
+}
+
+void *worker_state(const struct worker *worker, const struct module *module)
+{
+    size_t index = 0;
+
+    while (module_table[index] != module)
+        index++;
+    return worker->module_states[index];
+}
