@@ -45,6 +45,10 @@
 #define LIMIT_REROUTES              10
 #define LIMIT_LISTING_ITEMS         10000           /* of a folder that is listed */
 #define LIMIT_MODULES               63
+#define LIMIT_COMPRESS_INPUT        (16 * 1024)     /* bytes of a body that are encoded at once */
+#define LIMIT_COMPRESS_OUTPUT       (16 * 1024)     /* and of what comes of them */
+#define LIMIT_COMPRESS_TURN         (64 * 1024)     /* bytes that a worker encodes in one turn of its loop, for all bodies together */
+#define LIMIT_COMPRESS_MEMORY       (256 * 1024 * 1024) /* of all coders of a worker: further answers leave as they are */
 #define LIMIT_SUBREQUESTS           50              /* children of one exchange, in all */
 #define LIMIT_SUBREQUEST_DEPTH      4               /* children of children */
 #define LIMIT_SUBREQUESTS_APART     512             /* of a worker, that nobody waits for: a server which never answers is asked no more often */

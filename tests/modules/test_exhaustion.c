@@ -116,6 +116,7 @@ static const char configuration[] =
     "        ~* ^/alias/(.*)$: {alias: '@/www/$1'}\n"
     "        /list/: {alias: '@/www/', index: none, autoindex: on}\n"
     "        /hash/: {alias: '@/www/', etag: hash}\n"
+    "        /encoded/: {alias: '@/www/', precompressed: [br, gzip], gzip: on, gzip_types: '*', gzip_min_length: 0}\n"
     "        /said/: {alias: '@/www/', expires: '$arg_e', security_headers: strict, cors: {origins: "
     "[https://a.test], "
     "credentials: on}, preload: /a.css as=style, add_trailer: X-Sent $body_bytes_sent}\n"
@@ -218,6 +219,8 @@ static const char *const requests[] = {
     "GET /hash/file.html HTTP/1.1",
     "GET /said/file.html?e=modified HTTP/1.1\nOrigin: https://a.test",
     "GET /said/file.html?e=1d HTTP/1.1",
+    "GET /encoded/file.html HTTP/1.1\nAccept-Encoding: gzip;q=0.5, br",
+    "GET /encoded/large HTTP/1.1\nAccept-Encoding: gzip, br",
     "OPTIONS /said/ HTTP/1.1\nOrigin: https://a.test\nAccess-Control-Request-Method: GET",
     "GET /status HTTP/1.1",
     "PUT /status HTTP/1.1\nContent-Length: 0",

@@ -1,0 +1,213 @@
+/*
+ * `gzip`, `brotli`, `zstd`: bodies encoded while they leave, for whoever takes them so. Whatever answers may be
+ * encoded: a file, a list, a page of errors, a server behind this one. What is encoded already, or must not be
+ * changed, is left alone.
+ */
+#include "compress.h"
+
+#include "http/cache_control.h"
+#include "http/date.h"
+
+#include <errno.h>
+
+/* The order in which the server likes them, where a request likes several. */
+static const enum coding preferred[CODINGS] = {CODING_BR, CODING_ZSTD, CODING_GZIP};
+
+static bool fits_type(const struct compress_coding *coding, struct str type)
+{
+    if (str_equal_nocase(type, STR("text/html")))
+        return true;
+    for (size_t i = 0; i < coding->types.count; i++) {
+        if (str_equal_nocase(type, coding->types.items[i]) || str_equal(coding->types.items[i], STR("*")))
+            return true;
+    }
+    return false;
+}
+
+/* Which codings there may be for this answer, whoever asks. */
+static unsigned offer(const struct exchange *x, const struct compress_conf *conf, enum coding out[CODINGS])
+{
+    struct str type = headers_value(&x->response.headers, STR("Content-Type"));
+    uint64_t length = x->response.body->length; /* the greatest number there is where nobody knows it */
+    unsigned count = 0;
+
+    type = str_trim(str_cut(&type, ';'));
+    for (unsigned i = 0; i < CODINGS; i++) {
+        const struct compress_coding *coding = &conf->codings[preferred[i]];
+
+        if (coding->on && length >= coding->min_length && fits_type(coding, type))
+            out[count++] = preferred[i];
+    }
+    return count;
+}
+
+/* What says something of the very bytes, or that they are to stay as they are. */
+static bool is_settled(const struct response *response)
+{
+    static const char *const names[] = {"Content-Encoding", "Content-Range", "Content-Digest",
+                                        "Repr-Digest",      "Digest",        "Content-MD5"};
+    struct cache_control control;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (headers_find(&response->headers, str_from(names[i])))
+            return true;
+    }
+    cache_control_read(&response->headers, CACHE_OF_RESPONSE, &control);
+    return control.no_transform;
+}
+
+static bool is_whole(const struct exchange *x)
+{
+    const struct response *response = &x->response;
+
+    return response->status >= 200 && response->status != 206 && !status_bodiless(response->status) &&
+           response->body;
+}
+
+static bool is_expired(struct exchange *x)
+{
+    struct str expires = headers_value(&x->response.headers, STR("Expires"));
+    struct str date = headers_value(&x->response.headers, STR("Date"));
+    int64_t now = clock_wall_s(exchange_clock(x));
+    int64_t then;
+
+    if (!expires.data || date_parse(expires, now, &then) < 0)
+        return false;
+    if (date.data && date_parse(date, now, &now) < 0)
+        return false;
+    return then <= now;
+}
+
+/* nginx's gzip_proxied: of requests that came through another proxy (Via), those whose answers no cache mixes up. */
+static bool serves_proxy(struct exchange *x, unsigned proxied)
+{
+    const struct headers *said = &x->response.headers;
+    struct cache_control control;
+
+    if (!headers_find(&x->request.headers, STR("Via")) || (proxied & PROXIED_ANY))
+        return true;
+    if ((proxied & PROXIED_OFF) || !proxied)
+        return false;
+    cache_control_read(said, CACHE_OF_RESPONSE, &control);
+    return ((proxied & PROXIED_EXPIRED) && is_expired(x)) ||
+           ((proxied & PROXIED_NO_CACHE) && control.no_cache) ||
+           ((proxied & PROXIED_NO_STORE) && control.no_store) ||
+           ((proxied & PROXIED_PRIVATE) && control.is_private) ||
+           ((proxied & PROXIED_NO_LAST_MODIFIED) && !headers_find(said, STR("Last-Modified"))) ||
+           ((proxied & PROXIED_NO_ETAG) && !headers_find(said, STR("ETag"))) ||
+           ((proxied & PROXIED_AUTH) && headers_find(&x->request.headers, STR("Authorization")));
+}
+
+static bool may_ask(struct exchange *x, const struct compress_conf *conf)
+{
+    struct cache_control control;
+
+    if (x->request.version < (conf->least_version == 0 ? HTTP_1_0 : HTTP_1_1) ||
+        !serves_proxy(x, conf->proxied))
+        return false;
+    cache_control_read(&x->request.headers, CACHE_OF_REQUEST, &control);
+    return !control.no_transform;
+}
+
+static int add_vary(struct exchange *x)
+{
+    struct headers *said = &x->response.headers;
+
+    if (headers_list_has(said, STR("Vary"), STR("Accept-Encoding")) ||
+        headers_list_has(said, STR("Vary"), STR("*")))
+        return 0;
+    return headers_add(said, &x->arena, STR("Vary"), STR("Accept-Encoding"));
+}
+
+/* The same content, but no longer the same bytes (RFC 9110 8.8.1). */
+static int weaken_etag(struct exchange *x)
+{
+    struct str etag = headers_value(&x->response.headers, STR("ETag"));
+
+    if (!etag.data || str_starts(etag, STR("W/")))
+        return 0;
+    etag = arena_printf(&x->arena, "W/" STR_FMT, STR_ARG(etag));
+    return etag.data ? headers_set(&x->response.headers, &x->arena, STR("ETag"), etag) : -ENOMEM;
+}
+
+/* A 304 stands for the answer that the client keeps: one with a weak ETag was encoded. */
+static int confirm(struct exchange *x)
+{
+    struct str etag = headers_value(&x->response.headers, STR("ETag"));
+    struct header_list list;
+    struct str kept;
+
+    header_list_start(&list, &x->request.headers, STR("If-None-Match"));
+    while (etag.data && header_list_next(&list, &kept)) {
+        if (str_starts(kept, STR("W/")) && str_equal(str_skip(kept, 2), etag))
+            return weaken_etag(x);
+    }
+    return 0;
+}
+
+/* The answer's body becomes the encoded one; a HEAD has none, and says what a GET would. False: it stays as it is. */
+static bool wrap_body(struct exchange *x, const struct compress_conf *conf, enum coding coding)
+{
+    struct compress_worker *shared = worker_state(exchange_worker(x), &module_compress);
+    struct body *body;
+
+    if (x->request.method == METHOD_HEAD) {
+        x->response.body->length = BODY_LENGTH_UNKNOWN;
+        return true;
+    }
+    body = compress_body(shared, coding, (unsigned)conf->codings[coding].level, x->response.body);
+    if (body)
+        x->response.body = body;
+    return body;
+}
+
+static int encode(struct exchange *x, const struct compress_conf *conf, enum coding coding)
+{
+    struct headers *said = &x->response.headers;
+    int error;
+
+    if (!wrap_body(x, conf, coding))
+        return 0;
+    headers_remove(said, STR("Accept-Ranges"));
+    error = headers_add(said, &x->arena, STR("Content-Encoding"), coding_name(coding));
+    return error < 0 ? error : weaken_etag(x);
+}
+
+static int compress_shape(struct exchange *x, const void *own)
+{
+    const struct compress_conf *conf = own;
+    enum coding offered[CODINGS], chosen[CODINGS];
+    unsigned count;
+    int error;
+
+    if (x->response.status == 304) {
+        error = add_vary(x);
+        return error < 0 ? error : confirm(x);
+    }
+    if (!is_whole(x))
+        return 0;
+    count = offer(x, conf, offered);
+    if (count == 0 || is_settled(&x->response))
+        return 0;
+    error = add_vary(x);
+    if (error < 0 || !may_ask(x, conf))
+        return error;
+    count = coding_choose(&x->request.headers, offered, count, chosen);
+    return count > 0 ? encode(x, conf, chosen[0]) : 0;
+}
+
+static bool compress_idle(const void *conf)
+{
+    return !((const struct compress_conf *)conf)->any;
+}
+
+const struct module module_compress = {
+    .name = "compress",
+    .directives = compress_directives,
+    .conf_size = sizeof(struct compress_conf),
+    .conf_check = compress_conf_check,
+    .idle = compress_idle,
+    .worker_start = compress_worker_start,
+    .worker_stop = compress_worker_stop,
+    .shape = compress_shape,
+};

@@ -1,0 +1,267 @@
+/*
+ * A body that encodes another one while it is pulled. What comes is never kept: a piece is asked for when all of the
+ * one before it is encoded, and encoded no faster than it is taken. How much a worker encodes in one turn of its loop
+ * is bounded for all its bodies together: who comes when that is used up waits for a later turn, first come, first
+ * served.
+ */
+#include "compress.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct compress_worker {
+    struct worker *worker;
+    const struct clock *clock;
+    size_t memory;       /* that the coders which are open may need */
+    uint64_t turn_us;    /* when the turn began in which */
+    size_t left;         /* so many bytes may still be taken in, by whom nobody has been promised them */
+    struct list waiting; /* struct stream */
+    struct op turn;      /* a timer that is due at once */
+    bool stopped;
+};
+
+struct stream {
+    struct body body;
+    struct body *inner;
+    struct compress_worker *shared;
+    const struct coder_kind *kind;
+    void *coder; /* NULL once all is encoded */
+    struct list waiting;
+    size_t share;  /* bytes that it has waited for, and may take in */
+    struct str in; /* lent by `inner`, not yet taken */
+    enum coder_wish wish;
+    bool endless;      /* nobody knows how long it is: a pause is a flush */
+    bool unflushed;    /* something was taken since */
+    bool inner_waits;  /* it said -EAGAIN, and will wake us */
+    bool awaited;      /* we said so */
+    size_t at, length; /* what of `out` is yet to be given */
+    char out[LIMIT_COMPRESS_OUTPUT];
+};
+
+static void wake(struct stream *stream)
+{
+    if (!stream->awaited)
+        return;
+    stream->awaited = false;
+    stream->body.wake(stream->body.owner);
+}
+
+/* Turns. */
+
+static void begin_turn(struct compress_worker *shared)
+{
+    if (shared->turn_us == shared->clock->monotonic_us)
+        return;
+    shared->turn_us = shared->clock->monotonic_us;
+    shared->left = LIMIT_COMPRESS_TURN;
+}
+
+static void ask_for_turn(struct compress_worker *shared)
+{
+    if (op_idle(&shared->turn) && !list_empty(&shared->waiting))
+        worker_timer(shared->worker, &shared->turn, 0);
+}
+
+/* As many as there is a whole piece for; those behind them keep their places. */
+static void turn_came(struct op *op, int result)
+{
+    struct compress_worker *shared = container_of(op, struct compress_worker, turn);
+
+    if (shared->stopped) {
+        free(shared);
+        return;
+    }
+    begin_turn(shared);
+    while (shared->left >= LIMIT_COMPRESS_INPUT && !list_empty(&shared->waiting)) {
+        struct stream *stream = container_of(list_pop(&shared->waiting), struct stream, waiting);
+
+        shared->left -= LIMIT_COMPRESS_INPUT;
+        stream->share = LIMIT_COMPRESS_INPUT;
+        wake(stream);
+    }
+    ask_for_turn(shared);
+}
+
+/* What it may take in now, or NULL: nothing. Nobody overtakes those who wait. */
+static size_t *share_of(struct stream *stream)
+{
+    struct compress_worker *shared = stream->shared;
+
+    if (stream->share > 0)
+        return &stream->share;
+    begin_turn(shared);
+    return shared->left > 0 && list_empty(&shared->waiting) ? &shared->left : NULL;
+}
+
+static int wait_for_turn(struct stream *stream)
+{
+    stream->awaited = true;
+    if (list_empty(&stream->waiting))
+        list_push(&stream->shared->waiting, &stream->waiting);
+    ask_for_turn(stream->shared);
+    return -EAGAIN;
+}
+
+/* The body. */
+
+static void inner_woken(void *owner)
+{
+    struct stream *stream = owner;
+
+    stream->inner_waits = false;
+    wake(stream);
+}
+
+/* The next piece into `in`, or what is wished of the coder instead. 0, or -EAGAIN or another error. */
+static int fetch(struct stream *stream)
+{
+    struct chunk chunk;
+    int result = -EAGAIN;
+
+    if (!stream->inner_waits)
+        result = stream->inner->ops->next(stream->inner, CHUNK_BYTES, LIMIT_COMPRESS_INPUT, &chunk);
+    if (result > 0) {
+        stream->in = chunk.bytes;
+        stream->unflushed = true;
+    } else if (result == 0) {
+        stream->wish = CODER_END;
+    } else if (result == -EAGAIN) {
+        stream->inner_waits = true;
+        if (!stream->endless || !stream->unflushed) {
+            stream->awaited = true;
+            return -EAGAIN;
+        }
+        stream->wish = CODER_FLUSH;
+        stream->unflushed = false;
+    }
+    return result < 0 && result != -EAGAIN ? result : 0;
+}
+
+static void end_coder(struct stream *stream)
+{
+    if (!stream->coder)
+        return;
+    stream->kind->close(stream->coder);
+    stream->coder = NULL;
+    stream->shared->memory -= stream->kind->memory;
+}
+
+/* One step of the coder, of no more than its share. 0, or an error. */
+static int encode(struct stream *stream, size_t *share)
+{
+    struct str part = str_slice(stream->in, 0, *share);
+    size_t offered = part.length;
+    enum coder_wish wish = offered == stream->in.length ? stream->wish : CODER_MORE;
+    int result =
+        stream->kind->step(stream->coder, &part, wish, stream->out, sizeof(stream->out), &stream->length);
+
+    if (result < 0)
+        return result;
+    stream->at = 0;
+    stream->in = str_skip(stream->in, offered - part.length);
+    *share -= offered - part.length;
+    if (result > 0 && wish == CODER_END)
+        end_coder(stream);
+    if (result > 0 && wish != CODER_MORE)
+        stream->wish = CODER_MORE;
+    return 0;
+}
+
+static int work(struct stream *stream)
+{
+    size_t *share;
+    int error = 0;
+
+    if (str_empty(stream->in) && stream->wish == CODER_MORE)
+        error = fetch(stream);
+    if (error < 0)
+        return error;
+    share = share_of(stream);
+    return share ? encode(stream, share) : wait_for_turn(stream);
+}
+
+static int stream_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct stream *stream = container_of(body, struct stream, body);
+
+    while (stream->at == stream->length) {
+        int error = stream->coder ? work(stream) : 1;
+
+        if (error)
+            return error < 0 ? error : 0;
+    }
+    *out = (struct chunk){.kind = CHUNK_BYTES,
+                          .bytes =
+                              str_slice(str_of(stream->out, stream->length), stream->at, stream->at + room)};
+    stream->at += out->bytes.length;
+    return 1;
+}
+
+static void stream_close(struct body *body)
+{
+    struct stream *stream = container_of(body, struct stream, body);
+
+    list_remove(&stream->waiting);
+    end_coder(stream);
+    body_close(&stream->inner);
+    free(stream);
+}
+
+struct body *compress_body(struct compress_worker *shared, enum coding coding, unsigned level,
+                           struct body *inner)
+{
+    static const struct body_ops ops = {.next = stream_next, .close = stream_close};
+    const struct coder_kind *kind = coder_kinds[coding];
+    struct stream *stream;
+
+    if (shared->memory + kind->memory > LIMIT_COMPRESS_MEMORY)
+        return NULL;
+    stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return NULL;
+    stream->coder = kind->open(level, inner->length);
+    if (!stream->coder) {
+        free(stream);
+        return NULL;
+    }
+    shared->memory += kind->memory;
+    stream->shared = shared;
+    stream->kind = kind;
+    stream->endless = inner->length == BODY_LENGTH_UNKNOWN;
+    list_init(&stream->waiting);
+    stream->inner = inner;
+    inner->wake = inner_woken;
+    inner->owner = stream;
+    stream->body = (struct body){.ops = &ops, .length = BODY_LENGTH_UNKNOWN};
+    return &stream->body;
+}
+
+/* What is shared. */
+
+int compress_worker_start(struct worker *worker, void **out_state)
+{
+    struct compress_worker *shared = calloc(1, sizeof(*shared));
+
+    if (!shared)
+        return -ENOMEM;
+    shared->worker = worker;
+    shared->clock = worker_clock(worker);
+    shared->turn.done = turn_came;
+    list_init(&shared->waiting);
+    *out_state = shared;
+    return 0;
+}
+
+/* Every body is closed by now; a turn that was asked for may still come. */
+void compress_worker_stop(void *state)
+{
+    struct compress_worker *shared = state;
+
+    shared->stopped = true;
+    if (op_idle(&shared->turn))
+        free(shared);
+    else
+        worker_cancel(shared->worker, &shared->turn);
+}

@@ -1,0 +1,170 @@
+/*
+ * The directives of the three codings: the same four for each, and nginx's further ones of gzip.
+ */
+#include "compress.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+static const char *const versions[] = {"1.0", "1.1", NULL};
+static const char *const proxied[] = {
+    "off", "expired", "no-cache", "no-store", "private", "no_last_modified", "no_etag", "auth", "any", NULL};
+
+#define AT(field) offsetof(struct compress_conf, field)
+#define OF(coding, field)                                                                                    \
+    (AT(codings) + (coding) * sizeof(struct compress_coding) + offsetof(struct compress_coding, field))
+#define TYPES_HELP      "Media types that are encoded so, beside text/html; *: all."
+#define MIN_LENGTH_HELP "Shorter answers are sent as they are; one whose length nobody knows is long."
+
+const struct directive compress_directives[] = {
+    {.name = "gzip",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = OF(CODING_GZIP, on),
+     .fallback = "off",
+     .help = "Encode answers with gzip while they leave, for who takes it. Do not where a page holds a "
+             "secret beside what "
+             "its visitor typed in (BREACH)."},
+    {.name = "gzip_types",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_WORDS,
+     .offset = OF(CODING_GZIP, types),
+     .fallback = "text/html",
+     .example = "gzip_types: [text/css, text/plain, application/json, application/javascript, image/svg+xml]",
+     .help = TYPES_HELP},
+    {.name = "gzip_min_length",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SIZE,
+     .offset = OF(CODING_GZIP, min_length),
+     .fallback = "20",
+     .help = MIN_LENGTH_HELP},
+    {.name = "gzip_comp_level",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_NUMBER,
+     .low = 1,
+     .high = 9,
+     .offset = OF(CODING_GZIP, level),
+     .fallback = "1",
+     .help = "How hard zlib tries: 1 is the fastest."},
+    {.name = "gzip_vary",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(vary),
+     .fallback = "on",
+     .help = "What could have been encoded always says Vary: Accept-Encoding, so that no cache mixes answers "
+             "up: off is "
+             "warned of, and changes nothing."},
+    {.name = "gzip_http_version",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .choices = versions,
+     .offset = AT(least_version),
+     .fallback = "1.1",
+     .help = "The least version of a request whose answer is encoded, by any of the three."},
+    {.name = "gzip_proxied",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_FLAGS,
+     .choices = proxied,
+     .offset = AT(proxied),
+     .fallback = "off",
+     .example = "gzip_proxied: [expired, no-cache, no-store, private, auth]",
+     .help = "Which answers are encoded, by any of the three, for requests that came through another proxy "
+             "(Via): those that "
+             "a cache does not keep, or any."},
+    {.name = "gzip_buffers",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_WORDS,
+     .offset = AT(buffers),
+     .example = "gzip_buffers: 16 8k",
+     .help = "Taken, without effect: one small buffer holds what leaves next."},
+    {.name = "brotli",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = OF(CODING_BR, on),
+     .fallback = "off",
+     .help = "The same as gzip with br, which is preferred where a request takes several alike."},
+    {.name = "brotli_types",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_WORDS,
+     .offset = OF(CODING_BR, types),
+     .fallback = "text/html",
+     .example =
+         "brotli_types: [text/css, text/plain, application/json, application/javascript, image/svg+xml]",
+     .help = TYPES_HELP},
+    {.name = "brotli_min_length",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SIZE,
+     .offset = OF(CODING_BR, min_length),
+     .fallback = "20",
+     .help = MIN_LENGTH_HELP},
+    {.name = "brotli_comp_level",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_NUMBER,
+     .high = 9,
+     .offset = OF(CODING_BR, level),
+     .fallback = "4",
+     .help = "How hard libbrotlienc tries: 0 is the fastest. 10 and 11 are for files that are encoded once: "
+             "precompressed."},
+    {.name = "zstd",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = OF(CODING_ZSTD, on),
+     .fallback = "off",
+     .help = "The same as gzip with zstd, which is preferred to that where a request takes both alike."},
+    {.name = "zstd_types",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_WORDS,
+     .offset = OF(CODING_ZSTD, types),
+     .fallback = "text/html",
+     .example = "zstd_types: [text/css, text/plain, application/json, application/javascript, image/svg+xml]",
+     .help = TYPES_HELP},
+    {.name = "zstd_min_length",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SIZE,
+     .offset = OF(CODING_ZSTD, min_length),
+     .fallback = "20",
+     .help = MIN_LENGTH_HELP},
+    {.name = "zstd_comp_level",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_NUMBER,
+     .low = 1,
+     .high = 9,
+     .offset = OF(CODING_ZSTD, level),
+     .fallback = "3",
+     .help = "How hard libzstd tries: 1 is the fastest. Higher levels than 9 are for files that are encoded "
+             "once: precompressed."},
+    {0},
+};
+
+static const char *const type_keys[CODINGS] = {
+    [CODING_BR] = "brotli_types", [CODING_ZSTD] = "zstd_types", [CODING_GZIP] = "gzip_types"};
+
+static void check_types(struct conf_reader *reader, const struct conf_node *at, enum coding coding,
+                        const struct conf_words *types)
+{
+    const struct conf_node *node = conf_map_get(at, str_from(type_keys[coding]));
+
+    for (size_t i = 0; node && i < types->count; i++) {
+        if (str_find(types->items[i], '/') > 0 || str_equal(types->items[i], STR("*")))
+            continue;
+        conf_error(reader->errors, node->mark, STR("write: gzip_types: [text/css, application/json], or '*'"),
+                   "\"" STR_FMT "\" is no media type", STR_ARG(types->items[i]));
+        return;
+    }
+}
+
+int compress_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct compress_conf *own = conf;
+    const struct conf_node *vary = conf_map_get(at, STR("gzip_vary"));
+
+    own->any = false;
+    for (enum coding coding = 0; coding < CODINGS; coding++) {
+        own->any = own->any || own->codings[coding].on;
+        check_types(reader, at, coding, &own->codings[coding].types);
+    }
+    if (vary && !own->vary)
+        conf_warning(reader->errors, vary->mark, STR("delete it"),
+                     "\"gzip_vary: off\" has no effect: a cache that is not told would mix answers up");
+    return 0;
+}

@@ -1,0 +1,267 @@
+#include "loopback.h"
+
+#include "base/limits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#define SITE                                                                                                 \
+    "http: {gzip: on, gzip_types: [text/css, application/json], server: {listen: 8080, root: @/www, "        \
+    "autoindex: on, "                                                                                        \
+    "add_header: {X-Said: '$sent_http_content_encoding'}, location: {"                                       \
+    "/text: {return: 200 'a text that is long enough to be worth it'}, /short: {return: 200 short}, "        \
+    "/keep/: {alias: @/www/, add_header: {Cache-Control: 'no-transform'}}, "                                 \
+    "/said/: {alias: @/www/, add_header: {Content-Encoding: compress}}, "                                    \
+    "/digest/: {alias: @/www/, add_header: {Repr-Digest: 'sha-256=:AA=:'}}, "                                \
+    "/vary/: {alias: @/www/, add_header: {Vary: 'cookie, accept-encoding'}}, "                               \
+    "/off/: {alias: @/www/, gzip: off}, /long/: {alias: @/www/, gzip_min_length: 1m}, "                      \
+    "/any/: {alias: @/www/, gzip_types: '*', gzip_http_version: '1.0', gzip_proxied: any}, "                 \
+    "/private/: {alias: @/www/, gzip_proxied: [private, auth], add_header: {Cache-Control: private}}, "      \
+    "/auth/: {alias: @/www/, gzip_proxied: [private, auth]}}}}"
+
+static struct loopback server;
+static char page[200000];
+
+static void set_up(const char *configuration)
+{
+    for (size_t i = 0; i < sizeof(page); i += 20)
+        snprintf(page + i, sizeof(page) - i, "<p>line %09zu</p>\n", i);
+    loopback_make_folder(&server);
+    loopback_mkdir(&server, "www");
+    loopback_mkdir(&server, "www/folder");
+    loopback_write(&server, "www/page.html", str_of(page, sizeof(page) - 1));
+    loopback_write(&server, "www/small.css", str_of(page, 1000));
+    loopback_write(&server, "www/tiny.css", str_of(page, 19));
+    loopback_write(&server, "www/picture.png", str_of(page, 1000));
+    loopback_open(&server, configuration);
+}
+
+/* The body of the last answer by gzip; its pieces of chunked coding are joined first. */
+static struct str decoded(void)
+{
+    static char joined[sizeof(page) * 2], plain[sizeof(page) * 2];
+    struct str rest = server.body;
+    size_t length = 0;
+    z_stream stream = {.next_out = (unsigned char *)plain, .avail_out = sizeof(plain)};
+
+    while (rest.length) {
+        size_t size = strtoul(rest.data, NULL, 16);
+
+        (void)str_cut(&rest, '\n');
+        if (size == 0)
+            break;
+        ck_assert_uint_le(length + size, sizeof(joined));
+        memcpy(joined + length, rest.data, size);
+        length += size;
+        rest = str_skip(rest, size + 2);
+    }
+    stream.next_in = (unsigned char *)joined;
+    stream.avail_in = (unsigned)length;
+    ck_assert_int_eq(inflateInit2(&stream, 15 + 16), Z_OK);
+    ck_assert_int_eq(inflate(&stream, Z_FINISH), Z_STREAM_END);
+    inflateEnd(&stream);
+    return str_of(plain, sizeof(plain) - stream.avail_out);
+}
+
+static void ask(const char *line, const char *fields)
+{
+    char request[512];
+
+    snprintf(request, sizeof(request), "%s%s%s", line, fields[0] ? "\n" : "", fields);
+    loopback_ask(&server, request);
+}
+
+#define GZIP "Accept-Encoding: gzip"
+#define VIA  "Accept-Encoding: gzip\nVia: 1.1 other"
+
+static const struct {
+    const char *line;
+    const char *fields;
+    int status;
+    bool encoded;
+    bool varies;
+} cases[] = {
+    {"GET /page.html HTTP/1.1", GZIP, 200, true, true},
+    {"GET /page.html HTTP/1.1", "Accept-Encoding: br, zstd, *;q=0.1", 200, true, true},
+    {"GET /page.html HTTP/1.1", "", 200, false, true},
+    {"GET /page.html HTTP/1.1", "Accept-Encoding: br", 200, false, true},
+    {"GET /page.html HTTP/1.1", "Accept-Encoding: gzip;q=0", 200, false, true},
+    {"GET /page.html HTTP/1.1", GZIP "\nCache-Control: no-transform", 200, false, true},
+    {"GET /page.html HTTP/1.0", GZIP, 200, false, true},
+    {"GET /small.css HTTP/1.1", GZIP, 200, true, true},
+    {"GET /tiny.css HTTP/1.1", GZIP, 200, false, false},
+    {"GET /picture.png HTTP/1.1", GZIP, 200, false, false},
+    {"GET /folder/ HTTP/1.1", GZIP, 200, true, true}, /* a list */
+    {"GET /nowhere HTTP/1.1", GZIP, 404, true, true}, /* the page of an error */
+    {"GET /folder HTTP/1.1", GZIP, 301, true, true},
+    {"GET /text HTTP/1.1", GZIP, 200, false, false}, /* text/plain is not named */
+    {"GET /page.html HTTP/1.1", GZIP "\nRange: bytes=0-1", 206, false, false},
+    {"GET /page.html HTTP/1.1", GZIP "\nRange: bytes=0-1,5-6", 206, false, false},
+    {"GET /page.html HTTP/1.1", GZIP "\nRange: bytes=999999-", 416, false, false},
+    {"GET /page.html HTTP/1.1", GZIP "\nIf-None-Match: *", 304, false, true},
+    {"OPTIONS /page.html HTTP/1.1", GZIP, 204, false, false},
+    {"GET /keep/page.html HTTP/1.1", GZIP, 200, false, false},
+    {"GET /digest/page.html HTTP/1.1", GZIP, 200, false, false},
+    {"GET /vary/page.html HTTP/1.1", GZIP, 200, true, true},
+    {"GET /off/page.html HTTP/1.1", GZIP, 200, false, false},
+    {"GET /long/page.html HTTP/1.1", GZIP, 200, false, false},
+    {"GET /any/picture.png HTTP/1.1", GZIP, 200, true, true},
+    {"GET /any/page.html HTTP/1.1", VIA, 200, true, true},
+    {"GET /page.html HTTP/1.1", VIA, 200, false, true},
+    {"GET /private/page.html HTTP/1.1", VIA, 200, true, true},
+    {"GET /auth/page.html HTTP/1.1", VIA, 200, false, true},
+    {"GET /auth/page.html HTTP/1.1", VIA "\nAuthorization: Basic eDp5", 200, true, true},
+};
+
+START_TEST(answers_each_case)
+{
+    set_up(SITE);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct str coding, vary, etag, length;
+
+        ask(cases[i].line, cases[i].fields);
+        ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].line, server.status);
+        coding = loopback_field(&server, "Content-Encoding");
+        vary = loopback_field(&server, "Vary");
+        etag = loopback_field(&server, "ETag");
+        length = loopback_field(&server, "Content-Length");
+        ck_assert_msg(str_equal(coding, cases[i].encoded ? STR("gzip") : STR("")), "%s %s: " STR_FMT,
+                      cases[i].line, cases[i].fields, STR_ARG(coding));
+        ck_assert_msg(str_empty(vary) != cases[i].varies, "%s %s: " STR_FMT, cases[i].line, cases[i].fields,
+                      STR_ARG(vary));
+        if (etag.length)
+            ck_assert_int_eq(str_starts(etag, STR("W/\"")), cases[i].encoded);
+        if (cases[i].encoded) {
+            ck_assert(str_empty(length));
+            ck_assert(str_empty(loopback_field(&server, "Accept-Ranges")));
+            ck_assert_uint_gt(decoded().length, 0);
+        }
+    }
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(comes_back)
+{
+    set_up(SITE);
+    ask("GET /page.html HTTP/1.1", GZIP);
+    ck_assert_uint_lt(server.body.length, sizeof(page) / 4);
+    ck_assert(str_equal(decoded(), str_of(page, sizeof(page) - 1)));
+    ask("GET /vary/page.html HTTP/1.1", GZIP);
+    ck_assert_text(loopback_field(&server, "Vary"), "cookie, accept-encoding");
+    ask("GET /said/page.html HTTP/1.1", GZIP);
+    ck_assert_text(loopback_field(&server, "Content-Encoding"), "compress");
+    ck_assert_uint_eq(server.body.length, sizeof(page) - 1);
+    ask("GET /any/page.html HTTP/1.0", GZIP);
+    ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
+    ck_assert_text(loopback_field(&server, "Transfer-Encoding"), "");
+    ck_assert_int_eq(server.body.data[0], 0x1f);
+    loopback_close(&server);
+}
+END_TEST
+
+/* A HEAD says what a GET does, without a body; a 304 confirms the weak ETag to who has that, else the strong one. */
+START_TEST(validators)
+{
+    char strong[100], weak[100], request[300];
+
+    set_up(SITE);
+    ask("HEAD /page.html HTTP/1.1", GZIP);
+    ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
+    ck_assert_text(loopback_field(&server, "Content-Length"), "");
+    ck_assert_text(server.body, "");
+    snprintf(weak, sizeof(weak), STR_FMT, STR_ARG(loopback_field(&server, "ETag")));
+    ask("HEAD /page.html HTTP/1.1", "");
+    snprintf(strong, sizeof(strong), STR_FMT, STR_ARG(loopback_field(&server, "ETag")));
+    ck_assert_str_eq(weak + 2, strong);
+    snprintf(request, sizeof(request), GZIP "\nIf-None-Match: \"x\", %s", weak);
+    ask("GET /page.html HTTP/1.1", request);
+    ck_assert_int_eq(server.status, 304);
+    ck_assert_text(loopback_field(&server, "ETag"), weak);
+    snprintf(request, sizeof(request), GZIP "\nIf-None-Match: %s", strong);
+    ask("GET /page.html HTTP/1.1", request);
+    ck_assert_int_eq(server.status, 304);
+    ck_assert_text(loopback_field(&server, "ETag"), strong);
+    snprintf(request, sizeof(request), GZIP "\nIf-Match: %s", weak);
+    ask("GET /page.html HTTP/1.1", request);
+    ck_assert_int_eq(server.status, 412);
+    snprintf(request, sizeof(request), GZIP "\nRange: bytes=0-1\nIf-Range: %s", weak);
+    ask("GET /page.html HTTP/1.1", request);
+    ck_assert_int_eq(server.status, 200);
+    loopback_close(&server);
+}
+END_TEST
+
+/* Several at once: the server's order where the request has none, each with types and a length of its own. */
+START_TEST(several)
+{
+    static const struct {
+        const char *path, *takes, *coding;
+    } rows[] = {
+        {"/page.html", "gzip, zstd, br", "br"},   {"/page.html", "gzip, zstd", "zstd"},
+        {"/page.html", "gzip, br;q=0.5", "gzip"}, {"/small.css", "gzip, zstd, br", "zstd"},
+        {"/small.css", "br, gzip", "gzip"},       {"/small.css", "br", ""},
+    };
+
+    set_up(
+        "http: {brotli: on, zstd: on, gzip: on, gzip_types: text/css, zstd_types: '*', brotli_comp_level: 0, "
+        "zstd_comp_level: 9, server: {listen: 8080, root: @/www}}");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char fields[100], line[100];
+
+        snprintf(line, sizeof(line), "GET %s HTTP/1.1", rows[i].path);
+        snprintf(fields, sizeof(fields), "Accept-Encoding: %s", rows[i].takes);
+        ask(line, fields);
+        ck_assert_text(loopback_field(&server, "Content-Encoding"), rows[i].coding);
+        ck_assert_text(loopback_field(&server, "Vary"), "Accept-Encoding");
+    }
+    loopback_close(&server);
+}
+END_TEST
+
+/* What is encoded beside the file is not encoded again. */
+START_TEST(precompressed_first)
+{
+    set_up("http: {gzip: on, brotli: on, server: {listen: 8080, root: @/www, precompressed: gzip}}");
+    loopback_write(&server, "www/page.html.gz", STR("<gzip>"));
+    ask("GET /page.html HTTP/1.1", "Accept-Encoding: gzip, br");
+    ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
+    ck_assert_text(server.body, "<gzip>");
+    ask("GET /page.html HTTP/1.1", "Accept-Encoding: br");
+    ck_assert_text(loopback_field(&server, "Content-Encoding"), "br");
+    ck_assert_text(loopback_field(&server, "Vary"), "Accept-Encoding");
+    loopback_close(&server);
+}
+END_TEST
+
+/* Clients that leave at any moment leave nothing behind. */
+START_TEST(who_leaves)
+{
+    set_up(SITE);
+    for (unsigned turns = 0; turns < 12; turns++)
+        loopback_leave(&server, "GET /page.html HTTP/1.1\nAccept-Encoding: gzip", turns);
+    ask("GET /page.html HTTP/1.1", GZIP);
+    ck_assert(str_equal(decoded(), str_of(page, sizeof(page) - 1)));
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(refuses)
+{
+    loopback_refuses("gzip_types: [css]", "\"css\" is no media type");
+    loopback_refuses("gzip_comp_level: 10", "gzip_comp_level");
+    loopback_refuses("brotli_comp_level: 11", "brotli_comp_level");
+    loopback_refuses("zstd_comp_level: 0", "zstd_comp_level");
+    loopback_refuses("gzip_http_version: 2", "gzip_http_version");
+    loopback_refuses("gzip_proxied: [some]", "gzip_proxied");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {answers_each_case,   comes_back, validators, several,
+                                         precompressed_first, who_leaves, refuses,    NULL};
+
+    return loopback_run("compress", tests);
+}

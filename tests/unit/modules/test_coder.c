@@ -1,0 +1,229 @@
+#include "modules/compress/coder.h"
+
+#include <brotli/decode.h>
+#include <check.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#define MOST (1024 * 1024)
+
+static char plain[MOST], encoded[2 * MOST], decoded[MOST];
+
+/* Words in some order: neither all alike nor all different. */
+static void make_plain(size_t length)
+{
+    static const char *const words[] = {"lorem ",       "ipsum ",        "dolor ", "sit amet, ",
+                                        "consectetur ", "<p class='x'>", "\n",     "0x7f "};
+    unsigned state = 12345;
+    size_t at = 0;
+
+    while (at < length) {
+        const char *word = words[(state = state * 1103515245 + 12345) >> 16 & 7];
+        size_t count = strlen(word);
+
+        if (count > length - at)
+            count = length - at;
+        memcpy(plain + at, word, count);
+        at += count;
+        if (at < length && (state >> 20 & 3) == 0)
+            plain[at++] = (char)(state >> 24);
+    }
+}
+
+/* The bytes that can be read of the first `length` encoded ones; *out_ended: the end is among them. -1: nonsense. */
+static long decode_gzip(size_t length, bool *out_ended)
+{
+    z_stream stream = {.next_in = (unsigned char *)encoded,
+                       .avail_in = (unsigned)length,
+                       .next_out = (unsigned char *)decoded,
+                       .avail_out = MOST};
+    int result;
+
+    ck_assert_int_eq(inflateInit2(&stream, 15 + 16), Z_OK);
+    result = inflate(&stream, Z_SYNC_FLUSH);
+    inflateEnd(&stream);
+    *out_ended = result == Z_STREAM_END && stream.avail_in == 0;
+    return result == Z_STREAM_END || result == Z_OK || result == Z_BUF_ERROR ? MOST - (long)stream.avail_out
+                                                                             : -1;
+}
+
+static long decode_brotli(size_t length, bool *out_ended)
+{
+    BrotliDecoderState *state = BrotliDecoderCreateInstance(NULL, NULL, NULL);
+    const uint8_t *in = (const uint8_t *)encoded;
+    uint8_t *out = (uint8_t *)decoded;
+    size_t left = length, room = MOST;
+    BrotliDecoderResult result = BrotliDecoderDecompressStream(state, &left, &in, &room, &out, NULL);
+
+    BrotliDecoderDestroyInstance(state);
+    *out_ended = result == BROTLI_DECODER_RESULT_SUCCESS && left == 0;
+    return result == BROTLI_DECODER_RESULT_ERROR ? -1 : (long)(MOST - room);
+}
+
+static long decode_zstd(size_t length, bool *out_ended)
+{
+    ZSTD_DCtx *stream = ZSTD_createDCtx();
+    ZSTD_inBuffer in = {encoded, length, 0};
+    ZSTD_outBuffer out = {decoded, MOST, 0};
+    size_t result = 1;
+
+    while (in.pos < in.size && !ZSTD_isError(result))
+        result = ZSTD_decompressStream(stream, &out, &in);
+    ZSTD_freeDCtx(stream);
+    *out_ended = result == 0 && in.pos == in.size;
+    return ZSTD_isError(result) ? -1 : (long)out.pos;
+}
+
+static long (*const decode[CODINGS])(size_t length, bool *out_ended) = {
+    [CODING_BR] = decode_brotli, [CODING_ZSTD] = decode_zstd, [CODING_GZIP] = decode_gzip};
+
+/* Feeds one piece, with so much room at a time; the encoded bytes so far. */
+static size_t feed(const struct coder_kind *kind, void *coder, struct str piece, enum coder_wish wish,
+                   size_t room, size_t at)
+{
+    int result;
+
+    do {
+        size_t written = 0;
+
+        result = kind->step(coder, &piece, wish, encoded + at, room, &written);
+        ck_assert_int_ge(result, 0);
+        ck_assert_uint_le(written, room);
+        at += written;
+        ck_assert_uint_le(at + room, sizeof(encoded));
+    } while (result == 0);
+    ck_assert_uint_eq(piece.length, 0);
+    return at;
+}
+
+static void check_whole(enum coding coding, size_t encoded_length, size_t length)
+{
+    bool ended = false;
+
+    ck_assert_int_eq(decode[coding](encoded_length, &ended), (long)length);
+    ck_assert(ended);
+    ck_assert_int_eq(memcmp(plain, decoded, length), 0);
+}
+
+/* Every level, some lengths, pieces and rooms of odd sizes, with its length told and not. */
+START_TEST(comes_back)
+{
+    static const size_t lengths[] = {0, 1, 20, 255, 4096, 65535, 65536, 65537, 300000};
+    static const size_t pieces[] = {1, 777, 16384, MOST};
+    static const size_t rooms[] = {64, 100, 16384};
+    enum coding coding = (enum coding)_i;
+    const struct coder_kind *kind = coder_kinds[coding];
+
+    make_plain(MOST);
+    for (unsigned level = kind->level_least; level <= kind->level_most; level++) {
+        for (size_t i = 0; i < 9 * 4 * 3 * 2; i++) {
+            size_t length = lengths[i % 9], piece = pieces[i / 9 % 4], room = rooms[i / 36 % 3], end = 0;
+            void *coder;
+
+            if (length != 4096 && (piece != 16384 || room != 16384))
+                continue;
+            coder = kind->open(level, i / 108 ? length : UINT64_MAX);
+            ck_assert_ptr_nonnull(coder);
+            for (size_t at = 0; at < length; at += piece)
+                end = feed(kind, coder, str_slice(str_of(plain, length), at, at + piece), CODER_MORE, room,
+                           end);
+            end = feed(kind, coder, STR(""), CODER_END, room, end);
+            kind->close(coder);
+            check_whole(coding, end, length);
+            if (piece > 1)
+                ck_assert_uint_lt(end, length / 2 + 200);
+        }
+    }
+}
+END_TEST
+
+/* After a flush all that came can be read, and not before; where nothing came, nothing breaks. */
+START_TEST(flushes)
+{
+    enum coding coding = (enum coding)_i;
+    const struct coder_kind *kind = coder_kinds[coding];
+
+    make_plain(10000);
+    for (unsigned level = kind->level_least; level <= kind->level_most; level++) {
+        void *coder = kind->open(level, UINT64_MAX);
+        size_t end = 0;
+        bool ended;
+
+        for (size_t at = 0; at < 10000; at += 100) {
+            end = feed(kind, coder, str_of(plain + at, 100), CODER_FLUSH, at % 3 ? 16384 : 64, end);
+            ck_assert_int_eq(decode[coding](end, &ended), (long)at + 100);
+            ck_assert(!ended);
+        }
+        end = feed(kind, coder, STR(""), CODER_FLUSH, 16384, end);
+        end = feed(kind, coder, STR(""), CODER_END, 16384, end);
+        kind->close(coder);
+        check_whole(coding, end, 10000);
+    }
+}
+END_TEST
+
+/* A stream that was left before its end is seen as that. */
+START_TEST(is_not_whole_without_its_end)
+{
+    enum coding coding = (enum coding)_i;
+    const struct coder_kind *kind = coder_kinds[coding];
+    void *coder = kind->open(kind->level_most, UINT64_MAX);
+    size_t end;
+    bool ended = true;
+
+    make_plain(5000);
+    end = feed(kind, coder, str_of(plain, 5000), CODER_FLUSH, 16384, 0);
+    kind->close(coder);
+    ck_assert_int_eq(decode[coding](end, &ended), 5000);
+    ck_assert(!ended);
+}
+END_TEST
+
+/* No coder takes more memory than is counted for it. */
+START_TEST(memory)
+{
+    enum coding coding = (enum coding)_i;
+    const struct coder_kind *kind = coder_kinds[coding];
+
+    make_plain(MOST);
+    mallopt(M_MMAP_THRESHOLD, 64 * 1024);
+    for (unsigned level = kind->level_least; level <= kind->level_most; level++) {
+        size_t before = mallinfo2().uordblks + mallinfo2().hblkhd, most = 0, end = 0;
+        void *coder = kind->open(level, UINT64_MAX);
+
+        for (size_t at = 0; at < MOST; at += 16384) {
+            size_t now;
+
+            end = feed(kind, coder, str_of(plain + at, 16384), CODER_MORE, 16384, end);
+            now = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+            most = now > most ? now : most;
+        }
+        kind->close(coder);
+        printf("coding %d level %u: %zu KiB, %zu bytes of %d\n", (int)coding, level, most / 1024, end, MOST);
+        ck_assert_uint_le(most, kind->memory);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("coder");
+    TCase *cases = tcase_create("coder");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, comes_back, 0, CODINGS);
+    tcase_add_loop_test(cases, flushes, 0, CODINGS);
+    tcase_add_loop_test(cases, is_not_whole_without_its_end, 0, CODINGS);
+    tcase_add_loop_test(cases, memory, 0, CODINGS);
+    suite_add_tcase(suite, cases);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
