@@ -1,35 +1,13 @@
 """The reverse proxy before real servers: nginx, and Python's http.server. And servers that are killed and come back."""
 import hashlib
 import os
-import shutil
-import subprocess
 import sys
 import threading
 import time
 
 import pytest
-from kit import http1, server as server_kit
+from kit import behind, server as server_kit
 from kit.upstream import Upstream
-
-
-def wait_for_port(port):
-    deadline = time.monotonic() + 20 * server_kit.PATIENCE
-    while True:
-        try:
-            http1.connect(port).close()
-            return
-        except OSError:
-            assert time.monotonic() < deadline, f'nobody listens on port {port}'
-            time.sleep(0.05)
-
-
-def ended(process):
-    process.terminate()
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 @pytest.fixture(scope='module')
@@ -45,9 +23,6 @@ def files(base):
 
 @pytest.fixture(scope='module')
 def nginx(base, files):
-    program = shutil.which('nginx') or shutil.which('nginx', path='/usr/sbin')
-    if program is None:
-        pytest.skip('nginx is not installed')
     port, folder = server_kit.free_port(), base / 'nginx'
     folder.mkdir()
     (folder / 'conf').write_text(
@@ -58,20 +33,16 @@ def nginx(base, files):
         f'  server {{ listen 127.0.0.1:{port}; root {files[0]};\n'
         '    location = /said { return 200 "$request_uri|$http_x_forwarded_for|$http_via|$host|$http_connection"; }\n'
         '    location = /gone { return 410 gone; } } }\n')
-    process = subprocess.Popen([program, '-c', str(folder / 'conf'), '-e', str(folder / 'error.log')], stdin=subprocess.DEVNULL)
-    wait_for_port(port)
+    made = behind.Program([behind.program('nginx'), '-c', str(folder / 'conf'), '-e', str(folder / 'error.log')], port=port)
     yield port
-    ended(process)
+    made.stop()
 
 
 @pytest.fixture(scope='module')
 def python(files):
-    port = server_kit.free_port()
-    process = subprocess.Popen([sys.executable, '-m', 'http.server', str(port), '--bind', '127.0.0.1'], cwd=files[0],
-                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for_port(port)
-    yield port
-    ended(process)
+    made = behind.Program([sys.executable, '-m', 'http.server', '{port}', '--bind', '127.0.0.1'], cwd=files[0])
+    yield made.port
+    made.stop()
 
 
 def served_before(launch, loop, transport, port):

@@ -35,6 +35,7 @@ class Client:
         self.stream = stream
         self.buffer = bytearray()
         self.ended = False
+        self.trailers = []          # of the last chunked body
 
     def send(self, text):
         self.stream.sendall(text if isinstance(text, bytes) else text.encode('latin-1'))
@@ -126,8 +127,9 @@ class Client:
         while True:
             size = int(self.line().split(';')[0], 16)
             if size == 0:
-                while self.line():
-                    pass
+                self.trailers = []
+                while (line := self.line()):
+                    self.trailers.append(line)
                 return body
             body += self.take(size)
             if self.take(2) != b'\r\n':

@@ -1,0 +1,313 @@
+"""The reverse proxy before applications as people run them: uvicorn (ASGI), Python's websockets, Node. And killed under load."""
+import collections
+import contextlib
+import json
+import os
+import socket
+import threading
+
+import pytest
+from kit import behind, http1, server as server_kit
+from kit.lifetime import wait_for
+
+
+@pytest.fixture(scope='module')
+def uvicorn():
+    made = behind.uvicorn('asgi:app')
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope='module')
+def sockets(base):
+    notes = base / 'sockets-notes'
+    notes.write_text('')
+    made = behind.python('sockets.py', str(notes))
+    yield made, notes
+    made.stop()
+
+
+@pytest.fixture(scope='module')
+def node(base):
+    made = behind.node('server.js', str(base / 'node-notes'))
+    yield made
+    made.stop()
+
+
+def before(launch, loop, transport, program, **more):
+    return launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{program.port}', **more}}})
+
+
+# uvicorn
+
+def test_streams_of_an_application(launch, loop, transport, uvicorn):
+    client = before(launch, loop, transport, uvicorn).connect()
+    whole = b''.join(bytes([size & 255]) * size for size in range(1, 1415))
+    for _ in range(2):
+        answer = client.get('/stream')
+        assert answer.headers['transfer-encoding'] == 'chunked' and answer.body == whole
+    client.close()
+
+
+def test_events_come_one_by_one(launch, loop, transport, uvicorn):
+    """The application waits with each for the client's word on the one before: what is held back stops all."""
+    served = before(launch, loop, transport, uvicorn)
+    client, other = served.connect(), served.connect()
+    client.send('GET /events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n')
+    assert client.head().headers['content-type'] == 'text/event-stream'
+    for number in range(5):
+        event = b'id: %d\ndata: event %d\n\n' % (number, number)
+        assert int(client.line(), 16) == len(event) and client.take(len(event) + 2) == event + b'\r\n'
+        assert other.get('/seen').status == 200
+    assert client.line() == '0' and client.line() == ''
+    assert client.get('/seen').status == 200
+    client.close()
+    other.close()
+
+
+def test_both_bodies_flow_at_once(launch, loop, transport, uvicorn):
+    """The next piece is sent once the echo of the one before has come."""
+    client = before(launch, loop, transport, uvicorn).connect()
+    client.send('POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n')
+    assert client.head().status == 200
+    back = b''
+    for piece in (b'first', b'second', b'third'):
+        if piece != b'first':
+            client.send(b'%x\r\n%s\r\n' % (len(piece), piece))
+        size = int(client.line(), 16)
+        back = client.take(size + 2)[:-2]
+        assert back == piece
+    client.send('0\r\n\r\n')
+    assert client.chunked() == b''
+    assert client.get('/seen').status == 200
+    client.close()
+
+
+def test_the_application_hears_of_who_leaves(launch, loop, transport, uvicorn):
+    served = before(launch, loop, transport, uvicorn)
+    name = f'{loop}-{transport}'
+    client, other = served.connect(), served.connect()
+    client.send(f'GET /waits?{name} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().status == 200 and client.line() == '5' and client.take(7) == b'begun\r\n'
+    client.close()
+    wait_for(lambda: name in json.loads(other.get('/gone').body), 'the application never hears that its client has gone')
+    other.close()
+
+
+def test_what_an_application_is_told(launch, loop, transport, uvicorn):
+    client = before(launch, loop, transport, uvicorn).connect()
+    told = json.loads(client.ask('GET', '/a%20b/%C3%A4?x=1&y=%2F', [('Cookie', 'a=1; b=2'), ('X-Own', 'own')]).body)
+    assert told['path'] == '/a b/ä' and told['query'] == 'x=1&y=%2F'
+    assert told['fields']['x-forwarded-for'] == '127.0.0.1' and told['fields']['cookie'] == 'a=1; b=2'
+    assert told['fields']['x-forwarded-proto'] == ('http' if transport == 'plain' else 'https')
+    assert told['fields']['x-own'] == 'own' and 'connection' not in told['fields']
+    client.close()
+
+
+def test_connections_that_an_application_ends_by_itself(launch, loop, transport):
+    """It ends idle ones at once, as often as not while the next request is under way: nobody hears of it."""
+    made = behind.uvicorn('asgi:app', '--timeout-keep-alive', '0')
+    client = before(launch, loop, transport, made).connect()
+    answers = [client.get(f'/{number}') for number in range(200)]
+    assert {answer.status for answer in answers} == {200}
+    assert len({json.loads(answer.body)['port'] for answer in answers}) > 2     # it did end some
+    client.close()
+    made.stop()
+
+
+# websockets
+
+def websocket(served, subprotocols=('chat',), **options):
+    from websockets.sync.client import connect
+    stream = socket.create_connection(('127.0.0.1', served.port), timeout=20 * server_kit.PATIENCE)
+    if served.transport == 'plain':
+        return connect('ws://localhost/', sock=stream, subprotocols=subprotocols, max_size=1 << 25, **options)
+    return connect('wss://localhost/', sock=stream, ssl=http1.tls_context(), subprotocols=subprotocols, max_size=1 << 25, **options)
+
+
+def test_websockets_echo(launch, loop, transport, sockets):
+    served = before(launch, loop, transport, sockets[0])
+    with websocket(served, subprotocols=['other', 'chat']) as client:
+        assert client.subprotocol == 'chat'
+        for message in ('text', 'ä' * 1000, b'', bytes(range(256)), os.urandom(200_000), os.urandom(5_000_000)):
+            client.send(message)
+            assert client.recv(timeout=20 * server_kit.PATIENCE) == message
+        fragments = ['a', 'b' * 70_000, 'c']
+        client.send(fragments)
+        assert client.recv(timeout=20 * server_kit.PATIENCE) == ''.join(fragments)
+        assert client.ping().wait(20 * server_kit.PATIENCE)
+        client.send('ping me')      # the library answers it while it waits
+        assert client.recv(timeout=20 * server_kit.PATIENCE) == 'you are'
+
+
+def test_many_websockets_at_once(launch, loop, transport, sockets):
+    served = before(launch, loop, transport, sockets[0])
+    with contextlib.ExitStack() as all_of_them:
+        clients = [all_of_them.enter_context(websocket(served, compression=None)) for _ in range(20)]
+        for number, client in enumerate(clients):
+            client.send(f'{number} ' + 'x' * 30_000)
+        for number, client in enumerate(clients):
+            assert client.recv(timeout=20 * server_kit.PATIENCE) == f'{number} ' + 'x' * 30_000
+
+
+def test_websockets_close_from_either_side(launch, loop, transport, sockets):
+    from websockets.exceptions import ConnectionClosed
+    program, notes = sockets
+    served = before(launch, loop, transport, program)
+    reason = f'of the client {loop} {transport}'
+    with websocket(served) as client:
+        client.send('hello')
+        assert client.recv(timeout=20 * server_kit.PATIENCE) == 'hello'
+        client.close(4001, reason)
+    wait_for(lambda: f'4001 {reason}\n' in notes.read_text(), 'the server never heard the reason')
+    with pytest.raises(ConnectionClosed) as ended, websocket(served) as client:
+        client.send('close me')
+        client.recv(timeout=20 * server_kit.PATIENCE)
+    assert (ended.value.rcvd.code, ended.value.rcvd.reason) == (4002, 'as you like')
+
+
+def test_no_websocket_is_no_upgrade(launch, loop, transport, sockets):
+    """What the library refuses is passed on as it is, and the connection ends as the server wants."""
+    client = before(launch, loop, transport, sockets[0]).connect()
+    answer = client.get('/')
+    assert answer.status == 426
+    client.close()
+
+
+# Node
+
+def test_bodies_of_node(launch, loop, transport, node):
+    client = before(launch, loop, transport, node).connect()
+    first = int(client.get('/counted').body)
+    whole = b''.join(bytes([size & 255]) * size for size in range(1, 501))
+    for _ in range(3):
+        assert client.get('/chunked').body == whole
+    assert client.ask('PUT', '/echo', body=b'x' * 5000).body == b'x' * 5000
+    assert client.get('/nowhere').status == 404
+    assert int(client.get('/counted').body) == first        # all of it over one connection
+    posted = os.urandom(500_000)
+    assert client.ask('POST', '/echo', body=posted).body == posted
+    client.close()
+
+
+def test_trailers_of_node(launch, loop, transport, node):
+    client = before(launch, loop, transport, node).connect()
+    client.send('POST /trailers HTTP/1.1\r\nHost: localhost\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n'
+                '3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n')
+    assert client.read().body == b'body'
+    assert client.trailers == ['X-Length: 3', 'X-Told: 42']
+    client.close()
+
+
+def test_interim_answers_of_node(launch, loop, transport, node):
+    client = before(launch, loop, transport, node).connect()
+    client.send('GET /hints HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    heads = [client.head()]
+    while heads[-1].status < 200:
+        heads.append(client.head())
+    assert [head.status for head in heads] == [103, 102, 200]
+    assert heads[0].headers['link'] == '</style.css>; rel=preload; as=style'
+    assert client.take(int(heads[-1].headers['content-length'])) == b'late'
+    client.close()
+
+
+def test_continue_is_said_before_the_body(launch, loop, transport, node):
+    client = before(launch, loop, transport, node).connect()
+    client.send('POST /echo HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
+    assert client.head().status == 100
+    client.send('body')
+    assert client.read().body == b'body'
+    # Nobody behind us is asked to wait: by then the body is on its way.
+    client.send('POST /expectation HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
+    assert client.head().status == 100
+    client.send('body')
+    assert client.read().body == b'none'
+    client.close()
+
+
+def test_an_upgrade_of_node(launch, loop, transport, node):
+    client = before(launch, loop, transport, node).connect()
+    client.send('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nearly')
+    assert client.head().status == 101
+    assert client.take(5) == b'early'
+    client.send(b'later' * 50_000)
+    assert client.take(250_000) == b'later' * 50_000
+    client.close()
+
+
+# Killed and started again under load
+
+class Load:
+    """Clients that ask without a pause, each request with a name of its own; what became of each is kept."""
+
+    def __init__(self, served, count):
+        self.served, self.outcomes = served, {}
+        self.stop = threading.Event()
+        self.threads = [threading.Thread(target=self.ask, args=(number,)) for number in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def ask(self, number):
+        client, turn = self.served.connect(), 0
+        while not self.stop.is_set():
+            turn += 1
+            method = ('GET', 'POST', 'PUT')[turn % 3]
+            name = f'{method}-{number}-{turn}'
+            try:
+                answer = client.ask(method, f'/noted?id={name}', body=b'' if method == 'GET' else b'x' * 10)
+                assert answer.status != 200 or answer.body == name.encode(), answer
+                self.outcomes[name] = answer.status
+                if answer.closes:
+                    client.close()
+                    client = self.served.connect()
+            except (EOFError, OSError) as error:
+                self.outcomes[name] = repr(error)
+                client = self.served.connect()
+        client.close()
+
+    def end(self):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join(30 * server_kit.PATIENCE)
+        return self.outcomes
+
+
+def test_killed_and_restarted_under_load(launch, loop, transport, fresh):
+    """
+    Two servers, one of which is killed (SIGKILL) while requests are in it, and started again. What may be asked for again is never
+    lost; what may not is done once at most; and client, servers and access log agree on how often.
+    """
+    notes = [fresh() / 'notes', fresh() / 'notes']
+    servers = [behind.node('server.js', str(note)) for note in notes]
+    group = {'group': {'server': [f'127.0.0.1:{made.port} max_fails=1 fail_timeout=50ms' for made in servers]}}
+    served = launch(loop, transport, http={'upstream': group},
+                    server={'location': {'/': {'proxy_pass': 'http://group', 'proxy_request_buffering': True}}})
+    load = Load(served, 4)
+    for number in range(6):
+        before_kill = len(load.outcomes)
+        wait_for(lambda: len(load.outcomes) > before_kill + 60, 'nobody is answered')
+        victim = servers[number % 2]
+        victim.kill()
+        before_start = len(load.outcomes)
+        wait_for(lambda: len(load.outcomes) > before_start + 60, 'nobody is answered while one server is away')
+        served_before = notes[number % 2].stat().st_size
+        victim.start()
+        wait_for(lambda: notes[number % 2].stat().st_size > served_before, 'the one that came back is asked again')
+    outcomes = load.end()
+    for made in servers:
+        made.stop()
+    done = collections.Counter(line for note in notes for line in note.read_text().split())
+    repeatable = {name: outcome for name, outcome in outcomes.items() if not name.startswith('POST')}
+    assert set(repeatable.values()) == {200}, collections.Counter(repeatable.values())
+    posts = {name: outcome for name, outcome in outcomes.items() if name.startswith('POST')}
+    assert set(posts.values()) <= {200, 502}, collections.Counter(posts.values())
+    assert all(done[name] >= 1 for name in repeatable)
+    assert all(done[name] == 1 for name, outcome in posts.items() if outcome == 200)
+    assert all(done[name] <= 1 for name, outcome in posts.items() if outcome == 502)
+    assert set(done) <= set(outcomes)
+    counted = collections.Counter(outcomes.values())
+
+    def logged():
+        rows = collections.Counter(int(row['status']) for row in served.server.access() if row['request_uri'].startswith('/noted'))
+        return rows == counted
+    wait_for(logged, f'the access log counts otherwise than the clients: {counted}')
