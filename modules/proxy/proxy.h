@@ -286,6 +286,8 @@ void proxy_body_end(struct proxying *p);
 void proxy_body_init(struct proxying *p);
 /* The answer is whole, and the connection may carry another; `surplus`: if the server had not sent more than that. */
 void proxy_answer_whole(struct proxying *p, bool surplus);
+/* True where what a server said of an error is not passed on, since error_page has something else: x->response is that. */
+bool proxy_intercept(struct proxying *p, int status, const struct headers *said);
 /* Tells who pulls the body, once for each -EAGAIN. */
 void proxy_wake_puller(struct proxying *p);
 

@@ -208,18 +208,28 @@ static int note_stream(struct proxying *p)
     return headers_set(fields, &p->x->arena, STR("Upgrade"), p->upgrade);
 }
 
-/* What the server says of its error is not passed on: error_page has something else. */
-static bool intercepted(struct proxying *p)
+/* The answer is another than the server's, which is not wanted any more. */
+static void answered_otherwise(struct proxying *p)
+{
+    proxy_let_go(p, false);
+    buffer_finish(&p->input);
+    p->stage = PROXY_OVER;
+    exchange_resume(p->x, OUTCOME_ANSWERED);
+}
+
+bool proxy_intercept(struct proxying *p, int status, const struct headers *said)
 {
     struct exchange *x = p->x;
-    struct headers *fields = &x->response.headers;
-    const struct header *demand = headers_find(&p->reply.headers, STR("WWW-Authenticate"));
-    int status = p->reply.status;
+    const struct header *demand = status == 401 ? headers_find(said, STR("WWW-Authenticate")) : NULL;
+    struct str value;
 
     if (!p->conf->intercept_errors || status < 300 || !exchange_has_error_page(x, status))
         return false;
-    proxy_give_up(p, status);
-    if (status == 401 && demand && headers_add(fields, &x->arena, demand->name, demand->value) < 0)
+    (void)exchange_refuse(x, status);
+    if (!demand)
+        return true;
+    value = arena_copy(&x->arena, demand->value);
+    if (!value.data || headers_add(&x->response.headers, &x->arena, STR("WWW-Authenticate"), value) < 0)
         (void)exchange_refuse(x, 500);
     return true;
 }
@@ -236,14 +246,6 @@ static int stick(struct proxying *p)
     value = arena_printf(&x->arena, STR_FMT "=%s" STR_FMT, STR_ARG(sticky->cookie), p->peer->route,
                          STR_ARG(sticky->attributes));
     return value.data ? headers_add(&x->response.headers, &x->arena, STR("Set-Cookie"), value) : -ENOMEM;
-}
-
-/* What is stored is the answer: the server's is not wanted. */
-static void stored_instead(struct proxying *p)
-{
-    proxy_let_go(p, false);
-    buffer_finish(&p->input);
-    exchange_resume(p->x, OUTCOME_ANSWERED);
 }
 
 /* Of what the server says now nothing is for the client: it has its answer (304), or had it before (an update). */
@@ -267,12 +269,10 @@ static bool head_came(struct proxying *p)
         return false;
     upstream_peer_worked(p->peer);
     upstream_peer_took(p->peer, p->attempt->header_us, UINT64_MAX);
-    if (proxy_cache_rescue_status(p, p->reply.status)) {
-        stored_instead(p);
+    if (proxy_cache_rescue_status(p, p->reply.status) || proxy_intercept(p, p->reply.status, &p->reply.headers)) {
+        answered_otherwise(p);
         return false;
     }
-    if (intercepted(p))
-        return false;
     kept = proxy_cache_head(p);
     if (kept < 0)
         return no_memory(p);
