@@ -125,6 +125,7 @@ struct cached {
     bool background;                /* a child of the exchange that has answered already: nobody takes the body */
     int64_t asked_s;
     struct cache_fill *fill;        /* owned; NULL: nothing is being stored */
+    uint64_t kept;                  /* bytes of the body that were given to it */
     struct str head;                /* what will be noted of it */
 };
 

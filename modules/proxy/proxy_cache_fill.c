@@ -119,6 +119,14 @@ static bool is_worth_it(const struct proxying *p, const struct arrival *arrival,
     return note->lifetime_s != DELTA_NONE && p->conf->cache.revalidate && validated;
 }
 
+/* Bytes of the largest answer that is stored. */
+static uint64_t most_kept(const struct proxying *p)
+{
+    uint64_t all = p->conf->cache.cache->max_size;
+
+    return all < LIMIT_CACHE_BODY ? all : LIMIT_CACHE_BODY;
+}
+
 /* What `proxy_no_cache` says, and the request and the answer. 1, 0 or -ENOMEM. */
 static int may_keep(struct proxying *p, const struct arrival *arrival, struct stored_note *note)
 {
@@ -130,7 +138,7 @@ static int may_keep(struct proxying *p, const struct arrival *arrival, struct st
         return 0;
     if (!freshness_may_store(arrival) || headers_find(arrival->headers, STR("Set-Cookie")))
         return 0;
-    if (p->reply.content_length != BODY_LENGTH_UNKNOWN && p->reply.content_length > conf->cache->max_size)
+    if (p->reply.content_length != BODY_LENGTH_UNKNOWN && p->reply.content_length > most_kept(p))
         return 0;
     note_times(p, arrival, note);
     if (!is_worth_it(p, arrival, note))
@@ -369,8 +377,17 @@ int proxy_cache_head(struct proxying *p)
 
 void proxy_cache_part(struct proxying *p, struct str part)
 {
-    if (p->cached && p->cached->fill)
-        cache_fill_add(p->cached->fill, part);
+    struct cached *cached = p->cached;
+
+    if (!cached || !cached->fill)
+        return;
+    cached->kept += part.length;
+    if (cached->kept <= most_kept(p)) {
+        cache_fill_add(cached->fill, part);
+        return;
+    }
+    cache_fill_drop(cached->fill); /* nobody had said how long it would be */
+    cached->fill = NULL;
 }
 
 bool proxy_cache_behind(struct proxying *p)

@@ -307,11 +307,20 @@ void proxy_answer_whole(struct proxying *p, bool surplus)
     proxy_body_end(p);
 }
 
+/* A body that nobody keeps is nobody's: of a short one the rest is read, so that its connection may serve again. */
+static bool update_goes_on(struct proxying *p)
+{
+    if (p->cached->fill || p->attempt->bytes_received < LIMIT_SUBREQUEST_REST)
+        return true;
+    proxy_body_fail(p, -EFBIG);
+    return false;
+}
+
 static bool part_came(struct proxying *p, struct str part)
 {
     proxy_cache_part(p, part);
     if (p->cached && p->cached->background)
-        return true;
+        return update_goes_on(p);
     if (p->buffers) {
         if (proxy_spool_put(p, part) < 0)
             return no_memory(p);

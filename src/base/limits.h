@@ -127,6 +127,7 @@
 #define LIMIT_CACHE_ZONE_MOST       (64ull * 1024 * 1024 * 1024)
 #define LIMIT_CACHE_HEAD            (2 * 1024 * 1024) /* key and noted head of one file */
 #define LIMIT_CACHE_KEY             (64 * 1024)     /* a longer key is not stored */
+#define LIMIT_CACHE_BODY            (64ull << 30)   /* bytes of one answer, where max_size does not say less */
 #define LIMIT_CACHE_OPEN            1000            /* entries that a worker keeps open, of one cache */
 #define LIMIT_CACHE_UPDATES         64              /* heads noted in one file, before it is fetched and written anew */
 #define LIMIT_CACHE_WRITE           (64 * 1024)     /* bytes of an answer that are written at once */
