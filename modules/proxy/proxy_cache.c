@@ -121,9 +121,9 @@ static enum outcome answer_with(struct cached *cached, struct cache_entry *entry
 static const struct cache_hash *hash_of(struct cached *cached)
 {
     if (!cached->hashed)
-        cache_store_hash(cached->primary, &cached->hash);
+        cache_store_hash(cached->primary, &cached->origin.hash);
     cached->hashed = true;
-    return &cached->hash;
+    return &cached->origin.hash;
 }
 
 /* While the answer is a stale one, somebody without a client asks for a new one. */
@@ -138,7 +138,7 @@ static void update_behind(struct cached *cached)
     if (token == 0)
         return;
     if (exchange_child(x, STR("/"), NULL, NULL, &child) < 0) {
-        cache_store_release(cached->store, &cached->hash, token);
+        cache_store_release(cached->store, &cached->origin.hash, token);
         return;
     }
     child->request.path = x->request.path;
@@ -147,13 +147,14 @@ static void update_behind(struct cached *cached)
     if (behind)
         behind->update_token = token;
     else
-        cache_store_release(cached->store, &cached->hash, token);
+        cache_store_release(cached->store, &cached->origin.hash, token);
 }
 
 /* What of it there is is not to be said: a server is asked. */
 static enum outcome fetch(struct cached *cached)
 {
     (void)hash_of(cached);
+    cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
     cached->asked_s = now_s(cached);
     return OUTCOME_PASS;
 }

@@ -117,8 +117,8 @@ struct cached {
     struct str names;               /* by which there are several; data NULL: none are known */
     uint64_t salt;
     struct cache_entry *stale;      /* referenced: stored, and not to be said without asking; or what is said */
-    bool hashed;                    /* `hash` is known */
-    struct cache_hash hash;         /* of `primary`; what `token` is of */
+    bool hashed;                    /* the hash in `origin` is known */
+    struct cache_origin origin;     /* of `primary`, which `token` is of, and when it was asked for */
     uint64_t token;                 /* the right to fetch; 0: none */
     bool stores;                    /* what comes is stored where it may be */
     bool revalidates;               /* the server was asked whether `stale` still holds */

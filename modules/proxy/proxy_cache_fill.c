@@ -158,7 +158,7 @@ static int store_names(struct cached *cached, struct str names)
     if (headers_add(&fields, &cached->p->x->arena, STR("Vary"), names) < 0)
         return -ENOMEM;
     head = stored_write(&note, &fields, &cached->p->x->arena);
-    fill = head.data ? cache_fill_begin(cached->store, cached->primary, &cached->hash, 0) : NULL;
+    fill = head.data ? cache_fill_begin(cached->store, cached->primary, &cached->origin, 0) : NULL;
     if (!fill)
         return -ENOMEM;
     cache_fill_end(fill, head);
@@ -209,7 +209,7 @@ static int keep(struct cached *cached, const struct headers *counting, const str
     cached->head = stored_write(note, &fields, &p->x->arena);
     if (!cached->head.data)
         return -ENOMEM;
-    cached->fill = cache_fill_begin(cached->store, cached->key, &cached->hash, cached->token);
+    cached->fill = cache_fill_begin(cached->store, cached->key, &cached->origin, cached->token);
     if (!cached->fill)
         return -ENOMEM;
     cached->token = 0;
@@ -358,6 +358,8 @@ int proxy_cache_head(struct proxying *p)
         invalidate(p);
     if (!cached)
         return 0;
+    if (!is_safe(p->method)) /* what it forgets is what was before it: its own answer may be kept */
+        cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
     arrival.asked = &cached->asked;
     arrival.asked_s = cached->asked_s;
     if (cached->revalidates && p->reply.status == 304)
@@ -369,7 +371,7 @@ int proxy_cache_head(struct proxying *p)
     if (result > 0)
         result = keep(cached, &counting, &note);
     if (result == 0 && !cached->fill && cached->token) { /* others need not wait for it */
-        cache_store_release(cached->store, &cached->hash, cached->token);
+        cache_store_release(cached->store, &cached->origin.hash, cached->token);
         cached->token = 0;
     }
     return result;

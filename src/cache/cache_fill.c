@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_hash *hash,
+struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_origin *origin,
                                     uint64_t token)
 {
     struct cache_fill *fill = calloc(1, sizeof(*fill));
@@ -24,7 +24,7 @@ struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, c
     fill->key = str_of(copy, key.length);
     fill->store = store;
     fill->token = token;
-    fill->hash = *hash;
+    fill->origin = *origin;
     fill->making = (struct cache_making){.folder = &store->conf->folder, .fd = -1};
     cache_hash_key(key, &fill->making.id.hash);
     fill->making.id.sequence = cache_zone_sequence(store->conf->zone);
@@ -33,7 +33,7 @@ struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, c
 
 static void fill_free(struct cache_fill *fill)
 {
-    cache_store_release(fill->store, &fill->hash, fill->token);
+    cache_store_release(fill->store, &fill->origin.hash, fill->token);
     buffer_finish(&fill->filling);
     buffer_finish(&fill->writing);
     buffer_finish(&fill->head);
@@ -81,7 +81,8 @@ static void publish(struct cache_fill *fill)
     struct cache_store *store = fill->store;
     struct cache_victims victims = {0};
 
-    if (cache_zone_publish(store->conf->zone, &fill->making.id, fill->size, cache_now_s(store), &victims) < 0)
+    if (cache_zone_publish(store->conf->zone, &fill->making.id, fill->size, &fill->origin, cache_now_s(store),
+                           &victims) < 0)
         victims.ids[victims.count++] = fill->making.id;
     else
         store->failing = false;

@@ -260,7 +260,7 @@ bool cache_store_remove(struct cache_store *store, struct str key)
     bool removed;
 
     cache_hash_key(key, &hash);
-    removed = cache_zone_remove(store->conf->zone, &hash, 0, &victims);
+    removed = cache_zone_purge(store->conf->zone, &hash, cache_now_s(store), &victims);
     cache_store_delete(store, &victims);
     return removed;
 }

@@ -55,7 +55,7 @@ struct cache_entry *cache_store_get(struct cache_store *store, struct cache_look
 /* `found` does not follow any more. No effect where nothing is pending. */
 void cache_lookup_cancel(struct cache_lookup *lookup);
 
-/* Forgets what is stored under a key. False: nothing was. */
+/* Forgets what is stored under a key, and what is being fetched for it. False: nothing was stored. */
 bool cache_store_remove(struct cache_store *store, struct str key);
 /* Forgets this version of it. */
 void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry);
@@ -74,7 +74,7 @@ struct cache_fill {
     struct buffer head;
     uint64_t size;
     uint64_t token;                 /* of the lease that ends with it; 0: none */
-    struct cache_hash hash;         /* what is leased: not always its own */
+    struct cache_origin origin;     /* what is leased: not always its own hash */
     bool in_flight, behind;
     bool ending;                    /* no more is added */
     bool last;                      /* what is being written is the last of it */
@@ -82,10 +82,10 @@ struct cache_fill {
 };
 
 /*
- * Begins to store under a key. It ends by cache_fill_end or cache_fill_drop, which take it over. `token` (of cache_store_lease for `hash`; 0: none) is
- * given back when that is done. NULL when out of memory: the token stays the caller's.
+ * Begins to store under a key. It ends by cache_fill_end or cache_fill_drop, which take it over. `token` (of cache_store_lease for the origin's
+ * hash; 0: none) is given back when that is done. What was purged since its origin is not stored. NULL when out of memory: the token stays the caller's.
  */
-struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_hash *hash, uint64_t token);
+struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_origin *origin, uint64_t token);
 /* More of the body. What cannot be kept is given up; the answer itself does not suffer. */
 void cache_fill_add(struct cache_fill *fill, struct str bytes);
 /* True where the disk is slower than who adds: to add more can wait for `relieved`, which follows. */

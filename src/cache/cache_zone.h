@@ -65,15 +65,26 @@ bool cache_zone_current(struct cache_zone *zone, uint32_t node, uint64_t sequenc
 
 /* A number that no file has had. */
 uint64_t cache_zone_sequence(struct cache_zone *zone);
-/* The file is complete, and takes the place of the one before, which is a victim. 0, or -ENOSPC: there is room for none. */
-MUST_CHECK int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint64_t size, uint32_t now_s,
-                                  struct cache_victims *victims);
+/* Of which fetch a file is: it was begun when `since` (of cache_zone_sequence) was new, to answer what `hash` stands for. */
+struct cache_origin {
+    struct cache_hash hash;
+    uint64_t since;
+};
+
+/*
+ * The file is complete, and takes the place of the one before, which is a victim. 0, -ENOSPC: there is room for none, or -ESTALE: what it was fetched for
+ * was purged meanwhile.
+ */
+MUST_CHECK int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint64_t size, const struct cache_origin *origin,
+                                  uint32_t now_s, struct cache_victims *victims);
 /* A file that was found on disk; it is the victim itself where a newer one is known. 0 or -ENOSPC. */
 MUST_CHECK int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_t size, uint32_t now_s,
                                 struct cache_victims *victims);
 /* The file has `size` bytes that count now, written past those before. False: it is no longer the one stored. */
 bool cache_zone_grow(struct cache_zone *zone, uint32_t node, uint64_t sequence, uint64_t size);
-/* Takes the file out: the one of `sequence`, or with 0 whichever it is. False: there was none. */
+/* Takes out whatever is stored, and lets nothing in that was asked for before. False: there was nothing. */
+bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s, struct cache_victims *victims);
+/* Takes out that one file. False: it was not there. */
 bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, uint64_t sequence, struct cache_victims *victims);
 
 /*

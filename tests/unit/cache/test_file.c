@@ -217,7 +217,7 @@ START_TEST(noted_anew)
 
     room_open(&room);
     size = room_store(&room, &id, "key", "one", STR("the body"));
-    ck_assert_int_eq(cache_zone_publish(zone, &id, size, 1, &none), 0);
+    ck_assert_int_eq(cache_zone_publish(zone, &id, size, &(struct cache_origin){id.hash, UINT64_MAX}, 1, &none), 0);
     ck_assert(cache_zone_find(zone, &id.hash, false, 1, &first, &none));
     fd = file_of(&id); /* what somebody who died began to note does not matter */
     ck_assert_int_eq(pwrite(fd, "half a note", 11, (off_t)size), 11);

@@ -114,11 +114,11 @@ static void check_is(const char *key, const char *head, struct str body)
 
 static struct cache_fill *fill(const char *key)
 {
-    struct cache_hash hash;
+    struct cache_origin origin = {.since = cache_zone_sequence(conf.zone)};
     struct cache_fill *made;
 
-    cache_store_hash(str_from(key), &hash);
-    made = cache_fill_begin(store, str_from(key), &hash, 0);
+    cache_store_hash(str_from(key), &origin.hash);
+    made = cache_fill_begin(store, str_from(key), &origin, 0);
     ck_assert_ptr_nonnull(made);
     return made;
 }

@@ -27,7 +27,7 @@ static int publish(unsigned char hash, uint64_t sequence, uint64_t size, uint32_
     struct cache_id id = room_id(hash, sequence);
 
     victims.count = 0;
-    return cache_zone_publish(zone, &id, size, now_s, &victims);
+    return cache_zone_publish(zone, &id, size, &(struct cache_origin){id.hash, UINT64_MAX}, now_s, &victims);
 }
 
 static struct cache_totals totals(void)
@@ -61,13 +61,46 @@ START_TEST(stored_and_replaced)
     ck_assert_uint_eq(totals().bytes, 90);
     victims.count = 0;
     ck_assert(!cache_zone_remove(zone, &id.hash, 5, &victims));
-    ck_assert(cache_zone_remove(zone, &id.hash, 0, &victims));
-    ck_assert(!cache_zone_remove(zone, &id.hash, 0, &victims));
+    ck_assert(cache_zone_remove(zone, &id.hash, 6, &victims));
+    ck_assert(!cache_zone_remove(zone, &id.hash, 6, &victims));
     ck_assert_uint_eq(victims.count, 1);
     ck_assert_uint_eq(totals().files, 0);
     ck_assert_uint_eq(totals().bytes, 0);
     cache_zone_destroy(zone);
     ck_assert_ptr_null(cache_zone_create(100, 0));
+}
+END_TEST
+
+static int publish_of(unsigned char hash, unsigned char fetched, uint64_t since)
+{
+    struct cache_id id = room_id(hash, cache_zone_sequence(zone)), of = room_id(fetched, 0);
+
+    victims.count = 0;
+    return cache_zone_publish(zone, &id, 10, &(struct cache_origin){of.hash, since}, 1, &victims);
+}
+
+START_TEST(what_was_purged_since_stays_out)
+{
+    struct cache_id id = room_id(1, 0);
+    uint64_t before, after;
+
+    zone = cache_zone_create(SIZE, 1000);
+    before = cache_zone_sequence(zone);
+    ck_assert(!cache_zone_purge(zone, &id.hash, 1, &victims)); /* nobody knew it yet */
+    after = cache_zone_sequence(zone);
+    ck_assert_int_eq(publish_of(1, 1, before), -ESTALE);
+    ck_assert_int_eq(publish_of(2, 1, before), -ESTALE); /* a variant of it */
+    ck_assert_uint_eq(totals().files, 0);
+    ck_assert_int_eq(publish_of(2, 2, before), 0);
+    ck_assert_int_eq(publish_of(1, 1, after), 0);
+    ck_assert(cache_zone_purge(zone, &id.hash, 1, &victims));
+    ck_assert_uint_eq(victims.count, 1);
+    ck_assert_int_eq(publish_of(1, 1, after), -ESTALE);
+    while (cache_zone_evict(zone, UINT32_MAX, 0, 1, &victims)) /* what is forgotten was purged, for all anybody knows */
+        victims.count = 0;
+    ck_assert_int_eq(publish_of(1, 1, after), -ESTALE);
+    ck_assert_int_eq(publish_of(1, 1, cache_zone_sequence(zone)), 0);
+    cache_zone_destroy(zone);
 }
 END_TEST
 
@@ -137,7 +170,7 @@ START_TEST(a_full_index_gives_up_the_oldest)
         struct cache_id id = {.hash = {{(unsigned char)i, (unsigned char)(i >> 8)}}, .sequence = i + 1};
 
         victims.count = 0;
-        ck_assert_int_eq(cache_zone_publish(zone, &id, 1, i, &victims), 0);
+        ck_assert_int_eq(cache_zone_publish(zone, &id, 1, &(struct cache_origin){id.hash, i}, i, &victims), 0);
         lost += victims.count;
     }
     ck_assert_uint_gt(lost, 100);
@@ -216,8 +249,8 @@ START_TEST(who_dies_with_the_lock_stops_nobody)
                 struct cache_id id = room_id((unsigned char)i, i + 1);
 
                 if (i % 3 == 0)
-                    (void)cache_zone_remove(zone, &id.hash, 0, &none);
-                else if (cache_zone_publish(zone, &id, i % 100, i, &none) < 0)
+                    (void)cache_zone_purge(zone, &id.hash, i, &none);
+                else if (cache_zone_publish(zone, &id, i % 100, &(struct cache_origin){id.hash, UINT64_MAX}, i, &none) < 0)
                     _exit(1);
                 if (i % 11 == 0)
                     (void)cache_zone_evict(zone, 0, 3000, 0, &none);
@@ -246,7 +279,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {stored_and_replaced, uses_are_counted, found_on_disk, least_recently_used_go_first,
+    const TTest *const tests[] = {stored_and_replaced, what_was_purged_since_stays_out, uses_are_counted, found_on_disk, least_recently_used_go_first,
                                   a_full_index_gives_up_the_oldest, one_fetches, one_keeps, walks,
                                   who_dies_with_the_lock_stops_nobody};
 
