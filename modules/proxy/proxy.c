@@ -191,7 +191,7 @@ enum outcome proxy_pass_on(struct exchange *x, const struct proxy_conf *own)
     proxy_cache_end(p);
     *p = (struct proxying){.x = x,
                            .conf = own,
-                           .update_token = p->update_token,
+                           .update = p->update,
                            .attempts = p->attempts,
                            .spent = p->spent || proxy_body_is_spent(p) || (p->stored && !p->stored_whole),
                            .stored = p->stored,
@@ -225,6 +225,7 @@ static void proxy_finish(struct exchange *x, const void *conf)
     struct proxying *p = exchange_state_found(x, &module_proxy);
 
     if (p) {
+        proxy_cache_give_back(&p->update);
         proxy_cache_end(p);
         buffer_finish(&p->input); /* where the answer was not its body */
         spool_close(p->stored);

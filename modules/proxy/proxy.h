@@ -140,7 +140,7 @@ struct proxying {
     struct upstream_peer *peer;     /* valid while `connection` is there, and in its `failed` */
     struct upstream_connection *connection; /* owned until released; NULL: none */
     struct cached *cached;          /* its part in the cache; NULL: none */
-    uint64_t update_token;          /* of a child that is to fetch anew what its parent answers with meanwhile; 0: none */
+    struct proxy_update update;     /* of a child that is to fetch anew what its parent answers with meanwhile */
     struct proxy_attempt *attempts, *attempt; /* all, and the newest */
     unsigned tries;
     uint64_t begun_ms;

@@ -145,7 +145,7 @@ static void update_behind(struct cached *cached)
     child->request.query = x->request.query;
     behind = exchange_state(child, &module_proxy, sizeof(*behind));
     if (behind)
-        behind->update_token = token;
+        behind->update = (struct proxy_update){cached->store, cached->origin.hash, token};
     else
         cache_store_release(cached->store, &cached->origin.hash, token);
 }
@@ -256,14 +256,6 @@ static enum outcome judge(struct cached *cached, struct cache_entry *entry, cons
     return expired(cached, entry, false);
 }
 
-struct str cached_key(const struct cached *cached, struct str text)
-{
-    if (!text.data)
-        return text;
-    return arena_printf(&cached->p->x->arena, STR_FMT "\n%llx\n" STR_FMT, STR_ARG(cached->primary),
-                        (unsigned long long)cached->salt, STR_ARG(text));
-}
-
 /* There are several: the one that fits the request is looked for. Takes the reference over. */
 static enum outcome choose(struct cached *cached, struct cache_entry *entry, const struct stored *stored)
 {
@@ -322,26 +314,27 @@ static bool wants_cache(const struct proxying *p)
            !headers_find(&request->headers, STR("Upgrade"));
 }
 
-struct str proxy_cache_key(struct proxying *p)
+void proxy_cache_give_back(struct proxy_update *update)
 {
-    const struct request *request = &p->x->request;
-    struct str scheme, host, told[3];
+    if (update->token)
+        cache_store_release(update->store, &update->hash, update->token);
+    update->token = 0;
+}
 
-    if (p->conf->cache.key)
-        return exchange_eval(p->x, p->conf->cache.key);
-    scheme = exchange_eval(p->x, p->conf->scheme);
-    host = proxy_asked_host(p->x);
-    told[0] = proxy_told(p->x, STR("X-Forwarded-Proto"));
-    told[1] = proxy_told(p->x, STR("X-Forwarded-Host"));
-    told[2] = proxy_told(p->x, STR("X-Forwarded-Port"));
-    if (!scheme.data || (request->port && !host.data) || !told[0].data || !told[1].data || !told[2].data)
-        return (struct str){NULL, 0};
-    return arena_printf(&p->x->arena,
-                        STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT "?" STR_FMT " " STR_FMT
-                                " " STR_FMT " " STR_FMT,
-                        STR_ARG(scheme), STR_ARG(proxy_target_host(&p->target)), STR_ARG(host),
-                        STR_ARG(request->target), STR_ARG(request->path), STR_ARG(request->query),
-                        STR_ARG(told[0]), STR_ARG(told[1]), STR_ARG(told[2]));
+/* A child fetches by the right that its parent had. The key may have become another on the way here. */
+static void take_over(struct cached *cached)
+{
+    struct proxy_update *update = &cached->p->update;
+
+    cached->background = update->token != 0;
+    if (!cached->background)
+        return;
+    if (cached->store == update->store && memcmp(hash_of(cached), &update->hash, sizeof(update->hash)) == 0) {
+        cached->token = update->token;
+        update->token = 0;
+    } else {
+        proxy_cache_give_back(update);
+    }
 }
 
 static struct cached *make(struct proxying *p)
@@ -355,45 +348,14 @@ static struct cached *make(struct proxying *p)
     cached->p = p;
     cached->store = worker_cache(exchange_worker(x), conf->cache);
     cached->primary = cached->key = proxy_cache_key(p);
-    cached->token = p->update_token;
-    cached->background = p->update_token != 0;
+    if (!cached->primary.data)
+        return NULL;
+    take_over(cached);
     if (conf->obey && !cached->background)
         cache_control_read(&x->request.headers, CACHE_OF_REQUEST, &cached->asked);
     else
         cache_control_read(&(struct headers){0}, CACHE_OF_REQUEST, &cached->asked);
-    return cached->primary.data ? cached : NULL;
-}
-
-static bool may_purge(const struct proxying *p)
-{
-    const struct proxy_cache_purge *purge = &p->conf->cache.purge;
-
-    for (size_t i = 0; i < purge->count; i++) {
-        if (cidr_contains(&purge->from[i], exchange_client(p->x)))
-            return true;
-    }
-    return false;
-}
-
-/* What is stored under the key, in all its variants, is forgotten. */
-static enum outcome purge(struct proxying *p)
-{
-    struct exchange *x = p->x;
-    struct str key = proxy_cache_key(p);
-    struct cache_store *store = worker_cache(exchange_worker(x), p->conf->cache.cache);
-
-    if (!may_purge(p))
-        return exchange_refuse_because(x, 403, LOG_ERROR, "proxy_cache_purge: this client may not");
-    if (!key.data)
-        return exchange_refuse(x, 500);
-    return exchange_refuse(x, cache_store_remove(store, key) ? 204 : 404);
-}
-
-static bool is_purge(const struct proxying *p)
-{
-    const struct proxy_cache_conf *conf = &p->conf->cache;
-
-    return conf->cache && conf->purge.count > 0 && str_equal(p->x->request.method_name, conf->purge.method);
+    return cached;
 }
 
 enum outcome proxy_cache_begin(struct proxying *p)
@@ -402,8 +364,8 @@ enum outcome proxy_cache_begin(struct proxying *p)
     struct cached *cached;
     int bypassed;
 
-    if (is_purge(p))
-        return purge(p);
+    if (proxy_cache_is_purge(p))
+        return proxy_cache_purge(p);
     if (!wants_cache(p))
         return OUTCOME_PASS;
     p->cached = cached = make(p);

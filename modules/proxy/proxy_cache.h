@@ -102,6 +102,13 @@ struct stored {
     struct header items[];
 };
 
+/* A right to fetch that waits for who is to use it: given back, or taken over, once. */
+struct proxy_update {
+    struct cache_store *store;
+    struct cache_hash hash;
+    uint64_t token;                 /* 0: none */
+};
+
 /* One exchange's part. In its arena. */
 struct cached {
     struct proxying *p;
@@ -155,15 +162,26 @@ bool proxy_cache_rescue_status(struct proxying *p, int status);
 /* Fills x->response with an entry, of which this is noted. 0 or -errno. */
 MUST_CHECK int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_note *note,
                              const struct headers *headers);
-/* What the answer is looked for by: proxy_cache_key, or all that the server is told of where the request goes. data NULL: out of memory. */
-struct str proxy_cache_key(struct proxying *p);
-/* The key of one among several, by what the request says in their names (vary_text). data NULL: out of memory. */
-struct str cached_key(const struct cached *cached, struct str text);
 /* 1 where one of them is neither empty nor "0"; 0, or -ENOMEM. */
 MUST_CHECK int proxy_cache_any(struct exchange *x, const struct conf_templates *templates);
 /* Lets go of everything: the exchange, or its part in the proxy, is over. */
 void proxy_cache_end(struct proxying *p);
+/* Whoever was to use the right to fetch did not come here, or not for that. */
+void proxy_cache_give_back(struct proxy_update *update);
 const char *cached_status_name(enum cached_status status);
+
+/* proxy_cache_key.c */
+
+/* What the answer is looked for by: proxy_cache_key, or all that the server is told of where the request goes. data NULL: out of memory. */
+struct str proxy_cache_key(struct proxying *p);
+/* The key of one among several, by what the request says in their names (vary_text). data NULL: out of memory. */
+struct str cached_key(const struct cached *cached, struct str text);
+/* True where it is asked to forget what is stored under the request's key. */
+bool proxy_cache_is_purge(const struct proxying *p);
+/* Forgets it, in all its variants, where this client may. */
+enum outcome proxy_cache_purge(struct proxying *p);
+/* RFC 9111 4.4: what an unsafe method may have changed is asked for anew. */
+void proxy_cache_invalidate(struct proxying *p);
 
 /* proxy_cache_fill.c */
 

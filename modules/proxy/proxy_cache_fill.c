@@ -4,7 +4,6 @@
 #include "proxy.h"
 
 #include "base/limits.h"
-#include "http/url.h"
 
 #include <errno.h>
 
@@ -280,62 +279,6 @@ static int revalidated(struct proxying *p, struct arrival *arrival)
     return 1;
 }
 
-static void forget(struct cached *cached)
-{
-    struct str key = proxy_cache_key(cached->p);
-
-    if (key.data)
-        (void)cache_store_remove(cached->store, key);
-}
-
-/* What another URI of this server would be looked for by, if it were asked for. */
-static void forget_uri(struct cached *cached, struct str target)
-{
-    struct request *request = &cached->p->x->request;
-    const struct request was = *request;
-    struct url_target parsed;
-
-    if (url_target_parse(&cached->p->x->arena, target, true, &parsed) < 0)
-        return;
-    request->target = target;
-    request->path = parsed.path;
-    request->query = parsed.query;
-    forget(cached);
-    *request = was;
-}
-
-/* A place of the same server, as a target; data NULL: it is another's, or none. */
-static struct str own_target(const struct proxying *p, struct str place)
-{
-    ssize_t scheme = str_search(place, STR("://"));
-    struct str host;
-
-    if (scheme >= 0) {
-        place = str_skip(place, (size_t)scheme + 3);
-        host = str_slice(place, 0, str_find(place, '/') >= 0 ? (size_t)str_find(place, '/') : place.length);
-        place = str_skip(place, host.length);
-        if (!str_equal_nocase(str_cut(&host, ':'), p->x->request.host))
-            return (struct str){NULL, 0};
-    }
-    return str_starts(place, STR("/")) && !str_starts(place, STR("//")) ? place : (struct str){NULL, 0};
-}
-
-/* RFC 9111 4.4: what an unsafe method may have changed is asked for anew. */
-static void invalidate(struct proxying *p)
-{
-    static const char *const places[] = {"Location", "Content-Location"};
-    struct cached cached = {.p = p, .store = worker_cache(exchange_worker(p->x), p->conf->cache.cache)};
-
-    forget(&cached);
-    for (size_t i = 0; i < 2; i++) {
-        struct str value = headers_value(&p->reply.headers, str_from(places[i]));
-        struct str target = value.data ? own_target(p, value) : value;
-
-        if (target.data)
-            forget_uri(&cached, target);
-    }
-}
-
 static bool is_safe(enum method method)
 {
     return method == METHOD_GET || method == METHOD_HEAD || method == METHOD_OPTIONS || method == METHOD_TRACE;
@@ -355,7 +298,7 @@ int proxy_cache_head(struct proxying *p)
     int result;
 
     if (p->conf->cache.cache && !is_safe(p->method) && p->reply.status >= 200 && p->reply.status < 400)
-        invalidate(p);
+        proxy_cache_invalidate(p);
     if (!cached)
         return 0;
     if (!is_safe(p->method)) /* what it forgets is what was before it: its own answer may be kept */

@@ -1,0 +1,123 @@
+/*
+ * What an answer is looked for by, and what is forgotten: at somebody's word, or since an unsafe method may have
+ * changed it.
+ */
+#include "proxy.h"
+
+#include "http/url.h"
+
+struct str proxy_cache_key(struct proxying *p)
+{
+    const struct request *request = &p->x->request;
+    struct str scheme, host, told[3];
+
+    if (p->conf->cache.key)
+        return exchange_eval(p->x, p->conf->cache.key);
+    scheme = exchange_eval(p->x, p->conf->scheme);
+    host = proxy_asked_host(p->x);
+    told[0] = proxy_told(p->x, STR("X-Forwarded-Proto"));
+    told[1] = proxy_told(p->x, STR("X-Forwarded-Host"));
+    told[2] = proxy_told(p->x, STR("X-Forwarded-Port"));
+    if (!scheme.data || (request->port && !host.data) || !told[0].data || !told[1].data || !told[2].data)
+        return (struct str){NULL, 0};
+    return arena_printf(&p->x->arena,
+                        STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT "?" STR_FMT " " STR_FMT
+                                " " STR_FMT " " STR_FMT,
+                        STR_ARG(scheme), STR_ARG(proxy_target_host(&p->target)), STR_ARG(host),
+                        STR_ARG(request->target), STR_ARG(request->path), STR_ARG(request->query),
+                        STR_ARG(told[0]), STR_ARG(told[1]), STR_ARG(told[2]));
+}
+
+struct str cached_key(const struct cached *cached, struct str text)
+{
+    if (!text.data)
+        return text;
+    return arena_printf(&cached->p->x->arena, STR_FMT "\n%llx\n" STR_FMT, STR_ARG(cached->primary),
+                        (unsigned long long)cached->salt, STR_ARG(text));
+}
+
+static bool may_purge(const struct proxying *p)
+{
+    const struct proxy_cache_purge *purge = &p->conf->cache.purge;
+
+    for (size_t i = 0; i < purge->count; i++) {
+        if (cidr_contains(&purge->from[i], exchange_client(p->x)))
+            return true;
+    }
+    return false;
+}
+
+bool proxy_cache_is_purge(const struct proxying *p)
+{
+    const struct proxy_cache_conf *conf = &p->conf->cache;
+
+    return conf->cache && conf->purge.count > 0 && str_equal(p->x->request.method_name, conf->purge.method);
+}
+
+enum outcome proxy_cache_purge(struct proxying *p)
+{
+    struct exchange *x = p->x;
+    struct str key = proxy_cache_key(p);
+    struct cache_store *store = worker_cache(exchange_worker(x), p->conf->cache.cache);
+
+    if (!may_purge(p))
+        return exchange_refuse_because(x, 403, LOG_ERROR, "proxy_cache_purge: this client may not");
+    if (!key.data)
+        return exchange_refuse(x, 500);
+    return exchange_refuse(x, cache_store_remove(store, key) ? 204 : 404);
+}
+
+static void forget(struct cached *cached)
+{
+    struct str key = proxy_cache_key(cached->p);
+
+    if (key.data)
+        (void)cache_store_remove(cached->store, key);
+}
+
+/* What another URI of this server would be looked for by, if it were asked for. */
+static void forget_uri(struct cached *cached, struct str target)
+{
+    struct request *request = &cached->p->x->request;
+    const struct request was = *request;
+    struct url_target parsed;
+
+    if (url_target_parse(&cached->p->x->arena, target, true, &parsed) < 0)
+        return;
+    request->target = target;
+    request->path = parsed.path;
+    request->query = parsed.query;
+    forget(cached);
+    *request = was;
+}
+
+/* A place of the same server, as a target; data NULL: it is another's, or none. */
+static struct str own_target(const struct proxying *p, struct str place)
+{
+    ssize_t scheme = str_search(place, STR("://"));
+    struct str host;
+
+    if (scheme >= 0) {
+        place = str_skip(place, (size_t)scheme + 3);
+        host = str_slice(place, 0, str_find(place, '/') >= 0 ? (size_t)str_find(place, '/') : place.length);
+        place = str_skip(place, host.length);
+        if (!str_equal_nocase(str_cut(&host, ':'), p->x->request.host))
+            return (struct str){NULL, 0};
+    }
+    return str_starts(place, STR("/")) && !str_starts(place, STR("//")) ? place : (struct str){NULL, 0};
+}
+
+void proxy_cache_invalidate(struct proxying *p)
+{
+    static const char *const places[] = {"Location", "Content-Location"};
+    struct cached cached = {.p = p, .store = worker_cache(exchange_worker(p->x), p->conf->cache.cache)};
+
+    forget(&cached);
+    for (size_t i = 0; i < 2; i++) {
+        struct str value = headers_value(&p->reply.headers, str_from(places[i]));
+        struct str target = value.data ? own_target(p, value) : value;
+
+        if (target.data)
+            forget_uri(&cached, target);
+    }
+}
