@@ -121,7 +121,7 @@ struct cache_zone *cache_zone_create(size_t size, uint64_t first)
         return NULL;
     }
     zone->size = size;
-    zone->sequence = first;
+    zone->first = zone->sequence = first;
     zone->walks = 1;
     zone->node_count = zone->chain_count = (uint32_t)nodes;
     zone->nodes = (struct node *)(void *)(zone + 1);
@@ -309,6 +309,17 @@ int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint6
     return place ? 0 : -ENOSPC;
 }
 
+/* Numbers begin with the time, and that may have been set back: what an index before this one numbered is older than
+ * all of this one's, whatever its number. */
+static bool is_newer(struct cache_zone *zone, uint64_t sequence, uint64_t than)
+{
+    uint64_t now = __atomic_load_n(&zone->sequence, __ATOMIC_RELAXED);
+    bool is_own = sequence > zone->first && sequence <= now;
+    bool than_own = than > zone->first && than <= now;
+
+    return is_own != than_own ? is_own : sequence > than;
+}
+
 int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_t size, uint32_t now_s,
                      struct cache_victims *victims)
 {
@@ -318,11 +329,15 @@ int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_
     cache_zone_lock(zone);
     place = cache_zone_take_in(zone, &id->hash, now_s, victims);
     node = place ? cache_node(zone, place) : NULL;
-    if (node && node->sequence < id->sequence) {
-        give_up_file(zone, node, victims);
-        set_file(zone, node, id->sequence, size);
-    } else if (node && node->sequence > id->sequence) {
-        victims->ids[victims->count++] = *id;
+    if (node && node->sequence != id->sequence) {
+        bool purged = node->purged && !is_newer(zone, id->sequence, node->purged);
+
+        if (purged || (node->sequence && !is_newer(zone, id->sequence, node->sequence))) {
+            victims->ids[victims->count++] = *id;
+        } else {
+            give_up_file(zone, node, victims);
+            set_file(zone, node, id->sequence, size);
+        }
     }
     cache_zone_unlock(zone);
     return place ? 0 : -ENOSPC;

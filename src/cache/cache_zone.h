@@ -77,7 +77,7 @@ struct cache_origin {
  */
 MUST_CHECK int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint64_t size, const struct cache_origin *origin,
                                   uint32_t now_s, struct cache_victims *victims);
-/* A file that was found on disk; it is the victim itself where a newer one is known. 0 or -ENOSPC. */
+/* A file that was found on disk; it is the victim itself where a newer one is known, or it was purged since. 0 or -ENOSPC. */
 MUST_CHECK int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_t size, uint32_t now_s,
                                 struct cache_victims *victims);
 /* The file has `size` bytes that count now, written past those before. False: it is no longer the one stored. */

@@ -30,7 +30,7 @@ struct cache_zone {
     size_t size;
     unsigned sharers;               /* generations that have it, but for the first; the master's */
     pthread_mutex_t lock;
-    uint64_t sequence;
+    uint64_t first, sequence;       /* numbers between them are of this index; others of one before it */
     uint64_t purged;                /* the latest of nodes that were forgotten, of which no more is known */
     uint64_t leader;                /* its lease's end, and who it is below */
     uint64_t walks, walked;

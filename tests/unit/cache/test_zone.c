@@ -139,6 +139,32 @@ START_TEST(found_on_disk)
 }
 END_TEST
 
+/* Numbers are of the time, which was set back before the start: files of before have greater ones. */
+START_TEST(found_on_disk_from_the_future)
+{
+    struct cache_id before = room_id(1, 900000), purged = room_id(2, 900001), known = room_id(3, 900002);
+    struct cache_id now = room_id(1, 0);
+
+    zone = cache_zone_create(SIZE, 1000);
+    now.sequence = cache_zone_sequence(zone);
+    ck_assert_int_eq(publish(1, now.sequence, 70, 1), 0);
+    ck_assert_int_eq(cache_zone_adopt(zone, &before, 50, 1, &victims), 0);
+    ck_assert_uint_eq(victims.count, 1);
+    ck_assert_uint_eq(victims.ids[0].sequence, 900000);
+    ck_assert_uint_eq(view_of(1).sequence, now.sequence);
+    victims.count = 0;
+    ck_assert(!cache_zone_purge(zone, &purged.hash, 1, &victims)); /* before the walk came to it */
+    ck_assert_int_eq(cache_zone_adopt(zone, &purged, 50, 1, &victims), 0);
+    ck_assert_uint_eq(victims.count, 1);
+    ck_assert_uint_eq(view_of(2).sequence, 0);
+    victims.count = 0;
+    ck_assert_int_eq(cache_zone_adopt(zone, &known, 50, 1, &victims), 0);
+    ck_assert_uint_eq(victims.count, 0);
+    ck_assert_uint_eq(view_of(3).sequence, 900002);
+    cache_zone_destroy(zone);
+}
+END_TEST
+
 START_TEST(least_recently_used_go_first)
 {
     zone = cache_zone_create(SIZE, 0);
@@ -250,7 +276,8 @@ START_TEST(who_dies_with_the_lock_stops_nobody)
 
                 if (i % 3 == 0)
                     (void)cache_zone_purge(zone, &id.hash, i, &none);
-                else if (cache_zone_publish(zone, &id, i % 100, &(struct cache_origin){id.hash, UINT64_MAX}, i, &none) < 0)
+                else if (cache_zone_publish(zone, &id, i % 100, &(struct cache_origin){id.hash, UINT64_MAX}, i,
+                                            &none) < 0)
                     _exit(1);
                 if (i % 11 == 0)
                     (void)cache_zone_evict(zone, 0, 3000, 0, &none);
@@ -279,7 +306,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {stored_and_replaced, what_was_purged_since_stays_out, uses_are_counted, found_on_disk, least_recently_used_go_first,
+    const TTest *const tests[] = {stored_and_replaced, what_was_purged_since_stays_out, uses_are_counted,
+                                  found_on_disk, found_on_disk_from_the_future, least_recently_used_go_first,
                                   a_full_index_gives_up_the_oldest, one_fetches, one_keeps, walks,
                                   who_dies_with_the_lock_stops_nobody};
 
