@@ -113,16 +113,18 @@ static enum h1_reply_step parse_head(struct fastcgi_reply *reply, struct str hea
 }
 
 /* Where the head's empty line ends, whose lines end by LF, with CR before it or without; 0: not yet. */
-static size_t head_end(struct str text)
+static size_t head_end(struct fastcgi_reply *reply)
 {
-    size_t line = 0;
+    struct str text = buffer_str(&reply->text);
 
-    for (size_t i = 0; i < text.length; i++) {
-        if (text.data[i] != '\n')
+    while (reply->seen < text.length) {
+        size_t line = reply->line, at = reply->seen++;
+
+        if (text.data[at] != '\n')
             continue;
-        if (i == line || (i == line + 1 && text.data[line] == '\r'))
-            return i + 1;
-        line = i + 1;
+        if (at == line || (at == line + 1 && text.data[line] == '\r'))
+            return at + 1;
+        reply->line = at + 1;
     }
     return 0;
 }
@@ -142,7 +144,7 @@ static enum h1_reply_step read_head(struct fastcgi_reply *reply, struct str *in,
 
     if (buffer_append(&reply->text, str_slice(part, 0, room)) < 0)
         return REPLY_NO_MEMORY;
-    end = head_end(buffer_str(&reply->text));
+    end = head_end(reply);
     if (end == 0 && reply->text.length == reply->head_max)
         return fail(reply, "too large a head");
     take(reply, in, end ? end - before : part.length);

@@ -23,6 +23,7 @@ struct fastcgi_reply {
     bool inside;                    /* the header is whole: its content follows */
     size_t content, padding;        /* bytes of the record still to come */
     struct buffer text;             /* the CGI head, so far */
+    size_t seen, line;              /* bytes of it that were looked at for its end, and where the line begins that they end in */
     struct buffer said;             /* STDERR, so far, up to LIMIT_FASTCGI_SAID */
     uint64_t left;                  /* of Content-Length */
     bool headed, out_ended, over, failed;

@@ -109,6 +109,33 @@ START_TEST(an_answer_byte_by_byte)
 }
 END_TEST
 
+/* A head as long as one may be, a byte at a time: what was looked at is not looked at again, or this takes minutes. */
+START_TEST(a_long_head_byte_by_byte)
+{
+    const size_t length = 1024 * 1024;
+    char header[FASTCGI_HEADER];
+    struct buffer head = {0};
+
+    ck_assert_int_eq(buffer_append(&head, STR("X-A: ")), 0);
+    while (head.length < length - 4)
+        ck_assert_int_eq(buffer_append(&head, STR("x")), 0);
+    ck_assert_int_eq(buffer_append(&head, STR("\r\n\r\n")), 0);
+    arena_init(&arena, NULL, 0);
+    fastcgi_reply_init(&reader, &reply, &arena, length, false);
+    last = REPLY_MORE;
+    for (size_t i = 0; i < length && last == REPLY_MORE; i++) {
+        fastcgi_write_header(FASTCGI_STDOUT, 1, header);
+        feed(str_of(header, sizeof(header)));
+        feed(str_slice(buffer_str(&head), i, i + 1));
+    }
+    ck_assert_int_eq(last, REPLY_MORE);
+    ck_assert_int_eq(reply.status, 200);
+    ck_assert_uint_eq(headers_value(&reply.headers, STR("X-A")).length, length - 9);
+    buffer_finish(&head);
+    close_reply();
+}
+END_TEST
+
 static const struct {
     const char *head;
     int status;
@@ -269,7 +296,7 @@ int main(void)
 {
     const TTest *const tests[] = {an_answer_cut_anywhere, an_answer_byte_by_byte, heads_have_a_status,
                                   bad_heads_are_refused,  a_head_has_an_end,      bad_records_are_refused,
-                                  what_has_no_body_loses_it, what_is_said_has_an_end};
+                                  what_has_no_body_loses_it, what_is_said_has_an_end, a_long_head_byte_by_byte};
 
     return suite_run("fastcgi reply", tests, COUNT(tests));
 }
