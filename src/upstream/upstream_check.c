@@ -159,7 +159,7 @@ static void begin(struct upstream_peer *peer)
 {
     const struct upstream_check *check = peer->group->upstream->check;
     struct upstream_probe *probe;
-    struct upstream_tls tls = {0};
+    struct upstream_tls tls = {.greeting = check->greeting};
     int error;
 
     if (peer->gone || peer->server->down || is_under_way(peer))

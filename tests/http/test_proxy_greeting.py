@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from kit import server as server_kit
+from kit.lifetime import wait_for
 from kit.upstream import Conversation, Upstream, plain
 
 SIGNATURE = b'\r\n\r\n\0\r\nQUIT\n'
@@ -165,3 +166,35 @@ def test_below_http(tmp_path, loop, echoing, word, version):
         thread.join(30 * server_kit.PATIENCE)
     made.stop()
     assert sorted(results) == [(b'hello %d' % number, True) for number in range(4)]
+
+
+class Checked(Greeted):
+    """Waits for a greeting that names nobody; whoever does without is sent away."""
+    WORDS = {'on': b'PROXY UNKNOWN\r\n', 'v2': SIGNATURE + b'\x20\x00\x00\x00'}
+
+    def __init__(self, version):
+        self.version = version
+        super().__init__()
+
+    def serve(self, stream):
+        try:
+            word = self.WORDS[self.version]
+            self.greetings.append(take(stream, len(word)))
+            talk = Conversation(self, stream)
+            talk.read_head()
+            plain(talk)
+        except (AssertionError, EOFError, OSError):
+            pass
+        stream.close()
+
+
+@pytest.mark.parametrize('version', ['on', 'v2'])
+def test_a_health_check_begins_with_a_greeting(launch, loop, version):
+    made = Checked(version)
+    group = {'server': f'127.0.0.1:{made.port} max_fails=0',
+             'health_check': {'uri': '/well', 'interval': '50ms', 'proxy_protocol': version}}
+    served = launch(loop, 'plain', http={'upstream': {'checked': group}}, server={'location': {'/': {'proxy_pass': 'http://checked'}}})
+    wait_for(lambda: len(made.requests) >= 2, 'no check has come through')
+    assert set(made.greetings) == {Checked.WORDS[version]}
+    assert 'is unhealthy' not in served.server.errors()
+    made.stop()
