@@ -282,12 +282,15 @@ static void client_closed(struct wire *wire, enum wire_end how)
 static const struct wire_events client_events = {EVENTS};
 static const struct wire_events greeted_events = {EVENTS, .greeted = client_greeted};
 
-/* How long nothing may happen: before a server is chosen, the default server's word holds. */
-static uint64_t patience_ms(const struct stream *stream)
+/* When it is too late: for all that comes before a server is chosen, by the default server's word; then for what comes
+ * next. */
+static uint64_t deadline_ms(const struct stream *stream)
 {
     if (wire_lingering(&stream->client))
-        return stream->client.settings->lingering_ms;
-    return stream->prereading ? stream->conf->preread_timeout_ms : stream->conf->timeout_ms;
+        return stream->moved_ms + stream->client.settings->lingering_ms;
+    if (stream->prereading)
+        return stream->began_ms + stream->conf->preread_timeout_ms;
+    return stream->moved_ms + stream->conf->timeout_ms;
 }
 
 /* Nobody tells when lingering begins: that is looked for. */
@@ -301,7 +304,7 @@ static uint64_t next_look(const struct stream *stream, uint64_t due_ms)
 static void timer_due(struct op *op, int result)
 {
     struct stream *stream = container_of(op, struct stream, timer);
-    uint64_t due_ms = stream->moved_ms + patience_ms(stream);
+    uint64_t due_ms = deadline_ms(stream);
 
     if (stream->closed) {
         bury(stream);
@@ -312,7 +315,9 @@ static void timer_due(struct op *op, int result)
         return;
     }
     if (!stream->ending)
-        stream_say(stream, LOG_INFO, "the connection was quiet for too long", -ETIMEDOUT);
+        stream_say(stream, LOG_INFO,
+                   stream->prereading ? "its beginning took too long" : "the connection was quiet for too long",
+                   -ETIMEDOUT);
     stream_end(stream, WIRE_END_TIMEOUT);
 }
 

@@ -300,6 +300,16 @@ def test_clients_who_do_not_say_their_name(streams, said):
     stream.close()
 
 
+def test_who_says_a_byte_now_and_then_is_not_waited_for(streams):
+    """The time is for all of it: else who sends one byte each time before it is over is waited for for ever."""
+    stream, said = streams.connect('hurried'), b'\x16\x03\x01\x01\x00\x01\x00\x00\xfc\x03\x03' + b'x' * 240
+    with pytest.raises((ConnectionResetError, BrokenPipeError)):
+        for byte in said:
+            stream.sendall(bytes([byte]))
+            time.sleep(0.05)
+    stream.close()
+
+
 def test_slow_sides(streams):
     stream = streams.connect('slow')
     assert read_all(stream) == LARGE[:300000]
