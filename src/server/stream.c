@@ -62,7 +62,7 @@ void stream_end(struct stream *stream, enum wire_end how)
 void stream_refuse(struct stream *stream, int status)
 {
     stream->status = status;
-    stream_end(stream, WIRE_END_REFUSED);
+    stream_end(stream, WIRE_END_ORDERLY);
 }
 
 struct str stream_eval(struct stream *stream, const struct template *template)
@@ -161,8 +161,12 @@ static size_t preread(struct stream *stream, struct str bytes)
     struct client_hello hello = {.name_length = 0};
     int error;
 
-    if (str_empty(bytes) || buffer_append(&stream->hello, taken) < 0) {
-        stream_end(stream, WIRE_END_REFUSED);
+    if (str_empty(bytes)) { /* it has left */
+        stream_end(stream, WIRE_END_ORDERLY);
+        return 0;
+    }
+    if (buffer_append(&stream->hello, taken) < 0) {
+        stream_refuse(stream, 500);
         return bytes.length;
     }
     error = client_hello_read(buffer_str(&stream->hello), &hello);

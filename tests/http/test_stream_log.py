@@ -32,7 +32,7 @@ def takes_tls(stream):
 class Logged:
     def __init__(self, loop, folder, certificate):
         self.behind = {'a': Behind(answers('a')), 'b': Behind(answers('b')), 'hello': Behind(takes_tls), 'client': Behind(names_its_client)}
-        names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'bound', 'misbound', 'http')
+        names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'bound', 'misbound', 'sealed', 'http')
         self.ports = {name: server_kit.free_port() for name in names}
         self.log = folder / 'stream.log'
         self.own = folder / 'own.log'
@@ -54,6 +54,7 @@ class Logged:
                 on('keyed', proxy_pass='keyed'), on('other', proxy_pass='keyed'),
                 on('dead', proxy_pass=dead), on('second', proxy_pass='second'), on('closed', proxy_pass=a, deny='all'),
                 on('tls', ' ssl', server_name='named.test', proxy_pass=a, **tls),
+                on('sealed', ' ssl', server_name='named.test', proxy_pass=a, deny='all', **tls),
                 on('preread', ssl_preread=True, proxy_pass=self.behind['hello'].address),
                 on('small', ssl_preread=True, preread_buffer_size='512', proxy_pass=a),
                 on('bound', proxy_pass=self.behind['client'].address, proxy_bind='127.0.0.7'),
@@ -69,11 +70,10 @@ class Logged:
 
     def ask(self, name, said=b''):
         """What is heard of `said`, up to the end."""
-        with contextlib.suppress(ConnectionResetError), self.connect(name) as stream:
+        with self.connect(name) as stream:
             stream.sendall(said)
             stream.shutdown(socket.SHUT_WR)
             return read_all(stream)
-        return b''
 
     def rows(self, name):
         port = str(self.ports[name])
@@ -133,6 +133,14 @@ def test_who_cannot_be_served(logged, name, status):
     row = logged.row(name)
     assert (row['status'], row['bytes_sent'], row['upstream_bytes_received']) == (status, '0', '0' if name == 'dead' else '-')
     assert row['upstream_connect_time'] == '-'
+
+
+def test_who_is_refused_hears_an_end_of_tls(logged):
+    stream = tls_context().wrap_socket(logged.connect('sealed'), server_hostname='named.test', suppress_ragged_eofs=False)
+    stream.sendall(b'x' * 1000)
+    assert stream.recv(1) == b''
+    stream.close()
+    assert logged.row('sealed')['status'] == '403'
 
 
 def test_an_address_to_come_from(logged):
