@@ -10,6 +10,7 @@
 #include "server/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +26,31 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
+/* A word that a worker has no room for. Its descriptor is ours. */
+struct untold {
+    struct list link;
+    struct channel_message message;
+};
+
+static void drop(struct untold *untold)
+{
+    list_remove(&untold->link);
+    close_fd(&untold->message.fd);
+    free(untold);
+}
+
+void child_forget(struct child *child)
+{
+    while (!list_empty(&child->untold))
+        drop(container_of(child->untold.next, struct untold, link));
+    close_fd(&child->channel_fd);
+}
+
 /* In the new process: what the other workers of a generation are reached by. */
 static void forget_channels(struct generation *generation)
 {
     for (unsigned i = 0; i < generation->child_count; i++)
-        close_fd(&generation->children[i].channel_fd);
+        child_forget(&generation->children[i]);
 }
 
 static void forget_generation(struct generation *generation)
@@ -162,16 +183,72 @@ static void start_child(struct master *master, struct generation *generation, un
     log_write(&master->error_log.log, LOG_INFO, "worker process %ld started", (long)pid);
 }
 
-static void tell(struct master *master, const struct child *child, enum channel_kind kind, uint32_t index, int fd)
+/* Of the same words the last ones count: a worker that reads nothing costs little. Of sockets there are several. */
+static bool replaces(const struct channel_message *message, const struct channel_message *before)
 {
-    int result;
+    return message->kind == before->kind && message->index == before->index && message->kind != CHANNEL_LISTEN;
+}
+
+/* 0 or -errno. */
+static int tell_later(struct child *child, const struct channel_message *message)
+{
+    struct untold *untold = calloc(1, sizeof(*untold));
+
+    if (!untold)
+        return -ENOMEM;
+    untold->message = *message;
+    if (message->fd >= 0)
+        untold->message.fd = fcntl(message->fd, F_DUPFD_CLOEXEC, 0);
+    if (message->fd >= 0 && untold->message.fd < 0) {
+        int error = -errno;
+
+        free(untold);
+        return error;
+    }
+    for (struct list *link = child->untold.next, *next; link != &child->untold; link = next) {
+        struct untold *before = container_of(link, struct untold, link);
+
+        next = link->next;
+        if (replaces(message, &before->message))
+            drop(before);
+    }
+    list_push(&child->untold, &untold->link);
+    return 0;
+}
+
+static void say_untold(struct master *master, const struct child *child, int error)
+{
+    if (error < 0 && error != -EPIPE && error != -ECONNRESET) /* dead: SIGCHLD tells */
+        log_write(&master->error_log.log, LOG_ALERT, "sending to worker process %ld failed (%d: %s)",
+                  (long)child->pid, -error, strerror(-error));
+}
+
+static void tell(struct master *master, struct child *child, enum channel_kind kind, uint32_t index, int fd)
+{
+    const struct channel_message message = {.kind = kind, .index = index, .fd = fd};
+    int result = -EAGAIN;
 
     if (child->pid == 0 || child->channel_fd < 0)
         return;
-    result = channel_send(child->channel_fd, &(struct channel_message){.kind = kind, .index = index, .fd = fd});
-    if (result < 0 && result != -EPIPE && result != -ECONNRESET) /* dead: SIGCHLD tells */
-        log_write(&master->error_log.log, LOG_ALERT, "sending to worker process %ld failed (%d: %s)",
-                  (long)child->pid, -result, strerror(-result));
+    if (list_empty(&child->untold))
+        result = channel_send(child->channel_fd, &message);
+    if (result == -EAGAIN)
+        result = tell_later(child, &message);
+    say_untold(master, child, result);
+}
+
+void child_write(struct master *master, struct child *child)
+{
+    int result = 0;
+
+    while (result == 0 && !list_empty(&child->untold)) {
+        struct untold *untold = container_of(child->untold.next, struct untold, link);
+
+        result = channel_send(child->channel_fd, &untold->message);
+        if (result != -EAGAIN)
+            drop(untold);
+    }
+    say_untold(master, child, result == -EAGAIN ? 0 : result);
 }
 
 /* A worker that waits for its restart lends its sockets to a sibling, or who is queued there would wait, too. */
@@ -240,7 +317,7 @@ void child_read(struct master *master, struct generation *generation, struct chi
     }
     /* The end of the channel is the end of the worker: SIGCHLD tells the rest. */
     if (result != -EAGAIN)
-        close_fd(&child->channel_fd);
+        child_forget(child);
 }
 
 static void say_end(struct master *master, const struct generation *generation, pid_t pid, int status)
@@ -261,7 +338,7 @@ static void child_ended(struct master *master, struct generation *generation, st
 {
     say_end(master, generation, child->pid, status);
     child->pid = 0;
-    close_fd(&child->channel_fd);
+    child_forget(child);
     child->ready = false;
     caches_abandon(&generation->configuration->caches, (unsigned)child->place);
     if (generation->phase != PHASE_RUNNING) {

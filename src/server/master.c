@@ -314,7 +314,8 @@ static unsigned watch_channels(struct master *master, struct pollfd *entries, st
 
             if (child->channel_fd < 0)
                 continue;
-            entries[count] = (struct pollfd){.fd = child->channel_fd, .events = POLLIN};
+            entries[count] = (struct pollfd){.fd = child->channel_fd,
+                                             .events = list_empty(&child->untold) ? POLLIN : POLLIN | POLLOUT};
             watched[count++] = (struct watched){generation, child};
         }
     }
@@ -333,7 +334,9 @@ static void wait_round(struct master *master)
     clock_read(&master->clock);
     /* Words before deaths: a worker may say why before it goes. */
     for (unsigned i = 0; i < count; i++) {
-        if (entries[i + 1].revents)
+        if (entries[i + 1].revents & POLLOUT)
+            child_write(master, watched[i].child);
+        if (entries[i + 1].revents & ~POLLOUT)
             child_read(master, watched[i].generation, watched[i].child);
     }
     read_signals(master);

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from kit import http1
+from kit import http1, server as server_kit
 from kit.lifetime import BIG, alive, ended, peers_of, sockets_of, wait_for
 
 
@@ -96,3 +96,34 @@ def test_workers_die_with_the_master(start, loop):
     wait_for(lambda: len(server.workers()) == 2, 'it runs again')
     assert http1.connect(server.port, 'user').get('/one.txt').status == 200
     assert ended(server, signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize('how', [signal.SIGQUIT, signal.SIGTERM])
+def test_a_worker_that_reads_nothing_is_told_later(start, how):
+    """Its channel is full of logs to go on with when it is told to end: it hears that, too, once it reads again."""
+    server = start(worker_processes=2)
+    victim = min(server.workers())
+    os.kill(victim, signal.SIGSTOP)
+    for number in range(300):
+        server.process.send_signal(signal.SIGUSR1)
+        wait_for(lambda: server.errors().count('reopening the logs') > number, 'the signal is heard')
+    os.rename(server.access_path, server.access_path + '.1')
+    server.process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: os.path.exists(server.access_path), 'a new file')
+    if how == signal.SIGQUIT:
+        os.kill(victim, signal.SIGCONT)
+
+        def in_the_new_file():
+            for _ in range(10):     # some of them by the one that slept
+                assert http1.connect(server.plain).get(f'/one.txt?{victim}').status == 200
+            return server_kit.read_text(server.access_path).count(f'?{victim}') >= 10
+        wait_for(in_the_new_file, 'all lines in the new file')
+        os.kill(victim, signal.SIGSTOP)
+        for number in range(301, 600):
+            server.process.send_signal(signal.SIGUSR1)
+            wait_for(lambda: server.errors().count('reopening the logs') > number, 'the signal is heard')
+    server.process.send_signal(how)
+    wait_for(lambda: 'signal TERM: ending' in server.errors() or 'signal QUIT: ending' in server.errors(), 'the end is heard')
+    os.kill(victim, signal.SIGCONT)
+    assert server.process.wait(20 * server_kit.PATIENCE) == 0
+    assert 'does not end' not in server.errors() and 'failed (11' not in server.errors()
