@@ -137,12 +137,10 @@ static void update_behind(struct cached *cached)
 
     if (token == 0)
         return;
-    if (exchange_child(x, STR("/"), NULL, NULL, &child) < 0) {
+    if (exchange_child(x, (struct str){NULL, 0}, NULL, NULL, &child) < 0) {
         cache_store_release(cached->store, &cached->origin.hash, token);
         return;
     }
-    child->request.path = x->request.path;
-    child->request.query = x->request.query;
     behind = exchange_state(child, &module_proxy, sizeof(*behind));
     if (behind)
         behind->update = (struct proxy_update){cached->store, cached->origin.hash, token};

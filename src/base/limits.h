@@ -49,7 +49,7 @@
 #define LIMIT_COMPRESS_OUTPUT       (16 * 1024)     /* and of what comes of them */
 #define LIMIT_COMPRESS_TURN         (64 * 1024)     /* bytes that a worker encodes in one turn of its loop, for all bodies together */
 #define LIMIT_COMPRESS_MEMORY       (256 * 1024 * 1024) /* of all coders of a worker: further answers leave as they are */
-#define LIMIT_SUBREQUESTS           50              /* children of one exchange, in all */
+#define LIMIT_SUBREQUESTS           50              /* children of one exchange, at once */
 #define LIMIT_SUBREQUEST_DEPTH      4               /* children of children */
 #define LIMIT_SUBREQUESTS_APART     512             /* of a worker, that nobody waits for: a server which never answers is asked no more often */
 #define LIMIT_SUBREQUEST_REST       (64 * 1024)     /* bytes of a child's answer that are read although nobody wants them */

@@ -97,6 +97,7 @@ enum outcome exchange_cut(struct exchange *x);
 typedef void exchange_answered(struct exchange *child, void *asker);
 /*
  * A child of x: an exchange that no client asked for, of the same server, by `uri` ("/auth?of=x"; internal locations answer, and no access module is asked).
+ * `uri` with data NULL: by x's own, and where x stands: the module that asks is the first that it comes to, without being routed anew.
  * It is a GET without a body that has x's fields, but for those of a body; until the caller returns to the server, its request may be
  * changed. Once it is answered the asker is told, never inside this call, and calls exchange_child_end then or later. It is not
  * logged, shaped, or given an error page, and ends with x: then nobody is told, and nothing may be called on it.
@@ -106,6 +107,8 @@ typedef void exchange_answered(struct exchange *child, void *asker);
 MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *asker, struct exchange **out_child);
 /* The asker has what it wants. A short rest of the body is still read, so that its connection may be kept; nothing may be called on it. */
 void exchange_child_end(struct exchange *child);
+/* The same, but all of its body is read, as far as memory and LIMIT_SUBREQUESTS_APART allow, after x's end, too: it is of use to others. */
+void exchange_child_leave(struct exchange *child);
 /* No client asked for it. */
 bool exchange_is_child(const struct exchange *x);
 

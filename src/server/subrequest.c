@@ -25,6 +25,7 @@ struct subrequest {
     struct journey *apart; /* where nobody waits: what is known of the connection once that is gone */
     enum stage stage;
     size_t dropped; /* bytes of its body */
+    bool is_left;   /* and all of them are to be read */
 };
 
 static struct subrequest *subrequest_of(struct exchange *x)
@@ -40,6 +41,7 @@ static void end(struct subrequest *sub)
     list_remove(&sub->link);
     if (sub->apart)
         sub->visit->worker->apart--;
+    visit_of(parent)->asked--;
     body_close(&sub->x.response.body);
     journey_let_go(sub->visit);
     sub->x.session = NULL;
@@ -60,7 +62,7 @@ static int drop(struct subrequest *sub)
     struct chunk chunk;
     int result;
 
-    if (!body || sub->dropped >= LIMIT_SUBREQUEST_REST)
+    if (!body || (sub->dropped >= LIMIT_SUBREQUEST_REST && !sub->is_left))
         return 0;
     result = body->ops->next(body, CHUNK_BYTES | CHUNK_FILE, LIMIT_SUBREQUEST_REST, &chunk);
     if (result > 0)
@@ -121,6 +123,42 @@ void exchange_child_end(struct exchange *child)
     exchange_resume(child, OUTCOME_ANSWERED);
 }
 
+/* A connection without its socket, for who goes on when that is closed. */
+static int make_apart(struct subrequest *sub, const struct journey *journey)
+{
+    struct journey *apart = arena_zalloc(&sub->x.arena, 1, sizeof(*apart));
+
+    if (!apart)
+        return -ENOMEM;
+    apart->worker = journey->worker;
+    apart->endpoint = journey->endpoint;
+    apart->location = journey->location;
+    apart->peer = journey->peer;
+    apart->number = journey->number;
+    apart->requests = journey->requests;
+    apart->opened_s = journey->opened_s;
+    apart->wire.fd = -1;
+    if (journey->greeting) {
+        apart->greeting = arena_alloc(&sub->x.arena, sizeof(*apart->greeting));
+        if (!apart->greeting)
+            return -ENOMEM;
+        *apart->greeting = *journey->greeting;
+    }
+    sub->apart = apart;
+    return 0;
+}
+
+void exchange_child_leave(struct exchange *child)
+{
+    struct subrequest *sub = subrequest_of(child);
+    struct worker *worker = sub->visit->worker;
+
+    if (!sub->apart && worker->apart < LIMIT_SUBREQUESTS_APART && make_apart(sub, sub->visit->journey) == 0)
+        worker->apart++;
+    sub->is_left = sub->apart != NULL;
+    exchange_child_end(child);
+}
+
 /* The fields that frame a body, or change what is spoken: a child has neither. */
 static bool is_left_out(struct str name)
 {
@@ -148,7 +186,7 @@ static int copy_fields(const struct headers *from, struct exchange *x)
 /* As the client asked, but for what it is asked about, without a body. */
 static int make_request(const struct exchange *parent, struct str uri, bool merge_slashes, struct exchange *x)
 {
-    struct str query = arena_copy(&x->arena, uri);
+    struct str query = arena_copy(&x->arena, uri.data ? uri : STR("/"));
     struct str path = str_cut(&query, '?');
     int error;
 
@@ -156,6 +194,8 @@ static int make_request(const struct exchange *parent, struct str uri, bool merg
         return -ENOMEM;
     if (!str_starts(path, STR("/")))
         return -EINVAL;
+    if (!uri.data)
+        query = parent->request.query;
     x->request = parent->request;
     x->request.method = METHOD_GET;
     x->request.method_name = STR("GET");
@@ -164,7 +204,7 @@ static int make_request(const struct exchange *parent, struct str uri, bool merg
     x->request.body = body_empty();
     x->request.content_length = 0;
     x->request.expects_continue = false;
-    error = url_path_normalise(&x->arena, path, merge_slashes, &x->request.path);
+    error = uri.data ? url_path_normalise(&x->arena, path, merge_slashes, &x->request.path) : 0;
     return error < 0 ? error : copy_fields(&parent->request.headers, x);
 }
 
@@ -199,31 +239,6 @@ static int make_visit(struct subrequest *sub, struct visit *parent)
     visit->trusted = parent->trusted;
     visit->client = parent->client;
     return copy_own(parent, visit);
-}
-
-/* A connection without its socket, for who goes on when that is closed. */
-static int make_apart(struct subrequest *sub, const struct journey *journey)
-{
-    struct journey *apart = arena_zalloc(&sub->x.arena, 1, sizeof(*apart));
-
-    if (!apart)
-        return -ENOMEM;
-    apart->worker = journey->worker;
-    apart->endpoint = journey->endpoint;
-    apart->location = journey->location;
-    apart->peer = journey->peer;
-    apart->number = journey->number;
-    apart->requests = journey->requests;
-    apart->opened_s = journey->opened_s;
-    apart->wire.fd = -1;
-    if (journey->greeting) {
-        apart->greeting = arena_alloc(&sub->x.arena, sizeof(*apart->greeting));
-        if (!apart->greeting)
-            return -ENOMEM;
-        *apart->greeting = *journey->greeting;
-    }
-    sub->apart = apart;
-    return 0;
 }
 
 static int make(struct subrequest *sub, struct visit *parent, struct str uri)
@@ -280,7 +295,8 @@ int exchange_child(struct exchange *x, struct str uri, exchange_answered *answer
         visit->worker->apart++;
     exchange_hold(x);
     list_push(&visit->children, &sub->link);
-    exchange_resume(&sub->x, OUTCOME_REROUTE);
+    sub->visit->next_module = visit->next_module - 1;
+    exchange_resume(&sub->x, uri.data ? OUTCOME_REROUTE : OUTCOME_PASS);
     *out_child = &sub->x;
     return 0;
 }

@@ -34,7 +34,7 @@ struct visit {
     bool unroutable;                /* a regular expression failed: 500 */
     struct exchange *parent;        /* whose child this is (subrequest.c), held; NULL: a client asks */
     struct list children;           /* struct subrequest */
-    unsigned asked;                 /* how many there were */
+    unsigned asked;                 /* how many there are */
     char *request_id;               /* 32 hex digits once $request_id was asked for */
     bool client_known;              /* exchange_set_client: `client` is whom the request comes from, told by a peer that is trusted */
     bool trusted;                   /* and what the fields say is believed */
