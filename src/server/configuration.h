@@ -163,8 +163,8 @@ struct configuration_source {
     struct str prefix;              /* -p */
     struct str overlay;             /* -g, or empty */
     bool test_only;
-    /* Told of each mistake that is no warning, besides the printing; may be NULL. */
-    void (*fault)(void *owner, const struct conf_error *error);
+    /* Told once what is wrong, besides the printing, while there is a configuration at all (NULL: not even a tree); may be NULL. */
+    void (*told)(void *owner, const struct configuration *configuration, const struct conf_errors *errors);
     void *owner;
 };
 

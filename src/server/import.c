@@ -25,9 +25,8 @@ struct asking {
     int error;
 };
 
-static void hear_fault(void *owner, const struct conf_error *fault)
+static void hear_fault(struct asking *asking, const struct conf_error *fault)
 {
-    struct asking *asking = owner;
     char why[1024];
     int length = snprintf(why, sizeof(why), STR_FMT "%s" STR_FMT, STR_ARG(fault->message),
                           str_empty(fault->hint) ? "" : ": ", STR_ARG(fault->hint));
@@ -44,6 +43,14 @@ static void hear_fault(void *owner, const struct conf_error *fault)
         asking->error = result;
 }
 
+static void hear_all(void *owner, const struct configuration *configuration, const struct conf_errors *errors)
+{
+    for (unsigned i = 0; i < errors->count; i++) {
+        if (!errors->items[i].warning)
+            hear_fault(owner, &errors->items[i]);
+    }
+}
+
 /* Prints the YAML into `out` so that it loads; `said` is what the loader says of it in the end. */
 static int print_until_it_loads(struct import *import, bool report, struct buffer *out, struct buffer *said)
 {
@@ -51,7 +58,7 @@ static int print_until_it_loads(struct import *import, bool report, struct buffe
     struct asking asking = {.import = import, .changed = true};
 
     for (unsigned round = 0; asking.changed && round < LIMIT_IMPORT_ROUNDS && asking.error == 0; round++) {
-        struct configuration_source source = {.test_only = true, .fault = hear_fault, .owner = &asking};
+        struct configuration_source source = {.test_only = true, .told = hear_all, .owner = &asking};
 
         buffer_consume(out, out->length);
         buffer_consume(said, said->length);

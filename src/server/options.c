@@ -225,6 +225,7 @@ static const struct subcommand {
     {"help", COMMAND_HELP, help_argument},
     {"import", COMMAND_IMPORT, import_argument},
     {"fmt", COMMAND_FMT, fmt_argument},
+    {"lint", COMMAND_LINT, lint_argument},
 };
 
 #define SUBCOMMAND_COUNT (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -262,8 +263,8 @@ static int parse_subcommand(struct parse *parse)
     if (nearest)
         return options_fail(parse, "unknown command \"%s\": did you mean \"%s\"?", name, nearest);
     return options_fail(parse,
-                "unknown command \"%s\": there are serve, doctor, schema, help, import and fmt; a configuration file "
-                "goes after -c",
+                "unknown command \"%s\": there are serve, doctor, schema, help, import, fmt and lint; a configuration "
+                "file goes after -c",
                 name);
 }
 
@@ -338,6 +339,7 @@ const char *options_usage(void)
            "  -t             test the configuration: exit 0 or 1\n"
            "  -T             test it, and print the effective configuration\n"
            "  -q             say only what is wrong\n"
+           "  sluice lint [FILE]      what is legal and yet wrong (--format text, gcc, json or sarif)\n"
            "  sluice fmt [-w|--check] FILE...   the file in one layout, comments kept: printed,\n"
            "                                    written back (-w), or only looked at\n"
            "  sluice schema           JSON Schema of the configuration, for editors\n"

@@ -21,11 +21,14 @@ enum command {
     COMMAND_HELP,
     COMMAND_IMPORT,
     COMMAND_FMT,
+    COMMAND_LINT,
 };
+
+enum output_format { OUTPUT_TEXT, OUTPUT_GCC, OUTPUT_JSON, OUTPUT_SARIF };
 
 struct options {
     enum command command;
-    const char *conf;               /* -c; NULL: not given */
+    const char *conf;               /* -c, or lint FILE; NULL: not given */
     const char *prefix;             /* -p */
     const char *error_log;          /* -e */
     const char *overlay;            /* -g */
@@ -38,6 +41,7 @@ struct options {
     bool report;                    /* import --report */
     const char *folder;             /* serve DIR */
     unsigned port;                  /* serve --port; 0: the first free one from the default on */
+    enum output_format format;      /* lint --format */
     bool write;                     /* fmt -w */
     bool check;                     /* fmt --check */
     char *const *files;             /* fmt FILE... */

@@ -1,5 +1,5 @@
 /*
- * Arguments of the subcommands that look at configurations: fmt.
+ * Arguments of the subcommands that look at configurations: fmt, lint.
  */
 #include "server/options_parse.h"
 
@@ -36,4 +36,43 @@ int fmt_argument(struct parse *parse, const char *argument)
         return options_fail(parse, "invalid option of fmt: \"%s\"", argument);
     return options->write && options->check ? options_fail(parse, "fmt takes \"-w\" or \"--check\", not both")
                                             : 0;
+}
+
+static int parse_format(struct parse *parse, const char *name)
+{
+    static const char *const names[] = {"text", "gcc", "json", "sarif"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            parse->options->format = (enum output_format)i;
+            return 0;
+        }
+    }
+    return options_fail(parse, "invalid format \"%s\": there are text, gcc, json and sarif", name);
+}
+
+/* "--format NAME" or "--format=NAME"; 1: the argument is neither. */
+static int format_argument(struct parse *parse, const char *argument)
+{
+    if (strncmp(argument, "--format=", 9) == 0)
+        return parse_format(parse, argument + 9);
+    if (strcmp(argument, "--format") != 0)
+        return 1;
+    if (parse->at + 1 >= parse->argc)
+        return options_fail(parse, "option \"--format\" requires a name");
+    return parse_format(parse, parse->argv[++parse->at]);
+}
+
+int lint_argument(struct parse *parse, const char *argument)
+{
+    int format = format_argument(parse, argument);
+
+    if (format <= 0)
+        return format;
+    if (argument[0] == '-' && argument[1])
+        return options_fail(parse, "invalid option of lint: \"%s\"", argument);
+    if (parse->options->conf)
+        return options_fail(parse, "lint takes one file, and \"%s\" is a second one", argument);
+    parse->options->conf = argument;
+    return 0;
 }

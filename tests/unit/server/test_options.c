@@ -67,6 +67,9 @@ static const struct {
     {"fmt -w a.yaml", COMMAND_FMT},
     {"fmt --check -", COMMAND_FMT},
     {"fmt -h", COMMAND_USAGE},
+    {"lint", COMMAND_LINT},
+    {"lint --format json a.yaml", COMMAND_LINT, .conf = "a.yaml"},
+    {"lint --format=sarif", COMMAND_LINT},
     {"import nginx.conf -oa.yaml", COMMAND_IMPORT, .input = "nginx.conf", .output = "a.yaml"},
 };
 
@@ -104,6 +107,10 @@ static const struct {
     {"fmt -w --check a", "not both"},
     {"fmt a -w", "stand before its files"},
     {"fmt -w -", "\"-\" is the standard input"},
+    {"lint --format", "requires a name"},
+    {"lint --format xml", "invalid format \"xml\""},
+    {"lint -x", "invalid option of lint"},
+    {"lint a b", "\"b\" is a second one"},
     {"import a -x", "invalid argument of import: \"-x\""},
 };
 

@@ -1,0 +1,119 @@
+/*
+ * Every rule asked about everything.
+ */
+#include "lint/lint.h"
+
+#include "server/when.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+const struct lint_rule *const lint_tables[] = {
+    lint_rules_main,    lint_rules_tls,    lint_rules_route, lint_rules_files,
+    lint_rules_headers, lint_rules_access, lint_rules_proxy, NULL};
+
+const char *lint_rule_name(const struct lint_finding *finding)
+{
+    return finding->rule ? finding->rule->name : "load";
+}
+
+static bool is_known(const struct lint *lint, const struct lint_finding *finding)
+{
+    for (size_t i = 0; i < lint->count; i++) {
+        const struct lint_finding *known = &lint->items[i];
+
+        if (known->rule == finding->rule && known->mark.file == finding->mark.file &&
+            known->mark.line == finding->mark.line && known->mark.column == finding->mark.column)
+            return true;
+    }
+    return false;
+}
+
+void lint_add(struct lint *lint, const struct lint_finding *finding)
+{
+    if (lint->count == lint->room) {
+        size_t room = lint->room ? 2 * lint->room : 16;
+        struct lint_finding *grown = arena_zalloc(lint->arena, room, sizeof(*grown));
+
+        if (!grown) {
+            lint->failed = true;
+            return;
+        }
+        if (lint->count)
+            memcpy(grown, lint->items, lint->count * sizeof(*grown));
+        lint->items = grown;
+        lint->room = room;
+    }
+    lint->items[lint->count++] = *finding;
+}
+
+void lint_say(struct lint *lint, struct conf_mark mark, struct str hint, const char *format, ...)
+{
+    struct lint_finding finding = {.rule = lint->rule, .level = "warning", .mark = mark};
+    va_list args;
+
+    if (is_known(lint, &finding))
+        return;
+    va_start(args, format);
+    finding.message = arena_vprintf(lint->arena, format, args);
+    va_end(args);
+    finding.hint = arena_copy(lint->arena, hint);
+    if (finding.message.data && finding.hint.data)
+        lint_add(lint, &finding);
+    else
+        lint->failed = true;
+}
+
+static void ask(struct lint *lint, enum lint_of of, const struct lint_place *place)
+{
+    for (size_t table = 0; lint_tables[table]; table++) {
+        for (const struct lint_rule *rule = lint_tables[table]; rule->name; rule++) {
+            lint->rule = rule;
+            if (rule->of == of)
+                rule->look(lint, place);
+        }
+    }
+}
+
+static void ask_location(struct lint *lint, const struct virtual_server *server,
+                         const struct location *location, const struct location *outer)
+{
+    ask(lint, LINT_LOCATION, &(struct lint_place){server, location, outer, false});
+    for (size_t i = 0; i < location->when_count; i++)
+        ask(lint, LINT_LOCATION, &(struct lint_place){server, location->whens[i].location, outer, true});
+    for (size_t i = 0; i < location->inner_count; i++)
+        ask_location(lint, server, location->inner[i], location);
+    for (size_t i = 0; i < location->pattern_count; i++)
+        ask_location(lint, server, location->patterns[i], location);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct lint_finding *left = a, *right = b;
+    unsigned left_file = left->mark.file ? left->mark.file->order + 1 : 0;
+    unsigned right_file = right->mark.file ? right->mark.file->order + 1 : 0;
+
+    if (left_file != right_file)
+        return left_file < right_file ? -1 : 1;
+    if (left->mark.line != right->mark.line)
+        return left->mark.line < right->mark.line ? -1 : 1;
+    if (left->mark.column != right->mark.column)
+        return left->mark.column < right->mark.column ? -1 : 1;
+    return strcmp(lint_rule_name(left), lint_rule_name(right));
+}
+
+void lint_run(struct lint *lint)
+{
+    for (size_t i = 0; lint->configuration && i < lint->configuration->server_count; i++) {
+        const struct virtual_server *server = lint->configuration->servers[i];
+
+        if (!server->root)
+            continue;
+        ask(lint, LINT_SERVER, &(struct lint_place){server, server->root, NULL, false});
+        ask_location(lint, server, server->root, NULL);
+    }
+    if (lint->configuration)
+        ask(lint, LINT_WHOLE, &(struct lint_place){0});
+    if (lint->count)
+        qsort(lint->items, lint->count, sizeof(*lint->items), compare);
+}

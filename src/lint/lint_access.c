@@ -1,0 +1,76 @@
+/*
+ * Rules about who may see what.
+ */
+#include "lint/lint_look.h"
+
+/* The most exact range decides, and whom none holds may: a list of those who may says nothing about others. */
+static void allow_alone(struct lint *lint, const struct lint_place *place)
+{
+    for (const struct conf_scope_values *values = place->location->values; values; values = values->outer) {
+        const struct conf_node *allow = look_here(values, "allow");
+        const struct conf_node *deny = look_here(values, "deny");
+
+        if (allow && !deny && !look_word(allow, STR("all")))
+            lint_say(lint, allow->mark, STR("add deny: all"),
+                     "everybody else may, too: allow keeps nobody out without a deny");
+        if (allow || deny)
+            return;
+    }
+}
+
+static void status_open(struct lint *lint, const struct lint_place *place)
+{
+    static const char *const names[] = {"status", "stub_status"};
+
+    for (size_t i = 0; i < 2; i++) {
+        const struct conf_node *status = look_here(place->location->values, names[i]);
+
+        if (status && !str_equal(look_text(status), STR("off")) && !look_guarded(place->location->values) &&
+            look_listens_outside(lint, place->server))
+            lint_say(lint, status->mark,
+                     STR("allow: [127.0.0.1, ::1], and deny: all; or a listen of its own on 127.0.0.1"),
+                     "everybody may read what the server has counted");
+    }
+}
+
+static void password_plain(struct lint *lint, const struct lint_place *place)
+{
+    const struct conf_node *realm = look_up(place->location->values, "auth_basic");
+
+    if (realm && !str_equal(look_text(realm), STR("off")) && look_listens(lint, place->server, false) &&
+        look_listens_outside(lint, place->server))
+        lint_say(lint, realm->mark, STR("ask for it by HTTPS alone: let the plain server redirect"),
+                 "passwords come in clear text where this server listens without ssl");
+}
+
+static void trust_check(struct lint *lint, const struct conf_node *scalar, void *owner)
+{
+    if (str_ends(scalar->text, STR("/0")))
+        lint_say(lint, scalar->mark, STR("name the addresses of the proxies in front"),
+                 "anybody may say which address they come from: every peer is trusted");
+}
+
+static void trusts_all(struct lint *lint, const struct lint_place *place)
+{
+    look_scalars(lint, look_up(place->location->values, "set_real_ip_from"), trust_check, NULL);
+}
+
+static void cors_all(struct lint *lint, const struct lint_place *place)
+{
+    const struct conf_node *cors = look_up(place->location->values, "cors");
+    const struct conf_node *origins = conf_map_get(cors, STR("origins"));
+
+    if (look_guarded(place->location->values) && look_word(origins, STR("*")))
+        lint_say(lint, origins->mark, STR("name the origins that need it"),
+                 "scripts of every site may read what this location keeps from others");
+}
+
+const struct lint_rule lint_rules_access[] = {
+    {"allow-without-deny", LINT_LOCATION, allow_alone, "allow alone keeps nobody out."},
+    {"open-status", LINT_LOCATION, status_open, "The status page is open to everybody."},
+    {"plain-password", LINT_LOCATION, password_plain, "auth_basic is asked for without TLS."},
+    {"trusts-everybody", LINT_LOCATION, trusts_all, "Any peer may name another client address."},
+    {"open-cors", LINT_LOCATION, cors_all,
+     "A location that is kept from others may be read by scripts of every origin."},
+    {0},
+};

@@ -1,0 +1,149 @@
+/*
+ * Rules about which files are served.
+ */
+#include "lint/lint_look.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+/* Without a slash on one side only, "/a" and "b" are glued together, or "/a../" climbs where links allow it. */
+static void alias_slash(struct lint *lint, const struct lint_place *place)
+{
+    const struct location *location = place->location;
+    const struct conf_node *alias = look_here(location->values, "alias");
+    bool prefix = location->kind == LOCATION_PREFIX || location->kind == LOCATION_PREFIX_FINAL;
+
+    if (!alias || !prefix || !location->nested ||
+        str_ends(location->pattern, STR("/")) == str_ends(look_text(alias), STR("/")))
+        return;
+    lint_say(lint, alias->mark, STR("end both with a slash, or neither"),
+             "location \"" STR_FMT
+             "\" and its alias do not end alike: what follows is put together without a slash between",
+             STR_ARG(location->pattern));
+}
+
+static void autoindex_open(struct lint *lint, const struct lint_place *place)
+{
+    const struct conf_scope_values *values = place->location->values;
+    const struct conf_node *autoindex = look_up(values, "autoindex");
+
+    if (!look_on(autoindex) || look_guarded(values) || !look_listens_outside(lint, place->server))
+        return;
+    lint_say(lint, autoindex->mark,
+             STR("name who may see it (allow and deny, auth_request), or turn it on in one location alone"),
+             "everybody may list the folders of location \"" STR_FMT "\"", STR_ARG(place->location->pattern));
+}
+
+/* Folders that hold more than a site. */
+static void root_of_system(struct lint *lint, const struct lint_place *place)
+{
+    static const char *const folders[] = {"/",    "/bin", "/boot", "/dev",  "/etc", "/home",
+                                          "/lib", "/opt", "/proc", "/root", "/run", "/sbin",
+                                          "/sys", "/tmp", "/usr",  "/var"};
+    static const char *const names[] = {"root", "alias"};
+
+    for (size_t n = 0; n < 2; n++) {
+        const struct conf_node *node = look_up(place->location->values, names[n]);
+        struct str path = look_text(node);
+
+        while (path.length > 1 && str_ends(path, STR("/")))
+            path.length--;
+        for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+            if (str_equal(path, str_from(folders[i])))
+                lint_say(lint, node->mark, STR("give the site a folder of its own"),
+                         "\"%s\" holds more than a site: all that the server may read is served", folders[i]);
+        }
+    }
+}
+
+/* True where `path` lies below the folder, and no part of it is hidden: those are not served. */
+static bool is_served(struct str folder, struct str path)
+{
+    struct str below;
+
+    while (folder.length > 1 && str_ends(folder, STR("/")))
+        folder.length--;
+    if (!folder.length || !str_starts(path, folder))
+        return false;
+    below = str_skip(path, folder.length);
+    return (str_starts(below, STR("/")) || str_equal(folder, STR("/"))) && str_search(below, STR("/.")) < 0;
+}
+
+/* `path` as the system sees it, in the arena; empty where it is not there. */
+static struct str real_path(struct lint *lint, struct str path)
+{
+    char real[PATH_MAX];
+    struct str copy = arena_copy(lint->arena, path);
+
+    return copy.data && realpath(copy.data, real) ? arena_copy(lint->arena, str_from(real)) : STR("");
+}
+
+static struct str path_of(struct lint *lint, const struct conf_file *file, struct str path)
+{
+    if (str_starts(path, STR("/")))
+        return path;
+    return arena_printf(lint->arena, STR_FMT "/" STR_FMT, STR_ARG(file->folder), STR_ARG(path));
+}
+
+static void secret_check(struct lint *lint, const struct conf_node *scalar, void *owner)
+{
+    const struct str *folder = owner;
+    struct str path = real_path(lint, path_of(lint, scalar->mark.file, scalar->text));
+
+    if (is_served(*folder, path))
+        lint_say(lint, scalar->mark, STR("move it out of the folder that is served"),
+                 "this file lies in what \"" STR_FMT "\" serves", STR_ARG(*folder));
+}
+
+/* Private keys and files of passwords, and the configuration itself, below a root. */
+static void secret_served(struct lint *lint, const struct lint_place *place)
+{
+    static const char *const names[] = {"ssl_certificate_key", "auth_basic_user_file",
+                                        "proxy_ssl_certificate_key"};
+    const struct core_site *site = place->location->site;
+    const struct template *folder = site->alias.path ? site->alias.path : site->root;
+    const struct conf_file *file = lint->configuration->tree->mark.file;
+    struct str served, own;
+
+    if (!folder || !template_constant(folder))
+        return;
+    served = real_path(lint, template_text(folder));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        look_scalars(lint, look_up(place->location->values, names[i]), secret_check, &served);
+    own = file ? real_path(lint, file->path) : STR("");
+    if (is_served(served, own)) {
+        const struct conf_node *root = look_up(place->location->values, site->alias.path ? "alias" : "root");
+
+        lint_say(lint, root ? root->mark : lint->configuration->tree->mark,
+                 STR("move the configuration out of the folder"),
+                 "this folder holds the configuration, which is served with it");
+    }
+}
+
+static void try_last(struct lint *lint, const struct lint_place *place)
+{
+    const struct conf_node *tried = look_here(place->location->values, "try_files");
+    struct str last = look_text(tried);
+
+    if (tried && tried->kind == CONF_LIST && tried->count)
+        last = look_text(tried->items[tried->count - 1]);
+    else if (str_rfind(last, ' ') >= 0)
+        last = str_skip(last, (size_t)str_rfind(last, ' ') + 1);
+    if (str_equal(last, STR("$uri")) || str_equal(last, STR("$uri/")))
+        lint_say(lint, tried->mark, STR("add =404, a page or @name as the last one"),
+                 "the last of try_files is where the request goes when nothing is there: \"" STR_FMT
+                 "\" comes back to itself",
+                 STR_ARG(last));
+}
+
+const struct lint_rule lint_rules_files[] = {
+    {"alias-slash", LINT_LOCATION, alias_slash,
+     "A location and its alias end with a slash both, or neither: else names are glued together."},
+    {"open-autoindex", LINT_LOCATION, autoindex_open, "Folders are listed to everybody."},
+    {"root-of-system", LINT_LOCATION, root_of_system, "A folder of the system is served as a site."},
+    {"secret-served", LINT_LOCATION, secret_served,
+     "A private key, a file of passwords or the configuration lies below a root."},
+    {"try-files-last", LINT_LOCATION, try_last,
+     "The last of try_files is no file to be tried, but where to go."},
+    {0},
+};

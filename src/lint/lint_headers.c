@@ -1,0 +1,186 @@
+/*
+ * Rules about header fields that are lost, sent twice, or weaker than they look.
+ */
+#include "lint/lint_look.h"
+
+/* Fields that protect the visitor: an error page needs them as much as any other page. */
+static const char *const protecting[] = {"Content-Security-Policy", "Permissions-Policy",
+                                         "Referrer-Policy",         "Strict-Transport-Security",
+                                         "X-Content-Type-Options",  "X-Frame-Options"};
+
+static bool protects(struct str name)
+{
+    for (size_t i = 0; i < sizeof(protecting) / sizeof(protecting[0]); i++) {
+        if (str_equal_nocase(name, str_from(protecting[i])))
+            return true;
+    }
+    return false;
+}
+
+/* One field of an add_header: where it stands, and what is said of it. */
+struct field {
+    struct str name;
+    struct str value;
+    bool always;
+    struct conf_mark mark;
+};
+
+typedef bool field_found(const struct field *field, void *owner);
+
+static bool scalar_field(const struct conf_node *node, field_found *found, void *owner)
+{
+    struct str rest = str_trim(node->text);
+    struct field field = {.mark = node->mark, .name = str_cut(&rest, ' ')};
+
+    field.value = rest.data ? str_trim(rest) : STR("");
+    field.always = str_ends(field.value, STR(" always"));
+    return found(&field, owner);
+}
+
+static bool map_fields(const struct conf_node *map, field_found *found, void *owner)
+{
+    for (size_t i = 0; i < map->count; i++) {
+        const struct conf_node *value = map->pairs[i].value;
+        bool detailed = value->kind == CONF_MAP;
+        struct field field = {.mark = map->pairs[i].key->mark,
+                              .name = map->pairs[i].key->text,
+                              .value = look_text(detailed ? conf_map_get(value, STR("value")) : value),
+                              .always = detailed && look_on(conf_map_get(value, STR("always")))};
+
+        if (found(&field, owner))
+            return true;
+    }
+    return false;
+}
+
+/* Tells each field of an add_header until `found` wants no more: true then. */
+static bool fields(const struct conf_node *node, field_found *found, void *owner)
+{
+    if (!node)
+        return false;
+    if (node->kind == CONF_SCALAR)
+        return scalar_field(node, found, owner);
+    if (node->kind == CONF_MAP)
+        return map_fields(node, found, owner);
+    for (size_t i = 0; i < node->count; i++) {
+        if (fields(node->items[i], found, owner))
+            return true;
+    }
+    return false;
+}
+
+static bool same_name(const struct field *field, void *owner)
+{
+    return str_equal_nocase(field->name, *(const struct str *)owner);
+}
+
+struct look {
+    struct lint *lint;
+    const struct lint_place *place;
+};
+
+static bool dropped_field(const struct field *field, void *owner)
+{
+    const struct look *look = owner;
+    struct str name = field->name;
+
+    if (!protects(field->name))
+        return false;
+    for (const struct conf_scope_values *outer = look->place->location->values->outer; outer;
+         outer = outer->outer) {
+        if (fields(look_here(outer, "add_header"), same_name, &name))
+            lint_say(look->lint, field->mark,
+                     STR("say it once, in the outer scope; or with all that it should say, here"),
+                     STR_FMT " of an outer scope is dropped here: a field of the same name replaces it",
+                     STR_ARG(name));
+    }
+    return false;
+}
+
+static void header_dropped(struct lint *lint, const struct lint_place *place)
+{
+    fields(look_here(place->location->values, "add_header"), dropped_field, &(struct look){lint, place});
+}
+
+static bool sometimes_field(const struct field *field, void *owner)
+{
+    const struct look *look = owner;
+
+    if (protects(field->name) && !field->always)
+        lint_say(look->lint, field->mark,
+                 STR("add always: 'add_header: NAME VALUE always'; or use security_headers"),
+                 STR_FMT " is left out of errors, which visitors see as well", STR_ARG(field->name));
+    return false;
+}
+
+static void header_sometimes(struct lint *lint, const struct lint_place *place)
+{
+    for (const struct conf_scope_values *values = place->location->values; values; values = values->outer)
+        fields(look_here(values, "add_header"), sometimes_field, &(struct look){lint, place});
+}
+
+static bool twice_field(const struct field *field, void *owner)
+{
+    const struct look *look = owner;
+    const struct conf_node *expires = look_up(look->place->location->values, "expires");
+    bool lifetime =
+        str_equal_nocase(field->name, STR("Cache-Control")) || str_equal_nocase(field->name, STR("Expires"));
+
+    if (lifetime && expires && !str_equal(look_text(expires), STR("off")))
+        lint_say(look->lint, field->mark, STR("keep one of the two"),
+                 "expires writes " STR_FMT " as well: it is sent twice, and caches choose",
+                 STR_ARG(field->name));
+    return false;
+}
+
+static void header_twice(struct lint *lint, const struct lint_place *place)
+{
+    for (const struct conf_scope_values *values = place->location->values; values; values = values->outer)
+        fields(look_here(values, "add_header"), twice_field, &(struct look){lint, place});
+}
+
+#define HALF_A_YEAR 15552000u
+
+static uint64_t max_age(struct str value)
+{
+    ssize_t at = str_search(value, STR("max-age="));
+    struct str rest = str_skip(value, at < 0 ? 0 : (size_t)at + 8);
+    size_t digits = 0;
+    uint64_t age = HALF_A_YEAR;
+
+    while (digits < rest.length && rest.data[digits] >= '0' && rest.data[digits] <= '9')
+        digits++;
+    return at >= 0 && str_to_u64(str_slice(rest, 0, digits), &age) == 0 ? age : HALF_A_YEAR;
+}
+
+static bool hsts_field(const struct field *field, void *owner)
+{
+    const struct look *look = owner;
+    const struct lint_place *place = look->place;
+
+    if (!str_equal_nocase(field->name, STR("Strict-Transport-Security")))
+        return false;
+    if (max_age(field->value) < HALF_A_YEAR && max_age(field->value) > 0)
+        lint_say(look->lint, field->mark, STR("max-age=31536000 is a year"),
+                 "a browser forgets that this site is HTTPS before half a year is over");
+    else if (!look_listens(look->lint, place->server, true))
+        lint_say(look->lint, field->mark, STR("move it to the server that listens with ssl"),
+                 "no browser believes Strict-Transport-Security that came without TLS");
+    return false;
+}
+
+static void hsts_weak(struct lint *lint, const struct lint_place *place)
+{
+    fields(look_here(place->location->values, "add_header"), hsts_field, &(struct look){lint, place});
+}
+
+const struct lint_rule lint_rules_headers[] = {
+    {"header-dropped", LINT_LOCATION, header_dropped,
+     "An inner add_header replaces a protecting field of an outer scope."},
+    {"header-not-always", LINT_LOCATION, header_sometimes,
+     "A protecting field is left out of error answers."},
+    {"header-twice", LINT_LOCATION, header_twice, "expires and add_header write the same field."},
+    {"weak-hsts", LINT_LOCATION, hsts_weak,
+     "Strict-Transport-Security is short-lived, or sent where it is not believed."},
+    {0},
+};

@@ -1,0 +1,127 @@
+/*
+ * Looking up what a configuration says, by names.
+ */
+#include "lint/lint_look.h"
+
+#include <netinet/in.h>
+
+const struct conf_node *look_here(const struct conf_scope_values *values, const char *name)
+{
+    return values && values->node ? conf_map_get(values->node, str_from(name)) : NULL;
+}
+
+const struct conf_node *look_up(const struct conf_scope_values *values, const char *name)
+{
+    for (; values; values = values->outer) {
+        const struct conf_node *node = look_here(values, name);
+
+        if (node)
+            return node;
+    }
+    return NULL;
+}
+
+struct str look_text(const struct conf_node *node)
+{
+    return node && node->kind == CONF_SCALAR ? node->text : STR("");
+}
+
+bool look_on(const struct conf_node *node)
+{
+    struct str text = look_text(node);
+
+    return str_equal(text, STR("on")) || str_equal(text, STR("true")) || str_equal(text, STR("yes"));
+}
+
+void look_scalars(struct lint *lint, const struct conf_node *node, look_each *each, void *owner)
+{
+    if (!node)
+        return;
+    if (node->kind == CONF_SCALAR)
+        each(lint, node, owner);
+    for (size_t i = 0; node->kind != CONF_SCALAR && i < node->count; i++)
+        look_scalars(lint, node->kind == CONF_LIST ? node->items[i] : node->pairs[i].value, each, owner);
+}
+
+static bool has_word(struct str text, struct str word)
+{
+    while (text.data) {
+        if (str_equal(str_cut(&text, ' '), word))
+            return true;
+    }
+    return false;
+}
+
+bool look_word(const struct conf_node *node, struct str text)
+{
+    bool found = false;
+
+    if (!node)
+        return false;
+    if (node->kind == CONF_SCALAR)
+        return has_word(node->text, text);
+    for (size_t i = 0; i < node->count && !found; i++)
+        found = look_word(node->kind == CONF_LIST ? node->items[i] : node->pairs[i].value, text);
+    return found;
+}
+
+struct conf_mark look_mark(const struct lint_place *place)
+{
+    const struct conf_node *node = place->location->values->node;
+    const struct conf_node *locations = place->outer ? look_here(place->outer->values, "location") : NULL;
+
+    for (size_t i = 0; locations && locations->kind == CONF_MAP && i < locations->count; i++) {
+        if (locations->pairs[i].value == node)
+            return locations->pairs[i].key->mark;
+    }
+    return node->mark;
+}
+
+static bool is_loopback(const struct listen_address *address)
+{
+    if (address->socket.ss_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)&address->socket)->sin_addr.s_addr) >> 24 == 127;
+    if (address->socket.ss_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)&address->socket)->sin6_addr);
+    return true;
+}
+
+/* `ssl` -1: of both kinds. */
+static bool listens(const struct lint *lint, const struct virtual_server *server, int ssl, bool outside)
+{
+    for (size_t i = 0; i < lint->configuration->endpoint_count; i++) {
+        const struct endpoint *endpoint = &lint->configuration->endpoints[i];
+
+        if ((ssl >= 0 && endpoint->ssl != (ssl == 1)) || (outside && is_loopback(&endpoint->address)))
+            continue;
+        for (size_t k = 0; k < endpoint->server_count; k++) {
+            if (endpoint->servers[k] == server)
+                return true;
+        }
+    }
+    return false;
+}
+
+bool look_listens(const struct lint *lint, const struct virtual_server *server, bool ssl)
+{
+    return listens(lint, server, ssl, false);
+}
+
+bool look_listens_outside(const struct lint *lint, const struct virtual_server *server)
+{
+    return listens(lint, server, -1, true);
+}
+
+bool look_guarded(const struct conf_scope_values *values)
+{
+    static const char *const guards[] = {"deny", "auth_basic", "auth_request", "secure_link",
+                                         "ssl_verify_client"};
+
+    for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++) {
+        const struct conf_node *guard = look_up(values, guards[i]);
+
+        if (guard && !str_equal(look_text(guard), STR("off")))
+            return true;
+    }
+    return look_on(look_here(values, "internal"));
+}

@@ -1,0 +1,180 @@
+/*
+ * Rules about the whole: processes, addresses, and names that nobody uses.
+ */
+#include "lint/lint_look.h"
+
+static void user_root(struct lint *lint, const struct lint_place *place)
+{
+    const struct conf_node *user = conf_map_get(lint->configuration->tree, STR("user"));
+
+    if (str_equal(look_text(user), STR("root")))
+        lint_say(lint, user->mark, STR("user: www-data, or another that owns nothing"),
+                 "workers keep the rights of root: whoever breaks one has the machine");
+}
+
+static void log_debug(struct lint *lint, const struct lint_place *place)
+{
+    const struct conf_node *log = conf_map_get(lint->configuration->tree, STR("error_log"));
+
+    if (log && lint->configuration->main->error_log.level == LOG_DEBUG)
+        lint_say(lint, log->mark, STR("level notice is the usual one"),
+                 "each request writes to the error log at level debug");
+    if (log && str_equal(lint->configuration->main->error_log.path, STR("/dev/null")))
+        lint_say(lint, log->mark, STR("error_log: {path: stderr, level: crit} is quiet, too"),
+                 "errors are thrown away: nobody will know why something fails");
+}
+
+static bool same_servers(const struct endpoint *a, const struct endpoint *b)
+{
+    return a->server_count == b->server_count && a->servers[0] == b->servers[0];
+}
+
+/* Once for addresses that the same servers share. */
+static void default_server(struct lint *lint, const struct lint_place *place)
+{
+    const struct configuration *configuration = lint->configuration;
+
+    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+        const struct endpoint *endpoint = &configuration->endpoints[i];
+        bool told = false;
+
+        for (size_t k = 0; k < i; k++)
+            told |= same_servers(endpoint, &configuration->endpoints[k]);
+        if (!told && endpoint->server_count > 1 && !endpoint->has_default && !endpoint->servers[0]->stream)
+            lint_say(lint, endpoint->mark,
+                     STR("write default_server with the one that should, or with a server that returns 404"),
+                     "requests for any other name on " STR_FMT " go to this server, because it stands first",
+                     STR_ARG(endpoint->text));
+    }
+}
+
+static bool is_pass(struct str key)
+{
+    return str_ends(key, STR("_pass"));
+}
+
+/* "http://name/..." or "name": true where the group is named, or a variable may name it. */
+static bool names_group(struct str text, struct str name)
+{
+    ssize_t scheme = str_search(text, STR("://"));
+    struct str rest = scheme < 0 ? text : str_skip(text, (size_t)scheme + 3);
+
+    return str_find(rest, '$') >= 0 || str_equal(str_cut(&rest, '/'), name);
+}
+
+static bool group_used(const struct conf_node *node, struct str name)
+{
+    bool used = false;
+
+    for (size_t i = 0; node->kind != CONF_SCALAR && i < node->count && !used; i++) {
+        const struct conf_node *value = node->kind == CONF_LIST ? node->items[i] : node->pairs[i].value;
+
+        used = node->kind == CONF_MAP && is_pass(node->pairs[i].key->text) && value->kind == CONF_SCALAR
+                   ? names_group(value->text, name)
+                   : group_used(value, name);
+    }
+    return used;
+}
+
+static void upstream_unused(struct lint *lint, const struct lint_place *place)
+{
+    static const char *const scopes[] = {"http", "stream"};
+
+    for (size_t s = 0; s < 2; s++) {
+        const struct conf_node *scope = conf_map_get(lint->configuration->tree, str_from(scopes[s]));
+        const struct conf_node *groups = conf_map_get(scope, STR("upstream"));
+
+        for (size_t i = 0; groups && groups->kind == CONF_MAP && i < groups->count; i++) {
+            const struct conf_node *key = groups->pairs[i].key;
+
+            if (!str_starts(key->text, STR("x-")) && !group_used(scope, key->text))
+                lint_say(lint, key->mark, STR("name it in proxy_pass, or delete it"),
+                         "nothing is passed to upstream \"" STR_FMT "\"", STR_ARG(key->text));
+        }
+    }
+}
+
+static void named_unused(struct lint *lint, const struct lint_place *place)
+{
+    if (place->location->kind == LOCATION_NAMED &&
+        !look_word(lint->configuration->tree, place->location->pattern))
+        lint_say(lint, look_mark(place), STR("name it in try_files or error_page, or delete it"),
+                 "nothing leads to location " STR_FMT ", which no address reaches by itself",
+                 STR_ARG(place->location->pattern));
+}
+
+/* A format counts as used where an access_log of the tree names it. */
+static bool format_used(const struct conf_node *node, struct str name)
+{
+    bool used = false;
+
+    for (size_t i = 0; node->kind != CONF_SCALAR && i < node->count && !used; i++) {
+        const struct conf_node *value = node->kind == CONF_LIST ? node->items[i] : node->pairs[i].value;
+        bool log = node->kind == CONF_MAP && str_equal(node->pairs[i].key->text, STR("access_log"));
+
+        used = log ? look_word(value, name) : format_used(value, name);
+    }
+    return used;
+}
+
+static void format_unused(struct lint *lint, const struct lint_place *place)
+{
+    const struct conf_node *http = conf_map_get(lint->configuration->tree, STR("http"));
+    const struct conf_node *formats = conf_map_get(http, STR("log_format"));
+
+    for (size_t i = 0; formats && formats->kind == CONF_MAP && i < formats->count; i++) {
+        const struct conf_node *key = formats->pairs[i].key;
+
+        if (!format_used(http, key->text))
+            lint_say(lint, key->mark, STR("name it in access_log, or delete it"),
+                     "no access_log is written as \"" STR_FMT "\"", STR_ARG(key->text));
+    }
+}
+
+#define PATIENCE_MS (5 * 60 * 1000u)
+
+/* Somebody who opens connections and says nothing has them all before long. */
+static void timeouts_long(struct lint *lint, const struct lint_place *place)
+{
+    const struct core_site *site = place->location->site;
+    const struct {
+        const char *name;
+        uint64_t ms;
+    } timeouts[] = {{"client_header_timeout", site->client_header_timeout_ms},
+                    {"client_body_timeout", site->client_body_timeout_ms},
+                    {"send_timeout", site->send_timeout_ms},
+                    {"keepalive_timeout", site->keepalive_timeout_ms}};
+
+    for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++) {
+        const struct conf_node *node = look_up(place->location->values, timeouts[i].name);
+
+        if (node && timeouts[i].ms > PATIENCE_MS)
+            lint_say(lint, node->mark, STR("a minute is patient"),
+                     "%s lets a client that says nothing keep its connection for %llu minutes",
+                     timeouts[i].name, (unsigned long long)(timeouts[i].ms / 60000));
+    }
+}
+
+static void body_unlimited(struct lint *lint, const struct lint_place *place)
+{
+    const struct conf_node *size = look_up(place->location->values, "client_max_body_size");
+
+    if (size && place->location->site->client_max_body_size == 0)
+        lint_say(lint, size->mark,
+                 STR("name the largest upload that makes sense, in the location that takes it"),
+                 "a request's body may be as long as a client likes");
+}
+
+const struct lint_rule lint_rules_main[] = {
+    {"user-root", LINT_WHOLE, user_root, "Workers keep the rights of root."},
+    {"error-log", LINT_WHOLE, log_debug, "Errors are thrown away, or drowned."},
+    {"no-default-server", LINT_WHOLE, default_server,
+     "Which server answers for unknown names is left to the order of the file."},
+    {"unused-upstream", LINT_WHOLE, upstream_unused, "An upstream that nothing is passed to."},
+    {"unused-format", LINT_WHOLE, format_unused, "A log_format that no access_log names."},
+    {"unused-location", LINT_LOCATION, named_unused, "A named location that nothing leads to."},
+    {"long-timeout", LINT_LOCATION, timeouts_long,
+     "A client that says nothing keeps its connection for long."},
+    {"unlimited-body", LINT_LOCATION, body_unlimited, "Request bodies have no limit."},
+    {0},
+};

@@ -1,0 +1,185 @@
+/*
+ * Rules about locations that are never reached, and patterns that fit more than they say.
+ */
+#include "lint/lint_look.h"
+
+#include "server/pattern.h"
+
+/* A regular expression that fits every path. */
+static bool fits_all(const struct location *location)
+{
+    static const char *const all[] = {"/",    "^/",    ".",   ".*",     "^",       "^.*",  "^.*$",
+                                      "^/.*", "^/.*$", "/.*", "^/(.*)", "^/(.*)$", "(.*)", "^(.*)$"};
+    struct str text = pattern_text(location->regex);
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (str_equal(text, str_from(all[i])))
+            return true;
+    }
+    return false;
+}
+
+/* The first regular expression beside `location` that is asked before it and leaves it nothing; NULL: none. */
+static const struct location *shadow_of(const struct location *outer, const struct location *location)
+{
+    for (size_t i = 0; i < outer->pattern_count && outer->patterns[i] != location; i++) {
+        const struct location *other = outer->patterns[i];
+
+        if (fits_all(other) || (location->regex && str_equal(other->pattern, location->pattern)))
+            return other;
+    }
+    return NULL;
+}
+
+static void location_unreachable(struct lint *lint, const struct lint_place *place)
+{
+    const struct location *location = place->location, *other;
+
+    if (!place->outer || place->laid_over || location->kind == LOCATION_EXACT ||
+        location->kind == LOCATION_PREFIX_FINAL || location->kind == LOCATION_NAMED)
+        return;
+    other = shadow_of(place->outer, location);
+    if (other)
+        lint_say(lint, look_mark(place),
+                 STR("move the general one to the end, or write ^~ or = before this path"),
+                 "location \"" STR_FMT "\" is never reached: \"" STR_FMT "\" is asked first and fits",
+                 STR_ARG(location->pattern), STR_ARG(other->pattern));
+}
+
+/* A server's `return` answers before any location is asked for its own. */
+static void return_shadows(struct lint *lint, const struct lint_place *place)
+{
+    const struct conf_node *answer = look_here(place->location->values, "return");
+    const struct location *root = place->location;
+
+    if (!answer || !root->inner_count)
+        return;
+    for (size_t i = 0; i < root->inner_count; i++) {
+        if (root->inner[i]->kind != LOCATION_NAMED && !look_here(root->inner[i]->values, "return"))
+            lint_say(lint, answer->mark, STR("move it into location /"),
+                     "return of the server answers for location \"" STR_FMT "\", too",
+                     STR_ARG(root->inner[i]->pattern));
+    }
+}
+
+/* What can answer, by name: a location without any of it can only say 404. */
+static void nothing_answers(struct lint *lint, const struct lint_place *place)
+{
+    static const char *const answers[] = {"root",   "alias",       "return",  "proxy_pass", "fastcgi_pass",
+                                          "status", "stub_status", "rewrite", "when"};
+    const struct conf_scope_values *values = place->location->values;
+
+    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        if (look_up(values, answers[i]))
+            return;
+    }
+    if (place->outer && !look_here(values, "try_files") && !look_here(values, "location"))
+        lint_say(lint, look_mark(place), STR("give it a root, a return or a proxy_pass"),
+                 "nothing answers in location \"" STR_FMT "\": it has neither files nor anybody to ask",
+                 STR_ARG(place->location->pattern));
+}
+
+/* ".php" at the end, the dot any character. */
+static bool dot_bare(struct str text)
+{
+    for (size_t i = 0; i + 1 < text.length; i++) {
+        char next = text.data[i + 1];
+
+        if (text.data[i] == '\\')
+            i++;
+        else if (text.data[i] == '[')
+            return false;
+        else if (text.data[i] == '.' && next >= 'a' && next <= 'z' && (i == 0 || text.data[i - 1] != '('))
+            return true;
+    }
+    return false;
+}
+
+/* "\.php", with nothing behind it: it fits "/a.php/b" and "/a.phpx", too. */
+static bool extension_open(struct str text)
+{
+    ssize_t at = str_search(text, STR("\\."));
+    struct str rest = str_skip(text, at < 0 ? text.length : (size_t)at + 2);
+
+    if (at < 0 || !rest.length)
+        return false;
+    for (size_t i = 0; i < rest.length; i++) {
+        char c = str_lower(rest.data[i]);
+
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && !strchr("()|?:", c))
+            return false;
+    }
+    return true;
+}
+
+static void regex_loose(struct lint *lint, const struct lint_place *place)
+{
+    const struct location *location = place->location;
+    struct str text = location->regex ? pattern_text(location->regex) : STR("");
+
+    if (!place->outer || !location->regex)
+        return;
+    if (extension_open(text))
+        lint_say(lint, look_mark(place), STR("end it with $"),
+                 "\"" STR_FMT "\" fits wherever it stands in a path: \"/a" STR_FMT "x/b\" as well",
+                 STR_ARG(text), STR_ARG(str_skip(text, (size_t)str_search(text, STR("\\.")) + 1)));
+    else if (dot_bare(text))
+        lint_say(lint, look_mark(place), STR("write \\. for a dot"),
+                 "a dot in \"" STR_FMT "\" stands for any character", STR_ARG(text));
+}
+
+/* A host's pattern that is not anchored fits hosts of others: "example.com.attacker.net". */
+static void name_loose(struct lint *lint, const struct lint_place *place)
+{
+    const struct conf_node *names = look_here(place->server->root->values, "server_name");
+
+    for (size_t i = 0; i < place->server->pattern_count; i++) {
+        struct str text = pattern_text(place->server->patterns[i]);
+
+        if (!str_starts(text, STR("^")) || !str_ends(text, STR("$")))
+            lint_say(lint, names ? names->mark : place->server->root->values->node->mark,
+                     STR("~^www\\.example\\.com$"),
+                     "the name \"" STR_FMT "\" fits parts of other names: it has no ^ and $ around it",
+                     STR_ARG(text));
+    }
+}
+
+/* "return: 301 https://$host$request_uri" where the request came by https already. */
+static void redirect_loop(struct lint *lint, const struct lint_place *place)
+{
+    static const char *const same[] = {"https://$host$request_uri", "https://$host$uri",
+                                       "https://$http_host$request_uri", "https://$server_name$request_uri"};
+    const struct conf_node *answer = look_here(place->location->values, "return");
+    struct str text = look_text(answer);
+
+    if (!answer || place->laid_over || !look_listens(lint, place->server, true))
+        return;
+    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+        if (str_ends(text, str_from(same[i])))
+            lint_say(lint, answer->mark, STR("redirect in a server of its own, which listens without ssl"),
+                     "the redirect leads back here: this server listens with ssl, too");
+    }
+}
+
+/* Whoever asks chooses the host of the redirect: caches keep it, and mails carry it. */
+static void host_chosen(struct lint *lint, const struct lint_place *place)
+{
+    const struct conf_node *answer = look_here(place->location->values, "return");
+
+    if (str_search(look_text(answer), STR("://$http_host")) >= 0)
+        lint_say(lint, answer->mark, STR("write $host, or the name itself"),
+                 "$http_host is what the client wrote, with any port: the redirect leads where it likes");
+}
+
+const struct lint_rule lint_rules_route[] = {
+    {"unreachable-location", LINT_LOCATION, location_unreachable,
+     "Another location is asked first and always fits."},
+    {"return-before-locations", LINT_SERVER, return_shadows,
+     "A server's return answers for all its locations."},
+    {"nothing-answers", LINT_LOCATION, nothing_answers, "A location has no files and nobody to ask."},
+    {"loose-regex", LINT_LOCATION, regex_loose, "A regular expression fits more paths than its text says."},
+    {"loose-name", LINT_SERVER, name_loose, "A pattern of server_name fits names of others."},
+    {"redirect-loop", LINT_LOCATION, redirect_loop, "A redirect leads to where it came from."},
+    {"host-of-client", LINT_LOCATION, host_chosen, "The client chooses the host of a redirect."},
+    {0},
+};
