@@ -60,6 +60,37 @@ static struct str location_key(struct import *import, const struct nginx_directi
     return first;
 }
 
+/*
+ * Of "/app/" that passes requests on, nginx redirects "/app" there, whatever else would answer it. Not where a
+ * location of that very path stands in nginx's file.
+ */
+static void add_slash(struct import *import, const struct scope *scope, struct draft *locations,
+                      const struct nginx_directive *directive, struct str key)
+{
+    bool passes =
+        nginx_tree_find(directive, STR("proxy_pass")) || nginx_tree_find(directive, STR("fastcgi_pass"));
+    struct str path = str_starts(key, STR("^~ ")) ? str_skip(key, 3) : key;
+    struct draft *made;
+
+    if (!passes || path.length < 2 || path.data[0] != '/' || !str_ends(path, STR("/")))
+        return;
+    for (const struct nginx_directive *other = scope->block->first; other; other = other->next) {
+        bool location = str_equal(other->name, STR("location")) && other->count > 0;
+
+        if (location && str_equal(other->words[other->count - 1], str_slice(path, 0, path.length - 1)))
+            return;
+    }
+    made = draft_add(import->arena, locations, DRAFT_MAP,
+                     words_print(import, "= " STR_FMT, (int)path.length - 1, path.data), NULL);
+    put(import, made, "return",
+        words_join(import,
+                   (struct str[]){STR("301"), words_print(import, STR_FMT "$is_args$args", STR_ARG(path))},
+                   2),
+        NULL);
+    if (made)
+        made->before = STR("# As nginx does where the location passes requests on.");
+}
+
 void carry_location(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                     const struct rule *rule)
 {
@@ -76,6 +107,7 @@ void carry_location(struct import *import, const struct scope *scope, const stru
     else
         carry_scope(import, scope, SCOPE_LOCATION, directive,
                     draft_add(import->arena, locations, DRAFT_MAP, key, directive));
+    add_slash(import, scope, locations, directive, key);
 }
 
 void carry_upstream(struct import *import, const struct scope *scope, const struct nginx_directive *directive,

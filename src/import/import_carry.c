@@ -84,6 +84,12 @@ void carry_needless(struct import *import, const struct scope *scope, const stru
         note(import, IMPORT_NEEDLESS, directive, "%s", rule->text);
 }
 
+void carry_refused(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                   const struct rule *rule)
+{
+    leave_out(import, scope->map, directive, "%s", rule->text);
+}
+
 /* True where the directive has a word at all; else it is left out. */
 static bool has_word(struct import *import, const struct scope *scope,
                      const struct nginx_directive *directive)

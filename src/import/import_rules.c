@@ -43,6 +43,8 @@ static const struct rule rules[] = {
     {"root", SITE, carry_path, NULL},
     {"alias", LOCATION, carry_path, NULL},
     {"pid", MAIN, carry_path, NULL},
+    {"uwsgi_temp_path", ANY, carry_needless, "nothing is written there"},
+    {"scgi_temp_path", ANY, carry_needless, "nothing is written there"},
     {"*_temp_path", SITE, carry_path, NULL},
     {"ssl_certificate", ANY, carry_conf_path, NULL},
     {"ssl_certificate_key", ANY, carry_conf_path, NULL},
@@ -72,6 +74,8 @@ static const struct rule rules[] = {
     {"proxy_http_version", SITE, carry_http_version, NULL},
     {"proxy_cache_valid", SITE, carry_last_time, NULL},
 
+    {"charset_types", SITE, carry_refused, "charset is said with all of text/*, and with nothing else"},
+
     /* What holds for the whole of http here. */
     {"resolver", SERVER | LOCATION, carry_lifted, NULL},
     {"resolver_timeout", SERVER | LOCATION, carry_lifted, NULL},
@@ -93,6 +97,7 @@ static const struct rule rules[] = {
     {"lock_file", ANY, carry_needless, "there is no lock"},
     {"log_not_found", ANY, carry_needless, "the error log does not tell of files that are not there"},
     {"map_hash_*", ANY, carry_needless, "tables size themselves"},
+    {"master_process", ANY, carry_needless, "there always is a master"},
     {"msie_*", ANY, carry_needless, "browsers that it was made for are gone"},
     {"multi_accept", ANY, carry_needless, "the loop takes who is there"},
     {"open_log_file_cache", ANY, carry_needless, "logs stay open"},

@@ -163,12 +163,42 @@ static bool conditions_below(const struct nginx_directive *block)
     return false;
 }
 
+/* The condition, or what it leads to, depends on where the request goes. */
+static bool asks_for_path(const struct nginx_directive *directive)
+{
+    static const char *const names[] = {"uri", "document_uri", "request_filename", "fastcgi_script_name"};
+
+    for (size_t i = 0; i < directive->count; i++) {
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+            if (word_has_variable(directive->words[i], str_from(names[k])))
+                return true;
+        }
+        if (word_has_capture(directive->words[i]))
+            return true;
+    }
+    return false;
+}
+
+static const struct nginx_directive *rewrite_before(const struct scope *scope,
+                                                    const struct nginx_directive *directive)
+{
+    const struct nginx_directive *rewrite = live(scope->block, "rewrite");
+
+    for (const struct nginx_directive *child = rewrite; child; child = child->next) {
+        if (child == directive)
+            return rewrite;
+    }
+    return NULL;
+}
+
 /* Why nginx and a `when` would do different things; NULL: they would not. */
 static const char *why_unsafe(const struct scope *scope, const struct nginx_directive *directive)
 {
     bool ends = body_ends(directive);
     bool breaks = live(directive, "break") && !live(directive, "return") && !live(directive, "rewrite");
 
+    if (rewrite_before(scope, directive) && asks_for_path(directive))
+        return "it asks for what a rewrite above it has made, and when comes before rewrite";
     for (const struct nginx_directive *later = directive->next; later; later = later->next) {
         if (later->dead || !is_script(later))
             continue;
@@ -236,6 +266,12 @@ static void carry_condition(struct import *import, const struct scope *scope,
             note(import, IMPORT_CHANGED, directive, "rewrite of the server comes before this here");
     }
     carry_scope(import, scope, SCOPE_LOCATION, directive, body);
+    if (rewrite_before(scope, directive))
+        note(import, IMPORT_CHANGED, directive, "it is asked before the rewrite in line %u here",
+             rewrite_before(scope, directive)->place.line);
+    if (!body_ends(directive) && nginx_tree_find(scope->block, STR("try_files")))
+        note(import, IMPORT_CHANGED, directive,
+             "nginx forgets try_files where this holds, and sluice does not");
     if (live(scope->block, "location") && scope->kind == SCOPE_LOCATION)
         note(import, IMPORT_CHANGED, directive, "it holds in the locations inside this one, too");
 }

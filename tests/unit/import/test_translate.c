@@ -160,6 +160,20 @@ static const struct {
      "location:\n  /:\n    rewrite: ^/a /b\n    when:\n      $args:\n        rewrite: []\n        return: "
      "400\n",
      ""},
+    {"rewrite ^/a /b;\nif ($args) { return 400; }", "rewrite: ^/a /b\nwhen:\n  $args:\n    return: 400\n",
+     "it is asked before the rewrite in line 3 here"},
+    {"rewrite ^/a /b;\nif (!-f $request_filename) { return 400; }",
+     "rewrite: ^/a /b\n# not carried over: if (!-f $request_filename) { }\n", "when comes before rewrite"},
+    {"location / { if ($args) { add_header X-A b; } try_files /a =404; }",
+     "location:\n  /:\n    try_files: /a =404\n    when:\n      $args:\n        add_header: X-A b\n",
+     "nginx forgets try_files where this holds"},
+    {"location /a/ { proxy_pass http://127.0.0.1:9; }",
+     "location:\n  /a/:\n    proxy_pass: http://127.0.0.1:9\n  # As nginx does where the location passes "
+     "requests on.\n  "
+     "= /a:\n    return: 301 /a/$is_args$args\n",
+     ""},
+    {"location /a/ { proxy_pass http://127.0.0.1:9; }\nlocation = /a { return 204; }",
+     "location:\n  /a/:\n    proxy_pass: http://127.0.0.1:9\n  = /a:\n    return: 204\n", ""},
     {"location / { rewrite ^/a /b; set $c $1; }", "location:\n  /:\n    rewrite: ^/a /b\n    set: $c $1\n",
      "all set come before when and rewrite"},
     {"location / { return 204; rewrite ^ /b; }", "location:\n  /:\n    return: 204\n",
