@@ -192,6 +192,7 @@ enum outcome proxy_pass_on(struct exchange *x, const struct proxy_conf *own)
     *p = (struct proxying){.x = x,
                            .conf = own,
                            .update = p->update,
+                           .slice = p->slice,
                            .attempts = p->attempts,
                            .spent = p->spent || proxy_body_is_spent(p) || (p->stored && !p->stored_whole),
                            .stored = p->stored,

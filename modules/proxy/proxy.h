@@ -9,6 +9,7 @@
 #include "http/h1_request.h"
 #include "proxy_cache.h"
 #include "proxy_rewrite.h"
+#include "proxy_slice.h"
 #include "server/module.h"
 #include "spool.h"
 #include "upstream/upstream_pool.h"
@@ -140,6 +141,8 @@ struct proxying {
     struct upstream_peer *peer;     /* valid while `connection` is there, and in its `failed` */
     struct upstream_connection *connection; /* owned until released; NULL: none */
     struct cached *cached;          /* its part in the cache; NULL: none */
+    struct proxy_slice slice;       /* of a child that has a piece of its parent's answer */
+    struct slicing *slicing;        /* its answer is made of pieces; NULL: it is not */
     struct proxy_update update;     /* of a child that is to fetch anew what its parent answers with meanwhile */
     struct proxy_attempt *attempts, *attempt; /* all, and the newest */
     unsigned tries;

@@ -64,7 +64,7 @@ static int64_t age_of(const struct cached *cached, const struct stored_note *not
     return note->initial_age_s + (resident > 0 ? resident : 0);
 }
 
-static int add_age(const struct cached *cached, const struct stored_note *note)
+int cached_add_age(const struct cached *cached, const struct stored_note *note)
 {
     struct exchange *x = cached->p->x;
     struct str age = arena_printf(&x->arena, "%lld", (long long)age_of(cached, note));
@@ -92,7 +92,7 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
         return 0;
     response->headers.count = 0;
     if (proxy_pass_fields(p, headers, &response->headers) < 0 || proxy_rewrite_location(p) < 0 ||
-        proxy_rewrite_cookies(p) < 0 || add_age(cached, note) < 0)
+        proxy_rewrite_cookies(p) < 0 || cached_add_age(cached, note) < 0)
         return -ENOMEM;
     if (note->status == 200) {
         whole.media_type = type ? type->value : STR("");
@@ -193,6 +193,11 @@ static enum outcome fetch_alone(struct cached *cached)
     return cached->token ? fetch(cached) : wait_for(cached);
 }
 
+static bool is_head(const struct cached *cached)
+{
+    return cached->p->x->request.method == METHOD_HEAD;
+}
+
 static enum outcome miss(struct cached *cached)
 {
     const struct proxy_cache_conf *conf = &cached->p->conf->cache;
@@ -202,7 +207,14 @@ static enum outcome miss(struct cached *cached)
     cached->status = CACHED_MISS;
     if (cached->lookup.uses < conf->min_uses && cached->waits == 0)
         cached->stores = false;
+    if (cached->p->slicing && !cached->p->slicing->plain && (cached->stores || is_head(cached)))
+        return proxy_slice_fetch(cached->p);
     return fetch_alone(cached);
+}
+
+enum outcome proxy_cache_miss(struct proxying *p)
+{
+    return fetch_alone(p->cached);
 }
 
 /* Stale. `allowed`: what is stored says that it may be used while it is updated. */
@@ -235,13 +247,18 @@ static enum outcome expired(struct cached *cached, struct cache_entry *entry, bo
     return fetch_alone(cached);
 }
 
-/* An answer is stored. Takes the reference over. */
-static enum outcome judge(struct cached *cached, struct cache_entry *entry, const struct stored *stored)
+enum reuse cached_reuse(const struct cached *cached, const struct stored *stored)
 {
     struct freshness now = stored->freshness;
 
     now.age_s = age_of(cached, &stored->note);
-    switch (freshness_judge(&now, &cached->asked)) {
+    return freshness_judge(&now, &cached->asked);
+}
+
+/* An answer is stored. Takes the reference over. */
+static enum outcome judge(struct cached *cached, struct cache_entry *entry, const struct stored *stored)
+{
+    switch (cached_reuse(cached, stored)) {
     case REUSE_FRESH:
         return answer_with(cached, entry, CACHED_HIT);
     case REUSE_STALE:
@@ -270,10 +287,21 @@ static enum outcome choose(struct cached *cached, struct cache_entry *entry, con
     return cached->key.data ? look(cached) : exchange_refuse(cached->p->x, 500);
 }
 
+/* It is known to be of what is answered with: it does not age. */
+static enum outcome judge_slice(struct cached *cached, struct cache_entry *entry)
+{
+    if (entry && stored_of(entry, now_s(cached)) && entry->body_length == proxy_slice_length(&cached->p->slice))
+        return answer_with(cached, entry, CACHED_HIT);
+    cache_entry_unref(entry);
+    return miss(cached);
+}
+
 static enum outcome judge_found(struct cached *cached, struct cache_entry *entry)
 {
     const struct stored *stored = entry ? stored_of(entry, now_s(cached)) : NULL;
 
+    if (cached->p->slice.of)
+        return judge_slice(cached, entry);
     if (!entry)
         return miss(cached);
     if (stored && stored->note.status != 0)
@@ -349,11 +377,37 @@ static struct cached *make(struct proxying *p)
     if (!cached->primary.data)
         return NULL;
     take_over(cached);
-    if (conf->obey && !cached->background)
+    if (conf->obey && !cached->background && !p->slice.of)
         cache_control_read(&x->request.headers, CACHE_OF_REQUEST, &cached->asked);
     else
         cache_control_read(&(struct headers){0}, CACHE_OF_REQUEST, &cached->asked);
     return cached;
+}
+
+/* Facts were looked for: where there are none, there may be a whole. */
+static enum outcome sliced(struct cached *cached, enum outcome outcome)
+{
+    return outcome == OUTCOME_PASS && !cached->p->slicing->plain ? look(cached) : outcome;
+}
+
+void proxy_slice_looked(struct proxying *p, enum outcome outcome)
+{
+    proxy_cache_resume(p, sliced(p->cached, outcome));
+}
+
+/* A piece of another's answer: where nothing is known of that yet, it is asked for to find out. */
+static enum outcome begin_slice(struct cached *cached)
+{
+    if (!cached->p->slice.of->known) {
+        cached->status = CACHED_MISS;
+        return fetch(cached);
+    }
+    cached->key = proxy_slice_key(cached->p);
+    if (!cached->key.data)
+        return exchange_refuse(cached->p->x, 500);
+    cache_store_hash(cached->key, &cached->origin.hash);
+    cached->hashed = true;
+    return look(cached);
 }
 
 enum outcome proxy_cache_begin(struct proxying *p)
@@ -376,6 +430,8 @@ enum outcome proxy_cache_begin(struct proxying *p)
     if (cached->background)
         exchange_end_with_client(x, false);
     cached->stores = x->request.method != METHOD_HEAD && !proxy_drops_fields(&x->request.headers);
+    if (p->slice.of)
+        return begin_slice(cached);
     bypassed = proxy_cache_any(x, &p->conf->cache.bypass);
     if (bypassed < 0)
         return exchange_refuse(x, 500);
@@ -383,7 +439,7 @@ enum outcome proxy_cache_begin(struct proxying *p)
         cached->status = CACHED_BYPASS;
         return fetch(cached);
     }
-    return look(cached);
+    return proxy_slices(p) ? sliced(cached, proxy_slice_begin(p)) : look(cached);
 }
 
 bool proxy_cache_rescue(struct proxying *p, unsigned reason)
@@ -429,6 +485,7 @@ void proxy_cache_end(struct proxying *p)
 
     if (!cached)
         return;
+    proxy_slice_end(p);
     cache_lookup_cancel(&cached->lookup);
     cache_waiter_cancel(&cached->waiter);
     cache_fill_drop(cached->fill);

@@ -65,6 +65,7 @@ struct proxy_cache_conf {
     uint64_t min_uses;
     unsigned ignore;                /* enum proxy_ignore */
     unsigned use_stale;             /* enum proxy_stale */
+    uint64_t slice;                 /* bytes of one piece; 0: whole */
     bool revalidate, lock, background_update, obey;
     uint64_t lock_timeout_ms, lock_age_ms;
     struct proxy_cache_purge purge;
@@ -168,10 +169,22 @@ MUST_CHECK int proxy_cache_any(struct exchange *x, const struct conf_templates *
 void proxy_cache_end(struct proxying *p);
 /* Whoever was to use the right to fetch did not come here, or not for that. */
 void proxy_cache_give_back(struct proxy_update *update);
+/* What a miss does: one asks, or somebody does already. As proxy_cache_begin. */
+enum outcome proxy_cache_miss(struct proxying *p);
+/* Goes on with what was found of slices, from the loop: OUTCOME_PASS: as without them. */
+void proxy_slice_looked(struct proxying *p, enum outcome outcome);
+/* Whether something stored may be said to who asks so. */
+enum reuse cached_reuse(const struct cached *cached, const struct stored *stored);
+/* The Age of what is said. 0 or -ENOMEM. */
+MUST_CHECK int cached_add_age(const struct cached *cached, const struct stored_note *note);
 const char *cached_status_name(enum cached_status status);
 
 /* proxy_cache_key.c */
 
+/* Under it stands what all slices have in common. data NULL: out of memory. */
+struct str proxy_cache_facts_key(struct proxying *p, struct str key);
+/* Forgets what is stored under a key, in slices, too. False: nothing was. */
+bool proxy_cache_forget(struct proxying *p, struct cache_store *store, struct str key);
 /* What the answer is looked for by: proxy_cache_key, or all that the server is told of where the request goes. data NULL: out of memory. */
 struct str proxy_cache_key(struct proxying *p);
 /* The key of one among several, by what the request says in their names (vary_text). data NULL: out of memory. */
@@ -189,6 +202,8 @@ void proxy_cache_invalidate(struct proxying *p);
 MUST_CHECK int proxy_cache_fields(struct proxying *p, struct headers *fields);
 /* The answer's head has come: whether it is kept, and what is kept no longer. 0; 1 where x->response was filled with what was stored (304); or -ENOMEM. */
 MUST_CHECK int proxy_cache_head(struct proxying *p);
+/* 1 where request, answer and `proxy_no_cache` allow it to be kept: times are noted. 0, or -ENOMEM. */
+MUST_CHECK int proxy_cache_may_keep(struct proxying *p, const struct arrival *arrival, struct stored_note *note);
 /* A piece of the body. */
 void proxy_cache_part(struct proxying *p, struct str part);
 /* True where more of it is to wait for the disk; proxy_read_on follows. */

@@ -11,6 +11,15 @@
 static const char *const of_client[] = {"Range",         "If-Range",          "If-Match",
                                         "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"};
 
+static int set_range(struct proxying *p, struct headers *fields)
+{
+    struct range range = proxy_slice_range(&p->slice);
+    struct str value = arena_printf(&p->x->arena, "bytes=%llu-%llu", (unsigned long long)range.first,
+                                    (unsigned long long)range.last);
+
+    return value.data ? headers_add(fields, &p->x->arena, STR("Range"), value) : -ENOMEM;
+}
+
 int proxy_cache_fields(struct proxying *p, struct headers *fields)
 {
     struct cached *cached = p->cached;
@@ -18,10 +27,12 @@ int proxy_cache_fields(struct proxying *p, struct headers *fields)
     const struct stored *stored;
     struct str modified;
 
-    if (!cached || !cached->stores)
+    if (!cached || (!cached->stores && !p->slice.of))
         return 0;
     for (size_t i = 0; i < sizeof(of_client) / sizeof(of_client[0]); i++)
         headers_remove(fields, str_from(of_client[i]));
+    if (p->slice.of)
+        return set_range(p, fields);
     if (!cached->stale || !p->conf->cache.revalidate || cached->stale->updates >= LIMIT_CACHE_UPDATES)
         return 0;
     stored = cached->stale->note;
@@ -126,8 +137,7 @@ static uint64_t most_kept(const struct proxying *p)
     return all < LIMIT_CACHE_BODY ? all : LIMIT_CACHE_BODY;
 }
 
-/* What `proxy_no_cache` says, and the request and the answer. 1, 0 or -ENOMEM. */
-static int may_keep(struct proxying *p, const struct arrival *arrival, struct stored_note *note)
+int proxy_cache_may_keep(struct proxying *p, const struct arrival *arrival, struct stored_note *note)
 {
     const struct cached *cached = p->cached;
     const struct proxy_cache_conf *conf = &p->conf->cache;
@@ -193,11 +203,26 @@ static void relieved(void *owner)
     proxy_read_on(owner);
 }
 
+/* The key of a slice depends on nothing but what it is a slice of. Who hears of the others now waits for this one. */
+static int find_slice_key(struct cached *cached)
+{
+    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
+
+    cached->key = proxy_slice_key(cached->p);
+    if (!cached->key.data)
+        return -ENOMEM;
+    cache_store_hash(cached->key, &cached->origin.hash);
+    if (conf->lock && !cached->token)
+        cached->token = cache_store_lease(cached->store, &cached->origin.hash, conf->lock_age_ms);
+    return 0;
+}
+
 static int keep(struct cached *cached, const struct headers *counting, const struct stored_note *note)
 {
     struct proxying *p = cached->p;
     struct headers fields = {0};
-    int error = find_key(cached, counting);
+    bool slice = p->slice.of && note->status == 206;
+    int error = slice ? find_slice_key(cached) : find_key(cached, counting);
 
     if (error == -ENOTSUP)
         return 0;
@@ -279,6 +304,14 @@ static int revalidated(struct proxying *p, struct arrival *arrival)
     return 1;
 }
 
+/* 1: it is kept; 0 or -ENOMEM. */
+static int judge(struct proxying *p, struct arrival *arrival, struct stored_note *note)
+{
+    int result = p->slice.of ? proxy_slice_judge(p, arrival, note) : -ENOTSUP;
+
+    return result == -ENOTSUP ? proxy_cache_may_keep(p, arrival, note) : result;
+}
+
 static bool is_safe(enum method method)
 {
     return method == METHOD_GET || method == METHOD_HEAD || method == METHOD_OPTIONS || method == METHOD_TRACE;
@@ -310,7 +343,7 @@ int proxy_cache_head(struct proxying *p)
     if (counting_fields(p, &p->reply.headers, &counting) < 0)
         return -ENOMEM;
     cache_control_read(&counting, CACHE_OF_RESPONSE, &said);
-    result = may_keep(p, &arrival, &note);
+    result = judge(p, &arrival, &note);
     if (result > 0)
         result = keep(cached, &counting, &note);
     if (result == 0 && !cached->fill && cached->token) { /* others need not wait for it */
@@ -346,6 +379,9 @@ void proxy_cache_whole(struct proxying *p)
 
     if (!cached || !cached->fill)
         return;
-    cache_fill_end(cached->fill, cached->head);
+    if (p->slice.of && p->reply.status == 206 && cached->kept != proxy_slice_length(&p->slice))
+        cache_fill_drop(cached->fill);
+    else
+        cache_fill_end(cached->fill, cached->head);
     cached->fill = NULL;
 }

@@ -28,6 +28,19 @@ struct str proxy_cache_key(struct proxying *p)
                         STR_ARG(told[0]), STR_ARG(told[1]), STR_ARG(told[2]));
 }
 
+struct str proxy_cache_facts_key(struct proxying *p, struct str key)
+{
+    return arena_printf(&p->x->arena, STR_FMT "\nslices", STR_ARG(key));
+}
+
+bool proxy_cache_forget(struct proxying *p, struct cache_store *store, struct str key)
+{
+    struct str facts = proxy_cache_facts_key(p, key);
+    bool whole = cache_store_remove(store, key);
+
+    return (facts.data && cache_store_remove(store, facts)) || whole;
+}
+
 struct str cached_key(const struct cached *cached, struct str text)
 {
     if (!text.data)
@@ -64,7 +77,7 @@ enum outcome proxy_cache_purge(struct proxying *p)
         return exchange_refuse_because(x, 403, LOG_ERROR, "proxy_cache_purge: this client may not");
     if (!key.data)
         return exchange_refuse(x, 500);
-    return exchange_refuse(x, cache_store_remove(store, key) ? 204 : 404);
+    return exchange_refuse(x, proxy_cache_forget(p, store, key) ? 204 : 404);
 }
 
 static void forget(struct cached *cached)
@@ -72,7 +85,7 @@ static void forget(struct cached *cached)
     struct str key = proxy_cache_key(cached->p);
 
     if (key.data)
-        (void)cache_store_remove(cached->store, key);
+        (void)proxy_cache_forget(cached->p, cached->store, key);
 }
 
 /* What another URI of this server would be looked for by, if it were asked for. */

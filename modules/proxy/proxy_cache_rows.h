@@ -65,6 +65,11 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
     {.name = "proxy_cache_obey_requests", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(cache.obey),              \
      .fallback = "on",                                                                                                           \
      .help = "Whether Cache-Control of a request counts (no-cache, no-store, max-age, min-fresh, max-stale, only-if-cached)."},  \
+    {.name = "slice", .scopes = SCOPE_SITE, .type = DIRECTIVE_SIZE, .offset = AT(cache.slice), .fallback = "0",                  \
+     .example = "slice: 1m",                                                                                                     \
+     .help = "Bytes of the pieces in which what is large is fetched and stored, each by a request for a range, as they are "     \
+             "asked for; answers are put together of them. 0: whole. A server that knows no ranges, or says nothing to tell "    \
+             "one version from another, is asked as without."},                                                                  \
     {.name = "proxy_cache_purge", .scopes = SCOPE_SITE, .type = DIRECTIVE_CUSTOM, .offset = AT(cache.purge),                     \
      .row_size = sizeof(struct proxy_cache_purge), .row = proxy_read_cache_purge, .schema = "{\"type\": \"string\"}",            \
      .example = "proxy_cache_purge: PURGE 127.0.0.1 10.0.0.0/8",                                                                 \

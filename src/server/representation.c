@@ -49,6 +49,8 @@ static struct body *span(struct exchange *x, const struct representation *whole,
 {
     struct body *body;
 
+    if (whole->span)
+        return whole->span(&x->arena, whole->held, at, length);
     if (whole->content.data)
         body = body_lent(&x->arena, str_of(whole->content.data + at, (size_t)length), whole->release, whole->held);
     else

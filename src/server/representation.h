@@ -15,6 +15,7 @@ struct representation {
     unsigned max_ranges;            /* at most LIMIT_RANGES; 0: ranges are ignored */
     struct str content;             /* all of it where it is in memory; else data NULL, and it lies in `fd` from byte 0 on */
     int fd;
+    struct body *(*span)(struct arena *arena, void *held, uint64_t at, uint64_t length); /* or whoever has it makes a body of a part; NULL: not so */
     void (*hold)(void *held);       /* each body holds it once, and releases it when it is closed */
     void (*release)(void *held);
     void *held;

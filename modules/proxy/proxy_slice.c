@@ -1,0 +1,451 @@
+/*
+ * Putting answers together: a body that asks one child after the other for its piece. A child is an exchange that looks
+ * for its piece in the cache, and fetches it where it is not there; see proxy_slice.h.
+ */
+#include "proxy.h"
+
+#include "base/limits.h"
+#include "server/representation.h"
+
+#include <errno.h>
+
+struct slice_body {
+    struct body body;
+    struct slicing *slicing;
+    uint64_t at, left;
+};
+
+static uint64_t size_of(const struct slicing *s)
+{
+    return s->p->conf->cache.slice;
+}
+
+bool proxy_slices(const struct proxying *p)
+{
+    return p->conf->cache.slice > 0 && !p->slice.of &&
+           (p->x->request.method == METHOD_GET || p->x->request.method == METHOD_HEAD) &&
+           !proxy_drops_fields(&p->x->request.headers);
+}
+
+struct range proxy_slice_range(const struct proxy_slice *slice)
+{
+    uint64_t size = size_of(slice->of), first = slice->index * size;
+    uint64_t last = first + size - 1;
+
+    if (slice->of->known && last >= slice->of->facts.total)
+        last = slice->of->facts.total - 1;
+    return (struct range){first, last};
+}
+
+uint64_t proxy_slice_length(const struct proxy_slice *slice)
+{
+    struct range range = proxy_slice_range(slice);
+
+    return range.last - range.first + 1;
+}
+
+struct str proxy_slice_key(const struct proxying *child)
+{
+    const struct slicing *s = child->slice.of;
+
+    return arena_printf(&child->x->arena, STR_FMT "\n%llx\n%llu", STR_ARG(s->key),
+                        (unsigned long long)s->facts.note.salt, (unsigned long long)child->slice.index);
+}
+
+static void give_back(struct slicing *s)
+{
+    if (s->token)
+        cache_store_release(s->p->cached->store, &s->origin.hash, s->token);
+    s->token = 0;
+}
+
+/* A child at a time. */
+
+/* What others may use is read to its end; of what lies in the cache, or is of no use, nothing more is. */
+static void part_from(struct exchange *child)
+{
+    const struct proxying *p = exchange_state_found(child, &module_proxy);
+
+    if (p && p->connection && p->cached && p->cached->fill)
+        exchange_child_leave(child);
+    else
+        exchange_child_end(child);
+}
+
+/* Who was not answered yet is parted from then. */
+static void let_go(struct slicing *s)
+{
+    struct exchange *child = s->child;
+    bool was_answered = s->answered;
+
+    s->child = NULL;
+    s->answered = false;
+    if (child && was_answered)
+        part_from(child);
+}
+
+static void answered(struct exchange *child, void *asker);
+
+static int ask(struct slicing *s, uint64_t index)
+{
+    struct proxying *p;
+    int error;
+
+    let_go(s);
+    error = exchange_child(s->p->x, (struct str){NULL, 0}, answered, s, &s->child);
+    if (error < 0) {
+        s->child = NULL;
+        return error;
+    }
+    p = exchange_state(s->child, &module_proxy, sizeof(*p));
+    if (!p) {
+        s->child = NULL; /* it goes the usual way, and is parted from */
+        return -ENOMEM;
+    }
+    p->slice = (struct proxy_slice){s, index};
+    s->index = index;
+    s->at = index * size_of(s);
+    return 0;
+}
+
+/* The body. */
+
+static void woken(void *owner)
+{
+    struct slice_body *own = owner;
+
+    own->body.wake(own->body.owner);
+}
+
+/* What lies in front of what is wanted is dropped, and what lies behind it is left. False: nothing of it is wanted. */
+static bool cut(struct slice_body *own, struct chunk *chunk)
+{
+    struct slicing *s = own->slicing;
+    uint64_t skipped = own->at - s->at, length = chunk_length(chunk);
+
+    s->at += length;
+    chunk_advance(chunk, skipped);
+    length = chunk_length(chunk);
+    if (length > own->left)
+        length = own->left;
+    if (chunk->kind == CHUNK_FILE)
+        chunk->file.length = length;
+    else
+        chunk->bytes.length = (size_t)length;
+    own->at += length;
+    own->left -= length;
+    return length > 0;
+}
+
+/* As `next`, of the child that has the piece; 2: there is nothing of it here, look again. */
+static int next_piece(struct slice_body *own, unsigned accept, size_t room, struct chunk *out)
+{
+    struct slicing *s = own->slicing;
+    struct body *body = s->child->response.body;
+    int result;
+
+    if (s->child->response.status != 206 || !body)
+        return -EPROTO;
+    body->wake = woken;
+    body->owner = own;
+    result = body->ops->next(body, accept & ~(unsigned)CHUNK_PIPE, room, out);
+    if (result == 1)
+        return cut(own, out) ? 1 : 2;
+    if (result < 0)
+        return result;
+    if (s->at != proxy_slice_range(&(struct proxy_slice){s, s->index}).last + 1)
+        return -EPROTO; /* it is shorter than it should be */
+    let_go(s);
+    return 2;
+}
+
+static int slice_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct slice_body *own = container_of(body, struct slice_body, body);
+    struct slicing *s = own->slicing;
+    int result = 2;
+
+    while (result == 2 && own->left > 0) {
+        uint64_t index = own->at / size_of(s);
+
+        if (s->error < 0)
+            return s->error;
+        if (!s->child || s->index != index || s->at > own->at)
+            result = ask(s, index);
+        if (result < 0)
+            return result;
+        if (!s->answered) {
+            s->waiting = own;
+            return -EAGAIN;
+        }
+        result = next_piece(own, accept, room, out);
+    }
+    return result == 2 ? 0 : result;
+}
+
+static void slice_closed(struct body *body)
+{
+    struct slice_body *own = container_of(body, struct slice_body, body);
+    struct slicing *s = own->slicing;
+
+    if (s->waiting == own)
+        s->waiting = NULL;
+    let_go(s);
+}
+
+static struct body *slice_span(struct arena *arena, void *held, uint64_t at, uint64_t length)
+{
+    static const struct body_ops ops = {.next = slice_next, .close = slice_closed};
+    struct slice_body *own = arena_zalloc(arena, 1, sizeof(*own));
+
+    if (!own)
+        return NULL;
+    *own = (struct slice_body){
+        .body = {.ops = &ops, .length = length}, .slicing = held, .at = at, .left = length};
+    return &own->body;
+}
+
+/* The answer. */
+
+static enum outcome answer(struct slicing *s)
+{
+    struct proxying *p = s->p;
+    struct headers *fields = &p->x->response.headers;
+    struct str type = headers_value(&s->facts.headers, STR("Content-Type"));
+    const struct representation whole = {.size = s->facts.total,
+                                         .media_type = type.data ? type : STR(""),
+                                         .validators = s->facts.validators,
+                                         .max_ranges = LIMIT_RANGES,
+                                         .span = slice_span,
+                                         .held = s};
+
+    s->begun = true;
+    p->stage = PROXY_OVER;
+    fields->count = 0;
+    if (proxy_pass_fields(p, &s->facts.headers, fields) < 0 || cached_add_age(p->cached, &s->facts.note) < 0)
+        return exchange_refuse(p->x, 500);
+    if (representation_answer(p->x, &whole) < 0)
+        return exchange_refuse(p->x, 500);
+    if (!p->x->response.body) /* 304, 412, 416 */
+        let_go(s);
+    return OUTCOME_ANSWERED;
+}
+
+/* The first byte that is asked for says which piece is fetched first; where that is not known, it is the first. */
+static void find_first(struct slicing *s)
+{
+    struct str value = headers_value(&s->p->x->request.headers, STR("Range"));
+    uint64_t at;
+
+    if (s->p->x->request.method != METHOD_GET || !str_starts(value, STR("bytes=")))
+        return;
+    value = str_skip(value, 6);
+    if (str_to_u64(str_cut(&value, '-'), &at) == 0 && at <= INT64_MAX / 2)
+        s->first = at / size_of(s);
+}
+
+/* As without slices. Of what is not kept a part may be asked for. */
+static enum outcome go_plain(struct slicing *s)
+{
+    s->plain = true;
+    give_back(s);
+    if (headers_find(&s->p->x->request.headers, STR("Range")))
+        s->p->cached->stores = false;
+    return proxy_cache_miss(s->p);
+}
+
+/* A whole that the server gives in the place of a piece, or an error: the child's answer is ours. */
+static int whole_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct slice_body *own = container_of(body, struct slice_body, body);
+    struct body *inner = own->slicing->child->response.body;
+
+    inner->wake = woken;
+    inner->owner = own;
+    return inner->ops->next(inner, accept, room, out);
+}
+
+static void whole_closed(struct body *body)
+{
+    let_go(container_of(body, struct slice_body, body)->slicing);
+}
+
+static int pass_on(struct slicing *s)
+{
+    static const struct body_ops ops = {.next = whole_next, .close = whole_closed};
+    struct response *from = &s->child->response, *to = &s->p->x->response;
+    struct arena *arena = &s->p->x->arena;
+    struct slice_body *own = arena_zalloc(arena, 1, sizeof(*own));
+
+    to->headers.count = 0;
+    for (unsigned i = 0; i < from->headers.count; i++) {
+        struct str name = arena_copy(arena, from->headers.items[i].name);
+        struct str value = arena_copy(arena, from->headers.items[i].value);
+
+        if (!name.data || !value.data || headers_add(&to->headers, arena, name, value) < 0)
+            return -ENOMEM;
+    }
+    if (!own)
+        return -ENOMEM;
+    own->body = (struct body){.ops = &ops, .length = from->body->length};
+    own->slicing = s;
+    to->status = from->status;
+    to->body = &own->body;
+    return 0;
+}
+
+static enum outcome take_answer(struct slicing *s)
+{
+    struct exchange *x = s->p->x;
+    int status = s->child->response.status;
+
+    if (s->known) {
+        give_back(s);
+        return answer(s);
+    }
+    if (s->plain) {
+        let_go(s);
+        return go_plain(s);
+    }
+    give_back(s);
+    s->begun = true;
+    s->p->stage = PROXY_OVER;
+    if (!s->child->response.body || pass_on(s) < 0) {
+        let_go(s);
+        return exchange_refuse(x, status < 300 ? 500 : status);
+    }
+    return OUTCOME_ANSWERED;
+}
+
+static void answered(struct exchange *child, void *asker)
+{
+    struct slicing *s = asker;
+    struct slice_body *waiting = s->waiting;
+
+    if (child != s->child) {
+        part_from(child);
+        return;
+    }
+    s->answered = true;
+    s->waiting = NULL;
+    if (!s->begun)
+        proxy_cache_resume(s->p, take_answer(s));
+    else if (waiting)
+        waiting->body.wake(waiting->body.owner);
+}
+
+/* The facts. */
+
+/* What an entry says, in our arena. False: it is not to be understood, or of slices of another size. */
+static bool read_facts(struct slicing *s, const struct stored *stored)
+{
+    struct str place = headers_value(&stored->headers, STR("Content-Range"));
+    struct str size = str_cut(&place, '/');
+    uint64_t slice;
+
+    if (!place.data || str_to_u64(size, &slice) < 0 || slice != size_of(s) ||
+        str_to_u64(place, &s->facts.total) < 0 || s->facts.total == 0)
+        return false;
+    s->facts.note = stored->note;
+    return slice_copy_fields(s, &stored->headers) == 0;
+}
+
+static enum outcome judge(struct slicing *s, struct cache_entry *entry)
+{
+    struct cached *cached = s->p->cached;
+    const struct stored *stored = entry ? stored_of(entry, clock_wall_s(exchange_clock(s->p->x))) : NULL;
+    enum reuse reuse;
+
+    if (!stored || !read_facts(s, stored)) {
+        cache_entry_unref(entry);
+        return s->waited ? proxy_slice_fetch(s->p) : OUTCOME_PASS;
+    }
+    reuse = cached_reuse(cached, stored);
+    if (reuse == REUSE_FRESH || reuse == REUSE_STALE) {
+        cache_entry_unref(entry);
+        give_back(s);
+        s->known = true;
+        cached->status = reuse == REUSE_FRESH ? CACHED_HIT : CACHED_STALE;
+        return answer(s);
+    }
+    cache_entry_unref(s->stale);
+    s->stale = entry;
+    cached->status = CACHED_EXPIRED;
+    return cached->asked.only_if_cached ? exchange_refuse(s->p->x, 504) : proxy_slice_fetch(s->p);
+}
+
+static void found(struct cache_lookup *lookup, struct cache_entry *entry)
+{
+    struct slicing *s = container_of(lookup, struct slicing, lookup);
+
+    proxy_slice_looked(s->p, judge(s, entry));
+}
+
+static enum outcome look(struct slicing *s)
+{
+    struct cache_entry *entry;
+    bool pending;
+
+    s->lookup.found = found;
+    entry = cache_store_get(s->p->cached->store, &s->lookup, s->key, &pending);
+    return pending ? OUTCOME_PENDING : judge(s, entry);
+}
+
+enum outcome proxy_slice_begin(struct proxying *p)
+{
+    struct slicing *s = arena_zalloc(&p->x->arena, 1, sizeof(*s));
+
+    if (!s)
+        return exchange_refuse(p->x, 500);
+    p->slicing = s;
+    s->p = p;
+    s->key = proxy_cache_facts_key(p, p->cached->primary);
+    if (!s->key.data)
+        return exchange_refuse(p->x, 500);
+    cache_store_hash(s->key, &s->origin.hash);
+    find_first(s);
+    return look(s);
+}
+
+static void waited(struct cache_waiter *waiter, bool late)
+{
+    struct slicing *s = container_of(waiter, struct slicing, waiter);
+
+    s->waited = true;
+    if (late)
+        s->p->cached->stores = false;
+    proxy_slice_looked(s->p, late ? go_plain(s) : look(s));
+}
+
+enum outcome proxy_slice_fetch(struct proxying *p)
+{
+    const struct proxy_cache_conf *conf = &p->conf->cache;
+    struct slicing *s = p->slicing;
+    struct cache_store *store = p->cached->store;
+
+    if (conf->lock && !s->token)
+        s->token = cache_store_lease(store, &s->origin.hash, conf->lock_age_ms);
+    if (conf->lock && !s->token) {
+        s->waiter.hash = s->origin.hash;
+        s->waiter.until_ms = exchange_clock(p->x)->monotonic_ms + conf->lock_timeout_ms;
+        s->waiter.woken = waited;
+        cache_store_wait(store, &s->waiter);
+        return OUTCOME_PENDING;
+    }
+    s->origin.since = cache_zone_sequence(cache_store_conf(store)->zone);
+    return ask(s, s->first) < 0 ? exchange_refuse(p->x, 500) : OUTCOME_PENDING;
+}
+
+void proxy_slice_end(struct proxying *p)
+{
+    struct slicing *s = p->slicing;
+
+    if (!s)
+        return;
+    cache_lookup_cancel(&s->lookup);
+    cache_waiter_cancel(&s->waiter);
+    cache_entry_unref(s->stale);
+    s->stale = NULL;
+    s->child = NULL; /* it has ended with us, or goes on for itself */
+    give_back(s);
+}

@@ -1,0 +1,76 @@
+/*
+ * `slice`: what is large is fetched and stored in pieces of one size, and answers to any range of it are put together of them.
+ * What all pieces have in common (the facts: length, validators, fields) is stored under a key of its own.
+ *
+ *      proxy_slice_begin -> facts known -> answered -> piece after piece
+ *      a miss            -> the first piece is asked for -> proxy_slice_judge learns the facts -> answered
+ */
+#ifndef MODULES_PROXY_PROXY_SLICE_H
+#define MODULES_PROXY_PROXY_SLICE_H
+
+#include "cache/cache_store.h"
+#include "http/freshness.h"
+#include "http/range.h"
+#include "proxy_cache.h"
+
+struct slice_body;
+
+/* What is known of the whole. */
+struct slice_facts {
+    uint64_t total;
+    struct stored_note note;        /* its salt is a part of the keys of the pieces: they are those of these facts and no others */
+    struct headers headers;         /* in the arena of the exchange that is answered with it */
+    struct validators validators;
+};
+
+/* One exchange that is answered with pieces. In its arena. */
+struct slicing {
+    struct proxying *p;
+    struct str key;                 /* of the facts */
+    struct cache_lookup lookup;
+    struct cache_waiter waiter;
+    struct cache_origin origin;     /* of the facts, which `token` is of */
+    uint64_t token;                 /* the right to find out; 0: none */
+    struct cache_entry *stale;      /* referenced: facts that are not to be used without asking; NULL: there are none */
+    struct slice_facts facts;
+    bool known;                     /* they are */
+    bool plain;                     /* it is asked for without slices: it has none, or nothing of it may be kept */
+    bool waited;                    /* for somebody who asks for the first piece already */
+    bool begun;                     /* the exchange was answered */
+    int error;                      /* its pieces do not belong together: what is being sent breaks off */
+    uint64_t first;                 /* the piece that is asked for first */
+    struct exchange *child;         /* who has a piece, or fetches it; NULL: nobody */
+    uint64_t index;                 /* of that piece */
+    uint64_t at;                    /* where in the whole its next byte stands */
+    bool answered;                  /* it was */
+    struct slice_body *waiting;     /* for it to be answered; NULL: nobody */
+};
+
+/* A child's part: which piece it is. */
+struct proxy_slice {
+    struct slicing *of;             /* NULL: it is no such child */
+    uint64_t index;
+};
+
+/* True where the request is one for slices. */
+bool proxy_slices(const struct proxying *p);
+/* Before a server is asked: OUTCOME_ANSWERED, OUTCOME_PENDING, or OUTCOME_PASS: go on as without slices, up to a miss. */
+enum outcome proxy_slice_begin(struct proxying *p);
+/* Nothing is stored: the first piece is fetched. As above; OUTCOME_PASS: a server is asked for it as it is. */
+enum outcome proxy_slice_fetch(struct proxying *p);
+/* Bytes of a child's piece: known once the facts are. */
+struct range proxy_slice_range(const struct proxy_slice *slice);
+uint64_t proxy_slice_length(const struct proxy_slice *slice);
+/* The key of a child's piece, once the facts are known. data NULL: out of memory. */
+struct str proxy_slice_key(const struct proxying *child);
+/*
+ * The head of an answer to a child has come: the facts are learned of the first one, and hold for all others. 1: the piece is to be kept, 0: not, -ENOTSUP: it is
+ * none, and to be judged as any answer; or -ENOMEM. `arrival` and `note` are filled in as for any answer.
+ */
+MUST_CHECK int proxy_slice_judge(struct proxying *child, struct arrival *arrival, struct stored_note *note);
+/* Fields of the whole, into s->facts: those of one piece are left out. 0 or -ENOMEM. */
+MUST_CHECK int slice_copy_fields(struct slicing *s, const struct headers *from);
+/* The exchange is over. */
+void proxy_slice_end(struct proxying *p);
+
+#endif

@@ -1,0 +1,187 @@
+/*
+ * What is learned of the first piece that comes, and what every other one is held against: pieces of two versions are
+ * never put together.
+ */
+#include "proxy.h"
+
+#include "base/limits.h"
+#include "http/date.h"
+
+#include <errno.h>
+
+#define STRONG_AFTER_S 60 /* RFC 9110 8.8.2.2: a Last-Modified so much older than the answer tells versions apart */
+
+int slice_copy_fields(struct slicing *s, const struct headers *from)
+{
+    struct slice_facts *facts = &s->facts;
+    struct arena *arena = &s->p->x->arena;
+    struct str modified;
+
+    facts->headers.count = 0;
+    for (unsigned i = 0; i < from->count; i++) {
+        struct str name = arena_copy(arena, from->items[i].name);
+        struct str value = arena_copy(arena, from->items[i].value);
+
+        if (!name.data || !value.data || headers_add(&facts->headers, arena, name, value) < 0)
+            return -ENOMEM;
+    }
+    headers_remove(&facts->headers, STR("Content-Range"));
+    headers_remove(&facts->headers, STR("Content-Length"));
+    headers_remove(&facts->headers, STR("Accept-Ranges"));
+    facts->validators.etag = headers_value(&facts->headers, STR("ETag"));
+    modified = headers_value(&facts->headers, STR("Last-Modified"));
+    if (!modified.data ||
+        date_parse(modified, clock_wall_s(exchange_clock(s->p->x)), &facts->validators.modified) < 0)
+        facts->validators.modified = -1;
+    return 0;
+}
+
+/* "bytes 0-99/1000". False: it says something else, or not all of it. */
+static bool read_place(const struct headers *headers, struct range *out, uint64_t *out_total)
+{
+    struct str text = headers_value(headers, STR("Content-Range"));
+    struct str first, last;
+
+    if (!str_starts(text, STR("bytes ")))
+        return false;
+    text = str_skip(text, 6);
+    first = str_cut(&text, '-');
+    last = str_cut(&text, '/');
+    return text.data && str_to_u64(first, &out->first) == 0 && str_to_u64(last, &out->last) == 0 &&
+           str_to_u64(text, out_total) == 0 && out->first <= out->last && out->last < *out_total;
+}
+
+/* It is the piece that was asked for, of a whole of that length. */
+static bool is_piece(const struct proxying *child, uint64_t *out_total)
+{
+    struct range wanted = proxy_slice_range(&child->slice), got;
+
+    if (child->reply.status != 206 || !read_place(&child->reply.headers, &got, out_total))
+        return false;
+    if (wanted.last >= *out_total)
+        wanted.last = *out_total - 1;
+    return got.first == wanted.first && got.last == wanted.last &&
+           (child->reply.content_length == BODY_LENGTH_UNKNOWN ||
+            child->reply.content_length == got.last - got.first + 1);
+}
+
+/* True where two answers with the same validators are of the same bytes. */
+static bool is_strong(const struct slice_facts *facts)
+{
+    if (facts->validators.etag.length > 0 && !str_starts(facts->validators.etag, STR("W/")))
+        return true;
+    return facts->validators.modified >= 0 && facts->note.came_s - facts->validators.modified >= STRONG_AFTER_S;
+}
+
+static bool same_field(const struct headers *a, const struct headers *b, struct str name)
+{
+    struct str one = headers_value(a, name), other = headers_value(b, name);
+
+    return (one.data != NULL) == (other.data != NULL) && (!one.data || str_equal(one, other));
+}
+
+static bool same_version(const struct headers *a, const struct headers *b)
+{
+    return same_field(a, b, STR("ETag")) && same_field(a, b, STR("Last-Modified"));
+}
+
+/* Stale facts hold still where the new ones are the same: then so do the pieces. */
+static bool still_hold(const struct slicing *s, const struct headers *headers, uint64_t total)
+{
+    return s->stale && s->facts.total == total && same_version(&s->facts.headers, headers);
+}
+
+static int store_facts(struct slicing *s, bool renewed)
+{
+    struct arena *arena = &s->p->x->arena;
+    struct cache_store *store = s->p->cached->store;
+    struct headers fields = {0};
+    struct cache_fill *fill;
+    struct str head, place = arena_printf(arena, "%llu/%llu", (unsigned long long)s->p->conf->cache.slice,
+                                          (unsigned long long)s->facts.total);
+    int error = place.data ? 0 : -ENOMEM;
+
+    for (unsigned i = 0; i < s->facts.headers.count && error == 0; i++)
+        error = headers_add(&fields, arena, s->facts.headers.items[i].name, s->facts.headers.items[i].value);
+    if (error == 0)
+        error = headers_add(&fields, arena, STR("Content-Range"), place);
+    head = error == 0 ? stored_write(&s->facts.note, &fields, arena) : (struct str){NULL, 0};
+    if (!head.data)
+        return -ENOMEM;
+    if (renewed && s->stale->updates < LIMIT_CACHE_UPDATES) {
+        cache_store_update(store, s->stale, head);
+        return 0;
+    }
+    fill = cache_fill_begin(store, s->key, &s->origin, s->token);
+    if (!fill)
+        return -ENOMEM;
+    s->token = 0;
+    cache_fill_end(fill, head);
+    return 0;
+}
+
+/* 1: the facts are known now; 0: it is not for slices, or not to be kept. */
+static int learn(struct proxying *child, struct arrival *arrival, struct stored_note *note, uint64_t total)
+{
+    struct slicing *s = child->slice.of;
+    uint64_t salt = s->facts.note.salt;
+    struct headers fields = {0};
+    bool renewed;
+    int result;
+
+    arrival->status = 200; /* what is kept is the whole, in pieces */
+    result = proxy_cache_may_keep(child, arrival, note);
+    if (result <= 0 || headers_find(arrival->headers, STR("Vary")))
+        return result < 0 ? result : 0;
+    if (proxy_keep_fields(child, &child->reply.headers, &fields) < 0)
+        return -ENOMEM;
+    renewed = still_hold(s, &fields, total);
+    s->facts.total = total;
+    s->facts.note = *note;
+    if (slice_copy_fields(s, &fields) < 0)
+        return -ENOMEM;
+    if (!is_strong(&s->facts))
+        return 0;
+    s->facts.note.salt = renewed ? salt : cache_zone_sequence(cache_store_conf(child->cached->store)->zone);
+    result = store_facts(s, renewed);
+    s->known = result == 0;
+    if (renewed && result == 0)
+        s->p->cached->status = CACHED_REVALIDATED;
+    return result < 0 ? result : 1;
+}
+
+/* What is being sent is of a version that is no more: it breaks off, and the next one to ask finds out anew. */
+static void changed(struct proxying *child)
+{
+    struct slicing *s = child->slice.of;
+
+    s->error = -EPROTO;
+    (void)cache_store_remove(s->p->cached->store, s->key);
+    exchange_say(child->x, LOG_ERROR,
+                 "upstream has another version now, or no such slice: the answer breaks off, upstream: \"%s://" STR_FMT
+                 STR_FMT "\"",
+                 proxy_scheme(child), STR_ARG(child->attempt->server), STR_ARG(child->uri));
+}
+
+int proxy_slice_judge(struct proxying *child, struct arrival *arrival, struct stored_note *note)
+{
+    struct slicing *s = child->slice.of;
+    uint64_t total;
+    bool piece = is_piece(child, &total);
+    int result;
+
+    arrival->asked = &s->p->cached->asked;
+    if (s->known) {
+        if (piece && total == s->facts.total && same_version(&child->reply.headers, &s->facts.headers)) {
+            note->came_s = arrival->came_s;
+            return child->cached->stores;
+        }
+        changed(child);
+        return 0;
+    }
+    if (child->reply.status != 206) /* the whole may be kept as any other; of a range that is none nothing */
+        return child->reply.status == 416 ? 0 : -ENOTSUP;
+    result = piece ? learn(child, arrival, note, total) : 0;
+    s->plain = result == 0;
+    return result;
+}

@@ -1,0 +1,351 @@
+"""`slice`: what is large is fetched and stored in pieces, and every answer put together of them is the same as of the whole."""
+import hashlib
+import os
+import random
+import re
+import threading
+
+import pytest
+from kit import behind, server as server_kit
+from kit.lifetime import wait_for
+from test_cache import EXPIRED, HIT, MISS, REVALIDATED, Scripted, ask
+
+SIZE = 65536
+OLD = 'Last-Modified: Sat, 01 Jan 2022 00:00:00 GMT\n'
+
+
+class Ranged(Scripted):
+    """Has `files` by path: [bytes, version, more head lines]; answers ranges of them."""
+
+    def __init__(self):
+        self.files = {}
+        super().__init__()
+
+    def ranges(self, path):
+        return [request.header('range') for request in self.asked(path)]
+
+    def say(self, talk):
+        talk.read_body()
+        if talk.request.target not in self.files:
+            return super().say(talk)
+        data, version, more = self.files[talk.request.target]
+        fields = f'Cache-Control: max-age=60\n{more}' + (f'\nETag: {version}' if version else '')
+        wanted = re.fullmatch(r'bytes=(\d+)-(\d+)', talk.request.header('range') or '')
+        if not wanted:
+            return self.tell(talk, fields, data)
+        first, last = int(wanted[1]), min(int(wanted[2]), len(data) - 1)
+        if first >= len(data):
+            return self.tell(talk, f'Status: 416\nContent-Range: bytes */{len(data)}', b'')
+        return self.tell(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(data)}\n{fields}', data[first:last + 1])
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = Ranged()
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture(scope='module')
+def nginx(base):
+    folder = base / 'sliced'
+    folder.mkdir()
+    big = random.Random(1).randbytes(5_000_001)
+    (folder / 'big.bin').write_bytes(big)
+    os.utime(folder / 'big.bin', (1_600_000_000, 1_600_000_000))
+    port = server_kit.free_port()
+    (folder / 'conf').write_text(
+        f'daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log; events {{}}\n'
+        f'http {{ access_log {folder}/access.log; client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};\n'
+        f'  uwsgi_temp_path {folder}; scgi_temp_path {folder}; server {{ listen 127.0.0.1:{port}; root {folder}; expires 1h; }} }}\n')
+    made = behind.Program([behind.program('nginx'), '-c', str(folder / 'conf'), '-e', str(folder / 'error.log')], port=port)
+    yield port, big
+    made.stop()
+
+
+@pytest.fixture(scope='module')
+def sites():
+    return {}
+
+
+@pytest.fixture
+def served(launch, loop, transport, fresh, upstream, nginx, sites):
+    if (loop, transport) not in sites:
+        folder = fresh()
+        os.chmod(folder, 0o755)
+        to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'slice': SIZE}
+        location = {
+            '/': to,
+            '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'},
+            '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
+            '/big.bin': {**to, 'proxy_pass': f'http://127.0.0.1:{nginx[0]}', 'slice': '1m'},
+        }
+        http = {'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m'}}
+        sites[loop, transport] = launch(loop, transport, http=http, server={
+            'location': location, 'add_header': 'X-Cache $upstream_cache_status always'})
+    return sites[loop, transport]
+
+
+@pytest.fixture
+def client(served):
+    made = served.connect(promoted=False)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def path(request, loop, transport):
+    numbers = iter(range(1000))
+
+    def make(prefix='/'):
+        return f'{prefix}{loop}-{transport}-{abs(hash(request.node.name))}-{next(numbers)}'
+    return make
+
+
+def file_of(upstream, target, length, version='"v1"', more='', seed=7):
+    upstream.files[target] = [random.Random(seed).randbytes(length), version, more]
+    return upstream.files[target][0]
+
+
+def part(client, target, spec, **fields):
+    return ask(client, target, '\n'.join([f'Range: bytes={spec}', *(f'{name.replace("_", "-")}: {value}' for name, value in fields.items())]))
+
+
+def all_stored(client, upstream, target):
+    """Pieces are stored behind the answer: waits until a request for all asks nobody."""
+    def look():
+        before = len(upstream.ranges(target))
+        answer = ask(client, target)
+        return answer.headers['x-cache'] == HIT and len(upstream.ranges(target)) == before
+    wait_for(look, 'all pieces are stored')
+
+
+@pytest.mark.parametrize('length', [1, SIZE - 1, SIZE, SIZE + 1, 3 * SIZE, 5 * SIZE + 17])
+def test_the_whole_in_pieces(client, upstream, path, length):
+    target = path()
+    data = file_of(upstream, target, length)
+    for how in (MISS, HIT):
+        answer = ask(client, target)
+        assert answer.status == 200 and answer.body == data and answer.headers['content-length'] == str(length)
+        assert answer.headers['etag'] == '"v1"' and 'content-range' not in answer.headers and answer.headers['accept-ranges'] == 'bytes'
+        assert answer.headers['x-cache'] == how
+        all_stored(client, upstream, target)
+    firsts = {int(asked[6:].split('-')[0]) for asked in upstream.ranges(target)}
+    assert sorted(firsts) == list(range(0, length, SIZE))
+
+
+@pytest.mark.parametrize('spec', ['0-0', '0-65535', '65535-65536', '65536-131071', '1000-', '200000-200010', '-1', '-100000', '300000-9999999'])
+def test_any_range_of_it(client, upstream, path, spec):
+    target = path()
+    length = 5 * SIZE + 17
+    data = file_of(upstream, target, length)
+    first, last = spec.split('-')
+    wanted = data[length - int(last):] if not first else data[int(first):int(last) + 1 if last else length]
+    for _ in range(2):
+        answer = part(client, target, spec)
+        start = length - int(last) if not first else int(first)
+        assert answer.status == 206 and answer.body == wanted
+        assert answer.headers['content-range'] == f'bytes {start}-{start + len(wanted) - 1}/{length}'
+    assert ask(client, target).body == data
+
+
+def test_only_what_is_asked_for_is_fetched(client, upstream, path):
+    target = path()
+    file_of(upstream, target, 100 * SIZE)
+    assert len(part(client, target, f'{50 * SIZE + 5}-{51 * SIZE + 5}').body) == SIZE + 1
+    assert set(upstream.ranges(target)) == {f'bytes={50 * SIZE}-{51 * SIZE - 1}', f'bytes={51 * SIZE}-{52 * SIZE - 1}'}
+
+
+def test_a_piece_of_which_little_was_wanted_is_stored_whole(client, upstream, path):
+    target = path()
+    data = file_of(upstream, target, 3 * SIZE)
+    assert part(client, target, '10-11').body == data[10:12]
+    wait_for(lambda: part(client, target, f'0-{SIZE - 1}', Cache_Control='only-if-cached').status == 206, 'the facts are stored')
+
+    def all_stored():
+        before = len(upstream.ranges(target))
+        assert part(client, target, f'0-{SIZE - 1}').body == data[:SIZE]
+        return len(upstream.ranges(target)) == before
+    wait_for(all_stored, 'the first piece is stored')
+
+
+def test_several_ranges(client, upstream, path):
+    target = path()
+    data = file_of(upstream, target, 5 * SIZE)
+    for _ in range(2):
+        answer = part(client, target, f'0-9,{SIZE - 5}-{SIZE + 4},{4 * SIZE}-')
+        assert answer.status == 206 and answer.headers['content-type'].startswith('multipart/byteranges')
+        for piece in (data[:10], data[SIZE - 5:SIZE + 5], data[4 * SIZE:]):
+            assert piece in answer.body
+
+
+def test_preconditions_and_head(client, upstream, path):
+    target = path()
+    data = file_of(upstream, target, 2 * SIZE + 1, more=OLD)
+    head = ask(client, target, method='HEAD')
+    assert head.status == 200 and head.headers['content-length'] == str(len(data)) and head.headers['etag'] == '"v1"'
+    assert ask(client, target, 'If-None-Match: "v1"').status == 304
+    assert ask(client, target, 'If-Match: "v2"').status == 412
+    assert part(client, target, '0-9', If_Range='"v1"').status == 206
+    whole = part(client, target, '0-9', If_Range='"v2"')
+    assert whole.status == 200 and whole.body == data
+    beyond = part(client, target, '99999999-')
+    assert beyond.status == 416 and beyond.headers['content-range'] == f'bytes */{len(data)}'
+    assert ask(client, target).body == data
+
+
+def test_beyond_the_end_before_anything_is_known(client, upstream, path):
+    target = path()
+    data = file_of(upstream, target, 2 * SIZE)
+    beyond = part(client, target, f'{50 * SIZE}-')
+    assert beyond.status == 416 and beyond.headers['content-range'] == f'bytes */{len(data)}'
+    assert ask(client, target).body == data     # 416 was not kept as the answer
+
+
+def test_another_version_breaks_off_and_is_then_whole(served, upstream, path):
+    """Never the beginning of one and the end of another; and whoever asks next has the new one."""
+    target = path()
+    old, new = file_of(upstream, target, 4 * SIZE), random.Random(8).randbytes(5 * SIZE)
+    client = served.connect(promoted=False)
+    assert part(client, target, f'0-{2 * SIZE - 1}').body == old[:2 * SIZE]
+    wait_for(lambda: part(client, target, '0-9', Cache_Control='only-if-cached').status == 206, 'the facts are stored')
+    upstream.files[target] = [new, '"v2"', '']
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    got = b''
+    head = client.head()
+    assert head.status == 200 and head.headers['content-length'] == str(4 * SIZE)
+    while client.fill():
+        pass
+    got = bytes(client.buffer)
+    assert len(got) < 4 * SIZE and old.startswith(got)
+    client.close()
+    client = served.connect(promoted=False)
+    for _ in range(3):
+        answer = ask(client, target)
+        assert answer.status == 200 and answer.body == new and answer.headers['etag'] == '"v2"'
+    assert 'has another version now' in served.server.errors()
+    client.close()
+
+
+@pytest.mark.parametrize('version, more', [('', ''), ('W/"weak"', ''), ('"v1"', 'Vary: Accept'), ('"v1"', 'Cache-Control: no-store')])
+def test_what_cannot_be_put_together_is_passed_on(client, upstream, path, version, more):
+    target = path()
+    data = file_of(upstream, target, 3 * SIZE, version=version, more=more)
+    for _ in range(2):
+        assert ask(client, target).body == data
+        assert part(client, target, '100-199').body in (data[100:200], data)
+    if 'no-store' in more:
+        assert 'bytes=100-199' in upstream.ranges(target)
+
+
+def test_a_date_that_is_old_enough_tells_versions_apart(client, upstream, path):
+    target = path()
+    data = file_of(upstream, target, 3 * SIZE, version='', more=OLD)
+    for _ in range(2):
+        assert ask(client, target).body == data
+    assert None not in upstream.ranges(target)
+
+
+def test_a_server_that_knows_no_ranges(client, upstream, path):
+    target = path()
+    body = b'x' * (3 * SIZE)
+
+    def say(talk):
+        return upstream.tell(talk, 'Cache-Control: max-age=60\nETag: "a"', body)
+    upstream.answers[target] = say
+    answer = ask(client, target)
+    assert answer.status == 200 and answer.body == body
+    wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').status == 200, 'the whole is stored')
+    assert part(client, target, '10-19').body == body[10:20]
+    assert len(upstream.asked(target)) == 1
+
+
+@pytest.mark.parametrize('answer', ['Status: 206\nContent-Range: bytes 1-65536/100000', 'Status: 206\nContent-Range: nonsense',
+                                    'Status: 206', 'Status: 206\nContent-Range: bytes 0-9/5'])
+def test_a_piece_that_was_not_asked_for_is_not_stored(client, upstream, path, answer):
+    target = path()
+
+    def say(talk):
+        return upstream.tell(talk, f'{answer}\nCache-Control: max-age=60\nETag: "a"', b'y' * SIZE)
+    upstream.answers[target] = say
+    assert ask(client, target).status == 206        # as the server says it, to who asked for the whole: it is asked without slices
+    assert upstream.ranges(target)[-1] is None
+
+
+def test_errors_are_passed_on(client, upstream, path):
+    target = path()
+    upstream.answers[target] = 'Status: 404\nX-Own: yes'
+    answer = ask(client, target)
+    assert answer.status == 404 and answer.body == f'{target} 1'.encode() and answer.headers['x-own'] == 'yes'
+
+
+def test_stale_facts_are_asked_for_again(client, upstream, path):
+    """The same version: its pieces stay. Another: they are forgotten."""
+    target = path()
+    data = file_of(upstream, target, 3 * SIZE)
+    assert ask(client, target).body == data
+    all_stored(client, upstream, target)
+    before = len(upstream.ranges(target))
+    again = ask(client, target, 'Cache-Control: no-cache')
+    assert again.body == data and again.headers['x-cache'] == REVALIDATED
+    assert len(upstream.ranges(target)) == before + 1
+    new = file_of(upstream, target, 2 * SIZE + 5, version='"v2"', seed=9)
+    again = ask(client, target, 'Cache-Control: no-cache')
+    assert again.body == new and again.headers['x-cache'] == EXPIRED
+    assert ask(client, target).body == new
+
+
+def test_a_purge_forgets_all_pieces(client, upstream, path):
+    target = path('/purge/')
+    data = file_of(upstream, target, 3 * SIZE)
+    ask(client, target)
+    all_stored(client, upstream, target)
+    assert ask(client, target, method='PURGE').status == 204
+    before = len(upstream.ranges(target))
+    assert ask(client, target).body == data
+    assert len(upstream.ranges(target)) == before + 3
+
+
+def test_a_crowd_fetches_each_piece_once(served, upstream, path):
+    target = path('/lock/')
+    data = file_of(upstream, target, 4 * SIZE)
+    got = []
+
+    def fetch():
+        client = served.connect(promoted=False)
+        got.append(ask(client, target).body)
+        client.close()
+    crowd = [threading.Thread(target=fetch) for _ in range(8)]
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join(60 * server_kit.PATIENCE)
+    assert got == [data] * 8
+    asked = upstream.ranges(target)
+    assert len(asked) == len(set(asked)) == 4, asked
+
+
+def test_who_leaves_midway_costs_nothing(served, upstream, path):
+    target = path()
+    data = file_of(upstream, target, 40 * SIZE)
+    for taken in (1, SIZE, 3 * SIZE + 5):
+        client = served.connect(promoted=False)
+        client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        assert client.head().status == 200
+        assert client.take(taken) == data[:taken]
+        client.close()
+    client = served.connect(promoted=False)
+    assert ask(client, target).body == data
+    client.close()
+
+
+def test_before_nginx(client, nginx):
+    big = nginx[1]
+    chance = random.Random(3)
+    for _ in range(30):
+        first = chance.randrange(len(big))
+        last = min(len(big) - 1, first + chance.randrange(1, 2_500_000))
+        answer = part(client, '/big.bin', f'{first}-{last}')
+        assert answer.status == 206 and hashlib.sha256(answer.body).digest() == hashlib.sha256(big[first:last + 1]).digest()
+    assert ask(client, '/big.bin').body == big
