@@ -1,5 +1,6 @@
 /*
- * FastCGI, spoken to an application: one request on each connection, its body in records, its answer out of records.
+ * FastCGI, spoken to an application: one request after the other on a connection, bodies in records, answers out of
+ * records.
  */
 #include "fastcgi.h"
 
@@ -24,6 +25,7 @@ static int begin(struct proxying *p)
         return -ENOMEM;
     fastcgi_reply_init(p->reader, &p->reply, &p->x->arena, (size_t)p->conf->buffer_size,
                        p->method == METHOD_HEAD);
+    p->reply.keepalive = fastcgi_conf_of(p)->keep;
     p->copied = true; /* its bytes are in records: no pipe takes them as they are */
     return 0;
 }

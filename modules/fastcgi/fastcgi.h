@@ -24,6 +24,7 @@ struct fastcgi_conf {
     struct proxy_conf proxy;        /* fastcgi_pass, timeouts and so on, under other names */
     struct conf_rows params;        /* struct fastcgi_params, outer scopes first */
     struct fastcgi_params usual;    /* what is told where fastcgi_param says nothing else */
+    bool keep;                      /* fastcgi_keep_conn: connections are kept for further requests */
     const struct template *index;   /* fastcgi_index; NULL: none */
     const struct pattern *split;    /* fastcgi_split_path_info: groups 1 and 2; NULL: none */
 };

@@ -234,6 +234,13 @@ const struct directive fastcgi_directives[] = {
      .help = "What the application is told, beside SCRIPT_FILENAME and all else that it needs, which is told without "
              "being asked for; the last word on a name holds. With if_not_empty behind it, only where it has a value.",
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\"}]}"},
+    {.name = "fastcgi_keep_conn",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(keep),
+     .fallback = "off",
+     .help = "Whether applications are asked to keep connections open for further requests; as many are kept as "
+             "keepalive of the upstream says. Each that is kept occupies a process of PHP-FPM."},
     {.name = "fastcgi_index",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_TEMPLATE,

@@ -187,9 +187,10 @@ static char *write_record(char *at, enum fastcgi_kind kind, struct str content)
 }
 
 /* Whatever their length, in records of what one takes; an empty one ends them. */
-static struct str write_records(struct arena *arena, struct str params)
+/* As a responder; `keep`: the connection does not end with the answer. */
+static struct str write_records(struct arena *arena, struct str params, bool keep)
 {
-    const struct str responder = {"\0\1\0\0\0\0\0\0", 8}; /* and the connection ends with the answer */
+    const struct str responder = {keep ? "\0\1\1\0\0\0\0\0" : "\0\1\0\0\0\0\0\0", 8};
     size_t records = params.length / UINT16_MAX + 3;
     char *text = arena_alloc(arena, params.length + responder.length + records * FASTCGI_HEADER);
     char *at = text;
@@ -232,6 +233,6 @@ int fastcgi_write_head(struct proxying *p, struct str *out_fault)
     *out_fault = STR("the length of all parameters");
     if (!params.data)
         return pairs.size > LIMIT_FASTCGI_PARAMS ? -EINVAL : -ENOMEM;
-    p->head = write_records(arena, params);
+    p->head = write_records(arena, params, conf->keep);
     return p->head.data ? 0 : -ENOMEM;
 }

@@ -30,7 +30,7 @@ def end(status=0, app=0):
 
 class Asked:
     def __init__(self):
-        self.params, self.body, self.records = {}, b'', []
+        self.params, self.body, self.records, self.keep = {}, b'', [], False
 
 
 class Application:
@@ -71,7 +71,8 @@ class Application:
     def read(self, stream):
         asked, params = Asked(), b''
         kind, content = self.read_record(stream)
-        assert (kind, content) == (BEGIN, b'\0\1\0\0\0\0\0\0'), (kind, content)
+        assert kind == BEGIN and content in (b'\0\1\0\0\0\0\0\0', b'\0\1\1\0\0\0\0\0'), (kind, content)
+        asked.keep = content[2] == 1
         while True:
             kind, content = self.read_record(stream)
             assert kind == PARAMS
@@ -111,17 +112,23 @@ class Application:
         stream.settimeout(30)
         try:
             asked = self.read(stream)
-            answer = self.answers.get(asked.params['SCRIPT_NAME'], out(GOOD + b'ok') + end())
-            if callable(answer):
-                answer(stream, asked)
-            else:
-                stream.sendall(answer)
-                stream.shutdown(socket.SHUT_WR)
+            while self.answer(stream, asked) and asked.keep:
+                asked = self.read(stream)
+            stream.shutdown(socket.SHUT_WR)
         except (EOFError, OSError):
             pass
         except Exception as error:
             self.faults.append(repr(error))
         stream.close()
+
+
+    def answer(self, stream, asked):
+        """True where the connection may go on."""
+        answer = self.answers.get(asked.params['SCRIPT_NAME'], out(GOOD + b'ok') + end())
+        if callable(answer):
+            return answer(stream, asked)
+        stream.sendall(answer)
+        return True
 
 
 @pytest.fixture(scope='module')
@@ -144,6 +151,7 @@ def proxy(launch, loop, transport, application):
         '/dead': {'fastcgi_pass': 'unix:/nowhere/at/all'},
         '/patient': {**to, 'fastcgi_read_timeout': '300ms'},
         '/kept': {**to, 'fastcgi_buffering': 'on', 'fastcgi_request_buffering': 'on'},
+        '/kept': {**to, 'fastcgi_keep_conn': 'on'},
         '/intercepted': {**to, 'fastcgi_intercept_errors': 'on', 'error_page': '404 /page'},
         '/page': {'return': '200 instead'},
         '/split/': {**to, 'fastcgi_split_path_info': r'^(.+\.php)(/.*)$', 'fastcgi_index': 'index.php'},
@@ -356,6 +364,33 @@ def test_other_ways(client, proxy, application):
 
 # PHP-FPM.
 
+def test_connections_are_kept(client, application):
+    client.get('/kept')
+    before = application.connections
+    for size in (0, 10, 100_000):
+        assert client.ask('POST', '/kept', body=b'x' * size).status == 200
+        assert application.requests[-1].keep and len(application.requests[-1].body) == size
+    application.answers['/kept/padded'] = out(GOOD + b'padded', padding=200) + record(END, struct.pack('!IB3x', 0, 0), padding=100)
+    assert client.get('/kept/padded').body == b'padded'
+    assert client.get('/kept').body == b'ok'
+    assert application.connections == before
+    application.answers['/kept/more'] = out(GOOD + b'more') + end() + b'surplus'
+    assert client.get('/kept/more').body == b'more'
+    assert client.get('/kept').body == b'ok'
+    assert application.connections == before + 1
+
+
+def test_a_kept_connection_that_ended_is_no_error(client, application):
+    """The application ends it when it has answered: asked anew, over a fresh one."""
+    def ends(stream, asked):
+        stream.sendall(out(GOOD + b'last') + end())
+        return False
+    application.answers['/kept/ends'] = ends
+    for _ in range(10):
+        assert client.get('/kept/ends').body == b'last'
+        assert client.get('/kept').body == b'ok'
+
+
 def find_php():
     for folder in ('/usr/sbin', '/usr/local/sbin'):
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
@@ -365,6 +400,7 @@ def find_php():
 
 
 SCRIPTS = {
+    'pid.php': '<?php echo getmypid();',
     'hello.php': '<?php header("X-Made: php"); echo "hello ", $_GET["who"] ?? "nobody";',
     'echo.php': '<?php echo strlen(file_get_contents("php://input")), " ", md5(file_get_contents("php://input")), " ", $_SERVER["CONTENT_TYPE"];',
     'form.php': '<?php echo $_POST["a"], "|", $_SERVER["REQUEST_METHOD"], "|", $_SERVER["SCRIPT_FILENAME"];',
@@ -433,3 +469,14 @@ def test_php_many_at_once(with_php):
     for thread in threads:
         thread.join(60 * server_kit.PATIENCE)
     assert results == {number: [f'hello {number}'.encode()] * 5 for number in range(12)}
+
+
+def test_php_keeps_connections(launch, loop, transport, php):
+    """Not for long: each occupies one of its few processes."""
+    group = {'php': {'server': f'unix:{php}/php.sock', 'keepalive': 1, 'keepalive_timeout': '300ms'}}
+    client = launch(loop, transport, http={'upstream': group}, server={'root': str(php), 'location': {
+        '/': {'fastcgi_pass': 'php', 'fastcgi_keep_conn': 'on'}}}).connect()
+    assert len({client.get('/pid.php').body for _ in range(10)}) == 1
+    assert client.ask('POST', '/echo.php', [('Content-Type', 'x/y')], body=BIG).body.startswith(f'{len(BIG)} '.encode())
+    assert client.get('/hello.php?who=kept').body == b'hello kept'
+    client.close()
