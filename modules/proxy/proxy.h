@@ -186,6 +186,7 @@ struct proxying {
 
 extern const struct module module_proxy;
 extern const struct directive proxy_directives[];
+extern const char *const proxy_ignored_headers[]; /* in the order of enum proxy_ignore */
 extern const char *const proxy_next_words[]; /* in the order of enum proxy_next */
 extern const struct variable_table proxy_variables;
 

@@ -36,6 +36,8 @@ enum proxy_ignore {
     IGNORE_CACHE_CONTROL = 1 << 2,
     IGNORE_SET_COOKIE = 1 << 3,
     IGNORE_VARY = 1 << 4,
+    IGNORE_X_ACCEL_REDIRECT = 1 << 5, /* these two are no affair of the cache */
+    IGNORE_X_ACCEL_BUFFERING = 1 << 6,
 };
 
 /* proxy_cache_use_stale: bits in the order of its words. */

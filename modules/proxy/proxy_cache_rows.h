@@ -7,7 +7,6 @@
 #include "cache/cache_conf.h"
 
 static const char *const cache_methods[] = {"GET", "HEAD", "POST", NULL};
-static const char *const cache_ignored[] = {"X-Accel-Expires", "Expires", "Cache-Control", "Set-Cookie", "Vary", NULL};
 static const char *const cache_stale[] = {"error", "timeout", "invalid_header", "updating", "http_500", "http_502", "http_503",
                                           "http_504", "http_403", "http_404", "http_429", "off", NULL};
 
@@ -44,8 +43,9 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
     {.name = "proxy_cache_min_uses", .scopes = SCOPE_SITE, .type = DIRECTIVE_NUMBER, .offset = AT(cache.min_uses),               \
      .fallback = "1", .low = 1, .high = 1000000, .help = "How often something must be asked for to be kept."},                   \
     {.name = "proxy_ignore_headers", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.ignore),                  \
-     .choices = cache_ignored, .example = "proxy_ignore_headers: [Cache-Control, Set-Cookie]",                                   \
-     .help = "Fields of an answer that do not count for the cache. An answer that sets a cookie is kept only with Set-Cookie."}, \
+     .choices = proxy_ignored_headers, .example = "proxy_ignore_headers: [Cache-Control, Set-Cookie]",                                   \
+     .help = "Fields of an answer that do not count: for the cache (an answer that sets a cookie is kept only with Set-Cookie), " \
+             "for a redirect within this server (X-Accel-Redirect), for proxy_buffering (X-Accel-Buffering)."},                  \
     {.name = "proxy_cache_use_stale", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.use_stale),              \
      .choices = cache_stale, .fallback = "off",                                                                                  \
      .help = "When something stale may be the answer: where servers fail like this, or (updating) while somebody fetches it. "   \

@@ -10,6 +10,9 @@
 
 #define AT(field) offsetof(struct proxy_conf, field)
 
+const char *const proxy_ignored_headers[] = {"X-Accel-Expires", "Expires",           "Cache-Control",     "Set-Cookie",
+                                             "Vary",            "X-Accel-Redirect", "X-Accel-Buffering", NULL};
+
 const char *const proxy_next_words[] = {
     "error",    "timeout",  "invalid_header", "non_idempotent", "off",      "http_403", "http_404",
     "http_429", "http_500", "http_502",       "http_503",       "http_504", NULL};

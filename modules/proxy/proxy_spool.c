@@ -9,7 +9,8 @@
 /* Where there is a body, and the server does not say otherwise. Another protocol is never kept. */
 bool proxy_wants_spool(const struct proxying *p)
 {
-    struct str said = headers_value(&p->reply.headers, STR("X-Accel-Buffering"));
+    bool ignored = p->conf->cache.ignore & IGNORE_X_ACCEL_BUFFERING;
+    struct str said = ignored ? STR("") : headers_value(&p->reply.headers, STR("X-Accel-Buffering"));
 
     if (p->upgraded || p->reply.bodiless)
         return false;

@@ -16,6 +16,7 @@
 #include "server/access_log.h"
 #include "server/journey_steps.h"
 #include "server/refuse.h"
+#include "server/reroute.h"
 #include "server/route.h"
 #include "server/satisfy.h"
 #include "server/subrequest.h"
@@ -293,7 +294,7 @@ static void journey_shape(struct visit *visit)
         return;
     }
     refuse_settle(visit);
-    if (shape_all(visit) < 0)
+    if (reroute_insist(visit) < 0 || shape_all(visit) < 0)
         (void)exchange_refuse(x, 500);
     exchange_answer(x);
 }

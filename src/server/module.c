@@ -116,57 +116,6 @@ enum outcome exchange_refuse_because(struct exchange *x, int status, enum log_le
     return exchange_refuse(x, status);
 }
 
-enum outcome exchange_reroute(struct exchange *x, struct str path, struct str query)
-{
-    struct visit *visit = visit_of(x);
-    struct str normal;
-    int error;
-
-    if (++visit->reroutes > LIMIT_REROUTES)
-        return exchange_refuse_because(x, 500, LOG_ERROR,
-                                       "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
-                                       STR_ARG(path));
-    error = url_path_normalise(&x->arena, path, visit->location->site->merge_slashes, &normal);
-    if (error < 0)
-        return exchange_refuse_because(x, 500, LOG_ERROR, "cannot go on with the path \"" STR_FMT "\": %s",
-                                       STR_ARG(path), strerror(-error));
-    x->request.path = normal;
-    if (query.data)
-        x->request.query = query;
-    visit->internal = true;
-    return OUTCOME_REROUTE;
-}
-
-enum outcome exchange_reroute_named(struct exchange *x, struct str name)
-{
-    struct visit *visit = visit_of(x);
-
-    if (++visit->reroutes > LIMIT_REROUTES)
-        return exchange_refuse_because(x, 500, LOG_ERROR,
-                                       "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
-                                       STR_ARG(name));
-    visit->named = route_named(visit, name);
-    if (!visit->named)
-        return exchange_refuse_because(x, 500, LOG_ERROR, "there is no location \"" STR_FMT "\"",
-                                       STR_ARG(name));
-    visit->internal = true;
-    return OUTCOME_REROUTE;
-}
-
-int exchange_rewrite(struct exchange *x, struct str path, struct str query)
-{
-    struct visit *visit = visit_of(x);
-    struct str normal;
-    int error = url_path_normalise(&x->arena, path, visit->location->site->merge_slashes, &normal);
-
-    if (error < 0)
-        return error;
-    x->request.path = normal;
-    x->request.query = query;
-    visit->rewritten = true;
-    return 0;
-}
-
 const struct when *exchange_when(const struct exchange *x, size_t index)
 {
     const struct location *location = visit_of(x)->location;

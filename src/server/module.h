@@ -105,6 +105,10 @@ typedef void exchange_answered(struct exchange *child, void *asker);
  * 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_SUBREQUESTS_APART, LIMIT_SUBREQUEST_DEPTH) or -ENOMEM.
  */
 MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *asker, struct exchange **out_child);
+/* Fields that x is answered with, whoever answers it after a reroute, in the place of that one's own; not copied. Not on refusals. 0 or -ENOMEM. */
+MUST_CHECK int exchange_insist(struct exchange *x, const struct headers *fields);
+/* What x is rerouted to is asked for by GET (HEAD stays) and without a body, whatever the request was. */
+void exchange_become_get(struct exchange *x);
 /* The asker has what it wants. A short rest of the body is still read, so that its connection may be kept; nothing may be called on it. */
 void exchange_child_end(struct exchange *child);
 /* The same, but all of its body is read, as far as memory and LIMIT_SUBREQUESTS_APART allow, after x's end, too: it is of use to others. */

@@ -171,18 +171,6 @@ static enum outcome answer_built_in(struct visit *visit)
     return OUTCOME_ANSWERED;
 }
 
-/* The target is asked for by GET and without a body, whatever the failed request was; HEAD stays what it is.
- */
-static void become_get(struct exchange *x)
-{
-    if (x->request.method == METHOD_HEAD || x->request.method == METHOD_GET)
-        return;
-    x->request.method = METHOD_GET;
-    x->request.method_name = STR("GET");
-    x->request.content_length = 0;
-    x->request.body = body_empty();
-}
-
 static enum outcome go_to_name(struct visit *visit, struct str name)
 {
     if (route_named(visit, name))
@@ -204,7 +192,7 @@ static enum outcome go_to_page(struct visit *visit, const struct error_page *pag
     if (str_starts(target, STR("@"))) {
         outcome = go_to_name(visit, target);
     } else {
-        become_get(x);
+        exchange_become_get(x);
         outcome = exchange_reroute(x, path, query.data ? query : STR(""));
     }
     if (outcome == OUTCOME_REROUTE)

@@ -24,6 +24,7 @@ struct visit {
     bool allowed;                   /* satisfy: any, and a module is content */
     int denied;                     /* or the status of a refusal that waits for the others; 0: none */
     struct headers denied_headers;  /* and what it said */
+    struct headers insisted;        /* exchange_insist */
     bool error_page;                /* an error page is being made: no second one */
     int error_status;               /* the status that the error page leaves with; 0: its own */
     enum outcome resumed_with;

@@ -1,0 +1,98 @@
+/*
+ * Another URI in the place of the one that was asked for: whoever finds that out says so here, and the exchange is
+ * routed anew.
+ */
+#include "server/reroute.h"
+
+#include "base/limits.h"
+#include "http/url.h"
+#include "server/route.h"
+
+#include <string.h>
+
+enum outcome exchange_reroute(struct exchange *x, struct str path, struct str query)
+{
+    struct visit *visit = visit_of(x);
+    struct str normal;
+    int error;
+
+    if (++visit->reroutes > LIMIT_REROUTES)
+        return exchange_refuse_because(x, 500, LOG_ERROR,
+                                       "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
+                                       STR_ARG(path));
+    error = url_path_normalise(&x->arena, path, visit->location->site->merge_slashes, &normal);
+    if (error < 0)
+        return exchange_refuse_because(x, 500, LOG_ERROR, "cannot go on with the path \"" STR_FMT "\": %s",
+                                       STR_ARG(path), strerror(-error));
+    x->request.path = normal;
+    if (query.data)
+        x->request.query = query;
+    visit->internal = true;
+    return OUTCOME_REROUTE;
+}
+
+enum outcome exchange_reroute_named(struct exchange *x, struct str name)
+{
+    struct visit *visit = visit_of(x);
+
+    if (++visit->reroutes > LIMIT_REROUTES)
+        return exchange_refuse_because(x, 500, LOG_ERROR,
+                                       "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
+                                       STR_ARG(name));
+    visit->named = route_named(visit, name);
+    if (!visit->named)
+        return exchange_refuse_because(x, 500, LOG_ERROR, "there is no location \"" STR_FMT "\"",
+                                       STR_ARG(name));
+    visit->internal = true;
+    return OUTCOME_REROUTE;
+}
+
+int exchange_rewrite(struct exchange *x, struct str path, struct str query)
+{
+    struct visit *visit = visit_of(x);
+    struct str normal;
+    int error = url_path_normalise(&x->arena, path, visit->location->site->merge_slashes, &normal);
+
+    if (error < 0)
+        return error;
+    x->request.path = normal;
+    x->request.query = query;
+    visit->rewritten = true;
+    return 0;
+}
+
+void exchange_become_get(struct exchange *x)
+{
+    if (x->request.method == METHOD_HEAD || x->request.method == METHOD_GET)
+        return;
+    x->request.method = METHOD_GET;
+    x->request.method_name = STR("GET");
+    x->request.content_length = 0;
+    x->request.body = body_empty();
+}
+
+int exchange_insist(struct exchange *x, const struct headers *fields)
+{
+    struct visit *visit = visit_of(x);
+    int error = 0;
+
+    visit->insisted.count = 0;
+    for (unsigned i = 0; i < fields->count && error == 0; i++)
+        error = headers_add(&visit->insisted, &x->arena, fields->items[i].name, fields->items[i].value);
+    return error;
+}
+
+int reroute_insist(struct visit *visit)
+{
+    struct response *response = &visit->x->response;
+    const struct headers *fields = &visit->insisted;
+    int error = 0;
+
+    if (response->status >= 300 && response->status != 304)
+        return 0;
+    for (unsigned i = 0; i < fields->count; i++)
+        headers_remove(&response->headers, fields->items[i].name);
+    for (unsigned i = 0; i < fields->count && error == 0; i++)
+        error = headers_add(&response->headers, &visit->x->arena, fields->items[i].name, fields->items[i].value);
+    return error;
+}

@@ -1,0 +1,90 @@
+"""X-Accel-Redirect: the application decides, and this server answers with something else of its own."""
+import pytest
+from kit.upstream import Upstream
+
+OK = 'HTTP/1.1 200 OK\r\n'
+
+
+def sends(place, more='', status='200 OK'):
+    def script(talk):
+        talk.read_body()
+        talk.send(f'HTTP/1.1 {status}\r\nX-Accel-Redirect: {place}\r\n{more}Content-Length: 9\r\n\r\nnot this\n')
+        return True
+    return script
+
+
+SCRIPTS = {
+    '/file': sends('/protected/one.txt'),
+    '/kept': sends('/protected/one.txt', 'Content-Type: application/x-own\r\nContent-Disposition: attachment\r\n'
+                                         'Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nCache-Control: private\r\nX-Other: no\r\n'),
+    '/denied': sends('/protected/one.txt', 'Content-Type: application/x-own\r\n', '403 Forbidden'),
+    '/escaped': sends('/protected/%6fne.txt?x=1'),
+    '/named': sends('@named'),
+    '/missing': sends('/protected/nothing.txt', 'Content-Type: application/x-own\r\n'),
+    '/climbs': sends('/protected/../../etc/passwd'),
+    '/elsewhere': sends('http://example.com/one.txt'),
+    '/ignored': sends('/protected/one.txt'),
+    '/loop': sends('/loop'),
+    '/said': lambda talk: talk.read_body() is not None and not talk.send(OK + f'Content-Length: {len(talk.request.method)}\r\n\r\n{talk.request.method}'),
+    '/method': sends('/said'),
+}
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = Upstream(SCRIPTS)
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture
+def served(launch, loop, transport, upstream, site):
+    to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}
+    return launch(loop, transport, server={'location': {
+        '/': to, '/protected/': {'internal': True, 'alias': f'{site}/'}, '@named': {'return': '200 named'},
+        '/ignored': {**to, 'proxy_ignore_headers': 'X-Accel-Redirect'}}})
+
+
+@pytest.fixture
+def client(served):
+    made = served.connect()
+    yield made
+    made.close()
+
+
+def test_a_file_in_its_place(client):
+    direct = client.get('/protected/one.txt')
+    assert direct.status == 404        # internal
+    answer = client.get('/file')
+    assert answer.status == 200 and answer.body == b'one\n'
+    assert 'x-accel-redirect' not in answer.headers and answer.headers['content-type'].startswith('text/plain')
+    part = client.ask('GET', '/file', [('Range', 'bytes=1-2')])
+    assert part.status == 206 and part.body == b'ne'
+    assert client.ask('GET', '/file', [('If-None-Match', answer.headers['etag'])]).status == 304
+    head = client.ask('HEAD', '/file')
+    assert head.status == 200 and head.headers['content-length'] == '4'
+
+
+def test_what_the_application_says_of_it_holds(client):
+    answer = client.get('/kept')
+    assert answer.body == b'one\n' and answer.headers['content-type'] == 'application/x-own'
+    assert answer.headers['content-disposition'] == 'attachment' and answer.headers['set-cookie'] == 'a=1, b=2'
+    assert answer.headers['cache-control'] == 'private' and 'x-other' not in answer.headers and 'etag' in answer.headers
+
+
+@pytest.mark.parametrize('path, status, body', [
+    ('/denied', 200, b'one\n'), ('/escaped', 200, b'one\n'), ('/named', 200, b'named'), ('/missing', 404, None), ('/climbs', 500, None),
+    ('/elsewhere', 500, None), ('/ignored', 200, b'not this\n'), ('/loop', 500, None)])
+def test_places(client, path, status, body):
+    answer = client.get(path)
+    assert answer.status == status and (body is None or answer.body == body)
+    if status >= 400:
+        assert answer.headers['content-type'].startswith('text/html')
+    assert client.get('/file').body == b'one\n'
+
+
+def test_it_is_asked_for_by_get(client, upstream):
+    assert client.ask('POST', '/method', body=b'x' * 1000).body == b'GET'
+    assert upstream.last().header('content-length') in (None, '0')
+    assert client.ask('POST', '/file', body=b'x').body == b'one\n'
