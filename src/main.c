@@ -3,6 +3,7 @@
  * asked to do. What the words mean is options.c's; how it is done is the server's.
  */
 #include "build_options.h"
+#include "explain/explain.h"
 #include "lint/lint.h"
 #include "server/commands.h"
 #include "server/daemon.h"
@@ -51,6 +52,8 @@ int main(int argc, char **argv)
         return command_help(&options);
     case COMMAND_IMPORT:
         return command_import(&options);
+    case COMMAND_EXPLAIN:
+        return command_explain(&options);
     case COMMAND_LINT:
         return command_lint(&options);
     case COMMAND_FMT:

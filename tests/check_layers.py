@@ -24,6 +24,7 @@ ARROWS = {
     'cache': {'base', 'io', 'conf'},
     'upstream': {'base', 'io', 'tls', 'wire', 'conf'},
     'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'import', 'cache', 'upstream'},
+    'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server'},
     'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'server'},
 }
 MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'upstream'}

@@ -212,4 +212,5 @@ const struct module module_auth_request = {
     .idle = auth_idle,
     .answer = auth_answer,
     .access = true,
+    .others = OTHERS_PASS,
 };

@@ -143,4 +143,5 @@ const struct module module_fastcgi = {
     .answer = fastcgi_answer,
     .cancel = proxy_cancel,
     .variables = &fastcgi_variables,
+    .others = OTHERS_ANSWER,
 };

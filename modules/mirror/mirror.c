@@ -98,4 +98,5 @@ const struct module module_mirror = {
     .conf_size = sizeof(struct mirror_conf),
     .idle = mirror_idle,
     .answer = mirror_answer,
+    .others = OTHERS_PASS,
 };

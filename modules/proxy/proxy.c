@@ -250,4 +250,5 @@ const struct module module_proxy = {
     .finish = proxy_finish,
     .cancel = proxy_cancel,
     .variables = &proxy_variables,
+    .others = OTHERS_ANSWER,
 };

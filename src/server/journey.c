@@ -20,6 +20,7 @@
 #include "server/route.h"
 #include "server/satisfy.h"
 #include "server/subrequest.h"
+#include "server/trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -367,6 +368,8 @@ static void journey_finish(void *owner, struct exchange *x)
     visit->tls_path = transfer.path;
     visit->tls_reason = transfer.reason;
     visit->zero_copy = transfer.zero_copy;
+    if (visit->worker->trace)
+        visit->worker->trace->finished(visit->worker->trace, visit);
     journey_let_go(visit);
     access_log_write(visit);
 }

@@ -27,6 +27,13 @@ enum outcome {
     OUTCOME_REROUTE,    /* x has a new URI: route again (at most LIMIT_REROUTES times) */
 };
 
+/* What `sluice explain` says for a module that it does not ask, since that would ask others over the network. */
+enum others {
+    OTHERS_NOT_ASKED,   /* it is asked like any other */
+    OTHERS_PASS,        /* what it would learn is taken for granted */
+    OTHERS_ANSWER,      /* its answer comes from there */
+};
+
 /* What a module does in `stream`, which has no exchange. */
 struct stream_part {
     /* A client has come, and its server is known, though not the one behind it. 0: go on; else the status that it is refused with (403, 503). */
@@ -48,6 +55,7 @@ struct module {
     void (*cancel)(struct exchange *x, void *state);   /* the client is gone while PENDING: let go, do not resume */
     const struct variable_table *variables;
     bool access;                                    /* its answer says who may: `satisfy` counts it. Such modules stand together in the list */
+    enum others others;                             /* whom it asks */
     const struct stream_part *stream;               /* NULL: it has no part there */
 };
 

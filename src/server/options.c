@@ -226,6 +226,7 @@ static const struct subcommand {
     {"import", COMMAND_IMPORT, import_argument},
     {"fmt", COMMAND_FMT, fmt_argument},
     {"lint", COMMAND_LINT, lint_argument},
+    {"explain", COMMAND_EXPLAIN, explain_argument},
 };
 
 #define SUBCOMMAND_COUNT (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -263,8 +264,8 @@ static int parse_subcommand(struct parse *parse)
     if (nearest)
         return options_fail(parse, "unknown command \"%s\": did you mean \"%s\"?", name, nearest);
     return options_fail(parse,
-                "unknown command \"%s\": there are serve, doctor, schema, help, import, fmt and lint; a configuration "
-                "file goes after -c",
+                "unknown command \"%s\": there are serve, doctor, schema, help, import, fmt, lint and explain; a "
+                "configuration file goes after -c",
                 name);
 }
 
@@ -339,6 +340,7 @@ const char *options_usage(void)
            "  -t             test the configuration: exit 0 or 1\n"
            "  -T             test it, and print the effective configuration\n"
            "  -q             say only what is wrong\n"
+           "  sluice explain URL [-c FILE]    who answers a URL, by which directives, and where those stand\n"
            "  sluice lint [FILE]      what is legal and yet wrong (--format text, gcc, json or sarif)\n"
            "  sluice fmt [-w|--check] FILE...   the file in one layout, comments kept: printed,\n"
            "                                    written back (-w), or only looked at\n"

@@ -22,6 +22,7 @@ enum command {
     COMMAND_IMPORT,
     COMMAND_FMT,
     COMMAND_LINT,
+    COMMAND_EXPLAIN,
 };
 
 enum output_format { OUTPUT_TEXT, OUTPUT_GCC, OUTPUT_JSON, OUTPUT_SARIF };
@@ -41,7 +42,8 @@ struct options {
     bool report;                    /* import --report */
     const char *folder;             /* serve DIR */
     unsigned port;                  /* serve --port; 0: the first free one from the default on */
-    enum output_format format;      /* lint --format */
+    enum output_format format;      /* lint, explain --format */
+    const char *url;                /* explain URL; NULL: none */
     bool write;                     /* fmt -w */
     bool check;                     /* fmt --check */
     char *const *files;             /* fmt FILE... */

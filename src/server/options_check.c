@@ -1,5 +1,5 @@
 /*
- * Arguments of the subcommands that look at configurations: fmt, lint.
+ * Arguments of the subcommands that look at configurations: fmt, lint, explain.
  */
 #include "server/options_parse.h"
 
@@ -74,5 +74,21 @@ int lint_argument(struct parse *parse, const char *argument)
     if (parse->options->conf)
         return options_fail(parse, "lint takes one file, and \"%s\" is a second one", argument);
     parse->options->conf = argument;
+    return 0;
+}
+
+int explain_argument(struct parse *parse, const char *argument)
+{
+    int format = format_argument(parse, argument);
+
+    if (format == 0 && parse->options->format != OUTPUT_TEXT && parse->options->format != OUTPUT_JSON)
+        return options_fail(parse, "explain writes text or json");
+    if (format <= 0)
+        return format;
+    if (argument[0] == '-')
+        return options_flags(parse, argument + 1);
+    if (parse->options->url)
+        return options_fail(parse, "explain takes one URL, and \"%s\" is a second one", argument);
+    parse->options->url = argument;
     return 0;
 }

@@ -18,7 +18,7 @@ struct parse {
 /* One argument behind a subcommand, argv[at]; it may take the next ones. 0, or what options_fail returned. */
 typedef int subcommand_argument(struct parse *parse, const char *argument);
 
-subcommand_argument fmt_argument, lint_argument;
+subcommand_argument fmt_argument, lint_argument, explain_argument;
 
 /* One word of bundled flags, without its dash: 0, or what options_fail returned. */
 MUST_CHECK int options_flags(struct parse *parse, const char *letters);

@@ -3,6 +3,8 @@
  */
 #include "server/satisfy.h"
 
+#include "server/trace.h"
+
 static bool is_refusal(int status)
 {
     return status == 401 || status == 403;
@@ -52,6 +54,12 @@ enum outcome satisfy_judge(struct visit *visit, enum outcome outcome)
     return outcome;
 }
 
+enum outcome trace_module(struct visit *visit, unsigned index)
+{
+    return module_table[index]->answer(visit->x, visit->location->module_conf[index],
+                                       visit->worker->module_states[index]);
+}
+
 enum outcome satisfy_ask(struct visit *visit, unsigned index)
 {
     const struct module *module = module_table[index];
@@ -60,8 +68,9 @@ enum outcome satisfy_ask(struct visit *visit, unsigned index)
         return OUTCOME_PASS;
     if (!module->access && visit->denied)
         return refuse(visit);
-    return satisfy_judge(visit, module->answer(visit->x, visit->location->module_conf[index],
-                                               visit->worker->module_states[index]));
+    if (visit->worker->trace)
+        return satisfy_judge(visit, visit->worker->trace->ask(visit->worker->trace, visit, index));
+    return satisfy_judge(visit, trace_module(visit, index));
 }
 
 enum outcome satisfy_end(struct visit *visit)

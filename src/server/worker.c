@@ -318,6 +318,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
 {
     *worker = (struct worker){.log = &start->error_log->log,
                               .error_log = start->error_log,
+                              .trace = start->trace,
                               .configuration = start->configuration,
                               .shared = start->shared,
                               .siblings = start->workers,

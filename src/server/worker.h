@@ -21,6 +21,7 @@ struct worker {
     struct loop loop;
     struct log *log;                        /* error_log's */
     struct error_log *error_log;
+    struct trace *trace;                    /* who looks on; NULL: nobody */
     const struct configuration *configuration;
     struct shared *shared;                  /* what all workers see */
     struct counters *counters;              /* this worker's place in it */
@@ -83,6 +84,7 @@ struct worker_start {
     int channel_fd;                         /* owned from then on; -1: none */
     const struct identity *identity;        /* NULL: stay who we are */
     pid_t master;                           /* whose end is ours; 0: nobody's */
+    struct trace *trace;                    /* NULL, but for `sluice explain` */
     bool detached;                          /* a daemon's: leaves the terminal once it is ready */
 };
 

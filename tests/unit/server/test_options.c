@@ -70,6 +70,8 @@ static const struct {
     {"lint", COMMAND_LINT},
     {"lint --format json a.yaml", COMMAND_LINT, .conf = "a.yaml"},
     {"lint --format=sarif", COMMAND_LINT},
+    {"explain http://a/ -c a.yaml", COMMAND_EXPLAIN, .conf = "a.yaml"},
+    {"explain -ca.yaml --format json /b", COMMAND_EXPLAIN, .conf = "a.yaml"},
     {"import nginx.conf -oa.yaml", COMMAND_IMPORT, .input = "nginx.conf", .output = "a.yaml"},
 };
 
@@ -111,6 +113,9 @@ static const struct {
     {"lint --format xml", "invalid format \"xml\""},
     {"lint -x", "invalid option of lint"},
     {"lint a b", "\"b\" is a second one"},
+    {"explain a b", "\"b\" is a second one"},
+    {"explain --format gcc", "text or json"},
+    {"explain -x", "invalid option: \"-x\""},
     {"import a -x", "invalid argument of import: \"-x\""},
 };
 
@@ -177,7 +182,6 @@ START_TEST(usage_is_short)
     for (const char *at = options_usage(); (at = strchr(at, '\n')); at++)
         lines++;
     ck_assert_uint_le(lines, 40);
-    ck_assert_ptr_null(strstr(options_usage(), "explain"));
 }
 END_TEST
 

@@ -1,0 +1,56 @@
+/*
+ * What the worker tells while it serves: each module that is asked, with what was so before and what it said.
+ */
+#include "explain/explain.h"
+
+#include "server/visit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct explain_step *step_begin(struct explain *explain, const struct visit *visit, unsigned index)
+{
+    struct explain_step *step = &explain->steps[explain->step_count];
+
+    if (explain->step_count == EXPLAIN_STEPS)
+        return NULL;
+    explain->step_count++;
+    *step = (struct explain_step){.location = visit->location,
+                                  .module = index,
+                                  .path = arena_copy(&explain->arena, visit->x->request.path),
+                                  .query = arena_copy(&explain->arena, visit->x->request.query)};
+    return step;
+}
+
+/* In the place of a module that would ask others: who may is taken for granted, what it would bring is not known. */
+static enum outcome speak_for(struct visit *visit, const struct module *module)
+{
+    return module->others == OTHERS_ANSWER ? exchange_cut(visit->x) : OUTCOME_PASS;
+}
+
+enum outcome explain_step(struct trace *trace, struct visit *visit, unsigned index)
+{
+    struct explain *explain = (struct explain *)trace;
+    const struct module *module = module_table[index];
+    struct explain_step *step = step_begin(explain, visit, index);
+    bool passed_over = module->others != OTHERS_NOT_ASKED;
+    enum outcome outcome = passed_over ? speak_for(visit, module) : trace_module(visit, index);
+
+    if (step) {
+        step->passed_over = passed_over;
+        step->outcome = outcome;
+        step->status = visit->x->response.status;
+    }
+    return outcome;
+}
+
+void explain_finished(struct trace *trace, struct visit *visit)
+{
+    struct explain *explain = (struct explain *)trace;
+    struct buffer text = {0};
+    bool good = explain_print(explain, visit, &text) == 0 &&
+                fwrite(text.data, 1, text.length, stdout) == text.length && fflush(stdout) == 0;
+
+    _exit(good ? EXIT_SUCCESS : EXIT_FAILURE);
+}

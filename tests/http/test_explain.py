@@ -1,0 +1,231 @@
+"""`sluice explain`: what it says of a URL is what a server that runs by the same file answers, and where the directives stand."""
+import json
+import subprocess
+import time
+
+import pytest
+from kit import http1, server as server_kit, site as site_kit
+
+CONFIGURATION = '''
+http:
+  access_log: {{path: {folder}/access.log, format: main}}
+  add_header: X-All 1
+  map:
+    $arg_old $is_old: {{default: "", yes: "1"}}
+  upstream:
+    app: {{server: 127.0.0.1:{dead}, health_check: {{interval: 1s, uri: /}}}}
+  server:
+    - listen: 127.0.0.1:{port}
+      server_name: one.test
+      root: www
+      error_page: 404 /missing.html
+      rewrite: ^/old/(.*)$ /new/$1
+      when:
+        $is_old: {{return: 410}}
+      location:
+        /: {{index: index.html}}
+        = /exact: {{return: "200 'just so'"}}
+        /new/: {{try_files: [$uri, /one.txt], add_header: X-New 2, expires: 1h}}
+        /go: {{return: 301 https://elsewhere.test$request_uri}}
+        /cut: {{return: 444}}
+        /hidden/: {{internal: on}}
+        /closed/: {{deny: all}}
+        /list/: {{autoindex: on, alias: www/bare/}}
+        /app/: {{proxy_pass: "http://app/", auth_request: /auth}}
+        ~ \\.css$: {{expires: 1d}}
+        /nested/:
+          location:
+            /nested/in/: {{return: 204}}
+    - listen: 127.0.0.1:{port}
+      server_name: "*.two.test"
+      return: 200 two
+    - listen: 127.0.0.1:{secure} ssl
+      server_name: secure.test
+      ssl_certificate: self-signed
+      absolute_redirect: on
+      root: www
+      location:
+        /scheme: {{return: 200 $scheme}}
+'''
+
+
+def explain(*arguments, cwd=None):
+    return subprocess.run([server_kit.SLUICE, 'explain', *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd,
+                          stdin=subprocess.DEVNULL, timeout=60 * server_kit.PATIENCE)
+
+
+@pytest.fixture(scope='module')
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('explain')
+    (folder / 'www').mkdir()
+    site_kit.make_site(str(folder / 'www'))
+    (folder / 'www' / 'missing.html').write_text('nothing here\n')
+    ports = {name: server_kit.free_port() for name in ('port', 'secure', 'dead')}
+    path = folder / 'sluice.yaml'
+    path.write_text(CONFIGURATION.format(folder=folder, **ports))
+    return path, ports
+
+
+def ask(made, path, host='one.test', scheme='http'):
+    configuration, ports = made
+    port = ports['port' if scheme == 'http' else 'secure']
+    done = explain('--format', 'json', '-c', configuration, f'{scheme}://{host}:{port}{path}')
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def line_of(made, text):
+    lines = made[0].read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def told(explained):
+    return [(step['location'], [(module['module'], module['does']) for module in step['modules']]) for step in explained['steps']]
+
+
+def test_a_file(made):
+    said = ask(made, '/one.txt')
+    assert said['server'] == {'name': 'one.test', 'file': str(made[0]), 'line': line_of(made, 'listen:'), 'column': 7,
+                              'why': 'its server_name fits the host'}
+    assert said['location']['name'] == '/' and said['location']['line'] == line_of(made, '/: {index')
+    assert said['answer']['status'] == 200 and said['answer']['file'] == str(made[0].parent / 'www' / 'one.txt')
+    assert said['answer']['headers']['Content-Type'].startswith('text/plain') and said['answer']['headers']['X-All'] == '1'
+    assert told(said)[-1][1][-1] == ('static', 'answers')
+    assert 'static' in said['answering'] and 'add_header' in said['shaping'] and 'proxy' not in said['answering']
+
+
+def test_directives_and_where_they_stand(made):
+    said = ask(made, '/style.css')
+    assert said['location']['name'] == '~ \\.css$'
+    assert [(row['name'], row['value'], row['line']) for row in said['directives'] if row['name'] in ('root', 'expires', 'add_header')] == [
+        ('expires', '1d', line_of(made, '~ \\.css$')), ('root', 'www', line_of(made, 'root: www')), ('add_header', 'X-All 1', line_of(made, 'X-All'))]
+    stop = [step for step in ask(made, '/new/x')['steps'] if step['location'] == '/new/'][0]
+    tried = [module for module in stop['modules'] if module['module'] == 'try_files'][0]
+    assert [(row['name'], row['value'], row['line']) for row in tried['directives']] == [
+        ('try_files', ['$uri', '/one.txt'], line_of(made, '/new/:'))]
+    assert tried['path'] == '/one.txt'
+    names = [row['name'] for row in said['directives']]
+    assert 'try_files' not in names and 'internal' not in names and 'listen' in names
+
+
+def test_the_way_of_a_rewrite(made):
+    said = ask(made, '/old/thing')
+    paths = [step['path'] for step in said['steps']]
+    assert paths[0] == '/old/thing' and paths[-1] == '/one.txt'
+    rewritten = [module for step in said['steps'] for module in step['modules'] if module['module'] == 'rewrite'][0]
+    assert rewritten['path'] == '/new/thing' and rewritten['directives'][0]['line'] == line_of(made, 'rewrite:')
+    assert said['answer']['status'] == 200
+
+
+def test_an_error_page(made):
+    said = ask(made, '/nowhere')
+    assert said['answer']['status'] == 404 and said['answer']['file'].endswith('/www/missing.html')
+
+
+def test_a_condition(made):
+    said = ask(made, '/one.txt?old=yes')
+    assert said['answer']['status'] == 410
+    assert '$is_old' in [step['location'] for step in said['steps']]
+
+
+def test_who_is_not_asked(made):
+    said = ask(made, '/app/users')
+    does = dict(told(said)[-1][1])
+    assert 'taken for granted' in does['auth_request'] and 'not done here' in does['proxy']
+    assert said['answer']['by'] == 'the server behind, which was not asked' and 'status' not in said['answer']
+    assert said['location']['name'] == '/app/'
+
+
+def test_the_reason_that_the_error_log_would_have(made):
+    done = explain(f'http://one.test:{made[1]["port"]}/closed/x', '-c', made[0])
+    assert done.returncode == 0 and 'access forbidden by rule' in done.stderr and '  status: 403\n' in done.stdout
+
+
+def test_the_end_of_a_connection(made):
+    assert ask(made, '/cut')['answer']['by'] == 'nobody: the connection ends'
+
+
+def test_names(made):
+    assert ask(made, '/', host='a.two.test')['server']['name'] == '*.two.test'
+    said = ask(made, '/', host='unknown.test')['server']
+    assert said['name'] == '(the default one)' and 'stands first' in said['why']
+
+
+def test_tls(made):
+    said = ask(made, '/scheme', host='secure.test', scheme='https')
+    assert said['answer']['status'] == 200 and said['location']['name'] == '/scheme'
+    redirect = ask(made, '/folder', host='secure.test', scheme='https')
+    assert redirect['answer']['headers']['Location'] == f'https://secure.test:{made[1]["secure"]}/folder/'
+
+
+def test_nothing_is_left_behind(made):
+    ask(made, '/one.txt')
+    assert not (made[0].parent / 'access.log').exists()
+
+
+PATHS = ['/', '/one.txt', '/exact', '/exact/', '/new/x', '/new/one.txt', '/old/x', '/go?a=b', '/hidden/x', '/closed/x', '/list/', '/list',
+         '/style.css', '/folder', '/folder/', '/bare/', '/nested/', '/nested/in/x', '/nowhere', '/.hidden', '/a/../one.txt', '/%zz',
+         '/one.txt?old=yes', '/one.txt?old=no', '//one.txt', '/link-out', '/empty.txt', '/name%20with%20space.txt']
+
+
+@pytest.fixture(scope='module')
+def running(made):
+    configuration, ports = made
+    own = configuration.with_name('running.yaml')
+    own.write_text(f'pid: {configuration.parent}/pid\nworker_processes: 1\n' + configuration.read_text())
+    process = subprocess.Popen([server_kit.SLUICE, '-c', str(own), '-e', str(configuration.parent / 'error.log')], stdin=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    for _ in range(400):
+        try:
+            http1.connect(ports['port']).close()
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    yield ports['port']
+    process.terminate()
+    assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize('path', PATHS)
+def test_it_says_what_the_server_does(made, running, path):
+    client = http1.connect(running)
+    served = client.ask('GET', path, [('Host', f'one.test:{running}'), ('Connection', 'close')])
+    client.close()
+    said = ask(made, path)['answer']
+    assert said['status'] == served.status
+    changing = {'date', 'server', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expires'}
+    shown = {name.lower(): value for name, value in said['headers'].items() if name.lower() not in changing}
+    assert {name: served.headers.get(name) for name in shown} == shown
+
+
+def test_text(made):
+    done = explain(f'http://one.test:{made[1]["port"]}/one.txt', '-c', made[0])
+    assert done.returncode == 0
+    assert f'location: /  ({made[0]}:{line_of(made, "/: {index")})' in done.stdout
+    assert '      - static: answers\n        status: 200\n' in done.stdout
+    assert f'  - root: www  ({made[0]}:{line_of(made, "root: www")})' in done.stdout
+
+
+def test_a_path_alone(made):
+    done = explain('/one.txt', '-c', made[0])
+    assert done.returncode == 0 and 'file: ' in done.stdout
+
+
+@pytest.mark.parametrize('arguments, said', [
+    ([], 'explain requires a URL'), (['ftp://a/'], 'is no URL'), (['http://a:0/'], 'no host with its port'), (['http:///'], 'no host'),
+    (['http://one.test/ a'], 'no blanks'), (['http://one.test:1/'], 'nothing listens on port 1'), (['a', 'b'], 'second one'),
+    (['--format', 'gcc', '/'], 'text or json'), (['http://one.test/', '-x'], 'invalid option')])
+def test_wrong_words(made, arguments, said):
+    done = explain(*arguments, *([] if '-x' in arguments else ['-c', made[0]]))
+    assert done.returncode == 1 and said in done.stderr, done.stderr
+
+
+def test_the_wrong_scheme(made):
+    done = explain(f'https://one.test:{made[1]["port"]}/', '-c', made[0])
+    assert done.returncode == 1 and 'is for http' in done.stderr
+
+
+def test_a_file_that_does_not_load(tmp_path):
+    (tmp_path / 'bad.yaml').write_text('http: {server: {lisen: 1}}\n')
+    done = explain('http://a/', '-c', tmp_path / 'bad.yaml')
+    assert done.returncode == 1 and 'lisen' in done.stderr
