@@ -1,0 +1,100 @@
+"""Answers of every kind, read by httplint, which knows what is wrong with messages (REDbot asks it): no error."""
+import time
+
+import brotli
+import pytest
+from httplint import HttpRequestLinter, HttpResponseLinter
+from httplint.note import levels
+from kit import site as site_kit
+
+PAGE = '<!doctype html><html lang="en"><title>one</title>' + '<p>a line of it</p>\n' * 200
+
+# How long an answer stays fresh is for a site to say (`expires`); where it says nothing, caches guess.
+TASTE = {'FRESHNESS_HEURISTIC'}
+# The linter takes every 206 for one part; of several the parts say their ranges, and the head must not (RFC 9110 15.3.7.2).
+MULTIPART = {'PARTIAL_WITHOUT_RANGE'}
+
+# What is asked, with which fields, and what it is: a status, and a coding.
+ROWS = [
+    ('GET', '/', {}, 200, None), ('HEAD', '/', {}, 200, None), ('GET', '/page.html', {}, 200, None),
+    ('GET', '/page.html', {'Accept-Encoding': 'gzip'}, 200, 'gzip'), ('GET', '/page.html', {'Accept-Encoding': 'br'}, 200, 'br'),
+    ('GET', '/page.html', {'Accept-Encoding': 'zstd'}, 200, 'zstd'), ('HEAD', '/page.html', {'Accept-Encoding': 'gzip'}, 200, 'gzip'),
+    ('GET', '/style.css', {'Accept-Encoding': 'br, gzip'}, 200, 'br'), ('GET', '/style.css', {}, 200, None),
+    ('GET', '/style.css', {'Accept-Encoding': 'br', 'Range': 'bytes=1-5'}, 206, 'br'),
+    ('GET', '/page.html', {'Range': 'bytes=0-99'}, 206, None), ('GET', '/page.html', {'Range': 'bytes=0-9,20-29'}, 206, None),
+    ('GET', '/page.html', {'Range': 'bytes=99999-'}, 416, None), ('GET', '/page.html', {'If-None-Match': '*'}, 304, None),
+    ('GET', '/page.html', {'If-None-Match': '*', 'Accept-Encoding': 'gzip'}, 304, None), ('GET', '/page.html', {'If-Match': '"x"'}, 412, None),
+    ('GET', '/style.css', {'If-None-Match': '*', 'Accept-Encoding': 'br'}, 304, None), ('GET', '/empty.txt', {}, 200, None),
+    ('GET', '/listed/', {}, 200, None), ('GET', '/listed/', {'Accept': 'application/json'}, 200, None),
+    ('GET', '/listed/', {'Accept-Encoding': 'gzip'}, 200, 'gzip'), ('GET', '/listed', {}, 301, None), ('GET', '/nowhere', {}, 404, None),
+    ('GET', '/nowhere', {'Accept-Encoding': 'gzip'}, 404, 'gzip'), ('GET', '/forbidden/', {}, 403, None), ('POST', '/page.html', {}, 405, None),
+    ('OPTIONS', '/page.html', {}, 204, None), ('GET', '/text', {}, 200, None), ('GET', '/gone', {}, 410, None),
+    ('GET', '/moved', {}, 308, None), ('GET', '/fresh/page.html', {}, 200, None), ('GET', '/secure/page.html', {}, 200, None),
+    ('GET', '/missing/file', {}, 404, None), ('GET', '/closed', {}, 503, None),
+]
+
+
+@pytest.fixture(scope='session')
+def folder(base):
+    top = base / 'linted'
+    for name in ('index.html', 'page.html', 'missing.html'):
+        site_kit.write(str(top), name, PAGE)
+    site_kit.write(str(top), 'style.css', 'p { margin: 0 }\n' * 100)
+    site_kit.write(str(top), 'style.css.br', brotli.compress(b'p { margin: 0 }\n' * 100))
+    site_kit.write(str(top), 'empty.txt', '')
+    site_kit.write(str(top), 'listed/file one.txt', 'one')
+    site_kit.write(str(top), 'forbidden/file.txt', 'one')
+    site_kit.make_file(str(top / '65536.bin'), 65536)
+    return str(top)
+
+
+@pytest.fixture
+def client(launch, loop, transport, folder):
+    served = launch(loop, transport, server={
+        'root': folder, 'gzip': 'on', 'brotli': 'on', 'zstd': 'on', 'precompressed': ['br', 'gzip'], 'autoindex': 'on', 'location': {
+            '/forbidden/': {'autoindex': 'off'}, '/text': {'return': '200 "some text"'}, '/gone': {'return': '410'},
+            '/moved': {'return': '308 /page.html'}, '/closed': {'return': '503'},
+            '/fresh/': {'alias': folder + '/', 'expires': '30d'},
+            '/secure/': {'alias': folder + '/', 'security_headers': 'on', 'add_header': {'Cache-Control': 'max-age=60'}},
+            '/missing/': {'error_page': '404 /missing.html'}}})
+    made = served.connect()
+    yield made
+    made.close()
+
+
+def lint(method, target, headers, response):
+    """What httplint has to say of an answer: (level, name, text)."""
+    asked = HttpRequestLinter()
+    asked.process_request_topline(method.encode(), b'http://localhost' + target.encode(), b'HTTP/1.1')
+    asked.process_headers([(b'Host', b'localhost'), *((name.encode(), value.encode()) for name, value in headers.items())])
+    asked.finish_content(True)
+    told = HttpResponseLinter(_related=asked, start_time=time.time())
+    told.process_response_topline(response.version.encode(), str(response.status).encode(), b'x')
+    told.process_headers([(name.encode('latin-1'), value.encode('latin-1')) for name, value in response.lines
+                          if response.status != 206 or name != 'Content-Encoding'])  # it would decode a part
+    if method == 'HEAD':
+        told.is_head_response = True
+    elif response.body:
+        told.feed_content(response.body)
+    told.finish_content(True)
+    if response.headers.get('content-type', '').startswith('multipart/byteranges'):
+        told.notes = [note for note in told.notes if type(note).__name__ not in MULTIPART]
+    return [(note.level, type(note).__name__, str(note.summary)) for note in told.notes]
+
+
+@pytest.mark.parametrize('method, target, headers, status, coding', ROWS)
+def test_there_is_nothing_wrong(client, method, target, headers, status, coding):
+    response = client.ask(method, target, list(headers.items()))
+    assert response.status == status and response.headers.get('content-encoding') == coding
+    notes = lint(method, target, headers, response)
+    assert [note for note in notes if note[0] == levels.BAD] == []
+    assert {note[1:] for note in notes if note[0] == levels.WARN and note[1] not in TASTE} == set()
+
+
+def test_what_is_wrong_is_found():
+    """The linter is no rubber stamp."""
+    class Wrong:
+        status, version, body = 200, 'HTTP/1.1', b'12345'
+        headers = {}
+        lines = [('Content-Type', 'text/plain'), ('Content-Length', '7'), ('Date', 'yesterday'), ('ETag', 'x'), ('Content-Encoding', 'gzip')]
+    assert len([note for note in lint('GET', '/', {}, Wrong) if note[0] == levels.BAD]) >= 2
