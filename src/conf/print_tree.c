@@ -3,6 +3,7 @@
  * as anything else, so that loading the output gives the same tree.
  */
 #include "conf/conf_schema.h"
+#include "conf/conf_source.h"
 #include "conf/environment.h"
 
 #define SIMPLE_KEY_MAX 240 /* libyaml takes keys of up to 1024 characters; ours may grow by escapes */
@@ -11,6 +12,19 @@ static bool plain_start(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            (c && strchr("/._$^~=+(\\", c));
+}
+
+/* No character of it needs an escape. */
+static bool stands_in_source(struct str text)
+{
+    uint32_t code;
+
+    for (size_t at = 0, length; at < text.length; at += length) {
+        length = source_character(text, at, &code);
+        if (length == 0 || !source_allowed(code))
+            return false;
+    }
+    return true;
 }
 
 static bool plain_safe(struct str text)
@@ -29,7 +43,7 @@ static bool plain_safe(struct str text)
         if (c == ':' && (last || text.data[i + 1] == ' '))
             return false;
     }
-    return true;
+    return stands_in_source(text);
 }
 
 static bool needs_double(struct str text)

@@ -40,6 +40,7 @@ static const char *const trees[] = {
     "      = /a: {return: '200 \"a: b\"'}\n      '@named': {}\n",
     "- : x\n",
     "a: \"tab\\there, nl\\n, quote \\\" back \\\\ nul-free \\e[0m\"\nb: 'it''s'\n",
+    "fe: \"a\\ufeffb\"\nls: \"a\\u2028b\"\nc1: \"a\\x85b\"\n",
     "a: \"\\u20ac \\x85 \\u2028 \\ufeff \xc3\xa4 \xe2\x82\xac\"\n",
     "a: '# no comment'\nb: 'x # y'\nc: 'x: y'\nd: 'x:'\ne: ' lead'\nf: 'trail '\ng: '- x'\nh: '...'\n",
     "'*': '&a'\n'!t': '%x'\n'<<': '>'\n'? q': '| p'\n'- d': ', c'\n",
