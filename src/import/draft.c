@@ -89,8 +89,7 @@ static int indent_print(struct printer *printer, unsigned indent)
     return buffer_printf(printer->out, "%*s", (int)indent, "");
 }
 
-/* Appends the text, with '?' for what may not stand in a source. */
-static int text_print(struct printer *printer, struct str text)
+int draft_print_text(struct buffer *out, struct str text)
 {
     int error = 0;
 
@@ -100,7 +99,7 @@ static int text_print(struct printer *printer, struct str text)
         bool odd = length == 0 || !source_allowed(code) || code == '\n' || code == '\r';
 
         length = length ? length : 1;
-        error = buffer_append(printer->out, odd ? STR("?") : str_slice(text, at, at + length));
+        error = buffer_append(out, odd ? STR("?") : str_slice(text, at, at + length));
         at += length;
     }
     return error;
@@ -113,7 +112,7 @@ static int comment_print(struct printer *printer, struct str comment)
     bool spaced = str_empty(text) || text.data[0] == ' ' || text.data[0] == '#';
     int error = buffer_append(printer->out, spaced ? STR("#") : STR("# "));
 
-    return error == 0 ? text_print(printer, text) : error;
+    return error == 0 ? draft_print_text(printer->out, text) : error;
 }
 
 static int comments_print(struct printer *printer, struct str comments, unsigned indent)
@@ -165,11 +164,11 @@ static int left_out_print(struct printer *printer, const struct draft *draft, un
     if (error == 0)
         error = buffer_append(printer->out, STR("# not carried over: "));
     if (error == 0)
-        error = text_print(printer, origin ? origin->name : draft->key);
+        error = draft_print_text(printer->out, origin ? origin->name : draft->key);
     for (size_t i = 0; origin && i < origin->count && error == 0; i++) {
         error = buffer_append(printer->out, STR(" "));
         if (error == 0)
-            error = text_print(printer, origin->words[i]);
+            error = draft_print_text(printer->out, origin->words[i]);
     }
     if (error == 0 && origin && origin->block)
         error = buffer_append(printer->out, STR(" { }"));

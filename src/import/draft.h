@@ -37,6 +37,8 @@ void draft_lead(struct draft *parent);
 
 /* The whole as YAML, appended; notes the lines in the drafts. 0, -ENOMEM. */
 MUST_CHECK int draft_print(struct draft *root, struct buffer *out);
+/* Appends a text of somebody else's, on one line: with '?' for what may not stand in a source. 0 or -ENOMEM. */
+MUST_CHECK int draft_print_text(struct buffer *out, struct str text);
 /* The innermost draft that was made of a directive and was printed in this line; NULL: none. */
 struct draft *draft_at(struct draft *root, unsigned line);
 

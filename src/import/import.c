@@ -268,6 +268,23 @@ size_t import_count(const struct import *import, enum import_verdict verdict)
     return count;
 }
 
+static int note_print(const struct import_note *known, const char *margin, struct buffer *out)
+{
+    int error = buffer_printf(out, "%s  ", margin);
+
+    if (error == 0)
+        error = draft_print_text(out, known->place.file);
+    if (error == 0)
+        error = buffer_printf(out, ":%u: ", known->place.line);
+    if (error == 0)
+        error = draft_print_text(out, known->what);
+    if (error == 0)
+        error = buffer_printf(out, "\n%s      ", margin);
+    if (error == 0)
+        error = draft_print_text(out, known->why);
+    return error == 0 ? buffer_append(out, STR("\n")) : error;
+}
+
 int import_list(const struct import *import, const char *margin, struct buffer *out)
 {
     static const char *const heads[IMPORT_VERDICTS] = {
@@ -285,9 +302,7 @@ int import_list(const struct import *import, const char *margin, struct buffer *
             error = buffer_printf(out, "%s%s (%zu):\n", margin, heads[verdict], count);
         for (const struct import_note *known = import->notes; known && error == 0; known = known->next) {
             if (known->verdict == verdict)
-                error = buffer_printf(out, "%s  " STR_FMT ":%u: " STR_FMT "\n%s      " STR_FMT "\n", margin,
-                                      STR_ARG(known->place.file), known->place.line, STR_ARG(known->what),
-                                      margin, STR_ARG(known->why));
+                error = note_print(known, margin, out);
         }
     }
     return error;

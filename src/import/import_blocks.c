@@ -71,20 +71,26 @@ static void add_slash(struct import *import, const struct scope *scope, struct d
         nginx_tree_find(directive, STR("proxy_pass")) || nginx_tree_find(directive, STR("fastcgi_pass"));
     struct str path = str_starts(key, STR("^~ ")) ? str_skip(key, 3) : key;
     struct draft *made;
+    struct str exact;
 
     if (!passes || path.length < 2 || path.data[0] != '/' || !str_ends(path, STR("/")))
         return;
+    path.length--;
+    exact = words_print(import, "= " STR_FMT, STR_ARG(path));
     for (const struct nginx_directive *other = scope->block->first; other; other = other->next) {
-        bool location = str_equal(other->name, STR("location")) && other->count > 0;
+        struct str own = str_equal(other->name, STR("location")) && other->count > 0 && other->count < 3
+                             ? location_key(import, other)
+                             : STR("");
 
-        if (location && str_equal(other->words[other->count - 1], str_slice(path, 0, path.length - 1)))
+        if (str_equal(own, exact) || str_equal(own, path))
             return;
     }
-    made = draft_add(import->arena, locations, DRAFT_MAP,
-                     words_print(import, "= " STR_FMT, (int)path.length - 1, path.data), NULL);
+    if (draft_find(locations, exact))
+        return;
+    made = draft_add(import->arena, locations, DRAFT_MAP, exact, NULL);
     put(import, made, "return",
         words_join(import,
-                   (struct str[]){STR("301"), words_print(import, STR_FMT "$is_args$args", STR_ARG(path))},
+                   (struct str[]){STR("301"), words_print(import, STR_FMT "/$is_args$args", STR_ARG(path))},
                    2),
         NULL);
     if (made)

@@ -6,10 +6,55 @@
 
 #include "conf/conf_source.h"
 #include "import/import.h"
-#include "server/configuration.h"
-#include "server/core.h"
 
 #include <errno.h>
+
+#define SERVERS (SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER | SCOPE_UPSTREAM)
+
+/* Of the translator's interest are names, scopes and types: one of each, and what has a rule. */
+static const struct directive directives[] = {
+    {.name = "user", .scopes = SCOPE_MAIN, .type = DIRECTIVE_CUSTOM},
+    {.name = "error_log", .scopes = SCOPE_MAIN, .type = DIRECTIVE_CUSTOM},
+    {.name = "worker_connections", .scopes = SCOPE_EVENTS, .type = DIRECTIVE_NUMBER},
+    {.name = "log_format", .scopes = SCOPE_HTTP, .type = DIRECTIVE_CUSTOM},
+    {.name = "map", .scopes = SCOPE_HTTP, .type = DIRECTIVE_REPEAT},
+    {.name = "geo", .scopes = SCOPE_HTTP, .type = DIRECTIVE_REPEAT},
+    {.name = "resolver", .scopes = SCOPE_HTTP, .type = DIRECTIVE_CUSTOM},
+    {.name = "proxy_cache_path", .scopes = SCOPE_HTTP, .type = DIRECTIVE_REPEAT},
+    {.name = "listen", .scopes = SCOPE_SERVER | SCOPE_STREAM_SERVER, .type = DIRECTIVE_REPEAT},
+    {.name = "server_name", .scopes = SCOPE_SERVER, .type = DIRECTIVE_WORDS},
+    {.name = "server", .scopes = SCOPE_UPSTREAM, .type = DIRECTIVE_REPEAT},
+    {.name = "root", .scopes = SCOPE_SITE, .type = DIRECTIVE_CUSTOM},
+    {.name = "alias", .scopes = SCOPE_LOCATION, .type = DIRECTIVE_CUSTOM},
+    {.name = "index", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEMPLATES},
+    {.name = "charset", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEXT},
+    {.name = "proxy_method", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEMPLATE},
+    {.name = "auth_basic_user_file", .scopes = SCOPE_SITE, .type = DIRECTIVE_PATH},
+    {.name = "client_max_body_size", .scopes = SCOPE_SITE, .type = DIRECTIVE_SIZE},
+    {.name = "send_timeout", .scopes = SERVERS, .type = DIRECTIVE_DURATION},
+    {.name = "internal", .scopes = SCOPE_LOCATION, .type = DIRECTIVE_SWITCH},
+    {.name = "etag", .scopes = SCOPE_SITE, .type = DIRECTIVE_CHOICE},
+    {.name = "ssl_protocols", .scopes = SERVERS, .type = DIRECTIVE_FLAGS},
+    {.name = "cors", .scopes = SCOPE_SITE, .type = DIRECTIVE_BLOCK},
+    {.name = "set", .scopes = SCOPE_SITE, .type = DIRECTIVE_REPEAT},
+    {.name = "rewrite", .scopes = SCOPE_SERVER | SCOPE_LOCATION, .type = DIRECTIVE_REPEAT},
+    {.name = "return", .scopes = SCOPE_SERVER | SCOPE_LOCATION, .type = DIRECTIVE_CUSTOM},
+    {.name = "add_header", .scopes = SCOPE_SITE, .type = DIRECTIVE_REPEAT},
+    {.name = "allow", .scopes = SERVERS, .type = DIRECTIVE_REPEAT},
+    {.name = "deny", .scopes = SERVERS, .type = DIRECTIVE_REPEAT},
+    {.name = "access_log", .scopes = SERVERS, .type = DIRECTIVE_REPEAT},
+    {.name = "proxy_pass", .scopes = SCOPE_LOCATION | SCOPE_STREAM_SERVER, .type = DIRECTIVE_CUSTOM},
+    {0},
+};
+
+static const struct conf_group group = {.name = "all", .directives = directives};
+static const struct conf_group *const groups[] = {&group};
+static const struct conf_schema schema = {groups, 1};
+
+static struct str media_type(struct str extension)
+{
+    return str_equal(extension, STR("html")) ? STR("text/html") : (struct str){NULL, 0};
+}
 
 static int read_input(void *owner, struct arena *arena, struct str path, struct str *out_text)
 {
@@ -65,10 +110,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct str text = str_of((const char *)bytes, size);
     const struct nginx_files files = {.read = read_input, .match = match_nothing, .owner = &text};
-    const struct import_source source = {.path = STR("/n/nginx.conf"),
-                                         .files = &files,
-                                         .schema = configuration_schema(),
-                                         .media_type = core_type_built_in};
+    const struct import_source source = {
+        .path = STR("/n/nginx.conf"), .files = &files, .schema = &schema, .media_type = media_type};
     struct nginx_fault fault = {.message = {NULL, 0}};
     struct buffer list = {0};
     struct import *import;
