@@ -33,7 +33,8 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .help = "How long answers of these statuses are fresh that do not say so themselves; a time alone: 200, 301 and 302. "      \
              "Without it they are not kept."},                                                                                   \
     {.name = "proxy_cache_methods", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.methods),                  \
-     .choices = cache_methods, .fallback = "GET HEAD", .help = "Methods whose answers are kept; GET and HEAD always."},          \
+     .choices = cache_methods, .fallback = "GET HEAD", .example = "proxy_cache_methods: GET HEAD POST",                          \
+     .help = "Methods whose answers are kept; GET and HEAD always."},                                                            \
     {.name = "proxy_cache_bypass", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEMPLATES, .offset = AT(cache.bypass),                \
      .example = "proxy_cache_bypass: [$cookie_nocache, $arg_nocache]",                                                           \
      .help = "Where one of these is neither empty nor 0, a server is asked, whatever is stored."},                               \
@@ -41,29 +42,34 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .example = "proxy_no_cache: $upstream_http_x_private",                                                                      \
      .help = "Where one of these is neither empty nor 0, the answer is not kept."},                                              \
     {.name = "proxy_cache_min_uses", .scopes = SCOPE_SITE, .type = DIRECTIVE_NUMBER, .offset = AT(cache.min_uses),               \
-     .fallback = "1", .low = 1, .high = 1000000, .help = "How often something must be asked for to be kept."},                   \
+     .fallback = "1", .example = "proxy_cache_min_uses: 3", .low = 1, .high = 1000000,                                           \
+     .help = "How often something must be asked for to be kept."},                                                               \
     {.name = "proxy_ignore_headers", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.ignore),                  \
      .choices = proxy_ignored_headers, .example = "proxy_ignore_headers: [Cache-Control, Set-Cookie]",                                   \
      .help = "Fields of an answer that do not count: for the cache (an answer that sets a cookie is kept only with Set-Cookie), " \
              "for a redirect within this server (X-Accel-Redirect), for proxy_buffering (X-Accel-Buffering)."},                  \
     {.name = "proxy_cache_use_stale", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.use_stale),              \
-     .choices = cache_stale, .fallback = "off",                                                                                  \
+     .choices = cache_stale, .fallback = "off", .example = "proxy_cache_use_stale: [error, timeout, updating, http_502]",        \
      .help = "When something stale may be the answer: where servers fail like this, or (updating) while somebody fetches it. "   \
              "Never where the answer forbids it (must-revalidate, proxy-revalidate, s-maxage, no-cache); its own "               \
              "stale-while-revalidate and stale-if-error hold without being asked for."},                                         \
     {.name = "proxy_cache_revalidate", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(cache.revalidate),           \
-     .fallback = "off", .help = "Ask whether something stale still holds (If-None-Match, If-Modified-Since); 304 renews it."},   \
+     .fallback = "off", .example = "proxy_cache_revalidate: on",                                                                 \
+     .help = "Ask whether something stale still holds (If-None-Match, If-Modified-Since); 304 renews it."},                      \
     {.name = "proxy_cache_lock", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(cache.lock), .fallback = "off",    \
+     .example = "proxy_cache_lock: on",                                                                                          \
      .help = "One request alone fetches what is missing, of all workers; the others wait for it."},                              \
     {.name = "proxy_cache_lock_timeout", .scopes = SCOPE_SITE, .type = DIRECTIVE_DURATION, .offset = AT(cache.lock_timeout_ms),  \
-     .fallback = "5s", .help = "How long the others wait; then each asks for itself, and its answer is not kept."},              \
+     .fallback = "5s", .example = "proxy_cache_lock_timeout: 10s",                                                               \
+     .help = "How long the others wait; then each asks for itself, and its answer is not kept."},                                \
     {.name = "proxy_cache_lock_age", .scopes = SCOPE_SITE, .type = DIRECTIVE_DURATION, .offset = AT(cache.lock_age_ms),          \
-     .fallback = "5s", .low = 1, .help = "How long the one may take before another may try."},                                   \
+     .fallback = "5s", .example = "proxy_cache_lock_age: 10s", .low = 1,                                                       \
+     .help = "How long the one may take before another may try."},                                                               \
     {.name = "proxy_cache_background_update", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH,                                    \
-     .offset = AT(cache.background_update), .fallback = "off",                                                                   \
+     .offset = AT(cache.background_update), .fallback = "off", .example = "proxy_cache_background_update: on",                   \
      .help = "What may be said stale while it is updated is said at once, and updated behind the answer."},                      \
     {.name = "proxy_cache_obey_requests", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(cache.obey),              \
-     .fallback = "on",                                                                                                           \
+     .fallback = "on", .example = "proxy_cache_obey_requests: off",                                                              \
      .help = "Whether Cache-Control of a request counts (no-cache, no-store, max-age, min-fresh, max-stale, only-if-cached)."},  \
     {.name = "slice", .scopes = SCOPE_SITE, .type = DIRECTIVE_SIZE, .offset = AT(cache.slice), .fallback = "0",                  \
      .example = "slice: 1m",                                                                                                     \

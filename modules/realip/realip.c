@@ -57,6 +57,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_SWITCH,
      .offset = offsetof(struct realip_conf, recursive),
      .fallback = "off",
+     .example = "real_ip_recursive: on",
      .help = "Of a list of addresses, take the last one that is not trusted, and not simply the last."},
     {0},
 };

@@ -77,6 +77,7 @@ static const struct directive directives[] = {
      .choices = presets,
      .offset = offsetof(struct security_conf, preset),
      .fallback = "off",
+     .example = "security_headers: strict",
      .help = "A set of header fields for all answers, errors too: on says nosniff, frames of the same origin "
              "alone, and no path in Referer to others; strict adds a policy that takes scripts, styles and "
              "images from the site itself alone (Content-Security-Policy) and keeps it apart from other "

@@ -81,6 +81,7 @@ const struct directive static_directives[] = {
      .type = DIRECTIVE_TEMPLATES,
      .offset = AT(index),
      .fallback = "index.html",
+     .example = "index: [index.html, index.htm]",
      .help = "Files that answer for a folder: the first one there is; the last may be a path beginning with "
              "a slash."},
     {.name = "etag",
@@ -89,6 +90,7 @@ const struct directive static_directives[] = {
      .choices = etags,
      .offset = AT(etag),
      .fallback = "on",
+     .example = "etag: hash",
      .help = "Send a strong ETag: made of the file's time and size (on and mtime are the same), or of what "
              "it contains "
              "(hash), so that machines and builds agree; a file is read once for it, and one of more than 64 "
@@ -100,6 +102,7 @@ const struct directive static_directives[] = {
      .choices = modifieds,
      .offset = AT(if_modified_since),
      .fallback = "exact",
+     .example = "if_modified_since: before",
      .help = "When If-Modified-Since gives 304: on the very same time, on any time not before the file's, or "
              "never."},
     {.name = "max_ranges",
@@ -108,6 +111,7 @@ const struct directive static_directives[] = {
      .high = LIMIT_RANGES,
      .offset = AT(max_ranges),
      .fallback = "100",
+     .example = "max_ranges: 10",
      .help = "The most ranges of one request; more are ignored, and 0 ignores all."},
     {.name = "precompressed",
      .scopes = SCOPE_SITE,
@@ -128,6 +132,7 @@ const struct directive static_directives[] = {
      .choices = gzip_statics,
      .offset = AT(gzip_static),
      .fallback = "off",
+     .example = "gzip_static: on",
      .help =
          "The same for .gz alone, behind what precompressed names; always: even to who does not take it."},
     {0},

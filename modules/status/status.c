@@ -48,6 +48,7 @@ static const struct directive directives[] = {
      .merge = MERGE_NONE,
      .offset = offsetof(struct status_conf, nginx),
      .fallback = "off",
+     .example = "stub_status: on",
      .help = "Answer with nginx's numbers of connections and requests, in nginx's words."},
     {0},
 };

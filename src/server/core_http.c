@@ -83,6 +83,7 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct core_file_cache),
      .row = read_cache,
      .fallback = "max=1000 inactive=60s",
+     .example = "open_file_cache: max=10000 inactive=5m",
      .help =
          "Descriptors, sizes and small contents of files, kept by each worker (absent files too), or off.",
      .schema =
@@ -94,6 +95,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_DURATION,
      .offset = AT(open_file_cache_valid_ms),
      .fallback = "1s",
+     .example = "open_file_cache_valid: 10s",
      .help = "After how long a cached file is looked at again."},
     {.name = "open_file_cache_min_uses",
      .scopes = SCOPE_HTTP,
@@ -102,12 +104,14 @@ static const struct directive directives[] = {
      .low = 1,
      .high = 1000000,
      .fallback = "1",
+     .example = "open_file_cache_min_uses: 2",
      .help = "How often a file must be asked for, while it is not inactive, to be kept: until then each use opens it."},
     {.name = "open_file_cache_errors",
      .scopes = SCOPE_HTTP,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(open_file_cache_errors),
      .fallback = "on",
+     .example = "open_file_cache_errors: off",
      .help = "Remember absent and refused files too (on by default, unlike nginx)."},
     {0},
 };

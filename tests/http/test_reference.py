@@ -1,0 +1,65 @@
+"""The example of every directive in the reference, put where the directive may stand, passes `sluice -t`."""
+import pathlib
+import re
+import subprocess
+
+import pytest
+from kit import server as server_kit, site as site_kit
+
+REFERENCE = pathlib.Path(__file__).resolve().parents[2] / 'conf' / 'README.md'
+SERVE = 'http:\n  server:\n    listen: 8080\n'
+# Where an example goes: what stands before it, and how far in it is.
+SCOPES = {
+    'the main scope': (SERVE, ''),
+    'events': (SERVE + 'events:\n', '  '),
+    'http': ('http:\n  server:\n    listen: 8080\n', '  '),
+    'server': (SERVE, '    '),
+    'location': (SERVE + '    location:\n      /a/:\n', '        '),
+    'upstream': (SERVE + '  upstream:\n    group:\n      server: [127.0.0.1:9001, 127.0.0.1:9002]\n', '      '),
+    'stream': ('stream:\n  server: {listen: 5432, proxy_pass: 127.0.0.1:9001}\n', '  '),
+    'a server of stream': ('stream:\n  server:\n    listen: 5432\n    proxy_pass: 127.0.0.1:9001\n', '    '),
+}
+# What the example takes the place of in that.
+REPLACED = {'listen': r' +listen: (8080|5432)\n', 'server': r' +server: \[.*\n', 'proxy_pass': r' +proxy_pass: .*\n',
+            'return': r' +proxy_pass: .*\n'}
+# What it needs beside it, in http or stream.
+BESIDE = {'listen': 'ssl_certificate: self-signed', 'ssl_verify_client': 'ssl_client_certificate: internal-ca.pem',
+          'proxy_cache': 'proxy_cache_path: {path: cache, keys_zone: "one:1m"}'}
+# An example has all that a directive can do; in stream a name is known before there is a request that a pattern could be asked of.
+NOT_HERE = [('server_name', 'a server of stream')]
+
+
+def examples():
+    """(name, scope, example) for every place of every directive."""
+    for section in REFERENCE.read_text().split('\n### ')[1:]:
+        name = re.match(r'`(\w+)`', section).group(1)
+        where = re.search(r'^Where: (.*?)\. Value', section, re.M | re.S).group(1).replace('\n', ' ')
+        text = re.search(r'```yaml\n(.*?)```', section, re.S).group(1)
+        for scope in where.split(', '):
+            if (name, scope) not in NOT_HERE:
+                yield pytest.param(scope, text, id=f'{name}-{scope}')
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('reference')
+    certificate, _ = site_kit.make_certificate(str(folder))
+    (folder / 'internal-ca.pem').write_bytes(pathlib.Path(certificate).read_bytes())
+    return folder
+
+
+@pytest.mark.parametrize('scope, example', examples())
+def test_example(folder, scope, example):
+    before, indent = SCOPES[scope]
+    name = example.split(':')[0]
+    before = re.sub(REPLACED.get(name, '^$'), '', before)
+    if name in BESIDE:
+        first, _, rest = before.partition('\n')
+        before = '\n  '.join([first, BESIDE[name]]) + '\n' + rest
+    example = example.replace('/etc/ssl/internal-ca.pem', str(folder / 'internal-ca.pem'))
+    path = folder / 'sluice.yaml'
+    text = before + ''.join(f'{indent}{line}\n' for line in example.splitlines())
+    path.write_text(text)
+    done = subprocess.run([server_kit.SLUICE, '-t', '-c', path], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+                          timeout=60 * server_kit.PATIENCE)
+    assert done.returncode == 0, f'{text}\n{done.stderr}'
