@@ -22,12 +22,13 @@ ARROWS = {
     'conf': {'base'},
     'import': {'base', 'conf'},
     'cache': {'base', 'io', 'conf'},
+    'limit': {'base', 'conf'},
     'upstream': {'base', 'io', 'tls', 'wire', 'conf'},
-    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'import', 'cache', 'upstream'},
+    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'import', 'cache', 'limit', 'upstream'},
     'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server'},
     'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'server'},
 }
-MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'upstream'}
+MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream'}
 MODULES_MAY_FILES = {'modules/proxy/proxy.h',   # for those that pass requests on
                      'server/module.h', 'server/counters.h', 'server/own_variables.h', 'server/pattern.h', 'server/when.h',
                      'server/representation.h', 'conf/directive.h', 'io/file_cache.h', 'io/folder.h'}

@@ -122,6 +122,11 @@
 #define LIMIT_RESOLVE_SERVERS       8               /* name servers of one `resolver` */
 #define LIMIT_RESOLVE_RETRY_MS      5000            /* and so often where the answer was bad */
 
+/* limits of requests and connections */
+#define LIMIT_ZONE_LEAST            (32 * 1024)     /* memory of one zone */
+#define LIMIT_ZONE_MOST             (16ull * 1024 * 1024 * 1024)
+#define LIMIT_REQUEST_RATE          1000000         /* upper bound of a rate, and of a burst */
+
 /* cache */
 #define LIMIT_CACHE_ZONE_LEAST      (32 * 1024)     /* memory of one index */
 #define LIMIT_CACHE_ZONE_MOST       (64ull * 1024 * 1024 * 1024)

@@ -107,6 +107,11 @@ void table_finish(struct table *table)
     table_init(table, table->nocase);
 }
 
+uint64_t table_hash_long(struct str key)
+{
+    return sip_hash(key, false);
+}
+
 /* A slot is empty (value and key.data NULL), a tombstone (value NULL, key.data set) or live. */
 static bool slot_empty(const struct table_slot *slot)
 {

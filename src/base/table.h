@@ -37,5 +37,7 @@ struct table_slot *table_next(const struct table *table, size_t *cursor);
 
 /* The hash that the table uses, for others who need one that an attacker cannot predict. */
 uint32_t table_hash(struct str key, bool nocase);
+/* The whole of it, for who keeps no key but this: the same in all processes of a server, and another after its next start. */
+uint64_t table_hash_long(struct str key);
 
 #endif

@@ -96,6 +96,7 @@ struct conf_group {
 struct upstreams;                   /* upstream/upstream.h */
 struct own_variables;               /* server/own_variables.h */
 struct caches;                      /* cache/cache_conf.h */
+struct limits;                      /* limit/limit_conf.h */
 
 struct conf_reader {
     struct arena *arena;            /* of the configuration */
@@ -108,6 +109,7 @@ struct conf_reader {
     struct upstreams *upstreams;    /* groups of servers, for rows that name one; not looked into here */
     struct own_variables *own;      /* variables and regular expressions that the file brings; not looked into here */
     struct caches *caches;          /* caches, for rows that name one; not looked into here */
+    struct limits *limits;          /* zones of limits, likewise */
     const struct directive *directive; /* what is being read, for messages; NULL: none */
 };
 
@@ -124,6 +126,8 @@ MUST_CHECK int conf_read_path(struct conf_reader *reader, const struct conf_node
 MUST_CHECK int conf_read_number(struct conf_reader *reader, const struct conf_node *node, uint64_t low, uint64_t high,
                                 uint64_t *out);
 MUST_CHECK int conf_read_size(struct conf_reader *reader, const struct conf_node *node, uint64_t *out_bytes);
+/* The same of a text that a variable made. 0, -EINVAL or -ERANGE; reports nothing. */
+MUST_CHECK int conf_size_parse(struct str text, uint64_t *out_bytes);
 MUST_CHECK int conf_read_duration(struct conf_reader *reader, const struct conf_node *node, uint64_t *out_ms);
 MUST_CHECK int conf_read_switch(struct conf_reader *reader, const struct conf_node *node, bool *out);
 MUST_CHECK int conf_read_template(struct conf_reader *reader, const struct conf_node *node, const struct template **out_template);

@@ -341,6 +341,7 @@ static void child_ended(struct master *master, struct generation *generation, st
     child_forget(child);
     child->ready = false;
     caches_abandon(&generation->configuration->caches, (unsigned)child->place);
+    limits_abandon(&generation->configuration->limits, (unsigned)child->place);
     if (generation->phase != PHASE_RUNNING) {
         shared_leave(master->shared, (unsigned)child->place);
         child->place = -1;

@@ -320,6 +320,7 @@ struct configuration *configuration_load(const struct configuration_source *sour
             .errors = errors,
             .upstreams = &configuration->upstreams,
             .caches = &configuration->caches,
+            .limits = &configuration->limits,
             .prefix = source->prefix,
             .test_only = source->test_only,
         };

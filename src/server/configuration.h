@@ -14,6 +14,7 @@
 #include "http/protocol.h"
 #include "io/file_cache.h"
 #include "io/listener.h"
+#include "limit/limit_conf.h"
 #include "server/own_variables.h"
 #include "tls/tls_context.h"
 #include "upstream/upstream.h"
@@ -148,6 +149,7 @@ struct configuration {
     size_t server_count;
     struct own_variables own;       /* what the file itself names */
     struct caches caches;           /* of proxy_cache_path */
+    struct limits limits;           /* of limit_req_zone and limit_conn_zone */
     struct upstreams upstreams;     /* blocks, and the addresses of proxy_pass */
     struct str hostname;            /* of this machine, for $hostname */
     struct access_log_target **access_logs; /* every distinct target, opened by the master */

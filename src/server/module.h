@@ -186,6 +186,8 @@ const struct proxy_header *stream_greeting(const struct stream *stream);
 void stream_set_client(struct stream *stream, const union proxy_address *client);
 
 struct file_cache *worker_file_cache(struct worker *worker);
+/* Its number among all workers of all generations, which a dead one's successor has anew: for what is held in shared memory. */
+unsigned worker_place(const struct worker *worker);
 /* What all workers have counted together, whichever of them answers (server/counters.h). */
 void worker_counters(const struct worker *worker, struct counters_total *out_total);
 /* The worker's connections to servers behind it: upstream/upstream_pool.h. */

@@ -20,6 +20,11 @@ struct file_cache *worker_file_cache(struct worker *worker)
     return worker->files;
 }
 
+unsigned worker_place(const struct worker *worker)
+{
+    return worker->place;
+}
+
 void worker_counters(const struct worker *worker, struct counters_total *out_total)
 {
     shared_total(worker->shared, out_total);

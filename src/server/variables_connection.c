@@ -119,6 +119,20 @@ static struct str get_remote_addr(const void *subject, struct str parameter, str
     return variable_remote_addr(subject, arena);
 }
 
+/* As many bytes as the address has: for keys. */
+static struct str get_binary_remote_addr(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct sockaddr *address = exchange_client(subject);
+
+    if (address->sa_family == AF_INET)
+        return str_of((const char *)&((const struct sockaddr_in *)(const void *)address)->sin_addr,
+                      sizeof(struct in_addr));
+    if (address->sa_family == AF_INET6)
+        return str_of((const char *)&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr,
+                      sizeof(struct in6_addr));
+    return STR("");
+}
+
 static struct str get_remote_port(const void *subject, struct str parameter, struct arena *arena)
 {
     return variable_port(exchange_client(subject), arena);
@@ -226,6 +240,7 @@ static struct str get_version(const void *subject, struct str parameter, struct 
 }
 
 static const struct variable variables[] = {
+    {"binary_remote_addr", false, get_binary_remote_addr},
     {"connection", false, get_connection},
     {"connection_requests", false, get_connection_requests},
     {"hostname", false, get_hostname},

@@ -323,6 +323,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
                               .shared = start->shared,
                               .siblings = start->workers,
                               .counters = &start->shared->workers[start->place].counters,
+                              .place = start->place,
                               .channel_fd = start->channel_fd,
                               .channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC),
                               .signal_fd = -1};

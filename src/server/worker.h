@@ -25,6 +25,7 @@ struct worker {
     const struct configuration *configuration;
     struct shared *shared;                  /* what all workers see */
     struct counters *counters;              /* this worker's place in it */
+    unsigned place;                         /* and its number */
     unsigned siblings;                      /* workers of this generation, this one too */
     struct wire_shared wires;
     struct arena_pool arenas;

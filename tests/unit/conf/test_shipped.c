@@ -91,12 +91,14 @@ static void example_reads(const struct directive *directive)
     struct upstreams upstreams = {.arena = &arena};
     struct own_variables own = {0};
     struct caches caches = {0};
+    struct limits limits = {0};
     struct conf_reader reader = {.arena = &arena,
                                  .errors = &errors,
                                  .own = &own,
                                  .variables = &own.table,
                                  .upstreams = &upstreams,
                                  .caches = &caches,
+                                 .limits = &limits,
                                  .test_only = true};
     struct conf_node *node;
     struct buffer said = {0};

@@ -1,0 +1,224 @@
+/*
+ * `limit_conn`: how many requests of a key may be open at a time, in all workers. One is open from its head to the end
+ * of its answer, whatever way it ends; what a worker that died had open is taken back by the master.
+ */
+#include "base/table.h"
+#include "limit/limit_conf.h"
+#include "server/module.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct limit_conn_row {
+    struct limit_conf *zone;
+    struct str name;
+    struct conf_mark mark;
+    uint64_t most;
+};
+
+struct limit_conn_conf {
+    struct conf_rows zones;  /* struct limit_conf * */
+    struct conf_rows limits; /* struct limit_conn_row */
+    uint64_t status;
+    int log_level;
+    bool dry_run;
+};
+
+enum verdict { PASSED, REJECTED, REJECTED_DRY_RUN };
+
+struct holding {
+    enum verdict verdict;
+    size_t count;
+    struct {
+        struct limit_zone *zone;
+        uint64_t key;
+    } * held;
+};
+
+#define AT(field) offsetof(struct limit_conn_conf, field)
+#define HINT      STR("write: limit_conn: addr 10")
+
+extern const struct module module_limit_conn;
+
+static int read_name(struct limit_conn_row *row, struct conf_reader *reader, const struct conf_node *node,
+                     struct str name, struct str number)
+{
+    row->name = name;
+    row->mark = node->mark;
+    if (str_to_u64(number, &row->most) == 0 && row->most > 0 && row->most <= UINT32_MAX)
+        return 0;
+    conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no number of connections", STR_ARG(number));
+    return -EINVAL;
+}
+
+/* "addr 10", or {addr: 10} */
+static int read_limit(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct conf_words words;
+    struct str number;
+    int error;
+
+    if (node->kind == CONF_MAP && node->count == 1) {
+        error = conf_read_text(reader, node->pairs[0].value, &number);
+        return error < 0 ? error : read_name(out, reader, node, node->pairs[0].key->text, number);
+    }
+    error = conf_read_words(reader, node, &words);
+    if (error < 0)
+        return error;
+    if (words.count == 2)
+        return read_name(out, reader, node, words.items[0], words.items[1]);
+    conf_error(reader->errors, node->mark, HINT, "limit_conn takes a zone and a number");
+    return -EINVAL;
+}
+
+static int check_limits(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct limit_conn_conf *own = conf;
+    struct limit_conn_row *rows = own->limits.items;
+
+    for (size_t i = 0; i < own->limits.count; i++) {
+        rows[i].zone = limits_find(reader->limits, LIMIT_CONNECTIONS, rows[i].name);
+        if (rows[i].zone)
+            continue;
+        conf_error(reader->errors, rows[i].mark,
+                   STR("write in http: limit_conn_zone: \"$binary_remote_addr zone=addr:10m\""),
+                   "limit_conn: there is no limit_conn_zone \"" STR_FMT "\"", STR_ARG(rows[i].name));
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static const char *const levels[] = {"info", "notice", "warn", "error", NULL};
+static const enum log_level level_of[] = {LOG_INFO, LOG_NOTICE, LOG_WARN, LOG_ERROR};
+
+static const struct directive directives[] = {
+    {.name = "limit_conn_zone",
+     .scopes = SCOPE_HTTP,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(zones),
+     .row_size = sizeof(struct limit_conf *),
+     .row = limit_connections_read,
+     .example = "limit_conn_zone: \"$binary_remote_addr zone=addr:10m\"",
+     .schema = "{\"type\": [\"string\", \"object\"]}",
+     .help = "A zone for limit_conn: the key that open requests are counted by (an empty one is not "
+             "limited), a name, and the memory that all workers share."},
+    {.name = "limit_conn",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(limits),
+     .row_size = sizeof(struct limit_conn_row),
+     .row = read_limit,
+     .example = "limit_conn: addr 10",
+     .schema = "{\"type\": [\"string\", \"object\"]}",
+     .help = "How many requests of one key may be open at a time; where the zone is full, who comes is "
+             "refused. Connections that wait for a request do not count: see "
+             "worker_connections_per_address."},
+    {.name = "limit_conn_status",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(status),
+     .low = 400,
+     .high = 599,
+     .fallback = "429",
+     .help = "What refused requests are answered (429 here, 503 in nginx)."},
+    {.name = "limit_conn_log_level",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(log_level),
+     .choices = levels,
+     .fallback = "error",
+     .help = "Where refusals stand in the error log."},
+    {.name = "limit_conn_dry_run",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(dry_run),
+     .fallback = "off",
+     .help = "Count, log and tell ($limit_conn_status), but let everything pass."},
+    {0},
+};
+
+static void let_go(struct exchange *x, struct holding *holding)
+{
+    while (holding->count > 0) {
+        holding->count--;
+        limit_zone_leave(holding->held[holding->count].zone, holding->held[holding->count].key,
+                         worker_place(exchange_worker(x)));
+    }
+}
+
+static enum outcome refuse(struct exchange *x, const struct limit_conn_conf *own, struct holding *holding,
+                           const struct limit_conn_row *row)
+{
+    exchange_say(x, level_of[own->log_level], "limiting connections%s by zone \"" STR_FMT "\"",
+                 own->dry_run ? ", dry run" : "", STR_ARG(row->name));
+    let_go(x, holding);
+    holding->verdict = own->dry_run ? REJECTED_DRY_RUN : REJECTED;
+    return own->dry_run ? OUTCOME_PASS : exchange_refuse(x, (int)own->status);
+}
+
+static enum outcome limit_conn_answer(struct exchange *x, const void *conf, void *state)
+{
+    const struct limit_conn_conf *own = conf;
+    const struct limit_conn_row *rows = own->limits.items;
+    struct holding *holding;
+
+    if (exchange_is_child(x) || exchange_state_found(x, &module_limit_conn))
+        return OUTCOME_PASS;
+    holding = exchange_state(x, &module_limit_conn, sizeof(*holding));
+    if (holding)
+        holding->held = arena_zalloc(&x->arena, own->limits.count, sizeof(*holding->held));
+    if (!holding || !holding->held)
+        return exchange_refuse(x, 500);
+    for (size_t i = 0; i < own->limits.count; i++) {
+        struct str text = exchange_eval(x, rows[i].zone->key);
+        uint64_t key = text.data ? table_hash_long(text) : 0;
+
+        if (!text.data)
+            return exchange_refuse(x, 500);
+        if (str_empty(text))
+            continue;
+        if (!limit_zone_enter(rows[i].zone->zone, key, worker_place(exchange_worker(x)), rows[i].most))
+            return refuse(x, own, holding, &rows[i]);
+        holding->held[holding->count].zone = rows[i].zone->zone;
+        holding->held[holding->count++].key = key;
+    }
+    return OUTCOME_PASS;
+}
+
+static void limit_conn_finish(struct exchange *x, const void *conf)
+{
+    struct holding *holding = exchange_state_found(x, &module_limit_conn);
+
+    if (holding)
+        let_go(x, holding);
+}
+
+static bool limit_conn_idle(const void *conf)
+{
+    const struct limit_conn_conf *own = conf;
+
+    return own->limits.count == 0;
+}
+
+static struct str get_status(const void *subject, struct str parameter, struct arena *arena)
+{
+    static const char *const names[] = {
+        [PASSED] = "PASSED", [REJECTED] = "REJECTED", [REJECTED_DRY_RUN] = "REJECTED_DRY_RUN"};
+    const struct holding *holding = exchange_state_found(subject, &module_limit_conn);
+
+    return holding ? str_from(names[holding->verdict]) : (struct str){NULL, 0};
+}
+
+static const struct variable variables[] = {{"limit_conn_status", false, get_status}};
+static const struct variable_table variable_table = {variables, 1, NULL};
+
+const struct module module_limit_conn = {
+    .name = "limit_conn",
+    .directives = directives,
+    .conf_size = sizeof(struct limit_conn_conf),
+    .conf_check = check_limits,
+    .idle = limit_conn_idle,
+    .answer = limit_conn_answer,
+    .finish = limit_conn_finish,
+    .variables = &variable_table,
+};

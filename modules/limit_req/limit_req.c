@@ -1,0 +1,328 @@
+/*
+ * `limit_req`: how often a key may be asked for. A request of a key whose bucket is too full waits until it is
+ * not, or is refused with 429 and told when to come again. It is counted once, where it is first limited, however
+ * often it is rerouted.
+ */
+#include "base/limits.h"
+#include "base/table.h"
+#include "limit/limit_conf.h"
+#include "server/module.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct limit_req_row {
+    struct limit_conf *zone;
+    struct str name;
+    struct conf_mark mark;
+    uint64_t burst; /* drops that the bucket holds beyond the rate */
+    uint64_t delay; /* drops of them that nobody waits for */
+};
+
+struct limit_req_conf {
+    struct conf_rows zones;  /* struct limit_conf * */
+    struct conf_rows limits; /* struct limit_req_row */
+    uint64_t status;
+    int log_level;
+    bool dry_run;
+};
+
+enum verdict { PASSED, DELAYED, REJECTED, DELAYED_DRY_RUN, REJECTED_DRY_RUN };
+
+struct limiting {
+    struct exchange *x;
+    enum verdict verdict;
+    struct op timer; /* while it waits; x is held */
+};
+
+#define AT(field) offsetof(struct limit_req_conf, field)
+#define HINT      STR("write: limit_req: zone=one burst=20 nodelay")
+
+extern const struct module module_limit_req;
+
+static int read_drops(struct conf_reader *reader, const struct conf_node *word, uint64_t *out)
+{
+    uint64_t requests = 0;
+    int error = conf_read_number(reader, word, 0, LIMIT_REQUEST_RATE, &requests);
+
+    *out = requests * LIMIT_DROPS;
+    return error;
+}
+
+static int read_nodelay(struct conf_reader *reader, const struct conf_node *word, struct str value,
+                        struct limit_req_row *row)
+{
+    bool on = true;
+    int error = value.data ? conf_read_switch(reader, word, &on) : 0;
+
+    if (on)
+        row->delay = UINT64_MAX;
+    return error;
+}
+
+static int read_option(struct conf_reader *reader, const struct conf_node *word, struct str name, struct str value,
+                       void *into)
+{
+    struct limit_req_row *row = into;
+
+    if (str_equal(name, STR("nodelay")))
+        return read_nodelay(reader, word, value, row);
+    if (value.data && str_equal(name, STR("zone"))) {
+        row->name = value;
+        return 0;
+    }
+    if (value.data && str_equal(name, STR("burst")))
+        return read_drops(reader, word, &row->burst);
+    if (value.data && str_equal(name, STR("delay")))
+        return read_drops(reader, word, &row->delay);
+    conf_error(reader->errors, word->mark, HINT, "limit_req has no \"" STR_FMT "\"", STR_ARG(name));
+    return -EINVAL;
+}
+
+static int read_limit(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct limit_req_row *row = out;
+    int error = limit_options_read(reader, node, read_option, row);
+
+    row->mark = node->mark;
+    if (error == 0 && str_empty(row->name)) {
+        conf_error(reader->errors, node->mark, HINT, "limit_req names no zone");
+        return -EINVAL;
+    }
+    return error;
+}
+
+/* Zones may stand behind those who name them. */
+static int check_limits(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct limit_req_conf *own = conf;
+    struct limit_req_row *rows = own->limits.items;
+
+    for (size_t i = 0; i < own->limits.count; i++) {
+        rows[i].zone = limits_find(reader->limits, LIMIT_REQUESTS, rows[i].name);
+        if (rows[i].zone)
+            continue;
+        conf_error(reader->errors, rows[i].mark,
+                   STR("write in http: limit_req_zone: \"$binary_remote_addr zone=one:10m rate=10r/s\""),
+                   "limit_req: there is no limit_req_zone \"" STR_FMT "\"", STR_ARG(rows[i].name));
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static const char *const levels[] = {"info", "notice", "warn", "error", NULL};
+static const enum log_level level_of[] = {LOG_INFO, LOG_NOTICE, LOG_WARN, LOG_ERROR};
+
+static const struct directive directives[] = {
+    {.name = "limit_req_zone",
+     .scopes = SCOPE_HTTP,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(zones),
+     .row_size = sizeof(struct limit_conf *),
+     .row = limit_requests_read,
+     .example = "limit_req_zone: \"$binary_remote_addr zone=one:10m rate=10r/s\"",
+     .schema = "{\"type\": [\"string\", \"object\"]}",
+     .help = "A zone for limit_req: the key that requests are counted by (an empty one is not limited), "
+             "a name and the memory that all workers share (1m knows some 19,000 keys; past that the one "
+             "asked for least recently goes), and how many a second (r/s) or a minute (r/m)."},
+    {.name = "limit_req",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(limits),
+     .row_size = sizeof(struct limit_req_row),
+     .row = read_limit,
+     .example = "limit_req: zone=one burst=20 nodelay",
+     .schema = "{\"type\": [\"string\", \"object\"]}",
+     .help = "Requests beyond the zone's rate wait until it is kept, and beyond burst more of them are "
+             "refused. delay=N: N of the burst do not wait; nodelay: none does. With several limits the "
+             "strictest holds."},
+    {.name = "limit_req_status",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(status),
+     .low = 400,
+     .high = 599,
+     .fallback = "429",
+     .help = "What refused requests are answered (429 here, 503 in nginx), with Retry-After."},
+    {.name = "limit_req_log_level",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(log_level),
+     .choices = levels,
+     .fallback = "error",
+     .help = "Where refusals stand in the error log; delays stand one level below."},
+    {.name = "limit_req_dry_run",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(dry_run),
+     .fallback = "off",
+     .help = "Count, log and tell ($limit_req_status), but let everything pass at once."},
+    {0},
+};
+
+static void say(struct exchange *x, const struct limit_req_conf *own, const char *what, int below, uint64_t level,
+                struct str zone)
+{
+    int index = own->log_level - below;
+
+    exchange_say(x, level_of[index < 0 ? 0 : index], "%s%s, excess: %llu.%03llu by zone \"" STR_FMT "\"", what,
+                 own->dry_run ? ", dry run" : "", (unsigned long long)(level / LIMIT_DROPS),
+                 (unsigned long long)(level % LIMIT_DROPS * 1000 / LIMIT_DROPS), STR_ARG(zone));
+}
+
+/* RFC 9110 10.2.3: once the bucket has room for one more. */
+static enum outcome refuse(struct exchange *x, const struct limit_req_conf *own, const struct limit_req_row *row,
+                           uint64_t level)
+{
+    uint64_t wait_ms = (level - row->burst) / row->zone->rate + 1;
+    struct str seconds;
+
+    exchange_refuse(x, (int)own->status);
+    seconds = arena_printf(&x->arena, "%llu", (unsigned long long)((wait_ms + 999) / 1000));
+    if (!seconds.data || headers_set(&x->response.headers, &x->arena, STR("Retry-After"), seconds) < 0)
+        return exchange_refuse(x, 500);
+    return OUTCOME_ANSWERED;
+}
+
+/* What the limits said: how long to wait, or which of them refused. */
+struct found {
+    uint64_t wait_ms, wait_level;
+    const struct limit_req_row *slowest; /* NULL: none has to be waited for */
+    const struct limit_req_row *refuser; /* NULL: none refuses */
+    uint64_t refused_level;
+};
+
+/* 0 or -ENOMEM; keys[i] is 0 where a limit does not count this request. */
+static int count(struct exchange *x, const struct limit_req_conf *own, uint64_t *keys, struct found *found)
+{
+    const struct limit_req_row *rows = own->limits.items;
+    uint64_t now_ms = exchange_clock(x)->monotonic_ms;
+
+    for (size_t i = 0; i < own->limits.count; i++) {
+        struct str key = exchange_eval(x, rows[i].zone->key);
+        uint64_t level, wait_ms;
+
+        if (!key.data)
+            return -ENOMEM;
+        if (str_empty(key))
+            continue;
+        keys[i] = table_hash_long(key) | 1;
+        if (!limit_zone_pour(rows[i].zone->zone, keys[i], rows[i].zone->rate, rows[i].burst, now_ms, &level)) {
+            keys[i] = 0;
+            found->refuser = &rows[i];
+            found->refused_level = level;
+            return 0;
+        }
+        wait_ms = level > rows[i].delay ? (level - rows[i].delay + rows[i].zone->rate - 1) / rows[i].zone->rate : 0;
+        if (wait_ms > found->wait_ms) {
+            found->wait_ms = wait_ms;
+            found->wait_level = level;
+            found->slowest = &rows[i];
+        }
+    }
+    return 0;
+}
+
+static void take_back(const struct limit_req_conf *own, const uint64_t *keys)
+{
+    const struct limit_req_row *rows = own->limits.items;
+
+    for (size_t i = 0; i < own->limits.count; i++) {
+        if (keys[i])
+            limit_zone_take_back(rows[i].zone->zone, keys[i]);
+    }
+}
+
+static void waited(struct op *op, int result)
+{
+    struct limiting *limiting = container_of(op, struct limiting, timer);
+    struct exchange *x = limiting->x;
+
+    if (!x->cancelled && result == 0) {
+        exchange_end_with_client(x, false);
+        exchange_resume(x, OUTCOME_PASS);
+    }
+    exchange_release(x);
+}
+
+static enum outcome judge(struct exchange *x, const struct limit_req_conf *own, struct limiting *limiting,
+                          const struct found *found)
+{
+    if (found->refuser) {
+        limiting->verdict = own->dry_run ? REJECTED_DRY_RUN : REJECTED;
+        say(x, own, "limiting requests", 0, found->refused_level, found->refuser->name);
+        return own->dry_run ? OUTCOME_PASS : refuse(x, own, found->refuser, found->refused_level);
+    }
+    if (!found->slowest)
+        return OUTCOME_PASS;
+    limiting->verdict = own->dry_run ? DELAYED_DRY_RUN : DELAYED;
+    say(x, own, "delaying request", 1, found->wait_level, found->slowest->name);
+    if (own->dry_run)
+        return OUTCOME_PASS;
+    exchange_hold(x);
+    exchange_end_with_client(x, true); /* nobody waits for one who has left */
+    limiting->timer.done = waited;
+    worker_timer(exchange_worker(x), &limiting->timer, found->wait_ms);
+    return OUTCOME_PENDING;
+}
+
+static enum outcome limit_req_answer(struct exchange *x, const void *conf, void *state)
+{
+    const struct limit_req_conf *own = conf;
+    struct limiting *limiting;
+    struct found found = {0};
+    uint64_t *keys;
+
+    if (exchange_is_child(x) || exchange_state_found(x, &module_limit_req))
+        return OUTCOME_PASS;
+    limiting = exchange_state(x, &module_limit_req, sizeof(*limiting));
+    keys = arena_zalloc(&x->arena, own->limits.count, sizeof(*keys));
+    if (!limiting || !keys || count(x, own, keys, &found) < 0)
+        return exchange_refuse(x, 500);
+    limiting->x = x;
+    if (found.refuser)
+        take_back(own, keys);
+    return judge(x, own, limiting, &found);
+}
+
+static void limit_req_cancel(struct exchange *x, void *state)
+{
+    struct limiting *limiting = exchange_state_found(x, &module_limit_req);
+
+    worker_cancel(exchange_worker(x), &limiting->timer);
+}
+
+static bool limit_req_idle(const void *conf)
+{
+    const struct limit_req_conf *own = conf;
+
+    return own->limits.count == 0;
+}
+
+static struct str get_status(const void *subject, struct str parameter, struct arena *arena)
+{
+    static const char *const names[] = {
+        [PASSED] = "PASSED",
+        [DELAYED] = "DELAYED",
+        [REJECTED] = "REJECTED",
+        [DELAYED_DRY_RUN] = "DELAYED_DRY_RUN",
+        [REJECTED_DRY_RUN] = "REJECTED_DRY_RUN",
+    };
+    const struct limiting *limiting = exchange_state_found(subject, &module_limit_req);
+
+    return limiting ? str_from(names[limiting->verdict]) : (struct str){NULL, 0};
+}
+
+static const struct variable variables[] = {{"limit_req_status", false, get_status}};
+static const struct variable_table variable_table = {variables, 1, NULL};
+
+const struct module module_limit_req = {
+    .name = "limit_req",
+    .directives = directives,
+    .conf_size = sizeof(struct limit_req_conf),
+    .conf_check = check_limits,
+    .idle = limit_req_idle,
+    .answer = limit_req_answer,
+    .cancel = limit_req_cancel,
+    .variables = &variable_table,
+};

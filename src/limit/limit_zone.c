@@ -1,0 +1,296 @@
+/*
+ * A hash table of chains over a fixed array of places, and a list by use. The places alone are the truth: chains
+ * and list can be made of them at any time. What workers have of a key are places of that key, one for each worker
+ * that has any.
+ */
+#include "limit/limit_zone.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#define NOBODY 0u /* places are counted from 1 */
+
+struct place {
+    uint64_t key;
+    uint64_t level;    /* drops in the bucket; or how many the worker has */
+    uint64_t last_ms;  /* when it was that full */
+    uint32_t next;     /* in its chain, or among the free */
+    uint32_t newer, older;
+    uint32_t worker;
+    uint32_t known;    /* in use: written last, and first taken back */
+};
+
+struct limit_zone {
+    size_t size;
+    unsigned sharers;  /* generations that have it, but for the first; the master's */
+    pthread_mutex_t lock;
+    uint32_t count;    /* of places, and of chains */
+    uint32_t unused;   /* the free places */
+    uint32_t newest, oldest;
+    uint32_t *chains;  /* these two point behind it: the mapping stands at one address in all workers */
+    struct place *places;
+};
+
+static bool make_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attributes;
+    bool good;
+
+    if (pthread_mutexattr_init(&attributes) != 0)
+        return false;
+    good = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0 &&
+           pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0 &&
+           pthread_mutex_init(lock, &attributes) == 0;
+    pthread_mutexattr_destroy(&attributes);
+    return good;
+}
+
+static struct place *at(struct limit_zone *zone, uint32_t number)
+{
+    return &zone->places[number - 1];
+}
+
+static uint32_t *chain_of(struct limit_zone *zone, uint64_t key)
+{
+    return &zone->chains[key % zone->count];
+}
+
+static void put_in_front(struct limit_zone *zone, uint32_t number)
+{
+    struct place *place = at(zone, number);
+
+    place->newer = NOBODY;
+    place->older = zone->newest;
+    *(zone->newest ? &at(zone, zone->newest)->newer : &zone->oldest) = number;
+    zone->newest = number;
+}
+
+static void unlink_use(struct limit_zone *zone, const struct place *place)
+{
+    *(place->newer ? &at(zone, place->newer)->older : &zone->newest) = place->older;
+    *(place->older ? &at(zone, place->older)->newer : &zone->oldest) = place->newer;
+}
+
+static void put_in_chain(struct limit_zone *zone, uint32_t number)
+{
+    uint32_t *chain = chain_of(zone, at(zone, number)->key);
+
+    at(zone, number)->next = *chain;
+    *chain = number;
+}
+
+/* Chains and list anew: whoever died under the lock may have left any of them half done. */
+static void rebuild(struct limit_zone *zone)
+{
+    for (uint32_t i = 0; i < zone->count; i++)
+        zone->chains[i] = NOBODY;
+    zone->newest = zone->oldest = zone->unused = NOBODY;
+    for (uint32_t number = zone->count; number >= 1; number--) {
+        if (at(zone, number)->known) {
+            put_in_chain(zone, number);
+            put_in_front(zone, number);
+        } else {
+            at(zone, number)->next = zone->unused;
+            zone->unused = number;
+        }
+    }
+}
+
+static void take_lock(struct limit_zone *zone)
+{
+    if (pthread_mutex_lock(&zone->lock) == EOWNERDEAD) {
+        rebuild(zone);
+        pthread_mutex_consistent(&zone->lock);
+    }
+}
+
+static void give_lock(struct limit_zone *zone)
+{
+    pthread_mutex_unlock(&zone->lock);
+}
+
+struct limit_zone *limit_zone_create(size_t size)
+{
+    const size_t each = sizeof(struct place) + sizeof(uint32_t);
+    struct limit_zone *zone;
+    size_t count;
+
+    if (size < sizeof(*zone) + each)
+        return NULL;
+    count = (size - sizeof(*zone)) / each;
+    if (count > UINT32_MAX / 2)
+        count = UINT32_MAX / 2;
+    zone = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (zone == MAP_FAILED)
+        return NULL;
+    if (!make_lock(&zone->lock)) {
+        munmap(zone, size);
+        return NULL;
+    }
+    zone->size = size;
+    zone->count = (uint32_t)count;
+    zone->places = (struct place *)(void *)(zone + 1);
+    zone->chains = (uint32_t *)(void *)(zone->places + count);
+    rebuild(zone);
+    return zone;
+}
+
+struct limit_zone *limit_zone_share(struct limit_zone *zone)
+{
+    zone->sharers++;
+    return zone;
+}
+
+void limit_zone_destroy(struct limit_zone *zone)
+{
+    if (zone && zone->sharers-- == 0)
+        munmap(zone, zone->size);
+}
+
+static void forget(struct limit_zone *zone, uint32_t number)
+{
+    struct place *place = at(zone, number);
+    uint32_t *link = chain_of(zone, place->key);
+
+    place->known = 0;
+    while (*link != number)
+        link = &at(zone, *link)->next;
+    *link = place->next;
+    unlink_use(zone, place);
+    place->next = zone->unused;
+    zone->unused = number;
+}
+
+static uint32_t look_up(struct limit_zone *zone, uint64_t key, unsigned worker)
+{
+    uint32_t number = *chain_of(zone, key);
+
+    while (number && (at(zone, number)->key != key || at(zone, number)->worker != worker))
+        number = at(zone, number)->next;
+    return number;
+}
+
+/* A new place for a key; NOBODY: none is free. */
+static uint32_t take_in(struct limit_zone *zone, struct place made)
+{
+    uint32_t number = zone->unused;
+
+    if (!number)
+        return NOBODY;
+    zone->unused = at(zone, number)->next;
+    *at(zone, number) = made;
+    put_in_chain(zone, number);
+    put_in_front(zone, number);
+    __atomic_store_n(&at(zone, number)->known, 1, __ATOMIC_RELEASE);
+    return number;
+}
+
+/* How full the bucket would be with one request more: what has run out meanwhile may be a part of that one. */
+static uint64_t level_with_one(const struct place *place, uint64_t rate, uint64_t now_ms)
+{
+    uint64_t passed_ms = now_ms > place->last_ms ? now_ms - place->last_ms : 0;
+    uint64_t level = place->level + LIMIT_DROPS;
+    uint64_t drained;
+
+    if (__builtin_mul_overflow(passed_ms, rate, &drained) || drained > level)
+        return 0;
+    return level - drained;
+}
+
+static bool pour(struct limit_zone *zone, uint32_t number, uint64_t rate, uint64_t most, uint64_t now_ms,
+                 uint64_t *out_level)
+{
+    struct place *place = at(zone, number);
+
+    *out_level = level_with_one(place, rate, now_ms);
+    unlink_use(zone, place);
+    put_in_front(zone, number);
+    if (*out_level > most)
+        return false;
+    place->level = *out_level;
+    place->last_ms = now_ms;
+    return true;
+}
+
+bool limit_zone_pour(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t most, uint64_t now_ms,
+                     uint64_t *out_level)
+{
+    uint32_t number;
+    bool good = true;
+
+    take_lock(zone);
+    number = look_up(zone, key, 0);
+    if (number) {
+        good = pour(zone, number, rate, most, now_ms, out_level);
+    } else {
+        *out_level = 0;
+        if (!zone->unused)
+            forget(zone, zone->oldest);
+        (void)take_in(zone, (struct place){.key = key, .last_ms = now_ms});
+    }
+    give_lock(zone);
+    return good;
+}
+
+void limit_zone_take_back(struct limit_zone *zone, uint64_t key)
+{
+    uint32_t number;
+
+    take_lock(zone);
+    number = look_up(zone, key, 0);
+    if (number) {
+        struct place *place = at(zone, number);
+
+        place->level -= place->level < LIMIT_DROPS ? place->level : LIMIT_DROPS;
+    }
+    give_lock(zone);
+}
+
+static uint64_t sum_of(struct limit_zone *zone, uint64_t key)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t number = *chain_of(zone, key); number; number = at(zone, number)->next) {
+        if (at(zone, number)->key == key)
+            sum += at(zone, number)->level;
+    }
+    return sum;
+}
+
+bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, uint64_t most)
+{
+    uint32_t number = NOBODY;
+
+    take_lock(zone);
+    if (sum_of(zone, key) < most) {
+        number = look_up(zone, key, worker);
+        if (!number)
+            number = take_in(zone, (struct place){.key = key, .worker = worker});
+        if (number)
+            at(zone, number)->level++;
+    }
+    give_lock(zone);
+    return number != NOBODY;
+}
+
+void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker)
+{
+    uint32_t number;
+
+    take_lock(zone);
+    number = look_up(zone, key, worker);
+    if (number && --at(zone, number)->level == 0)
+        forget(zone, number);
+    give_lock(zone);
+}
+
+void limit_zone_abandon(struct limit_zone *zone, unsigned worker)
+{
+    take_lock(zone);
+    for (uint32_t number = 1; number <= zone->count; number++) {
+        if (at(zone, number)->known && at(zone, number)->worker == worker)
+            forget(zone, number);
+    }
+    give_lock(zone);
+}

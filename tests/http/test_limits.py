@@ -1,0 +1,138 @@
+"""limit_req and limit_conn, counted by all workers together, over reloads and the deaths of workers."""
+import concurrent.futures
+import copy
+import os
+import signal
+import socket
+import time
+
+import pytest
+
+from kit import http1, server as server_kit
+from kit.lifetime import wait_for
+
+ZONES = {'limit_req_zone': ['$arg_key zone=minute:1m rate=1r/m', '$arg_key zone=quick:1m rate=10r/s'],
+         'limit_conn_zone': '$arg_key zone=open:1m'}
+LOCATIONS = {
+    '/once': {'limit_req': 'zone=minute', 'return': '200 ok'},
+    '/three': {'limit_req': 'zone=minute burst=2 nodelay', 'return': '200 ok'},
+    '/wait': {'limit_req': 'zone=quick burst=20', 'return': '200 ok'},
+    '/hold': {'limit_conn': 'open 2', 'limit_req': 'zone=minute burst=100', 'return': '200 ok'},
+    '/open': {'limit_conn': 'open 2', 'return': '200 ok'},
+}
+
+
+def statuses(served, target, count):
+    def one(_):
+        client = served.connect()
+        try:
+            return client.ask('GET', target, []).status
+        finally:
+            client.close()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        return sorted(pool.map(one, range(count)))
+
+
+def test_all_workers_count_together(launch, loop, transport):
+    served = launch(loop, transport, server={'location': LOCATIONS}, http=ZONES, main={'worker_processes': 2})
+    key = f'{loop}{transport}'
+    assert statuses(served, f'/once?key={key}', 12) == [200] + [429] * 11
+    assert statuses(served, f'/three?key=3{key}', 12) == [200] * 3 + [429] * 9
+    client = served.connect()
+    refused = client.ask('GET', f'/once?key={key}', [])
+    assert refused.status == 429 and 1 <= int(refused.headers['retry-after']) <= 60
+    assert client.ask('GET', '/once', []).status == 200             # on the same connection
+    client.close()
+
+
+def test_who_waits_is_answered_in_the_end(launch, loop, transport):
+    served = launch(loop, transport, server={'location': LOCATIONS}, http=ZONES, main={'worker_processes': 2})
+    began = time.monotonic()
+    assert statuses(served, f'/wait?key={loop}{transport}', 8) == [200] * 8
+    assert time.monotonic() - began >= 0.69                         # seven of them a tenth of a second apart: never sooner
+
+
+class Limited(server_kit.Server):
+    def __init__(self, folder, loop, **main):
+        self.port = server_kit.free_port()
+        super().__init__(folder, [{'listen': f'127.0.0.1:{self.port}', 'location': LOCATIONS}], loop=loop, http=copy.deepcopy(ZONES),
+                         main={'worker_processes': 2, **main})
+
+    def ask(self, target):
+        client = http1.connect(self.port, 'plain')
+        try:
+            return client.get(target).status
+        finally:
+            client.close()
+
+    def hold(self, target):
+        """A request that waits for its turn: open, and not answered."""
+        stream = socket.create_connection(('127.0.0.1', self.port))
+        stream.sendall(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n'.encode())
+        return stream
+
+    def reload(self):
+        before = len(self.errors())
+        self.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: 'sluice/0.1.0 runs' in self.errors()[before:], 'the reload')
+
+
+@pytest.fixture
+def limited(tmp_path, loop):
+    server = Limited(tmp_path / 'limited', loop)
+    server.start([server.port])
+    wait_for(lambda: ' runs, ' in server.errors(), 'every worker is ready')
+    yield server
+    server.stop()
+
+
+def test_open_requests(limited):
+    assert limited.ask('/hold?key=a') == 200                        # those that follow wait for a minute each
+    held = [limited.hold('/hold?key=a') for _ in range(2)]
+    wait_for(lambda: limited.ask('/open?key=a') == 429, 'both are open')
+    assert limited.ask('/open?key=b') == 200
+    held[0].close()                                                 # whoever leaves is open no more
+    wait_for(lambda: limited.ask('/open?key=a') == 200, 'one of them has left')
+    held[1].close()
+    assert 'limiting connections by zone "open"' in limited.errors()
+
+
+def test_a_killed_worker_holds_nothing(limited):
+    assert limited.ask('/hold?key=a') == 200
+    held = [limited.hold('/hold?key=a') for _ in range(2)]
+    wait_for(lambda: limited.ask('/open?key=a') == 429, 'both are open')
+    for worker in limited.workers():
+        os.kill(worker, signal.SIGKILL)
+    wait_for(lambda: limited.errors().count('exited on signal 9') == 2, 'both workers are dead')
+    wait_for(lambda: len(limited.workers()) == 2, 'their successors')
+    assert [limited.ask('/open?key=a') for _ in range(8)] == [200] * 8
+    for stream in held:
+        stream.close()
+
+
+def test_limits_survive_a_reload(limited):
+    assert limited.ask('/once?key=a') == 200
+    held = [limited.hold('/hold?key=a') for _ in range(2)]
+    wait_for(lambda: limited.ask('/open?key=a') == 429, 'both are open')
+    limited.reload()
+    wait_for(lambda: limited.ask('/once?key=b') in (200, 429), 'the new workers')
+    assert limited.ask('/once?key=a') == 429
+    assert limited.ask('/open?key=a') == 429                        # what old workers have open counts
+    for stream in held:
+        stream.close()
+    wait_for(lambda: limited.ask('/open?key=a') == 200, 'they have left')
+    limited.tree['http']['limit_req_zone'][0] = '$arg_key zone=minute:2m rate=1r/m'
+    with open(limited.config_path, 'w', encoding='utf-8') as stream:
+        stream.write(server_kit.yaml(limited.tree) + '\n')
+    limited.reload()
+    wait_for(lambda: limited.ask('/once?key=a') == 200, 'a zone of another size begins anew')
+    assert limited.ask('/once?key=a') == 429
+
+
+def test_nobody_gets_more_while_it_is_reloaded(limited):
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(limited.ask, '/three?key=r') for _ in range(40)]
+        limited.reload()
+        asked += [pool.submit(limited.ask, '/three?key=r') for _ in range(40)]
+        got = [one.result() for one in asked]
+    assert sorted(got) == [200] * 3 + [429] * 77

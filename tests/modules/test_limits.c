@@ -1,0 +1,208 @@
+/* `limit_req` and `limit_conn`: who is refused, who waits, what is told, and that nothing stays counted. */
+#include "loopback.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct loopback server;
+
+#define SERVER                                                                                                \
+    "http:\n"                                                                                                 \
+    "  limit_req_zone:\n"                                                                                     \
+    "    - $arg_key zone=slow:1m rate=1r/m\n"                                                                 \
+    "    - {key: $arg_other, zone: other:1m, rate: 1r/m}\n"                                                   \
+    "    - $arg_key zone=quick:1m rate=50r/s\n"                                                               \
+    "  limit_conn_zone: [$arg_key zone=open:1m, $arg_other zone=also:1m]\n"                                   \
+    "  log_format: {told: '$uri $status $limit_req_status $limit_conn_status'}\n"                             \
+    "  access_log: {path: @/log, format: told}\n"                                                             \
+    "  server:\n"                                                                                             \
+    "    listen: 8080\n"                                                                                      \
+    "    limit_conn: open 1\n"                                                                                \
+    "    location:\n"                                                                                         \
+    "      /slow: {limit_req: zone=slow, return: 200 ok}\n"                                                   \
+    "      /burst: {limit_req: {zone: slow, burst: 2, nodelay: on}, return: 200 ok}\n"                        \
+    "      /both: {limit_req: [zone=slow burst=5 nodelay, zone=other], return: 200 ok}\n"                     \
+    "      /wait: {limit_req: zone=quick burst=5, return: 200 ok}\n"                                          \
+    "      /some: {limit_req: zone=quick burst=5 delay=2, return: 200 ok}\n"                                  \
+    "      /long: {limit_req: zone=slow burst=5, return: 200 ok}\n"                                           \
+    "      /dry: {limit_req: zone=slow, limit_req_dry_run: on, return: 200 ok}\n"                             \
+    "      /told: {limit_req: zone=slow, limit_req_status: 503, limit_req_log_level: info, return: 200 ok}\n" \
+    "      /page: {limit_req: zone=slow, error_page: 429 =503 /busy, return: 200 ok}\n"                       \
+    "      /busy: {return: 200 busy}\n"                                                                       \
+    "      /again: {limit_req: zone=slow, rewrite: ^ /slow last}\n"                                           \
+    "      /two: {limit_conn: [open 1, also 1], return: 200 ok}\n"                                            \
+    "      /held: {limit_conn: open 1, limit_req: zone=quick burst=9, return: 200 ok}\n"                      \
+    "      /shut: {limit_conn: {also: 1}, limit_req: zone=slow burst=5, return: 200 ok}\n"
+
+static int ask(const char *path)
+{
+    char head[256];
+
+    snprintf(head, sizeof(head), "GET %s HTTP/1.1", path);
+    loopback_ask(&server, head);
+    return server.status;
+}
+
+START_TEST(refused)
+{
+    loopback_open(&server, SERVER);
+    ck_assert_int_eq(ask("/slow?key=a"), 200);
+    ck_assert_int_eq(ask("/slow?key=a"), 429);
+    ck_assert_text(loopback_field(&server, "Retry-After"), "60");
+    ck_assert(loopback_logged(&server, "limiting requests, excess: 0.99") ||
+              loopback_logged(&server, "limiting requests, excess: 1.000"));
+    ck_assert(loopback_logged(&server, " by zone \"slow\", client: 127.0.0.1, server: "));
+    ck_assert_int_eq(ask("/slow?key=b"), 200);
+    ck_assert_int_eq(ask("/slow"), 200); /* without a key nobody is counted */
+    ck_assert_int_eq(ask("/slow"), 200);
+    ck_assert_int_eq(ask("/told?key=a"), 503);
+    ck_assert_int_eq(ask("/page?key=a"), 503);
+    ck_assert_text(server.body, "busy");
+    ck_assert_int_gt((int)loopback_field(&server, "Retry-After").length, 0);
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(a_burst)
+{
+    loopback_open(&server, SERVER);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_int_eq(ask("/burst?key=a"), 200);
+    ck_assert_int_eq(ask("/burst?key=a"), 429);
+    ck_assert_int_eq(ask("/dry?key=a"), 200);
+    ck_assert(loopback_logged(&server, "limiting requests, dry run, excess: "));
+    loopback_close(&server);
+}
+END_TEST
+
+/* Who is refused by one limit is not counted by the others. */
+START_TEST(several_limits)
+{
+    loopback_open(&server, SERVER);
+    ck_assert_int_eq(ask("/both?key=a&other=a"), 200);
+    for (unsigned i = 0; i < 9; i++)
+        ck_assert_int_eq(ask("/both?key=a&other=a"), 429);
+    for (unsigned i = 0; i < 5; i++)
+        ck_assert_int_eq(ask("/both?key=a"), 200);
+    ck_assert_int_eq(ask("/both?key=a"), 429);
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(counted_once)
+{
+    loopback_open(&server, SERVER);
+    ck_assert_int_eq(ask("/again?key=a"), 200);
+    ck_assert_int_eq(ask("/again?key=a"), 429);
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(who_waits)
+{
+    uint64_t began;
+
+    loopback_open(&server, SERVER);
+    began = server.worker.loop.clock.monotonic_ms;
+    ck_assert_int_eq(ask("/wait?key=a"), 200);
+    for (unsigned i = 0; i < 5; i++)
+        ck_assert_int_eq(ask("/wait?key=a"), 200);
+    /* Six in all, one at once: never more than the rate lets through. */
+    ck_assert_uint_ge(server.worker.loop.clock.monotonic_ms - began, 5 * 20 - 5);
+    ck_assert(loopback_logged(&server, "delaying request, excess: "));
+    ck_assert_int_eq(ask("/some?key=b"), 200);
+    ck_assert_int_eq(ask("/some?key=b"), 200);
+    loopback_close(&server);
+}
+END_TEST
+
+/* While one waits, its client leaves: the timer is let go, and what it held open, too. */
+START_TEST(who_leaves)
+{
+    loopback_open(&server, SERVER);
+    ck_assert_int_eq(ask("/long?key=a"), 200);
+    loopback_leave(&server, "GET /long?key=a HTTP/1.1", 4);
+    loopback_turn(&server, 20);
+    ck_assert_uint_eq(server.worker.connections, 0);
+    ck_assert_int_eq(ask("/burst?key=zzz"), 200);
+    loopback_close(&server); /* with nothing in flight */
+}
+END_TEST
+
+static void begin(const char *head)
+{
+    int fd = loopback_connect(&server);
+
+    ck_assert_int_eq(write(fd, head, strlen(head)), (ssize_t)strlen(head));
+    loopback_turn(&server, 20);
+}
+
+/* /shut waits for a minute, and is open meanwhile, to be refused to others; the end of the server ends it. */
+START_TEST(open_at_a_time)
+{
+    loopback_open(&server, SERVER);
+    ck_assert_int_eq(ask("/shut?key=a&other=x"), 200);
+    begin("GET /shut?key=a&other=x HTTP/1.1\r\nHost: a\r\n\r\n");
+    ck_assert_int_eq(ask("/two?key=c&other=x"), 429);
+    ck_assert(loopback_logged(&server, "limiting connections by zone \"also\", client: 127.0.0.1"));
+    ck_assert_int_eq(ask("/two?key=c&other=y"), 200);
+    ck_assert_int_eq(ask("/two?key=c&other=y"), 200); /* whoever was refused, or answered, has let go of `open` */
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(refused_configurations)
+{
+    static const struct {
+        const char *line, *said;
+    } lines[] = {
+        {"limit_req: zone=none", "limit_req: there is no limit_req_zone \"none\""},
+        {"limit_req: burst=5", "limit_req names no zone"},
+        {"limit_req: zone=a brust=5", "limit_req has no \"brust\""},
+        {"limit_req: zone=a burst=-1", "number"},
+        {"limit_req: zone=a burst=1000001", "1000000"},
+        {"limit_req_status: 200", "400"},
+        {"limit_conn: none 5", "limit_conn: there is no limit_conn_zone \"none\""},
+        {"limit_conn: none 0", "\"0\" is no number of connections"},
+        {"limit_conn: none", "limit_conn takes a zone and a number"},
+    };
+    static const struct {
+        const char *row, *said;
+    } rows[] = {
+        {"limit_req_zone: $uri zone=a:1m", "limit_req_zone has a rate"},
+        {"limit_req_zone: $uri zone=a rate=1r/s", "zone is NAME:SIZE"},
+        {"limit_req_zone: $uri zone=a:1k rate=1r/s", "32k to 16g"},
+        {"limit_req_zone: $uri zone=a:1m rate=0r/s", "a rate is"},
+        {"limit_req_zone: $uri zone=a:1m rate=5", "a rate is"},
+        {"limit_req_zone: zone=a:1m rate=1r/s", "has a key"},
+        {"limit_req_zone: $nothing zone=a:1m rate=1r/s", "nothing"},
+        {"limit_conn_zone: $uri zone=a:1m rate=1r/s", "no \"rate\""},
+        {"limit_conn_zone: [$uri zone=a:1m, $uri zone=a:1m]", "another zone of that name"},
+    };
+
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        loopback_refuses(lines[i].line, lines[i].said);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct configuration_source source = {0};
+        struct buffer said = {0};
+        struct log log = {.level = LOG_EMERG};
+        char text[512];
+
+        snprintf(text, sizeof(text), "http:\n  %s\n  server: {listen: 8080}\n", rows[i].row);
+        source.text = str_from(text);
+        ck_assert_msg(!configuration_load(&source, &log, &said), "taken: %s", rows[i].row);
+        ck_assert_msg(str_search(buffer_str(&said), str_from(rows[i].said)) >= 0, "\"%s\" is not in:\n" STR_FMT,
+                      rows[i].said, STR_ARG(buffer_str(&said)));
+        buffer_finish(&said);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {refused,    a_burst,        several_limits,         counted_once, who_waits,
+                                  who_leaves, open_at_a_time, refused_configurations, NULL};
+
+    return loopback_run("limits", tests);
+}

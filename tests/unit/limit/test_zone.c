@@ -1,0 +1,178 @@
+/*
+ * Buckets and counts of open requests in shared memory: the arithmetic, a zone that is full, and processes that die,
+ * also with the lock in their hands.
+ */
+#include "limit/limit_zone.h"
+
+#include <check.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RATE  60 /* drops a millisecond: one request a second */
+
+static struct limit_zone *zone;
+
+static void setup(void)
+{
+    zone = limit_zone_create(64 * 1024);
+    ck_assert_ptr_nonnull(zone);
+}
+
+static void teardown(void)
+{
+    limit_zone_destroy(zone);
+}
+
+static bool pour(uint64_t key, uint64_t burst, uint64_t now_ms)
+{
+    uint64_t level;
+
+    return limit_zone_pour(zone, key, RATE, burst * LIMIT_DROPS, now_ms, &level);
+}
+
+START_TEST(one_a_second)
+{
+    ck_assert(pour(1, 0, 1000));
+    ck_assert(!pour(1, 0, 1000));
+    ck_assert(!pour(1, 0, 1999));
+    ck_assert(pour(1, 0, 2000)); /* what was refused was not counted */
+    ck_assert(!pour(1, 0, 2500));
+    ck_assert(pour(2, 0, 2500)); /* another key */
+    ck_assert(pour(1, 0, UINT64_MAX));
+    ck_assert(!pour(1, 0, 5)); /* a clock of another worker that is a little behind */
+}
+END_TEST
+
+START_TEST(a_burst_runs_out)
+{
+    uint64_t level;
+
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert(pour(1, 3, 1000));
+    ck_assert(!limit_zone_pour(zone, 1, RATE, 3 * LIMIT_DROPS, 1500, &level));
+    ck_assert_uint_eq(level, 3 * LIMIT_DROPS + LIMIT_DROPS / 2);
+    ck_assert(limit_zone_pour(zone, 1, RATE, 3 * LIMIT_DROPS, 2000, &level));
+    ck_assert_uint_eq(level, 3 * LIMIT_DROPS);
+    limit_zone_take_back(zone, 1);
+    ck_assert(pour(1, 3, 2000));
+    ck_assert(!pour(1, 3, 2000));
+    limit_zone_take_back(zone, 99); /* a key that nobody knows */
+}
+END_TEST
+
+START_TEST(the_oldest_goes)
+{
+    unsigned known = 0;
+
+    for (uint64_t key = 1; key <= 100000; key++)
+        ck_assert(pour(key, 0, 1000));
+    for (uint64_t key = 100000; key > 0 && !pour(key, 0, 1000); key--)
+        known++;
+    ck_assert_uint_gt(known, 500);
+    ck_assert_uint_lt(known, 64 * 1024 / 48);
+    ck_assert_ptr_null(limit_zone_create(16));
+}
+END_TEST
+
+START_TEST(open_ones_are_counted_together)
+{
+    ck_assert(limit_zone_enter(zone, 7, 0, 3));
+    ck_assert(limit_zone_enter(zone, 7, 1, 3));
+    ck_assert(limit_zone_enter(zone, 7, 1, 3));
+    ck_assert(!limit_zone_enter(zone, 7, 2, 3));
+    ck_assert(limit_zone_enter(zone, 8, 2, 3));
+    limit_zone_leave(zone, 7, 1);
+    ck_assert(limit_zone_enter(zone, 7, 2, 3));
+    limit_zone_abandon(zone, 1);
+    ck_assert(limit_zone_enter(zone, 7, 2, 3));
+    ck_assert(!limit_zone_enter(zone, 7, 2, 3));
+    limit_zone_leave(zone, 99, 0); /* nobody's */
+}
+END_TEST
+
+START_TEST(nothing_open_is_forgotten)
+{
+    uint64_t entered = 0;
+
+    while (limit_zone_enter(zone, entered + 1, 3, 1))
+        entered++;
+    ck_assert_uint_gt(entered, 500);
+    for (uint64_t key = 1; key <= entered; key++)
+        ck_assert(!limit_zone_enter(zone, key, 4, 1));
+    limit_zone_leave(zone, 1, 3);
+    ck_assert(limit_zone_enter(zone, entered + 9, 4, 1));
+    limit_zone_abandon(zone, 3);
+    for (uint64_t key = 1; key < entered; key++)
+        ck_assert(limit_zone_enter(zone, key, 4, 1));
+}
+END_TEST
+
+static pid_t start(unsigned worker)
+{
+    pid_t pid = fork();
+
+    ck_assert_int_ge(pid, 0);
+    if (pid > 0)
+        return pid;
+    for (uint64_t i = worker;; i++) {
+        if (limit_zone_enter(zone, i % 400, worker, UINT64_MAX) && i % 3)
+            limit_zone_leave(zone, i % 400, worker);
+    }
+}
+
+START_TEST(workers_that_are_killed)
+{
+    for (unsigned round = 0; round < 60; round++) {
+        pid_t first = start(1);
+        pid_t second = start(2);
+
+        usleep(2000);
+        kill(first, SIGKILL);
+        ck_assert_int_eq(waitpid(first, NULL, 0), first);
+        limit_zone_abandon(zone, 1);
+        usleep(500);
+        kill(second, SIGKILL);
+        ck_assert_int_eq(waitpid(second, NULL, 0), second);
+        limit_zone_abandon(zone, 2);
+        for (uint64_t key = 0; key < 400; key++) {
+            ck_assert(limit_zone_enter(zone, key, 5, 1));
+            limit_zone_leave(zone, key, 5);
+        }
+    }
+}
+END_TEST
+
+START_TEST(another_generation_has_it_too)
+{
+    ck_assert_ptr_eq(limit_zone_share(zone), zone);
+    ck_assert(pour(1, 0, 1000));
+    limit_zone_destroy(zone); /* the first of two */
+    ck_assert(!pour(1, 0, 1000));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("limit_zone");
+    TCase *group = tcase_create("zone");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(group, setup, teardown);
+    tcase_set_timeout(group, 60);
+    tcase_add_test(group, one_a_second);
+    tcase_add_test(group, a_burst_runs_out);
+    tcase_add_test(group, the_oldest_goes);
+    tcase_add_test(group, open_ones_are_counted_together);
+    tcase_add_test(group, nothing_open_is_forgotten);
+    tcase_add_test(group, workers_that_are_killed);
+    tcase_add_test(group, another_generation_has_it_too);
+    suite_add_tcase(suite, group);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
