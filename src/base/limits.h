@@ -125,6 +125,7 @@
 /* limits of requests and connections */
 #define LIMIT_ZONE_LEAST            (32 * 1024)     /* memory of one zone */
 #define LIMIT_ZONE_MOST             (16ull * 1024 * 1024 * 1024)
+#define LIMIT_PACED_RATE            (1ull << 40)    /* bytes a second: more is as good as no limit_rate */
 #define LIMIT_REQUEST_RATE          1000000         /* upper bound of a rate, and of a burst */
 
 /* cache */

@@ -215,7 +215,7 @@ static size_t digits_of(struct str text)
     return count;
 }
 
-static int size_parse(struct str text, uint64_t *out_bytes)
+int conf_size_parse(struct str text, uint64_t *out_bytes)
 {
     struct str unit = str_skip(text, digits_of(text));
     uint64_t number;
@@ -237,7 +237,7 @@ int conf_read_size(struct conf_reader *reader, const struct conf_node *node, uin
 
     if (error < 0)
         return error;
-    error = size_parse(node->text, &bytes);
+    error = conf_size_parse(node->text, &bytes);
     if (error < 0) {
         conf_error(reader->errors, node->mark, STR("write 512, 4k, 10m or 1g"), "'" STR_FMT "' is %s",
                    STR_ARG(node->text), error == -ERANGE ? "too large" : "no size");

@@ -133,7 +133,7 @@ START_TEST(unknown_ones_are_mistakes)
     loopback_refuses("return: 200 $htsp", "htsp");
     loopback_refuses("return: 200 $htsp", "host");
     loopback_refuses("return: 200 $http_", "http_");
-    loopback_refuses("return: 200 $limit_rate", "limit_rate");
+    loopback_refuses("return: 200 $limit_rates", "limit_rates");
 }
 END_TEST
 

@@ -1,0 +1,90 @@
+"""limit_rate: never faster, whatever carries the bytes; and every byte arrives."""
+import hashlib
+import os
+import socket
+import time
+
+import pytest
+
+from kit import site as site_kit
+
+RATE = 400 * 1024
+SIZE = 600 * 1024
+
+
+@pytest.fixture(scope='module')
+def paced(site):
+    path = os.path.join(site, 'paced.bin')
+    site_kit.make_file(path, SIZE)
+    with open(path, 'rb') as stream:
+        return hashlib.sha256(stream.read()).hexdigest()
+
+
+LOCATIONS = {
+    '/': {},
+    '= /paced.bin': {'limit_rate': '400k'},
+    '/told/': {'alias': '@', 'limit_rate': '$arg_rate'},
+    '/after/': {'alias': '@', 'limit_rate': '400k', 'limit_rate_after': '300k'},
+    '/bytes': {'limit_rate': '1k', 'return': '200 ' + 'x' * 3000},
+    '/chunks/': {'alias': '@', 'limit_rate': '400k', 'add_trailer': 'X-Sent $body_bytes_sent'},
+}
+
+
+@pytest.fixture
+def served(launch, loop, transport, site):
+    locations = {name: {key: site + '/' if value == '@' else value for key, value in inner.items()}
+                 for name, inner in LOCATIONS.items()}
+    return launch(loop, transport, server={'location': locations}, http={
+        'log_format': {'proof': '$request_uri|$status|$limit_rate|$tls_path'}})
+
+
+def take(served, target, fields=()):
+    client = served.connect(timeout=60)
+    began = time.monotonic()
+    response = client.ask('GET', target, list(fields))
+    took = time.monotonic() - began
+    client.close()
+    assert response.status in (200, 206)
+    return hashlib.sha256(response.body).hexdigest(), len(response.body), took
+
+
+def least(size, rate=RATE):
+    """Seconds that so many bytes take at least: a share, a tenth of a second's, leaves at once."""
+    return (size - rate / 10) / rate
+
+
+def test_never_faster(served, paced):
+    for target, size in (('/paced.bin', SIZE), ('/told/paced.bin?rate=400k', SIZE), ('/after/paced.bin', SIZE - 300 * 1024),
+                         ('/chunks/paced.bin', SIZE)):
+        digest, _, took = take(served, target)
+        assert digest == paced, target
+        assert took >= least(size) - 0.02, target
+    _, length, took = take(served, '/paced.bin', [('Range', 'bytes=100000-509599')])
+    assert length == 409600 and took >= least(409600) - 0.02
+    _, length, took = take(served, '/bytes')
+    assert length == 3000 and took >= least(3000, 1024) - 0.52      # a share is at least 512 bytes
+
+
+def test_no_rate_is_none(served, paced):
+    for target in ('/told/paced.bin', '/told/paced.bin?rate=0', '/told/paced.bin?rate=nonsense', '/told/paced.bin?rate=999g'):
+        assert take(served, target)[0] == paced
+    assert '"nonsense" is no size' in served.server.errors()
+
+
+def test_head_and_a_client_that_leaves(served, paced):
+    client = served.connect()
+    response = client.ask('HEAD', '/paced.bin', [])
+    assert response.status == 200 and response.headers['content-length'] == str(SIZE)
+    client.send('GET /paced.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    client.fill()
+    client.close()
+    assert take(served, '/bytes')[1] == 3000
+
+
+def test_others_do_not_wait(served, paced):
+    slow = served.connect()
+    slow.send('GET /paced.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    quick = served.connect()
+    assert quick.get('/index.html').status in (200, 404)
+    quick.close()
+    slow.close()
