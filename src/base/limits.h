@@ -125,6 +125,15 @@
 /* limits of requests and connections */
 #define LIMIT_ZONE_LEAST            (32 * 1024)     /* memory of one zone */
 #define LIMIT_ZONE_MOST             (16ull * 1024 * 1024 * 1024)
+#define LIMIT_PASSWORD_FILE         (4 * 1024 * 1024) /* bytes of a file of users */
+#define LIMIT_LOGIN_TEXT            512             /* bytes of a name, and of a password: what libcrypt takes */
+#define LIMIT_LOGIN_PATH            4096            /* bytes of the path of such a file */
+#define LIMIT_LOGINS                256             /* of a worker, that wait to be hashed: more are answered 503 */
+#define LIMIT_HASHES_AT_ONCE        2               /* of a worker, so that helper threads are left for files */
+#define LIMIT_LOGINS_KNOWN          512             /* that a worker remembers as good */
+#define LIMIT_LOGIN_KNOWN_MS        300000          /* without use */
+#define LIMIT_BCRYPT_COST           16              /* some 4 seconds */
+#define LIMIT_SHA_ROUNDS            5000000         /* the same */
 #define LIMIT_PACED_RATE            (1ull << 40)    /* bytes a second: more is as good as no limit_rate */
 #define LIMIT_REQUEST_RATE          1000000         /* upper bound of a rate, and of a burst */
 

@@ -1,0 +1,298 @@
+/*
+ * `auth_basic`: a name and a password (RFC 7617), looked up in a file of users by a helper thread.
+ */
+#include "logins.h"
+
+#include "base/base64.h"
+#include "base/limits.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <stddef.h>
+
+struct auth_basic_conf {
+    const struct template *realm; /* NULL: nobody is asked */
+    struct str file;
+};
+
+struct attempt {
+    struct login login;
+    struct exchange *x; /* held while it is asked */
+    const struct auth_basic_conf *conf;
+    struct str user;    /* both end with a NUL */
+    struct str password;
+};
+
+#define AT(field) offsetof(struct auth_basic_conf, field)
+
+extern const struct module module_auth_basic;
+
+static int read_realm(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct str text;
+    int error = conf_read_text(reader, node, &text);
+
+    if (error < 0 || str_equal(text, STR("off")) || str_equal(text, STR("false")))
+        return error;
+    return conf_read_template_word(reader, node, text, out);
+}
+
+/* What cannot be read now may be there later, and is the worker's to read: it is only said. */
+static void look_at_file(struct conf_reader *reader, const struct conf_node *node, struct str path)
+{
+    struct str text = arena_copy(reader->arena, path);
+    char user[64], scheme[16];
+    unsigned line = 0;
+    int result = text.data ? password_file_check(text.data, &line, user, sizeof(user), scheme, sizeof(scheme)) : 0;
+
+    if (result < 0 && result != -EACCES)
+        conf_warning(reader->errors, node->mark, STR("nobody is let in until it can be read"),
+                     "auth_basic_user_file \"" STR_FMT "\" cannot be read (%d: %s)", STR_ARG(path), -result,
+                     strerror(-result));
+    if (result > 0)
+        conf_warning(reader->errors, node->mark, STR("write the password anew: htpasswd -B FILE USER"),
+                     STR_FMT ":%u: user \"%s\" cannot log in: the password is kept as %s, which is too weak",
+                     STR_ARG(path), line, user, scheme);
+}
+
+static int check_auth_basic(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    const struct auth_basic_conf *own = conf;
+    const struct conf_node *realm = conf_map_get(at, STR("auth_basic"));
+    const struct conf_node *file = conf_map_get(at, STR("auth_basic_user_file"));
+
+    if (file && own->file.length >= LIMIT_LOGIN_PATH) {
+        conf_error(reader->errors, file->mark, STR(""), "a path has fewer than %d bytes", LIMIT_LOGIN_PATH);
+        return -EINVAL;
+    }
+    if (file)
+        look_at_file(reader, file, own->file);
+    if (realm && own->realm && str_empty(own->file) && reader->scope == SCOPE_LOCATION) {
+        conf_error(reader->errors, realm->mark, STR("write beside it: auth_basic_user_file: users.htpasswd"),
+                   "auth_basic needs auth_basic_user_file");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static const struct directive directives[] = {
+    {.name = "auth_basic",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(realm),
+     .row_size = sizeof(const struct template *),
+     .row = read_realm,
+     .example = "auth_basic: Members only",
+     .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .help = "Who may has a name and a password of auth_basic_user_file; browsers show this text when "
+             "they ask for them. off: nobody is asked."},
+    {.name = "auth_basic_user_file",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_PATH,
+     .offset = AT(file),
+     .example = "auth_basic_user_file: users.htpasswd",
+     .help = "Users, a line each, as htpasswd -B writes them: name:hash, by bcrypt, SHA-crypt ($5$, "
+             "$6$), yescrypt or scrypt; MD5, SHA-1 and DES are not taken. Read anew within a second when "
+             "it has changed."},
+    {0},
+};
+
+/* A quoted-string (RFC 9110 5.6.4). */
+static struct str quote(struct arena *arena, struct str text)
+{
+    char *into = arena_alloc(arena, 2 * text.length + 1);
+    size_t length = 0;
+
+    for (size_t i = 0; into && i < text.length; i++) {
+        char c = text.data[i];
+
+        if (c == '"' || c == '\\')
+            into[length++] = '\\';
+        into[length++] = (unsigned char)c < 0x20 || c == 0x7f ? ' ' : c;
+    }
+    return str_of(into, length);
+}
+
+static enum outcome demand(struct exchange *x, const struct auth_basic_conf *own)
+{
+    struct str realm = exchange_eval(x, own->realm);
+    struct str value;
+
+    exchange_refuse(x, 401);
+    realm = realm.data ? quote(&x->arena, realm) : realm;
+    value = realm;
+    if (realm.data)
+        value = arena_printf(&x->arena, "Basic realm=\"" STR_FMT "\", charset=\"UTF-8\"", STR_ARG(realm));
+    if (!value.data || headers_set(&x->response.headers, &x->arena, STR("WWW-Authenticate"), value) < 0)
+        return exchange_refuse(x, 500);
+    return OUTCOME_ANSWERED;
+}
+
+/* Who is let in by another way is no error. */
+static enum log_level level_of(const struct exchange *x)
+{
+    return exchange_satisfies_any(x) ? LOG_INFO : LOG_ERROR;
+}
+
+static enum outcome busy(struct exchange *x)
+{
+    exchange_refuse_because(x, 503, LOG_WARN, "auth_basic: too many logins wait to be looked at");
+    if (headers_set(&x->response.headers, &x->arena, STR("Retry-After"), STR("5")) < 0)
+        return exchange_refuse(x, 500);
+    return OUTCOME_ANSWERED;
+}
+
+static enum outcome unreadable(struct exchange *x, const struct auth_basic_conf *own, int error)
+{
+    if (error == -EBUSY)
+        return busy(x);
+    return exchange_refuse_because(x, error == -ENOENT ? 403 : 500, LOG_ERROR,
+                                   "auth_basic: \"" STR_FMT "\" cannot be read (%d: %s)", STR_ARG(own->file), -error,
+                                   strerror(-error));
+}
+
+static enum outcome judge(const struct attempt *attempt)
+{
+    const struct password_question *question = &attempt->login.question;
+    const struct auth_basic_conf *own = attempt->conf;
+    struct exchange *x = attempt->x;
+
+    switch (question->verdict) {
+    case PASSWORD_GOOD:
+        return OUTCOME_ALLOW;
+    case PASSWORD_BAD:
+        exchange_say(x, level_of(x), "user \"" STR_FMT "\": password mismatch", STR_ARG(attempt->user));
+        break;
+    case PASSWORD_NOBODY:
+        exchange_say(x, level_of(x), "user \"" STR_FMT "\" was not found in \"" STR_FMT "\"", STR_ARG(attempt->user),
+                     STR_ARG(own->file));
+        break;
+    case PASSWORD_WEAK:
+        exchange_say(x, LOG_ERROR,
+                     STR_FMT ":%u: user \"" STR_FMT "\" cannot log in: the password is kept as %s, which is too "
+                             "weak; write it anew: htpasswd -B FILE USER",
+                     STR_ARG(own->file), question->line, STR_ARG(attempt->user), question->scheme);
+        break;
+    case PASSWORD_COSTLY:
+        exchange_say(x, LOG_ERROR,
+                     STR_FMT ":%u: user \"" STR_FMT "\" cannot log in: the hash takes too long (bcrypt up to a cost "
+                             "of %d, SHA-crypt up to %d rounds)",
+                     STR_ARG(own->file), question->line, STR_ARG(attempt->user), LIMIT_BCRYPT_COST, LIMIT_SHA_ROUNDS);
+        break;
+    }
+    return demand(x, own);
+}
+
+static void wipe(struct attempt *attempt)
+{
+    /* The arena's, and ours alone. */
+    OPENSSL_cleanse((char *)(uintptr_t)attempt->password.data, attempt->password.length);
+}
+
+static void asked(struct login *login, int error)
+{
+    struct attempt *attempt = container_of(login, struct attempt, login);
+    struct exchange *x = attempt->x;
+
+    wipe(attempt);
+    if (!x->cancelled && error != -ECANCELED)
+        exchange_resume(x, error < 0 ? unreadable(x, attempt->conf, error) : judge(attempt));
+    exchange_release(x);
+}
+
+/* "Basic dXNlcjpwYXNzd29yZA==": 0, -EINVAL: there is none that anyone could have meant, or -ENOMEM. */
+static int read_credentials(struct exchange *x, struct str *out_user, struct str *out_password)
+{
+    struct str field = headers_value(&x->request.headers, STR("Authorization"));
+    struct str password, user;
+
+    if (!str_equal_nocase(str_slice(field, 0, 6), STR("Basic ")) || field.length > 4 * LIMIT_LOGIN_TEXT)
+        return -EINVAL;
+    password = base64_decode(&x->arena, str_trim(str_skip(field, 6)));
+    if (!password.data || str_find(password, ':') < 0)
+        return -EINVAL;
+    *out_password = arena_copy(&x->arena, str_skip(password, (size_t)str_find(password, ':') + 1));
+    *out_user = arena_copy(&x->arena, str_slice(password, 0, (size_t)str_find(password, ':')));
+    user = password;
+    OPENSSL_cleanse((char *)(uintptr_t)user.data, user.length);
+    if (!out_user->data || !out_password->data)
+        return -ENOMEM;
+    if (str_empty(*out_user) || out_user->length > LIMIT_LOGIN_TEXT || out_password->length >= LIMIT_LOGIN_TEXT ||
+        str_find(*out_password, '\0') >= 0 || str_find(*out_user, '\n') >= 0)
+        return -EINVAL;
+    return 0;
+}
+
+static enum outcome ask(struct exchange *x, struct logins *logins, struct attempt *attempt)
+{
+    int error = login_ask(logins, &attempt->login);
+
+    if (error == -EAGAIN) {
+        exchange_hold(x);
+        return OUTCOME_PENDING;
+    }
+    wipe(attempt);
+    return error < 0 ? unreadable(x, attempt->conf, error) : judge(attempt);
+}
+
+static enum outcome auth_basic_answer(struct exchange *x, const void *conf, void *state)
+{
+    const struct auth_basic_conf *own = conf;
+    struct attempt *attempt, **noted;
+    struct str user, password;
+    int error;
+
+    if (str_empty(own->file))
+        return exchange_refuse_because(x, 403, LOG_ERROR, "auth_basic: there is no auth_basic_user_file here");
+    error = read_credentials(x, &user, &password);
+    if (error == -EINVAL)
+        return demand(x, own);
+    attempt = arena_zalloc(&x->arena, 1, sizeof(*attempt));
+    noted = exchange_state(x, &module_auth_basic, sizeof(struct attempt *));
+    if (error < 0 || !attempt || !noted)
+        return exchange_refuse(x, 500);
+    *attempt = (struct attempt){.x = x, .conf = own, .user = user, .password = password};
+    attempt->login.question =
+        (struct password_question){.path = own->file.data, .user = user, .password = password.data};
+    attempt->login.done = asked;
+    *noted = attempt;
+    return ask(x, state, attempt);
+}
+
+static void auth_basic_cancel(struct exchange *x, void *state)
+{
+    struct attempt **attempt = exchange_state_found(x, &module_auth_basic);
+
+    login_cancel(&(*attempt)->login);
+}
+
+static int auth_basic_start(struct worker *worker, void **out_state)
+{
+    *out_state = logins_create(worker);
+    return *out_state ? 0 : -ENOMEM;
+}
+
+static void auth_basic_stop(void *state)
+{
+    logins_destroy(state);
+}
+
+static bool auth_basic_idle(const void *conf)
+{
+    const struct auth_basic_conf *own = conf;
+
+    return !own->realm;
+}
+
+const struct module module_auth_basic = {
+    .name = "auth_basic",
+    .directives = directives,
+    .conf_size = sizeof(struct auth_basic_conf),
+    .conf_check = check_auth_basic,
+    .worker_start = auth_basic_start,
+    .worker_stop = auth_basic_stop,
+    .idle = auth_basic_idle,
+    .answer = auth_basic_answer,
+    .cancel = auth_basic_cancel,
+    .access = true,
+};

@@ -1,0 +1,233 @@
+/*
+ * Hashing takes long on purpose, so few helper threads may do it at a time: the others are for files. Whoever waits is
+ * looked for again among those found good when its turn comes: of fifty pictures of a page one is hashed for.
+ *
+ * What was found good is known by a hash with a key that this process drew: neither the password stands in memory,
+ * nor anything by which it could be guessed quickly. The file is looked at again after a second: where it has
+ * changed, nobody is known any more.
+ */
+#include "logins.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+#include <stdlib.h>
+
+#define WAYS       4
+#define TRUSTED_MS 1000 /* without another look at the file */
+
+struct known {
+    unsigned char key[LOGIN_KEY];
+    struct password_file_state state;
+    uint64_t looked_ms;
+    uint64_t used_ms; /* 0: nobody */
+};
+
+struct logins {
+    struct worker *worker;
+    struct list waiting;
+    unsigned waiting_count, active;
+    bool ending;
+    unsigned char secret[32];
+    struct known known[LIMIT_LOGINS_KNOWN];
+};
+
+struct logins *logins_create(struct worker *worker)
+{
+    struct logins *logins = calloc(1, sizeof(*logins));
+
+    if (!logins)
+        return NULL;
+    logins->worker = worker;
+    list_init(&logins->waiting);
+    if (RAND_bytes(logins->secret, sizeof(logins->secret)) == 1)
+        return logins;
+    free(logins);
+    return NULL;
+}
+
+void logins_destroy(struct logins *logins)
+{
+    if (!logins)
+        return;
+    logins->ending = true;
+    if (logins->active == 0)
+        OPENSSL_clear_free(logins, sizeof(*logins));
+}
+
+/* Lengths are in it, too, so that no two questions are one. */
+static int make_key(const struct logins *logins, struct login *login)
+{
+    const struct password_question *question = &login->question;
+    struct {
+        uint64_t path, user, password;
+    } lengths = {strlen(question->path), question->user.length, strlen(question->password)};
+    const struct str parts[] = {{(const char *)&lengths, sizeof(lengths)},
+                                {question->path, lengths.path},
+                                question->user,
+                                {question->password, lengths.password}};
+    unsigned char text[sizeof(lengths) + LIMIT_LOGIN_PATH + 2 * LIMIT_LOGIN_TEXT];
+    unsigned length = LOGIN_KEY;
+    size_t at = 0;
+    bool good;
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (parts[i].length > sizeof(text) - at)
+            return -E2BIG;
+        memcpy(text + at, parts[i].data, parts[i].length);
+        at += parts[i].length;
+    }
+    good = HMAC(EVP_sha256(), logins->secret, sizeof(logins->secret), text, at, login->key, &length) != NULL;
+    OPENSSL_cleanse(text, sizeof(text));
+    return good ? 0 : -ENOMEM;
+}
+
+static struct known *set_of(struct logins *logins, const struct login *login)
+{
+    uint32_t number;
+
+    memcpy(&number, login->key, sizeof(number));
+    return &logins->known[number % (LIMIT_LOGINS_KNOWN / WAYS) * WAYS];
+}
+
+/* Never 0. */
+static uint64_t now_of(const struct logins *logins)
+{
+    return worker_clock(logins->worker)->monotonic_ms + 1;
+}
+
+static struct known *find_known(struct logins *logins, const struct login *login)
+{
+    struct known *set = set_of(logins, login);
+
+    for (unsigned i = 0; i < WAYS; i++) {
+        if (set[i].used_ms && now_of(logins) - set[i].used_ms < LIMIT_LOGIN_KNOWN_MS &&
+            CRYPTO_memcmp(set[i].key, login->key, LOGIN_KEY) == 0)
+            return &set[i];
+    }
+    return NULL;
+}
+
+static void note_known(struct logins *logins, const struct login *login)
+{
+    struct known *known = find_known(logins, login);
+    struct known *set = set_of(logins, login);
+
+    for (unsigned i = 0; !known && i < WAYS; i++) {
+        if (!set[i].used_ms)
+            known = &set[i];
+    }
+    if (!known) {
+        known = set;
+        for (unsigned i = 1; i < WAYS; i++) {
+            if (set[i].used_ms < known->used_ms)
+                known = &set[i];
+        }
+    }
+    memcpy(known->key, login->key, LOGIN_KEY);
+    known->state = login->question.state;
+    known->looked_ms = known->used_ms = now_of(logins);
+}
+
+static void forget_known(struct logins *logins, const struct login *login)
+{
+    struct known *known = find_known(logins, login);
+
+    if (known)
+        OPENSSL_cleanse(known, sizeof(*known));
+}
+
+/* True where nothing has to be asked. Else the question knows whether a look at the file may do. */
+static bool is_known(struct logins *logins, struct login *login)
+{
+    struct known *known = find_known(logins, login);
+
+    login->question.known = known != NULL;
+    if (!known)
+        return false;
+    login->question.state = known->state;
+    if (now_of(logins) - known->looked_ms > TRUSTED_MS)
+        return false;
+    known->used_ms = now_of(logins);
+    login->question.verdict = PASSWORD_GOOD;
+    return true;
+}
+
+static int work(void *argument)
+{
+    return password_ask(argument);
+}
+
+static void finished(struct op *op, int result);
+
+static void begin(struct logins *logins, struct login *login)
+{
+    logins->active++;
+    login->op.done = finished;
+    worker_offload(logins->worker, &login->op, work, &login->question);
+}
+
+/* The next ones begin. Those that are known by now are done at once: `done` only queues. */
+static void go_on(struct logins *logins)
+{
+    struct list *link;
+
+    while (logins->active < LIMIT_HASHES_AT_ONCE && (link = list_pop(&logins->waiting)) != NULL) {
+        struct login *login = container_of(link, struct login, link);
+
+        logins->waiting_count--;
+        if (is_known(logins, login))
+            login->done(login, 0);
+        else
+            begin(logins, login);
+    }
+}
+
+static void finished(struct op *op, int result)
+{
+    struct login *login = container_of(op, struct login, op);
+    struct logins *logins = login->logins;
+
+    logins->active--;
+    if (result == 0 && login->question.verdict == PASSWORD_GOOD)
+        note_known(logins, login);
+    else
+        forget_known(logins, login);
+    login->done(login, login->cancelled ? -ECANCELED : result);
+    if (!logins->ending)
+        go_on(logins);
+    else if (logins->active == 0)
+        OPENSSL_clear_free(logins, sizeof(*logins));
+}
+
+int login_ask(struct logins *logins, struct login *login)
+{
+    int error = make_key(logins, login);
+
+    login->logins = logins;
+    list_init(&login->link);
+    if (error < 0 || is_known(logins, login))
+        return error;
+    if (logins->waiting_count >= LIMIT_LOGINS)
+        return -EBUSY;
+    list_push(&logins->waiting, &login->link);
+    logins->waiting_count++;
+    go_on(logins);
+    return -EAGAIN;
+}
+
+void login_cancel(struct login *login)
+{
+    login->cancelled = true;
+    if (!op_idle(&login->op)) {
+        worker_cancel(login->logins->worker, &login->op);
+        return;
+    }
+    list_remove(&login->link);
+    login->logins->waiting_count--;
+    login->done(login, -ECANCELED);
+}

@@ -1,0 +1,118 @@
+"""auth_basic with real hashes and real clients: who is let in, how often is hashed, and that nobody else waits for it."""
+import base64
+import concurrent.futures
+import os
+import subprocess
+import time
+
+import pytest
+
+from kit.lifetime import wait_for
+
+# "open sesame", by bcrypt at a cost of 4 and 12, and yescrypt.
+QUICK = 'quick:$2y$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy\n'
+SLOW = 'slow:$2y$12$abcdefghijklmnopqrstuuq2uHH4t8IjTa8PV9VUUF1vssBH6WaR2\n'
+YES = 'yes:$y$j7T$abcdefghijklmnop$tuhKAXxK3ivTx8JKk9zEG0FkymOYgcnmkCtX1ub3bm2\n'
+
+
+@pytest.fixture
+def users(tmp_path):
+    path = tmp_path / 'users'
+    path.write_text(QUICK + SLOW + YES)
+    path.chmod(0o644)
+    return path
+
+
+@pytest.fixture
+def served(launch, loop, transport, users):
+    return launch(loop, transport, server={'location': {
+        '/': {'return': '200 open'},
+        '/in': {'auth_basic': 'Members', 'auth_basic_user_file': str(users), 'return': '200 "in $remote_user"'},
+        '/any': {'satisfy': 'any', 'deny': 'all', 'auth_basic': 'Members', 'auth_basic_user_file': str(users), 'return': '200 in'},
+        '/asked': {'satisfy': 'any', 'auth_request': '/no', 'auth_basic': 'Members', 'auth_basic_user_file': str(users),
+                   'return': '200 in'},
+        '/no': {'internal': 'on', 'return': '403'},
+    }})
+
+
+def credentials(user, password='open sesame'):
+    return [('Authorization', 'Basic ' + base64.b64encode(f'{user}:{password}'.encode()).decode())]
+
+
+def ask(served, target, fields=()):
+    client = served.connect(timeout=60)
+    try:
+        return client.ask('GET', target, list(fields))
+    finally:
+        client.close()
+
+
+def test_who_is_let_in(served):
+    refused = ask(served, '/in')
+    assert refused.status == 401
+    assert refused.headers['www-authenticate'] == 'Basic realm="Members", charset="UTF-8"'
+    for user in ('quick', 'slow', 'yes'):
+        answer = ask(served, '/in', credentials(user))
+        assert answer.status == 200 and answer.body == f'in {user}'.encode()
+        assert ask(served, '/in', credentials(user, 'open sesamf')).status == 401
+    assert ask(served, '/in', credentials('nobody')).status == 401
+    for target in ('/any', '/asked'):
+        assert ask(served, target).status == 401
+        assert ask(served, target, credentials('quick')).status == 200
+    assert 'user "quick": password mismatch' in served.server.errors()
+    assert 'user "nobody" was not found in' in served.server.errors()
+    assert 'sesam' not in served.server.said()
+
+
+def test_curl(served):
+    def curl(*more):
+        return subprocess.run(['curl', '-sk', '-o', os.devnull, '-w', '%{http_code}', *more, served.url('/in')],
+                              capture_output=True, check=True, text=True).stdout
+    assert curl('-u', 'quick:open sesame') == '200'
+    assert curl('-u', 'quick:open') == '401'
+    assert curl() == '401'
+
+
+def test_a_page_with_fifty_pictures_hashes_once(served):
+    ask(served, '/')
+    before = served.server.ticks()
+    assert ask(served, '/in', credentials('slow')).status == 200
+    once = served.server.ticks() - before
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: ask(served, '/in', credentials('slow')).status, range(50)))
+    assert answers == [200] * 50
+    # Fifty connections cost something, too: but not fifty hashes of a quarter of a second each.
+    assert served.server.ticks() - before < max(once, 1) * 12 + 100
+
+
+def test_a_hash_stalls_nobody(served):
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        wrong = [pool.submit(ask, served, '/in', credentials('slow', f'wrong {number}')) for number in range(8)]
+        quick = [ask(served, '/').status for _ in range(20)]
+        waited = sum(not one.done() for one in wrong)
+        assert quick == [200] * 20
+        assert waited > 0, 'the hashes were over before anybody else was answered'
+        assert [one.result().status for one in wrong] == [401] * 8
+
+
+def test_a_changed_file(served, users):
+    assert ask(served, '/in', credentials('quick')).status == 200
+    users.write_text(YES)
+    wait_for(lambda: ask(served, '/in', credentials('quick')).status == 401, 'the file is read anew')
+    assert ask(served, '/in', credentials('yes')).status == 200
+    users.unlink()
+    wait_for(lambda: ask(served, '/in', credentials('yes')).status == 403, 'nobody is let in without a file')
+    users.write_text(QUICK)
+    users.chmod(0o644)
+    wait_for(lambda: ask(served, '/in', credentials('quick')).status == 200, 'a new file')
+
+
+def test_time_tells_no_names(served):
+    """Who is not there takes the time of the first line, which is looked at here: none is answered at once."""
+    spent = {}
+    for user in ('quick', 'nobody'):
+        began = time.monotonic()
+        for number in range(20):
+            assert ask(served, '/in', credentials(user, f'wrong {number}')).status == 401
+        spent[user] = time.monotonic() - began
+    assert 0.3 < spent['quick'] / spent['nobody'] < 3

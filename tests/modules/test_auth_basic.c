@@ -1,0 +1,200 @@
+/* `auth_basic`: who is let in, what is told to the others, and that waiting logins hold nothing when they are left. */
+#include "loopback.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct loopback server;
+
+#define SALTED "$6$rounds=1000$saltsalt$"
+#define USERS                                                                                                \
+    "ada:" SALTED "/IiX/CoEcxCZ9SksEXnbjfCT1LGvD4z5OpJkaFYl/"                                                \
+    "T37OAwuKZ8I8BixDhruhPLkw6lS7dw/6wQWgQnGo7lLg/\n"                                                        \
+    "colon:" SALTED "kF2jhmjjaYMFwyvHjGPaaYIXzg6he1ejETHRovgPV"                                              \
+    ".NWWVvadW85.fyrVpYCuxrzvLPelwDHs8BD4NdLZSR1E0\n"                                                        \
+    "old:$apr1$saltsalt$JJ1UhHFUtKQdD8YAkrWJi.\n"
+
+#define SERVER                                                                                              \
+    "http:\n"                                                                                               \
+    "  log_format: {told: '$uri $status $remote_user'}\n"                                                   \
+    "  access_log: {path: @/log, format: told}\n"                                                           \
+    "  server:\n"                                                                                           \
+    "    listen: 8080\n"                                                                                    \
+    "    auth_basic: Members \"only\" \\ here\n"                                                            \
+    "    auth_basic_user_file: @/users\n"                                                                   \
+    "    location:\n"                                                                                       \
+    "      /in: {return: 200 in}\n"                                                                         \
+    "      /open: {auth_basic: off, return: 200 open}\n"                                                    \
+    "      /of/: {auth_basic: $arg_realm, return: 200 in}\n"                                                \
+    "      /any: {satisfy: any, deny: all, return: 200 in}\n"                                               \
+    "      /near: {satisfy: any, allow: 127.0.0.1, deny: all, return: 200 in}\n"                            \
+    "      /both: {allow: 192.0.2.1, deny: all, return: 200 in}\n"                                          \
+    "      /absent: {auth_basic_user_file: @/absent, return: 200 in}\n"                                     \
+    "      /folder: {auth_basic_user_file: @/, return: 200 in}\n"                                           \
+    "      /page: {error_page: 401 /open, return: 200 in}\n"
+
+#define ADA    "Basic YWRhOm9wZW4gc2VzYW1l"     /* ada:open sesame */
+#define BAD    "Basic YWRhOm9wZW4gc2VzYW1m"     /* ada:open sesamf */
+#define COLON  "basic Y29sb246cGFzczp3b3Jk"     /* colon:pass:word */
+#define NOBODY "Basic Ym9iOm9wZW4gc2VzYW1l"     /* bob:open sesame */
+#define OLD    "Basic b2xkOm9wZW4gc2VzYW1l"     /* old:open sesame */
+#define NUL    "Basic YWRhOm9wZW4gc2VzYW1lAHg=" /* ada:open sesame\0x */
+
+static void set_up(void)
+{
+    loopback_make_folder(&server);
+    loopback_write(&server, "users", STR(USERS));
+    loopback_open(&server, SERVER);
+}
+
+static int ask(const char *path, const char *credentials)
+{
+    char head[256];
+
+    snprintf(head, sizeof(head), "GET %s HTTP/1.1%s%s", path, credentials ? "\nAuthorization: " : "",
+             credentials ? credentials : "");
+    loopback_ask(&server, head);
+    return server.status;
+}
+
+static const struct {
+    const char *path, *credentials;
+    int status;
+} cases[] = {
+    {"/in", NULL, 401},
+    {"/in", ADA, 200},
+    {"/in", ADA, 200}, /* remembered */
+    {"/in", COLON, 200},
+    {"/in", BAD, 401},
+    {"/in", NOBODY, 401},
+    {"/in", OLD, 401},
+    {"/in", NUL, 401},
+    {"/in", "Basic", 401},
+    {"/in", "Basic ", 401},
+    {"/in", "Basic !!!", 401},
+    {"/in", "Basic YWRh", 401},     /* ada */
+    {"/in", "Basic OnNlc2FtZQ==", 401}, /* :sesame */
+    {"/in", "Bearer YWRhOm9wZW4gc2VzYW1l", 401},
+    {"/open", NULL, 200},
+    {"/open", BAD, 200},
+    {"/any", NULL, 401},
+    {"/any", BAD, 401},
+    {"/any", ADA, 200},
+    {"/near", NULL, 200},
+    {"/near", BAD, 200},
+    {"/both", ADA, 403},
+    {"/absent", ADA, 403},
+    {"/absent", NULL, 401},
+    {"/folder", ADA, 500},
+    {"/page", NULL, 401},
+};
+
+START_TEST(who_may)
+{
+    set_up();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        ck_assert_msg(ask(cases[i].path, cases[i].credentials) == cases[i].status, "%s %s: %d", cases[i].path,
+                      cases[i].credentials ? cases[i].credentials : "-", server.status);
+    ck_assert_text(server.body, "open");
+    ck_assert_text(loopback_field(&server, "WWW-Authenticate"),
+                   "Basic realm=\"Members \\\"only\\\" \\\\ here\", charset=\"UTF-8\"");
+    ck_assert(loopback_logged(&server, "user \"ada\": password mismatch, client: 127.0.0.1"));
+    ck_assert(loopback_logged(&server, "user \"bob\" was not found in \""));
+    ck_assert(loopback_logged(&server, "users:3: user \"old\" cannot log in: the password is kept as $apr1$"));
+    ck_assert(loopback_logged(&server, "absent\" cannot be read (2: No such file or directory)"));
+    ask("/of/x?realm=a\"b", NULL);
+    ck_assert_text(loopback_field(&server, "WWW-Authenticate"), "Basic realm=\"a\\\"b\", charset=\"UTF-8\"");
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(a_changed_file)
+{
+    set_up();
+    ck_assert_int_eq(ask("/in", ADA), 200);
+    loopback_write(&server, "users", STR("# nobody\n"));
+    loopback_turn(&server, 1100);
+    ck_assert_int_eq(ask("/in", ADA), 401);
+    ck_assert_int_eq(ask("/in", ADA), 401);
+    loopback_write(&server, "users", STR(USERS));
+    ck_assert_int_eq(ask("/in", ADA), 200);
+    loopback_turn(&server, 1100); /* looked at again, and hashed for no more */
+    ck_assert_int_eq(ask("/in", ADA), 200);
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(who_leaves)
+{
+    set_up();
+    for (unsigned turns = 0; turns < 6; turns++) {
+        for (unsigned i = 0; i < 6; i++)
+            loopback_leave(&server, "GET /in HTTP/1.1\nAuthorization: " BAD, turns);
+    }
+    ck_assert_int_eq(ask("/in", ADA), 200);
+    loopback_close(&server);
+}
+END_TEST
+
+/* More than may wait: the rest is told to come again. */
+START_TEST(a_flood)
+{
+    const char *head = "GET /in HTTP/1.1\r\nHost: a\r\nAuthorization: " BAD "\r\nConnection: close\r\n\r\n";
+    int clients[300];
+    unsigned busy = 0, refused = 0;
+
+    set_up();
+    for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+        clients[i] = loopback_connect(&server);
+        ck_assert_int_eq(write(clients[i], head, strlen(head)), (ssize_t)strlen(head));
+    }
+    while (busy + refused < sizeof(clients) / sizeof(clients[0])) {
+        char answer[4096];
+
+        loopback_turn(&server, 5);
+        for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+            ssize_t length = clients[i] < 0 ? -1 : read(clients[i], answer, sizeof(answer) - 1);
+
+            if (length <= 0)
+                continue;
+            answer[length] = '\0';
+            busy += strstr(answer, "503 ") && strstr(answer, "Retry-After: 5");
+            refused += strstr(answer, "401 ") != NULL;
+            close(clients[i]);
+            clients[i] = -1;
+        }
+    }
+    ck_assert_uint_ge(refused, 256);
+    ck_assert_uint_ge(busy, 1);
+    ck_assert(loopback_logged(&server, "too many logins wait"));
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(mistakes)
+{
+    struct configuration_source source = {0};
+    struct buffer said = {0};
+    struct log log = {.level = LOG_EMERG};
+
+    source.text = STR("http:\n  server:\n    listen: 8080\n    location: {/: {auth_basic: x}}\n");
+    ck_assert_ptr_null(configuration_load(&source, &log, &said));
+    ck_assert_int_ge(str_search(buffer_str(&said), STR("auth_basic needs auth_basic_user_file")), 0);
+    buffer_finish(&said);
+    set_up();
+    loopback_close(&server);
+    source.text = STR("http:\n  server:\n    listen: 8080\n    auth_basic_user_file: /nonexistent/users\n");
+    said = (struct buffer){0};
+    configuration_destroy(configuration_load(&source, &log, &said));
+    ck_assert_int_ge(str_search(buffer_str(&said), STR("\"/nonexistent/users\" cannot be read (2: ")), 0);
+    buffer_finish(&said);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {who_may, a_changed_file, who_leaves, a_flood, mistakes, NULL};
+
+    return loopback_run("auth_basic", tests);
+}

@@ -1,0 +1,167 @@
+/* Files of users: each kind of hash that is taken, those that are not, and lines that are none. */
+#include "base/limits.h"
+#include "../../../modules/auth_basic/password_file.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char users[] =
+    "# a comment: with a colon\n"
+    "\n"
+    "bcrypt:$2y$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy\n"
+    "sha256:$5$rounds=1000$saltsalt$nKsyTQBmKz4GdCft0Sv/FbzLiu0y3wFdEXOzudLQLJ5\r\n"
+    "sha512:$6$rounds=1000$saltsalt$/IiX/CoEcxCZ9SksEXnbjfCT1LGvD4z5OpJkaFYl/"
+    "T37OAwuKZ8I8BixDhruhPLkw6lS7dw/6wQWgQnGo7lLg/:of the house\n"
+    "yescrypt:$y$j7T$abcdefghijklmnop$tuhKAXxK3ivTx8JKk9zEG0FkymOYgcnmkCtX1ub3bm2\n"
+    "gost:$gy$j7T$abcdefghijklmnop$XFTt9r.LCCyjttOM2cnrGs353aysqwrz8hUsP.D4Wq9\n"
+    "bcrypt:$6$never$looked-at\n"
+    "apr1:$apr1$saltsalt$JJ1UhHFUtKQdD8YAkrWJi.\n"
+    "md5:$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/\n"
+    "sha1:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n"
+    "des:rqXexS6ZhobKA\n"
+    "empty:\n"
+    "broken:$2y$04$short\n"
+    "star:*0\n"
+    "costly:$2y$31$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy\n"
+    "rounds:$6$rounds=999999999$saltsalt$x\n"
+    "no line at all\n"
+    "last:$5$rounds=1000$saltsalt$mqohPHfoxprMSaaCrQmZlYjbqp.odd4XIzggka6JeR5";
+
+static char path[64];
+
+static void write_file(const char *text, size_t length)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, length), (ssize_t)length);
+    close(fd);
+}
+
+static void setup(void)
+{
+    snprintf(path, sizeof(path), "/tmp/sluice-users-%ld", (long)getpid());
+    write_file(users, sizeof(users) - 1);
+}
+
+static void teardown(void)
+{
+    unlink(path);
+}
+
+static struct password_question ask(const char *user, const char *password)
+{
+    struct password_question question = {.path = path, .user = str_from(user), .password = password};
+
+    ck_assert_int_eq(password_ask(&question), 0);
+    return question;
+}
+
+START_TEST(each_kind)
+{
+    static const char *const good[] = {"bcrypt", "sha256", "sha512", "yescrypt", "gost"};
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        ck_assert_msg(ask(good[i], "open sesame").verdict == PASSWORD_GOOD, "%s", good[i]);
+        ck_assert_msg(ask(good[i], "open sesamf").verdict == PASSWORD_BAD, "%s", good[i]);
+        ck_assert_int_eq(ask(good[i], "").verdict, PASSWORD_BAD);
+    }
+    ck_assert_int_eq(ask("last", "gr\303\274n").verdict, PASSWORD_GOOD);
+    ck_assert_int_eq(ask("broken", "open sesame").verdict, PASSWORD_BAD);
+}
+END_TEST
+
+START_TEST(nobody)
+{
+    static const char *const names[] = {"nobody", "", "Bcrypt", "bcrypt ", "# a comment", "no line at all"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        ck_assert_msg(ask(names[i], "open sesame").verdict == PASSWORD_NOBODY, "%s", names[i]);
+    write_file("", 0);
+    ck_assert_int_eq(ask("bcrypt", "open sesame").verdict, PASSWORD_NOBODY);
+}
+END_TEST
+
+START_TEST(weak_kinds)
+{
+    static const struct {
+        const char *user, *scheme;
+        unsigned line;
+    } weak[] = {{"apr1", "$apr1$", 9}, {"md5", "$1$", 10}, {"sha1", "{SHA}", 11}, {"des", "DES or plain te", 12},
+                {"empty", "DES or plain te", 13}, {"star", "DES or plain te", 15}};
+    char user[32], scheme[16];
+    unsigned line = 0;
+
+    for (size_t i = 0; i < sizeof(weak) / sizeof(weak[0]); i++) {
+        struct password_question question = ask(weak[i].user, "open sesame");
+
+        ck_assert_int_eq(question.verdict, PASSWORD_WEAK);
+        ck_assert_str_eq(question.scheme, weak[i].scheme);
+        ck_assert_uint_eq(question.line, weak[i].line);
+    }
+    ck_assert_int_eq(ask("costly", "open sesame").verdict, PASSWORD_COSTLY);
+    ck_assert_int_eq(ask("rounds", "open sesame").verdict, PASSWORD_COSTLY);
+    ck_assert_int_eq(password_file_check(path, &line, user, sizeof(user), scheme, sizeof(scheme)), 1);
+    ck_assert_str_eq(user, "apr1");
+    ck_assert_uint_eq(line, 9);
+    write_file(users, 200);
+    ck_assert_int_eq(password_file_check(path, &line, user, sizeof(user), scheme, sizeof(scheme)), 0);
+}
+END_TEST
+
+START_TEST(known_until_it_changes)
+{
+    struct password_question question = ask("sha256", "open sesame");
+
+    question.known = true;
+    question.password = "not looked at";
+    ck_assert_int_eq(password_ask(&question), 0);
+    ck_assert_int_eq(question.verdict, PASSWORD_GOOD);
+    write_file(users, sizeof(users) - 2);
+    ck_assert_int_eq(password_ask(&question), 0);
+    ck_assert_int_eq(question.verdict, PASSWORD_BAD);
+}
+END_TEST
+
+START_TEST(unreadable_files)
+{
+    struct password_question question = {.path = "/nonexistent/users", .user = STR("a"), .password = "b"};
+
+    ck_assert_int_eq(password_ask(&question), -ENOENT);
+    question.path = "/tmp";
+    ck_assert_int_eq(password_ask(&question), -EINVAL);
+    question.path = path;
+    ck_assert_int_eq(truncate(path, LIMIT_PASSWORD_FILE + 1), 0);
+    ck_assert_int_eq(password_ask(&question), -EFBIG);
+    unlink(path);
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* opened without waiting for a writer */
+    ck_assert_int_eq(password_ask(&question), -EINVAL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("password_file");
+    TCase *group = tcase_create("file");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(group, setup, teardown);
+    tcase_set_timeout(group, 60);
+    tcase_add_test(group, each_kind);
+    tcase_add_test(group, nobody);
+    tcase_add_test(group, weak_kinds);
+    tcase_add_test(group, known_until_it_changes);
+    tcase_add_test(group, unreadable_files);
+    suite_add_tcase(suite, group);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
