@@ -1,0 +1,233 @@
+/*
+ * `secure_link`: a URL that this site has signed. What the URL says is a sum and perhaps a time; the sum must be
+ * that of a text which only the site knows, for it ends with a secret. $secure_link tells: "1" it is good, "0" its
+ * time is over, empty it is not ours.
+ */
+#include "server/module.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <stddef.h>
+
+#define SUM_MOST 64 /* bytes of a sum in base64, and some */
+
+struct secure_link_conf {
+    const struct template *link;   /* "SUM" or "SUM,TIME"; NULL: nothing is signed */
+    const struct template *md5;
+    const struct template *sha256;
+    bool required;
+};
+
+enum verdict { NOT_ASKED, ASKING, FOREIGN, EXPIRED, GOOD };
+
+struct linking {
+    const struct secure_link_conf *conf; /* whose verdict it is */
+    enum verdict verdict;
+};
+
+#define AT(field) offsetof(struct secure_link_conf, field)
+
+extern const struct module module_secure_link;
+
+static int check_secure_link(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct secure_link_conf *own = conf;
+    const struct conf_node *md5 = conf_map_get(at, STR("secure_link_md5"));
+    const struct conf_node *sha256 = conf_map_get(at, STR("secure_link_sha256"));
+    const struct conf_node *required = conf_map_get(at, STR("secure_link_required"));
+
+    if (md5 && sha256) {
+        conf_error(reader->errors, sha256->mark, STR("delete one of the two"),
+                   "secure_link_md5 and secure_link_sha256 stand in one place");
+        return -EINVAL;
+    }
+    if (md5) /* the one that stands nearest holds */
+        own->sha256 = NULL;
+    if (sha256)
+        own->md5 = NULL;
+    if (required && own->required && (!own->link || (!own->md5 && !own->sha256))) {
+        conf_error(reader->errors, required->mark,
+                   STR("write beside it: secure_link: \"$arg_sum,$arg_expires\" and secure_link_sha256: ..."),
+                   "secure_link_required needs secure_link, and secure_link_sha256 or secure_link_md5");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static const struct directive directives[] = {
+    {.name = "secure_link",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_TEMPLATE,
+     .offset = AT(link),
+     .example = "secure_link: \"$arg_sum,$arg_expires\"",
+     .help = "What a signed URL says: its sum in base64url, and perhaps behind a comma until when it "
+             "holds, in seconds since 1970. $secure_link is then 1 where it is good, 0 where its time is "
+             "over, and empty otherwise; $secure_link_expires is that time."},
+    {.name = "secure_link_sha256",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_TEMPLATE,
+     .offset = AT(sha256),
+     .example = "secure_link_sha256: \"$secure_link_expires$uri$remote_addr secret\"",
+     .help = "The text whose SHA-256 is the sum. Let it end with a secret, and hold all that the URL "
+             "grants: $uri, $secure_link_expires, perhaps $remote_addr. printf '%s' TEXT | openssl "
+             "sha256 -binary | basenc --base64url"},
+    {.name = "secure_link_md5",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_TEMPLATE,
+     .offset = AT(md5),
+     .example = "secure_link_md5: \"$secure_link_expires$uri$remote_addr secret\"",
+     .help = "The same by MD5, as URLs made for nginx have it; secure_link_sha256 is the better one for new ones."},
+    {.name = "secure_link_required",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(required),
+     .fallback = "off",
+     .help = "Answer 403 to URLs that are not signed, and 410 to those whose time is over; a part of "
+             "what satisfy counts."},
+    {0},
+};
+
+static struct exchange *exchange_of(const void *subject)
+{
+    return (struct exchange *)(uintptr_t)subject;
+}
+
+/* The sum and the time of what the URL says; data of the time NULL: it has none. */
+static bool take_apart(struct exchange *x, const struct secure_link_conf *own, struct str *out_sum,
+                       struct str *out_time)
+{
+    struct str link = own->link ? exchange_eval(x, own->link) : (struct str){NULL, 0};
+    ssize_t comma = str_rfind(link, ',');
+
+    *out_sum = comma >= 0 ? str_slice(link, 0, (size_t)comma) : link;
+    *out_time = comma >= 0 ? str_skip(link, (size_t)comma + 1) : (struct str){NULL, 0};
+    return link.data != NULL;
+}
+
+/* In the alphabet of base64url, without padding. */
+static size_t normalise(struct str sum, char out[SUM_MOST])
+{
+    size_t length = 0;
+
+    while (str_ends(sum, STR("=")))
+        sum.length--;
+    for (; length < sum.length && length < SUM_MOST; length++) {
+        char c = sum.data[length];
+
+        out[length] = c == '+' ? '-' : c == '/' ? '_' : c;
+    }
+    return sum.length <= SUM_MOST ? length : 0;
+}
+
+static bool is_ours(struct exchange *x, const struct secure_link_conf *own, struct str sum)
+{
+    struct str text = exchange_eval(x, own->sha256 ? own->sha256 : own->md5);
+    unsigned char digest[EVP_MAX_MD_SIZE], encoded[2 * EVP_MAX_MD_SIZE];
+    char told[SUM_MOST], wanted[SUM_MOST];
+    unsigned size = 0;
+    size_t length;
+    int count;
+
+    if (!text.data ||
+        EVP_Digest(text.data, text.length, digest, &size, own->sha256 ? EVP_sha256() : EVP_md5(), NULL) != 1)
+        return false;
+    count = EVP_EncodeBlock(encoded, digest, (int)size);
+    length = normalise(str_of((const char *)encoded, (size_t)count), wanted);
+    return normalise(sum, told) == length && CRYPTO_memcmp(told, wanted, length) == 0;
+}
+
+/* Without a time it never ends; what is no time is none of ours. */
+static enum verdict judge_time(struct exchange *x, struct str time)
+{
+    uint64_t seconds;
+
+    if (!time.data)
+        return GOOD;
+    if (str_to_u64(time, &seconds) < 0)
+        return FOREIGN;
+    return seconds < (uint64_t)clock_wall_s(exchange_clock(x)) ? EXPIRED : GOOD;
+}
+
+static enum verdict judge(struct exchange *x, const struct secure_link_conf *own)
+{
+    struct linking *linking = exchange_state(x, &module_secure_link, sizeof(*linking));
+    struct str sum, time;
+
+    if (!linking)
+        return FOREIGN;
+    if (linking->conf == own && linking->verdict != NOT_ASKED)
+        return linking->verdict == ASKING ? FOREIGN : linking->verdict; /* a sum of itself */
+    *linking = (struct linking){own, ASKING};
+    if (!take_apart(x, own, &sum, &time) || (!own->md5 && !own->sha256) || !is_ours(x, own, sum))
+        linking->verdict = FOREIGN;
+    else
+        linking->verdict = judge_time(x, time);
+    return linking->verdict;
+}
+
+static enum outcome secure_link_answer(struct exchange *x, const void *conf, void *state)
+{
+    bool any = exchange_satisfies_any(x);
+
+    switch (judge(x, conf)) {
+    case GOOD:
+        return OUTCOME_ALLOW;
+    case EXPIRED:
+        return exchange_refuse_because(x, any ? 403 : 410, LOG_INFO, "secure_link: its time is over");
+    case NOT_ASKED:
+    case ASKING:
+    case FOREIGN:
+        break;
+    }
+    return exchange_refuse_because(x, 403, any ? LOG_INFO : LOG_ERROR,
+                                   "secure_link: the URL is not signed, or not by us");
+}
+
+static struct str get_link(const void *subject, struct str parameter, struct arena *arena)
+{
+    switch (judge(exchange_of(subject), exchange_conf(subject, &module_secure_link))) {
+    case GOOD:
+        return STR("1");
+    case EXPIRED:
+        return STR("0");
+    case NOT_ASKED:
+    case ASKING:
+    case FOREIGN:
+        break;
+    }
+    return STR("");
+}
+
+static struct str get_expires(const void *subject, struct str parameter, struct arena *arena)
+{
+    struct str sum, time;
+
+    if (!take_apart(exchange_of(subject), exchange_conf(subject, &module_secure_link), &sum, &time))
+        return (struct str){NULL, 0};
+    return time;
+}
+
+static const struct variable variables[] = {
+    {"secure_link", false, get_link},
+    {"secure_link_expires", false, get_expires},
+};
+static const struct variable_table variable_table = {variables, 2, NULL};
+
+static bool secure_link_idle(const void *conf)
+{
+    const struct secure_link_conf *own = conf;
+
+    return !own->required;
+}
+
+const struct module module_secure_link = {
+    .name = "secure_link",
+    .directives = directives,
+    .conf_size = sizeof(struct secure_link_conf),
+    .conf_check = check_secure_link,
+    .idle = secure_link_idle,
+    .answer = secure_link_answer,
+    .variables = &variable_table,
+    .access = true,
+};

@@ -1,0 +1,128 @@
+/* `secure_link`: what is signed, until when, and that nothing else is. */
+#include "loopback.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct loopback server;
+
+#define SERVER                                                                                               \
+    "http:\n"                                                                                                \
+    "  log_format: {told: '$uri $status'}\n"                                                                 \
+    "  access_log: {path: @/log, format: told}\n"                                                            \
+    "  server:\n"                                                                                            \
+    "    listen: 8080\n"                                                                                     \
+    "    secure_link: $arg_sum,$arg_expires\n"                                                               \
+    "    secure_link_sha256: $secure_link_expires$uri secret\n"                                              \
+    "    location:\n"                                                                                        \
+    "      /told: {return: '200 \"[$secure_link $secure_link_expires]\"'}\n"                                 \
+    "      /told/old: {secure_link_md5: $secure_link_expires$uri secret, return: '200 [$secure_link]'}\n"    \
+    "      /when: {return: 200 in, when: {$secure_link != 1: {return: 403}}}\n"                              \
+    "      /file: {secure_link_required: on, return: 200 in}\n"                                              \
+    "      /any: {secure_link_required: on, satisfy: any, allow: 192.0.2.1, deny: all, return: 200 in}\n"    \
+    "      /ever: {secure_link: $arg_sum, secure_link_sha256: $uri secret, return: '200 [$secure_link]'}\n"  \
+    "      /self: {secure_link_md5: $secure_link, return: '200 [$secure_link]'}\n"                           \
+    "      /none: {secure_link: '', return: '200 [$secure_link]'}\n"
+
+/* The sum in base64, as `openssl ... -binary | base64` has it; or as base64url. */
+static const char *sum_of(const char *text, const EVP_MD *kind, bool url)
+{
+    static char encoded[128];
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+
+    ck_assert_int_eq(EVP_Digest(text, strlen(text), digest, &size, kind, NULL), 1);
+    EVP_EncodeBlock((unsigned char *)encoded, digest, (int)size);
+    for (char *at = encoded; url && *at; at++) {
+        if (*at == '+' || *at == '/')
+            *at = *at == '+' ? '-' : '_';
+        if (*at == '=')
+            *at = '\0';
+    }
+    return encoded;
+}
+
+/* The time is put in front, as SERVER wants it. */
+static int ask(const char *path, const char *expires, const char *signed_as, const EVP_MD *kind, bool url)
+{
+    char text[256], head[512];
+
+    snprintf(text, sizeof(text), "%s%s secret", expires, signed_as);
+    snprintf(head, sizeof(head), "GET %s?sum=%s&expires=%s HTTP/1.1", path, sum_of(text, kind, url), expires);
+    loopback_ask(&server, head);
+    return server.status;
+}
+
+#define LATER "4102444800" /* 2100 */
+#define GONE  "1000000000" /* 2001 */
+
+START_TEST(what_is_told)
+{
+    loopback_open(&server, SERVER);
+    ask("/told", LATER, "/told", EVP_sha256(), true);
+    ck_assert_text(server.body, "[1 " LATER "]");
+    ask("/told", LATER, "/told", EVP_sha256(), false);
+    ck_assert_text(server.body, "[1 " LATER "]");
+    ask("/told", GONE, "/told", EVP_sha256(), true);
+    ck_assert_text(server.body, "[0 " GONE "]");
+    ask("/told", LATER, "/tolD", EVP_sha256(), true);
+    ck_assert_text(server.body, "[ " LATER "]");
+    ask("/told", LATER, "/told", EVP_md5(), true);
+    ck_assert_text(server.body, "[ " LATER "]");
+    ask("/told", "soon", "/told", EVP_sha256(), true);
+    ck_assert_text(server.body, "[ soon]");
+    ask("/told/old", LATER, "/told/old", EVP_md5(), true);
+    ck_assert_text(server.body, "[1]");
+    ask("/told/old", LATER, "/told/old", EVP_sha256(), true);
+    ck_assert_text(server.body, "[]");
+    ask("/ever", "", "/ever", EVP_sha256(), true);
+    ck_assert_text(server.body, "[1]");
+    ask("/self", LATER, "/self", EVP_md5(), true);
+    ck_assert_text(server.body, "[]");
+    ask("/none", LATER, "/none", EVP_sha256(), true);
+    ck_assert_text(server.body, "[]");
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(who_may)
+{
+    static const char *const bad[] = {"/file", "/file?sum=", "/file?sum=,", "/file?expires=" LATER,
+                                      "/file?sum=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA&expires=" LATER,
+                                      "/file?sum=%00&expires=" LATER};
+
+    loopback_open(&server, SERVER);
+    ck_assert_int_eq(ask("/file", LATER, "/file", EVP_sha256(), true), 200);
+    ck_assert_int_eq(ask("/file", GONE, "/file", EVP_sha256(), true), 410);
+    ck_assert_int_eq(ask("/file", LATER, "/other", EVP_sha256(), true), 403);
+    ck_assert(loopback_logged(&server, "secure_link: its time is over"));
+    ck_assert(loopback_logged(&server, "secure_link: the URL is not signed, or not by us"));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char head[256];
+
+        snprintf(head, sizeof(head), "GET %s HTTP/1.1", bad[i]);
+        loopback_ask(&server, head);
+        ck_assert_msg(server.status == 403, "%s: %d", bad[i], server.status);
+    }
+    ck_assert_int_eq(ask("/when", LATER, "/when", EVP_sha256(), true), 200);
+    ck_assert_int_eq(ask("/when", LATER, "/when/", EVP_sha256(), true), 403);
+    ck_assert_int_eq(ask("/any", LATER, "/any", EVP_sha256(), true), 200);
+    ck_assert_int_eq(ask("/any", GONE, "/any", EVP_sha256(), true), 403);
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(mistakes)
+{
+    loopback_refuses("secure_link_required: on", "secure_link_required needs secure_link");
+    loopback_refuses("secure_link_sha256: $nothing", "nothing");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {what_is_told, who_may, mistakes, NULL};
+
+    return loopback_run("secure_link", tests);
+}
