@@ -85,6 +85,7 @@
 #define SMALL_RECORD_BYTES          (64 * 1024)     /* in small records after a rest: as long as the congestion window is small */
 #define SMALL_RECORD_REST_MS        1000            /* without a record: then that window is small again */
 #define LIMIT_LINGERING_BYTES       (8 * 1024 * 1024) /* dropped after an orderly end, so that the answer is not lost to a reset */
+#define LIMIT_SLOW_WINDOW_MS        30000           /* over which client_min_rate is measured */
 #define LIMIT_TAIL_LOOK_MS          50              /* between two looks at what the kernel has not sent yet of an ended connection */
 #define LIMIT_BLOCKS_KEPT           64              /* free output blocks of a worker */
 #define LIMIT_PIPES                 128             /* that bytes of a worker pass through from socket to socket, each way */

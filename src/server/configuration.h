@@ -59,6 +59,7 @@ struct core_site {
     uint64_t send_timeout_ms;
     uint64_t client_header_timeout_ms;
     uint64_t client_body_timeout_ms;
+    uint64_t client_min_rate;       /* bytes a second; 0: as slow as it likes */
     uint64_t client_header_buffer_size;
     uint64_t large_header_count, large_header_size;
     uint64_t client_max_body_size;

@@ -25,6 +25,14 @@ struct journey {
     uint32_t opened_s;              /* for keepalive_time */
     uint32_t lingering_since_ms;    /* for lingering_time: the lower half of the clock */
     uint8_t phase;                  /* what is waited for: journey_clock.c */
+    struct {
+        uint64_t mark;              /* wire_bytes_sent or wire_bytes_received when the window began */
+        uint32_t ms;                /* spent in `phase` since */
+        uint32_t looked_ms;         /* the lower half of the clock at the last look */
+        uint8_t phase;
+        bool exact;                 /* what the peer has confirmed counts */
+        bool slow;                  /* it was, in a whole window */
+    } pace;                         /* for client_min_rate: journey_clock.c */
     struct proxy_header *greeting;  /* owned: what a proxy before us said of the connection; NULL: nothing */
     bool closed;                    /* the wire is closed; the timer is still to be cancelled */
     union proxy_address peer;

@@ -5,6 +5,8 @@
  */
 #include "server/journey_steps.h"
 
+#include "base/limits.h"
+
 #define LOOK_MS 1000
 
 enum phase {
@@ -95,6 +97,59 @@ static uint64_t *gauge(struct journey *journey, enum phase phase)
     return &journey->worker->counters->connections[states[phase]];
 }
 
+static bool is_paced(enum phase phase)
+{
+    return phase == PHASE_BODY || phase == PHASE_SENDING;
+}
+
+static void begin_window(struct journey *journey, enum phase phase, bool exact)
+{
+    journey->pace.mark = exact ? wire_bytes_confirmed(&journey->wire) : progress_of(&journey->wire, phase);
+    journey->pace.phase = (uint8_t)phase;
+    journey->pace.exact = exact;
+    journey->pace.slow = false;
+    journey->pace.ms = 0;
+}
+
+/*
+ * A window is over. The kernel takes much at once of what a client then gets slowly: who seems too slow is
+ * looked at for another window, in which what its machine confirms is asked of TCP.
+ */
+static void end_window(struct journey *journey, enum phase phase)
+{
+    uint64_t now = journey->pace.exact ? wire_bytes_confirmed(&journey->wire) : progress_of(&journey->wire, phase);
+    uint64_t needed = journey->location->site->client_min_rate * journey->pace.ms / 1000;
+
+    if (now >= journey->pace.mark + needed)
+        begin_window(journey, phase, false);
+    else if (phase == PHASE_SENDING && !journey->pace.exact)
+        begin_window(journey, phase, true);
+    else
+        journey->pace.slow = true;
+}
+
+/* Only the time in which the client is waited for counts, and all of it of one request's body, or of one answer. */
+static void measure_pace(struct journey *journey, enum phase phase, uint64_t now)
+{
+    if (is_paced((enum phase)journey->phase) && journey->phase == journey->pace.phase)
+        journey->pace.ms += (uint32_t)now - journey->pace.looked_ms;
+    journey->pace.looked_ms = (uint32_t)now;
+    if (journey->location->site->client_min_rate == 0 || !is_paced(phase))
+        journey->pace.slow = false;
+    else if (phase != journey->pace.phase || journey->requests != journey->requests_seen)
+        begin_window(journey, phase, false);
+    else if (journey->pace.ms >= LIMIT_SLOW_WINDOW_MS)
+        end_window(journey, phase);
+}
+
+static void say_slow(struct journey *journey)
+{
+    log_write(journey->worker->log, LOG_INFO,
+              "*%llu the client %s less than %llu bytes a second (client_min_rate) for %u s: the connection is closed",
+              (unsigned long long)journey->number, journey->phase == PHASE_BODY ? "sends" : "takes",
+              (unsigned long long)journey->location->site->client_min_rate, LIMIT_SLOW_WINDOW_MS / 1000);
+}
+
 /* Each wait for more of what is dropped anyway has its limit, and all of them together. */
 static uint64_t lingering_deadline(const struct journey *journey, uint64_t patience)
 {
@@ -114,6 +169,7 @@ static uint64_t deadline_of(struct journey *journey)
     uint64_t progress = progress_of(&journey->wire, phase);
     uint64_t patience;
 
+    measure_pace(journey, phase, now);
     if (phase != journey->phase) {
         --*gauge(journey, journey->phase);
         ++*gauge(journey, phase);
@@ -130,6 +186,8 @@ static uint64_t deadline_of(struct journey *journey)
     patience = patience_ms(journey, phase);
     if (phase == PHASE_LINGERING)
         return lingering_deadline(journey, patience);
+    if (journey->pace.slow)
+        return now;
     return patience > UINT64_MAX - journey->waiting_since_ms ? UINT64_MAX
                                                              : journey->waiting_since_ms + patience;
 }
@@ -170,8 +228,11 @@ static void timer_done(struct op *op, int result)
         journey_give(journey);
         return;
     }
-    if (deadline_of(journey) <= journey->worker->loop.clock.monotonic_ms)
+    if (deadline_of(journey) <= journey->worker->loop.clock.monotonic_ms) {
+        if (journey->pace.slow)
+            say_slow(journey);
         deadline_passed(journey);
+    }
     if (op_idle(op))
         journey_clock_look(journey);
 }
@@ -203,7 +264,7 @@ void journey_clock_look(struct journey *journey)
 
     if (journey->closed)
         return;
-    if (journey->wire.state == WIRE_DRAINING || journey->phase == PHASE_SENDING)
+    if (journey->wire.state == WIRE_DRAINING || is_paced((enum phase)journey->phase))
         deadline = look_soon(journey, deadline);
     if (op_idle(&journey->timer))
         loop_timer(&journey->worker->loop, &journey->timer, deadline);

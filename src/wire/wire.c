@@ -193,6 +193,16 @@ uint64_t wire_bytes_sent(const struct wire *wire)
     return wire->sent + (wire->send.verb == OP_SEND ? wire->send.send.progress : 0);
 }
 
+uint64_t wire_bytes_confirmed(const struct wire *wire)
+{
+    uint64_t sent = wire_bytes_sent(wire);
+    int bytes = 0;
+
+    if (wire->state == WIRE_LINGERING || ioctl(wire->fd, SIOCOUTQ, &bytes) < 0 || bytes < 0)
+        return sent;
+    return sent > (uint64_t)bytes ? sent - (uint64_t)bytes : 0;
+}
+
 uint64_t wire_bytes_received(const struct wire *wire)
 {
     return wire->received;

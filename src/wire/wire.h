@@ -277,6 +277,8 @@ void wire_own_address(const struct wire *wire, union proxy_address *out);
  */
 uint64_t wire_bytes_sent(const struct wire *wire);
 uint64_t wire_bytes_received(const struct wire *wire);
+/* The same of what has reached the peer's machine, as far as TCP tells. Costs a system call. */
+uint64_t wire_bytes_confirmed(const struct wire *wire);
 /* True once our side is shut down: the owner bounds this time by settings->lingering_ms. */
 static inline bool wire_lingering(const struct wire *wire)
 {
