@@ -66,6 +66,7 @@ struct core_site {
     uint64_t client_body_buffer_size;
     uint64_t max_headers;
     int lingering_close;            /* enum: off, on, always */
+    int error_page_format;          /* enum error_format, server/error_body.h */
     int satisfy;                    /* enum satisfy, server/satisfy.h */
     uint64_t lingering_time_ms;
     uint64_t lingering_timeout_ms;

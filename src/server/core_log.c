@@ -20,7 +20,7 @@ static const struct {
     enum log_escape escape;
     bool stream; /* of `stream`, else of `http` */
 } built_in[] = {
-    {"main", COMBINED " $tls_path $tls_path_reason", LOG_ESCAPE_DEFAULT},
+    {"main", COMBINED " $tls_path $tls_path_reason $request_id", LOG_ESCAPE_DEFAULT},
     {"combined", COMBINED, LOG_ESCAPE_DEFAULT},
     {"json",
      "{\"time\":\"$time_iso8601\",\"remote_addr\":\"$remote_addr\",\"remote_user\":\"$remote_user\","
@@ -31,7 +31,7 @@ static const struct {
      "\"connection_requests\":$connection_requests,\"ssl_protocol\":\"$ssl_protocol\","
      "\"ssl_cipher\":\"$ssl_cipher\",\"ssl_session_reused\":\"$ssl_session_reused\","
      "\"tls_path\":\"$tls_path\",\"tls_path_reason\":\"$tls_path_reason\","
-     "\"bytes_zero_copy\":$bytes_zero_copy}",
+     "\"bytes_zero_copy\":$bytes_zero_copy,\"request_id\":\"$request_id\"}",
      LOG_ESCAPE_JSON},
     {"main", CONNECTION " $upstream_addr $tls_path $tls_path_reason", LOG_ESCAPE_DEFAULT, true},
     {"basic", CONNECTION, LOG_ESCAPE_DEFAULT, true},

@@ -85,6 +85,7 @@ static int read_root(struct conf_reader *reader, const struct conf_node *node, v
 }
 
 static const char *const satisfying[] = {"all", "any", NULL};
+static const char *const error_formats[] = {"auto", "html", "json", "text", NULL};
 static const char *const lingering[] = {"off", "on", "always", NULL};
 static const char *const symlinks[] = {"beneath", "off", "if_not_owner", "on", NULL};
 
@@ -182,6 +183,14 @@ static const struct directive directives[] = {
      .example = "recursive_error_pages: on",
      .help = "An error page that fails may have an error page in turn, by its own status. Where off, the client gets "
              "the built-in page of the first error."},
+    {.name = "error_page_format",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(error_page_format),
+     .choices = error_formats,
+     .fallback = "auto",
+     .help = "What the built-in page of an error is: html, json or text, or (auto) what the client likes "
+             "best by Accept. It tells the $request_id, which is in the logs, too."},
     {.name = "access_log",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_REPEAT,
@@ -242,6 +251,16 @@ static const struct directive directives[] = {
      .fallback = "60s",
      .example = "client_body_timeout: 20s",
      .help = "How long may pass between two reads of a request body."},
+    {.name = "client_min_rate",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(client_min_rate),
+     .high = 1024 * 1024,
+     .fallback = "240",
+     .help = "Bytes a second that a client must send of a request's body, or take of an answer, while it "
+             "is waited for, on average over 30 seconds (of an answer: over the second half of a "
+             "minute). Who is slower holds a connection for nothing, and is closed; a body is answered "
+             "408. 0: nobody is. Request heads have client_header_timeout in all."},
     {.name = "client_header_buffer_size",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SIZE,

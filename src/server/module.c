@@ -81,7 +81,7 @@ static void say(struct exchange *x, enum log_level level, const char *format, va
 {
     struct log *log = exchange_log(x);
     const struct visit *visit = visit_of(x);
-    struct str client;
+    struct str client, id;
     char said[512];
 
     if (level > log->level)
@@ -89,11 +89,12 @@ static void say(struct exchange *x, enum log_level level, const char *format, va
     if (vsnprintf(said, sizeof(said), format, args) < 0)
         said[0] = '\0';
     client = variable_remote_addr(x, &x->arena);
+    id = variable_request_id(x);
     log_write(log, level,
               "*%llu %s, client: " STR_FMT ", server: " STR_FMT ", request: \"" STR_FMT "\", host: \"" STR_FMT
-              "\"",
+              "\", id: " STR_FMT,
               (unsigned long long)visit->journey->number, said, STR_ARG(client), STR_ARG(visit->server->name),
-              STR_ARG(x->request.line), STR_ARG(x->request.host));
+              STR_ARG(x->request.line), STR_ARG(x->request.host), STR_ARG(id));
 }
 
 void exchange_say(struct exchange *x, enum log_level level, const char *format, ...)

@@ -5,6 +5,7 @@
 #include "server/refuse.h"
 
 #include "server/core.h"
+#include "server/error_body.h"
 #include "server/route.h"
 
 #include <errno.h>
@@ -91,83 +92,19 @@ static const struct error_page *find_page(const struct core_site *site, unsigned
     return NULL;
 }
 
-/* A plain sentence for those who see the page. */
 bool refuse_has_page(const struct core_site *site, int status)
 {
     return find_page(site, (unsigned)status) != NULL;
 }
 
-static const char *sentence(int status)
-{
-    static const struct {
-        int status;
-        const char *text;
-    } sentences[] = {
-        {400, "The server could not understand this request."},
-        {401, "This page asks for a name and a password."},
-        {403, "You may not see this page."},
-        {404, "There is nothing at this address."},
-        {405, "This page cannot be used in that way."},
-        {408, "The request took too long to arrive."},
-        {412, "The page is no longer as the request expected it to be."},
-        {413, "What was sent is larger than this server takes."},
-        {414, "The address is longer than this server takes."},
-        {416, "The page does not have the part that was asked for."},
-        {417, "The server cannot do what the request expected of it."},
-        {421, "This connection was made for another site. Close it, and open this page anew."},
-        {429, "Too many requests came from you; wait a moment and try again."},
-        {431, "The head of the request is longer than this server takes."},
-        {STATUS_CERTIFICATE_BAD, "This page asks for a certificate, and the one that was shown is not accepted."},
-        {STATUS_CERTIFICATE_ABSENT, "This page asks for a certificate, and none was shown."},
-        {500, "Something went wrong on the server."},
-        {501, "The server does not know how to do this."},
-        {502, "The server behind this one gave no proper answer."},
-        {503, "The server is busy; try again in a moment."},
-        {504, "The server behind this one took too long to answer."},
-        {505, "The server does not speak this version of HTTP."},
-    };
-
-    for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
-        if (sentences[i].status == status)
-            return sentences[i].text;
-    }
-    if (status < 400)
-        return "The page has moved.";
-    return status < 500 ? "The request cannot be answered." : "The server could not answer this request.";
-}
-
-static int shown_status(int status)
+int refuse_shown_status(int status)
 {
     return status == STATUS_CERTIFICATE_BAD || status == STATUS_CERTIFICATE_ABSENT ? 400 : status;
 }
 
-static struct str built_in_page(struct arena *arena, int status)
-{
-    int shown = shown_status(status);
-    struct str reason = status_reason(shown);
-
-    return arena_printf(arena,
-                        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-                        "<meta name=\"viewport\" content=\"width=device-width\">\n"
-                        "<meta name=\"color-scheme\" content=\"light dark\">\n"
-                        "<title>%d " STR_FMT "</title>\n"
-                        "<style>body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:15vh auto;"
-                        "padding:0 1rem;color:#222;background:#fff}h1{font-weight:600}"
-                        "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}}</style>\n"
-                        "<h1>%d " STR_FMT "</h1>\n<p>%s</p>\n</html>\n",
-                        shown, STR_ARG(reason), shown, STR_ARG(reason), sentence(status));
-}
-
 static enum outcome answer_built_in(struct visit *visit)
 {
-    struct exchange *x = visit->x;
-    struct str page = built_in_page(&x->arena, x->response.status);
-
-    /* Without memory for a page the status alone has to do. */
-    x->response.body = page.data ? body_bytes(&x->arena, page) : NULL;
-    if (x->response.body && headers_set(&x->response.headers, &x->arena, STR("Content-Type"),
-                                        STR("text/html; charset=utf-8")) < 0)
-        x->response.close_after = true;
+    error_body_make(visit);
     return OUTCOME_ANSWERED;
 }
 
@@ -236,5 +173,5 @@ void refuse_settle(struct visit *visit)
 
     if (visit->error_status && response->status != 444)
         response->status = visit->error_status;
-    response->status = shown_status(response->status);
+    response->status = refuse_shown_status(response->status);
 }

@@ -23,6 +23,8 @@ struct error_page {
 enum outcome refuse_page(struct visit *visit);
 /* True where error_page names the status. */
 bool refuse_has_page(const struct core_site *site, int status);
+/* The number that leaves for a status: itself, or 400 for one of nginx's. */
+int refuse_shown_status(int status);
 /* Once the modules have answered: the status of an error page takes the place of its target's, and 400 that of a number which is no status. */
 void refuse_settle(struct visit *visit);
 /* Reads an `error_page` row into a struct error_page. */

@@ -191,17 +191,29 @@ static struct str get_remote_user(const void *subject, struct str parameter, str
     return str_cut(&decoded, ':');
 }
 
-/* Random, and the same however often it is asked for in one exchange, or in its children. */
-static struct str get_request_id(const void *subject, struct str parameter, struct arena *arena)
+/* Many at a time, so that an id costs no system call. */
+static bool draw(struct worker *worker, unsigned char out[16])
 {
-    struct visit *visit = visit_of_client(subject);
+    if (worker->random_left < 16) {
+        if (getrandom(worker->random, sizeof(worker->random), GRND_NONBLOCK) != sizeof(worker->random))
+            return false;
+        worker->random_left = sizeof(worker->random);
+    }
+    worker->random_left -= 16;
+    memcpy(out, worker->random + worker->random_left, 16);
+    return true;
+}
+
+struct str variable_request_id(const struct exchange *x)
+{
+    struct visit *visit = visit_of_client(x);
     unsigned char random[16];
     char *text;
 
     if (visit->request_id)
         return str_of(visit->request_id, 2 * sizeof(random));
     text = arena_alloc(&visit->x->arena, 2 * sizeof(random));
-    if (!text || getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+    if (!text || !draw(visit->worker, random))
         return ABSENT;
     for (size_t i = 0; i < sizeof(random); i++) {
         text[2 * i] = "0123456789abcdef"[random[i] >> 4];
@@ -209,6 +221,11 @@ static struct str get_request_id(const void *subject, struct str parameter, stru
     }
     visit->request_id = text;
     return str_of(text, 2 * sizeof(random));
+}
+
+static struct str get_request_id(const void *subject, struct str parameter, struct arena *arena)
+{
+    return variable_request_id(subject);
 }
 
 static struct str get_document_root(const void *subject, struct str parameter, struct arena *arena)

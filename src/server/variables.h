@@ -35,6 +35,8 @@ struct str variable_own_address(const struct endpoint *endpoint, const struct wi
 struct str variable_msec(const struct clock *clock, struct arena *arena);
 struct str variable_time_local(const struct clock *clock, struct arena *arena);
 struct str variable_time_iso8601(const struct clock *clock, struct arena *arena);
+/* Random, and the same however often it is asked for in one exchange, or in its children; data NULL: out of memory. */
+struct str variable_request_id(const struct exchange *x);
 /* The client's address in text, in the arena; for $remote_addr and the log. */
 struct str variable_remote_addr(const struct exchange *x, struct arena *arena);
 

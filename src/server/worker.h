@@ -62,6 +62,8 @@ struct worker {
     struct op signals;                      /* TERM and QUIT sent to this worker itself */
     int signal_fd;
     struct access_log *access_log;          /* batches of access_log.c */
+    unsigned char random[512];              /* drawn for $request_id; the last `random_left` bytes are not used yet */
+    unsigned random_left;
     struct op drain_deadline;
     bool starved;                           /* no memory for a connection, and it has been said */
     bool draining;                          /* QUIT, and a reload: finish what is open, take nothing new */

@@ -1,4 +1,5 @@
 """HTTP/1.1 on the wire: pipelining, keep-alive, HEAD, Expect, slow and broken requests, limits (RFC 9110, 9112)."""
+import re
 import socket
 import time
 
@@ -15,7 +16,8 @@ def test_pipelined_requests_are_answered_in_order(client):
     for target in targets:
         response = client.read()
         assert response.status == (404 if target == b'/nowhere' else 200)
-        assert bodies.setdefault(target, response.body) == response.body
+        body = re.sub(b'<code>[0-9a-f]{32}</code>', b'', response.body)     # the id of a request that failed is its own
+        assert bodies.setdefault(target, body) == body
     assert bodies[b'/one.txt'] == b'one\n' and bodies[b'/empty.txt'] == b''
 
 

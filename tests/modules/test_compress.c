@@ -128,6 +128,8 @@ START_TEST(answers_each_case)
         length = loopback_field(&server, "Content-Length");
         ck_assert_msg(str_equal(coding, cases[i].encoded ? STR("gzip") : STR("")), "%s %s: " STR_FMT,
                       cases[i].line, cases[i].fields, STR_ARG(coding));
+        if (str_equal(vary, STR("Accept"))) /* of the built-in page: of codings more is said */
+            vary = str_search(server.head, STR("Vary: Accept-Encoding")) < 0 ? STR("") : vary;
         ck_assert_msg(str_empty(vary) != cases[i].varies, "%s %s: " STR_FMT, cases[i].line, cases[i].fields,
                       STR_ARG(vary));
         if (etag.length)

@@ -1,5 +1,12 @@
 #include "loopback.h"
 
+#include "server/error_body.h"
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <unistd.h>
+
 static struct loopback server;
 
 START_TEST(the_built_in_page)
@@ -11,7 +18,7 @@ START_TEST(the_built_in_page)
     ck_assert_int_ge(str_search(server.body, STR("404 Not Found")), 0);
     ck_assert_int_ge(str_search(server.body, STR("prefers-color-scheme:dark")), 0);
     ck_assert_int_lt(str_search(server.body, STR("sluice")), 0);
-    ck_assert_uint_lt(server.body.length, 1024);
+    ck_assert_uint_lt(server.body.length, 1400);
     loopback_ask(&server, "HEAD /absent HTTP/1.1");
     ck_assert_int_eq(server.status, 404);
     ck_assert_text(server.body, "");
@@ -47,6 +54,98 @@ static const struct {
     {"GET /nobody HTTP/1.1", 500, NULL, NULL, NULL},
     {"GET /round HTTP/1.1", 403, NULL, NULL, NULL},
 };
+
+static const struct {
+    const char *path, *accept; /* NULL: none */
+    const char *type, *front;
+} forms[] = {
+    {"/absent", NULL, "text/html; charset=utf-8", "<!doctype html>"},
+    {"/absent", "*/*", "text/html; charset=utf-8", "<!doctype html>"},
+    {"/absent", "image/png", "text/html; charset=utf-8", "<!doctype html>"},
+    {"/absent", "text/html,application/xml;q=0.9,*/*;q=0.8", "text/html; charset=utf-8", "<!doctype html>"},
+    {"/absent", "application/json", "application/json", "{\"status\":404,\"title\":\"Not Found\",\"detail\":\"T"},
+    {"/absent", "application/json, */*", "text/html; charset=utf-8", "<!doctype html>"},
+    {"/absent", "application/json, */*;q=0.5", "application/json", "{\"status\":404"},
+    {"/absent", "application/problem+json", "application/problem+json", "{\"status\":404"},
+    {"/absent", "text/plain", "text/plain; charset=utf-8", "404 Not Found\nThere is nothing at this address.\nReq"},
+    {"/absent", "text/plain;q=0.5, application/json;q=0.6", "application/json", "{"},
+    {"/html", "application/json", "text/html; charset=utf-8", "<!doctype html>"},
+    {"/json", "text/html", "application/json", "{\"status\":503,\"title\":\"Service Unavailable\""},
+    {"/text", "text/html", "text/plain; charset=utf-8", "503 Service Unavailable\nThe server is busy"},
+};
+
+/* What is said in a page is found in both logs. */
+static void find_id(const char *mark)
+{
+    struct str behind = str_skip(server.body, (size_t)str_search(server.body, str_from(mark)) + strlen(mark));
+    struct str id = str_slice(behind, 0, 32);
+    char log[65536], text[64];
+    int fd = open(loopback_path(&server, "log"), O_RDONLY);
+    ssize_t length = read(fd, log, sizeof(log));
+
+    close(fd);
+    ck_assert_int_ge(str_search(server.body, str_from(mark)), 0);
+    ck_assert_uint_eq(id.length, 32);
+    ck_assert_int_gt(length, 0);
+    ck_assert_int_ge(str_search(str_of(log, (size_t)length), id), 0);
+    snprintf(text, sizeof(text), ", id: " STR_FMT, STR_ARG(id));
+    ck_assert(loopback_logged(&server, text));
+}
+
+START_TEST(as_the_client_likes_it)
+{
+    loopback_make_folder(&server);
+    loopback_open(&server, "http:\n  access_log: @/log\n  server:\n    listen: 8080\n    root: @/\n    location:\n"
+                           "      /html: {return: 503, error_page_format: html}\n"
+                           "      /json: {return: 503, error_page_format: json}\n"
+                           "      /text: {return: 503, error_page_format: text}\n"
+                           "      /moved: {return: 301 /there}\n"
+                           "      /closed: {deny: all}\n");
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        char head[256];
+        bool negotiated = strcmp(forms[i].path, "/absent") == 0;
+
+        snprintf(head, sizeof(head), "GET %s HTTP/1.1%s%s", forms[i].path, forms[i].accept ? "\nAccept: " : "",
+                 forms[i].accept ? forms[i].accept : "");
+        loopback_ask(&server, head);
+        ck_assert_text(loopback_field(&server, "Content-Type"), forms[i].type);
+        ck_assert_msg(str_starts(server.body, str_from(forms[i].front)), "%s:\n" STR_FMT, head, STR_ARG(server.body));
+        ck_assert_text(loopback_field(&server, "Vary"), negotiated ? "Accept" : "");
+    }
+    loopback_ask(&server, "GET /moved HTTP/1.1\nAccept: application/json");
+    ck_assert_text(loopback_field(&server, "Vary"), "");
+    ck_assert_text(loopback_field(&server, "Content-Security-Policy"), "");
+    ck_assert_int_lt(str_search(server.body, STR("Request")), 0);
+    loopback_ask(&server, "GET /closed HTTP/1.1");
+    loopback_turn(&server, 1200);
+    find_id("<code>");
+    loopback_ask(&server, "GET /closed HTTP/1.1\nAccept: application/json");
+    loopback_turn(&server, 1200);
+    find_id("\"request_id\":\"");
+    loopback_close(&server);
+}
+END_TEST
+
+/* The page's policy lets its own style through. */
+START_TEST(its_style_is_allowed)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE], encoded[2 * EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    char policy[128];
+
+    ck_assert_int_eq(EVP_Digest(error_style, strlen(error_style), digest, &size, EVP_sha256(), NULL), 1);
+    EVP_EncodeBlock(encoded, digest, (int)size);
+    ck_assert_str_eq((const char *)encoded, error_style_hash);
+    loopback_open(&server, "http: {server: {listen: 8080, root: @/, security_headers: strict}}");
+    loopback_ask(&server, "GET /absent HTTP/1.1");
+    snprintf(policy, sizeof(policy), "style-src 'sha256-%s'", error_style_hash);
+    ck_assert_int_ge(str_search(loopback_field(&server, "Content-Security-Policy"), str_from(policy)), 0);
+    ck_assert_int_ge(str_search(server.body, STR("<style>")), 0);
+    ck_assert_int_ge(str_search(server.body, str_from(error_style)), 0);
+    ck_assert_int_lt(str_search(server.body, STR(" style=")), 0);
+    loopback_close(&server);
+}
+END_TEST
 
 START_TEST(error_page_in_each_form)
 {
@@ -131,8 +230,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {the_built_in_page,    error_page_in_each_form, a_large_body_is_told_its_key,
-                                  reroutes_have_an_end, mistakes_are_told,       NULL};
+    const TTest *const tests[] = {the_built_in_page,       as_the_client_likes_it,       its_style_is_allowed,
+                                  error_page_in_each_form, a_large_body_is_told_its_key, reroutes_have_an_end,
+                                  mistakes_are_told,       NULL};
 
     return loopback_run("error_page", tests);
 }

@@ -1,0 +1,69 @@
+/*
+ * Accept, read kindly: what is malformed says nothing.
+ */
+#include "http/accept.h"
+
+/* "0.5" in thousandths; what is no weight is none. */
+static unsigned parse_weight(struct str text)
+{
+    unsigned weight = 0, digit = 1000;
+
+    for (size_t i = 0; i < text.length && digit > 0; i++) {
+        char c = text.data[i];
+
+        if (i == 1 ? c != '.' : c < '0' || c > '9')
+            return 0;
+        if (i == 1)
+            continue;
+        weight += (unsigned)(c - '0') * digit;
+        digit /= 10;
+    }
+    return weight > 1000 ? 1000 : weight;
+}
+
+static unsigned weight_of(struct str parameters)
+{
+    while (parameters.data) {
+        struct str value = str_trim(str_cut(&parameters, ';'));
+        struct str name = str_trim(str_cut(&value, '='));
+
+        if (value.data && str_equal_nocase(name, STR("q")))
+            return parse_weight(str_trim(value));
+    }
+    return 1000;
+}
+
+/* How exactly a range of the field names the type: 0 not at all, 3 by its name. */
+static unsigned exactness(struct str range, struct str type)
+{
+    size_t front = (size_t)(str_find(type, '/') + 1);
+
+    if (str_equal_nocase(range, type))
+        return 3;
+    if (range.length == front + 1 && str_ends(range, STR("*")) &&
+        str_equal_nocase(str_slice(range, 0, front), str_slice(type, 0, front)))
+        return 2;
+    return str_equal(range, STR("*/*")) ? 1 : 0;
+}
+
+unsigned accept_weight(const struct headers *fields, struct str type)
+{
+    struct header_list list;
+    struct str member;
+    unsigned best = 0, weight = 0;
+    bool said = false;
+
+    header_list_start(&list, fields, STR("Accept"));
+    while (header_list_next(&list, &member)) {
+        struct str parameters = member;
+        struct str range = str_trim(str_cut(&parameters, ';'));
+        unsigned exact = exactness(range, type);
+
+        said = true;
+        if (exact > best) {
+            best = exact;
+            weight = weight_of(parameters);
+        }
+    }
+    return said ? weight : 1000;
+}

@@ -1,0 +1,172 @@
+/*
+ * The page is HTML, JSON or text, of which the client likes best; HTML where it does not care. It brings a policy
+ * that lets its own style through and nothing else, so that a site's strict one, which it takes the place of, does
+ * not take its looks; without style it reads as well, dark and light.
+ */
+#include "server/error_body.h"
+
+#include "http/accept.h"
+#include "server/core.h"
+#include "server/refuse.h"
+#include "server/variables.h"
+
+/* Any change of it changes the hash: printf '%s' STYLE | openssl sha256 -binary | base64. */
+#define STYLE                                                                                                  \
+    "body{font:1.1rem/1.6 system-ui,sans-serif;max-width:36rem;margin:14vh auto;" \
+    "padding:0 1.2rem;color:#1c1c1c;background:#fcfcfc}h1{font-size:1.5rem;font-weight:600}" \
+    "h1 b{font-weight:300;opacity:.6;margin-right:.4rem}small{opacity:.7}code{user-select:all;" \
+    "overflow-wrap:anywhere}@media(prefers-color-scheme:dark){body{color:#dedede;" \
+    "background:#161616}}"
+#define STYLE_HASH "CZPEV99JetbGOVteDXSP2JunLKhBEKi5Tsprelrb+00="
+
+const char error_style[] = STYLE;
+const char error_style_hash[] = STYLE_HASH;
+
+/* A plain sentence for those who see the page. */
+static const char *sentence(int status)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } sentences[] = {
+        {400, "The server could not understand this request."},
+        {401, "This page asks for a name and a password."},
+        {403, "You may not see this page."},
+        {404, "There is nothing at this address."},
+        {405, "This page cannot be used in that way."},
+        {408, "The request took too long to arrive."},
+        {412, "The page is no longer as the request expected it to be."},
+        {413, "What was sent is larger than this server takes."},
+        {414, "The address is longer than this server takes."},
+        {416, "The page does not have the part that was asked for."},
+        {417, "The server cannot do what the request expected of it."},
+        {421, "This connection was made for another site. Close it, and open this page anew."},
+        {429, "Too many requests came from you; wait a moment and try again."},
+        {431, "The head of the request is longer than this server takes."},
+        {STATUS_CERTIFICATE_BAD, "This page asks for a certificate, and the one that was shown is not accepted."},
+        {STATUS_CERTIFICATE_ABSENT, "This page asks for a certificate, and none was shown."},
+        {500, "Something went wrong on the server."},
+        {501, "The server does not know how to do this."},
+        {502, "The server behind this one gave no proper answer."},
+        {503, "The server is busy; try again in a moment."},
+        {504, "The server behind this one took too long to answer."},
+        {505, "The server does not speak this version of HTTP."},
+    };
+
+    for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
+        if (sentences[i].status == status)
+            return sentences[i].text;
+    }
+    if (status < 400)
+        return "The page has moved.";
+    return status < 500 ? "The request cannot be answered." : "The server could not answer this request.";
+}
+
+/* What a page is made of. */
+struct told {
+    int status;
+    struct str reason;
+    const char *sentence;
+    struct str id; /* of the request; empty: of a redirect, which is no error */
+};
+
+static struct str make_html(struct arena *arena, const struct told *told)
+{
+    struct str id = STR("");
+
+    if (told->id.length)
+        id = arena_printf(arena, "<p><small>Request <code>" STR_FMT "</code></small></p>\n", STR_ARG(told->id));
+    return arena_printf(arena,
+                        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+                        "<meta name=\"viewport\" content=\"width=device-width\">\n"
+                        "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                        "<title>%d " STR_FMT "</title>\n<style>" STYLE "</style>\n"
+                        "<h1><b>%d</b>" STR_FMT "</h1>\n<p>%s</p>\n" STR_FMT "</html>\n",
+                        told->status, STR_ARG(told->reason), told->status, STR_ARG(told->reason), told->sentence,
+                        STR_ARG(id));
+}
+
+/* Nothing in it comes from the request, so nothing need be escaped. */
+static struct str make_json(struct arena *arena, const struct told *told)
+{
+    return arena_printf(arena,
+                        "{\"status\":%d,\"title\":\"" STR_FMT "\",\"detail\":\"%s\",\"request_id\":\"" STR_FMT
+                        "\"}\n",
+                        told->status, STR_ARG(told->reason), told->sentence, STR_ARG(told->id));
+}
+
+static struct str make_text(struct arena *arena, const struct told *told)
+{
+    return arena_printf(arena, "%d " STR_FMT "\n%s\n%s" STR_FMT "%s", told->status, STR_ARG(told->reason),
+                        told->sentence, told->id.length ? "Request " : "", STR_ARG(told->id),
+                        told->id.length ? "\n" : "");
+}
+
+static const struct form {
+    enum error_format format;
+    const char *type;     /* what the client calls it */
+    const char *says;     /* what the answer says that it is */
+    struct str (*make)(struct arena *arena, const struct told *told);
+} forms[] = {
+    {ERROR_HTML, "text/html", "text/html; charset=utf-8", make_html},
+    {ERROR_JSON, "application/json", "application/json", make_json},
+    {ERROR_JSON, "application/problem+json", "application/problem+json", make_json},
+    {ERROR_TEXT, "text/plain", "text/plain; charset=utf-8", make_text},
+};
+
+#define FORMS (sizeof(forms) / sizeof(forms[0]))
+
+/* The best liked; of equals the first. */
+static const struct form *choose(const struct visit *visit, enum error_format wanted)
+{
+    const struct form *best = &forms[0];
+    unsigned most = 0;
+
+    for (size_t i = 0; i < FORMS; i++) {
+        unsigned weight = wanted == ERROR_AUTO ? accept_weight(&visit->x->request.headers, str_from(forms[i].type))
+                                               : forms[i].format == wanted;
+
+        if (weight > most) {
+            most = weight;
+            best = &forms[i];
+        }
+    }
+    return best;
+}
+
+static int describe(struct exchange *x, const struct form *form, enum error_format wanted)
+{
+    struct headers *fields = &x->response.headers;
+    int error = headers_set(fields, &x->arena, STR("Content-Type"), str_from(form->says));
+
+    if (x->response.status < 400)
+        return error;
+    if (error == 0 && wanted == ERROR_AUTO)
+        error = headers_add(fields, &x->arena, STR("Vary"), STR("Accept"));
+    if (error == 0 && form->format == ERROR_HTML && !headers_find(fields, STR("Content-Security-Policy")))
+        error = headers_add(fields, &x->arena, STR("Content-Security-Policy"),
+                            STR("default-src 'none'; style-src 'sha256-" STYLE_HASH
+                                "'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"));
+    return error;
+}
+
+void error_body_make(struct visit *visit)
+{
+    struct exchange *x = visit->x;
+    enum error_format wanted =
+        visit->location ? (enum error_format)visit->location->site->error_page_format : ERROR_AUTO;
+    const struct form *form = x->response.status < 400 ? &forms[0] : choose(visit, wanted);
+    int shown = refuse_shown_status(x->response.status);
+    struct told told = {.status = shown,
+                        .reason = status_reason(shown),
+                        .sentence = sentence(x->response.status),
+                        .id = STR("")};
+    struct str page;
+
+    if (told.status >= 400)
+        told.id = variable_request_id(x);
+    page = form->make(&x->arena, &told);
+    x->response.body = page.data ? body_bytes(&x->arena, page) : NULL;
+    if (x->response.body && describe(x, form, wanted) < 0)
+        x->response.close_after = true;
+}
