@@ -30,7 +30,8 @@ class Setup:
 class Load:
     """`kind`: requests (keep-alive), full or resumed (a new connection for each request), idle and websockets
     (connections that rest), cold (a probe beside readers of files that are not in memory).
-    `rate` in requests per second, 0: as fast as answers come; `half_load` takes half of what the slowest setup gave."""
+    `rate` in requests per second, 0: as fast as answers come; `half_load` takes half of what the slowest setup gave.
+    `profiled`: perf looks on."""
     size: str
     connections: int = 64
     kind: str = 'requests'
@@ -42,6 +43,7 @@ class Load:
     suite: str = ''
     slow: int = 0
     client: str = 'blast'
+    profiled: bool = False
 
     @property
     def label(self):

@@ -3,7 +3,7 @@ import dataclasses
 import tempfile
 
 from . import load as loads
-from . import clients, cold, model, recipes, servers, site, websockets
+from . import clients, cold, model, profile, recipes, servers, site, websockets
 
 
 class Bench:
@@ -50,6 +50,8 @@ class Bench:
             return cold.read(self.options.blast, server, outcome.load, outcome.setup, self.folder, self.options.seconds)
         if outcome.load.client in clients.CLIENTS:
             return clients.read(self.options.blast, server, outcome.load, outcome.setup, self.options.seconds)
+        if outcome.load.profiled:
+            return profile.read(self.options.blast, server, outcome.load, self.words(outcome, rate)[1:])
         return loads.read_load(self.options.blast, server, outcome.load, self.words(outcome, rate)[1:])
 
     def calls(self, outcome):

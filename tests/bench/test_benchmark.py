@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench'))
 sys.dont_write_bytecode = True
 
-from benchmark import blocks, clients, compare, figures, load as loads, machine, model, recipes, report, rounds, scenarios, sizes  # noqa: E402
+from benchmark import blocks, clients, compare, figures, load as loads, machine, model, profile, recipes, report, rounds, scenarios, sizes  # noqa: E402
 
 PLAIN = model.Setup('sluice', 'plain')
 USER = model.Setup('sluice', 'user')
@@ -32,6 +32,19 @@ def results_of(*outcomes, **machine):
     return {'format': 1, 'made': 'now', 'command': 'bench/run', 'machine': facts,
             'options': {'rounds': 3, 'seconds': 1, 'warm': 0.2, 'loop': 'auto'},
             'scenarios': [{'name': 'quick', 'title': 'T', 'outcomes': [one.to_json() for one in outcomes]}]}
+
+
+class Profiles(unittest.TestCase):
+    def test_objects_are_told_apart(self):
+        text = '    40.00%;[kernel.kallsyms]\n  20.00;libcrypto.so.3\n 10.00%;libssl.so.3\n  5.00%;libc.so.6\n 3.00%;ld-linux-x86-64.so.2\n' \
+               ' 12.00%;nginx\n  5.00%;libpcre2-8.so.0\n  5.00%;[vdso]\n'
+        found = profile.shares(text)
+        self.assertEqual({name: round(share, 2) for name, share in found.items()},
+                         {'kernel': 0.45, 'crypto': 0.2, 'ssl': 0.1, 'c_library': 0.08, 'own': 0.17})
+
+    def test_nothing_seen_is_no_profile(self):
+        for text in ('', '# no samples\n', 'Error: something\n', '  0.00%;sluice\n'):
+            self.assertIsNone(profile.shares(text), text)
 
 
 class Sizes(unittest.TestCase):

@@ -1,8 +1,8 @@
 """The scenarios by name. Each is a module with TITLE, plan(options) -> [Group], present(outcomes, results) -> [blocks]."""
 import importlib
 
-NAMES = ('quick', 'beside', 'agreement', 'matrix', 'zerocopy', 'proxy', 'splice', 'cold', 'threshold', 'targets')
-PAGE = ('quick', 'targets', 'zerocopy', 'proxy', 'splice', 'agreement', 'cold')    # what bench/README.md shows
+NAMES = ('quick', 'beside', 'agreement', 'matrix', 'zerocopy', 'proxy', 'splice', 'cold', 'threshold', 'targets', 'profile')
+PAGE = ('quick', 'targets', 'zerocopy', 'proxy', 'splice', 'agreement', 'cold', 'profile')    # what bench/README.md shows
 PAGE_EMULATED = ('threshold',)
 
 

@@ -1,0 +1,64 @@
+"""Where a server's CPU time goes, by the object that it runs in: samples of perf, taken in a run of its own."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from . import load as loads, servers
+
+SAMPLES_PER_SECOND = 2000
+KINDS = (('kernel', r'\[(kernel|vdso|guest)|\.ko'), ('crypto', r'libcrypto'), ('ssl', r'libssl'), ('c_library', r'^(libc|ld-linux|libpthread|libm)[.-]'))
+
+
+def kind_of(name):
+    """'kernel', 'crypto', 'ssl', 'c_library'; 'own' is the program with all other libraries."""
+    return next((kind for kind, pattern in KINDS if re.search(pattern, name)), 'own')
+
+
+def shares(text):
+    """{kind: share} of what `perf report --sort dso` printed: lines of '12.34%;libssl.so.3'."""
+    found = {kind: 0.0 for kind in ('own', *(kind for kind, _ in KINDS))}
+    for percent, name in re.findall(r'^\s*([\d.]+)%?\s*;\s*(\S+)', text, re.M):
+        found[kind_of(name)] += float(percent) / 100
+    total = sum(found.values())
+    return {kind: share / total for kind, share in found.items()} if total else None
+
+
+class Samples:
+    """perf looks at the processes between its two ends; `shares` is None where it saw nothing."""
+
+    def __init__(self, pids):
+        self.shares = None
+        self.perf = shutil.which('perf')
+        if not self.perf:
+            raise servers.Failed('perf is not installed (Debian: linux-perf)')
+        self.folder = tempfile.TemporaryDirectory(prefix='sluice-profile-')
+        self.data = os.path.join(self.folder.name, 'data')
+        self.command = [self.perf, 'record', '-q', '-F', str(SAMPLES_PER_SECOND), '-p', ','.join(map(str, pids)), '-o', self.data]
+
+    def __enter__(self):
+        self.watcher = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.4)
+        return self
+
+    def __exit__(self, *_):
+        with self.folder:
+            if self.watcher.poll() is None:
+                self.watcher.send_signal(signal.SIGINT)
+            self.watcher.wait(60)
+            done = subprocess.run([self.perf, 'report', '-i', self.data, '--stdio', '-q', '--no-children', '-g', 'none', '--sort', 'dso',
+                                   '-t', ';'], capture_output=True, text=True, check=False)
+            self.shares = shares(done.stdout)
+
+
+def read(program, server, load, words):
+    """A reading as any other, with the microseconds of each kind per answer."""
+    with Samples(server.pids()) as samples:
+        counted = loads.read_load(program, server, load, words)
+    if not samples.shares or not counted['answers_all']:
+        raise servers.Failed('perf saw nothing')
+    each = counted['cpu'] / counted['answers_all'] * 1e6
+    return {**counted, **{f'us_{kind}': each * share for kind, share in samples.shares.items()}}

@@ -1,0 +1,28 @@
+"""Why a figure is what it is: the CPU time of an answer, by where it is spent, beside nginx's and h2o's."""
+import dataclasses
+
+from .. import blocks
+from ..model import Group
+from . import targets
+
+TITLE = 'Where the time goes'
+NAMES = ('cpu_request', 'us_kernel', 'us_crypto', 'us_ssl', 'us_c_library', 'us_own')
+
+
+def plan(options):
+    """The loads of the targets that count CPU time; what is at rest and what waits has no profile."""
+    return [Group(dataclasses.replace(group.load, profiled=True), group.setups, count_calls=False) for group in targets.plan(options)
+            if group.load.kind != 'idle' and not group.load.half_load]
+
+
+def present(found, _results):
+    made = [blocks.Text('Samples of `perf`, which costs something itself: the shares carry an argument, and their sum is dearer than it '
+                        'is alone. `own` is the program with all libraries that are not named.')]
+    for load, outcomes in blocks.by_load(found).items():
+        base = next((outcome for outcome in outcomes if outcome.setup.server == 'nginx' and outcome.readings), None)
+        made.append(blocks.table_of(load, outcomes, NAMES, base))
+    return made
+
+
+def digest(found, results):
+    return present(found, results)
