@@ -128,6 +128,21 @@ void carry_raw(struct import *import, const struct scope *scope, const struct ng
         put_value(import, scope, directive, directive->words[0]);
 }
 
+/* A text as a whole, blanks and all. */
+void carry_text(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                const struct rule *rule)
+{
+    if (has_word(import, scope, directive))
+        put_value(import, scope, directive, word_variables(import, directive->words[0]));
+}
+
+void carry_limit(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                 const struct rule *rule)
+{
+    import->limits = true;
+    carry_own(import, scope, directive, rule);
+}
+
 void carry_autoindex(struct import *import, const struct scope *scope,
                      const struct nginx_directive *directive, const struct rule *rule)
 {

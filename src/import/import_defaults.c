@@ -16,7 +16,8 @@ static void add_presets(struct import *import, struct draft *map, const struct p
     for (size_t i = count; i > 0; i--) {
         const struct preset *preset = &presets[i - 1];
 
-        if (!preset->wanted || draft_find(map, str_from(preset->key)))
+        if (!preset->wanted || draft_find(map, str_from(preset->key)) ||
+            !own_directive(import, str_from(preset->key), SCOPE_HTTP | SCOPE_STREAM))
             continue;
         made = put(import, map, preset->key, str_from(preset->value), NULL);
         draft_lead(map);
@@ -63,6 +64,8 @@ void add_defaults(struct import *import, const struct nginx_directive *http)
         {"disable_symlinks", "off", true},
         {"autoindex_format", "html", import->lists},
         {"autoindex_exact_size", "on", import->lists},
+        {"limit_req_status", "503", import->limits},
+        {"limit_conn_status", "503", import->limits},
         {"proxy_buffering", "on", import->proxies},
         {"proxy_request_buffering", "on", import->proxies},
         {"fastcgi_buffering", "on", import->fastcgi},

@@ -17,7 +17,7 @@ struct import {
     struct draft *main, *http;      /* of the draft; NULL until they are there */
     struct import_note *notes;
     bool out_of_memory;
-    bool proxies, fastcgi, lists;   /* something is passed on, or to an application; folders are listed */
+    bool proxies, fastcgi, lists, limits; /* something is passed on, or to an application; folders are listed; who comes too often is refused */
 };
 
 /* One block of nginx's on its way into one map. */
@@ -84,7 +84,7 @@ bool word_has_capture(struct str word);
 bool word_has_variable(struct str word, struct str name);
 
 /* import_carry.c: rules for single directives. */
-import_carry carry_own, carry_needless, carry_refused, carry_path, carry_conf_path, carry_raw, carry_autoindex, carry_first_time,
+import_carry carry_own, carry_needless, carry_refused, carry_path, carry_conf_path, carry_raw, carry_text, carry_limit, carry_autoindex, carry_first_time,
     carry_last_time, carry_http_version, carry_rewrite, carry_pass, carry_protocols, carry_ssl, carry_names, carry_log,
     carry_error_log, carry_lifted;
 /* import_blocks.c: rules for what has a block, or becomes one. */
