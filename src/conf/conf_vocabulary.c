@@ -76,7 +76,6 @@ static const char *const coming[] = {
     "ssl_session_cache",
     "ssl_password_file",
     "ssl_reject_handshake",
-    "ssl_early_data",
     "ssl_alpn",
     "ssl_preread",
     "ssl_dhparam",

@@ -63,6 +63,7 @@ struct core_ssl {
     struct str curves;
     bool prefer_server_ciphers;
     bool session_tickets;
+    bool early_data;
     struct conf_rows ticket_keys;   /* struct core_file */
     uint64_t session_timeout_ms;
     struct core_ssl_files {

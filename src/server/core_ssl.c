@@ -167,6 +167,16 @@ static const struct directive directives[] = {
      .fallback = "on",
      .example = "ssl_session_tickets: off",
      .help = "Let clients resume by tickets: one a handshake."},
+    {.name = "ssl_early_data",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(early_data),
+     .fallback = "off",
+     .help = "Take requests that come with the first bytes of a resumed connection (0-RTT). Somebody may "
+             "repeat them: each is "
+             "taken once by this machine, only GET, HEAD and OPTIONS without a body are answered, others get "
+             "425, and servers "
+             "behind are told `Early-Data: 1` (RFC 8470)."},
     {.name = "ssl_session_ticket_key",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_REPEAT,
@@ -308,16 +318,32 @@ static int check_authorities(const struct core_ssl *ssl, struct conf_reader *rea
     return -EINVAL;
 }
 
+/* Machines that share keys would each take what the other has taken. */
+static int check_early(const struct core_ssl *ssl, struct conf_reader *reader, const struct conf_node *at)
+{
+    const struct conf_node *node = conf_map_get(at, STR("ssl_early_data"));
+
+    if (!ssl->early_data || (ssl->session_tickets && ssl->ticket_keys.count == 0))
+        return 0;
+    conf_error(reader->errors, node ? node->mark : at->mark, STR("ssl_early_data: off"), "%s",
+               ssl->session_tickets ? "ssl_early_data cannot be had with ssl_session_ticket_key: another "
+                                      "machine with the same keys would not "
+                                      "know what this one has taken"
+                                    : "ssl_early_data cannot be had without ssl_session_tickets");
+    return -EINVAL;
+}
+
 /* http may give one part and a server the other: they are looked at together. */
 static int check(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
-    int pairs, authorities;
+    int pairs, authorities, early;
 
     if (reader->scope != SCOPE_SERVER && reader->scope != SCOPE_STREAM_SERVER)
         return 0;
     pairs = check_pairs(conf, reader);
     authorities = check_authorities(conf, reader, at);
-    return pairs < 0 ? pairs : authorities;
+    early = check_early(conf, reader, at);
+    return pairs < 0 ? pairs : authorities < 0 ? authorities : early;
 }
 
 const struct conf_group core_ssl_group = {

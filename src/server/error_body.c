@@ -41,6 +41,7 @@ static const char *sentence(int status)
         {416, "The page does not have the part that was asked for."},
         {417, "The server cannot do what the request expected of it."},
         {421, "This connection was made for another site. Close it, and open this page anew."},
+        {425, "This request came before the connection was complete. Send it again."},
         {429, "Too many requests came from you; wait a moment and try again."},
         {431, "The head of the request is longer than this server takes."},
         {STATUS_CERTIFICATE_BAD, "This page asks for a certificate, and the one that was shown is not accepted."},

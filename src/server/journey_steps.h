@@ -46,9 +46,9 @@ bool journey_admit(struct worker *worker, const union proxy_address *peer);
 /* One that was admitted is gone. */
 void journey_dismiss(struct worker *worker, const union proxy_address *peer);
 
-/* journey_trust.c: ssl_verify_client */
+/* journey_trust.c: ssl_verify_client, ssl_early_data */
 
-/* 0, or the status of a refusal: the client has not shown what the visit's server asks for. */
+/* 0, or the status of a refusal: the client has not shown what the visit's server asks for, or has asked too early. */
 int journey_trust(struct visit *visit);
 
 /* journey_clock.c */

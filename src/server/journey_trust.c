@@ -1,5 +1,6 @@
 /*
- * Whether a client may have what a server has, by the certificate that it has shown, or has not (`ssl_verify_client`).
+ * Whether a client may have what a server has: by the certificate that it has shown, or has not
+ * (`ssl_verify_client`), and by when it has asked (`ssl_early_data`).
  */
 #include "server/journey.h"
 #include "server/journey_steps.h"
@@ -10,7 +11,7 @@ static void say(const struct journey *journey, const char *what, const char *why
     log_write(journey->worker->log, LOG_INFO, "*%llu %s%s", (unsigned long long)journey->number, what, why);
 }
 
-int journey_trust(struct visit *visit)
+static int judge_certificate(struct visit *visit)
 {
     const struct journey *journey = visit->journey;
     const struct tls_session *tls = journey->wire.tls;
@@ -41,4 +42,33 @@ int journey_trust(struct visit *visit)
     }
     visit->x->response.close_after = true; /* the next certificate comes with the next connection */
     return status;
+}
+
+/* RFC 9110 9.2.1: that it comes twice harms nobody. */
+static bool is_safe(const struct request *request)
+{
+    bool safe =
+        request->method == METHOD_GET || request->method == METHOD_HEAD || request->method == METHOD_OPTIONS;
+
+    return safe && request->content_length == 0;
+}
+
+/* RFC 8470: whoever is asked behind us may say 425, too. */
+static int judge_early(struct visit *visit)
+{
+    struct exchange *x = visit->x;
+
+    visit->early = wire_early(&visit->journey->wire);
+    if (!visit->early)
+        return 0;
+    if (!is_safe(&x->request))
+        return 425;
+    return headers_set(&x->request.headers, &x->arena, STR("Early-Data"), STR("1")) < 0 ? 500 : 0;
+}
+
+int journey_trust(struct visit *visit)
+{
+    int status = judge_certificate(visit);
+
+    return status ? status : judge_early(visit);
 }

@@ -69,6 +69,7 @@ static int take_tls(struct load *load, const struct loaded_server *loaded)
         .prefer_server_ciphers = ssl->prefer_server_ciphers,
         .session_tickets = ssl->session_tickets,
         .session_timeout_s = ssl->session_timeout_ms / 1000,
+        .early_data = ssl->early_data,
         .client = {.verify = (enum tls_verify)ssl->verify_client,
                    .depth = (unsigned)ssl->verify_depth,
                    .named = ssl->client_certificate.path,

@@ -49,7 +49,7 @@ int master_tickets_open(struct master *master, struct generation *generation)
 
     for (size_t i = 0; i < configuration->endpoint_count; i++) {
         if (configuration->endpoints[i].tls)
-            tls_context_share_tickets(configuration->endpoints[i].tls, &master->shared->tickets);
+            tls_context_share(configuration->endpoints[i].tls, &master->shared->tickets, &master->shared->early);
     }
     return master->shared->tickets.number > 0 || life_of(configuration) == 0 ? 0 : draw(master);
 }

@@ -71,6 +71,11 @@ OF_CERTIFICATE(v_end, TLS_CLIENT_END)
 OF_CERTIFICATE(v_remain, TLS_CLIENT_REMAIN)
 OF_CERTIFICATE(v_start, TLS_CLIENT_START)
 
+static struct str get_ssl_early(const void *subject, struct str parameter, struct arena *arena)
+{
+    return visit_of(subject)->early ? STR("1") : STR("");
+}
+
 static struct str get_ssl_client_verify(const void *subject, struct str parameter, struct arena *arena)
 {
     return tls_of(subject) ? tls_session_client_verify(tls_of(subject), arena) : ABSENT;
@@ -91,6 +96,7 @@ static const struct variable variables[] = {
     {"ssl_client_v_start", false, get_ssl_client_v_start},
     {"ssl_client_verify", false, get_ssl_client_verify},
     {"ssl_curve", false, get_ssl_curve},
+    {"ssl_early_data", false, get_ssl_early},
     {"ssl_protocol", false, get_ssl_protocol},
     {"ssl_server_name", false, get_ssl_server_name},
     {"ssl_session_id", false, get_ssl_session_id},

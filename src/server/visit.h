@@ -32,6 +32,7 @@ struct visit {
     void **states;                  /* exchange_state, by module index */
     struct str *own;                /* values of the configuration's own variables; NULL: none was asked for or set */
     struct str *groups;             /* [REGEX_GROUPS]: $1 to $9; NULL: nothing was captured */
+    bool early;                     /* it came before the handshake was over: $ssl_early_data */
     bool unroutable;                /* a regular expression failed: 500 */
     struct exchange *parent;        /* whose child this is (subrequest.c), held; NULL: a client asks */
     struct list children;           /* struct subrequest */

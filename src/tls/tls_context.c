@@ -95,6 +95,7 @@ static bool switch_server(SSL *ssl, const struct tls_server *from, const struct 
         return false;
     return SSL_set_min_proto_version(ssl, SSL_CTX_get_min_proto_version(server->openssl)) == 1 &&
            SSL_set_max_proto_version(ssl, SSL_CTX_get_max_proto_version(server->openssl)) == 1 &&
+           SSL_set_max_early_data(ssl, SSL_CTX_get_max_early_data(server->openssl)) == 1 &&
            SSL_set_num_tickets(ssl, SSL_CTX_get_num_tickets(server->openssl)) == 1;
 }
 
@@ -173,6 +174,7 @@ static bool load(struct tls_context *context, const struct tls_settings *servers
         struct tls_server *server = &context->servers[i];
         server->context = context;
         server->settings = &servers[i];
+        context->may_be_early |= servers[i].early_data;
         failure->fault.server = i;
         good &= tls_server_load(server, log, failure);
         good &= index_names(context, server, log, failure);
@@ -243,9 +245,10 @@ void tls_context_destroy(struct tls_context *context)
     free(context);
 }
 
-void tls_context_share_tickets(struct tls_context *context, const struct ticket_keys *keys)
+void tls_context_share(struct tls_context *context, const struct ticket_keys *keys, struct early_seen *early)
 {
     context->tickets = keys;
+    context->early = early;
     ticket_keys_wipe(&context->own);
 }
 

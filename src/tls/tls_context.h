@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/regex.h"
 #include "base/str.h"
+#include "tls/early_seen.h"
 #include "tls/ticket_keys.h"
 
 /* One certificate chain and its key. `certificate` "self-signed" is made in memory. */
@@ -60,6 +61,7 @@ struct tls_settings {
     const struct str *ticket_keys;  /* files: the first one seals, all open; none: drawn keys */
     size_t ticket_key_count;
     uint64_t session_timeout_s;
+    bool early_data;                /* taken with tickets of drawn keys, where tls_context_share was called */
     struct tls_client_verify client;
     const void *owner;              /* whose settings these are; not looked into */
     enum tls_ktls ktls;
@@ -87,7 +89,7 @@ typedef void tls_fault_told(void *owner, const struct tls_fault *fault);
  * are refused), and indexes the names (nobody is ever asked for a password). NULL on failure, after every fault of every
  * server was told. One log line for each self-signed certificate, a warning for an expired one and for a name given twice.
  * To be built before fork: keys of session tickets are drawn here, once, and workers share them by inheritance; or see
- * tls_context_share_tickets. Addresses with the same servers can share one context.
+ * tls_context_share. Addresses with the same servers can share one context.
  */
 struct tls_context *tls_context_load(const struct tls_settings *servers, size_t count, struct log *log, tls_fault_told *told,
                                      void *owner);
@@ -114,8 +116,11 @@ void tls_files_finish(struct tls_files *files);
  */
 MUST_CHECK bool tls_context_renew(struct tls_context *context, size_t server, const struct tls_files *files, struct log *log,
                                   tls_fault_told *told, void *owner);
-/* Tickets are sealed with keys that are drawn by somebody else, now and again; they outlive the context. Files of a server's own come first. */
-void tls_context_share_tickets(struct tls_context *context, const struct ticket_keys *keys);
+/*
+ * Tickets are sealed with keys that are drawn by somebody else, now and again (files of a server's own come first), and what early data were taken is known
+ * in common: all who have these keys, and nobody else, see the same `early`. NULL: none are taken. Both outlive the context.
+ */
+void tls_context_share(struct tls_context *context, const struct ticket_keys *keys, struct early_seen *early);
 /* Accepts NULL. No session may be left. */
 void tls_context_destroy(struct tls_context *context);
 

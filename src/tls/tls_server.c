@@ -200,6 +200,7 @@ bool tls_server_load(struct tls_server *server, struct log *log, const struct tl
     good &= set_ciphers(server, failure);
     good &= set_curves(server, failure);
     good &= set_alpn(server, failure);
+    tls_early_set(server);
     good &= tls_verify_set(server, failure);
     good &= load_certificates(server, log, failure);
     good = good && set_session_context(server, failure);

@@ -33,6 +33,8 @@ struct tls_context {
     BIO_METHOD *method; /* owned */
     const struct ticket_keys *tickets; /* drawn ones: `own`, or somebody's who draws for several; not owned */
     struct ticket_keys own;
+    struct early_seen *early; /* what was seen by all who have `tickets`; not owned; NULL: no early data */
+    bool may_be_early;        /* one of the servers takes early data */
     bool client;        /* its sessions are clients: tls_client.c */
     bool nameless;      /* of a client: no SNI */
     bool forgetful;     /* of a client: nothing is resumed */
@@ -72,12 +74,21 @@ void tls_file_finish(struct tls_file *file);
 /* Session tickets as the settings say: tls_tickets.c. False with a sentence. */
 MUST_CHECK bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failure);
 
+/* What a ticket says beside its session. */
+struct ticket_note {
+    bool accepted;      /* its client has shown what its server asks for */
+    uint64_t issued_ms; /* by the clock of tls_output */
+};
+/* Of a session that came with a ticket. False: it says nothing. */
+MUST_CHECK bool tls_ticket_note(SSL_SESSION *resumed, struct ticket_note *out_note);
+
+/* Takes early data as the settings say: tls_early.c. */
+void tls_early_set(struct tls_server *server);
+
 /* Asks clients for certificates as the settings say: tls_verify.c. False with a sentence. */
 MUST_CHECK bool tls_verify_set(struct tls_server *server, const struct tls_failure *failure);
-/* Callbacks of OpenSSL for tickets; without a server that asks they change nothing. */
-int tls_verify_ticket_made(SSL *ssl, void *unused);
-SSL_TICKET_RETURN tls_verify_ticket_opened(SSL *ssl, SSL_SESSION *resumed, const unsigned char *name, size_t name_length,
-                                           SSL_TICKET_STATUS status, void *unused);
+/* Whether a session with this note (NULL: none) may be taken up at the server. */
+bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_note *note);
 
 /* For OpenSSL's readers of PEM: the password of a file would be asked for here, never. */
 int tls_password_refused(char *into, int size, int writing, void *unused);

@@ -38,6 +38,7 @@ struct tls_session *tls_session_create(struct tls_context *context, const struct
         return NULL;
     }
     SSL_set_bio(session->ssl, base, base);
+    session->early = context->may_be_early ? EARLY_POSSIBLE : EARLY_NONE;
     if (context->client)
         SSL_set_connect_state(session->ssl);
     else
@@ -189,8 +190,7 @@ static void derive_updated_key(struct tls_session *session, struct str line)
 /* Each costs us two derivations and, where it asks, a record: a bounded part of a worker's time. */
 static void count_key_update(struct tls_session *session)
 {
-    const struct tls_output *output = session->bio.output;
-    uint32_t now = output->now_ms ? (uint32_t)output->now_ms(session->bio.owner) : 0;
+    uint32_t now = (uint32_t)tls_session_now_ms(session);
 
     if (session->key_updates == 0 || now - session->updates_since_ms >= LIMIT_KEY_UPDATES_MS) {
         session->updates_since_ms = now;
@@ -214,6 +214,40 @@ static void secret_changed(const SSL *ssl, const char *line)
     }
 }
 
+/* 0, -EAGAIN, -EPROTO. */
+static int finish_handshake(struct tls_session *session)
+{
+    int result = SSL_do_handshake(session->ssl);
+
+    if (result == 1) {
+        session->finished = true;
+        session->early = EARLY_NONE;
+        session->bio.established = true;
+        return 0;
+    }
+    int error = judge(session, result);
+    return error ? error : fail(session, "the peer closed the connection during the handshake");
+}
+
+/* Until it is known whether there are early data. 0: there are none. */
+static int await_early(struct tls_session *session)
+{
+    size_t length = 0;
+    int error;
+
+    switch (SSL_read_early_data(session->ssl, &session->first_early, 1, &length)) {
+    case SSL_READ_EARLY_DATA_SUCCESS:
+        session->early = EARLY_HELD;
+        return TLS_SESSION_EARLY;
+    case SSL_READ_EARLY_DATA_FINISH:
+        session->early = EARLY_NONE;
+        return 0;
+    default:
+        error = judge(session, -1);
+        return error ? error : fail(session, "the peer closed the connection during the handshake");
+    }
+}
+
 int tls_session_handshake(struct tls_session *session)
 {
     if (session->failed)
@@ -223,14 +257,41 @@ int tls_session_handshake(struct tls_session *session)
     if (session->bio.taken > LIMIT_HANDSHAKE_BYTES)
         return fail(session, "the handshake is too long");
     clear_errors();
-    int result = SSL_do_handshake(session->ssl);
-    if (result == 1) {
-        session->finished = true;
-        session->bio.established = true;
-        return 0;
+    int early = session->early == EARLY_POSSIBLE ? await_early(session) : 0;
+    return early ? early : finish_handshake(session);
+}
+
+bool tls_session_early(const struct tls_session *session)
+{
+    return session->early >= EARLY_HELD;
+}
+
+/* Early data, then the rest of the handshake: 0 once that is over, too. */
+static ssize_t read_early(struct tls_session *session, char *into, size_t size)
+{
+    size_t held = session->early == EARLY_HELD && size > 0, length = 0;
+    int error = 0;
+
+    if (held) {
+        *into = session->first_early;
+        session->early = EARLY_READING;
     }
-    int error = judge(session, result);
-    return error ? error : fail(session, "the peer closed the connection during the handshake");
+    if (session->early == EARLY_READING && size > held) {
+        switch (SSL_read_early_data(session->ssl, into + held, size - held, &length)) {
+        case SSL_READ_EARLY_DATA_SUCCESS:
+            break;
+        case SSL_READ_EARLY_DATA_FINISH:
+            session->early = EARLY_OVER;
+            break;
+        default:
+            error = judge(session, -1);
+            error = error ? error : fail(session, "the peer closed the connection during the handshake");
+            break;
+        }
+    }
+    if (held + length > 0)
+        return (ssize_t)(held + length);
+    return error || session->early != EARLY_OVER ? error : finish_handshake(session);
 }
 
 /*
@@ -305,6 +366,8 @@ ssize_t tls_session_read(struct tls_session *session, char *into, size_t size)
     if (session->failed)
         return -EPROTO;
     clear_errors();
+    if (tls_session_early(session) && (result = read_early(session, into, size)) != 0)
+        return result;
     do {
         /* OpenSSL would answer at the next message from the peer: after a refusal none is let in. */
         if (session->update_refused && SSL_pending(session->ssl) == 0) {
@@ -323,24 +386,39 @@ ssize_t tls_session_write(struct tls_session *session, struct str plaintext)
 {
     size_t written = 0;
 
-    if (session->failed || !session->finished)
+    if (session->failed || !tls_session_agreed(session))
         return -EPROTO;
     if (tls_session_key_taken(session))
         return -EINVAL;
     if (str_empty(plaintext))
         return 0;
     clear_errors();
-    if (SSL_write_ex(session->ssl, plaintext.data, plaintext.length, &written) != 1 ||
-        written != plaintext.length)
+    int result = tls_session_early(session)
+                     ? SSL_write_early_data(session->ssl, plaintext.data, plaintext.length, &written)
+                     : SSL_write_ex(session->ssl, plaintext.data, plaintext.length, &written);
+    if (result != 1 || written != plaintext.length)
         return fail(session, explain(session));
     return (ssize_t)written;
 }
 
+/* In the middle of the handshake OpenSSL has no goodbye; the client may read one as soon as it may read anything. */
+static void shut_early(struct tls_session *session)
+{
+    static const char close_notify[] = {1, 0};
+
+    if (tls_session_key_taken(session))
+        session->bio.output->record(session->bio.owner, RECORD_ALERT, str_of(close_notify, sizeof(close_notify)));
+}
+
 void tls_session_shutdown(struct tls_session *session)
 {
-    if (session->failed || session->shut || !session->finished)
+    if (session->failed || session->shut || !tls_session_agreed(session))
         return;
     session->shut = true;
+    if (tls_session_early(session)) {
+        shut_early(session);
+        return;
+    }
     clear_errors();
     if (SSL_shutdown(session->ssl) < 0)
         ERR_clear_error();

@@ -50,11 +50,18 @@ size_t tls_session_lent(const struct tls_session *session);
 /* Takes back what was not yet taken. */
 struct str tls_session_unlend(struct tls_session *session);
 
+/* Of tls_session_handshake: early data have come. */
+enum { TLS_SESSION_EARLY = 1 };
+
 /*
- * One step of the handshake: 0 when finished, -EAGAIN: more bytes are needed, -EPROTO: it failed (an alert may have been queued).
+ * One step of the handshake: 0 when finished, -EAGAIN: more bytes are needed, -EPROTO: it failed (an alert may have been queued). TLS_SESSION_EARLY, once: it
+ * is not finished, but from here on the session is read and written as if it were (RFC 8446 2.3), and goes on with the handshake while it is read; what it
+ * reads until tls_session_early() is false may be somebody's replay of what the client has said to another server, or machine.
  * key_ready may come before the end: in TLS 1.3 with the server's own flight.
  */
 MUST_CHECK int tls_session_handshake(struct tls_session *session);
+/* True after TLS_SESSION_EARLY, until the handshake is finished. */
+bool tls_session_early(const struct tls_session *session);
 /*
  * Decrypted bytes into `into`: > 0, 0 after the peer's close_notify, -EAGAIN, -EPROTO. Answers KeyUpdate requests on the way, and
  * ends a storm of them (LIMIT_KEY_UPDATES) with an alert. To be called again until -EAGAIN even when nothing is lent any more:

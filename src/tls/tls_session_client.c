@@ -123,7 +123,7 @@ static writer *const writers[] = {
 struct str tls_session_client_fact(const struct tls_session *session, enum tls_client_fact fact,
                                    struct arena *arena)
 {
-    X509 *certificate = session->finished ? SSL_get0_peer_certificate(session->ssl) : NULL;
+    X509 *certificate = tls_session_agreed(session) ? SSL_get0_peer_certificate(session->ssl) : NULL;
     BIO *text = certificate ? BIO_new(BIO_s_mem()) : NULL;
     struct str found = {NULL, 0};
 
@@ -141,7 +141,7 @@ const char *tls_session_client_fault(const struct tls_session *session)
 
 struct str tls_session_client_verify(const struct tls_session *session, struct arena *arena)
 {
-    if (!session->finished)
+    if (!tls_session_agreed(session))
         return str_from(NULL);
     if (!SSL_get0_peer_certificate(session->ssl))
         return STR("NONE");

@@ -45,18 +45,18 @@ enum tls_no_key tls_session_no_key(const struct tls_session *session)
 
 struct str tls_session_protocol(const struct tls_session *session)
 {
-    return str_from(session->finished ? SSL_get_version(session->ssl) : NULL);
+    return str_from(tls_session_agreed(session) ? SSL_get_version(session->ssl) : NULL);
 }
 
 struct str tls_session_cipher(const struct tls_session *session)
 {
-    return str_from(session->finished ? SSL_CIPHER_get_name(SSL_get_current_cipher(session->ssl)) : NULL);
+    return str_from(tls_session_agreed(session) ? SSL_CIPHER_get_name(SSL_get_current_cipher(session->ssl)) : NULL);
 }
 
 /* By nginx's names ("X25519", "prime256v1"); groups without a number of OpenSSL's own by TLS's. */
 struct str tls_session_curve(const struct tls_session *session)
 {
-    int group = session->finished ? (int)SSL_get_negotiated_group(session->ssl) : NID_undef;
+    int group = tls_session_agreed(session) ? (int)SSL_get_negotiated_group(session->ssl) : NID_undef;
 
     if (group == NID_undef)
         return str_from(NULL);
@@ -68,20 +68,20 @@ struct str tls_session_alpn(const struct tls_session *session)
     const unsigned char *name = NULL;
     unsigned length = 0;
 
-    if (session->finished)
+    if (tls_session_agreed(session))
         SSL_get0_alpn_selected(session->ssl, &name, &length);
     return str_of((const char *)name, length);
 }
 
 struct str tls_session_server_name(const struct tls_session *session)
 {
-    return str_from(session->finished ? SSL_get_servername(session->ssl, TLSEXT_NAMETYPE_host_name) : NULL);
+    return str_from(tls_session_agreed(session) ? SSL_get_servername(session->ssl, TLSEXT_NAMETYPE_host_name) : NULL);
 }
 
 struct str tls_session_id(const struct tls_session *session, char *into, size_t size)
 {
     static const char digits[] = "0123456789abcdef";
-    SSL_SESSION *resumable = session->finished ? SSL_get_session(session->ssl) : NULL;
+    SSL_SESSION *resumable = tls_session_agreed(session) ? SSL_get_session(session->ssl) : NULL;
     unsigned length = 0;
     const unsigned char *id = resumable ? SSL_SESSION_get_id(resumable, &length) : NULL;
     size_t used = 0;
@@ -95,7 +95,7 @@ struct str tls_session_id(const struct tls_session *session, char *into, size_t 
 
 bool tls_session_reused(const struct tls_session *session)
 {
-    return session->finished && SSL_session_reused(session->ssl) == 1;
+    return tls_session_agreed(session) && SSL_session_reused(session->ssl) == 1;
 }
 
 const struct tls_settings *tls_session_settings(const struct tls_session *session)

@@ -86,6 +86,46 @@ static int key_chosen(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPH
     return result;
 }
 
+/* One byte, and the time in the order of this machine: nobody else reads it. */
+enum { NOTE_SIZE = 1 + sizeof(uint64_t) };
+
+static int ticket_made(SSL *ssl, void *unused)
+{
+    const struct tls_session *session = tls_session_of(ssl);
+    const struct tls_settings *settings = session->server->settings;
+    uint64_t now_ms = tls_session_now_ms(session);
+    char note[NOTE_SIZE] = {tls_session_client_state(session) == TLS_CLIENT_ACCEPTED};
+
+    if (settings->client.verify == TLS_VERIFY_OFF && !settings->early_data)
+        return 1;
+    memcpy(note + 1, &now_ms, sizeof(now_ms));
+    return SSL_SESSION_set1_ticket_appdata(SSL_get_session(ssl), note, sizeof(note));
+}
+
+bool tls_ticket_note(SSL_SESSION *resumed, struct ticket_note *out_note)
+{
+    void *note = NULL;
+    size_t length = 0;
+
+    if (SSL_SESSION_get0_ticket_appdata(resumed, &note, &length) != 1 || length != NOTE_SIZE)
+        return false;
+    out_note->accepted = *(const char *)note == 1;
+    memcpy(&out_note->issued_ms, (const char *)note + 1, sizeof(out_note->issued_ms));
+    return true;
+}
+
+static SSL_TICKET_RETURN ticket_opened(SSL *ssl, SSL_SESSION *resumed, const unsigned char *name,
+                                       size_t name_length, SSL_TICKET_STATUS status, void *unused)
+{
+    const struct tls_server *server = tls_session_of(ssl)->server;
+    bool opened = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
+    struct ticket_note note;
+
+    if (!opened || !tls_verify_resumes(server, resumed, tls_ticket_note(resumed, &note) ? &note : NULL))
+        return SSL_TICKET_RETURN_IGNORE_RENEW;
+    return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
 static bool load_keys(struct tls_server *server, const struct tls_failure *failure)
 {
     const struct tls_settings *settings = server->settings;
@@ -127,7 +167,8 @@ bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failur
     if (!server->settings->session_tickets)
         SSL_CTX_set_options(openssl, SSL_OP_NO_TICKET);
     SSL_CTX_set_num_tickets(openssl, server->settings->session_tickets ? 1 : 0);
-    if (SSL_CTX_set_tlsext_ticket_key_evp_cb(openssl, key_chosen) != 1)
+    if (SSL_CTX_set_tlsext_ticket_key_evp_cb(openssl, key_chosen) != 1 ||
+        SSL_CTX_set_session_ticket_cb(openssl, ticket_made, ticket_opened, NULL) != 1)
         return tls_fail(failure, "session tickets cannot be set up: %s", tls_openssl_reason());
     return load_keys(server, failure);
 }

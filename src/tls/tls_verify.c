@@ -75,43 +75,16 @@ enum tls_client_state tls_session_client_state(const struct tls_session *session
 }
 
 /*
- * A ticket carries what was found of the client's certificate, so that a session which was not accepted is
- * never taken up: its client may have a better certificate by now, and is asked for it by a full handshake.
+ * A session that was not accepted is never taken up: its client may have a better certificate by now, and is
+ * asked for it by a full handshake.
  */
-int tls_verify_ticket_made(SSL *ssl, void *unused)
-{
-    const struct tls_session *session = tls_session_of(ssl);
-    static const char accepted[] = "accepted";
-
-    if (session->server->settings->client.verify == TLS_VERIFY_OFF ||
-        tls_session_client_state(session) != TLS_CLIENT_ACCEPTED)
-        return 1;
-    return SSL_SESSION_set1_ticket_appdata(SSL_get_session(ssl), accepted, sizeof(accepted));
-}
-
-static bool is_accepted(SSL_SESSION *resumed)
+bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_note *note)
 {
     const X509 *certificate = SSL_SESSION_get0_peer(resumed);
-    void *note = NULL;
-    size_t length = 0;
 
-    return SSL_SESSION_get0_ticket_appdata(resumed, &note, &length) == 1 && length > 0 &&
-           (!certificate || !has_expired(certificate));
-}
-
-SSL_TICKET_RETURN tls_verify_ticket_opened(SSL *ssl, SSL_SESSION *resumed, const unsigned char *name,
-                                           size_t name_length, SSL_TICKET_STATUS status, void *unused)
-{
-    bool asks = tls_session_of(ssl)->server->settings->client.verify != TLS_VERIFY_OFF;
-
-    switch (status) {
-    case SSL_TICKET_SUCCESS:
-        return !asks || is_accepted(resumed) ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_IGNORE_RENEW;
-    case SSL_TICKET_SUCCESS_RENEW:
-        return !asks || is_accepted(resumed) ? SSL_TICKET_RETURN_USE_RENEW : SSL_TICKET_RETURN_IGNORE_RENEW;
-    default:
-        return SSL_TICKET_RETURN_IGNORE_RENEW;
-    }
+    if (server->settings->client.verify == TLS_VERIFY_OFF)
+        return true;
+    return note && note->accepted && (!certificate || !has_expired(certificate));
 }
 
 static bool add_authority(struct tls_server *server, X509 *certificate, bool named)
@@ -168,8 +141,6 @@ bool tls_verify_set(struct tls_server *server, const struct tls_failure *failure
     const unsigned char terms[] = {(unsigned char)client->verify, (unsigned char)client->depth};
     bool good = EVP_DigestUpdate(server->digest, terms, sizeof(terms)) == 1;
 
-    /* Of the default server's: those that SNI chooses have their settings asked. */
-    SSL_CTX_set_session_ticket_cb(openssl, tls_verify_ticket_made, tls_verify_ticket_opened, NULL);
     if (client->verify == TLS_VERIFY_OFF)
         return good || tls_fail(failure, "out of memory");
     SSL_CTX_set_verify(openssl, SSL_VERIFY_PEER, NULL);

@@ -304,6 +304,12 @@ static inline bool wire_cut(const struct wire *wire)
     return wire->cut;
 }
 
+/* True while what is received is early data (RFC 8446 2.3): it may be somebody's replay, and nobody has proved yet to be the peer. */
+static inline bool wire_early(const struct wire *wire)
+{
+    return wire->tls && tls_session_early(wire->tls);
+}
+
 /* True where the peer spoke plain HTTP to a TLS port: `opened` was called, the wire is plain, and the bytes that came are gone. */
 static inline bool wire_spoke_http(const struct wire *wire)
 {

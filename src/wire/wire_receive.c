@@ -83,6 +83,7 @@ static void fall_back_to_plain(struct wire *wire)
     wire->events->opened(wire);
 }
 
+/* Or, with early data, as good as that: the rest of it comes with what is received. */
 static void handshake_finished(struct wire *wire)
 {
     struct wire_counters *counters = wire->shared->counters;
@@ -105,7 +106,7 @@ static bool handshake(struct wire *wire)
 
     if (wire->state != WIRE_HANDSHAKE)
         return false;
-    if (rc == 0) {
+    if (rc == 0 || rc == TLS_SESSION_EARLY) {
         handshake_finished(wire);
         return wire->state == WIRE_OPEN;
     }

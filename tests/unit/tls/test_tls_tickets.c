@@ -108,7 +108,7 @@ START_TEST(a_ticket_outlives_one_new_key)
 
     ck_assert_int_eq(ticket_keys_rotate(&keys), 0);
     pair_open(&pair, &settings, 1);
-    tls_context_share_tickets(pair.context, &keys);
+    tls_context_share(pair.context, &keys, NULL);
     SSL_SESSION *kept = full_handshake(&pair, versions[_i]), *next = NULL;
     ck_assert(resumes(&pair, kept, NULL));
     ck_assert_int_eq(ticket_keys_rotate(&keys), 0);

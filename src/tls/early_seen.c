@@ -1,0 +1,53 @@
+/*
+ * A set of marks with a time each, in buckets. An entry is one word, written by compare-and-swap; who has
+ * written looks again whether somebody else has put the same beside it, so that of two at once neither is
+ * overlooked by both.
+ */
+#include "tls/early_seen.h"
+
+#include "base/limits.h"
+
+#include <string.h>
+
+static bool is_live(uint64_t slot, uint32_t now_s)
+{
+    return slot != 0 && (int32_t)(now_s - (uint32_t)(slot >> 32)) <= LIMIT_EARLY_S;
+}
+
+/* How often the mark is in the bucket; `out_free` is the first slot that may be taken, or EARLY_SLOTS. */
+static unsigned count(uint64_t *slots, uint32_t mark, uint32_t now_s, unsigned *out_free, uint64_t *out_old)
+{
+    unsigned found = 0;
+
+    *out_free = EARLY_SLOTS;
+    for (unsigned i = 0; i < EARLY_SLOTS; i++) {
+        uint64_t slot = __atomic_load_n(&slots[i], __ATOMIC_SEQ_CST);
+
+        if (is_live(slot, now_s)) {
+            found += (uint32_t)slot == mark;
+        } else if (*out_free == EARLY_SLOTS) {
+            *out_free = i;
+            *out_old = slot;
+        }
+    }
+    return found;
+}
+
+bool early_seen_note(struct early_seen *seen, const uint8_t random[32], uint64_t now_ms)
+{
+    uint32_t now_s = (uint32_t)(now_ms / 1000 + 1), mark, bucket;
+    uint64_t *slots, old = 0;
+    unsigned place;
+
+    memcpy(&mark, random, sizeof(mark));
+    memcpy(&bucket, random + sizeof(mark), sizeof(bucket));
+    slots = seen->slots[bucket % EARLY_BUCKETS];
+    for (int tries = 0; tries < EARLY_SLOTS; tries++) {
+        if (count(slots, mark, now_s, &place, &old) > 0 || place == EARLY_SLOTS)
+            return false;
+        if (__atomic_compare_exchange_n(&slots[place], &old, (uint64_t)now_s << 32 | mark, false,
+                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+            return count(slots, mark, now_s, &place, &old) == 1;
+    }
+    return false;
+}

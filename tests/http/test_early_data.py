@@ -1,0 +1,236 @@
+"""Early data (0-RTT): requests that come with the first bytes of a resumed connection, and that somebody may repeat."""
+import hashlib
+import os
+import re
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from kit import http1, server as server_kit, upstream as upstream_kit
+from kit.authority import Authority
+from kit.lifetime import wait_for
+from kit.resumption import visit
+
+TIMEOUT = 20 * server_kit.PATIENCE
+
+
+@pytest.fixture
+def begin(certificate, tmp_path, loop, site):
+    made, behind = [], []
+
+    def answer(talk):
+        talk.read_body()
+        body = f'behind {talk.request.header("early-data")}'
+        status = '425 Too Early' if 'refused' in talk.request.target else '200 OK'
+        talk.send(f'HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}')
+        return True
+
+    def starter(workers=2, **block):
+        port = server_kit.free_port()
+        upstream = upstream_kit.Upstream({f'/behind/{name}': answer for name in ('x', 'y', 'refused', 'once', 'last')})
+        behind.append(upstream)
+        whole = {'listen': f'127.0.0.1:{port} ssl', 'server_name': 'localhost', 'ssl_certificate': certificate[0], 'root': site,
+                 'ssl_certificate_key': certificate[1], 'ssl_early_data': 'on',
+                 'location': {'= /tell': {'return': '200 "early=$ssl_early_data worker $pid;"'},
+                              '/behind/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}, **block}
+        server = server_kit.Server(tmp_path / f'server{len(made)}', [whole], loop=loop, main={'worker_processes': workers})
+        server.port, server.upstream = port, upstream
+        made.append(server.start([port]))
+        wait_for(lambda: ' runs, ' in server.errors(), 'all workers are ready')
+        return server
+    yield starter
+    for server in made:
+        server.stop()
+    for upstream in behind:
+        upstream.stop()
+
+
+def request(target, method='GET', body='', close=True):
+    end = 'Connection: close\r\n' if close else ''
+    length = f'Content-Length: {len(body)}\r\n' if body else ''
+    return f'{method} {target} HTTP/1.1\r\nHost: localhost\r\n{end}{length}\r\n{body}'
+
+
+def ticket(server, path, *more):
+    """A session for one connection with early data."""
+    answer = visit(server.port, '-tls1_3', kept=path, target='/tell', more=more)[1]
+    assert 'early= worker' in answer, answer
+    return path
+
+
+def speak_early(port, session, text, folder, later=''):
+    """(accepted, what came) of a connection that begins with this text; `later` is said after the handshake."""
+    path = os.path.join(folder, 'early')
+    with open(path, 'w', encoding='latin-1') as stream:
+        stream.write(text)
+    done = subprocess.run(['openssl', 's_client', '-connect', f'127.0.0.1:{port}', '-servername', 'localhost', '-tls1_3', '-ign_eof',
+                           '-sess_in', str(session), '-early_data', path], input=later.encode(), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=60 * server_kit.PATIENCE, check=False)
+    said = done.stdout.decode('latin-1')
+    return 'Early data was accepted' in said, said
+
+
+def test_a_request_comes_early_and_is_answered(begin, tmp_path):
+    server = begin()
+    for _ in range(4):
+        accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/tell'), tmp_path)
+        assert accepted and 'early=1 worker' in said and '200 OK' in said
+    assert 'early= worker' in visit(server.port, '-tls1_3', target='/tell')[1]
+    assert 'early= worker' in visit(server.port, '-tls1_2', target='/tell')[1]
+
+
+def test_files_of_all_sizes(begin, tmp_path, site):
+    server = begin(workers=1)
+    for name in ('one.txt', '65536.bin', '1048576.bin'):
+        accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request(f'/{name}'), tmp_path)
+        with open(os.path.join(site, name), 'rb') as stream:
+            content = stream.read()
+        assert accepted and content.decode('latin-1') in said, name
+
+
+@pytest.mark.parametrize('text', [request('/tell', 'POST', 'x=1'), request('/tell', 'DELETE'), request('/behind/x', 'PUT', 'x'),
+                                  request('/one.txt', 'GET', 'a body')])
+def test_what_may_not_come_twice_is_too_early(begin, tmp_path, text):
+    server = begin(workers=1)
+    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), text, tmp_path)
+    assert accepted and '425 Too Early' in said and 'early=1' not in said
+    assert 'This request came before the connection was complete. Send it again.' in said
+    assert not server.upstream.requests
+
+
+def test_servers_behind_are_told(begin, tmp_path):
+    server = begin(workers=1)
+    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/behind/x'), tmp_path)
+    assert accepted and 'behind 1' in said
+    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/behind/refused'), tmp_path)
+    assert accepted and '425 Too Early' in said, 'what they say to it is passed on'
+    visit(server.port, '-tls1_3', target='/behind/y')
+    assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], ['1'], []]
+
+
+def test_off_by_default(begin, tmp_path):
+    server = begin(ssl_early_data='off')
+    session = ticket(server, tmp_path / 'session')
+    accepted, said = speak_early(server.port, session, request('/tell'), tmp_path, later=request('/tell'))
+    assert not accepted and 'early= worker' in said
+
+
+class Tap:
+    """Passes one connection on, and keeps what the client has said before the server said anything."""
+
+    def __init__(self, port):
+        self.listener = socket.create_server(('127.0.0.1', 0))
+        self.port, self.target, self.flight, self.heard = self.listener.getsockname()[1], port, b'', False
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        near = self.listener.accept()[0]
+        far = socket.create_connection(('127.0.0.1', self.target), timeout=TIMEOUT)
+        near.settimeout(TIMEOUT)
+
+        def back():
+            while piece := far.recv(65536):
+                self.heard = True
+                near.sendall(piece)
+            near.shutdown(socket.SHUT_WR)
+        thread = threading.Thread(target=back)
+        thread.start()
+        self.collect(near, far)
+        thread.join()
+        near.close()
+        far.close()
+        self.listener.close()
+
+    def collect(self, near, far):
+        """The early data may come in a segment of their own: both are passed on together."""
+        while b'\x17\x03\x03' not in self.flight:
+            self.flight += near.recv(65536)
+        far.sendall(self.flight)
+        while piece := near.recv(65536):
+            far.sendall(piece)
+
+
+def replay(port, flight):
+    """Who repeats the first bytes gets the server's first, and cannot go on."""
+    with socket.create_connection(('127.0.0.1', port), timeout=TIMEOUT) as again:
+        again.sendall(flight)
+        assert again.recv(65536).startswith(b'\x16\x03\x03'), 'a ServerHello'
+
+
+def test_a_replay_is_not_obeyed(begin, tmp_path):
+    """By no worker, after a worker's death and after a reload."""
+    server = begin()
+    tap = Tap(server.port)
+    session = ticket(server, tmp_path / 'session')
+    accepted, said = speak_early(tap.port, session, request('/behind/once'), tmp_path)
+    tap.thread.join()
+    assert accepted and 'behind 1' in said
+    for _ in range(12):
+        replay(server.port, tap.flight)
+    before = set(server.workers())
+    server.process.send_signal(1)
+    wait_for(lambda: not before & set(server.workers()) and len(server.workers()) == 2, 'new workers alone')
+    for _ in range(12):
+        replay(server.port, tap.flight)
+    for _ in range(4):
+        visit(server.port, '-tls1_3', target='/behind/last')
+    targets = [seen.target for seen in server.upstream.requests]
+    assert targets.count('/behind/once') == 1 and targets.count('/behind/last') == 4
+
+
+def test_after_early_data_the_connection_goes_on(begin, tmp_path):
+    server = begin(workers=1)
+    session = ticket(server, tmp_path / 'session')
+    path = tmp_path / 'early'
+    path.write_text(request('/tell', close=False))
+    client = subprocess.Popen(['openssl', 's_client', '-quiet', '-connect', f'127.0.0.1:{server.port}', '-servername', 'localhost', '-tls1_3',
+                               '-sess_in', str(session), '-early_data', str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, bufsize=0)
+    said = b''
+    while b'early=1 worker' not in said:
+        piece = os.read(client.stdout.fileno(), 65536)
+        assert piece, said
+        said += piece
+    client.stdin.write(request('/tell', 'POST', 'now it may', close=False).encode())
+    while b'early= worker' not in said:
+        piece = os.read(client.stdout.fileno(), 65536)
+        assert piece, said
+        said += piece
+    assert b'425' not in said
+    client.stdin.write(request('/65536.bin').encode())
+    rest = client.stdout.read()
+    client.stdin.close()
+    client.wait()
+    client.stdout.close()
+    with open(os.path.join(server.tree['http']['server'][0]['root'], '65536.bin'), 'rb') as stream:
+        assert hashlib.sha256(rest[-65536:]).digest() == hashlib.sha256(stream.read()).digest()
+
+
+def test_who_has_shown_a_certificate_is_known_early(begin, tmp_path):
+    authority = Authority(str(tmp_path / 'authority'))
+    certificate, key = authority.client('client')
+    server = begin(workers=1, ssl_verify_client='on', ssl_client_certificate=authority.certificate,
+                   location={'= /tell': {'return': '200 "early=$ssl_early_data worker $ssl_client_verify;"'}})
+    shows = ('-cert', certificate, '-key', key)
+    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session', *shows), request('/tell'), tmp_path)
+    assert accepted and 'early=1 worker SUCCESS;' in said
+    visit(server.port, '-tls1_3', kept=tmp_path / 'refused', target='/tell')
+    accepted, said = speak_early(server.port, tmp_path / 'refused', request('/tell'), tmp_path, later=request('/tell'))
+    assert not accepted and '400 Bad Request' in said
+
+
+WRONG = [({'ssl_session_tickets': 'off'}, 'ssl_early_data cannot be had without ssl_session_tickets'),
+         ({'ssl_session_ticket_key': 'ticket.key'}, 'ssl_early_data cannot be had with ssl_session_ticket_key')]
+
+
+@pytest.mark.parametrize('block, words', WRONG)
+def test_mistakes_are_told(begin, tmp_path, block, words):
+    if 'ssl_session_ticket_key' in block:
+        (tmp_path / 'ticket.key').write_bytes(os.urandom(80))
+        block = {'ssl_session_ticket_key': str(tmp_path / 'ticket.key')}
+    with pytest.raises(RuntimeError) as told:
+        begin(**block)
+    assert re.search(r'sluice.yaml:\d+:\d+: error: ' + words, str(told.value)), str(told.value)

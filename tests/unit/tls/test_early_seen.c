@@ -1,0 +1,104 @@
+#include "tls/early_seen.h"
+
+#include "base/limits.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct early_seen *seen;
+
+static void open_memory(void)
+{
+    seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(seen != MAP_FAILED);
+}
+
+static void close_memory(void)
+{
+    munmap(seen, sizeof(*seen));
+}
+
+static const uint8_t *number(uint32_t mark, uint32_t bucket)
+{
+    static uint8_t random[32];
+
+    memcpy(random, &mark, sizeof(mark));
+    memcpy(random + sizeof(mark), &bucket, sizeof(bucket));
+    return random;
+}
+
+START_TEST(once_is_enough)
+{
+    ck_assert(early_seen_note(seen, number(7, 9), 1000));
+    ck_assert(!early_seen_note(seen, number(7, 9), 1000));
+    ck_assert(!early_seen_note(seen, number(7, 9), 900)); /* a worker whose clock is behind */
+    ck_assert(!early_seen_note(seen, number(7, 9), 1000 + LIMIT_EARLY_S * 1000));
+    ck_assert(early_seen_note(seen, number(8, 9), 1000));
+    ck_assert(early_seen_note(seen, number(7, 10), 1000));
+    ck_assert(early_seen_note(seen, number(0, 0), 0));
+    ck_assert(!early_seen_note(seen, number(0, 0), 0));
+}
+END_TEST
+
+START_TEST(in_time_there_is_room_again)
+{
+    for (uint32_t i = 0; i < EARLY_SLOTS; i++)
+        ck_assert(early_seen_note(seen, number(i, EARLY_BUCKETS + 3), 5000));
+    ck_assert_msg(!early_seen_note(seen, number(EARLY_SLOTS, 3), 5000), "there is no room");
+    ck_assert(early_seen_note(seen, number(EARLY_SLOTS, 4), 5000));
+    ck_assert(!early_seen_note(seen, number(EARLY_SLOTS, 3), 5000 + LIMIT_EARLY_S * 1000));
+    ck_assert(early_seen_note(seen, number(EARLY_SLOTS, 3), 6000 + LIMIT_EARLY_S * 1000));
+    ck_assert_msg(early_seen_note(seen, number(0, 3), 6000 + LIMIT_EARLY_S * 1000), "it was long ago");
+}
+END_TEST
+
+/* Workers note the same at once, over and over: never do two of them get it. */
+START_TEST(of_many_at_once_one_gets_it)
+{
+    enum { WORKERS = 4, ROUNDS = 20000 };
+    uint32_t *got =
+        mmap(NULL, ROUNDS * sizeof(*got), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    for (int worker = 0; worker < WORKERS; worker++) {
+        if (fork() != 0)
+            continue;
+        for (uint32_t i = 0; i < ROUNDS; i++) {
+            if (early_seen_note(seen, number(i, i / 4), 1000 * (uint64_t)(1 + i / 5)))
+                __atomic_fetch_add(&got[i], 1, __ATOMIC_SEQ_CST);
+        }
+        _exit(0);
+    }
+    for (int worker = 0; worker < WORKERS; worker++)
+        ck_assert_int_gt(wait(NULL), 0);
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        ck_assert_uint_le(got[i], 1);
+        taken += got[i];
+    }
+    ck_assert_uint_gt(taken, ROUNDS / 2);
+    munmap(got, ROUNDS * sizeof(*got));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("early_seen");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+
+    tcase_set_timeout(all, 60);
+    tcase_add_checked_fixture(all, open_memory, close_memory);
+    tcase_add_test(all, once_is_enough);
+    tcase_add_test(all, in_time_there_is_room_again);
+    tcase_add_test(all, of_many_at_once_one_gets_it);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,278 @@
+#include "base/limits.h"
+#include "tls/tls_server.h"
+#include "tls_pair.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+
+static struct tls_settings settings;
+static struct ticket_keys keys;
+static struct early_seen *seen;
+static struct tls_pair pair;
+static SSL_SESSION *kept;
+static char flight[32768];
+static size_t flight_length;
+
+/* A server that takes early data, and a client with a ticket of it. */
+static void open_all(void)
+{
+    settings = pair_settings();
+    settings.early_data = true;
+    keys = (struct ticket_keys){0};
+    seen = calloc(1, sizeof(*seen));
+    ck_assert_int_eq(ticket_keys_rotate(&keys), 0);
+    pair_open(&pair, &settings, 1);
+    tls_context_share(pair.context, &keys, seen);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert(!tls_session_early(pair.session));
+    pair_exchange(&pair, 10);
+    kept = SSL_get1_session(pair.client);
+    ck_assert_uint_eq(SSL_SESSION_get_max_early_data(kept), LIMIT_EARLY_DATA);
+    pair_shutdown(&pair);
+}
+
+static void close_all(void)
+{
+    SSL_SESSION_free(kept);
+    pair_close(&pair);
+    free(seen);
+}
+
+/* The client's first flight, ClientHello and early data, into `flight`. */
+static void speak_early(struct str text)
+{
+    SSL_SESSION *copy = SSL_SESSION_dup(kept);
+    size_t written = 0;
+
+    pair_reconnect(&pair);
+    SSL_set_session(pair.client, copy);
+    SSL_SESSION_free(copy);
+    ck_assert_int_eq(SSL_write_early_data(pair.client, text.data, text.length, &written), 1);
+    ck_assert_uint_eq(written, text.length);
+    flight_length = (size_t)BIO_read(SSL_get_wbio(pair.client), flight, sizeof(flight));
+}
+
+static int hear(void)
+{
+    tls_session_lend(pair.session, str_of(flight, flight_length));
+    return tls_session_handshake(pair.session);
+}
+
+/* The client finishes the handshake: the server reads no bytes, and has its proof. */
+static void finish(void)
+{
+    char bytes[100];
+
+    ck_assert_int_eq(SSL_do_handshake(pair.client), 1);
+    ck_assert_int_eq(pair_server_read(&pair, bytes, sizeof(bytes)), -EAGAIN);
+    ck_assert(!tls_session_early(pair.session));
+}
+
+START_TEST(early_data_are_read_and_answered)
+{
+    char bytes[100] = "";
+
+    speak_early(STR("GET /"));
+    ck_assert_int_eq(hear(), TLS_SESSION_EARLY);
+    ck_assert(tls_session_early(pair.session) && tls_session_reused(pair.session));
+    ck_assert(str_equal(tls_session_protocol(pair.session), STR("TLSv1.3")));
+    ck_assert_int_eq(tls_session_read(pair.session, bytes, _i ? 1 : sizeof(bytes)), _i ? 1 : 5);
+    if (_i)
+        ck_assert_int_eq(tls_session_read(pair.session, bytes + 1, sizeof(bytes) - 1), 4);
+    ck_assert(memcmp(bytes, "GET /", 5) == 0);
+    ck_assert_int_eq(tls_session_read(pair.session, bytes, sizeof(bytes)), -EAGAIN);
+    ck_assert(tls_session_early(pair.session) && tls_session_key_taken(pair.session));
+    pair_server_write(&pair, STR("an answer"));
+    finish();
+    ck_assert_int_eq(pair_client_read(&pair, bytes, 9), 9);
+    ck_assert(memcmp(bytes, "an answer", 9) == 0);
+    ck_assert_int_eq(SSL_get_early_data_status(pair.client), SSL_EARLY_DATA_ACCEPTED);
+    pair_exchange(&pair, 50000);
+    ck_assert_int_eq(tls_session_update_key(pair.session), 0);
+    pair_exchange(&pair, 1000);
+    pair_shutdown(&pair);
+}
+END_TEST
+
+/* A full record in each of two flights, read whole. */
+START_TEST(early_data_come_in_pieces)
+{
+    static char text[12000], bytes[12000];
+    size_t written = 0, used = 0;
+
+    memset(text, 'x', sizeof(text));
+    speak_early(STR("first"));
+    ck_assert_int_eq(hear(), TLS_SESSION_EARLY);
+    ck_assert_int_eq(tls_session_read(pair.session, bytes, sizeof(bytes)), 5);
+    ck_assert_int_eq(SSL_write_early_data(pair.client, text, sizeof(text), &written), 1);
+    flight_length = (size_t)BIO_read(SSL_get_wbio(pair.client), flight, sizeof(flight));
+    for (size_t i = 0; i < flight_length; i += 1000) {
+        ssize_t got;
+
+        tls_session_lend(pair.session,
+                         str_of(flight + i, flight_length - i < 1000 ? flight_length - i : 1000));
+        while ((got = tls_session_read(pair.session, bytes + used, sizeof(bytes) - used)) > 0)
+            used += (size_t)got;
+        ck_assert_int_eq(got, -EAGAIN);
+    }
+    ck_assert_uint_eq(used, sizeof(text));
+    ck_assert(memcmp(bytes, text, sizeof(text)) == 0);
+    finish();
+    pair_exchange(&pair, 100);
+}
+END_TEST
+
+static bool is_refused(void)
+{
+    bool refused = hear() == -EAGAIN;
+    char bytes[10];
+
+    ck_assert(!refused || tls_session_read(pair.session, bytes, sizeof(bytes)) < 0);
+    return refused;
+}
+
+/* The same flight a second time, to the same server and to another worker of it. */
+START_TEST(a_replay_is_refused)
+{
+    struct tls_context *first = pair.context;
+    char error[512];
+
+    speak_early(STR("POST /pay"));
+    ck_assert_int_eq(hear(), TLS_SESSION_EARLY);
+    pair_reconnect(&pair);
+    ck_assert(is_refused());
+    pair.context = tls_context_create(&settings, 1, &pair.log, error, sizeof(error));
+    ck_assert_ptr_nonnull(pair.context);
+    tls_context_share(pair.context, &keys, seen);
+    pair_reconnect(&pair);
+    ck_assert(is_refused());
+    struct tls_context *second = pair.context;
+    pair.context = first;
+    pair_reconnect(&pair);
+    tls_context_destroy(second);
+    speak_early(STR("GET /again"));
+    ck_assert_msg(hear() == TLS_SESSION_EARLY, "another connection with the same ticket is no replay");
+}
+END_TEST
+
+/* Who is refused goes on with a whole handshake; OpenSSL passes over what it cannot read. */
+static void goes_on(void)
+{
+    char bytes[100];
+
+    tls_session_unlend(pair.session);
+    pair_reconnect(&pair);
+    speak_early(STR("GET /"));
+    ck_assert(is_refused());
+    ck_assert_int_eq(SSL_do_handshake(pair.client), 1);
+    flight_length = (size_t)BIO_read(SSL_get_wbio(pair.client), flight, sizeof(flight));
+    tls_session_lend(pair.session, str_of(flight, flight_length));
+    ck_assert_int_eq(tls_session_handshake(pair.session), 0);
+    ck_assert_int_eq(tls_session_read(pair.session, bytes, sizeof(bytes)), -EAGAIN);
+    ck_assert_int_eq(SSL_get_early_data_status(pair.client), SSL_EARLY_DATA_REJECTED);
+    pair_exchange(&pair, 1000);
+}
+
+START_TEST(without_memory_of_replays_there_are_none)
+{
+    tls_context_share(pair.context, &keys, NULL);
+    speak_early(STR("GET /"));
+    ck_assert(is_refused());
+    goes_on();
+}
+END_TEST
+
+START_TEST(a_clock_that_was_set_is_noticed)
+{
+    pair.now_ms += LIMIT_EARLY_DRIFT_MS + 2000; /* the one on the wall has not moved */
+    speak_early(STR("GET /"));
+    ck_assert(is_refused());
+    goes_on();
+}
+END_TEST
+
+START_TEST(a_server_without_takes_none)
+{
+    settings.early_data = false; /* as if the name had chosen another one */
+    speak_early(STR("GET /"));
+    ck_assert(is_refused());
+    goes_on();
+}
+END_TEST
+
+START_TEST(too_much_is_refused)
+{
+    static char text[LIMIT_EARLY_DATA + 1];
+    char bytes[100];
+    size_t written = 0;
+
+    SSL_SESSION_set_max_early_data(kept, 2 * LIMIT_EARLY_DATA);
+    speak_early(str_of(text, LIMIT_EARLY_DATA));
+    ck_assert_int_eq(hear(), TLS_SESSION_EARLY);
+    SSL_write_early_data(pair.client, text, 1000, &written);
+    ssize_t got = 0;
+    for (int i = 0; i < 100 && (got = pair_server_read(&pair, bytes, sizeof(bytes))) > 0; i++)
+        ;
+    for (int i = 0; i < 1000 && got > 0; i++)
+        got = pair_server_read(&pair, bytes, sizeof(bytes));
+    ck_assert_int_eq(got, -EPROTO);
+}
+END_TEST
+
+/* An answer may be the last thing that is said. */
+START_TEST(an_end_before_the_end_of_the_handshake)
+{
+    char bytes[100];
+
+    speak_early(STR("GET /"));
+    ck_assert_int_eq(hear(), TLS_SESSION_EARLY);
+    ck_assert_int_eq(tls_session_read(pair.session, bytes, sizeof(bytes)), 5);
+    pair_server_write(&pair, STR("an answer"));
+    tls_session_shutdown(pair.session);
+    ck_assert_int_eq(SSL_do_handshake(pair.client), 1);
+    ck_assert_int_eq(pair_client_read(&pair, bytes, 9), 9);
+    ck_assert_int_eq(pair_client_read(&pair, bytes, 1), -SSL_ERROR_ZERO_RETURN);
+}
+END_TEST
+
+/* A ClientHello that does not speak early goes its way, in both versions; and so does one that speaks nonsense. */
+START_TEST(others_are_as_before)
+{
+    pair_reconnect(&pair);
+    SSL_set_max_proto_version(pair.client, _i ? TLS1_2_VERSION : TLS1_3_VERSION);
+    pair.fragment = 7;
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    pair_exchange(&pair, 100);
+    pair_shutdown(&pair);
+    pair_reconnect(&pair);
+    tls_session_lend(pair.session, STR("GET / HTTP/1.1\r\n\r\n"));
+    ck_assert_int_eq(tls_session_handshake(pair.session), -EPROTO);
+    ck_assert(tls_session_spoke_http(pair.session));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tls_early");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+
+    tcase_set_timeout(all, 60);
+    tcase_add_checked_fixture(all, open_all, close_all);
+    tcase_add_loop_test(all, early_data_are_read_and_answered, 0, 2);
+    tcase_add_test(all, early_data_come_in_pieces);
+    tcase_add_test(all, a_replay_is_refused);
+    tcase_add_test(all, without_memory_of_replays_there_are_none);
+    tcase_add_test(all, a_clock_that_was_set_is_noticed);
+    tcase_add_test(all, a_server_without_takes_none);
+    tcase_add_test(all, too_much_is_refused);
+    tcase_add_test(all, an_end_before_the_end_of_the_handshake);
+    tcase_add_loop_test(all, others_are_as_before, 0, 2);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
