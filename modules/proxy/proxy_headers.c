@@ -57,9 +57,24 @@ static bool is_named_by_connection(const struct headers *headers, struct str nam
     return connection && headers_list_has(headers, STR("Connection"), name);
 }
 
+/* What it names nearly always are no fields, or such as stay here anyway: then the others are not held against it. */
+static bool names_fields(const struct headers *headers)
+{
+    struct header_list list;
+    struct str member;
+
+    header_list_start(&list, headers, STR("Connection"));
+    while (header_list_next(&list, &member)) {
+        if (!str_equal_nocase(member, STR("keep-alive")) && !str_equal_nocase(member, STR("close")) &&
+            !str_equal_nocase(member, STR("upgrade")))
+            return true;
+    }
+    return false;
+}
+
 bool proxy_drops_fields(const struct headers *asked)
 {
-    bool connection = headers_find(asked, STR("Connection")) != NULL;
+    bool connection = names_fields(asked);
     bool drops = false;
 
     for (unsigned i = 0; connection && i < asked->count && !drops; i++)
@@ -71,7 +86,7 @@ bool proxy_drops_fields(const struct headers *asked)
 static int copy_fields(const struct headers *from, const char *const *own, struct arena *arena,
                        struct headers *to)
 {
-    bool connection = headers_find(from, STR("Connection")) != NULL;
+    bool connection = names_fields(from);
     int error = 0;
 
     for (unsigned i = 0; i < from->count && error == 0; i++) {
@@ -85,9 +100,15 @@ static int copy_fields(const struct headers *from, const char *const *own, struc
 
 struct str proxy_asked_host(struct exchange *x)
 {
+    char digits[6];
+    size_t at = sizeof(digits);
+
     if (str_empty(x->request.host) || x->request.port == 0)
         return x->request.host;
-    return arena_printf(&x->arena, STR_FMT ":%u", STR_ARG(x->request.host), x->request.port);
+    for (unsigned port = x->request.port; port > 0; port /= 10)
+        digits[--at] = (char)('0' + port % 10);
+    digits[--at] = ':';
+    return arena_join(&x->arena, (const struct str[]){x->request.host, str_of(digits + at, sizeof(digits) - at)}, 2);
 }
 
 /* RFC 7239 6: an IPv6 address is quoted and in brackets; who has no address is unknown. */
@@ -107,9 +128,9 @@ static struct str forwarded(struct exchange *x, struct str address, struct str h
     if (!from.data)
         return from;
     if (str_empty(host))
-        return arena_printf(&x->arena, "for=" STR_FMT ";proto=" STR_FMT, STR_ARG(from), STR_ARG(scheme));
-    return arena_printf(&x->arena, "for=" STR_FMT ";host=\"" STR_FMT "\";proto=" STR_FMT, STR_ARG(from),
-                        STR_ARG(host), STR_ARG(scheme));
+        return arena_join(&x->arena, (const struct str[]){STR("for="), from, STR(";proto="), scheme}, 4);
+    return arena_join(&x->arena,
+                      (const struct str[]){STR("for="), from, STR(";host=\""), host, STR("\";proto="), scheme}, 6);
 }
 
 struct str proxy_told(struct exchange *x, struct str name)

@@ -143,6 +143,26 @@ struct str arena_copy(struct arena *arena, struct str s)
     return (struct str){memory, s.length};
 }
 
+struct str arena_join(struct arena *arena, const struct str *parts, size_t count)
+{
+    size_t length = 0;
+    char *memory, *at;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!parts[i].data || __builtin_add_overflow(length, parts[i].length, &length))
+            return (struct str){NULL, 0};
+    }
+    memory = at = length == SIZE_MAX ? NULL : arena_alloc(arena, length + 1);
+    if (!memory)
+        return (struct str){NULL, 0};
+    for (size_t i = 0; i < count; i++) {
+        memcpy(at, parts[i].data, parts[i].length);
+        at += parts[i].length;
+    }
+    *at = '\0';
+    return (struct str){memory, length};
+}
+
 struct str arena_vprintf(struct arena *arena, const char *format, va_list args)
 {
     va_list again;

@@ -44,6 +44,8 @@ void *arena_zalloc(struct arena *arena, size_t count, size_t size);
 
 /* A copy of s, terminated by a NUL that its length does not count. data is NULL when out of memory. */
 struct str arena_copy(struct arena *arena, struct str s);
+/* Texts, one after the other; data is NULL when out of memory, or where one of theirs is. */
+struct str arena_join(struct arena *arena, const struct str *parts, size_t count);
 /* printf into the arena; data is NULL when out of memory. */
 struct str arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 struct str arena_vprintf(struct arena *arena, const char *format, va_list args) PRINTF_LIKE(2, 0);

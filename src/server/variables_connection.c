@@ -28,6 +28,24 @@ static struct str unsigned_text(struct arena *arena, uint64_t value)
     return arena_printf(arena, "%llu", (unsigned long long)value);
 }
 
+/* "127.0.0.1": asked for with every request that is logged or passed on, and inet_ntop goes through printf. */
+static struct str write_ip4(const struct sockaddr_in *address, char into[INET_ADDRSTRLEN])
+{
+    const unsigned char *bytes = (const unsigned char *)&address->sin_addr;
+    char *at = into;
+
+    for (int i = 0; i < 4; i++) {
+        if (i > 0)
+            *at++ = '.';
+        if (bytes[i] >= 100)
+            *at++ = (char)('0' + bytes[i] / 100);
+        if (bytes[i] >= 10)
+            *at++ = (char)('0' + bytes[i] / 10 % 10);
+        *at++ = (char)('0' + bytes[i] % 10);
+    }
+    return str_of(into, (size_t)(at - into));
+}
+
 struct str variable_address(const struct sockaddr *address, struct arena *arena)
 {
     char text[INET6_ADDRSTRLEN];
@@ -36,7 +54,7 @@ struct str variable_address(const struct sockaddr *address, struct arena *arena)
     if (address->sa_family == AF_UNIX)
         return STR("unix:");
     if (address->sa_family == AF_INET)
-        bytes = &((const struct sockaddr_in *)(const void *)address)->sin_addr;
+        return arena_copy(arena, write_ip4((const struct sockaddr_in *)(const void *)address, text));
     if (address->sa_family == AF_INET6)
         bytes = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
     if (!bytes || !inet_ntop(address->sa_family, bytes, text, sizeof(text)))

@@ -106,6 +106,26 @@ START_TEST(text)
 }
 END_TEST
 
+START_TEST(joins)
+{
+    const struct str parts[] = {STR("one"), STR(""), STR(" two")}, bad[] = {STR("one"), {NULL, 0}};
+    struct arena arena;
+    struct str joined;
+
+    arena_init(&arena, NULL, 0);
+    joined = arena_join(&arena, parts, 3);
+    ck_assert(str_equal(joined, STR("one two")));
+    ck_assert_int_eq(joined.data[joined.length], '\0');
+    joined = arena_join(&arena, parts, 0);
+    ck_assert(joined.data && joined.length == 0);
+    ck_assert_ptr_null(arena_join(&arena, bad, 2).data);
+    arena_reset(&arena);
+    arena_init(&arena, NULL, 8);
+    ck_assert_ptr_null(arena_join(&arena, parts, 3).data);
+    arena_reset(&arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("arena");
@@ -118,6 +138,7 @@ int main(void)
     tcase_add_test(tests, refuses);
     tcase_add_test(tests, pool_reuses);
     tcase_add_test(tests, text);
+    tcase_add_test(tests, joins);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
