@@ -10,12 +10,28 @@
 #include <errno.h>
 #include <stdarg.h>
 
+/* Without it somebody may who might not. */
+static bool is_guard(struct str name)
+{
+    static const char *const guards[] = {"deny",         "auth_basic",   "auth_basic_user_file",
+                                         "auth_request", "limit_except", "ssl_verify_client",
+                                         "internal",     "satisfy"};
+
+    for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++) {
+        if (str_equal(name, str_from(guards[i])))
+            return true;
+    }
+    return false;
+}
+
 static void note_text(struct import *import, enum import_verdict verdict,
                       const struct nginx_directive *directive, struct str why)
 {
     struct import_note *made = arena_zalloc(import->arena, 1, sizeof(*made));
     struct import_note **at = &import->notes;
 
+    if (verdict == IMPORT_LEFT_OUT && is_guard(directive->name))
+        why = arena_printf(import->arena, "IT PROTECTS NOTHING NOW: " STR_FMT, STR_ARG(why));
     if (!made || !why.data) {
         import->out_of_memory = true;
         return;

@@ -70,7 +70,7 @@ static bool has_flagless_rewrite(const struct nginx_directive *block, const stru
 static void judge_break(struct import *import, const struct scope *scope, struct nginx_directive *directive)
 {
     directive->dead = true;
-    if (has_flagless_rewrite(scope->block, directive) || (scope->condition && !scope->block->first->next))
+    if (has_flagless_rewrite(scope->block, directive))
         note(import, IMPORT_LEFT_OUT, directive, "write break behind the rewrite that it belongs to");
     else
         note(import, IMPORT_NEEDLESS, directive,
@@ -191,6 +191,23 @@ static const struct nginx_directive *rewrite_before(const struct scope *scope,
     return NULL;
 }
 
+/* A server's `if` that leads elsewhere inside, and may hold there, too, as a test of the file that is asked for does
+ * not. */
+static bool loops(const struct nginx_directive *directive)
+{
+    bool file = directive->count == 2 && str_search(directive->words[0], STR("-")) >= 0;
+
+    for (const struct nginx_directive *child = directive->first; child; child = child->next) {
+        bool last = child->count == 3 && str_equal(child->words[2], STR("last"));
+        bool outside =
+            rewrite_ends(child) && !last && !(child->count == 3 && str_equal(child->words[2], STR("break")));
+
+        if (is(child, "rewrite") && !outside && !(file && last))
+            return true;
+    }
+    return false;
+}
+
 /* Why nginx and a `when` would do different things; NULL: they would not. */
 static const char *why_unsafe(const struct scope *scope, const struct nginx_directive *directive)
 {
@@ -206,10 +223,14 @@ static const char *why_unsafe(const struct scope *scope, const struct nginx_dire
             return "nginx goes on to the next if behind this one, and when takes the first condition that "
                    "holds: make "
                    "one variable of both by map";
-        if (breaks && !is(later, "set"))
+        if (breaks && !is(later, "if"))
             return "there is no break that skips what follows: name in a condition what is to be rewritten";
     }
-    if (scope->kind == SCOPE_SERVER && !ends && conditions_below(scope->block))
+    if (scope->kind == SCOPE_SERVER && loops(directive))
+        return "nginx rewrites once, and a condition of a server is asked again for the new URI: write it in "
+               "the "
+               "location that it is about";
+    if (scope->kind == SCOPE_SERVER && (!ends || breaks) && conditions_below(scope->block))
         return "locations have conditions, too, and when takes the first one that holds: make a variable by "
                "map";
     return NULL;
