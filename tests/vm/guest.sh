@@ -43,7 +43,7 @@ beside proof test_!(without_*|endings|figure).py
 beside endings test_endings.py
 export SLUICE_TRANSPORTS=ktls
 beside sample @sample.txt
-for name in static protocol tls clients logs; do
+for name in static precompressed compress autoindex protocol tls clients logs; do
     beside http_$name ../http/test_$name.py
 done
 beside hostile ../http/test_hostile.py
