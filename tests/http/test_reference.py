@@ -1,9 +1,12 @@
-"""The example of every directive in the reference, put where the directive may stand, passes `sluice -t`."""
+"""The example of every directive in the reference, put where the directive may stand, passes `sluice -t`, and the JSON Schema."""
+import json
 import pathlib
 import re
 import subprocess
 
+import jsonschema
 import pytest
+import yaml
 from kit import server as server_kit, site as site_kit
 
 REFERENCE = pathlib.Path(__file__).resolve().parents[2] / 'conf' / 'README.md'
@@ -48,8 +51,14 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope='module')
+def schema():
+    text = subprocess.run([server_kit.SLUICE, 'schema'], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout
+    return jsonschema.Draft7Validator(json.loads(text))
+
+
 @pytest.mark.parametrize('scope, example', examples())
-def test_example(folder, scope, example):
+def test_example(folder, schema, scope, example):
     before, indent = SCOPES[scope]
     name = example.split(':')[0]
     before = re.sub(REPLACED.get(name, '^$'), '', before)
@@ -63,3 +72,4 @@ def test_example(folder, scope, example):
     done = subprocess.run([server_kit.SLUICE, '-t', '-c', path], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
                           timeout=60 * server_kit.PATIENCE)
     assert done.returncode == 0, f'{text}\n{done.stderr}'
+    assert [error.message for error in schema.iter_errors(yaml.safe_load(text))] == [], text

@@ -9,16 +9,38 @@ import sys
 import jsonschema
 import yaml
 
+# A mistake, and where an editor must underline it: the keys and indices that lead there.
 REFUSED = [
-    'http: {server: {lisen: 80}}',
-    'listen: 80',
-    'http: {sendfile: maybe}',
-    'http: {keepalive_timeout: 65}',
-    'http: {client_max_body_size: 10x}',
-    'events: {use: kqueue}',
-    'http: {server: {location: {/: {listen: 80}}}}',
-    'error_log: {paht: stderr}',
-    'http: {server: {location: [/]}}',
+    ('http: {server: {lisen: 80}}', ['http', 'server']),
+    ('listen: 80', []),
+    ('wrker_processes: 2', []),
+    ('worker_processes: many', ['worker_processes']),
+    ('worker_processes: 0', ['worker_processes']),
+    ('daemon: maybe', ['daemon']),
+    ('http: {sendfile: maybe}', ['http', 'sendfile']),
+    ('http: {sendfile: [on]}', ['http', 'sendfile']),
+    ('http: {keepalive_timeout: 65}', ['http', 'keepalive_timeout']),
+    ('http: {keepalive_timeout: 1 minute}', ['http', 'keepalive_timeout']),
+    ('http: {client_max_body_size: 10x}', ['http', 'client_max_body_size']),
+    ('http: {max_ranges: 5000}', ['http', 'max_ranges']),
+    ('http: {lingering_close: never}', ['http', 'lingering_close']),
+    ('events: {use: kqueue}', ['events', 'use']),
+    ('events: {worker_connections: lots}', ['events', 'worker_connections']),
+    ('events: [worker_connections]', ['events']),
+    ('http: {server: {location: {/: {listen: 80}}}}', ['http', 'server', 'location', '/']),
+    ('http: {server: [{listen: 80}, {rot: www}]}', ['http', 'server', 1]),
+    ('http: {server: {location: {/a: {location: {/a/b: {autoindex: perhaps}}}}}}',
+     ['http', 'server', 'location', '/a', 'location', '/a/b', 'autoindex']),
+    ('http: {server: {location: [/]}}', ['http', 'server', 'location']),
+    ('http: {server: {ssl_protocols: [TLSv1.1]}}', ['http', 'server', 'ssl_protocols', 0]),
+    ('http: {server: {ssl_ktls: sometimes}}', ['http', 'server', 'ssl_ktls']),
+    ('http: {upstream: {a: {servers: [127.0.0.1:1]}}}', ['http', 'upstream', 'a']),
+    ('http: {upstream: {a: {keepalive: -1}}}', ['http', 'upstream', 'a', 'keepalive']),
+    ('error_log: {paht: stderr}', ['error_log']),
+    ('http: {include: {a: b}}', ['http', 'include']),
+    ('stream: {server: {root: www}}', ['stream', 'server']),
+    ('stream: {server: {listen: 1, proxy_timeout: 5}}', ['stream', 'server', 'proxy_timeout']),
+    ('- http: {}', []),
 ]
 ACCEPTED = [
     'http: {sendfile: off, client_max_body_size: 10m, keepalive_timeout: 1h30m}',
@@ -30,21 +52,49 @@ ACCEPTED = [
 ]
 
 
+def leaves(error):
+    """The errors that a choice between forms is made of, down to those that are about one place."""
+    if not error.context:
+        yield error
+    for inner in error.context:
+        yield from leaves(inner)
+
+
+def places(validator, tree):
+    """Where an editor underlines: each error, and what its alternatives say more exactly."""
+    for error in validator.iter_errors(tree):
+        yield list(error.absolute_path)
+        for leaf in leaves(error):
+            yield list(leaf.absolute_path)
+
+
+def shipped(folder):
+    """(path, what it says): what is included stands where it is included."""
+    for path in [folder / 'sluice.yaml', *sorted((folder / 'examples').glob('*.yaml'))]:
+        yield path, yaml.safe_load(path.read_text())
+    yield folder / 'types.yaml', {'http': {'types': yaml.safe_load((folder / 'types.yaml').read_text())}}
+    for path in sorted((folder / 'examples' / 'sites').glob('*.yaml')):
+        yield path, {'http': yaml.safe_load(path.read_text())}
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     schema = json.loads((folder / 'sluice.schema.json').read_text())
     jsonschema.Draft7Validator.check_schema(schema)
     validator = jsonschema.Draft7Validator(schema)
     faults = []
-    for path in [folder / 'sluice.yaml', *sorted((folder / 'examples').glob('*.yaml'))]:
-        for error in validator.iter_errors(yaml.safe_load(path.read_text())):
+    known = {path for path, _ in shipped(folder)}
+    faults += [f'{path} is not looked at' for path in sorted(folder.rglob('*.yaml')) if path not in known]
+    for path, tree in shipped(folder):
+        for error in validator.iter_errors(tree):
             faults.append(f'{path}: {list(error.absolute_path)}: {error.message}')
     for text in ACCEPTED:
         for error in validator.iter_errors(yaml.safe_load(text)):
             faults.append(f'{text}: {error.message}')
-    for text in REFUSED:
-        if validator.is_valid(yaml.safe_load(text)):
-            faults.append(f'{text}: accepted')
+    for text, place in REFUSED:
+        found = list(places(validator, yaml.safe_load(text)))
+        if place not in found:
+            faults.append(f'{text}: {place} is not among {found}')
     print('\n'.join(faults))
     return 1 if faults else 0
 
