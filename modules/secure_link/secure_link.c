@@ -83,6 +83,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_SWITCH,
      .offset = AT(required),
      .fallback = "off",
+     .example = "secure_link_required: on",
      .help = "Answer 403 to URLs that are not signed, and 410 to those whose time is over; a part of "
              "what satisfy counts."},
     {0},

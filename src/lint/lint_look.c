@@ -114,7 +114,7 @@ bool look_listens_outside(const struct lint *lint, const struct virtual_server *
 
 bool look_guarded(const struct conf_scope_values *values)
 {
-    static const char *const guards[] = {"deny", "auth_basic", "auth_request", "secure_link",
+    static const char *const guards[] = {"deny", "auth_basic", "auth_request", "secure_link_required",
                                          "ssl_verify_client"};
 
     for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++) {

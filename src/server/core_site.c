@@ -189,6 +189,7 @@ static const struct directive directives[] = {
      .offset = AT(error_page_format),
      .choices = error_formats,
      .fallback = "auto",
+     .example = "error_page_format: json",
      .help = "What the built-in page of an error is: html, json or text, or (auto) what the client likes "
              "best by Accept. It tells the $request_id, which is in the logs, too."},
     {.name = "access_log",
@@ -257,6 +258,7 @@ static const struct directive directives[] = {
      .offset = AT(client_min_rate),
      .high = 1024 * 1024,
      .fallback = "240",
+     .example = "client_min_rate: 1k",
      .help = "Bytes a second that a client must send of a request's body, or take of an answer, while it "
              "is waited for, on average over 30 seconds (of an answer: over the second half of a "
              "minute). Who is slower holds a connection for nothing, and is closed; a body is answered "

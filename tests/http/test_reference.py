@@ -27,6 +27,10 @@ REPLACED = {'listen': r' +listen: (8080|5432)\n', 'server': r' +server: \[.*\n',
             'return': r' +proxy_pass: .*\n'}
 # What it needs beside it, in http or stream.
 BESIDE = {'listen': 'ssl_certificate: self-signed', 'ssl_verify_client': 'ssl_client_certificate: internal-ca.pem',
+          'auth_basic': 'auth_basic_user_file: users.htpasswd',
+          'limit_req': 'limit_req_zone: "$binary_remote_addr zone=one:10m rate=10r/s"',
+          'limit_conn': 'limit_conn_zone: "$binary_remote_addr zone=addr:10m"',
+          'secure_link_required': 'secure_link: "$arg_sum"\n  secure_link_md5: $uri',
           'proxy_cache': 'proxy_cache_path: {path: cache, keys_zone: "one:1m"}'}
 # An example has all that a directive can do; in stream a name is known before there is a request that a pattern could be asked of.
 NOT_HERE = [('server_name', 'a server of stream')]
@@ -47,6 +51,7 @@ def examples():
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp('reference')
     certificate, _ = site_kit.make_certificate(str(folder))
+    (folder / 'users.htpasswd').write_text('')
     (folder / 'internal-ca.pem').write_bytes(pathlib.Path(certificate).read_bytes())
     return folder
 

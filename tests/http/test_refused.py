@@ -1,0 +1,61 @@
+"""What the server and its modules refuse: each case of refused.cases is a file, and all that `sluice -t` says of it, word for word.
+
+`test_refused.py --rewrite` prints the cases with what is said today, to be read before it is kept. In a case "+++ NAME" begins another file.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+CASES = pathlib.Path(__file__).with_name('refused.cases')
+SLUICE = os.environ.get('SLUICE', os.path.join(os.path.dirname(__file__), '../../build/sluice'))
+
+
+def cases():
+    """(name, source, what is said)."""
+    for case in CASES.read_text(encoding='utf-8').split('=== ')[1:]:
+        head, _, said = case.partition('~~~\n')
+        name, _, source = head.partition('\n')
+        yield name, source, said
+
+
+def diagnose(folder, source):
+    """(exit status, what is said), with the folder's own name left out."""
+    main, *others = re.split(r'^\+\+\+ (\S+)\n', source, flags=re.M)
+    for name, text in [('t.yaml', main), *zip(others[::2], others[1::2])]:
+        pathlib.Path(folder, name).write_text(text, encoding='utf-8')
+    done = subprocess.run([SLUICE, '-t', '-c', 't.yaml'], capture_output=True, text=True, check=False, cwd=folder,
+                          stdin=subprocess.DEVNULL, timeout=120)
+    said = ''.join(line for line in done.stderr.splitlines(True) if not line.startswith('sluice: '))
+    # OpenSSL's own reasons are other ones in each of its versions.
+    said = re.sub(r'((?:key|number \d+) in "[^"]*" cannot be read: ).*', r'\1(what OpenSSL says)', said)
+    return done.returncode, said.replace(os.path.realpath(folder), '/folder')
+
+
+def pytest_generate_tests(metafunc):
+    if 'source' in metafunc.fixturenames:
+        rows = list(cases())
+        metafunc.parametrize('source, said', [row[1:] for row in rows], ids=[row[0] for row in rows])
+
+
+def test_said(tmp_path, source, said):
+    status, found = diagnose(tmp_path, source)
+    assert found == said
+    assert status == (1 if ': error: ' in said else 0)
+
+
+def test_enough_cases():
+    names = [name for name, _, _ in cases()]
+    assert len(names) >= 60 and len(set(names)) == len(names)
+
+
+def rewrite():
+    for name, source, _ in cases():
+        with tempfile.TemporaryDirectory() as folder:
+            print(f'=== {name}\n{source}~~~\n{diagnose(folder, source)[1]}', end='')
+
+
+if __name__ == '__main__':
+    sys.exit(rewrite() if sys.argv[1:] == ['--rewrite'] else __doc__)
