@@ -165,7 +165,8 @@ static bool matches(const char *password, struct str hash)
     if (memory && hash.length < sizeof(setting)) {
         memcpy(setting, hash.data, hash.length);
         setting[hash.length] = '\0';
-        made = crypt_r(password, setting, memory);
+        /* Not crypt_r: sanitizers bring that themselves, so that the linker leaves libcrypt out. */
+        made = crypt_rn(password, setting, memory, (int)sizeof(*memory));
     }
     good = made && made[0] != '*' && strlen(made) == hash.length && CRYPTO_memcmp(made, setting, hash.length) == 0;
     if (memory)
