@@ -1,0 +1,119 @@
+"""A browser opens a site over HTTPS: images, a font, a medium that is sought in by ranges, a list of a folder, an error page.
+
+Chromium, headless; where it is not installed these tests are skipped. What the page finds it tells by asking for /done?..., which
+the access log shows.
+"""
+import glob
+import os
+import shutil
+import struct
+import subprocess
+import urllib.parse
+import wave
+import zlib
+
+import pytest
+
+from kit import server as server_kit
+from kit.lifetime import wait_for
+
+CHROMIUM = shutil.which('chromium')
+FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--hide-scrollbars',
+         '--ignore-certificate-errors', '--autoplay-policy=no-user-gesture-required', '--window-size=900,520',
+         '--disable-background-networking', '--disable-component-update', '--disable-sync']
+PAGE = '''<!doctype html><title>a site</title>
+<style>@font-face{font-family:own;src:url(font.ttf)} p{font-family:own}</style>
+<p>text</p><img id=image src=picture.png><video id=medium src=tone.wav preload=auto muted></video>
+<script>
+const image = document.getElementById('image'), medium = document.getElementById('medium');
+const event = (target, name) => new Promise(done => target.addEventListener(name, done, {once: true}));
+(async () => {
+  const found = {};
+  await image.decode();
+  found.image = image.naturalWidth;
+  found.font = (await document.fonts.load('12px own')).length;
+  if (medium.readyState < 1) await event(medium, 'loadedmetadata');
+  found.length = Math.round(medium.duration);
+  medium.currentTime = 250;
+  await event(medium, 'seeked');
+  found.at = Math.round(medium.currentTime);
+  await fetch('/done?' + new URLSearchParams(found));
+})().catch(error => fetch('/done?' + new URLSearchParams({error})));
+</script>
+'''
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason='chromium is not installed')
+
+
+def png(width, height):
+    """A red picture."""
+    def chunk(kind, data):
+        return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+    rows = b''.join(b'\0' + b'\xd0\x10\x10' * width for _ in range(height))
+    return (b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, 8, 2, 0, 0, 0)) +
+            chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))
+
+
+def first_pixel(picture):
+    """Red, green and blue in the upper left corner: there every filter of PNG leaves what it finds."""
+    assert picture.startswith(b'\x89PNG\r\n\x1a\n')
+    at, packed = 8, b''
+    while at < len(picture):
+        size, kind = struct.unpack('>I4s', picture[at:at + 8])
+        if kind == b'IDAT':
+            packed += picture[at + 8:at + 8 + size]
+        at += size + 12
+    return tuple(zlib.decompress(packed)[1:4])
+
+
+@pytest.fixture(scope='module')
+def pages(base):
+    folder = base / 'pages'
+    (folder / 'list/inner').mkdir(parents=True)
+    fonts = glob.glob('/usr/share/fonts/**/*.ttf', recursive=True)
+    if not fonts:
+        pytest.skip('there is no font')
+    shutil.copy(fonts[0], folder / 'font.ttf')
+    (folder / 'index.html').write_text(PAGE)
+    (folder / 'picture.png').write_bytes(png(40, 30))
+    for name in ('file 2.txt', 'file 10.txt', 'grüße.txt'):
+        (folder / 'list' / name).write_text(name)
+    with wave.open(str(folder / 'tone.wav'), 'wb') as tone: # five minutes, 26 MB: none of it is read ahead to the end
+        tone.setnchannels(1)
+        tone.setsampwidth(2)
+        tone.setframerate(44100)
+        tone.writeframes(bytes(2 * 44100 * 300))
+    return str(folder)
+
+
+@pytest.fixture
+def served(launch, loop, pages):
+    return launch(loop, 'user', server={'root': pages, 'autoindex': 'on', 'location': {'= /done': {'return': 204}}})
+
+
+def test_a_page_with_all_that_belongs_to_it(served, tmp_path):
+    with open(tmp_path / 'output', 'wb') as output:
+        browser = subprocess.Popen([CHROMIUM, *FLAGS, f'--user-data-dir={tmp_path}/profile', '--remote-debugging-port=0',
+                                    served.url('/')], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        try:
+            said = wait_for(lambda: [row['request_uri'] for row in served.server.access() if '/done?' in row['request_uri']],
+                            'the page has told nothing', seconds=60)
+        finally:
+            browser.terminate()
+            browser.wait(20 * server_kit.PATIENCE)
+    found = dict(urllib.parse.parse_qsl(said[-1].split('?', 1)[1]))
+    assert found == {'image': '40', 'font': '1', 'length': '300', 'at': '250'}
+    media = [row['status'] for row in served.server.access() if row['request_uri'] == '/tone.wav']
+    assert media.count('206') >= 2, media
+
+
+@pytest.mark.parametrize('path', ['/list/', '/nothing-here'])
+def test_pages_of_the_server_by_day_and_by_night(served, tmp_path, path):
+    for dark in (0, 1):
+        picture = tmp_path / f'{dark}.png'
+        subprocess.run([CHROMIUM, *FLAGS, f'--user-data-dir={tmp_path}/profile{dark}', f'--blink-settings=preferredColorScheme={1 - dark}',
+                        f'--screenshot={picture}', served.url(path)], stdin=subprocess.DEVNULL, capture_output=True,
+                       timeout=60 * server_kit.PATIENCE, check=True)
+        assert os.path.getsize(picture) > 5000
+        colour = first_pixel(picture.read_bytes())
+        assert max(colour) < 64 if dark else min(colour) > 224, colour
