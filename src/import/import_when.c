@@ -287,6 +287,11 @@ static void carry_condition(struct import *import, const struct scope *scope,
             note(import, IMPORT_CHANGED, directive, "rewrite of the server comes before this here");
     }
     carry_scope(import, scope, SCOPE_LOCATION, directive, body);
+    if (scope->kind == SCOPE_SERVER && live(directive, "rewrite") && str_search(condition, STR("-")) >= 0 &&
+        !str_starts(condition, STR("$")))
+        note(import, IMPORT_CHANGED, directive,
+             "it is asked again for the new URI, which must be a file that is there: try_files does the same "
+             "better");
     if (rewrite_before(scope, directive))
         note(import, IMPORT_CHANGED, directive, "it is asked before the rewrite in line %u here",
              rewrite_before(scope, directive)->place.line);

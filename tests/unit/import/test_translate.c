@@ -167,7 +167,7 @@ static const struct {
      "asked again for the new URI"},
     {"if ($args) { rewrite ^ /b redirect; }", "when:\n  $args:\n    rewrite: ^ /b redirect\n", ""},
     {"if (!-e $request_filename) { rewrite ^(.*)$ /b last; }",
-     "when:\n  '!-e $request_filename':\n    rewrite: ^(.*)$ /b last\n", ""},
+     "when:\n  '!-e $request_filename':\n    rewrite: ^(.*)$ /b last\n", "it is asked again for the new URI"},
     {"location / { if ($args) { break; } set $a b; }",
      "location:\n  /:\n    set: $a b\n    # not carried over: if ($args) { }\n",
      "there is no break that skips"},
