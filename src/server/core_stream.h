@@ -23,6 +23,7 @@ struct core_stream {
     uint64_t timeout_ms;
     uint64_t next_tries;            /* 0: as many as there are servers */
     uint64_t next_timeout_ms;       /* 0: no limit */
+    uint64_t upload_rate, download_rate; /* bytes a second, of one connection; 0: no limit */
     uint64_t preread_size;
     uint64_t preread_timeout_ms;
     int proxy_protocol;             /* 0: off; else its version */

@@ -41,13 +41,24 @@ static void bury(struct stream *stream)
 {
     struct worker *worker = stream->worker;
 
-    if (!stream->closed || !op_idle(&stream->timer))
+    if (!stream->closed || !op_idle(&stream->timer) || !stream_flow_resting(&stream->up) ||
+        !stream_flow_resting(&stream->down))
         return;
     list_remove(&stream->link);
     journey_leave(worker, &stream->address);
     buffer_finish(&stream->hello);
     arena_reset(&stream->arena);
     free(stream);
+}
+
+static void up_rested(struct stream_flow *flow)
+{
+    bury(container_of(flow, struct stream, up));
+}
+
+static void down_rested(struct stream_flow *flow)
+{
+    bury(container_of(flow, struct stream, down));
 }
 
 void stream_end(struct stream *stream, enum wire_end how)
@@ -340,6 +351,8 @@ static struct stream *make(struct worker *worker, const struct endpoint *endpoin
     stream->address = *peer;
     stream->number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED);
     stream->timer.done = timer_due;
+    stream->up.rested = up_rested;
+    stream->down.rested = down_rested;
     stream->prereading = true;
     list_init(&stream->waiter.link);
     list_push(&worker->streams, &stream->link);

@@ -3,6 +3,8 @@
 
 #include "base/limits.h"
 
+#include <errno.h>
+
 /* A connection that has carried a little is not worth a pipe. */
 static bool may_splice(struct stream_flow *flow)
 {
@@ -13,12 +15,48 @@ static bool may_splice(struct stream_flow *flow)
     return flow->pipe;
 }
 
+static void ask(struct stream_flow *flow);
+
+static void pause_over(struct op *op, int result)
+{
+    struct stream_flow *flow = container_of(op, struct stream_flow, pause);
+
+    if (!flow->to)
+        flow->rested(flow);
+    else if (result != -ECANCELED && wire_room(flow->to) > 0)
+        ask(flow);
+}
+
+/* What has gone took less time than it should have: the rest of that is waited for. */
+static bool is_ahead(struct stream_flow *flow)
+{
+    struct loop *loop = flow->from->shared->loop;
+    uint64_t due_ms;
+
+    if (flow->rate == 0)
+        return false;
+    due_ms = flow->began_ms + (uint64_t)((double)flow->bytes * 1000 / (double)flow->rate);
+    if (due_ms <= loop->clock.monotonic_ms)
+        return false;
+    if (op_idle(&flow->pause))
+        loop_timer(loop, &flow->pause, due_ms);
+    return true;
+}
+
+/* At once no more than a tenth of a second's: else the wait for the next is long. */
+static size_t most_piped(const struct stream_flow *flow)
+{
+    uint64_t tenth = flow->rate / 10 + 1;
+
+    return flow->rate && tenth < LIMIT_PIPE_BYTES ? (size_t)tenth : LIMIT_PIPE_BYTES;
+}
+
 static void ask(struct stream_flow *flow)
 {
-    if (flow->ended || flow->from->receiving)
+    if (flow->ended || flow->from->receiving || is_ahead(flow))
         return;
     if (may_splice(flow))
-        wire_receive_pipe(flow->from, flow->pipe, LIMIT_PIPE_BYTES);
+        wire_receive_pipe(flow->from, flow->pipe, most_piped(flow));
     else
         wire_receive(flow->from);
 }
@@ -56,6 +94,8 @@ void stream_flow_start(struct stream_flow *flow, struct wire *from, struct wire 
 {
     flow->from = from;
     flow->to = to;
+    flow->pause.done = pause_over;
+    flow->began_ms = from->shared->loop->clock.monotonic_ms;
     ask(flow);
 }
 
@@ -101,6 +141,8 @@ void stream_flow_room(struct stream_flow *flow)
 
 void stream_flow_stop(struct stream_flow *flow)
 {
+    if (flow->from)
+        loop_cancel(flow->from->shared->loop, &flow->pause);
     pipe_drop(flow->pipe);
     flow->pipe = NULL;
     flow->from = flow->to = NULL;

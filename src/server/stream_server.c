@@ -102,6 +102,8 @@ static void server_opened(void *user)
     stream_moved(stream);
     upstream_peer_worked(stream->peer);
     upstream_patience(stream->server, 0);
+    stream->up.rate = stream->conf->upload_rate;
+    stream->down.rate = stream->conf->download_rate;
     stream_flow_start(&stream->up, &stream->client, &stream->server->wire);
     stream_flow_start(&stream->down, &stream->server->wire, &stream->client);
 }

@@ -142,7 +142,7 @@ def behind(base, certificate):
 
 def launch_streams(loop, fresh, certificate, behind):
     folder = fresh()
-    ports = {name: server_kit.free_port() for name in (*behind, 'group', 'dead', 'tls', 'quiet', 'whole', 'preread', 'hurried', 'http')}
+    ports = {name: server_kit.free_port() for name in (*behind, 'group', 'dead', 'tls', 'quiet', 'whole', 'preread', 'hurried', 'paced', 'paced_tls', 'http')}
     paths = {'to-unix': str(folder / 'listen.sock')}
     closed = f'127.0.0.1:{server_kit.free_port()}'
     servers = [{'listen': f'127.0.0.1:{ports[name]}', 'proxy_pass': one.address} for name, one in behind.items()]
@@ -153,6 +153,9 @@ def launch_streams(loop, fresh, certificate, behind):
         {'listen': f'127.0.0.1:{ports["quiet"]}', 'proxy_pass': behind['silent'].address, 'proxy_timeout': '400ms',
          'preread_timeout': '1h'},
         {'listen': f'127.0.0.1:{ports["whole"]}', 'proxy_pass': behind['says_and_listens'].address, 'proxy_half_close': 'off'},
+        {'listen': f'127.0.0.1:{ports["paced"]}', 'proxy_pass': behind['echo'].address, 'proxy_upload_rate': '400k', 'proxy_download_rate': '1m'},
+        {'listen': f'127.0.0.1:{ports["paced_tls"]} ssl', 'server_name': 'localhost', 'proxy_pass': behind['says_and_listens'].address,
+         'proxy_download_rate': '2m', 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'},
         {'listen': f'127.0.0.1:{ports["tls"]} ssl', 'server_name': 'echo.test', 'proxy_pass': behind['echo'].address,
          'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'},
         {'listen': f'127.0.0.1:{ports["tls"]} ssl', 'server_name': 'counts.test', 'proxy_pass': behind['counts'].address,
@@ -325,6 +328,32 @@ def test_slow_sides(streams):
     time.sleep(0.3)
     assert sha256(read_all(stream)) == sha256(LARGE)
     stream.close()
+
+
+def test_a_rate_is_not_exceeded(streams):
+    """Not by what is copied, nor by what is spliced; and all of it arrives."""
+    body = LARGE[:600_000]
+    began = time.monotonic()
+    stream = streams.connect('paced')
+    thread = send_in_background(stream, body)
+    assert read_all(stream) == body
+    assert time.monotonic() - began > (600_000 - 60_000) / 409_600      # but for what is read at once
+    thread.join()
+    stream.close()
+    began = time.monotonic()
+    stream = tls_context().wrap_socket(streams.connect('paced_tls'), server_hostname='localhost')
+    assert sha256(read_all(stream)) == sha256(LARGE)
+    assert time.monotonic() - began > (len(LARGE) - 300_000) / 2_097_152
+    stream.close()
+
+
+def test_who_leaves_in_a_pause(streams):
+    """Nothing is left of a connection that ends while it waits for its rate."""
+    for _ in range(20):
+        stream = streams.connect('paced')
+        stream.sendall(LARGE[:200_000])
+        stream.close()
+    wait_for(lambda: streams.descriptors()[0] < 40, 'their sockets are closed')
 
 
 def test_a_reset_is_passed_on(streams):
