@@ -140,20 +140,58 @@ static int parse_port(struct parse *parse, const char *text)
     return 0;
 }
 
+/* Options of serve: switches, and texts, as "--name TEXT" or "--name=TEXT". */
+static const struct serve_option {
+    const char *name;
+    size_t offset;
+    const char *value; /* what the text is, for the message where it is missing; NULL: a switch */
+} serve_options[] = {
+    {"--spa", FIELD(spa), NULL},
+    {"--autoindex", FIELD(autoindex), NULL},
+    {"--open-to-network", FIELD(open_to_network), NULL},
+    {"--cert", FIELD(certificate), "a file name"},
+    {"--key", FIELD(key), "a file name"},
+    {"--port", 0, "a number"},
+};
+
+static int serve_text(struct parse *parse, const struct serve_option *option, const char *value)
+{
+    if (!value && parse->at + 1 < parse->argc)
+        value = parse->argv[++parse->at];
+    if (!value || !*value)
+        return options_fail(parse, "option \"%s\" requires %s", option->name, option->value);
+    if (option->offset == 0)
+        return parse_port(parse, value);
+    memcpy((char *)parse->options + option->offset, &value, sizeof(value));
+    return 0;
+}
+
+static int serve_option(struct parse *parse, const char *argument)
+{
+    size_t length = strcspn(argument, "=");
+
+    for (size_t i = 0; i < sizeof(serve_options) / sizeof(serve_options[0]); i++) {
+        const struct serve_option *option = &serve_options[i];
+
+        if (strlen(option->name) != length || strncmp(option->name, argument, length) != 0)
+            continue;
+        if (option->value)
+            return serve_text(parse, option, argument[length] ? argument + length + 1 : NULL);
+        if (argument[length])
+            return options_fail(parse, "option \"%s\" takes no value", option->name);
+        *(bool *)((char *)parse->options + option->offset) = true;
+        return 0;
+    }
+    return options_fail(parse, "invalid option of serve: \"%s\"", argument);
+}
+
 static int serve_argument(struct parse *parse, const char *argument)
 {
-    if (strncmp(argument, "--port=", 7) == 0)
-        return parse_port(parse, argument + 7);
-    if (strcmp(argument, "--port") == 0) {
-        if (parse->at + 1 >= parse->argc)
-            return options_fail(parse, "option \"--port\" requires a number");
-        return parse_port(parse, parse->argv[++parse->at]);
-    }
     /* "--" lets a folder begin with a dash. */
     if (strcmp(argument, "--") == 0 && parse->at + 1 < parse->argc)
         argument = parse->argv[++parse->at];
     else if (argument[0] == '-')
-        return options_fail(parse, "invalid option of serve: \"%s\"", argument);
+        return serve_option(parse, argument);
     if (parse->options->folder)
         return options_fail(parse, "serve takes one folder, and \"%s\" is a second one", argument);
     if (!*argument)
@@ -325,8 +363,9 @@ const char *options_usage(void)
     return "sluice " SLUICE_VERSION ": HTTPS for static files, its bytes encrypted by the kernel\n"
            "\n"
            "Try it\n"
-           "  sluice serve [DIR] [--port N]   HTTPS for a folder (default: this one, port 8443) with a\n"
-           "                                  self-made certificate; prints its URLs\n"
+           "  sluice serve [DIR] [OPTION...]  HTTPS for a folder (default: this one), for this machine alone, with a\n"
+           "                                  self-made certificate; prints its URLs. --port N (8443), --spa,\n"
+           "                                  --autoindex, --cert FILE [--key FILE], --open-to-network\n"
            "  sluice doctor [--json]          does kernel TLS work here, and if not, why and what to do\n"
            "\n"
            "Run it\n"

@@ -41,6 +41,11 @@ struct options {
     const char *output;             /* import -o; NULL: standard output */
     bool report;                    /* import --report */
     const char *folder;             /* serve DIR */
+    bool spa;                       /* serve --spa */
+    bool autoindex;                 /* serve --autoindex */
+    bool open_to_network;           /* serve --open-to-network */
+    const char *certificate;        /* serve --cert FILE; NULL: made at start */
+    const char *key;                /* serve --key FILE; NULL: in the same file */
     unsigned port;                  /* serve --port; 0: the first free one from the default on */
     enum output_format format;      /* lint, explain --format */
     const char *url;                /* explain URL; NULL: none */

@@ -1,6 +1,6 @@
 /*
- * `sluice serve [DIR]`: HTTPS for a folder on this machine alone, with a certificate
- * made at start. There is one mechanism: this writes a configuration and runs it.
+ * `sluice serve [DIR]`: HTTPS for a folder, on this machine alone unless it is opened to the network, with a
+ * certificate made at start unless one is given. There is one mechanism: this writes a configuration and runs it.
  */
 #include "server/serve.h"
 
@@ -14,13 +14,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 struct serving {
-    char folder[PATH_MAX];
-    unsigned port;
-    bool ip6;
+    struct serve_plan plan;
+    char folder[PATH_MAX], certificate[PATH_MAX], key[PATH_MAX], name[HOST_NAME_MAX + 1];
 };
 
 static int probe(const char *host, unsigned port)
@@ -34,14 +34,14 @@ static int probe(const char *host, unsigned port)
     return socket_probe(&address);
 }
 
-unsigned serve_find_port(unsigned first, unsigned tries, bool *out_ip6)
+unsigned serve_find_port(unsigned first, unsigned tries, bool open, bool *out_ip6)
 {
     for (unsigned port = first; port < first + tries && port <= 65535; port++) {
         int ip6;
 
-        if (probe("127.0.0.1", port) < 0)
+        if (probe(open ? "0.0.0.0" : "127.0.0.1", port) < 0)
             continue;
-        ip6 = probe("[::1]", port);
+        ip6 = probe(open ? "[::]" : "[::1]", port);
         if (ip6 == -EADDRINUSE)
             continue;
         *out_ip6 = ip6 == 0;
@@ -50,22 +50,63 @@ unsigned serve_find_port(unsigned first, unsigned tries, bool *out_ip6)
     return 0;
 }
 
-int serve_configuration(unsigned port, bool ip6, struct buffer *out)
+/* As a double-quoted scalar in which nothing means anything: no escape, and no reference to the environment. */
+static int add_quoted(struct buffer *out, const char *text)
 {
-    char other[48] = "";
+    int error = buffer_append(out, STR("\""));
 
-    if (ip6)
-        snprintf(other, sizeof(other), ", \"[::1]:%u ssl\"", port);
-    return buffer_printf(out,
-                         "error_log: {path: stderr, level: warn}\n"
-                         "http:\n"
-                         "  access_log: {path: stdout, format: main}\n"
-                         "  server:\n"
-                         "    - listen: [\"127.0.0.1:%u ssl\"%s]\n"
-                         "      server_name: localhost\n"
-                         "      ssl_certificate: self-signed\n"
-                         "      root: .\n",
-                         port, other);
+    for (; *text && error == 0; text++) {
+        if (*text == '"' || *text == '\\')
+            error = buffer_printf(out, "\\%c", *text);
+        else if (*text == '$' && text[1] == '{')
+            error = buffer_append(out, STR("$$"));
+        else if ((unsigned char)*text < ' ' || *text == 0x7f)
+            error = buffer_printf(out, "\\x%02x", (unsigned char)*text);
+        else
+            error = buffer_append(out, str_of(text, 1));
+    }
+    return error < 0 ? error : buffer_append(out, STR("\"\n"));
+}
+
+static int add_certificate(const struct serve_plan *plan, struct buffer *out)
+{
+    int error;
+
+    if (!plan->certificate)
+        return buffer_append(out, STR("      ssl_certificate: self-signed\n"));
+    error = buffer_append(out, STR("      ssl_certificate: "));
+    if (error == 0)
+        error = add_quoted(out, plan->certificate);
+    if (error == 0 && plan->key)
+        error = buffer_append(out, STR("      ssl_certificate_key: "));
+    return error == 0 && plan->key ? add_quoted(out, plan->key) : error;
+}
+
+int serve_configuration(const struct serve_plan *plan, struct buffer *out)
+{
+    const char *own = plan->open ? "0.0.0.0" : "127.0.0.1";
+    char other[48] = "";
+    int error;
+
+    if (plan->ip6)
+        snprintf(other, sizeof(other), ", \"[::%s]:%u ssl\"", plan->open ? "" : "1", plan->port);
+    error = buffer_printf(out,
+                          "error_log: {path: stderr, level: warn}\n"
+                          "http:\n"
+                          "  access_log: {path: stdout, format: main}\n"
+                          "  server:\n"
+                          "    - listen: [\"%s:%u ssl\"%s]\n"
+                          "      server_name: [localhost%s%s]\n"
+                          "      root: .\n",
+                          own, plan->port, other, plan->name ? ", " : "", plan->name ? plan->name : "");
+    if (error == 0)
+        error = add_certificate(plan, out);
+    if (error == 0 && plan->autoindex)
+        error = buffer_append(out, STR("      autoindex: on\n"));
+    if (error == 0 && plan->spa)
+        error =
+            buffer_append(out, STR("      location:\n        /: {try_files: [$uri, $uri/, /index.html]}\n"));
+    return error;
 }
 
 /* As root the workers become user nobody. The folder is opened before that, so those above it do not matter. */
@@ -81,16 +122,21 @@ static void say_reader(const char *folder)
 static void say_ready(void *owner, const struct ktls_support *ktls)
 {
     const struct serving *serving = owner;
+    const struct serve_plan *plan = &serving->plan;
     char text[512];
     struct str line = ktls_describe(ktls, text, sizeof(text));
 
-    printf("%s is served at\n  https://localhost:%u/\n  https://127.0.0.1:%u/\n", serving->folder,
-           serving->port, serving->port);
-    if (serving->ip6)
-        printf("  https://[::1]:%u/\n", serving->port);
-    printf(STR_FMT
-           "\nThe certificate is made by this server: browsers ask once, curl wants -k. Ctrl-C ends it.\n",
-           STR_ARG(line));
+    printf("%s is served at\n  https://localhost:%u/\n  https://127.0.0.1:%u/\n", serving->folder, plan->port,
+           plan->port);
+    if (plan->ip6)
+        printf("  https://[::1]:%u/\n", plan->port);
+    if (plan->open)
+        printf("  https://%s:%u/\nand to everybody who reaches this machine.\n",
+               plan->name ? plan->name : "ADDRESS", plan->port);
+    printf(STR_FMT "\n", STR_ARG(line));
+    if (!plan->certificate)
+        printf("The certificate is made by this server: browsers ask once, curl wants -k. ");
+    printf("Ctrl-C ends it.\n");
     if (geteuid() == 0)
         say_reader(serving->folder);
     fflush(stdout);
@@ -113,8 +159,11 @@ static int find_folder(struct serving *serving, const char *folder)
 
 static int choose_port(struct serving *serving, unsigned asked)
 {
-    serving->port = serve_find_port(asked ? asked : SERVE_PORT, asked ? 1 : SERVE_PORT_TRIES, &serving->ip6);
-    if (serving->port > 0)
+    struct serve_plan *plan = &serving->plan;
+
+    plan->port =
+        serve_find_port(asked ? asked : SERVE_PORT, asked ? 1 : SERVE_PORT_TRIES, plan->open, &plan->ip6);
+    if (plan->port > 0)
         return 0;
     if (asked)
         error_log_say(LOG_EMERG,
@@ -126,6 +175,43 @@ static int choose_port(struct serving *serving, unsigned asked)
     return -EADDRINUSE;
 }
 
+/* Paths of the configuration would start at the folder. */
+static int find_file(const char *given, char *into, const char **out_path)
+{
+    if (!given)
+        return 0;
+    if (!realpath(given, into)) {
+        error_log_say(LOG_EMERG, "\"%s\" cannot be opened (%d: %s)", given, errno, strerror(errno));
+        return -EINVAL;
+    }
+    *out_path = into;
+    return 0;
+}
+
+static int find_certificate(struct serving *serving, const struct options *options)
+{
+    int error;
+
+    if (options->key && !options->certificate) {
+        error_log_say(LOG_EMERG, "--key FILE belongs to --cert FILE, which is not given");
+        return -EINVAL;
+    }
+    error = find_file(options->certificate, serving->certificate, &serving->plan.certificate);
+    return error < 0 ? error : find_file(options->key, serving->key, &serving->plan.key);
+}
+
+/* Only where it is a name that a certificate can say: letters, digits, dashes and dots. */
+static void find_name(struct serving *serving)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
+    char *name = serving->name;
+
+    if (!serving->plan.open || gethostname(name, sizeof(serving->name) - 1) < 0)
+        return;
+    if (*name && strspn(name, allowed) == strlen(name) && strcmp(name, "localhost") != 0)
+        serving->plan.name = name;
+}
+
 static struct configuration *load(const struct serving *serving)
 {
     struct configuration *configuration = NULL;
@@ -134,7 +220,7 @@ static struct configuration *load(const struct serving *serving)
     struct error_log log;
 
     if (error_log_open(&log, STR("stderr"), LOG_WARN) == 0 &&
-        serve_configuration(serving->port, serving->ip6, &text) == 0) {
+        serve_configuration(&serving->plan, &text) == 0) {
         struct configuration_source source = {.text = buffer_str(&text), .prefix = str_from(serving->folder)};
 
         configuration = configuration_load(&source, &log.log, &said);
@@ -149,11 +235,13 @@ static struct configuration *load(const struct serving *serving)
 
 int command_serve(const struct options *options)
 {
-    struct serving serving = {.port = 0};
+    struct serving serving = {
+        .plan = {.spa = options->spa, .autoindex = options->autoindex, .open = options->open_to_network}};
     struct master_start start = {.ready = say_ready, .owner = &serving, .no_pid_file = true};
 
+    find_name(&serving);
     if (find_folder(&serving, options->folder ? options->folder : ".") < 0 ||
-        choose_port(&serving, options->port) < 0)
+        find_certificate(&serving, options) < 0 || choose_port(&serving, options->port) < 0)
         return EXIT_FAILURE;
     start.configuration = load(&serving);
     if (!start.configuration)

@@ -1,6 +1,7 @@
 """`sluice serve DIR` and `sluice doctor`: the first five minutes of a newcomer."""
 import os
 import re
+import shutil
 import signal
 import ssl
 import subprocess
@@ -13,22 +14,34 @@ SLUICE = server_kit.SLUICE
 
 
 @pytest.fixture
-def serving(site):
-    """`sluice serve` on the site; gives (process, what it printed, {scheme: port})."""
-    process = subprocess.Popen([SLUICE, 'serve', site], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    os.set_blocking(process.stdout.fileno(), False)
-    said, deadline = '', time.monotonic() + 20 * server_kit.PATIENCE
-    while time.monotonic() < deadline and process.poll() is None:
-        said += (process.stdout.read() or b'').decode()
-        if re.search(r'https://\S+?:\d+', said) and 'ktls' in said.lower().replace('kernel tls', 'ktls'):
-            break
-        time.sleep(0.05)
-    ports = {scheme: int(port) for scheme, port in re.findall(r'(https?)://[^\s:/]+:(\d+)', said)}
-    yield process, said, ports
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
-        process.wait(20 * server_kit.PATIENCE)
-    process.stdout.close()
+def serve():
+    """serve(DIR, OPTION...) -> (process, what it printed, {scheme: port})."""
+    running = []
+
+    def starter(*words):
+        process = subprocess.Popen([SLUICE, 'serve', *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        running.append(process)
+        os.set_blocking(process.stdout.fileno(), False)
+        said, deadline = '', time.monotonic() + 20 * server_kit.PATIENCE
+        while time.monotonic() < deadline and process.poll() is None:
+            said += (process.stdout.read() or b'').decode()
+            if 'Ctrl-C ends it.' in said:
+                break
+            time.sleep(0.05)
+        ports = {scheme: int(port) for scheme, port in re.findall(r'(https?)://[^\s:/]+:(\d+)', said)}
+        return process, said, ports
+    yield starter
+    for process in running:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            process.wait(20 * server_kit.PATIENCE)
+        process.stdout.close()
+
+
+@pytest.fixture
+def serving(serve, site):
+    """`sluice serve` on the site."""
+    return serve(site)
 
 
 def test_serve(serving):
@@ -45,6 +58,104 @@ def test_serve(serving):
     assert 'DNS:localhost' in text
     process.send_signal(signal.SIGINT)
     assert process.wait(20 * server_kit.PATIENCE) == 0
+
+
+def listening(port):
+    """Addresses on which somebody listens on the port, as the kernel writes them."""
+    found = set()
+    for name in ('tcp', 'tcp6'):
+        with open(f'/proc/net/{name}', encoding='ascii') as stream:
+            rows = [line.split() for line in stream.readlines()[1:]]
+        found |= {row[1].split(':')[0] for row in rows if row[3] == '0A' and int(row[1].split(':')[1], 16) == port}
+    return found
+
+
+ALL, ALL6 = '0' * 8, '0' * 32
+
+
+def test_serve_is_for_this_machine_alone(serving):
+    _, said, ports = serving
+    assert '0100007F' in listening(ports['https']) and not listening(ports['https']) & {ALL, ALL6}
+    assert 'everybody who reaches this machine' not in said
+
+
+def test_serve_can_be_open_to_the_network(serve, site):
+    _, said, ports = serve(site, '--open-to-network')
+    assert ALL in listening(ports['https']) and 'and to everybody who reaches this machine.' in said
+    client = http1.connect(ports['https'], 'user')
+    assert client.get('/one.txt').body == b'one\n'
+    client.close()
+
+
+def test_serve_on_a_port(serve, site):
+    port = server_kit.free_port()
+    _, said, ports = serve(site, f'--port={port}')
+    assert ports == {'https': port}, said
+    done = subprocess.run([SLUICE, 'serve', site, '--port', str(port)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0 and f'port {port} is taken' in done.stdout + done.stderr
+
+
+def test_serve_an_application_of_one_page(serve, tmp_path):
+    (tmp_path / 'index.html').write_text('the application')
+    (tmp_path / 'app.js').write_text('its script')
+    client = http1.connect(serve(str(tmp_path), '--spa')[2]['https'], 'user')
+    for target, body in (('/', b'the application'), ('/app.js', b'its script'), ('/users/7', b'the application'),
+                         ('/deep/er/?page=2', b'the application')):
+        response = client.get(target)
+        assert response.status == 200 and response.body == body, target
+    client.close()
+
+
+def test_serve_an_application_without_a_page(serve, tmp_path):
+    client = http1.connect(serve(str(tmp_path), '--spa')[2]['https'], 'user')
+    assert client.get('/users/7').status in (403, 404, 500)
+    client.close()
+
+
+def test_serve_lists_folders_when_asked(serve, tmp_path):
+    (tmp_path / 'a file.txt').write_text('x')
+    plain = http1.connect(serve(str(tmp_path))[2]['https'], 'user')
+    assert plain.get('/').status == 403
+    plain.close()
+    listed = http1.connect(serve(str(tmp_path), '--autoindex')[2]['https'], 'user')
+    response = listed.get('/')
+    assert response.status == 200 and b'a file.txt' in response.body
+    listed.close()
+
+
+def test_serve_with_a_certificate(serve, site, certificate, tmp_path):
+    """Whatever signs the names of its files have."""
+    folder = tmp_path / 'odd "name" ${HOME} $x #1 \\n'
+    folder.mkdir()
+    both = folder / 'both.pem'
+    shutil.copy(certificate[0], folder / 'site.pem')
+    shutil.copy(certificate[1], folder / 'site.key')
+    both.write_text((folder / 'site.pem').read_text() + (folder / 'site.key').read_text())
+    wanted = (folder / 'site.pem').read_text().strip()
+    for options in (['--cert', str(folder / 'site.pem'), '--key', str(folder / 'site.key')], [f'--cert={both}']):
+        _, said, ports = serve(site, *options)
+        assert 'https' in ports, said
+        assert 'made by this server' not in said
+        assert ssl.get_server_certificate(('127.0.0.1', ports['https'])).strip() == wanted
+
+
+WRONG = [(['--cert', '/nowhere.pem'], '"/nowhere.pem" cannot be opened (2: No such file or directory)'),
+         (['--key', '/nowhere.key'], '--key FILE belongs to --cert FILE, which is not given'),
+         (['--cert', '/etc/hostname'], 'is not PEM text'),
+         (['--port', 'x'], 'invalid port "x"'),
+         (['--open'], 'invalid option of serve: "--open"')]
+
+
+@pytest.mark.parametrize('options, words', WRONG)
+def test_serve_says_what_is_wrong(site, options, words):
+    done = subprocess.run([SLUICE, 'serve', site, *options], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0 and words in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def test_help_names_the_options():
+    said = subprocess.run([SLUICE, 'serve', '--help'], capture_output=True, text=True, timeout=60, check=True).stdout
+    for option in ('--port N', '--spa', '--autoindex', '--cert FILE', '--key FILE', '--open-to-network'):
+        assert option in said, option
 
 
 def test_serve_a_folder_that_is_not_there():

@@ -28,6 +28,8 @@ static const struct {
     const char *conf, *prefix, *error_log, *overlay, *signal, *folder, *directive, *input, *output;
     unsigned port;
     bool quiet, json, report;
+    const char *certificate, *key;
+    bool spa, autoindex, open_to_network;
 } good[] = {
     {"", COMMAND_RUN},
     {"-c a.yaml", COMMAND_RUN, .conf = "a.yaml"},
@@ -55,6 +57,10 @@ static const struct {
     {"serve --port=65535 x", COMMAND_SERVE, .folder = "x", .port = 65535},
     {"serve -- -odd", COMMAND_SERVE, .folder = "-odd"},
     {"serve --help", COMMAND_USAGE},
+    {"serve --spa x --autoindex --open-to-network", COMMAND_SERVE, .folder = "x", .spa = true, .autoindex = true,
+     .open_to_network = true},
+    {"serve --cert a.pem --key=b.key", COMMAND_SERVE, .certificate = "a.pem", .key = "b.key"},
+    {"serve --cert=a=b", COMMAND_SERVE, .certificate = "a=b"},
     {"doctor", COMMAND_DOCTOR},
     {"doctor --json", COMMAND_DOCTOR, .json = true},
     {"schema", COMMAND_SCHEMA},
@@ -100,6 +106,11 @@ static const struct {
     {"serve --port=70000", "invalid port \"70000\""},
     {"serve --port 8x", "invalid port \"8x\""},
     {"serve -x", "invalid option of serve"},
+    {"serve --spa=yes", "option \"--spa\" takes no value"},
+    {"serve --spaces", "invalid option of serve: \"--spaces\""},
+    {"serve --sp", "invalid option of serve: \"--sp\""},
+    {"serve --cert", "option \"--cert\" requires a file name"},
+    {"serve --key=", "option \"--key\" requires a file name"},
     {"doctor x", "invalid argument of doctor"},
     {"schema x", "takes no argument"},
     {"help a b", "\"b\" is a second one"},
@@ -147,6 +158,11 @@ START_TEST(reads_command_lines)
     ck_assert_int_eq(options.quiet, good[_i].quiet);
     ck_assert_int_eq(options.json, good[_i].json);
     ck_assert_int_eq(options.report, good[_i].report);
+    same(good[_i].line, options.certificate, good[_i].certificate);
+    same(good[_i].line, options.key, good[_i].key);
+    ck_assert_int_eq(options.spa, good[_i].spa);
+    ck_assert_int_eq(options.autoindex, good[_i].autoindex);
+    ck_assert_int_eq(options.open_to_network, good[_i].open_to_network);
 }
 END_TEST
 
