@@ -152,7 +152,10 @@ static const struct directive directives[] = {
      .offset = AT(curves),
      .fallback = "auto",
      .example = "ssl_ecdh_curve: X25519:prime256v1",
-     .help = "Groups of the key exchange, by preference: X25519:prime256v1; auto leaves it to OpenSSL."},
+     .help = "Groups of the key exchange, by preference: ?X25519MLKEM768:X25519:prime256v1, where ? means: "
+             "if this OpenSSL "
+             "has it (X25519MLKEM768 from 3.5 on). auto leaves it to OpenSSL, which prefers that one where "
+             "it has it."},
     {.name = "ssl_prefer_server_ciphers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SWITCH,

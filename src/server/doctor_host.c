@@ -3,6 +3,8 @@
  */
 #include "server/doctor.h"
 
+#include "tls/tls_context.h"
+
 #include "io/backends.h"
 
 #include <errno.h>
@@ -75,11 +77,25 @@ static void examine_loop(struct diagnosis *diagnosis)
     }
 }
 
+static void examine_groups(struct diagnosis *diagnosis)
+{
+    if (tls_has_group("X25519MLKEM768")) {
+        doctor_find(diagnosis, "key-exchange", VERDICT_GOOD,
+                    "key exchange: X25519MLKEM768, which quantum computers do not break, is preferred");
+        return;
+    }
+    doctor_find(diagnosis, "key-exchange", VERDICT_NOTE,
+                "key exchange: this OpenSSL has no X25519MLKEM768; X25519 is preferred");
+    doctor_advise(diagnosis, "what is recorded today can be read once there are quantum computers; OpenSSL "
+                             "3.5 (Debian 13) has it");
+}
+
 void doctor_examine_host(struct diagnosis *diagnosis)
 {
     ktls_probe(&ktls_calls_kernel, &diagnosis->support);
     doctor_examine_module(diagnosis, &host_here);
     examine_loop(diagnosis);
+    examine_groups(diagnosis);
     doctor_examine_limits(diagnosis, &host_here);
     doctor_examine_buffers(diagnosis, &host_here);
     doctor_examine_devices(diagnosis, &host_here);

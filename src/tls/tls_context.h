@@ -55,7 +55,7 @@ struct tls_settings {
     unsigned protocols;             /* bits of enum tls_protocol; 0: both */
     struct str ciphers;             /* TLS 1.2, OpenSSL's list syntax; empty: TLS_CIPHERS_DEFAULT */
     struct str ciphersuites;        /* TLS 1.3; empty: TLS_CIPHERSUITES_DEFAULT */
-    struct str curves;              /* "auto", empty (the same), or a list: "X25519:prime256v1" */
+    struct str curves;              /* "auto", empty (the same), or a list: "?X25519MLKEM768:X25519"; "?": where OpenSSL has it */
     bool prefer_server_ciphers;
     bool session_tickets;
     const struct str *ticket_keys;  /* files: the first one seals, all open; none: drawn keys */
@@ -83,6 +83,9 @@ struct tls_fault {
     const char *hint;               /* the way out, or "" */
 };
 typedef void tls_fault_told(void *owner, const struct tls_fault *fault);
+
+/* Whether this OpenSSL has a group of key exchange ("X25519MLKEM768"). */
+bool tls_has_group(const char *name);
 
 /*
  * Builds the context of one address from its servers' settings: loads, checks (key fits chain; encrypted keys

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 
 #include <openssl/err.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Only so that OpenSSL confirms the name (RFC 6066 3) and keeps it: the choice has been made by now. */
@@ -114,6 +115,39 @@ static int set_groups_text(SSL_CTX *openssl, const char *groups)
     return (int)SSL_CTX_set1_groups_list(openssl, groups);
 }
 
+bool tls_has_group(const char *name)
+{
+    SSL_CTX *openssl = SSL_CTX_new(TLS_server_method());
+    bool has = openssl && SSL_CTX_set1_groups_list(openssl, name) == 1;
+
+    SSL_CTX_free(openssl);
+    ERR_clear_error();
+    return has;
+}
+
+/*
+ * The list as this OpenSSL can take it: "?X" is X where there is such a group. From 3.5 on OpenSSL
+ * understands that by itself.
+ */
+static char *known_groups(struct str list)
+{
+    char *known = calloc(1, list.length + 1), *end = known, *one = malloc(list.length + 1);
+
+    while (known && one && list.data) {
+        struct str name = str_cut(&list, ':');
+        bool optional = str_starts(name, STR("?"));
+
+        if (optional)
+            name = str_skip(name, 1);
+        memcpy(one, name.data, name.length);
+        one[name.length] = '\0';
+        if (!optional || tls_has_group(one))
+            end += sprintf(end, "%s%s", end == known ? "" : ":", one);
+    }
+    free(one);
+    return known;
+}
+
 static bool set_curves(struct tls_server *server, const struct tls_failure *failure)
 {
     static const struct list_setting setting = {"ssl_ecdh_curve", set_groups_text,
@@ -122,10 +156,10 @@ static bool set_curves(struct tls_server *server, const struct tls_failure *fail
 
     if (str_empty(curves) || str_equal(curves, STR("auto")))
         return true;
-    if (!set_list(server->openssl, &setting, curves, failure))
-        return false;
-    server->groups = strndup(curves.data, curves.length);
-    return server->groups || tls_fail(failure, "out of memory");
+    server->groups = known_groups(curves);
+    if (!server->groups)
+        return tls_fail(failure, "out of memory");
+    return set_list(server->openssl, &setting, str_from(server->groups), failure);
 }
 
 static void set_options(struct tls_server *server)

@@ -1,0 +1,75 @@
+#include "tls_pair.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+static void count_line(void *owner, enum log_level level, struct str line)
+{
+    (*(int *)owner)++;
+}
+
+static const struct {
+    const char *list, *curve; /* NULL: the list is refused */
+} group_lists[] = {
+    {"?NO-SUCH-GROUP:P-384:?X448", "secp384r1"},
+    {"?P-521", "secp521r1"},
+    {"NO-SUCH-GROUP:P-384", NULL},
+    {"?NO-SUCH-GROUP", NULL},
+};
+
+/* What only newer libraries have may be named, and is left out where there is none. */
+START_TEST(groups_may_be_named_where_they_are)
+{
+    struct tls_settings settings = pair_settings();
+    char error[512] = "";
+    int lines = 0;
+    struct log log = {.level = LOG_DEBUG, .sink = count_line, .owner = &lines};
+    struct tls_pair pair;
+
+    settings.curves = str_from(group_lists[_i].list);
+    if (!group_lists[_i].curve) {
+        ck_assert_ptr_null(tls_context_create(&settings, 1, &log, error, sizeof(error)));
+        ck_assert_msg(strstr(error, "ssl_ecdh_curve"), "%s", error);
+        return;
+    }
+    pair_open(&pair, &settings, 1);
+    SSL_set1_groups_list(pair.client, "X25519:P-521:P-384");
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert_msg(str_equal(tls_session_curve(pair.session), str_from(group_lists[_i].curve)), STR_FMT,
+                  STR_ARG(tls_session_curve(pair.session)));
+    pair_close(&pair);
+}
+END_TEST
+
+/* The default list, between two of the same library. */
+START_TEST(the_best_group_is_the_default)
+{
+    bool has = tls_has_group("X25519MLKEM768");
+    struct tls_settings settings = pair_settings();
+    struct tls_pair pair;
+
+    ck_assert(tls_has_group("X25519") && !tls_has_group("NO-SUCH-GROUP"));
+    pair_open(&pair, &settings, 1);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert_msg(str_equal(tls_session_curve(pair.session), has ? STR("X25519MLKEM768") : STR("X25519")), STR_FMT,
+                  STR_ARG(tls_session_curve(pair.session)));
+    pair_exchange(&pair, 100);
+    pair_close(&pair);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tls_groups");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+
+    tcase_add_loop_test(all, groups_may_be_named_where_they_are, 0, 4);
+    tcase_add_test(all, the_best_group_is_the_default);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
