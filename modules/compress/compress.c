@@ -190,10 +190,10 @@ static int compress_shape(struct exchange *x, const void *own)
     if (count == 0 || is_settled(&x->response))
         return 0;
     error = add_vary(x);
-    if (error < 0 || !may_ask(x, conf))
+    if (error < 0)
         return error;
     count = coding_choose(&x->request.headers, offered, count, chosen);
-    return count > 0 ? encode(x, conf, chosen[0]) : 0;
+    return count > 0 && may_ask(x, conf) ? encode(x, conf, chosen[0]) : 0;
 }
 
 static bool compress_idle(const void *conf)

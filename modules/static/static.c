@@ -318,6 +318,17 @@ static enum outcome look_up(struct search *search, struct str uri)
     return open_path(search, search->path);
 }
 
+static struct str join(struct arena *arena, struct str path, struct str suffix)
+{
+    char *text = arena_alloc(arena, path.length + suffix.length);
+
+    if (!text)
+        return (struct str){NULL, 0};
+    memcpy(text, path.data, path.length);
+    memcpy(text + path.length, suffix.data, suffix.length);
+    return str_of(text, path.length + suffix.length);
+}
+
 /* The next of those beside the file that the request likes; then the file as it is. */
 static enum outcome seek_sibling(struct search *search)
 {
@@ -328,8 +339,7 @@ static enum outcome seek_sibling(struct search *search)
         search->plain = NULL;
         return answer_file(search, plain);
     }
-    path = arena_printf(&search->x->arena, STR_FMT STR_FMT, STR_ARG(search->path),
-                        STR_ARG(static_suffix(search->wanted.items[search->sibling])));
+    path = join(&search->x->arena, search->path, static_suffix(search->wanted.items[search->sibling]));
     return path.data ? open_path(search, path) : give_up(search, 500);
 }
 
