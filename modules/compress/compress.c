@@ -24,7 +24,7 @@ static bool fits_type(const struct compress_coding *coding, struct str type)
     return false;
 }
 
-/* Which codings there may be for this answer, whoever asks. */
+/* Which codings there may be for this answer, whoever asks. Nothing at all is not made shorter. */
 static unsigned offer(const struct exchange *x, const struct compress_conf *conf, enum coding out[CODINGS])
 {
     struct str type = headers_value(&x->response.headers, STR("Content-Type"));
@@ -35,7 +35,7 @@ static unsigned offer(const struct exchange *x, const struct compress_conf *conf
     for (unsigned i = 0; i < CODINGS; i++) {
         const struct compress_coding *coding = &conf->codings[preferred[i]];
 
-        if (coding->on && length >= coding->min_length && fits_type(coding, type))
+        if (coding->on && length > 0 && length >= coding->min_length && fits_type(coding, type))
             out[count++] = preferred[i];
     }
     return count;

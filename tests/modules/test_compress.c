@@ -195,6 +195,22 @@ START_TEST(validators)
 }
 END_TEST
 
+/* An empty body stays empty, whatever the least length is, for all who have one. */
+START_TEST(nothing_at_all)
+{
+    set_up("http: {gzip: on, gzip_types: '*', gzip_min_length: 0, server: {listen: 8080, root: @/www, location: {"
+           "/none: {return: '200 \"\"'}}}}");
+    loopback_write(&server, "www/empty.css", STR(""));
+    for (unsigned i = 0; i < 8; i++) {
+        ask(i % 2 ? "HEAD /empty.css HTTP/1.1" : i % 4 ? "HEAD /none HTTP/1.1" : "GET /none HTTP/1.1", GZIP);
+        ck_assert_int_eq(server.status, 200);
+        ck_assert_text(loopback_field(&server, "Content-Encoding"), "");
+        ck_assert_text(loopback_field(&server, "Content-Length"), "0");
+    }
+    loopback_close(&server);
+}
+END_TEST
+
 /* Several at once: the server's order where the request has none, each with types and a length of its own. */
 START_TEST(several)
 {
@@ -262,7 +278,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {answers_each_case,   comes_back, validators, several,
+    const TTest *const tests[] = {answers_each_case,   comes_back, validators, nothing_at_all, several,
                                          precompressed_first, who_leaves, refuses,    NULL};
 
     return loopback_run("compress", tests);
