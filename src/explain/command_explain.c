@@ -35,7 +35,7 @@ static struct configuration *load(const struct options *options, struct log *log
     struct buffer said = {0};
     struct configuration *configuration = path ? configuration_load(&source, log, &said) : NULL;
 
-    if (!configuration && fwrite(said.data, 1, said.length, stderr) != said.length)
+    if (!configuration && said.length && fwrite(said.data, 1, said.length, stderr) != said.length)
         errno = 0;
     buffer_finish(&said);
     return configuration;

@@ -39,7 +39,7 @@ static void told(void *owner, const struct configuration *configuration, const s
     take_errors(&lint, errors);
     lint_run(&lint);
     if (lint.failed || lint_print(&lint, run->options->format, &text) < 0 ||
-        fwrite(text.data, 1, text.length, stdout) != text.length || fflush(stdout) != 0)
+        (text.length && fwrite(text.data, 1, text.length, stdout) != text.length) || fflush(stdout) != 0)
         run->status = 2;
     else
         run->status = errors->failed ? 2 : lint.count ? 1 : 0;

@@ -105,7 +105,7 @@ static bool result_use(const struct options *options, const char *path, const st
         return same;
     }
     if (!options->write)
-        return fwrite(made.data, 1, made.length, stdout) == made.length ||
+        return !made.length || fwrite(made.data, 1, made.length, stdout) == made.length ||
                failed("write", "the output", -errno);
     error = same ? 0 : file_replace(path, made, status);
     return error == 0 || failed("write", path, error);

@@ -175,6 +175,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_SWITCH,
      .offset = AT(early_data),
      .fallback = "off",
+     .example = "ssl_early_data: on",
      .help = "Take requests that come with the first bytes of a resumed connection (0-RTT). Somebody may "
              "repeat them: each is "
              "taken once by this machine, only GET, HEAD and OPTIONS without a body are answered, others get "

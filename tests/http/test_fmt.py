@@ -122,6 +122,11 @@ def test_a_folder_without_rights(path):
     assert done.returncode == 1 and 'cannot write' in done.stderr and path.read_text() == MESSY
 
 
+def test_nothing_is_a_file_too(path):
+    path.write_text('')
+    assert (fmt(path).returncode, fmt(path).stdout, fmt('--check', path).returncode) == (0, '', 0)
+
+
 def test_values_of_the_environment_are_not_read():
     text = 'http: {server: {listen: "${SURELY_UNSET:?no}"}}\n'
     assert fmt('-', text=text).stdout == text

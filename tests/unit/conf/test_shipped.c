@@ -129,8 +129,8 @@ START_TEST(examples_of_directives)
 
         for (size_t i = 0; directives && directives[i].name; i++) {
             ck_assert_msg(directives[i].help && *directives[i].help, "%s has no help", directives[i].name);
-            if (directives[i].example)
-                example_reads(&directives[i]);
+            ck_assert_msg(directives[i].example != NULL, "%s has no example", directives[i].name);
+            example_reads(&directives[i]);
             count++;
         }
     }
