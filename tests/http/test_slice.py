@@ -293,7 +293,7 @@ def test_stale_facts_are_asked_for_again(client, upstream, path):
     new = file_of(upstream, target, 2 * SIZE + 5, version='"v2"', seed=9)
     again = ask(client, target, 'Cache-Control: no-cache')
     assert again.body == new and again.headers['x-cache'] == EXPIRED
-    assert ask(client, target).body == new
+    wait_for(lambda: ask(client, target).body == new, 'the new facts are stored, behind the answer')
 
 
 def test_a_purge_forgets_all_pieces(client, upstream, path):
