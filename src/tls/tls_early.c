@@ -5,7 +5,6 @@
  */
 #include "tls/tls_session_private.h"
 
-#include "base/clock.h"
 #include "base/limits.h"
 
 #include <stdlib.h>
@@ -14,14 +13,9 @@
  * The clock on the wall may be set back, and then what is over would be new again. A ticket notes its time by
  * the other clock, too: where the two have not gone on together since, the age of the ticket is not known.
  */
-static bool is_age_known(const SSL_SESSION *ticket, const struct ticket_note *note, uint64_t now_ms)
+static bool is_age_known(const struct tls_session *session, const struct ticket_note *note)
 {
-    struct clock clock;
-
-    clock_read(&clock);
-    int64_t by_the_wall_ms = (clock_wall_s(&clock) - (int64_t)SSL_SESSION_get_time(ticket)) * 1000;
-
-    return llabs(by_the_wall_ms - (int64_t)(now_ms - note->issued_ms)) <= LIMIT_EARLY_DRIFT_MS;
+    return llabs(tls_clocks_apart_ms(session) - note->apart_ms) <= LIMIT_EARLY_DRIFT_MS;
 }
 
 static int early_allowed(SSL *ssl, void *unused)
@@ -34,7 +28,7 @@ static int early_allowed(SSL *ssl, void *unused)
     uint8_t random[32];
 
     if (!server->settings->early_data || !server->context->early || !tls_ticket_note(ticket, &note) ||
-        !is_age_known(ticket, &note, now_ms))
+        !is_age_known(session, &note))
         return 0;
     return SSL_get_client_random(ssl, random, sizeof(random)) == sizeof(random) &&
            early_seen_note(server->context->early, random, now_ms);

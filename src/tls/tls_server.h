@@ -74,11 +74,15 @@ void tls_file_finish(struct tls_file *file);
 /* Session tickets as the settings say: tls_tickets.c. False with a sentence. */
 MUST_CHECK bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failure);
 
+struct tls_session;
+
 /* What a ticket says beside its session. */
 struct ticket_note {
     bool accepted;      /* its client has shown what its server asks for */
-    uint64_t issued_ms; /* by the clock of tls_output */
+    int64_t apart_ms;   /* tls_clocks_apart_ms when it was made */
 };
+/* How far the clock on the wall is ahead of the session's, which nobody sets. */
+int64_t tls_clocks_apart_ms(const struct tls_session *session);
 /* Of a session that came with a ticket. False: it says nothing. */
 MUST_CHECK bool tls_ticket_note(SSL_SESSION *resumed, struct ticket_note *out_note);
 

@@ -4,6 +4,7 @@
  */
 #include "tls/tls_session_private.h"
 
+#include "base/clock.h"
 #include "base/limits.h"
 
 #include <openssl/core_names.h>
@@ -86,19 +87,27 @@ static int key_chosen(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPH
     return result;
 }
 
-/* One byte, and the time in the order of this machine: nobody else reads it. */
-enum { NOTE_SIZE = 1 + sizeof(uint64_t) };
+/* One byte, and a number in the order of this machine: nobody else reads it. */
+enum { NOTE_SIZE = 1 + sizeof(int64_t) };
+
+int64_t tls_clocks_apart_ms(const struct tls_session *session)
+{
+    struct clock clock;
+
+    clock_read(&clock);
+    return clock.wall_ms - (int64_t)tls_session_now_ms(session);
+}
 
 static int ticket_made(SSL *ssl, void *unused)
 {
     const struct tls_session *session = tls_session_of(ssl);
     const struct tls_settings *settings = session->server->settings;
-    uint64_t now_ms = tls_session_now_ms(session);
+    int64_t apart_ms = tls_clocks_apart_ms(session);
     char note[NOTE_SIZE] = {tls_session_client_state(session) == TLS_CLIENT_ACCEPTED};
 
     if (settings->client.verify == TLS_VERIFY_OFF && !settings->early_data)
         return 1;
-    memcpy(note + 1, &now_ms, sizeof(now_ms));
+    memcpy(note + 1, &apart_ms, sizeof(apart_ms));
     return SSL_SESSION_set1_ticket_appdata(SSL_get_session(ssl), note, sizeof(note));
 }
 
@@ -110,7 +119,7 @@ bool tls_ticket_note(SSL_SESSION *resumed, struct ticket_note *out_note)
     if (SSL_SESSION_get0_ticket_appdata(resumed, &note, &length) != 1 || length != NOTE_SIZE)
         return false;
     out_note->accepted = *(const char *)note == 1;
-    memcpy(&out_note->issued_ms, (const char *)note + 1, sizeof(out_note->issued_ms));
+    memcpy(&out_note->apart_ms, (const char *)note + 1, sizeof(out_note->apart_ms));
     return true;
 }
 
