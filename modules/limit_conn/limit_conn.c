@@ -223,5 +223,6 @@ const struct module module_limit_conn = {
     .idle = limit_conn_idle,
     .answer = limit_conn_answer,
     .finish = limit_conn_finish,
+    .others = OTHERS_PASS, /* all workers, by memory that `sluice explain` has not */
     .variables = &variable_table,
 };

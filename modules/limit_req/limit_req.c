@@ -327,5 +327,6 @@ const struct module module_limit_req = {
     .idle = limit_req_idle,
     .answer = limit_req_answer,
     .cancel = limit_req_cancel,
+    .others = OTHERS_PASS, /* all workers, by memory that `sluice explain` has not */
     .variables = &variable_table,
 };

@@ -4,6 +4,7 @@ import copy
 import os
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
@@ -127,6 +128,15 @@ def test_limits_survive_a_reload(limited):
     limited.reload()
     wait_for(lambda: limited.ask('/once?key=a') == 200, 'a zone of another size begins anew')
     assert limited.ask('/once?key=a') == 429
+
+
+def test_explained_without_being_counted(limited):
+    for _ in range(2):
+        said = subprocess.run([server_kit.SLUICE, 'explain', f'http://localhost:{limited.port}/hold?key=x', '-c', limited.config_path],
+                              capture_output=True, text=True, check=False)
+        assert said.returncode == 0, said.stderr
+        assert 'limit_req' in said.stdout and 'limit_conn' in said.stdout
+    assert limited.ask('/once?key=x') == 200
 
 
 def test_nobody_gets_more_while_it_is_reloaded(limited):
