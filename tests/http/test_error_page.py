@@ -1,0 +1,75 @@
+"""The built-in page of an error: as the client likes it, with an id that both logs have, and under a strict policy."""
+import base64
+import hashlib
+import json
+import re
+import subprocess
+
+import pytest
+
+from kit import server as server_kit
+from kit.lifetime import wait_for
+
+
+@pytest.fixture
+def served(launch, loop, transport):
+    return launch(loop, transport, http={'log_format': {'proof': '$request_uri|$status|$request_id'}}, server={
+        'security_headers': 'strict', 'location': {'/': {}, '/closed': {'deny': 'all'}, '/own': {'return': '418'}}})
+
+
+def ask(served, target, accept=None):
+    client = served.connect()
+    try:
+        return client.ask('GET', target, [('Accept', accept)] if accept else [])
+    finally:
+        client.close()
+
+
+def test_each_form(served):
+    page = ask(served, '/nowhere', 'text/html,application/xhtml+xml,*/*;q=0.8')
+    assert page.status == 404 and page.headers['content-type'] == 'text/html; charset=utf-8'
+    assert page.headers['vary'] == 'Accept'
+    text = ask(served, '/nowhere', 'text/plain')
+    assert text.body.splitlines()[:2] == [b'404 Not Found', b'There is nothing at this address.']
+    for kind in ('application/json', 'application/problem+json'):
+        answer = ask(served, '/nowhere', kind)
+        assert answer.headers['content-type'] == kind
+        told = json.loads(answer.body)
+        assert (told['status'], told['title']) == (404, 'Not Found') and re.fullmatch('[0-9a-f]{32}', told['request_id'])
+    assert ask(served, '/own', 'application/json').status == 418
+
+
+def test_its_id_is_in_the_logs(served):
+    told = json.loads(ask(served, '/closed', 'application/json').body)
+    assert f'id: {told["request_id"]}' in served.server.errors()
+    wait_for(lambda: f'/closed|403|{told["request_id"]}' in server_kit.read_text(served.server.access_path), 'the access log')
+    again = json.loads(ask(served, '/closed', 'application/json').body)
+    assert again['request_id'] != told['request_id']
+
+
+def test_its_policy_lets_its_own_style_through(served):
+    page = ask(served, '/nowhere')
+    style = re.search(b'<style>(.*)</style>', page.body, re.S).group(1)
+    wanted = base64.b64encode(hashlib.sha256(style).digest()).decode()
+    assert f"style-src 'sha256-{wanted}'" in page.headers['content-security-policy']
+    assert page.headers['content-security-policy'].count("default-src 'none'") == 1     # the page's own, and no other
+    assert page.body.count(b'style') == 2 and b'prefers-color-scheme:dark' in style and b'<script' not in page.body
+
+
+def test_nothing_of_the_request_is_in_it(served):
+    page = ask(served, '/%3Cscript%3Ealert(1)%3C/script%3E?<img>"\'')
+    assert page.status in (400, 404)
+    assert b'alert' not in page.body and b'<img' not in page.body
+
+
+def test_curl(served):
+    made = subprocess.run(['curl', '-sk', '-H', 'Accept: text/plain', served.url('/nowhere')], capture_output=True, check=True)
+    assert made.stdout.startswith(b'404 Not Found\n')
+
+
+def test_heads_that_are_refused(served):
+    client = served.connect()
+    client.send(b'GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nBad Field: x\r\n\r\n')
+    response = client.read()
+    assert response.status == 400 and b'400' in response.body
+    client.close()
