@@ -27,14 +27,21 @@ struct attempt {
 
 extern const struct module module_auth_basic;
 
+/* A text, or as nginx has it, in quotes of its own. */
 static int read_realm(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
+    struct conf_words words;
     struct str text;
     int error = conf_read_text(reader, node, &text);
 
     if (error < 0 || str_equal(text, STR("off")) || str_equal(text, STR("false")))
         return error;
-    return conf_read_template_word(reader, node, text, out);
+    if (str_starts(text, STR("\"")) && text.length > 1 && str_ends(text, STR("\""))) {
+        error = conf_read_words(reader, node, &words);
+        if (error == 0 && words.count == 1)
+            text = words.items[0];
+    }
+    return error < 0 ? error : conf_read_template_word(reader, node, text, out);
 }
 
 /* What cannot be read now may be there later, and is the worker's to read: it is only said. */

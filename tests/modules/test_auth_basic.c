@@ -27,6 +27,7 @@ static struct loopback server;
     "      /in: {return: 200 in}\n"                                                                         \
     "      /open: {auth_basic: off, return: 200 open}\n"                                                    \
     "      /of/: {auth_basic: $arg_realm, return: 200 in}\n"                                                \
+    "      /quoted: {auth_basic: '\"Members only\"', return: 200 in}\n"                                      \
     "      /any: {satisfy: any, deny: all, return: 200 in}\n"                                               \
     "      /near: {satisfy: any, allow: 127.0.0.1, deny: all, return: 200 in}\n"                            \
     "      /both: {allow: 192.0.2.1, deny: all, return: 200 in}\n"                                          \
@@ -103,6 +104,8 @@ START_TEST(who_may)
     ck_assert(loopback_logged(&server, "user \"bob\" was not found in \""));
     ck_assert(loopback_logged(&server, "users:3: user \"old\" cannot log in: the password is kept as $apr1$"));
     ck_assert(loopback_logged(&server, "absent\" cannot be read (2: No such file or directory)"));
+    ask("/quoted", NULL);
+    ck_assert_text(loopback_field(&server, "WWW-Authenticate"), "Basic realm=\"Members only\", charset=\"UTF-8\"");
     ask("/of/x?realm=a\"b", NULL);
     ck_assert_text(loopback_field(&server, "WWW-Authenticate"), "Basic realm=\"a\\\"b\", charset=\"UTF-8\"");
     loopback_close(&server);
