@@ -260,9 +260,10 @@ static const struct directive directives[] = {
      .fallback = "240",
      .example = "client_min_rate: 1k",
      .help = "Bytes a second that a client must send of a request's body, or take of an answer, while it "
-             "is waited for, on average over 30 seconds (of an answer: over the second half of a "
-             "minute). Who is slower holds a connection for nothing, and is closed; a body is answered "
-             "408. 0: nobody is. Request heads have client_header_timeout in all."},
+             "is waited for, on average over 30 seconds (of an answer it is sure after one and a half "
+             "minutes at most: the kernel takes much at once). Who is slower holds a connection for "
+             "nothing, and is closed; a body is answered 408. 0: nobody is. Request heads have "
+             "client_header_timeout in all."},
     {.name = "client_header_buffer_size",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SIZE,
