@@ -1,0 +1,98 @@
+"""client_min_rate: who sends or takes next to nothing is let go; who is merely slow is not."""
+import concurrent.futures
+import os
+import socket
+import ssl
+import time
+
+import pytest
+
+from kit import server as server_kit, site as site_kit
+from kit.lifetime import wait_for
+
+SIZE = 24 * 1024 * 1024
+LONG = 110          # seconds: two windows of 30 until the kernel is asked, one in which it is, and some
+
+
+@pytest.fixture(scope='module')
+def large(site):
+    site_kit.make_file(os.path.join(site, 'patience.bin'), SIZE)
+
+
+@pytest.fixture
+def served(launch, loop, large):
+    away = server_kit.free_port()
+    return launch(loop, 'plain', server={'send_timeout': '10m', 'location': {
+        '/': {},
+        '/to': {'proxy_pass': f'http://127.0.0.1:{away}', 'proxy_request_buffering': 'on'},
+        '/any/': {'proxy_pass': f'http://127.0.0.1:{away}', 'client_min_rate': '0', 'proxy_request_buffering': 'on'},
+    }})
+
+
+def connect(served, transport):
+    stream = socket.socket()
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+    stream.settimeout(30 * server_kit.PATIENCE)
+    stream.connect(('127.0.0.1', served.ports['plain' if transport == 'plain' else 'tls']))
+    if transport == 'plain':
+        return stream
+    easy = ssl.create_default_context()
+    easy.check_hostname, easy.verify_mode = False, ssl.CERT_NONE
+    return easy.wrap_socket(stream, server_hostname='localhost')
+
+
+def send_slowly(served, transport, target, seconds):
+    """A byte now and then. What was answered, or nothing within that time."""
+    began = time.monotonic()
+    with connect(served, transport) as stream:
+        stream.sendall(f'POST {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\n'.encode())
+        stream.settimeout(0.5)
+        while time.monotonic() - began < seconds:
+            try:
+                stream.sendall(b'x')
+                return stream.recv(1000), time.monotonic() - began
+            except (TimeoutError, ssl.SSLWantReadError):
+                continue
+            except OSError:
+                break
+    return b'', time.monotonic() - began
+
+
+def take_slowly(served, transport, rate, seconds):
+    """So many bytes twice a second, then all that is left. How much came in all."""
+    began, taken = time.monotonic(), 0
+    with connect(served, transport) as stream:
+        stream.sendall(b'GET /patience.bin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+        try:
+            while time.monotonic() - began < seconds:
+                taken += len(stream.recv(rate // 2))
+                time.sleep(0.5)
+            while True:
+                piece = stream.recv(1 << 20)
+                taken += len(piece)
+                if not piece:
+                    return taken
+        except OSError:
+            return taken
+
+
+def test_slow_and_merely_slow(served):
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        ways = ('plain', 'user')
+        refused = [pool.submit(send_slowly, served, way, '/to', LONG) for way in ways]
+        allowed = [pool.submit(send_slowly, served, way, '/any/', LONG) for way in ways]
+        cut = [pool.submit(take_slowly, served, way, 20, LONG) for way in ways]
+        whole = [pool.submit(take_slowly, served, way, 4000, LONG) for way in ways]
+        for one in refused:
+            answer, took = one.result()
+            assert answer.startswith(b'HTTP/1.1 408 ') and took >= 29
+        for one in allowed:
+            assert one.result()[0] == b''
+        for one in cut:
+            assert one.result() < SIZE
+        for one in whole:
+            assert one.result() > SIZE
+    said = served.server.errors()
+    assert said.count('sends less than 240 bytes a second (client_min_rate)') == 2
+    assert said.count('takes less than 240 bytes a second (client_min_rate)') == 2
+    wait_for(lambda: served.connect().get('/one.txt').status == 200, 'others are served')
