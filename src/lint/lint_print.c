@@ -5,6 +5,9 @@
 #include "lint/lint.h"
 
 #include "build_options.h"
+#include "http/url.h"
+
+#include <errno.h>
 
 /* The place as compilers write it. */
 static struct str path_of(const struct lint_finding *finding)
@@ -59,17 +62,17 @@ static int json_print(const struct lint_finding *finding, struct buffer *out)
 }
 
 /* Columns count characters, as SARIF's columnKind says; a finding about no place has no region. */
-static int sarif_print(const struct lint_finding *finding, struct buffer *out)
+static int sarif_print(const struct lint *lint, const struct lint_finding *finding, struct buffer *out)
 {
-    struct str message = finding->message;
+    struct str uri = url_path_encode(lint->arena, path_of(finding));
     int error = buffer_printf(out, "      {\"ruleId\": \"%s\", \"level\": \"%s\", \"message\": {",
                               lint_rule_name(finding), finding->level);
 
     if (error == 0)
-        error = quoted(out, "\"text\": ", message);
+        error = uri.data ? quoted(out, "\"text\": ", finding->message) : -ENOMEM;
     if (error == 0 && finding->mark.file)
-        error = quoted(out, "}, \"locations\": [{\"physicalLocation\": {\"artifactLocation\": {\"uri\": ",
-                       path_of(finding));
+        error =
+            quoted(out, "}, \"locations\": [{\"physicalLocation\": {\"artifactLocation\": {\"uri\": ", uri);
     if (error == 0 && finding->mark.file)
         error = buffer_printf(out, "}, \"region\": {\"startLine\": %u, \"startColumn\": %u}}}]}",
                               finding->mark.line, finding->mark.column);
@@ -120,7 +123,7 @@ static int finding_print(const struct lint *lint, enum output_format format,
     case OUTPUT_JSON:
         return json_print(finding, out);
     case OUTPUT_SARIF:
-        return sarif_print(finding, out);
+        return sarif_print(lint, finding, out);
     }
     return 0;
 }

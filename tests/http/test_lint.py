@@ -268,6 +268,14 @@ def test_sarif(folder):
     assert all(result['ruleId'] in known for result in results)
 
 
+def test_sarif_names_files_as_uris(folder):
+    path = folder / 'a b.yaml'
+    path.write_text(BAD)
+    log = json.loads(lint('--format', 'sarif', path).stdout)
+    places = {result['locations'][0]['physicalLocation']['artifactLocation']['uri'] for result in log['runs'][0]['results']}
+    assert places == {str(path).replace(' ', '%20')}
+
+
 def test_what_is_shipped_is_clean():
     """The default configuration, and examples that are to be copied, say nothing that has not its reason."""
     conf = os.path.join(os.path.dirname(__file__), '../../conf')
