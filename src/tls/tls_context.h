@@ -50,7 +50,7 @@ struct tls_settings {
     size_t pattern_count;
     const struct tls_certificate *certificates; /* one or two kinds side by side (ECDSA, RSA) */
     size_t certificate_count;
-    const struct str *alpn;         /* protocols in the server's order of preference; none: "http/1.1" */
+    const struct str *alpn;         /* protocols in the server's order of preference; none: "http/1.1", "http/1.0" */
     size_t alpn_count;
     unsigned protocols;             /* bits of enum tls_protocol; 0: both */
     struct str ciphers;             /* TLS 1.2, OpenSSL's list syntax; empty: TLS_CIPHERS_DEFAULT */

@@ -31,12 +31,13 @@ static int protocol_chosen(SSL *ssl, const unsigned char **out, unsigned char *o
 
 static bool set_alpn(struct tls_server *server, const struct tls_failure *failure)
 {
-    const struct str usual = STR("http/1.1"), *names = server->settings->alpn;
+    const struct str usual[] = {STR("http/1.1"), STR("http/1.0")};
+    const struct str *names = server->settings->alpn;
     size_t count = server->settings->alpn_count, length = 0;
 
     if (count == 0) {
-        names = &usual;
-        count = 1;
+        names = usual;
+        count = sizeof(usual) / sizeof(usual[0]);
     }
     for (size_t i = 0; i < count; i++) {
         if (str_empty(names[i]) || names[i].length > 255)

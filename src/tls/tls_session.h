@@ -98,7 +98,7 @@ enum tls_no_key tls_session_no_key(const struct tls_session *session);
 struct str tls_session_protocol(const struct tls_session *session);    /* "TLSv1.3" */
 struct str tls_session_cipher(const struct tls_session *session);      /* "TLS_AES_128_GCM_SHA256" */
 struct str tls_session_curve(const struct tls_session *session);       /* "X25519", "prime256v1", "X25519MLKEM768" */
-struct str tls_session_alpn(const struct tls_session *session);        /* "http/1.1" or empty */
+struct str tls_session_alpn(const struct tls_session *session);        /* "http/1.1", or empty */
 struct str tls_session_server_name(const struct tls_session *session); /* SNI or empty */
 /* The session's identifier in hex for $ssl_session_id: into `into` (65 bytes at least). */
 struct str tls_session_id(const struct tls_session *session, char *into, size_t size);

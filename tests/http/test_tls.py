@@ -250,6 +250,8 @@ def test_a_key_of_another_certificate_is_refused(certificate, rsa_certificate, s
 def test_alpn(served):
     assert own(served, alpn=['http/1.1']).stream.chosen_alpn == 'http/1.1'
     assert own(served, alpn=['nonsense', 'http/1.1']).stream.chosen_alpn == 'http/1.1'
+    assert own(served, alpn=['http/1.0', 'http/1.1']).stream.chosen_alpn == 'http/1.1'
+    assert own(served, alpn=['http/1.0']).stream.chosen_alpn == 'http/1.0'
     assert own(served, alpn=[]).stream.chosen_alpn is None
     with pytest.raises(tls13.TlsAlert) as refused:
         own(served, alpn=['nonsense'])

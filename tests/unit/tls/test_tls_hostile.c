@@ -265,6 +265,7 @@ static const struct {
 } protocols[] = {
     {OPENING("\x08http/1.1"), "http/1.1"},
     {OPENING("\x02h2\x08http/1.1"), "http/1.1"},
+    {OPENING("\x08http/1.0"), "http/1.0"},
     {OPENING("\x02h2\x02h3"), NULL},
     {OPENING("\x08HTTP/1.1"), NULL},
     {OPENING("\x03"
