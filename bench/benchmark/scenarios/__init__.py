@@ -2,7 +2,7 @@
 import importlib
 
 NAMES = ('quick', 'beside', 'agreement', 'matrix', 'zerocopy', 'proxy', 'splice', 'cold', 'threshold', 'targets', 'profile')
-PAGE = ('quick', 'targets', 'zerocopy', 'proxy', 'splice', 'agreement', 'cold', 'profile')    # what bench/README.md shows
+PAGE = ('quick', 'targets', 'zerocopy', 'proxy', 'splice', 'agreement', 'cold')    # what bench/README.md shows
 PAGE_EMULATED = ('threshold',)
 
 
