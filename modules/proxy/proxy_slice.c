@@ -303,9 +303,13 @@ static enum outcome take_answer(struct slicing *s)
         give_back(s);
         return answer(s);
     }
-    if (s->plain) {
+    if (s->plain || (status == 416 && s->first == 0)) {
         let_go(s);
         return go_plain(s);
+    }
+    if (status == 416) { /* it has no such piece: what it has the first one tells */
+        s->first = 0;
+        return ask(s, 0) < 0 ? exchange_refuse(x, 500) : OUTCOME_PENDING;
     }
     give_back(s);
     s->begun = true;

@@ -135,6 +135,15 @@ def test_the_whole_in_pieces(client, upstream, path, length):
     assert sorted(firsts) == list(range(0, length, SIZE))
 
 
+def test_nothing_in_pieces(client, upstream, path):
+    """Of nothing there is no first piece, and a server may say so: the whole is asked for."""
+    target = path()
+    file_of(upstream, target, 0)
+    answer = ask(client, target)
+    assert answer.status == 200 and answer.body == b''
+    assert upstream.ranges(target) == [f'bytes=0-{SIZE - 1}', None]
+
+
 @pytest.mark.parametrize('spec', ['0-0', '0-65535', '65535-65536', '65536-131071', '1000-', '200000-200010', '-1', '-100000', '300000-9999999'])
 def test_any_range_of_it(client, upstream, path, spec):
     target = path()
@@ -201,6 +210,14 @@ def test_beyond_the_end_before_anything_is_known(client, upstream, path):
     beyond = part(client, target, f'{50 * SIZE}-')
     assert beyond.status == 416 and beyond.headers['content-range'] == f'bytes */{len(data)}'
     assert ask(client, target).body == data     # 416 was not kept as the answer
+
+
+def test_who_has_an_older_and_longer_version_gets_the_new_one(client, upstream, path):
+    """If-Range does not hold, so the range counts for nothing, though the server has no piece there."""
+    target = path()
+    data = file_of(upstream, target, 2 * SIZE)
+    answer = part(client, target, f'{50 * SIZE}-', If_Range='"v0"')
+    assert answer.status == 200 and answer.body == data and answer.headers['etag'] == '"v1"'
 
 
 def test_another_version_breaks_off_and_is_then_whole(served, upstream, path):
