@@ -290,7 +290,10 @@ static enum outcome choose(struct cached *cached, struct cache_entry *entry, con
 /* It is known to be of what is answered with: it does not age. */
 static enum outcome judge_slice(struct cached *cached, struct cache_entry *entry)
 {
-    if (entry && stored_of(entry, now_s(cached)) && entry->body_length == proxy_slice_length(&cached->p->slice))
+    struct proxy_slice *slice = &cached->p->slice;
+
+    slice->fits = entry && stored_of(entry, now_s(cached)) && entry->body_length == proxy_slice_length(slice);
+    if (slice->fits)
         return answer_with(cached, entry, CACHED_HIT);
     cache_entry_unref(entry);
     return miss(cached);

@@ -102,7 +102,7 @@ static int ask(struct slicing *s, uint64_t index)
         s->child = NULL; /* it goes the usual way, and is parted from */
         return -ENOMEM;
     }
-    p->slice = (struct proxy_slice){s, index};
+    p->slice = (struct proxy_slice){.of = s, .index = index};
     s->index = index;
     s->at = index * size_of(s);
     return 0;
@@ -137,6 +137,14 @@ static bool cut(struct slice_body *own, struct chunk *chunk)
     return length > 0;
 }
 
+/* What an application has sent elsewhere may have another answer, with a range of its own. */
+static bool has_piece(const struct exchange *child)
+{
+    const struct proxying *p = exchange_state_found(child, &module_proxy);
+
+    return p && p->slice.fits && child->response.status == 206;
+}
+
 /* As `next`, of the child that has the piece; 2: there is nothing of it here, look again. */
 static int next_piece(struct slice_body *own, unsigned accept, size_t room, struct chunk *out)
 {
@@ -144,7 +152,7 @@ static int next_piece(struct slice_body *own, unsigned accept, size_t room, stru
     struct body *body = s->child->response.body;
     int result;
 
-    if (s->child->response.status != 206 || !body)
+    if (!has_piece(s->child) || !body)
         return -EPROTO;
     body->wake = woken;
     body->owner = own;
@@ -153,7 +161,7 @@ static int next_piece(struct slice_body *own, unsigned accept, size_t room, stru
         return cut(own, out) ? 1 : 2;
     if (result < 0)
         return result;
-    if (s->at != proxy_slice_range(&(struct proxy_slice){s, s->index}).last + 1)
+    if (s->at != proxy_slice_range(&(struct proxy_slice){.of = s, .index = s->index}).last + 1)
         return -EPROTO; /* it is shorter than it should be */
     let_go(s);
     return 2;

@@ -50,6 +50,7 @@ struct slicing {
 struct proxy_slice {
     struct slicing *of;             /* NULL: it is no such child */
     uint64_t index;
+    bool fits;                      /* its answer is that piece */
 };
 
 /* True where the request is one for slices. */

@@ -174,6 +174,7 @@ int proxy_slice_judge(struct proxying *child, struct arrival *arrival, struct st
     if (s->known) {
         if (piece && total == s->facts.total && same_version(&child->reply.headers, &s->facts.headers)) {
             note->came_s = arrival->came_s;
+            child->slice.fits = true;
             return child->cached->stores;
         }
         changed(child);
@@ -183,5 +184,6 @@ int proxy_slice_judge(struct proxying *child, struct arrival *arrival, struct st
         return child->reply.status == 416 ? 0 : -ENOTSUP;
     result = piece ? learn(child, arrival, note, total) : 0;
     s->plain = result == 0;
+    child->slice.fits = result > 0;
     return result;
 }

@@ -19,6 +19,7 @@ class Ranged(Scripted):
 
     def __init__(self):
         self.files = {}
+        self.elsewhere = {}     # places by path and range
         super().__init__()
 
     def ranges(self, path):
@@ -30,6 +31,9 @@ class Ranged(Scripted):
             return super().say(talk)
         data, version, more = self.files[talk.request.target]
         fields = f'Cache-Control: max-age=60\n{more}' + (f'\nETag: {version}' if version else '')
+        place = self.elsewhere.get((talk.request.target, talk.request.header('range')))
+        if place:
+            return self.tell(talk, f'X-Accel-Redirect: {place}', b'')
         wanted = re.fullmatch(r'bytes=(\d+)-(\d+)', talk.request.header('range') or '')
         if not wanted:
             return self.tell(talk, fields, data)
@@ -78,6 +82,7 @@ def served(launch, loop, transport, fresh, upstream, nginx, sites):
         location = {
             '/': to,
             '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'},
+            '/plain/': {'proxy_pass': to['proxy_pass']},
             '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
             '/big.bin': {**to, 'proxy_pass': f'http://127.0.0.1:{nginx[0]}', 'slice': '1m'},
         }
@@ -218,6 +223,21 @@ def test_who_has_an_older_and_longer_version_gets_the_new_one(client, upstream, 
     data = file_of(upstream, target, 2 * SIZE)
     answer = part(client, target, f'{50 * SIZE}-', If_Range='"v0"')
     assert answer.status == 200 and answer.body == data and answer.headers['etag'] == '"v1"'
+
+
+def test_a_piece_that_stands_elsewhere_is_none(served, upstream, path):
+    """Of what the application sends to another URI nothing stands between the pieces of this one."""
+    target = path()
+    data = file_of(upstream, target, 4 * SIZE)
+    file_of(upstream, '/plain' + target, 4 * SIZE, seed=8)
+    upstream.elsewhere[target, f'bytes={SIZE}-{2 * SIZE - 1}'] = '/plain' + target
+    client = served.connect(promoted=False)
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-{3 * SIZE - 1}\r\n\r\n')
+    assert client.head().status == 206
+    while client.fill():
+        pass
+    assert bytes(client.buffer) == data[:SIZE]
+    client.close()
 
 
 def test_another_version_breaks_off_and_is_then_whole(served, upstream, path):
