@@ -82,14 +82,24 @@ int exchange_insist(struct exchange *x, const struct headers *fields)
     return error;
 }
 
+/* Several ranges are of a type of their own, and of nothing there is none. */
+static bool has_own_type(const struct response *response)
+{
+    struct str type = headers_value(&response->headers, STR("Content-Type"));
+
+    return response->status == 304 || str_starts(type, STR("multipart/byteranges"));
+}
+
 int reroute_insist(struct visit *visit)
 {
     struct response *response = &visit->x->response;
-    const struct headers *fields = &visit->insisted;
+    struct headers *fields = &visit->insisted;
     int error = 0;
 
-    if (response->status >= 300 && response->status != 304)
+    if (visit->error_page || (response->status >= 300 && response->status != 304))
         return 0;
+    if (has_own_type(response))
+        headers_remove(fields, STR("Content-Type"));
     for (unsigned i = 0; i < fields->count; i++)
         headers_remove(&response->headers, fields->items[i].name);
     for (unsigned i = 0; i < fields->count && error == 0; i++)

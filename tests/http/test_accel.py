@@ -17,6 +17,7 @@ SCRIPTS = {
     '/file': sends('/protected/one.txt'),
     '/kept': sends('/protected/one.txt', 'Content-Type: application/x-own\r\nContent-Disposition: attachment\r\n'
                                          'Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nCache-Control: private\r\nX-Other: no\r\n'),
+    '/lost': sends('/lost/nothing.txt', 'Content-Type: application/x-own\r\n'),
     '/denied': sends('/protected/one.txt', 'Content-Type: application/x-own\r\n', '403 Forbidden'),
     '/escaped': sends('/protected/%6fne.txt?x=1'),
     '/named': sends('@named'),
@@ -43,6 +44,7 @@ def served(launch, loop, transport, upstream, site):
     to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}
     return launch(loop, transport, server={'location': {
         '/': to, '/protected/': {'internal': True, 'alias': f'{site}/'}, '@named': {'return': '200 named'},
+        '/lost/': {'internal': True, 'alias': f'{site}/', 'error_page': '404 =200 /page'}, '/page': {'return': '200 page'},
         '/ignored': {**to, 'proxy_ignore_headers': 'X-Accel-Redirect'}}})
 
 
@@ -71,6 +73,18 @@ def test_what_the_application_says_of_it_holds(client):
     assert answer.body == b'one\n' and answer.headers['content-type'] == 'application/x-own'
     assert answer.headers['content-disposition'] == 'attachment' and answer.headers['set-cookie'] == 'a=1, b=2'
     assert answer.headers['cache-control'] == 'private' and 'x-other' not in answer.headers and 'etag' in answer.headers
+
+
+def test_what_is_of_another_type_stays_so(client):
+    """Several ranges, nothing at all, and the page of an error."""
+    etag = client.get('/kept').headers['etag']
+    parts = client.ask('GET', '/kept', [('Range', 'bytes=0-0,2-2')])
+    assert parts.status == 206 and parts.headers['content-type'].startswith('multipart/byteranges; boundary=')
+    assert parts.headers['content-disposition'] == 'attachment'
+    same = client.ask('GET', '/kept', [('If-None-Match', etag)])
+    assert same.status == 304 and 'content-type' not in same.headers and same.headers['cache-control'] == 'private'
+    page = client.get('/lost')
+    assert (page.status, page.body) == (200, b'page') and page.headers['content-type'].startswith('text/plain')
 
 
 @pytest.mark.parametrize('path, status, body', [
