@@ -34,19 +34,6 @@ static int64_t now_s(const struct cached *cached)
     return clock_wall_s(exchange_clock(cached->p->x));
 }
 
-int proxy_cache_any(struct exchange *x, const struct conf_templates *templates)
-{
-    for (size_t i = 0; i < templates->count; i++) {
-        struct str value = exchange_eval(x, templates->items[i]);
-
-        if (!value.data)
-            return -ENOMEM;
-        if (!str_empty(value) && !str_equal(value, STR("0")))
-            return 1;
-    }
-    return 0;
-}
-
 static void hold(void *held)
 {
     cache_entry_ref(held);
@@ -70,6 +57,16 @@ int cached_add_age(const struct cached *cached, const struct stored_note *note)
     struct str age = arena_printf(&x->arena, "%lld", (long long)age_of(cached, note));
 
     return age.data ? headers_set(&x->response.headers, &x->arena, STR("Age"), age) : -ENOMEM;
+}
+
+void proxy_cache_yield(struct proxying *p)
+{
+    struct cached *cached = p->cached;
+
+    if (cached && cached->token)
+        cache_store_release(cached->store, &cached->origin.hash, cached->token);
+    if (cached)
+        cached->token = 0;
 }
 
 int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_note *note,
@@ -111,6 +108,7 @@ static enum outcome answer_with(struct cached *cached, struct cache_entry *entry
 
     cached->status = status;
     cached->p->stage = PROXY_OVER;
+    proxy_cache_yield(cached->p);
     cache_entry_unref(cached->stale);
     cached->stale = entry;
     error = cached_answer(cached, entry, &stored->note, &stored->headers);
@@ -495,7 +493,5 @@ void proxy_cache_end(struct proxying *p)
     cached->fill = NULL;
     cache_entry_unref(cached->stale);
     cached->stale = NULL;
-    if (cached->token)
-        cache_store_release(cached->store, hash_of(cached), cached->token);
-    cached->token = 0;
+    proxy_cache_yield(p);
 }

@@ -143,6 +143,8 @@ struct cached {
 
 directive_row proxy_read_cache_valid, proxy_read_cache_purge;
 int proxy_cache_check(struct proxy_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
+/* 1 where one of them is neither empty nor "0"; 0, or -ENOMEM. */
+MUST_CHECK int proxy_cache_any(struct exchange *x, const struct conf_templates *templates);
 
 /* proxy_cache_note.c */
 
@@ -165,10 +167,10 @@ bool proxy_cache_rescue_status(struct proxying *p, int status);
 /* Fills x->response with an entry, of which this is noted. 0 or -errno. */
 MUST_CHECK int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_note *note,
                              const struct headers *headers);
-/* 1 where one of them is neither empty nor "0"; 0, or -ENOMEM. */
-MUST_CHECK int proxy_cache_any(struct exchange *x, const struct conf_templates *templates);
 /* Lets go of everything: the exchange, or its part in the proxy, is over. */
 void proxy_cache_end(struct proxying *p);
+/* What it will answer with is known, and stored or not to be: others need not wait for it any more. */
+void proxy_cache_yield(struct proxying *p);
 /* Whoever was to use the right to fetch did not come here, or not for that. */
 void proxy_cache_give_back(struct proxy_update *update);
 /* What a miss does: one asks, or somebody does already. As proxy_cache_begin. */

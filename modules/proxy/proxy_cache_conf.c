@@ -101,3 +101,16 @@ int proxy_cache_check(struct proxy_cache_conf *conf, struct conf_reader *reader,
                "proxy_cache: there is no cache \"" STR_FMT "\"", STR_ARG(conf->name));
     return -EINVAL;
 }
+
+int proxy_cache_any(struct exchange *x, const struct conf_templates *templates)
+{
+    for (size_t i = 0; i < templates->count; i++) {
+        struct str value = exchange_eval(x, templates->items[i]);
+
+        if (!value.data)
+            return -ENOMEM;
+        if (!str_empty(value) && !str_equal(value, STR("0")))
+            return 1;
+    }
+    return 0;
+}

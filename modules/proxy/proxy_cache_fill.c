@@ -296,10 +296,13 @@ static int revalidated(struct proxying *p, struct arrival *arrival)
     error = head.data ? cached_answer(cached, cached->stale, &note, &merged) : -ENOMEM;
     if (error < 0)
         return error;
-    if (may_renew(cached, arrival))
-        cache_store_update(cached->store, cached->stale, head);
-    else
+    if (may_renew(cached, arrival)) {
+        cache_store_update(cached->store, cached->stale, head, &cached->origin.hash, cached->token);
+        cached->token = 0;
+    } else {
         cache_store_remove_entry(cached->store, cached->stale);
+        proxy_cache_yield(p);
+    }
     cached->status = CACHED_REVALIDATED;
     return 1;
 }
@@ -346,10 +349,8 @@ int proxy_cache_head(struct proxying *p)
     result = judge(p, &arrival, &note);
     if (result > 0)
         result = keep(cached, &counting, &note);
-    if (result == 0 && !cached->fill && cached->token) { /* others need not wait for it */
-        cache_store_release(cached->store, &cached->origin.hash, cached->token);
-        cached->token = 0;
-    }
+    if (result == 0 && !cached->fill)
+        proxy_cache_yield(p);
     return result;
 }
 

@@ -212,6 +212,7 @@ static int note_stream(struct proxying *p)
 /* The answer is another than the server's, which is not wanted any more. */
 static void answered_otherwise(struct proxying *p)
 {
+    proxy_cache_yield(p);
     proxy_let_go(p, false);
     buffer_finish(&p->input);
     p->stage = PROXY_OVER;
@@ -303,6 +304,7 @@ static bool sent_elsewhere(struct proxying *p)
     if (!place.data || (p->conf->cache.ignore & IGNORE_X_ACCEL_REDIRECT))
         return false;
     outcome = reroute(p, place);
+    proxy_cache_yield(p);
     proxy_let_go(p, false);
     buffer_finish(&p->input);
     p->stage = PROXY_OVER;

@@ -109,7 +109,8 @@ static int store_facts(struct slicing *s, bool renewed)
     if (!head.data)
         return -ENOMEM;
     if (renewed && s->stale->updates < LIMIT_CACHE_UPDATES) {
-        cache_store_update(store, s->stale, head);
+        cache_store_update(store, s->stale, head, &s->origin.hash, s->token);
+        s->token = 0;
         return 0;
     }
     fill = cache_fill_begin(store, s->key, &s->origin, s->token);

@@ -276,10 +276,13 @@ void cache_store_remove_entry(struct cache_store *store, const struct cache_entr
 /* Work for a helper thread that nobody waits for. */
 struct errand {
     struct op op;
+    struct cache_store *store;
     const struct cache_conf *conf;
     struct cache_id id;
     struct cache_view view;
     struct buffer head;             /* to be noted; empty: files are to be deleted */
+    struct cache_hash leased;
+    uint64_t token;                 /* given back then; 0: none */
     struct cache_victims victims;
 };
 
@@ -303,17 +306,19 @@ static void errand_done(struct op *op, int result)
     if (result == -EBUSY || result == -ECANCELED)
         for (unsigned i = 0; i < errand->victims.count; i++)
             cache_file_delete(&errand->conf->folder, &errand->victims.ids[i]);
+    cache_store_release(errand->store, &errand->leased, errand->token);
     buffer_finish(&errand->head);
     free(errand);
 }
 
-static struct errand *errand_make(const struct cache_store *store)
+static struct errand *errand_make(struct cache_store *store)
 {
     struct errand *errand = calloc(1, sizeof(*errand));
 
     if (!errand)
         return NULL;
     errand->op.done = errand_done;
+    errand->store = store;
     errand->conf = store->conf;
     return errand;
 }
@@ -328,17 +333,19 @@ void cache_store_delete(struct cache_store *store, const struct cache_victims *v
     }
 }
 
-void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head)
+void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head,
+                        const struct cache_hash *leased, uint64_t token)
 {
     struct errand *errand = errand_make(store);
 
-    if (!errand)
-        return;
-    errand->id = entry->id;
-    errand->view = entry->view;
-    if (buffer_append(&errand->head, head) < 0) {
+    if (!errand || buffer_append(&errand->head, head) < 0) {
         free(errand);
+        cache_store_release(store, leased, token);
         return;
     }
+    errand->id = entry->id;
+    errand->view = entry->view;
+    errand->leased = *leased;
+    errand->token = token;
     loop_offload(store->loop, &errand->op, errand_work, errand);
 }

@@ -59,8 +59,9 @@ void cache_lookup_cancel(struct cache_lookup *lookup);
 bool cache_store_remove(struct cache_store *store, struct str key);
 /* Forgets this version of it. */
 void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry);
-/* Notes another head of an entry, for all who look for it from some time on. */
-void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head);
+/* Notes another head of an entry, for all who look for it from some time on; then `token` (0: none), of `leased`, is given back. */
+void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head, const struct cache_hash *leased,
+                        uint64_t token);
 
 /* An answer that is being stored (cache_fill.c). */
 struct cache_fill {

@@ -7,6 +7,7 @@ from kit import server as server_kit
 from kit.lifetime import wait_for
 from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, ask, stored
 
+HUGE = b'x' * 16_000_000    # more than any socket takes
 SOON = 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70'
 
 
@@ -28,6 +29,8 @@ def served(launch, loop, transport, fresh, upstream, sites):
         location = {
             '/': to,
             '/page.html': {'return': '200 page'},
+            '/patient/': {**to, **patient, 'proxy_cache_revalidate': True},
+            '/huge/': {'internal': True, 'alias': f'{folder}/huge/'},
             '/stores/': {**to, 'proxy_cache_key': '$arg_of', 'proxy_cache_revalidate': True},
             '/caught/': {**to, 'proxy_cache_key': '$arg_of', 'proxy_cache_revalidate': True, 'proxy_intercept_errors': True,
                          'error_page': '404 =404 /page.html'},
@@ -37,6 +40,8 @@ def served(launch, loop, transport, fresh, upstream, sites):
             '@away': {**to, 'proxy_cache_background_update': True},
             '/same/': {**to, **patient, 'proxy_cache_key': '/away/$arg_of'},
         }
+        (folder / 'huge').mkdir()
+        (folder / 'huge' / 'file').write_bytes(HUGE)
         http = {'proxy_cache_path': [{'path': str(folder / 'one'), 'keys_zone': 'one:1m'},
                                      {'path': str(folder / 'small'), 'keys_zone': 'small:1m', 'max_size': '300k'}]}
         sites[loop, transport] = launch(loop, transport, server={'location': location, 'add_header': 'X-Cache $upstream_cache_status always'}, http=http)
@@ -107,6 +112,36 @@ def test_an_answer_without_an_end_is_not_stored(client, served, upstream, path):
     client.chunked()
     assert ask(other, target).headers['x-cache'] == MISS
     other.close()
+
+
+@pytest.mark.parametrize('how', ['it still holds', 'it stands elsewhere'])
+def test_nobody_waits_for_a_client_that_is_slow(client, served, upstream, path, how):
+    """Once it is known what the answer is, the right to fetch is given back, however long the client takes to have it."""
+    target = path('/patient/')
+    told, go = threading.Event(), threading.Event()
+    first = how == 'it stands elsewhere'
+
+    def say(talk):
+        if not first and len(upstream.asked(target)) == 1:
+            return upstream.tell(talk, 'Cache-Control: max-age=60\nAge: 70\nETag: "a"', HUGE)
+        told.set()
+        assert go.wait(20 * server_kit.PATIENCE)
+        return upstream.tell(talk, 'X-Accel-Redirect: /huge/file' if first else 'Status: 304\nETag: "a"\nCache-Control: max-age=60', b'')
+    upstream.answers[target] = say
+    if not first:
+        assert ask(client, target).body == HUGE
+        wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached, max-stale').status == 200, 'it is stored')
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert told.wait(20 * server_kit.PATIENCE)
+    other = served.connect(promoted=False)
+    other.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    third = served.connect(promoted=False)
+    assert ask(third, '/page.html').body == b'page'     # so the one before it has been looked at
+    go.set()
+    assert client.head().status == 200
+    assert other.read().body == HUGE
+    for one in (other, third):
+        one.close()
 
 
 def test_what_was_asked_for_before_a_purge_is_not_stored(client, served, upstream, path):

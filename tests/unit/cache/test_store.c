@@ -417,7 +417,7 @@ START_TEST(heads_noted_anew_are_seen)
     put("a", "one", STR("body"));
     entry = get("a");
     ck_assert_ptr_nonnull(entry);
-    cache_store_update(store, entry, STR("two"));
+    cache_store_update(store, entry, STR("two"), &entry->id.hash, 0);
     ck_assert(str_equal(entry->head, STR("one")));
     settle();
     check_is("a", "two", STR("body"));
