@@ -132,8 +132,11 @@ static enum outcome go_to_page(struct visit *visit, const struct error_page *pag
         exchange_become_get(x);
         outcome = exchange_reroute(x, path, query.data ? query : STR(""));
     }
-    if (outcome == OUTCOME_REROUTE)
+    if (outcome == OUTCOME_REROUTE) {
+        if (page->answer_status && page->answer_status < 400) /* it is no error any more: what that said is of no use */
+            x->response.headers.count = 0;
         return outcome;
+    }
     visit->error_status = 0;
     return x->response.body ? OUTCOME_ANSWERED : answer_built_in(visit);
 }

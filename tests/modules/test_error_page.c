@@ -41,6 +41,8 @@ static const struct {
     {"GET /absent HTTP/1.1\nRange: bytes=0-1", 404, "not here", NULL, NULL},
     {"GET /absent HTTP/1.1\nIf-None-Match: *", 404, "not here", NULL, NULL},
     {"POST /page.html HTTP/1.1\nContent-Length: 0", 405, "not here", "Allow", "GET, HEAD, OPTIONS"},
+    {"POST /calm.html HTTP/1.1\nContent-Length: 0", 200, "not here", "Allow", ""},
+    {"POST /own.html HTTP/1.1\nContent-Length: 0", 200, "fallback /own.html", "Allow", ""},
     {"GET /errors/404.html HTTP/1.1", 404, "not here", NULL, NULL}, /* internal */
     {"GET /calm HTTP/1.1", 200, "not here", NULL, NULL},
     {"GET /own HTTP/1.1", 200, "fallback /own", NULL, NULL},
@@ -153,6 +155,8 @@ START_TEST(error_page_in_each_form)
     loopback_mkdir(&server, "www");
     loopback_mkdir(&server, "www/errors");
     loopback_write(&server, "www/page.html", STR("page"));
+    loopback_write(&server, "www/calm.html", STR("page"));
+    loopback_write(&server, "www/own.html", STR("page"));
     loopback_write(&server, "www/errors/404.html", STR("not here"));
     loopback_open(&server,
                   "http:\n"
@@ -164,6 +168,8 @@ START_TEST(error_page_in_each_form)
                   "      /errors/: {internal: on}\n"
                   "      /calm: {return: 404, error_page: '404 =200 /errors/404.html'}\n"
                   "      /own: {return: 404, error_page: '404 = @fallback'}\n"
+                  "      = /calm.html: {error_page: '405 =200 /errors/404.html'}\n"
+                  "      = /own.html: {error_page: '405 = @fallback'}\n"
                   "      /named: {return: 502, error_page: '502 @fallback'}\n"
                   "      /away: {return: 404, error_page: '404 https://example.com$uri'}\n"
                   "      /away-for-good: {return: 404, error_page: '404 =301 https://example.com/'}\n"
