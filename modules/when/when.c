@@ -32,6 +32,7 @@ struct asking {
     struct exchange *x;
     size_t when, condition; /* what is being asked */
     size_t sets;            /* rows that were done before the location was laid over */
+    bool again;             /* it was rerouted */
 };
 
 extern const struct module module_when;
@@ -291,8 +292,13 @@ static enum outcome ask(struct asking *asking)
     const struct when *when;
 
     while ((when = exchange_when(asking->x, asking->when))) {
-        int result = ask_one(asking, &when->conditions[asking->condition]);
+        int result;
 
+        if (when->once && asking->again) {
+            asking->when++;
+            continue;
+        }
+        result = ask_one(asking, &when->conditions[asking->condition]);
         if (result == -EAGAIN) {
             /* The lookup lies in the exchange's arena: it stays until `found`, even when the client leaves. */
             exchange_hold(asking->x);
@@ -314,7 +320,8 @@ static enum outcome when_answer(struct exchange *x, const void *conf, void *stat
     asking = exchange_state(x, &module_when, sizeof(*asking));
     if (!asking)
         return exchange_refuse(x, 500);
-    *asking = (struct asking){.x = x, .lookup = {.found = found}, .sets = asking->x ? own->outer_sets : 0};
+    *asking = (struct asking){
+        .x = x, .lookup = {.found = found}, .sets = asking->x ? own->outer_sets : 0, .again = asking->x != NULL};
     return set_all(asking) < 0 ? exchange_refuse(x, 500) : ask(asking);
 }
 

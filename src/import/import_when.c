@@ -191,18 +191,19 @@ static const struct nginx_directive *rewrite_before(const struct scope *scope,
     return NULL;
 }
 
-/* A server's `if` that leads elsewhere inside, and may hold there, too, as a test of the file that is asked for does
- * not. */
-static bool loops(const struct nginx_directive *directive)
+/* A server's `if` that leads elsewhere inside, and behind which nginx may go on in another location than we do, or by
+ * other rules: where it does not fit, those of the location are taken there, and not here. */
+static bool strays(const struct nginx_directive *directive)
 {
     bool file = directive->count == 2 && str_search(directive->words[0], STR("-")) >= 0;
+    bool fits = file || body_ends(directive);
 
     for (const struct nginx_directive *child = directive->first; child; child = child->next) {
         bool last = child->count == 3 && str_equal(child->words[2], STR("last"));
         bool outside =
             rewrite_ends(child) && !last && !(child->count == 3 && str_equal(child->words[2], STR("break")));
 
-        if (is(child, "rewrite") && !outside && !(file && last))
+        if (is(child, "rewrite") && !outside && !(last && fits))
             return true;
     }
     return false;
@@ -226,10 +227,9 @@ static const char *why_unsafe(const struct scope *scope, const struct nginx_dire
         if (breaks && !is(later, "if"))
             return "there is no break that skips what follows: name in a condition what is to be rewritten";
     }
-    if (scope->kind == SCOPE_SERVER && loops(directive))
-        return "nginx rewrites once, and a condition of a server is asked again for the new URI: write it in "
-               "the "
-               "location that it is about";
+    if (scope->kind == SCOPE_SERVER && strays(directive))
+        return "nginx may go on in another location, or with what that rewrites: write it in the location that it is "
+               "about, or rewrite what always fits, with last";
     if (scope->kind == SCOPE_SERVER && (!ends || breaks) && conditions_below(scope->block))
         return "locations have conditions, too, and when takes the first one that holds: make a variable by "
                "map";
@@ -287,11 +287,6 @@ static void carry_condition(struct import *import, const struct scope *scope,
             note(import, IMPORT_CHANGED, directive, "rewrite of the server comes before this here");
     }
     carry_scope(import, scope, SCOPE_LOCATION, directive, body);
-    if (scope->kind == SCOPE_SERVER && live(directive, "rewrite") && str_search(condition, STR("-")) >= 0 &&
-        !str_starts(condition, STR("$")))
-        note(import, IMPORT_CHANGED, directive,
-             "it is asked again for the new URI, which must be a file that is there: try_files does the same "
-             "better");
     if (rewrite_before(scope, directive))
         note(import, IMPORT_CHANGED, directive, "it is asked before the rewrite in line %u here",
              rewrite_before(scope, directive)->place.line);

@@ -203,6 +203,7 @@ int load_whens(struct load *load, const struct conf_node *node, const struct loc
         struct when *when = &location->whens[location->when_count];
 
         when->pair = &own->pairs[i];
+        when->once = !outer && conf_map_get(own->pairs[i].value, STR("rewrite"));
         error = read_conditions(&load->reader, when->pair->key, when);
         if (error == 0)
             location->when_count++;

@@ -26,6 +26,7 @@ struct when {
     size_t count;
     struct location *location; /* the location with the directives of this condition laid over it */
     const struct conf_pair *pair;   /* where it stands */
+    bool once;                      /* of a server, and it rewrites: that is done, or not, once for a request */
 };
 
 #endif

@@ -28,7 +28,8 @@ static const char configuration[] =
     "    root: '@/www'\n"
     "    set: $top server\n"
     "    rewrite: ['^/server/(.*)$ /from-server/$1', '^/moved/(.*)$ /new/$1 permanent']\n"
-    "    when: {$arg_stop = yes: {return: 403}, $arg_head: {add_header: X-When server}}\n"
+    "    when: {$arg_stop = yes: {return: 403}, $arg_head: {add_header: X-When server}, $arg_step: {rewrite: "
+    "'^(.*)$ /step$1 last'}}\n"
     "    error_page: [404 /404.html]\n"
     "    location:\n"
     "      /map: {return: '200 \"$mapped $letter\"'}\n"
@@ -68,6 +69,9 @@ static const char configuration[] =
     "default_type: text/css}}, "
     "return: '200 \"$w\"'}\n"
     "      /conf: {when: {$arg_x: {rewrite: ^ /done/when last}}, rewrite: ^ /done/location last}\n"
+    "      /step/: {return: '200 \"$uri\"'}\n"
+    "      /step/done/: {rewrite: '^/step/(.*)$ /$1'}\n"
+    "      /step/stop/: {rewrite: '^ /map?stop=yes last'}\n"
     "      /outer: {when: {$arg_x: {return: 200 outer}}, location: {/outer/in: {when: {$arg_x: {return: 200 "
     "in}, $arg_y: "
     "{return: 200 in-y}}}}}\n"
@@ -140,6 +144,9 @@ static const struct {
     {"/laid?head=1&x=1", 200, "", "X-When", "server"},
     {"/conf?x=1", 200, "/done/when?x=1", NULL, NULL},
     {"/conf", 200, "/done/location?", NULL, NULL},
+    {"/a?step=1", 200, "/step/a", NULL, NULL},
+    {"/done/a?step=1", 200, "/done/a?step=1", NULL, NULL},
+    {"/stop/?step=1", 403, NULL, NULL, NULL},
     {"/outer?x=1", 200, "outer", NULL, NULL},
     {"/outer/in?x=1", 200, "outer", NULL, NULL},
     {"/outer/in?y=1", 200, "in-y", NULL, NULL},
