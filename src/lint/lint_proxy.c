@@ -3,26 +3,56 @@
  */
 #include "lint/lint_look.h"
 
-/* The part of "http://host/path" before the path. */
-static struct str host_of(struct str url)
+/* "http://host/path" in two, the path with its slash; of "http://unix:/socket:/path" the host is "unix:/socket". */
+static struct str host_of(struct str url, struct str *out_path)
 {
     ssize_t scheme = str_search(url, STR("://"));
     struct str rest = scheme < 0 ? url : str_skip(url, (size_t)scheme + 3);
+    bool local = str_starts(rest, STR("unix:"));
+    struct str name = str_skip(rest, local ? 5 : 0);
+    ssize_t end = str_find(name, local ? ':' : '/');
+    size_t length = end < 0 ? rest.length : rest.length - name.length + (size_t)end;
 
-    return str_cut(&rest, '/');
+    *out_path = str_skip(rest, length + local);
+    return str_slice(rest, 0, length);
 }
 
-/* Of these a client writes every letter. */
+/* Of these a client writes every letter; one that ends with '_' stands for all of its kind. */
+static bool is_chosen(struct str name)
+{
+    static const char *const chosen[] = {"host",         "http_", "arg_",        "args",
+                                         "cookie_",      "uri",   "request_uri", "query_string",
+                                         "document_uri", "1",     "2",           "3"};
+
+    for (size_t i = 0; i < sizeof(chosen) / sizeof(chosen[0]); i++) {
+        struct str known = str_from(chosen[i]);
+
+        if (str_equal(name, known) || (str_ends(known, STR("_")) && str_starts(name, known)))
+            return true;
+    }
+    return false;
+}
+
+/* The name of a variable that stands at the beginning, without "$" and "{". */
+static struct str variable_name(struct str text)
+{
+    struct str rest = str_skip(text, str_starts(text, STR("${")) ? 2 : 1);
+    size_t length = 0;
+
+    while (length < rest.length &&
+           (rest.data[length] == '_' || (rest.data[length] >= '0' && rest.data[length] <= '9') ||
+            (rest.data[length] >= 'a' && rest.data[length] <= 'z')))
+        length++;
+    return str_slice(rest, 0, length);
+}
+
 static void host_chosen(struct lint *lint, const struct lint_place *place)
 {
-    static const char *const chosen[] = {"$host",    "$http_", "$arg_",        "$args",
-                                         "$cookie_", "$uri",   "$request_uri", "$query_string",
-                                         "$1",       "$2",     "$3",           "$document_uri"};
     const struct conf_node *pass = look_here(place->location->values, "proxy_pass");
-    struct str host = host_of(look_text(pass));
+    struct str path, host = host_of(look_text(pass), &path);
 
-    for (size_t i = 0; pass && i < sizeof(chosen) / sizeof(chosen[0]); i++) {
-        if (str_search(host, str_from(chosen[i])) >= 0) {
+    for (size_t i = 0; pass && i < host.length; i++) {
+        if (host.data[i] == '$' && is_chosen(variable_name(str_skip(host, i)))) {
             lint_say(lint, pass->mark, STR("name the server, or make the variable by a map with a default"),
                      "the client chooses where this request goes, to machines that only this one reaches, "
                      "too: \"" STR_FMT "\"",
@@ -48,13 +78,12 @@ static void slash_unequal(struct lint *lint, const struct lint_place *place)
 {
     const struct location *location = place->location;
     const struct conf_node *pass = look_here(location->values, "proxy_pass");
-    struct str url = look_text(pass);
-    struct str host = host_of(url);
+    struct str url = look_text(pass), path;
     bool prefix = location->kind == LOCATION_PREFIX || location->kind == LOCATION_PREFIX_FINAL;
-    bool has_path = pass && host.data + host.length < url.data + url.length;
 
-    if (place->outer && prefix && has_path && str_find(url, '$') < 0 &&
-        str_ends(location->pattern, STR("/")) != str_ends(url, STR("/")))
+    host_of(url, &path);
+    if (place->outer && prefix && path.length && str_find(url, '$') < 0 &&
+        str_ends(location->pattern, STR("/")) != str_ends(path, STR("/")))
         lint_say(lint, pass->mark, STR("end both with a slash, or leave the path out"),
                  "location \"" STR_FMT
                  "\" and the path of its proxy_pass do not end alike: what follows is put together without a "

@@ -19,13 +19,20 @@ static bool fits_all(const struct location *location)
     return false;
 }
 
+/* The same expression, in letters of either case or in those that `location` has, too. */
+static bool takes_all_of(const struct location *other, const struct location *location)
+{
+    return str_equal(pattern_text(other->regex), pattern_text(location->regex)) &&
+           (str_starts(other->pattern, STR("~*")) || !str_starts(location->pattern, STR("~*")));
+}
+
 /* The first regular expression beside `location` that is asked before it and leaves it nothing; NULL: none. */
 static const struct location *shadow_of(const struct location *outer, const struct location *location)
 {
     for (size_t i = 0; i < outer->pattern_count && outer->patterns[i] != location; i++) {
         const struct location *other = outer->patterns[i];
 
-        if (fits_all(other) || (location->regex && str_equal(other->pattern, location->pattern)))
+        if (fits_all(other) || (location->regex && takes_all_of(other, location)))
             return other;
     }
     return NULL;
@@ -62,11 +69,11 @@ static void return_shadows(struct lint *lint, const struct lint_place *place)
     }
 }
 
-/* What can answer, by name: a location without any of it can only say 404. */
+/* What can answer, by name (deny by 403): a location without any of it can only say 404. */
 static void nothing_answers(struct lint *lint, const struct lint_place *place)
 {
     static const char *const answers[] = {"root",   "alias",       "return",  "proxy_pass", "fastcgi_pass",
-                                          "status", "stub_status", "rewrite", "when"};
+                                          "status", "stub_status", "rewrite", "when",       "deny"};
     const struct conf_scope_values *values = place->location->values;
 
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
@@ -95,13 +102,13 @@ static bool dot_bare(struct str text)
     return false;
 }
 
-/* "\.php", with nothing behind it: it fits "/a.php/b" and "/a.phpx", too. */
+/* "\.php", with nothing behind it and any name before it: it fits "/a.php/b" and "/a.phpx", too. */
 static bool extension_open(struct str text)
 {
     ssize_t at = str_search(text, STR("\\."));
     struct str rest = str_skip(text, at < 0 ? text.length : (size_t)at + 2);
 
-    if (at < 0 || !rest.length)
+    if (at < 0 || !rest.length || (at > 0 && !strchr("*+)", text.data[at - 1])))
         return false;
     for (size_t i = 0; i < rest.length; i++) {
         char c = str_lower(rest.data[i]);
@@ -112,12 +119,13 @@ static bool extension_open(struct str text)
     return true;
 }
 
+/* A location that keeps out had better fit too much than too little. */
 static void regex_loose(struct lint *lint, const struct lint_place *place)
 {
     const struct location *location = place->location;
     struct str text = location->regex ? pattern_text(location->regex) : STR("");
 
-    if (!place->outer || !location->regex)
+    if (!place->outer || !location->regex || look_here(location->values, "deny"))
         return;
     if (extension_open(text))
         lint_say(lint, look_mark(place), STR("end it with $"),

@@ -167,6 +167,30 @@ def test_every_rule_has_its_files(folder):
     assert len(rules) >= 30
 
 
+# Habits that nothing is wrong with.
+SILENT = [
+    ('proxy-slash', '/: {{proxy_pass: "http://unix:/run/app.sock"}}'), ('proxy-slash', '/: {{proxy_pass: "unix:/run/app.sock"}}'),
+    ('proxy-slash', '/a/: {{proxy_pass: "http://unix:/run/app.sock:/b/"}}'),
+    ('proxy-to-anywhere', '/: {{proxy_pass: "http://$hostname:9"}}'),
+    ('loose-regex', '~ /\\.ht: {{deny: all}}'), ('loose-regex', '~ \\.git: {{deny: all}}'), ('loose-regex', '~ ^/v1\\.0: {{return: 200 a}}'),
+    ('nothing-answers', '~ /\\.: {{deny: all}}'),
+    ('unreachable-location', '~ ^/a: {{return: 200 a}}\n        ~* ^/a: {{return: 200 b}}'),
+]
+# The same as in RULES, written otherwise.
+SPOKEN = [
+    ('proxy-slash', '/a: {{proxy_pass: "http://unix:/run/app.sock:/b/"}}'), ('proxy-to-anywhere', '/: {{proxy_pass: "http://${{host}}:9"}}'),
+    ('proxy-to-anywhere', '/: {{proxy_pass: "http://a.$http_x"}}'), ('loose-regex', '~ ^/a/.+\\.php: {{return: 200 a}}'),
+    ('unreachable-location', '~* ^/a: {{return: 200 a}}\n        ~ ^/a: {{return: 200 b}}'),
+]
+
+
+@pytest.mark.parametrize('rule, location', SILENT + SPOKEN)
+def test_habits(folder, rule, location):
+    said, _ = found(folder, '{server}      location:\n        ' + location + '\n')
+    assert 'load' not in [finding['rule'] for finding in said], said
+    assert (rule in [finding['rule'] for finding in said]) == ((rule, location) in SPOKEN), said
+
+
 def test_keys_below_the_root(folder):
     said, _ = found(folder, '{files}      root: .\n      ssl_certificate: good.crt\n      ssl_certificate_key: good.key\n')
     assert [(finding['line'], 'lies in what' in finding['message']) for finding in said] == [(4, False), (6, True)], said
