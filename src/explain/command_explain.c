@@ -17,9 +17,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Nobody but this process is to be reached: no server behind is looked up, asked how it is, or remembered. */
+/*
+ * Nobody but this process is to be reached: no server behind is looked up, asked how it is, or remembered. And nobody
+ * stands in front, who would say for whom a request comes.
+ */
 static void alone(struct configuration *configuration)
 {
+    for (size_t i = 0; i < configuration->endpoint_count; i++)
+        configuration->endpoints[i].proxy_protocol = false;
     configuration->caches.count = 0;
     configuration->upstreams.first = NULL;
     configuration->upstreams.count = 0;
@@ -30,8 +35,10 @@ static struct configuration *load(const struct options *options, struct log *log
 {
     char space[PATH_MAX];
     const char *path = options_conf_path(options, space, sizeof(space));
-    struct configuration_source source = {
-        .path = str_from(path), .prefix = str_from(options->prefix), .test_only = true};
+    struct configuration_source source = {.path = str_from(path),
+                                          .prefix = str_from(options->prefix),
+                                          .overlay = str_from(options->overlay),
+                                          .test_only = true};
     struct buffer said = {0};
     struct configuration *configuration = path ? configuration_load(&source, log, &said) : NULL;
 

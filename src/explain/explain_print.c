@@ -4,6 +4,7 @@
 #include "explain/explain.h"
 #include "explain/explain_tell.h"
 
+#include "server/pattern.h"
 #include "server/visit.h"
 #include "server/when.h"
 
@@ -54,6 +55,10 @@ static void tell_location(struct tell *tell, const char *as, const struct visit 
 /* The name of the server that the host fits; empty: it answers for unknown ones. */
 static struct str name_of(const struct virtual_server *server, struct str host)
 {
+    size_t patterns = 0;
+
+    if (host.length > 1 && str_ends(host, STR(".")))
+        host.length--;
     for (size_t i = 0; i < server->names.count; i++) {
         struct str name = server->names.items[i];
 
@@ -62,8 +67,9 @@ static struct str name_of(const struct virtual_server *server, struct str host)
             (str_ends(name, STR(".*")) && str_starts(host, str_slice(name, 0, name.length - 1))))
             return name;
     }
-    for (size_t i = 0; i < server->names.count; i++) {
-        if (str_starts(server->names.items[i], STR("~")))
+    for (size_t i = 0; i < server->names.count && patterns < server->pattern_count; i++) {
+        if (str_starts(server->names.items[i], STR("~")) &&
+            regex_match(pattern_regex(server->patterns[patterns++]), host) == 1)
             return server->names.items[i];
     }
     return STR("");

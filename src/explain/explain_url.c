@@ -27,10 +27,11 @@ static bool authority_parse(struct str text, struct explain_url *url)
 
 int explain_url_parse(struct str text, struct explain_url *out_url, char *out_error, size_t size)
 {
-    struct explain_url url = {.target = text};
-    struct str rest;
+    struct str rest = text;
+    struct explain_url url = {.target = str_cut(&rest, '#')}; /* what follows is the browser's own */
     size_t end = 0;
 
+    text = url.target;
     for (size_t i = 0; i < text.length; i++) {
         if ((unsigned char)text.data[i] <= ' ' || text.data[i] == 127) {
             snprintf(out_error, size, "a URL holds no blanks and no control bytes: write %%20 for a blank");
@@ -48,7 +49,7 @@ int explain_url_parse(struct str text, struct explain_url *out_url, char *out_er
         return -EINVAL;
     }
     rest = str_skip(text, url.https ? 8 : 7);
-    while (end < rest.length && !strchr("/?#", rest.data[end]))
+    while (end < rest.length && !strchr("/?", rest.data[end]))
         end++;
     if (!authority_parse(str_slice(rest, 0, end), &url)) {
         snprintf(out_error, size, "\"" STR_FMT "\" is no host with its port",

@@ -151,6 +151,33 @@ def test_names(made):
     assert said['name'] == '(the default one)' and 'stands first' in said['why']
 
 
+@pytest.mark.parametrize('host, name, why', [
+    ('a1.test', '~^a\\d\\.test$', 'fits the host'), ('b.test', '(the default one)', 'stands first'), ('c.test.', 'c.test', 'fits the host')])
+def test_names_that_are_patterns(tmp_path, host, name, why):
+    path, port = tmp_path / 'sluice.yaml', server_kit.free_port()
+    path.write_text(f'http:\n  server:\n    - {{listen: {port}, server_name: ["~^x$", "~^a\\\\d\\\\.test$"], return: 204}}\n'
+                    f'    - {{listen: {port}, server_name: c.test, return: 204}}\n')
+    said = ask((path, {'port': port}), '/', host=host)['server']
+    assert said['name'] == name and why in said['why']
+
+
+def test_behind_a_proxy(tmp_path):
+    """The question comes without a header of the PROXY protocol, which the server would wait for."""
+    path, port = tmp_path / 'sluice.yaml', server_kit.free_port()
+    path.write_text(f'http: {{server: {{listen: {port} proxy_protocol, return: 204}}}}\n')
+    assert ask((path, {'port': port}), '/')['answer']['status'] == 204
+
+
+def test_a_fragment_is_not_asked_for(made):
+    said = ask(made, '/one.txt#here')
+    assert said['answer']['status'] == 200 and said['steps'][0]['path'] == '/one.txt'
+
+
+def test_an_overlay(made):
+    done = explain('-c', made[0], '-g', 'http: {server: [{listen: 1, return: 410}]}', 'http://a:1/')
+    assert done.returncode == 0 and 'status: 410' in done.stdout, done.stderr
+
+
 def test_tls(made):
     said = ask(made, '/scheme', host='secure.test', scheme='https')
     assert said['answer']['status'] == 200 and said['location']['name'] == '/scheme'
