@@ -166,6 +166,7 @@
 #define LIMIT_IMPORT_DEPTH          64              /* blocks and files in each other */
 #define LIMIT_IMPORT_FILES          1000
 #define LIMIT_IMPORT_DIRECTIVES     100000
+#define LIMIT_IMPORT_WORDS          20000           /* of one directive: names of a server, most of all */
 #define LIMIT_IMPORT_ROUNDS         1000            /* of asking the loader, which tells of twenty mistakes at once */
 
 #endif

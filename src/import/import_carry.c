@@ -9,7 +9,7 @@
 static struct str value_text(struct import *import, const struct directive *own,
                              const struct nginx_directive *directive)
 {
-    struct str text = STR("");
+    struct str *words;
 
     if (directive->count == 0)
         return STR("on");
@@ -17,16 +17,14 @@ static struct str value_text(struct import *import, const struct directive *own,
         return word_variables(import, directive->words[0]);
     if (directive->count == 1 && own->type == DIRECTIVE_PATH)
         return word_path(import, import->prefix, directive->words[0]);
-    for (size_t i = 0; i < directive->count; i++) {
-        struct str word = word_variables(import, word_option(import, directive->words[i]));
-
+    words = arena_zalloc(import->arena, directive->count, sizeof(*words));
+    import->out_of_memory |= !words;
+    for (size_t i = 0; words && i < directive->count; i++) {
+        words[i] = word_variables(import, word_option(import, directive->words[i]));
         if (own->type == DIRECTIVE_DURATION)
-            word = word_time(import, word);
-        else
-            word = word_quote(import, word);
-        text = i ? words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(word)) : word;
+            words[i] = word_time(import, words[i]);
     }
-    return text;
+    return words ? words_join(import, words, directive->count) : STR("");
 }
 
 /* Several lines of nginx's are one list of words here. */
@@ -35,10 +33,12 @@ static void put_words(struct import *import, struct draft *map, const char *name
 {
     struct draft *known = draft_find(map, str_from(name));
 
-    if (known && known->kind == DRAFT_TEXT)
-        known->text = words_print(import, STR_FMT " " STR_FMT, STR_ARG(known->text), STR_ARG(text));
-    else
+    if (known && known->kind == DRAFT_TEXT) {
+        known->text = arena_join(import->arena, (const struct str[]){known->text, STR(" "), text}, 3);
+        import->out_of_memory |= !known->text.data;
+    } else {
         put(import, map, name, text, directive);
+    }
 }
 
 /* The directive with this text as its value, as its own type is written. */

@@ -63,16 +63,18 @@ struct str word_quote(struct import *import, struct str word)
     return str_of(made, length);
 }
 
+/* One text of all of them, however long they are. */
 struct str words_join(struct import *import, const struct str *words, size_t count)
 {
-    struct str text = STR("");
+    struct str *parts = arena_zalloc(import->arena, 2 * count + 1, sizeof(*parts));
 
+    if (!parts)
+        return kept(import, (struct str){NULL, 0});
     for (size_t i = 0; i < count; i++) {
-        struct str word = word_quote(import, words[i]);
-
-        text = i ? words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(word)) : word;
+        parts[2 * i] = word_quote(import, words[i]);
+        parts[2 * i + 1] = STR(" ");
     }
-    return text;
+    return kept(import, arena_join(import->arena, parts, count ? 2 * count - 1 : 0));
 }
 
 static bool name_char(char c)

@@ -67,9 +67,11 @@ static int take_comment(struct source *source, const struct nginx_token *token)
     return buffer_append(&source->parser->comments, STR("\n")) < 0 ? -ENOMEM : 0;
 }
 
-static int add_word(struct parser *parser, struct buffer *words, struct str word)
+static int add_word(struct source *source, struct buffer *words, const struct nginx_token *token)
 {
-    return buffer_append(words, str_of((const char *)&word, sizeof(word))) < 0 ? -ENOMEM : 0;
+    if (words->length >= LIMIT_IMPORT_WORDS * sizeof(token->text))
+        return fail(source, token->line, "a directive has too many words");
+    return buffer_append(words, str_of((const char *)&token->text, sizeof(token->text))) < 0 ? -ENOMEM : 0;
 }
 
 /* The words up to ';' or '{'. */
@@ -81,7 +83,7 @@ static int words_parse(struct source *source, struct nginx_directive *made)
 
     while ((error = next(source, &token)) == 0) {
         if (token.kind == NGINX_WORD)
-            error = add_word(source->parser, &words, token.text);
+            error = add_word(source, &words, &token);
         else if (token.kind == NGINX_COMMENT)
             error = take_comment(source, &token);
         else
@@ -279,9 +281,14 @@ struct nginx_directive *nginx_tree_find(const struct nginx_directive *block, str
 
 struct str nginx_tree_line(struct arena *arena, const struct nginx_directive *directive)
 {
-    struct str line = arena_copy(arena, directive->name);
+    struct str *parts = arena_zalloc(arena, 2 * directive->count + 1, sizeof(*parts));
 
-    for (size_t i = 0; i < directive->count && line.data; i++)
-        line = arena_printf(arena, STR_FMT " " STR_FMT, STR_ARG(line), STR_ARG(directive->words[i]));
-    return line;
+    if (!parts)
+        return (struct str){NULL, 0};
+    parts[0] = directive->name;
+    for (size_t i = 0; i < directive->count; i++) {
+        parts[2 * i + 1] = STR(" ");
+        parts[2 * i + 2] = directive->words[i];
+    }
+    return arena_join(arena, parts, 2 * directive->count + 1);
 }

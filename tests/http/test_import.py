@@ -296,3 +296,21 @@ def test_standard_output_and_missing_files(tmp_path):
                             (['nginx.conf', '-o', 'none/out.yaml'], 'failed (2: No such file or directory)')):
         done = subprocess.run([SLUICE, 'import', *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=30)
         assert done.returncode == 1 and said in done.stderr
+
+
+def test_a_line_as_long_as_one_likes(tmp_path):
+    """More names than a line of a log would hold: all of them arrive."""
+    names = [f'name-{number}.example.test' for number in range(6000)]
+    (tmp_path / 'nginx.conf').write_text('http { server { listen 8080; root /; server_name ' + ' '.join(names[:5000]) +
+                                         '; server_name ' + ' '.join(names[5000:]) + '; } }')
+    status, said = import_file(tmp_path / 'nginx.conf', tmp_path / 'out.yaml')
+    assert status == 0, said
+    line = next(line for line in (tmp_path / 'out.yaml').read_text().splitlines() if 'server_name: ' in line)
+    assert line.split()[-6000:] == names
+
+
+def test_too_many_words(tmp_path):
+    (tmp_path / 'nginx.conf').write_text('http {\nserver {\nlog_format a ' + 'b ' * 2000000 + '; } }')
+    status, said = import_file(tmp_path / 'nginx.conf', tmp_path / 'out.yaml')
+    assert status == 1 and 'nginx.conf:3: error: a directive has too many words' in said
+    assert not (tmp_path / 'out.yaml').exists()
