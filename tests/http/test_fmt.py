@@ -127,6 +127,12 @@ def test_nothing_is_a_file_too(path):
     assert (fmt(path).returncode, fmt(path).stdout, fmt('--check', path).returncode) == (0, '', 0)
 
 
+def test_a_long_line_is_done_before_long():
+    text = 'a: [' + ', '.join(['b'] * 300000) + ']\n'
+    done = fmt('-', text=text.replace(', ', ','))
+    assert done.returncode == 0 and done.stdout == text
+
+
 def test_values_of_the_environment_are_not_read():
     text = 'http: {server: {listen: "${SURELY_UNSET:?no}"}}\n'
     assert fmt('-', text=text).stdout == text
