@@ -198,7 +198,8 @@ const struct directive proxy_directives[] = {
      .type = DIRECTIVE_PATH,
      .offset = AT(ssl.key),
      .example = "proxy_ssl_certificate_key: /etc/ssl/client.key",
-     .help = "Its key, where that does not stand in the same file. It is read before root is given up."},
+     .help = "The key of proxy_ssl_certificate, where that does not stand in the same file. It is read "
+             "before root is given up."},
     {.name = "proxy_ssl_protocols",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_FLAGS,

@@ -50,8 +50,8 @@ static const struct directive directives[] = {
      .offset = offsetof(struct realip_conf, header),
      .fallback = "X-Real-IP",
      .example = "real_ip_header: X-Forwarded-For",
-     .help =
-         "Where they say it: a field (X-Real-IP, X-Forwarded-For, Forwarded or another), or proxy_protocol."},
+     .help = "Where proxies that are trusted say who their client is: a field (X-Real-IP, X-Forwarded-For, "
+             "Forwarded or another), or proxy_protocol."},
     {.name = "real_ip_recursive",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,

@@ -133,7 +133,6 @@ const struct directive static_directives[] = {
      .offset = AT(gzip_static),
      .fallback = "off",
      .example = "gzip_static: on",
-     .help =
-         "The same for .gz alone, behind what precompressed names; always: even to who does not take it."},
+     .help = "As precompressed for .gz alone, behind what that names; always: even to who does not take it."},
     {0},
 };

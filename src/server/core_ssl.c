@@ -230,7 +230,8 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct core_file),
      .row = read_file,
      .example = "ssl_trusted_certificate: clients-ca.pem",
-     .help = "The same, without telling their names."},
+     .help = "PEM file of authorities whose certificates are trusted of clients, without telling clients "
+             "their names."},
     {.name = "ssl_verify_depth",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_NUMBER,

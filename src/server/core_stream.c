@@ -154,7 +154,8 @@ static const struct directive directives[] = {
      .offset = AT(preread_timeout_ms),
      .fallback = "30s",
      .example = "preread_timeout: 5s",
-     .help = "How long that may take, with a header of the PROXY protocol and the TLS handshake."},
+     .help = "How long it may take until a server is chosen: a header of the PROXY protocol, the TLS "
+             "handshake and what is read ahead, together."},
     {.name = "proxy_protocol",
      .scopes = BOTH,
      .type = DIRECTIVE_CHOICE,

@@ -181,7 +181,7 @@ static const struct directive directives[] = {
      .offset = AT(keepalive_timeout_ms),
      .fallback = "60s",
      .example = "keepalive_timeout: 20s",
-     .help = "How long such a connection is kept."},
+     .help = "How long an idle connection to a server is kept."},
     {.name = "keepalive_requests",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_NUMBER,
@@ -189,7 +189,7 @@ static const struct directive directives[] = {
      .fallback = "1000",
      .low = 1,
      .example = "keepalive_requests: 10000",
-     .help = "Requests after which such a connection is closed."},
+     .help = "Requests after which a connection to a server is closed."},
     {0},
 };
 

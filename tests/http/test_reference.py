@@ -78,3 +78,11 @@ def test_example(folder, schema, scope, example):
                           timeout=60 * server_kit.PATIENCE)
     assert done.returncode == 0, f'{text}\n{done.stderr}'
     assert [error.message for error in schema.iter_errors(yaml.safe_load(text))] == [], text
+
+
+def test_each_help_stands_alone():
+    """`sluice help NAME` shows one entry: what another one above it says is not there."""
+    entries = re.findall(r'^### `(\w+)`\n\n(.*?)\n', REFERENCE.read_text(), re.M)
+    leaning = [(name, text) for name, text in entries if re.match(r'The same (by|,|for)|The same, |Its |How long (that|such) |Where they ', text)
+               or re.search(r'such a connection|encoded so', text)]
+    assert len(entries) > 250 and leaning == []
