@@ -24,14 +24,20 @@ static bool fits_type(const struct compress_coding *coding, struct str type)
     return false;
 }
 
+static struct str media_type(const struct exchange *x)
+{
+    struct str type = headers_value(&x->response.headers, STR("Content-Type"));
+
+    return str_trim(str_cut(&type, ';'));
+}
+
 /* Which codings there may be for this answer, whoever asks. Nothing at all is not made shorter. */
 static unsigned offer(const struct exchange *x, const struct compress_conf *conf, enum coding out[CODINGS])
 {
-    struct str type = headers_value(&x->response.headers, STR("Content-Type"));
+    struct str type = media_type(x);
     uint64_t length = x->response.body->length; /* the greatest number there is where nobody knows it */
     unsigned count = 0;
 
-    type = str_trim(str_cut(&type, ';'));
     for (unsigned i = 0; i < CODINGS; i++) {
         const struct compress_coding *coding = &conf->codings[preferred[i]];
 
@@ -60,8 +66,7 @@ static bool is_whole(const struct exchange *x)
 {
     const struct response *response = &x->response;
 
-    return response->status >= 200 && response->status != 206 && !status_bodiless(response->status) &&
-           response->body;
+    return response->status >= 200 && !status_bodiless(response->status) && response->body;
 }
 
 static bool is_expired(struct exchange *x)
@@ -145,6 +150,18 @@ static int confirm(struct exchange *x)
     return 0;
 }
 
+/* A part says Vary where the whole would (RFC 9110 15.3.7), whose length is not known here; nor its type where there
+ * are several. */
+static int vary_part(struct exchange *x, const struct compress_conf *conf)
+{
+    struct str type = media_type(x);
+    bool may = str_equal_nocase(type, STR("multipart/byteranges"));
+
+    for (enum coding coding = 0; coding < CODINGS; coding++)
+        may = may || (conf->codings[coding].on && fits_type(&conf->codings[coding], type));
+    return may ? add_vary(x) : 0;
+}
+
 /* The answer's body becomes the encoded one; a HEAD has none, and says what a GET would. False: it stays as it is. */
 static bool wrap_body(struct exchange *x, const struct compress_conf *conf, enum coding coding)
 {
@@ -184,6 +201,8 @@ static int compress_shape(struct exchange *x, const void *own)
         error = add_vary(x);
         return error < 0 ? error : confirm(x);
     }
+    if (x->response.status == 206)
+        return vary_part(x, conf);
     if (!is_whole(x))
         return 0;
     count = offer(x, conf, offered);

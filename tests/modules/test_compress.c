@@ -96,8 +96,11 @@ static const struct {
     {"GET /nowhere HTTP/1.1", GZIP, 404, true, true}, /* the page of an error */
     {"GET /folder HTTP/1.1", GZIP, 301, true, true},
     {"GET /text HTTP/1.1", GZIP, 200, false, false}, /* text/plain is not named */
-    {"GET /page.html HTTP/1.1", GZIP "\nRange: bytes=0-1", 206, false, false},
-    {"GET /page.html HTTP/1.1", GZIP "\nRange: bytes=0-1,5-6", 206, false, false},
+    {"GET /page.html HTTP/1.1", GZIP "\nRange: bytes=0-1", 206, false, true}, /* as the whole does */
+    {"GET /page.html HTTP/1.1", GZIP "\nRange: bytes=0-1,5-6", 206, false, true},
+    {"GET /page.html HTTP/1.1", "Range: bytes=0-1", 206, false, true},
+    {"GET /picture.png HTTP/1.1", GZIP "\nRange: bytes=0-1", 206, false, false},
+    {"GET /off/page.html HTTP/1.1", GZIP "\nRange: bytes=0-1", 206, false, false},
     {"GET /page.html HTTP/1.1", GZIP "\nRange: bytes=999999-", 416, false, false},
     {"GET /page.html HTTP/1.1", GZIP "\nIf-None-Match: *", 304, false, true},
     {"OPTIONS /page.html HTTP/1.1", GZIP, 204, false, false},
