@@ -15,6 +15,7 @@
     "/said/: {alias: @/www/, add_header: {Content-Encoding: compress}}, "                                    \
     "/digest/: {alias: @/www/, add_header: {Repr-Digest: 'sha-256=:AA=:'}}, "                                \
     "/vary/: {alias: @/www/, add_header: {Vary: 'cookie, accept-encoding'}}, "                               \
+    "/trailer/: {alias: @/www/, add_trailer: [X-Sent $body_bytes_sent]}, "                                   \
     "/off/: {alias: @/www/, gzip: off}, /long/: {alias: @/www/, gzip_min_length: 1m}, "                      \
     "/any/: {alias: @/www/, gzip_types: '*', gzip_http_version: '1.0', gzip_proxied: any}, "                 \
     "/private/: {alias: @/www/, gzip_proxied: [private, auth], add_header: {Cache-Control: private}}, "      \
@@ -22,6 +23,7 @@
 
 static struct loopback server;
 static char page[200000];
+static size_t encoded_length; /* of the last body that was decoded */
 
 static void set_up(const char *configuration)
 {
@@ -58,6 +60,7 @@ static struct str decoded(void)
     }
     stream.next_in = (unsigned char *)joined;
     stream.avail_in = (unsigned)length;
+    encoded_length = length;
     ck_assert_int_eq(inflateInit2(&stream, 15 + 16), Z_OK);
     ck_assert_int_eq(inflate(&stream, Z_FINISH), Z_STREAM_END);
     inflateEnd(&stream);
@@ -256,6 +259,24 @@ START_TEST(precompressed_first)
 }
 END_TEST
 
+/* What stands behind the body is made when all that was encoded has left; and a short body stays as it is. */
+START_TEST(trailers)
+{
+    char told[64];
+
+    set_up(SITE);
+    ask("GET /trailer/page.html HTTP/1.1", GZIP);
+    ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
+    ck_assert_uint_eq(decoded().length, sizeof(page) - 1);
+    snprintf(told, sizeof(told), "\nX-Sent: %zu\r\n\r\n", encoded_length);
+    ck_assert(str_ends(server.body, str_from(told)));
+    ask("GET /trailer/tiny.css HTTP/1.1", GZIP);
+    ck_assert_text(loopback_field(&server, "Content-Encoding"), "");
+    ck_assert(str_ends(server.body, STR("\nX-Sent: 19\r\n\r\n")));
+    loopback_close(&server);
+}
+END_TEST
+
 /* Clients that leave at any moment leave nothing behind. */
 START_TEST(who_leaves)
 {
@@ -282,7 +303,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {answers_each_case,   comes_back, validators, nothing_at_all, several,
-                                         precompressed_first, who_leaves, refuses,    NULL};
+                                  precompressed_first, trailers,   who_leaves, refuses,        NULL};
 
     return loopback_run("compress", tests);
 }
