@@ -142,11 +142,11 @@ static void serve(struct stream *stream)
 }
 
 /* Its name is known, or that it has none: that chooses the server of the configuration. */
-static void choose(struct stream *stream, struct str name)
+static void choose(struct stream *stream, const struct virtual_server *virtual)
 {
     stream->prereading = false;
     stream->hello_bytes = stream->hello.length;
-    stream->virtual = route_by_name(stream->endpoint, name);
+    stream->virtual = virtual;
     stream->own = stream->virtual->stream;
     stream->conf = stream->own->conf;
     serve(stream);
@@ -184,7 +184,7 @@ static size_t preread(struct stream *stream, struct str bytes)
     if (error == 0)
         keep_preread(stream, &hello);
     if (error != -EAGAIN) {
-        choose(stream, str_of(hello.name, hello.name_length));
+        choose(stream, route_by_name(stream->endpoint, str_of(hello.name, hello.name_length)));
     } else if (taken.length == room) {
         stream_say(stream, LOG_INFO, "the preread buffer is full, and the name has not come", 0);
         stream_refuse(stream, 400);
@@ -222,11 +222,18 @@ static bool is_trusted(const struct stream *stream)
     return state == TLS_CLIENT_ACCEPTED;
 }
 
+/* The server for which the client has shown what it asks for, by whatever name: no other one is looked up. */
+static const struct virtual_server *server_of(const struct stream *stream)
+{
+    const struct tls_session *tls = stream->client.tls;
+
+    return tls ? tls_session_settings(tls)->owner : stream->endpoint->servers[0];
+}
+
 /* Its bytes may flow, after TLS where there is TLS. */
 static void client_opened(struct wire *wire)
 {
     struct stream *stream = stream_of(wire);
-    struct str name = wire->tls ? tls_session_server_name(wire->tls) : STR("");
 
     if (wire_spoke_http(wire) || !is_trusted(stream)) {
         stream_refuse(stream, 400);
@@ -236,7 +243,7 @@ static void client_opened(struct wire *wire)
     if (stream->conf->ssl_preread && !wire->tls)
         wire_receive(wire);
     else
-        choose(stream, name);
+        choose(stream, server_of(stream));
 }
 
 static size_t client_received(struct wire *wire, struct str bytes)

@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import ssl
+import subprocess
 
 import pytest
 
@@ -51,8 +52,9 @@ def asking(request, fresh, certificate, site, known):
     }
     servers = [{'server_name': name, **listen, **block} for name, block in blocks.items()]
     servers[1]['listen'] = [*listen['listen'], f'127.0.0.1:{plain}']
-    stream = {'server': {'listen': f'127.0.0.1:{stream_port} ssl', 'ssl_certificate': certificate[0],
-                         'ssl_certificate_key': certificate[1], 'return': '$ssl_client_verify $ssl_client_s_dn', **asks}}
+    below = {'listen': f'127.0.0.1:{stream_port} ssl', 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1]}
+    stream = {'server': [{**below, 'server_name': 'strict.test', 'return': '$ssl_client_verify $ssl_client_s_dn', **asks},
+                         {**below, 'server_name': 'open.test', 'return': 'open'}]}
     made = server_kit.Server(fresh(), servers, loop=request.param, main={'stream': stream})
     made.port, made.plain, made.stream_port = port, plain, stream_port
     yield made.start([port, plain])
@@ -188,6 +190,14 @@ def test_below_http_the_connection_ends(asking, known):
             return b''
     assert heard(known[0]['good']) == f'SUCCESS {GOOD_NAME}'.encode()
     assert heard(known[0]['stranger']) == heard(None) == b''
+
+
+@pytest.mark.parametrize('name', ['open.test', 'OPEN.Test', 'open.test.'])
+def test_below_http_a_name_leads_to_the_server_that_has_judged(asking, name):
+    """However it is written."""
+    done = subprocess.run(['openssl', 's_client', '-quiet', '-connect', f'127.0.0.1:{asking.stream_port}', '-servername', name],
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=60 * server_kit.PATIENCE, check=False)
+    assert done.stdout == b'open'
 
 
 WRONG = [
