@@ -235,6 +235,7 @@ static int make_visit(struct subrequest *sub, struct visit *parent)
     visit->location = parent->location;
     visit->reroutes = parent->reroutes + 1;
     visit->internal = true;
+    visit->early = parent->early;
     visit->client_known = parent->client_known;
     visit->trusted = parent->trusted;
     visit->client = parent->client;

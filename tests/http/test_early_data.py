@@ -29,12 +29,15 @@ def begin(certificate, tmp_path, loop, site):
 
     def starter(workers=2, **block):
         port = server_kit.free_port()
-        upstream = upstream_kit.Upstream({f'/behind/{name}': answer for name in ('x', 'y', 'refused', 'once', 'last')})
+        upstream = upstream_kit.Upstream({f'/behind/{name}': answer for name in ('x', 'y', 'refused', 'once', 'last', 'guard')})
         behind.append(upstream)
         whole = {'listen': f'127.0.0.1:{port} ssl', 'server_name': 'localhost', 'ssl_certificate': certificate[0], 'root': site,
                  'ssl_certificate_key': certificate[1], 'ssl_early_data': 'on',
                  'location': {'= /tell': {'return': '200 "early=$ssl_early_data worker $pid;"'},
-                              '/behind/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}, **block}
+                              '/behind/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'},
+                              '= /guarded': {'auth_request': '/behind/guard', 'return': '200 guarded'},
+                              '= /behind/guard': {'proxy_pass': f'http://127.0.0.1:{upstream.port}',
+                                                  'proxy_set_header': {'Early-Data': '$ssl_early_data'}}}, **block}
         server = server_kit.Server(tmp_path / f'server{len(made)}', [whole], loop=loop, main={'worker_processes': workers})
         server.port, server.upstream = port, upstream
         made.append(server.start([port]))
@@ -108,6 +111,14 @@ def test_servers_behind_are_told(begin, tmp_path):
     assert accepted and '425 Too Early' in said, 'what they say to it is passed on'
     visit(server.port, '-tls1_3', target='/behind/y')
     assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], ['1'], []]
+
+
+def test_who_is_asked_whether_they_may_is_told(begin, tmp_path):
+    server = begin(workers=1)
+    accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/guarded'), tmp_path)
+    assert accepted and 'guarded' in said
+    visit(server.port, '-tls1_3', target='/guarded')
+    assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], []]
 
 
 def test_off_by_default(begin, tmp_path):
