@@ -1,6 +1,7 @@
 /*
  * Draws and reads keys of session tickets. A reader in another process takes no lock: a key is complete
- * before its number is told, and nothing is written over it until two more have been drawn.
+ * before its number is told, and written over only after the next number is: who finds another number behind
+ * its copy takes another one.
  */
 #include "tls/ticket_keys.h"
 
@@ -28,6 +29,7 @@ int ticket_keys_rotate(struct ticket_keys *keys)
     }
     next->size = sizeof(next->aes);
     __atomic_store_n(&keys->number, number, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     OPENSSL_cleanse(oldest, sizeof(*oldest));
     return 0;
 }
@@ -39,11 +41,15 @@ void ticket_keys_wipe(struct ticket_keys *keys)
 
 bool ticket_keys_get(const struct ticket_keys *keys, unsigned age, struct ticket_key *out_key)
 {
-    uint64_t number = __atomic_load_n(&keys->number, __ATOMIC_ACQUIRE);
+    uint64_t number;
 
-    if (age > 1 || number <= age)
-        return false;
-    *out_key = keys->keys[(number - age) % TICKET_KEYS_DRAWN];
+    do {
+        number = __atomic_load_n(&keys->number, __ATOMIC_ACQUIRE);
+        if (age > 1 || number <= age)
+            return false;
+        *out_key = keys->keys[(number - age) % TICKET_KEYS_DRAWN];
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    } while (__atomic_load_n(&keys->number, __ATOMIC_RELAXED) != number);
     return out_key->size > 0;
 }
 

@@ -98,6 +98,7 @@ int64_t tls_clocks_apart_ms(const struct tls_session *session)
     return clock.wall_ms - (int64_t)tls_session_now_ms(session);
 }
 
+/* What OpenSSL would take for the life of a session is that of the default server. */
 static int ticket_made(SSL *ssl, void *unused)
 {
     const struct tls_session *session = tls_session_of(ssl);
@@ -105,6 +106,8 @@ static int ticket_made(SSL *ssl, void *unused)
     int64_t apart_ms = tls_clocks_apart_ms(session);
     char note[NOTE_SIZE] = {tls_session_client_state(session) == TLS_CLIENT_ACCEPTED};
 
+    if (settings->session_timeout_s)
+        SSL_SESSION_set_timeout(SSL_get_session(ssl), (long)settings->session_timeout_s);
     if (settings->client.verify == TLS_VERIFY_OFF && !settings->early_data)
         return 1;
     memcpy(note + 1, &apart_ms, sizeof(apart_ms));
@@ -171,8 +174,6 @@ bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failur
     SSL_CTX *openssl = server->openssl;
 
     SSL_CTX_set_session_cache_mode(openssl, SSL_SESS_CACHE_OFF);
-    if (server->settings->session_timeout_s)
-        SSL_CTX_set_timeout(openssl, (long)server->settings->session_timeout_s);
     if (!server->settings->session_tickets)
         SSL_CTX_set_options(openssl, SSL_OP_NO_TICKET);
     SSL_CTX_set_num_tickets(openssl, server->settings->session_tickets ? 1 : 0);

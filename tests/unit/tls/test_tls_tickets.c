@@ -5,6 +5,9 @@
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
@@ -43,6 +46,39 @@ START_TEST(two_drawn_keys_are_known)
     }
     ticket_keys_wipe(&keys);
     ck_assert(is_zero(&keys, sizeof(keys)));
+}
+END_TEST
+
+/* Whoever takes a key while the next one is drawn gets all of it, or another one. */
+START_TEST(a_key_is_never_half_a_key)
+{
+    struct ticket_keys *keys = mmap(NULL, sizeof(*keys), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct ticket_key found;
+    unsigned taken = 0, torn = 0;
+
+    ck_assert(keys != MAP_FAILED);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    for (int i = 0; child == 0 && i < 200000; i++) {
+        if (ticket_keys_rotate(keys) < 0)
+            _exit(1);
+    }
+    if (child == 0)
+        _exit(0);
+    int status;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        for (int i = 0; i < 10000; i++) {
+            if (!ticket_keys_get(keys, 1, &found))
+                continue;
+            taken++;
+            if (is_zero(found.name, 8) || is_zero(found.hmac + 24, 8) || is_zero(found.aes + 24, 8))
+                torn++;
+        }
+    }
+    ck_assert_msg(torn == 0, "%u of %u keys are wiped in part", torn, taken);
+    ck_assert_int_eq(status, 0);
+    ck_assert_uint_gt(taken, 0);
+    munmap(keys, sizeof(*keys));
 }
 END_TEST
 
@@ -120,6 +156,29 @@ START_TEST(a_ticket_outlives_one_new_key)
     ck_assert_msg(!resumes(&pair, next, NULL), "no key is left");
     SSL_SESSION_free(kept);
     SSL_SESSION_free(next);
+    pair_close(&pair);
+}
+END_TEST
+
+/* A ticket lives as long as the server says that has given it, not the default one. */
+START_TEST(each_server_has_its_own_time)
+{
+    static const struct str names[2][1] = {{{"first.test", 10}}, {{"second.test", 11}}};
+    struct tls_settings servers[2] = {pair_settings(), pair_settings()};
+    struct tls_pair pair;
+
+    for (int i = 0; i < 2; i++) {
+        servers[i].names = names[i];
+        servers[i].name_count = 1;
+        servers[i].session_timeout_s = i ? 7 : 5000;
+    }
+    pair_open(&pair, servers, 2);
+    SSL_CTX_set_max_proto_version(pair.client_openssl, versions[_i / 2]);
+    pair_reconnect(&pair);
+    SSL_set_tlsext_host_name(pair.client, names[_i % 2][0].data);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    pair_exchange(&pair, 10);
+    ck_assert_uint_eq(SSL_SESSION_get_ticket_lifetime_hint(SSL_get_session(pair.client)), _i % 2 ? 7 : 5000);
     pair_close(&pair);
 }
 END_TEST
@@ -237,8 +296,10 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     tcase_add_test(all, two_drawn_keys_are_known);
+    tcase_add_test(all, a_key_is_never_half_a_key);
     tcase_add_test(all, key_files_have_two_forms);
     tcase_add_loop_test(all, a_ticket_outlives_one_new_key, 0, 2);
+    tcase_add_loop_test(all, each_server_has_its_own_time, 0, 2 * 2);
     tcase_add_loop_test(all, a_changed_ticket_is_a_full_handshake, 0, 2 * 4);
     tcase_add_loop_test(all, key_files_join_machines, 0, 2);
     tcase_add_loop_test(all, bad_key_files_are_told, 0, 3);
