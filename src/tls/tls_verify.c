@@ -106,6 +106,7 @@ static bool read_items(struct tls_server *server, const char *directive, struct 
     bool lists = strcmp(directive, "ssl_crl") == 0, named = strcmp(directive, "ssl_client_certificate") == 0;
     struct tls_file file = {0};
     bool good = tls_file_open(&file, server, path, &at) &&
+                EVP_DigestUpdate(server->digest, directive, strlen(directive) + 1) == 1 &&
                 EVP_DigestUpdate(server->digest, file.text, file.length) == 1;
     BIO *reader = good ? BIO_new_mem_buf(file.text, (int)file.length) : NULL;
     size_t count = 0;

@@ -66,6 +66,19 @@ static void free_all(void)
     pem_folder_remove();
 }
 
+/* `into` gets what `whole` has behind as many bytes as `part` has. */
+static void copy_end(const char *whole, const char *part, const char *into)
+{
+    static char bytes[20000];
+    FILE *from = fopen(pem_path(whole).data, "rb"), *first = fopen(pem_path(part).data, "rb");
+
+    fseek(first, 0, SEEK_END);
+    fseek(from, ftell(first), SEEK_SET);
+    pem_write_text(into, str_of(bytes, fread(bytes, 1, sizeof(bytes), from)));
+    fclose(from);
+    fclose(first);
+}
+
 static struct tls_settings asking(enum tls_verify verify)
 {
     struct tls_settings settings = pair_settings();
@@ -205,6 +218,47 @@ START_TEST(a_session_of_one_server_opens_no_other)
                          to == from || to == 0 ? TLS_CLIENT_ACCEPTED : TLS_CLIENT_ABSENT);
         pair_exchange(&pair, 10);
     }
+    SSL_SESSION_free(kept);
+    pair_close(&pair);
+    pem_free(&site);
+}
+END_TEST
+
+/* The same bytes in two files as in one: in the one, lists are only skipped. */
+START_TEST(a_session_from_before_a_list_is_not_taken_up)
+{
+    static const struct str names[2][1] = {{{"before.test", 11}}, {{"after.test", 10}}};
+    struct pem_pair site = pem_make("EC", "site", -1, 9, NULL);
+    struct tls_certificate same = {pem_path("site.pem"), pem_path("site.key")};
+    struct tls_settings servers[2] = {asking(TLS_VERIFY_ON), asking(TLS_VERIFY_ON)};
+    struct tls_pair pair;
+
+    pem_write_certificates("site.pem", &site.certificate, 1);
+    pem_write_key("site.key", site.key, NULL, false);
+    pem_write_certificates("bundle.pem", &authority.certificate, 1);
+    write_list("bundle.pem", &authority, shown[REVOKED].certificate);
+    copy_end("bundle.pem", "authority.pem", "its-list.pem");
+    for (int i = 0; i < 2; i++) {
+        servers[i].names = names[i];
+        servers[i].certificates = &same;
+    }
+    servers[0].client.named = pem_path("bundle.pem");
+    servers[1].client.revoked = pem_path("its-list.pem");
+    pair_open(&pair, servers, 2);
+    limit_version(&pair, versions[_i]);
+    SSL_set_tlsext_host_name(pair.client, names[0][0].data);
+    show(&pair, REVOKED);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert_int_eq(tls_session_client_state(pair.session), TLS_CLIENT_ACCEPTED);
+    pair_exchange(&pair, 10);
+    SSL_SESSION *kept = SSL_get1_session(pair.client);
+    pair_shutdown(&pair);
+    pair_reconnect(&pair);
+    SSL_set_session(pair.client, kept);
+    SSL_set_tlsext_host_name(pair.client, names[1][0].data);
+    show(&pair, REVOKED);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    ck_assert_int_eq(tls_session_client_state(pair.session), TLS_CLIENT_REFUSED);
     SSL_SESSION_free(kept);
     pair_close(&pair);
     pem_free(&site);
@@ -354,6 +408,7 @@ int main(void)
     tcase_add_loop_test(all, what_is_shown_is_judged, 0, 2 * CASES);
     tcase_add_loop_test(all, resumption_bypasses_nothing, 0, 2 * CASES);
     tcase_add_loop_test(all, a_session_of_one_server_opens_no_other, 0, 2 * 3);
+    tcase_add_loop_test(all, a_session_from_before_a_list_is_not_taken_up, 0, 2);
     tcase_add_loop_test(all, chains_and_lists_are_judged, 0, sizeof(chains) / sizeof(chains[0]));
     tcase_add_loop_test(all, who_is_trusted_is_told_or_not, 0, 2);
     tcase_add_test(all, what_is_shown_can_be_told);
