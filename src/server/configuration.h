@@ -119,6 +119,7 @@ struct virtual_server {
     struct stream_server *stream;   /* NULL in `http` */
     struct tls_settings tls;        /* zeroed where none of its endpoints is ssl */
     uint64_t files_stamp;           /* of the files that tls was loaded from: tls_files_stamp */
+    uint64_t files_refused;         /* of those that were looked at last */
     uint64_t files_valid_ms;        /* how long they are taken for unchanged; 0: for ever */
 };
 

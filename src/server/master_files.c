@@ -26,7 +26,7 @@ static uint64_t valid_ms(const struct configuration *configuration)
     return shortest;
 }
 
-static void tell_workers(struct master *master, struct generation *generation, size_t number,
+static bool tell_workers(struct master *master, struct generation *generation, size_t number,
                          const struct tls_files *files)
 {
     const struct virtual_server *server = generation->configuration->servers[number];
@@ -35,30 +35,37 @@ static void tell_workers(struct master *master, struct generation *generation, s
     if (fd < 0) {
         log_write(&master->error_log.log, LOG_ALERT,
                   "changed files of TLS could not be given to the workers (%d: %s)", -fd, strerror(-fd));
-        return;
+        return false;
     }
     children_tell(master, generation, CHANNEL_CERTIFICATES, (uint32_t)number, fd);
     close(fd);
     log_write(&master->error_log.log, LOG_NOTICE,
               "files of TLS of server \"" STR_FMT "\" have changed: new connections get them",
               STR_ARG(server->name));
+    return true;
 }
 
-/* The stamp is taken before the files are read: what changes meanwhile is seen the next time. */
+/*
+ * The stamp is taken before the files are read: what changes meanwhile is seen the next time. What was not taken is
+ * tried again, as it may not be the files' fault; that it was not taken is said once.
+ */
 static void look_at(struct master *master, struct generation *generation, size_t number)
 {
     const struct configuration *configuration = generation->configuration;
     struct virtual_server *server = configuration->servers[number];
     uint64_t stamp = tls_files_stamp(&server->tls);
     struct tls_files files = {NULL, 0};
+    struct log log = master->error_log.log;
 
     if (stamp == server->files_stamp)
         return;
-    server->files_stamp = stamp;
+    if (stamp == server->files_refused)
+        log.level = LOG_ALERT;
+    server->files_refused = stamp;
     /* Ours, too: who is forked later begins with them. */
-    if (renewal_read(server, &files, &master->error_log.log) == 0 &&
-        renewal_apply(configuration, number, &files, &master->error_log.log) == 0)
-        tell_workers(master, generation, number, &files);
+    if (renewal_read(server, &files, &log) == 0 && renewal_apply(configuration, number, &files, &log) == 0 &&
+        tell_workers(master, generation, number, &files))
+        server->files_stamp = stamp;
     tls_files_finish(&files);
 }
 

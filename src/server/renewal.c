@@ -69,9 +69,20 @@ static int write_all(int fd, const char *bytes, size_t length)
     return 0;
 }
 
+/* MFD_NOEXEC_SEAL, which headers before Linux 6.3 do not name. Where vm.memfd_noexec is 2, nothing else is allowed. */
+enum { NEVER_A_PROGRAM = 8 };
+
+static int make_memory(void)
+{
+    static const char name[] = "sluice-tls-files";
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | NEVER_A_PROGRAM);
+
+    return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
+}
+
 int renewal_pack(const struct tls_files *files)
 {
-    int fd = memfd_create("sluice-tls-files", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = make_memory();
     int error = fd < 0 ? -errno : write_all(fd, files->bytes, files->length);
 
     if (error == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)

@@ -1,5 +1,6 @@
 """Files of TLS that change while the server runs: new connections get what is good of them, without a reload."""
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -141,6 +142,21 @@ def test_half_a_file_is_left_out(begin):
     server.site.put(certificate, key)
     every_worker_shows(server, certificate)
     assert 1 <= server.errors().count(REFUSED) - server.errors().count('does not belong') <= 2
+
+
+def test_what_was_not_the_files_fault_is_tried_again(begin):
+    server = begin()
+    pid, first = server.process.pid, text(server.site.certificate)
+    free = min(set(range(1000)) - {int(name) for name in os.listdir(f'/proc/{pid}/fd')})
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    certificate, key = server.site.make()
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, before[1]))
+    server.site.put(certificate, key)
+    wait_for(lambda: 'cannot be opened: Too many open files' in server.errors(), 'the refusal')
+    assert seen(server)[0] == first
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+    wait_for(lambda: TAKEN in server.errors(), 'the change')
+    every_worker_shows(server, certificate)
 
 
 def test_off_waits_for_a_reload(begin, tmp_path):

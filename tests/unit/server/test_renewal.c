@@ -28,6 +28,20 @@ START_TEST(what_is_packed_is_unpacked)
 }
 END_TEST
 
+/* A kernel may be told to give no other (vm.memfd_noexec): MFD_NOEXEC_SEAL, F_SEAL_EXEC of Linux 6.3. */
+START_TEST(what_is_packed_is_no_program)
+{
+    char byte = 'x';
+    int known = memfd_create("known", MFD_CLOEXEC | 8);
+    int fd = renewal_pack(&(struct tls_files){&byte, 1});
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq((fcntl(fd, F_GET_SEALS) & 0x20) != 0, known >= 0);
+    close(known);
+    close(fd);
+}
+END_TEST
+
 START_TEST(what_is_no_such_memory_is_refused)
 {
     struct tls_files got;
@@ -51,6 +65,7 @@ int main(void)
     SRunner *runner;
 
     tcase_add_test(all, what_is_packed_is_unpacked);
+    tcase_add_test(all, what_is_packed_is_no_program);
     tcase_add_test(all, what_is_no_such_memory_is_refused);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
