@@ -150,6 +150,7 @@ static int next_piece(struct slice_body *own, unsigned accept, size_t room, stru
 {
     struct slicing *s = own->slicing;
     struct body *body = s->child->response.body;
+    uint64_t end = proxy_slice_range(&(struct proxy_slice){.of = s, .index = s->index}).last + 1;
     int result;
 
     if (!has_piece(s->child) || !body)
@@ -157,12 +158,12 @@ static int next_piece(struct slice_body *own, unsigned accept, size_t room, stru
     body->wake = woken;
     body->owner = own;
     result = body->ops->next(body, accept & ~(unsigned)CHUNK_PIPE, room, out);
-    if (result == 1)
-        return cut(own, out) ? 1 : 2;
     if (result < 0)
         return result;
-    if (s->at != proxy_slice_range(&(struct proxy_slice){.of = s, .index = s->index}).last + 1)
-        return -EPROTO; /* it is shorter than it should be */
+    if (result == 1 ? s->at + chunk_length(out) > end : s->at != end)
+        return -EPROTO; /* it is longer, or shorter, than it should be */
+    if (result == 1)
+        return cut(own, out) ? 1 : 2;
     let_go(s);
     return 2;
 }

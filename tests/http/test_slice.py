@@ -19,7 +19,7 @@ class Ranged(Scripted):
 
     def __init__(self):
         self.files = {}
-        self.elsewhere = {}     # places by path and range
+        self.turns = {}         # functions of the conversation by path and range
         super().__init__()
 
     def ranges(self, path):
@@ -31,9 +31,9 @@ class Ranged(Scripted):
             return super().say(talk)
         data, version, more = self.files[talk.request.target]
         fields = f'Cache-Control: max-age=60\n{more}' + (f'\nETag: {version}' if version else '')
-        place = self.elsewhere.get((talk.request.target, talk.request.header('range')))
-        if place:
-            return self.tell(talk, f'X-Accel-Redirect: {place}', b'')
+        turn = self.turns.get((talk.request.target, talk.request.header('range')))
+        if turn:
+            return turn(talk)
         wanted = re.fullmatch(r'bytes=(\d+)-(\d+)', talk.request.header('range') or '')
         if not wanted:
             return self.tell(talk, fields, data)
@@ -115,6 +115,17 @@ def file_of(upstream, target, length, version='"v1"', more='', seed=7):
 
 def part(client, target, spec, **fields):
     return ask(client, target, '\n'.join([f'Range: bytes={spec}', *(f'{name.replace("_", "-")}: {value}' for name, value in fields.items())]))
+
+
+def until_it_breaks(served, target, spec):
+    """What comes of a range whose answer breaks off."""
+    client = served.connect(promoted=False)
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nRange: bytes={spec}\r\n\r\n')
+    assert client.head().status == 206
+    while client.fill():
+        pass
+    client.close()
+    return bytes(client.buffer)
 
 
 def all_stored(client, upstream, target):
@@ -230,14 +241,23 @@ def test_a_piece_that_stands_elsewhere_is_none(served, upstream, path):
     target = path()
     data = file_of(upstream, target, 4 * SIZE)
     file_of(upstream, '/plain' + target, 4 * SIZE, seed=8)
-    upstream.elsewhere[target, f'bytes={SIZE}-{2 * SIZE - 1}'] = '/plain' + target
-    client = served.connect(promoted=False)
-    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-{3 * SIZE - 1}\r\n\r\n')
-    assert client.head().status == 206
-    while client.fill():
-        pass
-    assert bytes(client.buffer) == data[:SIZE]
-    client.close()
+    upstream.turns[target, f'bytes={SIZE}-{2 * SIZE - 1}'] = lambda talk: upstream.tell(talk, f'X-Accel-Redirect: /plain{target}', b'')
+    assert until_it_breaks(served, target, f'0-{3 * SIZE - 1}') == data[:SIZE]
+
+
+def test_a_piece_that_is_longer_than_it_says(served, upstream, path):
+    """What is too much of it does not stand where the next piece belongs."""
+    target = path()
+    data = file_of(upstream, target, 4 * SIZE)
+
+    def longer(talk):
+        talk.send(f'HTTP/1.1 206 X\r\nContent-Range: bytes {SIZE}-{2 * SIZE - 1}/{len(data)}\r\nETag: "v1"\r\n'
+                  f'Transfer-Encoding: chunked\r\n\r\n{2 * SIZE:x}\r\n')
+        talk.send(data[SIZE:2 * SIZE] + b'x' * SIZE + b'\r\n0\r\n\r\n')
+        return True
+    upstream.turns[target, f'bytes={SIZE}-{2 * SIZE - 1}'] = longer
+    got = until_it_breaks(served, target, f'0-{3 * SIZE - 1}')
+    assert len(got) >= SIZE and data[:2 * SIZE].startswith(got)
 
 
 def test_another_version_breaks_off_and_is_then_whole(served, upstream, path):
