@@ -175,12 +175,23 @@ static int choose_port(struct serving *serving, unsigned asked)
     return -EADDRINUSE;
 }
 
-/* Paths of the configuration would start at the folder. */
-static int find_file(const char *given, char *into, const char **out_path)
+/*
+ * Paths of the configuration would start at the folder. Where a link leads is left to whoever opens it: somewhere else
+ * once the certificate is renewed.
+ */
+static int find_file(const char *given, char into[PATH_MAX], const char **out_path)
 {
+    char folder[PATH_MAX] = "";
+    bool found;
+
     if (!given)
         return 0;
-    if (!realpath(given, into)) {
+    found = access(given, F_OK) == 0 && (*given == '/' || getcwd(folder, sizeof(folder)));
+    if (found && snprintf(into, PATH_MAX, "%s%s%s", folder, *folder ? "/" : "", given) >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        found = false;
+    }
+    if (!found) {
         error_log_say(LOG_EMERG, "\"%s\" cannot be opened (%d: %s)", given, errno, strerror(errno));
         return -EINVAL;
     }

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from kit import http1, server as server_kit
+from kit.lifetime import wait_for
 
 SLUICE = server_kit.SLUICE
 
@@ -137,6 +138,28 @@ def test_serve_with_a_certificate(serve, site, certificate, tmp_path):
         assert 'https' in ports, said
         assert 'made by this server' not in said
         assert ssl.get_server_certificate(('127.0.0.1', ports['https'])).strip() == wanted
+
+
+def test_serve_follows_a_link_to_the_renewed_certificate(serve, site, certificate, rsa_certificate, tmp_path):
+    """As certbot keeps them: links that lead somewhere else after each renewal."""
+    links = tmp_path / 'site.pem', tmp_path / 'site.key'
+
+    def lead_to(files):
+        for link, file in zip(links, files):
+            made = tmp_path / 'new'
+            made.symlink_to(file)
+            made.replace(link)
+
+    def shown():
+        return ssl.get_server_certificate(('127.0.0.1', ports['https'])).strip()
+
+    lead_to(certificate)
+    _, _, ports = serve(site, '--cert', str(links[0]), '--key', str(links[1]))
+    with open(certificate[0], encoding='ascii') as first, open(rsa_certificate[0], encoding='ascii') as second:
+        before, after = first.read().strip(), second.read().strip()
+    assert shown() == before
+    lead_to(rsa_certificate)
+    wait_for(lambda: shown() == after, 'the renewed certificate', seconds=60)
 
 
 WRONG = [(['--cert', '/nowhere.pem'], '"/nowhere.pem" cannot be opened (2: No such file or directory)'),
