@@ -75,6 +75,7 @@
 #define LIMIT_PEM_FILE              (1 << 20)       /* a certificate chain or a key */
 #define LIMIT_RENEWAL               (64 << 20)      /* all files of one virtual server */
 #define LIMIT_FILES_LOOK_MS         100             /* between two looks at the files of TLS, at least */
+#define LIMIT_DH_BITS               2048            /* the least of ssl_dhparam: fewer can be broken for all servers at once */
 #define LIMIT_PEM_CHAIN             16              /* certificates in a chain */
 #define LIMIT_KEY_UPDATES           32              /* from one peer within LIMIT_KEY_UPDATES_MS, or that it does not take */
 #define LIMIT_KEY_UPDATES_MS        1000

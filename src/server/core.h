@@ -54,6 +54,15 @@ struct core_file {
     struct conf_mark mark;
 };
 
+/* One `ssl_conf_command`. */
+struct core_ssl_commands {
+    struct core_ssl_command {
+        struct tls_command command;
+        struct conf_mark mark;
+    } *items;
+    size_t count;
+};
+
 struct core_ssl {
     struct conf_rows certificates;  /* struct core_file */
     struct conf_rows keys;          /* struct core_file */
@@ -72,11 +81,23 @@ struct core_ssl {
     int verify_client;              /* enum tls_verify */
     uint64_t verify_depth;
     struct core_file client_certificate, trusted_certificate, revoked; /* of certificates that clients show */
+    struct core_file passwords, dh_parameters; /* dh_parameters: a file, or "auto" */
+    struct conf_rows commands;      /* struct core_ssl_commands */
+    struct conf_words alpn;         /* of `stream` */
+    bool session_cache;             /* it was looked at, and changes nothing */
+    bool reject;
     int ktls;                       /* enum tls_ktls */
     uint64_t ktls_threshold;
     uint64_t buffer_size;
     bool small_records;
 };
+
+/* `ssl_conf_command` into a struct core_ssl_commands, `ssl_session_cache` into a bool, `ssl_dhparam` into a struct core_file. */
+directive_row core_ssl_read_commands;
+directive_row core_ssl_read_cache;
+directive_row core_ssl_read_dh;
+/* Command number `index` of all rows; NULL: no more. */
+const struct core_ssl_command *core_ssl_command_at(const struct core_ssl *ssl, size_t index);
 
 /* One extension of `types`. */
 struct media_type {

@@ -40,6 +40,23 @@ static int take_ticket_keys(struct load *load, const struct core_ssl *ssl, struc
     return 0;
 }
 
+static int take_commands(struct load *load, const struct core_ssl *ssl, struct tls_settings *out)
+{
+    size_t count = 0;
+    struct tls_command *commands;
+
+    while (core_ssl_command_at(ssl, count))
+        count++;
+    commands = arena_zalloc(load->reader.arena, count + 1, sizeof(*commands));
+    if (!commands)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        commands[i] = core_ssl_command_at(ssl, i)->command;
+    out->commands = commands;
+    out->command_count = count;
+    return 0;
+}
+
 static int take_patterns(struct load *load, const struct virtual_server *server, struct tls_settings *out)
 {
     const struct regex **patterns =
@@ -56,6 +73,7 @@ static int take_patterns(struct load *load, const struct virtual_server *server,
 
 static int take_tls(struct load *load, const struct loaded_server *loaded)
 {
+    static const struct str no_name[] = {{NULL, 0}};
     const struct core_ssl *ssl = loaded->ssl;
     struct virtual_server *server = loaded->server;
 
@@ -66,6 +84,9 @@ static int take_tls(struct load *load, const struct loaded_server *loaded)
         .ciphers = ssl->ciphers,
         .ciphersuites = ssl->ciphersuites,
         .curves = ssl->curves,
+        .dh_parameters = ssl->dh_parameters.path,
+        .passwords = ssl->passwords.path,
+        .reject = ssl->reject,
         .prefer_server_ciphers = ssl->prefer_server_ciphers,
         .session_tickets = ssl->session_tickets,
         .session_timeout_s = ssl->session_timeout_ms / 1000,
@@ -79,8 +100,13 @@ static int take_tls(struct load *load, const struct loaded_server *loaded)
         .ktls = (enum tls_ktls)ssl->ktls,
         .ktls_threshold = ssl->ktls_threshold,
     };
+    if (server->stream) {
+        server->tls.alpn = ssl->alpn.count ? ssl->alpn.items : no_name;
+        server->tls.alpn_count = ssl->alpn.count;
+    }
     server->files_valid_ms = ssl->files.valid_ms;
-    if (take_patterns(load, server, &server->tls) < 0 || take_ticket_keys(load, ssl, &server->tls) < 0)
+    if (take_patterns(load, server, &server->tls) < 0 || take_ticket_keys(load, ssl, &server->tls) < 0 ||
+        take_commands(load, ssl, &server->tls) < 0)
         return -ENOMEM;
     return take_certificates(load, ssl, &server->tls);
 }
@@ -103,7 +129,7 @@ static void check_certificates(struct load *load)
         const struct loaded_server *loaded = &load->servers[i];
         const struct listen_row *row = ssl_row(loaded);
 
-        if (row && loaded->sound && loaded->ssl->certificates.count == 0)
+        if (row && loaded->sound && loaded->ssl->certificates.count == 0 && !loaded->ssl->reject)
             conf_error(load->errors, loaded->node->mark,
                        STR("ssl_certificate: self-signed, or a PEM file with ssl_certificate_key"),
                        "this server listens with ssl on \"" STR_FMT "\" and has no certificate",
@@ -132,7 +158,8 @@ static bool skip_server(struct load *load, const struct loaded_server *loaded)
 {
     const struct core_ssl *ssl = loaded->ssl;
     const struct conf_rows *lists[] = {&ssl->certificates, &ssl->keys, &ssl->ticket_keys};
-    const struct core_file single[] = {ssl->client_certificate, ssl->trusted_certificate, ssl->revoked};
+    const struct core_file single[] = {ssl->client_certificate, ssl->trusted_certificate, ssl->revoked,
+                                       ssl->passwords, ssl->dh_parameters};
     bool skip = false;
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
@@ -168,6 +195,8 @@ static struct conf_mark place_of(const struct loaded_server *loaded, const struc
         if (strcmp(fault->directive, lists[i].directive) == 0 && fault->index < lists[i].files->count)
             return ((const struct core_file *)lists[i].files->items)[fault->index].mark;
     }
+    if (strcmp(fault->directive, "ssl_conf_command") == 0 && core_ssl_command_at(loaded->ssl, fault->index))
+        return core_ssl_command_at(loaded->ssl, fault->index)->mark;
     for (; values; values = values->outer) {
         const struct conf_node *node = conf_map_get(values->node, str_from(fault->directive));
 

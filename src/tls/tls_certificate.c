@@ -1,5 +1,5 @@
 /*
- * Reads certificate chains and keys from PEM files. Most of it is about saying what is wrong with a file in
+ * Reads certificate chains from PEM files, with their keys. Most of it is about saying what is wrong with a file in
  * words that lead to the cure. Nobody is ever asked for a password.
  */
 #include "tls/tls_server.h"
@@ -13,47 +13,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bool pem_says(const struct tls_file *file, const char *words)
+bool tls_pem_says(const struct tls_file *file, const char *words)
 {
     return str_search(str_of(file->text, file->length), str_from(words)) >= 0;
 }
 
-static bool pem_lacks(const struct tls_file *file, const char *what, const char *tool,
-                      const struct tls_failure *failure)
+bool tls_pem_lacks(const struct tls_file *file, const char *what, const char *tool,
+                   const struct tls_failure *failure)
 {
     if (file->length == 0)
         return tls_fail(failure, "\"%s\" is empty", file->name);
-    if (!pem_says(file, "-----BEGIN "))
+    if (!tls_pem_says(file, "-----BEGIN "))
         return tls_fail(
             failure, "\"%s\" is not PEM text\nif it is DER, convert it with: openssl %s -inform der -in %s",
             file->name, tool, file->name);
     return tls_fail(failure, "\"%s\" holds no %s", file->name, what);
-}
-
-int tls_password_refused(char *into, int size, int writing, void *unused)
-{
-    return -1;
-}
-
-static EVP_PKEY *read_key(const struct tls_file *file, const struct tls_failure *failure)
-{
-    if (!pem_says(file, "PRIVATE KEY-----")) {
-        pem_lacks(file, "private key", "pkey", failure);
-        return NULL;
-    }
-    if (pem_says(file, "-----BEGIN ENCRYPTED PRIVATE KEY-----") || pem_says(file, "Proc-Type: 4,ENCRYPTED")) {
-        tls_fail(failure,
-                 "the key \"%s\" is encrypted\ndecrypt it with: openssl pkey -in %s -out NEW.key, and give "
-                 "NEW.key",
-                 file->name, file->name);
-        return NULL;
-    }
-    BIO *reader = BIO_new_mem_buf(file->text, (int)file->length);
-    EVP_PKEY *key = reader ? PEM_read_bio_PrivateKey(reader, NULL, tls_password_refused, NULL) : NULL;
-    BIO_free(reader);
-    if (!key)
-        tls_fail(failure, "the private key in \"%s\" cannot be read: %s", file->name, tls_openssl_reason());
-    return key;
 }
 
 static void chain_free(STACK_OF(X509) * chain)
@@ -83,7 +57,7 @@ static STACK_OF(X509) * read_chain(const struct tls_file *file, const struct tls
         good = tls_fail(failure, "certificate number %d in \"%s\" cannot be read: %s", count + 1, file->name,
                         tls_openssl_reason());
     else if (good && count == 0)
-        good = pem_lacks(file, "certificate", "x509", failure);
+        good = tls_pem_lacks(file, "certificate", "x509", failure);
     ERR_clear_error();
     if (good)
         return chain;
@@ -174,7 +148,7 @@ bool tls_certificate_load(struct tls_server *server, const struct tls_certificat
     if (files && tls_file_open(&files[0], server, certificate->certificate, &at))
         chain = read_chain(&files[0], &at);
     if (files && open_key(files, server, certificate->key, &at_key))
-        key = read_key(&files[1], &at_key);
+        key = tls_key_read(&files[1], server->passwords, &at_key);
     good = good && chain && key && check_match(chain, key, files[0].name, files[1].name, &at_key);
     good = good && check_kind(server, key, files[0].name, &at);
     if (good)

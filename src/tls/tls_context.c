@@ -127,6 +127,10 @@ static int hello_arrived(SSL *ssl, int *alert, void *argument)
     if (!server)
         server = context->fallback;
     tls_session_of(ssl)->server = server;
+    if (server->settings->reject) {
+        *alert = SSL_AD_UNRECOGNIZED_NAME;
+        return SSL_CLIENT_HELLO_ERROR;
+    }
     if (SSL_get_SSL_CTX(ssl) == server->openssl || switch_server(ssl, context->fallback, server))
         return SSL_CLIENT_HELLO_SUCCESS;
     *alert = SSL_AD_INTERNAL_ERROR;

@@ -18,6 +18,11 @@ struct tls_certificate {
     struct str key;                 /* a PEM file; empty: the key is in `certificate`; ignored for self-signed */
 };
 
+/* A setting by OpenSSL's own name for it (SSL_CONF_cmd(3)). */
+struct tls_command {
+    struct str name, value;
+};
+
 enum tls_ktls { TLS_KTLS_AUTO, TLS_KTLS_ON, TLS_KTLS_OFF };
 
 /* ECDHE with AEAD only, AES-128-GCM first: what both the sealer and the kernel do fastest. */
@@ -50,12 +55,17 @@ struct tls_settings {
     size_t pattern_count;
     const struct tls_certificate *certificates; /* one or two kinds side by side (ECDSA, RSA) */
     size_t certificate_count;
-    const struct str *alpn;         /* protocols in the server's order of preference; none: "http/1.1", "http/1.0" */
-    size_t alpn_count;
+    struct str passwords;           /* a file of pass phrases for encrypted keys, one a line; empty: none */
+    bool reject;                    /* handshakes that come here end with unrecognized_name (RFC 6066 3); needs no certificate */
+    const struct str *alpn;         /* protocols in the server's order of preference; NULL: "http/1.1", "http/1.0" */
+    size_t alpn_count;              /* 0, and alpn is not NULL: whatever clients offer, nothing is chosen */
     unsigned protocols;             /* bits of enum tls_protocol; 0: both */
     struct str ciphers;             /* TLS 1.2, OpenSSL's list syntax; empty: TLS_CIPHERS_DEFAULT */
     struct str ciphersuites;        /* TLS 1.3; empty: TLS_CIPHERSUITES_DEFAULT */
     struct str curves;              /* "auto", empty (the same), or a list: "?X25519MLKEM768:X25519"; "?": where OpenSSL has it */
+    struct str dh_parameters;       /* a PEM file, or "auto": OpenSSL's groups; empty: no DHE of TLS 1.2 */
+    const struct tls_command *commands; /* done in their order, after what the others say */
+    size_t command_count;
     bool prefer_server_ciphers;
     bool session_tickets;
     const struct str *ticket_keys;  /* files: the first one seals, all open; none: drawn keys */
@@ -89,7 +99,7 @@ bool tls_has_group(const char *name);
 
 /*
  * Builds the context of one address from its servers' settings: loads, checks (key fits chain; encrypted keys
- * are refused), and indexes the names (nobody is ever asked for a password). NULL on failure, after every fault of every
+ * are opened by `passwords` alone), and indexes the names (nobody is ever asked for a password). NULL on failure, after every fault of every
  * server was told. One log line for each self-signed certificate, a warning for an expired one and for a name given twice.
  * To be built before fork: keys of session tickets are drawn here, once, and workers share them by inheritance; or see
  * tls_context_share. Addresses with the same servers can share one context.

@@ -15,6 +15,9 @@
 
 #define RELATIVE_HINT "\nrelative paths start at the folder of the file they stand in, or at -p"
 
+/* Files that a server has one of at most. */
+enum { SINGLE = 5 };
+
 void tls_file_finish(struct tls_file *file)
 {
     OPENSSL_clear_free(file->text, LIMIT_PEM_FILE + 1);
@@ -23,13 +26,16 @@ void tls_file_finish(struct tls_file *file)
 
 /*
  * File number `index` of all that the settings name: each certificate with its key, ticket keys, what clients
- * are judged by.
+ * are judged by, and what opens keys.
  */
 static bool file_at(const struct tls_settings *settings, size_t index, struct str *out_name,
                     const char **out_directive)
 {
-    const struct str client[] = {settings->client.named, settings->client.trusted, settings->client.revoked};
-    static const char *const names[] = {"ssl_client_certificate", "ssl_trusted_certificate", "ssl_crl"};
+    struct str parameters = str_equal(settings->dh_parameters, STR("auto")) ? STR("") : settings->dh_parameters;
+    const struct str single[SINGLE] = {settings->client.named, settings->client.trusted, settings->client.revoked,
+                                       settings->passwords, parameters};
+    static const char *const names[SINGLE] = {"ssl_client_certificate", "ssl_trusted_certificate", "ssl_crl",
+                                              "ssl_password_file", "ssl_dhparam"};
     size_t pairs = 2 * settings->certificate_count, keys = settings->ticket_key_count;
 
     if (index < pairs) {
@@ -41,16 +47,16 @@ static bool file_at(const struct tls_settings *settings, size_t index, struct st
     } else if (index < pairs + keys) {
         *out_directive = "ssl_session_ticket_key";
         *out_name = settings->ticket_keys[index - pairs];
-    } else if (index < pairs + keys + 3) {
+    } else if (index < pairs + keys + SINGLE) {
         *out_directive = names[index - pairs - keys];
-        *out_name = client[index - pairs - keys];
+        *out_name = single[index - pairs - keys];
     }
-    return index < pairs + keys + 3;
+    return index < pairs + keys + SINGLE;
 }
 
 static size_t count_files(const struct tls_settings *settings)
 {
-    return 2 * settings->certificate_count + settings->ticket_key_count + 3;
+    return 2 * settings->certificate_count + settings->ticket_key_count + SINGLE;
 }
 
 /* FNV-1a. */

@@ -34,14 +34,17 @@ static bool set_alpn(struct tls_server *server, const struct tls_failure *failur
     const struct str usual[] = {STR("http/1.1"), STR("http/1.0")};
     const struct str *names = server->settings->alpn;
     size_t count = server->settings->alpn_count, length = 0;
+    struct tls_failure at = tls_failure_at(failure, "ssl_alpn", 0);
 
-    if (count == 0) {
+    if (!names) {
         names = usual;
         count = sizeof(usual) / sizeof(usual[0]);
     }
+    if (count == 0)
+        return true;
     for (size_t i = 0; i < count; i++) {
         if (str_empty(names[i]) || names[i].length > 255)
-            return tls_fail(failure, "\"" STR_FMT "\" is no protocol name for ALPN", STR_ARG(names[i]));
+            return tls_fail(&at, "\"" STR_FMT "\" is no protocol name for ALPN", STR_ARG(names[i]));
         length += 1 + names[i].length;
     }
     unsigned char *list = malloc(length), *next = list;
@@ -184,6 +187,8 @@ static bool set_session_context(struct tls_server *server, const struct tls_fail
     unsigned length = 0, leaf_length = 0;
     const X509 *certificate = SSL_CTX_get0_certificate(server->openssl);
 
+    if (server->settings->reject && !certificate)
+        return true;
     if (certificate && X509_digest(certificate, EVP_sha256(), leaf, &leaf_length) == 1 &&
         EVP_DigestUpdate(server->digest, leaf, leaf_length) == 1 &&
         EVP_DigestFinal_ex(server->digest, digest, &length) == 1 &&
@@ -206,11 +211,33 @@ static bool make_self_signed(struct tls_server *server, struct log *log, const s
     return server->before ? keep_self_signed(server, failure) : tls_self_signed_make(server, log, failure);
 }
 
+static bool load_passwords(struct tls_server *server, const struct tls_failure *failure)
+{
+    struct tls_failure at = tls_failure_at(failure, "ssl_password_file", 0);
+
+    if (str_empty(server->settings->passwords))
+        return true;
+    server->passwords = calloc(1, sizeof(*server->passwords));
+    if (!server->passwords)
+        return tls_fail(failure, "out of memory");
+    return tls_file_open(server->passwords, server, server->settings->passwords, &at);
+}
+
+static void wipe_passwords(struct tls_server *server)
+{
+    if (server->passwords)
+        tls_file_finish(server->passwords);
+    free(server->passwords);
+    server->passwords = NULL;
+}
+
 static bool load_certificates(struct tls_server *server, struct log *log, const struct tls_failure *failure)
 {
     const struct tls_settings *settings = server->settings;
-    bool good = true;
+    bool good = load_passwords(server, failure);
 
+    if (settings->certificate_count == 0 && settings->reject)
+        return good;
     if (settings->certificate_count == 0)
         return tls_fail(failure, "no ssl_certificate is given\nname a PEM file, or say self-signed");
     for (size_t i = 0; i < settings->certificate_count; i++) {
@@ -234,10 +261,13 @@ bool tls_server_load(struct tls_server *server, struct log *log, const struct tl
     good &= set_protocols(server, failure);
     good &= set_ciphers(server, failure);
     good &= set_curves(server, failure);
+    good &= tls_dh_set(server, failure);
+    good &= tls_commands_set(server, failure);
     good &= set_alpn(server, failure);
     tls_early_set(server);
     good &= tls_verify_set(server, failure);
     good &= load_certificates(server, log, failure);
+    wipe_passwords(server);
     good = good && set_session_context(server, failure);
     EVP_MD_CTX_free(server->digest);
     server->digest = NULL;

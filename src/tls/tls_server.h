@@ -23,6 +23,7 @@ struct tls_server {
     EVP_MD_CTX *digest;            /* owned: of all that a session depends on */
     const struct tls_files *files; /* read in the place of the disk; NULL: the disk */
     SSL_CTX *before;               /* not owned: what is being replaced; NULL: nothing */
+    struct tls_file *passwords;    /* owned: of ssl_password_file; NULL: none */
 };
 
 struct tls_context {
@@ -89,6 +90,10 @@ MUST_CHECK bool tls_ticket_note(SSL_SESSION *resumed, struct ticket_note *out_no
 /* Takes early data as the settings say: tls_early.c. */
 void tls_early_set(struct tls_server *server);
 
+/* Parameters of Diffie-Hellman (TLS 1.2), and OpenSSL's own commands, as the settings say: tls_extra.c. False with a sentence. */
+MUST_CHECK bool tls_dh_set(struct tls_server *server, const struct tls_failure *failure);
+MUST_CHECK bool tls_commands_set(struct tls_server *server, const struct tls_failure *failure);
+
 /* Asks clients for certificates as the settings say: tls_verify.c. False with a sentence. */
 MUST_CHECK bool tls_verify_set(struct tls_server *server, const struct tls_failure *failure);
 /* Whether a session with this note (NULL: none) may be taken up at the server. */
@@ -96,6 +101,12 @@ bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, c
 
 /* For OpenSSL's readers of PEM: the password of a file would be asked for here, never. */
 int tls_password_refused(char *into, int size, int writing, void *unused);
+/* The key of a PEM file, encrypted or not: tls_key.c. To be freed; NULL with a sentence. `passwords` NULL: none are known. */
+MUST_CHECK EVP_PKEY *tls_key_read(const struct tls_file *file, const struct tls_file *passwords,
+                                  const struct tls_failure *failure);
+/* Whether these words stand in a file; and the sentence for a PEM file that lacks what it is read for (false). */
+bool tls_pem_says(const struct tls_file *file, const char *words);
+bool tls_pem_lacks(const struct tls_file *file, const char *what, const char *tool, const struct tls_failure *failure);
 
 /* Loads one chain and key into the server's SSL_CTX: tls_certificate.c. False with all that is wrong told. */
 MUST_CHECK bool tls_certificate_load(struct tls_server *server, const struct tls_certificate *certificate,

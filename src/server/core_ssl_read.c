@@ -1,0 +1,113 @@
+/*
+ * What some directives of TLS are written like.
+ */
+#include "server/core.h"
+
+#include <errno.h>
+
+#define COMMAND_HINT STR("write: ssl_conf_command: Options PrioritizeChaCha")
+#define CACHE_HINT   STR("write: ssl_session_cache: shared:SSL:10m, or off")
+
+static int read_map(struct conf_reader *reader, const struct conf_node *node, struct core_ssl_commands *out)
+{
+    int error = 0;
+
+    out->items = arena_zalloc(reader->arena, node->count + 1, sizeof(*out->items));
+    if (!out->items)
+        return -ENOMEM;
+    for (; out->count < node->count && error == 0; out->count++) {
+        const struct conf_pair *pair = &node->pairs[out->count];
+        struct core_ssl_command *command = &out->items[out->count];
+
+        command->mark = pair->key->mark;
+        command->command.name = pair->key->text;
+        error = conf_read_text(reader, pair->value, &command->command.value);
+    }
+    return error;
+}
+
+/* "Name value", or a map of the same. */
+int core_ssl_read_commands(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct core_ssl_commands *commands = out;
+    struct conf_words words;
+    int error;
+
+    if (node->kind == CONF_MAP)
+        return read_map(reader, node, commands);
+    error = conf_read_words(reader, node, &words);
+    if (error < 0)
+        return error;
+    if (words.count != 2) {
+        conf_error(reader->errors, node->mark, COMMAND_HINT, "ssl_conf_command takes a name and a value");
+        return -EINVAL;
+    }
+    commands->items = arena_zalloc(reader->arena, 1, sizeof(*commands->items));
+    if (!commands->items)
+        return -ENOMEM;
+    commands->items->mark = node->mark;
+    commands->items->command = (struct tls_command){words.items[0], words.items[1]};
+    commands->count = 1;
+    return 0;
+}
+
+const struct core_ssl_command *core_ssl_command_at(const struct core_ssl *ssl, size_t index)
+{
+    const struct core_ssl_commands *rows = ssl->commands.items;
+
+    for (size_t i = 0; i < ssl->commands.count; i++) {
+        if (index < rows[i].count)
+            return &rows[i].items[index];
+        index -= rows[i].count;
+    }
+    return NULL;
+}
+
+/* nginx's kinds of caches: "builtin", "builtin:1000" (sessions), "shared:NAME:1m". */
+static bool is_cache(struct str word)
+{
+    struct str kind = str_cut(&word, ':');
+    struct str name;
+    uint64_t number;
+
+    if (str_equal(kind, STR("builtin")))
+        return !word.data || str_to_u64(word, &number) == 0;
+    name = str_cut(&word, ':');
+    return str_equal(kind, STR("shared")) && !str_empty(name) && word.data && conf_size_parse(word, &number) == 0 &&
+           number > 0;
+}
+
+int core_ssl_read_cache(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct conf_words words;
+    int error = conf_read_words(reader, node, &words);
+    bool alone;
+
+    if (error < 0)
+        return error;
+    alone = words.count == 1 && (str_equal(words.items[0], STR("off")) || str_equal(words.items[0], STR("none")));
+    *(bool *)out = !alone;
+    for (size_t i = 0; i < words.count && !alone; i++) {
+        if (is_cache(words.items[i]))
+            continue;
+        conf_error(reader->errors, node->mark, CACHE_HINT,
+                   "\"" STR_FMT "\" is no cache of sessions: off, none, builtin, builtin:NUMBER, shared:NAME:SIZE",
+                   STR_ARG(words.items[i]));
+        return -EINVAL;
+    }
+    if (words.count > 0)
+        return 0;
+    conf_error(reader->errors, node->mark, CACHE_HINT, "ssl_session_cache has no value");
+    return -EINVAL;
+}
+
+int core_ssl_read_dh(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct core_file *file = out;
+    int error = conf_read_text(reader, node, &file->path);
+
+    file->mark = node->mark;
+    if (error < 0 || str_equal(file->path, STR("auto")))
+        return error;
+    return conf_read_path(reader, node, &file->path);
+}

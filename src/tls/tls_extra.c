@@ -1,0 +1,170 @@
+/*
+ * What few servers say: parameters of Diffie-Hellman for TLS 1.2, and settings by OpenSSL's own names for them.
+ */
+#include "tls/tls_server.h"
+
+#include "base/limits.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <stdlib.h>
+#include <strings.h>
+
+/* NULL with a sentence. What OpenSSL finds too weak is refused where it is set. */
+static EVP_PKEY *read_parameters(const struct tls_file *file, const struct tls_failure *failure)
+{
+    BIO *reader = BIO_new_mem_buf(file->text, (int)file->length);
+    EVP_PKEY *parameters = reader ? PEM_read_bio_Parameters(reader, NULL) : NULL;
+    bool good = parameters && EVP_PKEY_is_a(parameters, "DH");
+
+    BIO_free(reader);
+    ERR_clear_error();
+    if (good && EVP_PKEY_get_bits(parameters) >= LIMIT_DH_BITS)
+        return parameters;
+    if (good)
+        tls_fail(failure, "the parameters in \"%s\" have %d bits\nat least %d, as: ssl_dhparam: auto",
+                 file->name, EVP_PKEY_get_bits(parameters), LIMIT_DH_BITS);
+    else if (!tls_pem_says(file, "DH PARAMETERS-----"))
+        tls_pem_lacks(file, "parameters of Diffie-Hellman", "dhparam", failure);
+    else
+        tls_fail(failure, "the parameters in \"%s\" cannot be read\nwrite ssl_dhparam: auto, or make some with: "
+                          "openssl genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048",
+                 file->name);
+    EVP_PKEY_free(parameters);
+    return NULL;
+}
+
+static bool load_parameters(struct tls_server *server, struct tls_file *file, const struct tls_failure *failure)
+{
+    EVP_PKEY *parameters = NULL;
+
+    if (tls_file_open(file, server, server->settings->dh_parameters, failure))
+        parameters = read_parameters(file, failure);
+    tls_file_finish(file);
+    if (!parameters)
+        return false;
+    if (SSL_CTX_set0_tmp_dh_pkey(server->openssl, parameters) == 1)
+        return true;
+    EVP_PKEY_free(parameters);
+    return tls_fail(failure, "the parameters in \"%s\" cannot be used: %s", file->name, tls_openssl_reason());
+}
+
+bool tls_dh_set(struct tls_server *server, const struct tls_failure *failure)
+{
+    struct tls_failure at = tls_failure_at(failure, "ssl_dhparam", 0);
+    struct str named = server->settings->dh_parameters;
+    struct tls_file *file;
+    bool good;
+
+    if (str_empty(named))
+        return true;
+    if (str_equal(named, STR("auto"))) {
+        SSL_CTX_set_dh_auto(server->openssl, 1);
+        return true;
+    }
+    file = calloc(1, sizeof(*file));
+    good = file ? load_parameters(server, file, &at) : tls_fail(&at, "out of memory");
+    free(file);
+    return good;
+}
+
+/* What would be undone here, or go round what sluice does by itself. */
+static const struct {
+    const char *name, *hint;
+} refused[] = {
+    {"VerifyMode", "ssl_verify_client says that"},
+    {"RecordPadding", "delete it: records are sealed by sluice, or by the kernel, which add none"},
+    {"Certificate", "ssl_certificate names the files of certificates"},
+    {"PrivateKey", "ssl_certificate_key names the files of keys"},
+    {"DHParameters", "ssl_dhparam says that"},
+    {"VerifyCAFile", "ssl_client_certificate, and ssl_trusted_certificate, name authorities"},
+    {"VerifyCAPath", "ssl_client_certificate, and ssl_trusted_certificate, name authorities"},
+    {"RequestCAFile", "ssl_client_certificate names authorities"},
+    {"ClientCAFile", "ssl_client_certificate names authorities"},
+};
+
+static bool is_refused(const char *name, const struct tls_failure *failure)
+{
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        if (strcasecmp(name, refused[i].name) == 0) {
+            tls_fail(failure, "ssl_conf_command: \"%s\" is not taken here\n%s", name, refused[i].hint);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* SSL_CONF_cmd(3): 2 where both words were taken, -2 where it does not know the first. */
+static bool run(struct tls_server *server, SSL_CONF_CTX *conf, const char *name, const char *value,
+                const struct tls_failure *failure)
+{
+    int result;
+
+    if (is_refused(name, failure))
+        return false;
+    result = SSL_CONF_cmd(conf, name, value);
+    if (result == -2) {
+        ERR_clear_error();
+        return tls_fail(failure, "ssl_conf_command: OpenSSL has no command \"%s\" for servers\n"
+                                 "man SSL_CONF_cmd lists them, under \"configuration file commands\"",
+                        name);
+    }
+    if (result != 2) {
+        ERR_clear_error(); /* "bad value", in other words in each version */
+        return tls_fail(failure, "ssl_conf_command: OpenSSL does not take \"%s\" for %s\n"
+                                 "man SSL_CONF_cmd says what it takes",
+                        value, name);
+    }
+    if (strcasecmp(name, "Groups") != 0 && strcasecmp(name, "Curves") != 0)
+        return true;
+    /* Sessions that come from another server by SNI are given them again. */
+    free(server->groups);
+    server->groups = strdup(value);
+    return server->groups || tls_fail(failure, "out of memory");
+}
+
+static bool run_one(struct tls_server *server, SSL_CONF_CTX *conf, size_t index,
+                    const struct tls_failure *failure)
+{
+    const struct tls_command *command = &server->settings->commands[index];
+    struct tls_failure at = tls_failure_at(failure, "ssl_conf_command", index);
+    char *name = strndup(command->name.data, command->name.length);
+    char *value = strndup(command->value.data, command->value.length);
+    bool good = name && value ? run(server, conf, name, value, &at) : tls_fail(&at, "out of memory");
+
+    free(name);
+    free(value);
+    return good;
+}
+
+/* Keys are taken from OpenSSL, which never renegotiates then; of what is older than TLS 1.2 no key is known here. */
+static bool keep_needed(struct tls_server *server, const struct tls_failure *failure)
+{
+    struct tls_failure at = tls_failure_at(failure, "ssl_conf_command", 0);
+
+    SSL_CTX_clear_options(server->openssl, SSL_OP_ALLOW_CLIENT_RENEGOTIATION);
+    SSL_CTX_set_options(server->openssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_ENABLE_KTLS);
+    return SSL_CTX_get_min_proto_version(server->openssl) >= TLS1_2_VERSION ||
+           tls_fail(&at, "ssl_conf_command: versions before TLS 1.2 are not spoken (RFC 8996)\n"
+                         "write ssl_protocols: TLSv1.2 TLSv1.3");
+}
+
+bool tls_commands_set(struct tls_server *server, const struct tls_failure *failure)
+{
+    SSL_CONF_CTX *conf;
+    bool good = true;
+
+    if (server->settings->command_count == 0)
+        return true;
+    conf = SSL_CONF_CTX_new();
+    if (!conf)
+        return tls_fail(failure, "out of memory");
+    SSL_CONF_CTX_set_flags(conf, SSL_CONF_FLAG_FILE | SSL_CONF_FLAG_SERVER | SSL_CONF_FLAG_SHOW_ERRORS);
+    SSL_CONF_CTX_set_ssl_ctx(conf, server->openssl);
+    for (size_t i = 0; i < server->settings->command_count; i++)
+        good &= run_one(server, conf, i, failure);
+    if (good && SSL_CONF_CTX_finish(conf) != 1)
+        good = tls_fail(failure, "ssl_conf_command: %s", tls_openssl_reason());
+    SSL_CONF_CTX_free(conf);
+    return good && keep_needed(server, failure);
+}

@@ -1,0 +1,85 @@
+/*
+ * Reads private keys from PEM files; those that are encrypted are opened by the pass phrases of ssl_password_file.
+ */
+#include "tls/tls_server.h"
+
+#include "base/limits.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+
+int tls_password_refused(char *into, int size, int writing, void *unused)
+{
+    return -1;
+}
+
+/* One line of ssl_password_file, for OpenSSL, which wipes its copy. */
+static int password_given(char *into, int size, int writing, void *line)
+{
+    const struct str *password = line;
+
+    if (size < 0 || password->length > (size_t)size)
+        return -1;
+    memcpy(into, password->data, password->length);
+    return (int)password->length;
+}
+
+/* `password` NULL: none. */
+static EVP_PKEY *read_with(const struct tls_file *file, struct str *password)
+{
+    BIO *reader = BIO_new_mem_buf(file->text, (int)file->length);
+    EVP_PKEY *key =
+        reader ? PEM_read_bio_PrivateKey(reader, NULL, password ? password_given : tls_password_refused, password)
+               : NULL;
+
+    BIO_free(reader);
+    return key;
+}
+
+/* The first phrase that opens it. */
+static EVP_PKEY *open_key(const struct tls_file *file, const struct tls_file *passwords,
+                          const struct tls_failure *failure)
+{
+    struct str rest = str_of(passwords->text, passwords->length);
+    EVP_PKEY *key = NULL;
+
+    while (!key && rest.data && !str_empty(rest)) {
+        struct str line = str_cut(&rest, '\n');
+
+        if (str_ends(line, STR("\r")))
+            line.length--;
+        key = read_with(file, &line);
+    }
+    ERR_clear_error();
+    if (!key)
+        tls_fail(failure,
+                 "no pass phrase in \"%s\" opens the key \"%s\"\n"
+                 "one a line, of at most %d bytes; try one with: openssl pkey -noout -in %s",
+                 passwords->name, file->name, PEM_BUFSIZE, file->name);
+    return key;
+}
+
+EVP_PKEY *tls_key_read(const struct tls_file *file, const struct tls_file *passwords,
+                       const struct tls_failure *failure)
+{
+    EVP_PKEY *key;
+
+    if (!tls_pem_says(file, "PRIVATE KEY-----")) {
+        tls_pem_lacks(file, "private key", "pkey", failure);
+        return NULL;
+    }
+    if (tls_pem_says(file, "-----BEGIN ENCRYPTED PRIVATE KEY-----") ||
+        tls_pem_says(file, "Proc-Type: 4,ENCRYPTED")) {
+        if (passwords)
+            return open_key(file, passwords, failure);
+        tls_fail(failure,
+                 "the key \"%s\" is encrypted\nname a file with its pass phrase: ssl_password_file; or decrypt "
+                 "it with: openssl pkey -in %s -out NEW.key, and give NEW.key",
+                 file->name, file->name);
+        return NULL;
+    }
+    key = read_with(file, NULL);
+    if (!key)
+        tls_fail(failure, "the private key in \"%s\" cannot be read: %s", file->name, tls_openssl_reason());
+    return key;
+}

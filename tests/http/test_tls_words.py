@@ -1,0 +1,138 @@
+"""What few servers say of TLS: keys with a pass phrase, refused handshakes, DHE, OpenSSL's own commands, ALPN in stream; by `openssl s_client`."""
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+
+import pytest
+from kit import server as server_kit, site as site_kit
+from kit.authority import context
+from kit.lifetime import wait_for
+
+LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
+
+
+def lock(key, out, phrase):
+    subprocess.run(['openssl', 'pkey', '-in', key, '-aes256', '-passout', f'pass:{phrase}', '-out', out + '.new'], check=True)
+    os.replace(out + '.new', out)
+
+
+def write(path, text):
+    with open(path, 'w', encoding='ascii') as stream:
+        stream.write(text)
+
+
+@pytest.fixture(scope='module', params=LOOPS)
+def asked(request, fresh, certificate, rsa_certificate, site):
+    """One port with names, one for DHE, one of stream; the default server of the first rejects."""
+    folder = str(fresh())
+    key, phrases, parameters = (os.path.join(folder, name) for name in ('locked.key', 'phrases', 'dh.pem'))
+    lock(certificate[1], key, 'open sesame')
+    write(phrases, 'wrong\nopen sesame\n')
+    subprocess.run(['openssl', 'genpkey', '-genparam', '-algorithm', 'DH', '-pkeyopt', 'group:ffdhe3072', '-out', parameters], check=True)
+    ports = {name: server_kit.free_port() for name in ('names', 'dh', 'auto', 'none', 'alpn', 'plain')}
+    listen = {name: f'127.0.0.1:{port} ssl' for name, port in ports.items()}
+    rsa = {'ssl_certificate': rsa_certificate[0], 'ssl_certificate_key': rsa_certificate[1], 'return': '200 dhe',
+           'ssl_protocols': 'TLSv1.2', 'ssl_ciphers': 'DHE-RSA-AES128-GCM-SHA256'}
+    ours = {'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1]}
+    made = server_kit.Server(os.path.join(folder, 'server'), [
+        {'listen': f'{listen["names"]} default_server', 'ssl_reject_handshake': True, 'server_name': 'reject.test'},
+        {'listen': listen['names'], 'server_name': 'locked.test', 'root': site, 'ssl_certificate': certificate[0], 'ssl_certificate_key': key,
+         'ssl_password_file': phrases, 'ssl_session_cache': 'builtin:100 shared:SSL:1m'},
+        {'listen': listen['names'], 'server_name': 'told.test', 'root': site, **ours, 'ssl_session_cache': 'off',
+         'ssl_conf_command': ['Ciphersuites TLS_CHACHA20_POLY1305_SHA256', {'Groups': 'P-384'}, 'Options KTLS']},
+        {'listen': listen['dh'], **rsa, 'ssl_dhparam': parameters},
+        {'listen': listen['auto'], **rsa, 'ssl_dhparam': 'auto'},
+        {'listen': listen['none'], **rsa},
+    ], loop=request.param, main={'stream': {**ours, 'server': [
+        {'listen': listen['alpn'], 'return': 'agreed on $ssl_alpn_protocol.', 'ssl_alpn': 'pg other'},
+        {'listen': listen['plain'], 'return': 'agreed on $ssl_alpn_protocol.'}]}})
+    made.ports = ports
+    yield made.start(ports.values())
+    made.stop()
+
+
+def s_client(asked, name, *options, server=None, request='GET /one.txt HTTP/1.1\r\nHost: locked.test\r\nConnection: close\r\n\r\n'):
+    """What it prints, and the answer."""
+    words = ['openssl', 's_client', '-ign_eof', '-connect', f'127.0.0.1:{asked.ports[name]}', *options,
+             *(['-servername', server] if server else ['-noservername'])]
+    made = subprocess.run(words, input=request.encode(), capture_output=True, timeout=60 * server_kit.PATIENCE, check=False)
+    return (made.stdout + made.stderr).decode('latin-1')
+
+
+@pytest.mark.parametrize('version', ['-tls1_2', '-tls1_3'])
+@pytest.mark.parametrize('name', [None, 'none.test', 'reject.test'])
+def test_who_asks_for_nobody_is_rejected(asked, version, name):
+    said = s_client(asked, 'names', version, server=name)
+    assert 'SSL alert number 112' in said and 'BEGIN CERTIFICATE' not in said   # unrecognized_name
+
+
+def test_a_locked_key_is_opened(asked):
+    said = s_client(asked, 'names', server='locked.test')
+    assert 'BEGIN CERTIFICATE' in said and 'HTTP/1.1 200' in said
+
+
+def test_commands_hold_for_their_server_alone(asked):
+    said = s_client(asked, 'names', '-groups', 'X25519:P-384', server='told.test')
+    assert 'Cipher is TLS_CHACHA20_POLY1305_SHA256' in said and 'secp384r1' in said and 'HTTP/1.1 200' in said
+    said = s_client(asked, 'names', '-groups', 'X25519:P-384', server='locked.test')
+    assert 'Cipher is TLS_AES_128_GCM_SHA256' in said and 'X25519' in said and 'secp384r1' not in said
+
+
+@pytest.mark.parametrize('name, bits', [('dh', 3072), ('auto', 2048), ('none', None)])
+def test_diffie_hellman(asked, name, bits):
+    said = s_client(asked, name, '-cipher', 'DHE-RSA-AES128-GCM-SHA256', '-tls1_2', server='localhost')
+    if bits:
+        assert f'Server Temp Key: DH, {bits} bits' in said and '\ndhe' in said
+    else:
+        assert 'handshake failure' in said and 'BEGIN CERTIFICATE' not in said
+
+
+@pytest.mark.parametrize('name, offered, agreed', [
+    ('alpn', 'h2,pg', 'pg'), ('alpn', None, ''), ('alpn', 'h2', None), ('plain', 'h2', ''), ('plain', None, ''),
+])
+def test_protocols_of_stream(asked, name, offered, agreed):
+    trusting = context()
+    if offered:
+        trusting.set_alpn_protocols(offered.split(','))
+    with socket.create_connection(('127.0.0.1', asked.ports[name]), timeout=30 * server_kit.PATIENCE) as plain:
+        if agreed is None:
+            with pytest.raises(ssl.SSLError, match='(?i)no.application.protocol'):
+                trusting.wrap_socket(plain)
+            return
+        with trusting.wrap_socket(plain) as stream:
+            assert stream.selected_alpn_protocol() == (agreed or None)
+            assert stream.recv(100) == f'agreed on {agreed}.'.encode()
+
+
+def test_a_renewed_key_has_a_phrase_of_its_own(tmp_path, loop):
+    """Certificate, key and phrase are replaced one after the other; what does not fit meanwhile is not taken."""
+    folder = tmp_path / 'keys'
+    folder.mkdir()
+    pairs = []
+    for name in ('first', 'second'):
+        (folder / name).mkdir()
+        pairs.append(site_kit.make_certificate(str(folder / name), name='site'))
+    certificate, key, phrases = (str(folder / name) for name in ('site.pem', 'site.key', 'phrases'))
+    shutil.copy(pairs[0][0], certificate)
+    lock(pairs[0][1], key, 'one')
+    write(phrases, 'one\n')
+    port = server_kit.free_port()
+    served = server_kit.Server(tmp_path / 'server', [{
+        'listen': f'127.0.0.1:{port} ssl', 'server_name': 'site.test', 'ssl_certificate': certificate, 'ssl_certificate_key': key,
+        'ssl_password_file': phrases, 'ssl_certificate_cache': 'valid=100ms', 'return': '200 ok'}], loop=loop)
+    served.ports = {'site': port}
+    served.start([port])
+    try:
+        lock(pairs[1][1], key, 'two')
+        wait_for(lambda: f'no pass phrase in "{phrases}" opens the key "{key}"' in served.errors(), 'the refusal')
+        write(phrases, 'two\n')
+        shutil.copy(pairs[1][0], certificate)
+        wait_for(lambda: 'have changed: new connections get them' in served.errors(), 'the change')
+        with open(pairs[1][0], encoding='ascii') as stream:
+            wanted = re.search('-----BEGIN CERTIFICATE-----.*?-----END', stream.read(), re.S)[0]
+        wait_for(lambda: wanted in s_client(served, 'site', server='site.test'), 'the new certificate')
+    finally:
+        served.stop()

@@ -1,0 +1,321 @@
+#include "pem_files.h"
+#include "tls/tls_server.h"
+#include "tls_pair.h"
+
+#include <check.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <stdlib.h>
+
+static struct pem_pair pair_of_keys;
+static char long_line[3000];
+
+/* Parameters of Diffie-Hellman that OpenSSL knows by this name. */
+static void write_parameters(const char *name, const char *group)
+{
+    EVP_PKEY_CTX *making = EVP_PKEY_CTX_new_from_name(NULL, "DH", NULL);
+    EVP_PKEY *parameters = NULL;
+    BIO *text = BIO_new(BIO_s_mem());
+    char *bytes;
+
+    ck_assert_int_eq(EVP_PKEY_paramgen_init(making), 1);
+    ck_assert_int_eq(EVP_PKEY_CTX_ctrl_str(making, "group", group), 1);
+    ck_assert_int_eq(EVP_PKEY_paramgen(making, &parameters), 1);
+    ck_assert_int_eq(PEM_write_bio_Parameters(text, parameters), 1);
+    long length = BIO_get_mem_data(text, &bytes);
+    pem_write_text(name, str_of(bytes, (size_t)length));
+    BIO_free(text);
+    EVP_PKEY_free(parameters);
+    EVP_PKEY_CTX_free(making);
+}
+
+static void make_all(void)
+{
+    pem_folder_make();
+    pair_of_keys = pem_make("RSA", "localhost", -1, 9, NULL);
+    pem_write_certificates("one.pem", &pair_of_keys.certificate, 1);
+    pem_write_key("open.key", pair_of_keys.key, NULL, false);
+    pem_write_key("new.key", pair_of_keys.key, "secret", false);
+    pem_write_key("old.key", pair_of_keys.key, "secret", true);
+    write_parameters("dh.pem", "ffdhe2048");
+    write_parameters("weak.pem", "dh_1024_160");
+    pem_write_text("cut.pem", STR("-----BEGIN DH PARAMETERS-----\nMIIB\n-----END DH PARAMETERS-----\n"));
+    memset(long_line, 'x', sizeof(long_line));
+    memcpy(long_line + sizeof(long_line) - 8, "\nsecret\n", 8);
+}
+
+static void free_all(void)
+{
+    pem_free(&pair_of_keys);
+    pem_folder_remove();
+}
+
+/* Loads the server; `words` NULL: it must be good, else it must be refused in these. */
+static void assert_loads(const struct tls_settings *settings, const char *words)
+{
+    struct log log = {.level = LOG_EMERG};
+    char error[1024] = "";
+    struct tls_context *context = tls_context_create(settings, 1, &log, error, sizeof(error));
+
+    if (words)
+        ck_assert_msg(!context && strstr(error, words), "expected \"%s\", got \"%s\"", words, error);
+    else
+        ck_assert_msg(context, "%s", error);
+    tls_context_destroy(context);
+    ck_assert_uint_eq(ERR_peek_error(), 0);
+}
+
+static const struct {
+    const char *text, *words;
+} phrases[] = {
+    {"secret\n", NULL},
+    {"secret", NULL},
+    {"wrong\nsecret\nnever", NULL},
+    {"wrong\r\nsecret\r\n", NULL},
+    {"\n\nsecret\n", NULL},
+    {"wrong\n", "no pass phrase in"},
+    {"secret \n", "no pass phrase in"},
+    {"", "no pass phrase in"},
+    {long_line, NULL},
+    {NULL, "phrases.none\" cannot be opened: No such file"},
+};
+
+START_TEST(phrases_open_keys)
+{
+    static const char *const keys[] = {"new.key", "old.key"};
+    struct tls_settings settings = pair_settings();
+    const char *text = phrases[_i].text;
+
+    if (text == long_line)
+        pem_write_text("phrases", str_of(long_line, sizeof(long_line)));
+    else if (text)
+        pem_write_text("phrases", str_from(text));
+    settings.passwords = text ? pem_path("phrases") : pem_path("phrases.none");
+    for (int i = 0; i < 2; i++) {
+        struct tls_certificate certificate = {pem_path("one.pem"), pem_path(keys[i])};
+
+        settings.certificates = &certificate;
+        assert_loads(&settings, phrases[_i].words);
+    }
+    /* A key that is not encrypted needs none of them. */
+    struct tls_certificate open = {pem_path("one.pem"), pem_path("open.key")};
+    settings.certificates = &open;
+    assert_loads(&settings, text ? NULL : phrases[_i].words);
+}
+END_TEST
+
+static void told(void *owner, const struct tls_fault *fault)
+{
+    ck_abort_msg("%s", fault->text);
+}
+
+START_TEST(a_renewed_key_is_opened_too)
+{
+    struct tls_certificate certificate = {pem_path("one.pem"), pem_path("new.key")};
+    struct tls_settings settings = pair_settings();
+    struct tls_files files = {NULL, 0};
+    struct tls_pair pair;
+
+    pem_write_text("phrases", STR("secret\n"));
+    settings.certificates = &certificate;
+    settings.passwords = pem_path("phrases");
+    settings.dh_parameters = pem_path("dh.pem");
+    pair_open(&pair, &settings, 1);
+    uint64_t before = tls_files_stamp(&settings);
+    ck_assert(tls_files_read(&settings, &files, told, NULL));
+    pem_write_text("phrases", STR("another\n"));
+    ck_assert_uint_ne(tls_files_stamp(&settings), before);
+    ck_assert(tls_context_renew(pair.context, 0, &files, &pair.log, told, NULL));
+    tls_files_finish(&files);
+    pair_reconnect(&pair);
+    ck_assert_int_eq(pair_handshake(&pair), 0);
+    pair_close(&pair);
+}
+END_TEST
+
+/* Who asks for no name, or for one that nobody has, is told so, and gets no certificate. */
+START_TEST(a_server_rejects_who_asks_for_nobody)
+{
+    static const struct str names[] = {{"one.test", 8}};
+    struct tls_settings servers[2] = {pair_settings(), pair_settings()};
+    struct tls_pair pair;
+
+    servers[0].reject = true;
+    servers[0].certificate_count = 0;
+    servers[0].name_count = 0;
+    servers[1].names = names;
+    pair_open(&pair, servers, 2);
+    for (int i = 0; i < 3; i++) {
+        pair_reconnect(&pair);
+        pair.alert = 0;
+        if (i > 0)
+            SSL_set_tlsext_host_name(pair.client, (i == 1 ? "none.test" : "one.test"));
+        ck_assert_int_eq(pair_handshake(&pair), i == 2 ? 0 : -EPROTO);
+        (void)SSL_do_handshake(pair.client); /* the alert is still to be read */
+        ERR_clear_error();
+        ck_assert_int_eq(pair.alert, i == 2 ? 0 : SSL_AD_UNRECOGNIZED_NAME);
+        ck_assert(!SSL_get0_peer_certificate(pair.client) == (i < 2));
+    }
+    pair_exchange(&pair, 1000);
+    pair_close(&pair);
+    /* Without it a certificate is needed. */
+    servers[0].reject = false;
+    assert_loads(servers, "no ssl_certificate is given");
+}
+END_TEST
+
+static const struct {
+    const char *file, *words;
+    bool spoken;
+} parameters[] = {
+    {NULL, NULL, false},
+    {"auto", NULL, true},
+    {"dh.pem", NULL, true},
+    {"weak.pem", "have 1024 bits", false},
+    {"cut.pem", "cannot be read", false},
+    {"one.pem", "holds no parameters of Diffie-Hellman", false},
+    {"none.pem", "cannot be opened: No such file", false},
+};
+
+START_TEST(parameters_of_diffie_hellman)
+{
+    struct tls_certificate certificate = {pem_path("one.pem"), pem_path("open.key")};
+    struct tls_settings settings = pair_settings();
+    const char *file = parameters[_i].file;
+    struct tls_pair pair;
+
+    settings.certificates = &certificate;
+    settings.ciphers = STR("DHE-RSA-AES128-GCM-SHA256");
+    settings.protocols = TLS_PROTOCOL_1_2;
+    if (file)
+        settings.dh_parameters = strcmp(file, "auto") == 0 ? STR("auto") : pem_path(file);
+    if (parameters[_i].words) {
+        assert_loads(&settings, parameters[_i].words);
+        return;
+    }
+    pair_open(&pair, &settings, 1);
+    ck_assert_int_eq(pair_handshake(&pair), parameters[_i].spoken ? 0 : -EPROTO);
+    if (parameters[_i].spoken) {
+        ck_assert_str_eq(SSL_get_cipher(pair.client), "DHE-RSA-AES128-GCM-SHA256");
+        pair_exchange(&pair, 20000);
+    }
+    pair_close(&pair);
+}
+END_TEST
+
+static const struct {
+    struct tls_command command;
+    const char *words;
+} commands[] = {
+    {{{"Options", 7}, {"PrioritizeChaCha", 16}}, NULL},
+    {{{"Options", 7}, {"KTLS", 4}}, NULL},
+    {{{"options", 7}, {"-SessionTicket", 14}}, NULL},
+    {{{"SignatureAlgorithms", 19}, {"RSA-PSS+SHA256", 14}}, NULL},
+    {{{"MinProtocol", 11}, {"TLSv1.3", 7}}, NULL},
+    {{{"MinProtocol", 11}, {"TLSv1.1", 7}}, "versions before TLS 1.2"},
+    {{{"MinProtocol", 11}, {"None", 4}}, "versions before TLS 1.2"},
+    {{{"Options", 7}, {"NoSuchThing", 11}}, "does not take \"NoSuchThing\" for Options"},
+    {{{"Ciphersuites", 12}, {"TLS_NONSENSE", 12}}, "does not take \"TLS_NONSENSE\""},
+    {{{"Groups", 6}, {"P-999", 5}}, "does not take \"P-999\""},
+    {{{"NoSuchThing", 11}, {"x", 1}}, "has no command \"NoSuchThing\""},
+    {{{"", 0}, {"x", 1}}, "has no command \"\""},
+    {{{"certificate", 11}, {"one.pem", 7}}, "\"certificate\" is not taken here"},
+    {{{"VerifyMode", 10}, {"Request", 7}}, "\"VerifyMode\" is not taken here"},
+};
+
+START_TEST(commands_are_checked)
+{
+    struct tls_settings settings = pair_settings();
+
+    settings.commands = &commands[_i].command;
+    settings.command_count = 1;
+    assert_loads(&settings, commands[_i].words);
+}
+END_TEST
+
+/* They hold for the server that SNI chooses, and for no other. */
+START_TEST(commands_hold)
+{
+    static const struct str names[2][1] = {{{"one.test", 8}}, {{"two.test", 8}}};
+    static const struct tls_command said[] = {
+        {{"Groups", 6}, {"P-384", 5}},
+        {{"Ciphersuites", 12}, {"TLS_CHACHA20_POLY1305_SHA256", 28}},
+    };
+    struct tls_settings servers[2] = {pair_settings(), pair_settings()};
+    struct tls_pair pair;
+
+    for (int i = 0; i < 2; i++)
+        servers[i].names = names[i];
+    servers[_i].commands = said;
+    servers[_i].command_count = 2;
+    pair_open(&pair, servers, 2);
+    for (int i = 0; i < 2; i++) {
+        pair_reconnect(&pair);
+        SSL_set_tlsext_host_name(pair.client, names[i][0].data);
+        SSL_set1_groups_list(pair.client, "X25519:P-384");
+        ck_assert_int_eq(pair_handshake(&pair), 0);
+        ck_assert_str_eq(SSL_get_cipher(pair.client),
+                         i == _i ? "TLS_CHACHA20_POLY1305_SHA256" : "TLS_AES_128_GCM_SHA256");
+        ck_assert_int_eq((int)SSL_get_negotiated_group(pair.client), i == _i ? NID_secp384r1 : NID_X25519);
+        pair_exchange(&pair, 1000);
+    }
+    pair_close(&pair);
+}
+END_TEST
+
+static const struct {
+    const char *own, *offered, *chosen; /* own NULL: none is agreed on; chosen NULL: the handshake fails */
+} agreements[] = {
+    {NULL, "\x02h2", ""},
+    {NULL, "", ""},
+    {"pg", "\x02h2\x02pg", "pg"},
+    {"pg", "\x02h2", NULL},
+    {"pg", "", ""},
+};
+
+START_TEST(protocols_are_agreed_on_or_not)
+{
+    struct tls_settings settings = pair_settings();
+    struct str own = str_from(agreements[_i].own ? agreements[_i].own : "");
+    const char *offered = agreements[_i].offered, *chosen = agreements[_i].chosen;
+    const unsigned char *agreed = NULL;
+    struct tls_pair pair;
+    unsigned length = 0;
+
+    settings.alpn = &own;
+    settings.alpn_count = agreements[_i].own ? 1 : 0;
+    pair_open(&pair, &settings, 1);
+    if (*offered)
+        SSL_set_alpn_protos(pair.client, (const unsigned char *)offered, (unsigned)strlen(offered));
+    ck_assert_int_eq(pair_handshake(&pair), chosen ? 0 : -EPROTO);
+    SSL_get0_alpn_selected(pair.client, &agreed, &length);
+    if (chosen)
+        ck_assert(str_equal(str_of((const char *)agreed, length), str_from(chosen)));
+    pair_close(&pair);
+}
+END_TEST
+
+#define COUNT(table) (sizeof(table) / sizeof(table[0]))
+
+int main(void)
+{
+    Suite *suite = suite_create("tls_extra");
+    TCase *tests = tcase_create("tls_extra");
+
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, make_all, free_all);
+    tcase_add_loop_test(tests, phrases_open_keys, 0, COUNT(phrases));
+    tcase_add_test(tests, a_renewed_key_is_opened_too);
+    tcase_add_test(tests, a_server_rejects_who_asks_for_nobody);
+    tcase_add_loop_test(tests, parameters_of_diffie_hellman, 0, COUNT(parameters));
+    tcase_add_loop_test(tests, commands_are_checked, 0, COUNT(commands));
+    tcase_add_loop_test(tests, commands_hold, 0, 2);
+    tcase_add_loop_test(tests, protocols_are_agreed_on_or_not, 0, COUNT(agreements));
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
