@@ -25,6 +25,7 @@ struct when_conf {
     struct conf_rows sets; /* struct set_row, outer scopes first */
     size_t outer_sets;     /* of the server and outside of it: they are done once for a request */
     bool seen;             /* a `when`, here or outside of it: the server keeps what it says */
+    bool limited;          /* a `limit_except`, likewise */
 };
 
 struct asking {
@@ -90,15 +91,29 @@ static int read_set(struct conf_reader *reader, const struct conf_node *node, vo
     return error < 0 ? error : conf_read_template_word(reader, node, words.items[1], &row->items->value);
 }
 
+static int read_map_of(struct conf_reader *reader, const struct conf_node *node, struct str hint,
+                       const char *sentence)
+{
+    if (node->kind == CONF_MAP)
+        return 0;
+    conf_error(reader->errors, node->mark, hint, "%s", sentence);
+    return -EINVAL;
+}
+
 /* The server reads it, once the location is known (server/when.h). */
 static int read_when(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     *(bool *)out = true;
-    if (node->kind == CONF_MAP)
-        return 0;
-    conf_error(reader->errors, node->mark, STR("when: {$request_method = POST: {return: 405}}"),
-               "when is a map from conditions to directives");
-    return -EINVAL;
+    return read_map_of(reader, node, STR("when: {$request_method = POST: {return: 405}}"),
+                       "when is a map from conditions to directives");
+}
+
+/* So is this. */
+static int read_limit_except(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    *(bool *)out = true;
+    return read_map_of(reader, node, STR("limit_except: {GET: {deny: all}}"),
+                       "limit_except is a map from methods to directives");
 }
 
 static int check_when(void *conf, struct conf_reader *reader, const struct conf_node *at)
@@ -136,6 +151,18 @@ static const struct directive directives[] = {
              "of the server before those of the location. A condition is $name (not empty, not 0), $name = "
              "text, != text, "
              "~ regex, ~* regex, !~ regex, -f file, -d folder, -e either, !-f; and joins several."},
+    {.name = "limit_except",
+     .scopes = SCOPE_LOCATION,
+     .type = DIRECTIVE_CUSTOM,
+     .merge = MERGE_APPEND,
+     .offset = offsetof(struct when_conf, limited),
+     .row_size = sizeof(bool),
+     .row = read_limit_except,
+     .schema = "{\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/definitions/location\"}}",
+     .example = "limit_except: {GET POST: {allow: 192.0.2.0/24, deny: all}}",
+     .help = "Directives that are laid over the location for requests by other methods than these; HEAD goes with GET. "
+             "It is asked before every `when`, none of which holds for such a request. Locations inside keep it, or "
+             "say it anew."},
     {0},
 };
 
@@ -264,6 +291,15 @@ static int ask_file(struct asking *asking, const struct condition *condition, st
     return result;
 }
 
+static bool is_among(const struct conf_words *words, struct str value)
+{
+    for (size_t i = 0; i < words->count; i++) {
+        if (str_equal(words->items[i], value))
+            return true;
+    }
+    return false;
+}
+
 /* The same for any condition. */
 static int ask_one(struct asking *asking, const struct condition *condition)
 {
@@ -279,6 +315,8 @@ static int ask_one(struct asking *asking, const struct condition *condition)
         return str_equal(value, exchange_eval(x, condition->wanted));
     case CONDITION_MATCHES:
         return pattern_match(condition->pattern, x, value);
+    case CONDITION_AMONG:
+        return is_among(&condition->among, value);
     case CONDITION_FILE:
     case CONDITION_FOLDER:
     case CONDITION_EXISTS:
@@ -337,7 +375,7 @@ static bool when_idle(const void *conf)
 {
     const struct when_conf *own = conf;
 
-    return own->sets.count == 0 && !own->seen;
+    return own->sets.count == 0 && !own->seen && !own->limited;
 }
 
 const struct module module_when = {

@@ -270,9 +270,9 @@ static struct str condition_text(struct import *import, const struct nginx_direc
 
 /* The directives of the block, where the condition holds. What a location rewrites must not come before a return. */
 static void carry_condition(struct import *import, const struct scope *scope,
-                            const struct nginx_directive *directive, struct str condition)
+                            const struct nginx_directive *directive, const char *below, struct str condition)
 {
-    struct draft *conditions = draft_open(import->arena, scope->map, DRAFT_MAP, STR("when"));
+    struct draft *conditions = draft_open(import->arena, scope->map, DRAFT_MAP, str_from(below));
     struct draft *body;
 
     if (draft_find(conditions, condition)) {
@@ -309,27 +309,22 @@ void carry_if(struct import *import, const struct scope *scope, const struct ngi
         leave_out(import, scope->map, directive,
                   "there is no such condition: $name, =, !=, ~, ~*, -f, -d and -e are");
     else
-        carry_condition(import, scope, directive, condition);
+        carry_condition(import, scope, directive, "when", condition);
 }
 
 void carry_limit_except(struct import *import, const struct scope *scope,
                         const struct nginx_directive *directive, const struct rule *rule)
 {
-    struct str methods = STR("");
-
+    if (directive->count == 0) {
+        leave_out(import, scope->map, directive, "it names no method");
+        return;
+    }
+    carry_condition(import, scope, directive, "limit_except",
+                    words_join(import, directive->words, directive->count));
     for (const struct scope *outer = scope; outer && outer->kind != SCOPE_HTTP; outer = outer->outer) {
         if (live(outer->block, "if")) {
-            leave_out(import, scope->map, directive,
-                      "methods are NOT limited: beside an if it cannot be told which condition holds; write "
-                      "a when");
+            note(import, IMPORT_CHANGED, directive, "no if holds for the other methods here");
             return;
         }
     }
-    for (size_t i = 0; i < directive->count; i++)
-        methods = words_print(import, STR_FMT "%s" STR_FMT, STR_ARG(methods), i ? "|" : "",
-                              STR_ARG(directive->words[i]));
-    if (str_search(methods, STR("GET")) >= 0 && str_search(methods, STR("HEAD")) < 0)
-        methods = words_print(import, STR_FMT "|HEAD", STR_ARG(methods));
-    carry_condition(import, scope, directive,
-                    words_print(import, "$request_method !~ ^(" STR_FMT ")$", STR_ARG(methods)));
 }

@@ -362,6 +362,14 @@ static const struct directive directives[] = {
      .example = "underscores_in_headers: on",
      .help =
          "Take request headers whose name has an underscore; where off, they are left out, as in nginx."},
+    {.name = "ignore_invalid_headers",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(ignore_invalid_headers),
+     .fallback = "on",
+     .example = "ignore_invalid_headers: on",
+     .help = "Taken as nginx has it, and without effect: a request with a line that is no field line is refused (400), "
+             "and nobody behind has to guess what it meant. off is warned of."},
     {.name = "server_tokens",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
@@ -430,6 +438,11 @@ static int check_site(void *conf, struct conf_reader *reader, const struct conf_
 {
     struct core_site *site = conf;
     const struct conf_node *alias = conf_map_get(at, STR("alias"));
+    const struct conf_node *invalid = conf_map_get(at, STR("ignore_invalid_headers"));
+
+    if (invalid && !site->ignore_invalid_headers)
+        conf_warning(reader->errors, invalid->mark, STR("delete it; underscores_in_headers: on takes those"),
+                     "\"ignore_invalid_headers: off\" has no effect: a line that is no field line is refused");
 
     if (!conf_map_get(at, STR("root")))
         return 0;

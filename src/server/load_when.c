@@ -9,6 +9,8 @@
 
 #define HINT STR("write: $name = text, $name ~ regex, -f path, or $name alone; != and !~ negate, and joins")
 
+#define EXCEPT_HINT STR("write: limit_except: {GET POST: {deny: all}}")
+
 struct words {
     struct str *items;
     size_t count;
@@ -139,20 +141,64 @@ static int read_conditions(struct conf_reader *reader, const struct conf_node *k
     return error;
 }
 
-/* What makes no sense where the location is chosen already. */
-static bool check_keys(struct load *load, const struct conf_node *node)
+static bool is_method(struct str word)
 {
-    static const char *const wrong[] = {"when", "location", "internal"};
+    for (size_t i = 0; i < word.length; i++) {
+        if ((word.data[i] < 'A' || word.data[i] > 'Z') && word.data[i] != '-' && word.data[i] != '_')
+            return false;
+    }
+    return !str_empty(word);
+}
+
+/* "GET POST": all but these; HEAD goes with GET. */
+static int read_methods(struct conf_reader *reader, const struct conf_node *key, struct when *when)
+{
+    struct condition *condition = arena_zalloc(reader->arena, 1, sizeof(*condition));
+    struct conf_words words;
+    int error = condition ? conf_read_words(reader, key, &words) : -ENOMEM;
+
+    if (error < 0)
+        return error;
+    *condition = (struct condition){.kind = CONDITION_AMONG, .negated = true};
+    condition->among.items = arena_zalloc(reader->arena, words.count + 1, sizeof(struct str));
+    if (!condition->among.items)
+        return -ENOMEM;
+    for (size_t i = 0; i < words.count; i++) {
+        if (!is_method(words.items[i])) {
+            conf_error(reader->errors, key->mark, EXCEPT_HINT, "limit_except: \"" STR_FMT "\" is no method",
+                       STR_ARG(words.items[i]));
+            return -EINVAL;
+        }
+        condition->among.items[condition->among.count++] = words.items[i];
+    }
+    for (size_t i = 0; i < words.count; i++) {
+        if (str_equal(words.items[i], STR("GET")) && condition->among.count == words.count)
+            condition->among.items[condition->among.count++] = STR("HEAD");
+    }
+    if (words.count == 0) {
+        conf_error(reader->errors, key->mark, EXCEPT_HINT, "limit_except names no method");
+        return -EINVAL;
+    }
+    when->conditions = condition;
+    when->count = 1;
+    when->methods = true;
+    return conf_read_template_word(reader, key, STR("$request_method"), &condition->value);
+}
+
+/* What makes no sense where the location is chosen already. */
+static bool check_keys(struct load *load, const struct when *when)
+{
+    static const char *const wrong[] = {"when", "limit_except", "location", "internal"};
     bool good = true;
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        const struct conf_node *value = conf_map_get(node, str_from(wrong[i]));
+        const struct conf_node *value = conf_map_get(when->pair->value, str_from(wrong[i]));
 
         if (!value)
             continue;
         conf_error(load->errors, value->mark,
                    STR("join conditions by \"and\", and write them in the location"),
-                   "%s cannot stand in when", wrong[i]);
+                   "%s cannot stand in %s", wrong[i], when->methods ? "limit_except" : "when");
         good = false;
     }
     return good;
@@ -161,13 +207,13 @@ static bool check_keys(struct load *load, const struct conf_node *node)
 /* The location where the condition holds: its values, with the condition's own laid over them. */
 static int lay_over(struct load *load, const struct location *location, struct when *when)
 {
-    static const char *const inner[] = {"when", "location", "internal", NULL};
+    static const char *const inner[] = {"when", "limit_except", "location", "internal", NULL};
     struct location *made = arena_zalloc(load->reader.arena, 1, sizeof(*made));
     struct conf_scope_values *values;
 
     if (!made)
         return -ENOMEM;
-    (void)check_keys(load, when->pair->value);
+    (void)check_keys(load, when);
     load->reader.laid_over = true;
     values = load_scope(load, SCOPE_LOCATION, when->pair->value, location->values, inner);
     load->reader.laid_over = false;
@@ -183,32 +229,58 @@ static int lay_over(struct load *load, const struct location *location, struct w
     return 0;
 }
 
-/* The conditions of outer scopes stand first; what they lay over is this location. */
+typedef int read_key(struct conf_reader *reader, const struct conf_node *key, struct when *when);
+
+/* Those that can be read, of a map whose keys are conditions. 0 or -ENOMEM. */
+static int add_whens(struct load *load, const struct conf_node *map, read_key *read, struct location *location)
+{
+    int error = 0;
+
+    for (size_t i = 0; map && map->kind == CONF_MAP && i < map->count && error != -ENOMEM; i++) {
+        struct when *when = &location->whens[location->when_count];
+
+        *when = (struct when){.pair = &map->pairs[i]};
+        error = read(&load->reader, when->pair->key, when);
+        if (error == 0)
+            location->when_count++;
+    }
+    return error == -ENOMEM ? error : 0;
+}
+
+static size_t count_pairs(const struct conf_node *map)
+{
+    return map && map->kind == CONF_MAP ? map->count : 0;
+}
+
+/*
+ * What methods are limited to comes first, and an inner scope's takes the place of the outer one's. Of the others,
+ * those of outer scopes stand first; what all lay over is this location.
+ */
 int load_whens(struct load *load, const struct conf_node *node, const struct location *outer,
                struct location *location)
 {
     const struct conf_node *own = conf_map_get(node, STR("when"));
+    const struct conf_node *except = conf_map_get(node, STR("limit_except"));
     size_t inherited = outer ? outer->when_count : 0;
-    size_t count = own && own->kind == CONF_MAP ? own->count : 0;
-    int error = 0;
+    size_t most = inherited + count_pairs(own) + count_pairs(except), first;
+    int error;
 
-    if (inherited + count == 0)
+    if (most == 0)
         return 0;
-    location->whens = arena_zalloc(load->reader.arena, inherited + count, sizeof(*location->whens));
+    location->whens = arena_zalloc(load->reader.arena, most, sizeof(*location->whens));
     if (!location->whens)
         return -ENOMEM;
-    for (size_t i = 0; i < inherited; i++)
-        location->whens[location->when_count++] = outer->whens[i];
-    for (size_t i = 0; i < count && error != -ENOMEM; i++) {
-        struct when *when = &location->whens[location->when_count];
-
-        when->pair = &own->pairs[i];
-        when->once = !outer && conf_map_get(own->pairs[i].value, STR("rewrite"));
-        error = read_conditions(&load->reader, when->pair->key, when);
-        if (error == 0)
-            location->when_count++;
+    error = add_whens(load, except, read_methods, location);
+    for (size_t i = 0; i < inherited; i++) {
+        if (!except || !outer->whens[i].methods)
+            location->whens[location->when_count++] = outer->whens[i];
     }
-    for (size_t i = 0; i < location->when_count && error != -ENOMEM; i++)
+    first = location->when_count;
+    if (error == 0)
+        error = add_whens(load, own, read_conditions, location);
+    for (size_t i = first; !outer && i < location->when_count; i++)
+        location->whens[i].once = conf_map_get(location->whens[i].pair->value, STR("rewrite"));
+    for (size_t i = 0; i < location->when_count && error == 0; i++)
         error = lay_over(load, location, &location->whens[i]);
-    return error == -ENOMEM ? error : 0;
+    return error;
 }

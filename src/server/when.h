@@ -1,6 +1,7 @@
 /*
  * `when`: directives that are laid over a location for requests of which a condition holds. Conditions are asked in the
- * order of the file, those of outer scopes first; the first that holds is the only one that counts.
+ * order of the file, those of outer scopes first; the first that holds is the only one that counts. `limit_except` is a
+ * condition on the method, and stands before all others: no `when` leads around it.
  */
 #ifndef SERVER_WHEN_H
 #define SERVER_WHEN_H
@@ -10,7 +11,7 @@
 struct location;
 struct pattern;
 
-enum condition_kind { CONDITION_TRUE, CONDITION_EQUALS, CONDITION_MATCHES, CONDITION_FILE, CONDITION_FOLDER, CONDITION_EXISTS };
+enum condition_kind { CONDITION_TRUE, CONDITION_EQUALS, CONDITION_MATCHES, CONDITION_AMONG, CONDITION_FILE, CONDITION_FOLDER, CONDITION_EXISTS };
 
 /* One of those that are joined by "and". */
 struct condition {
@@ -19,6 +20,7 @@ struct condition {
     const struct template *value;   /* what is looked at, or the path of a file */
     const struct template *wanted;  /* CONDITION_EQUALS */
     const struct pattern *pattern;  /* CONDITION_MATCHES */
+    struct conf_words among;        /* CONDITION_AMONG */
 };
 
 struct when {
@@ -27,6 +29,7 @@ struct when {
     struct location *location; /* the location with the directives of this condition laid over it */
     const struct conf_pair *pair;   /* where it stands */
     bool once;                      /* of a server, and it rewrites: that is done, or not, once for a request */
+    bool methods;                   /* of limit_except */
 };
 
 #endif

@@ -138,7 +138,13 @@ static const struct {
      "server's certificate; on is better\n",
      ""},
     {"location /a { limit_except GET POST { deny all; } }",
-     "location:\n  /a:\n    when:\n      $request_method !~ ^(GET|POST|HEAD)$:\n        deny: all\n", ""},
+     "location:\n  /a:\n    limit_except:\n      GET POST:\n        deny: all\n", ""},
+    {"location /a { if ($args) { return 400; } limit_except GET { deny all; } }",
+     "location:\n  /a:\n    when:\n      $args:\n        return: 400\n    limit_except:\n      GET:\n"
+     "        deny: all\n",
+     "no if holds for the other methods here"},
+    {"ssl_session_cache shared:SSL:10m;\nssl_dhparam dh.pem;\nssl_conf_command Options KTLS;",
+     "ssl_session_cache: shared:SSL:10m\nssl_dhparam: /etc/nginx/dh.pem\nssl_conf_command: Options KTLS\n", ""},
     /* if */
     {"if ($host = a.test) { return 301 https://b.test$request_uri; }",
      "when:\n  $host = a.test:\n    return: 301 https://b.test$request_uri\n", ""},
