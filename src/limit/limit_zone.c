@@ -209,7 +209,8 @@ static bool pour(struct limit_zone *zone, uint32_t number, uint64_t rate, uint64
     if (*out_level > most)
         return false;
     place->level = *out_level;
-    place->last_ms = now_ms;
+    if (now_ms > place->last_ms) /* workers' clocks differ a little: no time runs out of the bucket twice */
+        place->last_ms = now_ms;
     return true;
 }
 

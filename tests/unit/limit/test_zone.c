@@ -45,6 +45,19 @@ START_TEST(one_a_second)
 }
 END_TEST
 
+/* Two workers whose clocks are half a second apart, in turns: at the later one's time, not a drop runs out. */
+START_TEST(a_clock_behind_gives_nothing)
+{
+    uint64_t level;
+
+    ck_assert(pour(1, 0, 10000));
+    for (uint64_t i = 1; i <= 8; i++) {
+        ck_assert(limit_zone_pour(zone, 1, RATE, 99 * LIMIT_DROPS, i % 2 ? 9500 : 10000, &level));
+        ck_assert_uint_eq(level, i * LIMIT_DROPS);
+    }
+}
+END_TEST
+
 START_TEST(a_burst_runs_out)
 {
     uint64_t level;
@@ -163,6 +176,7 @@ int main(void)
     tcase_add_checked_fixture(group, setup, teardown);
     tcase_set_timeout(group, 60);
     tcase_add_test(group, one_a_second);
+    tcase_add_test(group, a_clock_behind_gives_nothing);
     tcase_add_test(group, a_burst_runs_out);
     tcase_add_test(group, the_oldest_goes);
     tcase_add_test(group, open_ones_are_counted_together);
