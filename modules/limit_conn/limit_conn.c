@@ -3,16 +3,14 @@
  * of its answer, whatever way it ends; what a worker that died had open is taken back by the master.
  */
 #include "base/table.h"
-#include "limit/limit_conf.h"
+#include "limit/limit_use.h"
 #include "server/module.h"
 
 #include <errno.h>
 #include <stddef.h>
 
 struct limit_conn_row {
-    struct limit_conf *zone;
-    struct str name;
-    struct conf_mark mark;
+    struct limit_use use;
     uint64_t most;
 };
 
@@ -43,8 +41,8 @@ extern const struct module module_limit_conn;
 static int read_name(struct limit_conn_row *row, struct conf_reader *reader, const struct conf_node *node,
                      struct str name, struct str number)
 {
-    row->name = name;
-    row->mark = node->mark;
+    row->use.name = name;
+    row->use.mark = node->mark;
     if (str_to_u64(number, &row->most) == 0 && row->most > 0 && row->most <= UINT32_MAX)
         return 0;
     conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is no number of connections", STR_ARG(number));
@@ -73,23 +71,10 @@ static int read_limit(struct conf_reader *reader, const struct conf_node *node, 
 
 static int check_limits(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
-    struct limit_conn_conf *own = conf;
-    struct limit_conn_row *rows = own->limits.items;
+    const struct limit_conn_conf *own = conf;
 
-    for (size_t i = 0; i < own->limits.count; i++) {
-        rows[i].zone = limits_find(reader->limits, LIMIT_CONNECTIONS, rows[i].name);
-        if (rows[i].zone)
-            continue;
-        conf_error(reader->errors, rows[i].mark,
-                   STR("write in http: limit_conn_zone: \"$binary_remote_addr zone=addr:10m\""),
-                   "limit_conn: there is no limit_conn_zone \"" STR_FMT "\"", STR_ARG(rows[i].name));
-        return -EINVAL;
-    }
-    return 0;
+    return limit_uses_find(reader, LIMIT_CONNECTIONS, &own->limits, sizeof(struct limit_conn_row));
 }
-
-static const char *const levels[] = {"info", "notice", "warn", "error", NULL};
-static const enum log_level level_of[] = {LOG_INFO, LOG_NOTICE, LOG_WARN, LOG_ERROR};
 
 static const struct directive directives[] = {
     {.name = "limit_conn_zone",
@@ -126,7 +111,7 @@ static const struct directive directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
      .offset = AT(log_level),
-     .choices = levels,
+     .choices = limit_levels,
      .fallback = "error",
      .example = "limit_conn_log_level: notice",
      .help = "Where refusals stand in the error log."},
@@ -152,8 +137,8 @@ static void let_go(struct exchange *x, struct holding *holding)
 static enum outcome refuse(struct exchange *x, const struct limit_conn_conf *own, struct holding *holding,
                            const struct limit_conn_row *row)
 {
-    exchange_say(x, level_of[own->log_level], "limiting connections%s by zone \"" STR_FMT "\"",
-                 own->dry_run ? ", dry run" : "", STR_ARG(row->name));
+    exchange_say(x, limit_level(own->log_level), "limiting connections%s by zone \"" STR_FMT "\"",
+                 own->dry_run ? ", dry run" : "", STR_ARG(row->use.name));
     let_go(x, holding);
     holding->verdict = own->dry_run ? REJECTED_DRY_RUN : REJECTED;
     return own->dry_run ? OUTCOME_PASS : exchange_refuse(x, (int)own->status);
@@ -173,16 +158,16 @@ static enum outcome limit_conn_answer(struct exchange *x, const void *conf, void
     if (!holding || !holding->held)
         return exchange_refuse(x, 500);
     for (size_t i = 0; i < own->limits.count; i++) {
-        struct str text = exchange_eval(x, rows[i].zone->key);
+        struct str text = exchange_eval(x, rows[i].use.zone->key);
         uint64_t key = text.data ? table_hash_long(text) : 0;
 
         if (!text.data)
             return exchange_refuse(x, 500);
         if (str_empty(text))
             continue;
-        if (!limit_zone_enter(rows[i].zone->zone, key, worker_place(exchange_worker(x)), rows[i].most))
+        if (!limit_zone_enter(rows[i].use.zone->zone, key, worker_place(exchange_worker(x)), rows[i].most))
             return refuse(x, own, holding, &rows[i]);
-        holding->held[holding->count].zone = rows[i].zone->zone;
+        holding->held[holding->count].zone = rows[i].use.zone->zone;
         holding->held[holding->count++].key = key;
     }
     return OUTCOME_PASS;

@@ -5,16 +5,14 @@
  */
 #include "base/limits.h"
 #include "base/table.h"
-#include "limit/limit_conf.h"
+#include "limit/limit_use.h"
 #include "server/module.h"
 
 #include <errno.h>
 #include <stddef.h>
 
 struct limit_req_row {
-    struct limit_conf *zone;
-    struct str name;
-    struct conf_mark mark;
+    struct limit_use use;
     uint64_t burst; /* drops that the bucket holds beyond the rate */
     uint64_t delay; /* drops of them that nobody waits for */
 };
@@ -68,7 +66,7 @@ static int read_option(struct conf_reader *reader, const struct conf_node *word,
     if (str_equal(name, STR("nodelay")))
         return read_nodelay(reader, word, value, row);
     if (value.data && str_equal(name, STR("zone"))) {
-        row->name = value;
+        row->use.name = value;
         return 0;
     }
     if (value.data && str_equal(name, STR("burst")))
@@ -84,34 +82,20 @@ static int read_limit(struct conf_reader *reader, const struct conf_node *node, 
     struct limit_req_row *row = out;
     int error = limit_options_read(reader, node, read_option, row);
 
-    row->mark = node->mark;
-    if (error == 0 && str_empty(row->name)) {
+    row->use.mark = node->mark;
+    if (error == 0 && str_empty(row->use.name)) {
         conf_error(reader->errors, node->mark, HINT, "limit_req names no zone");
         return -EINVAL;
     }
     return error;
 }
 
-/* Zones may stand behind those who name them. */
 static int check_limits(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
-    struct limit_req_conf *own = conf;
-    struct limit_req_row *rows = own->limits.items;
+    const struct limit_req_conf *own = conf;
 
-    for (size_t i = 0; i < own->limits.count; i++) {
-        rows[i].zone = limits_find(reader->limits, LIMIT_REQUESTS, rows[i].name);
-        if (rows[i].zone)
-            continue;
-        conf_error(reader->errors, rows[i].mark,
-                   STR("write in http: limit_req_zone: \"$binary_remote_addr zone=one:10m rate=10r/s\""),
-                   "limit_req: there is no limit_req_zone \"" STR_FMT "\"", STR_ARG(rows[i].name));
-        return -EINVAL;
-    }
-    return 0;
+    return limit_uses_find(reader, LIMIT_REQUESTS, &own->limits, sizeof(struct limit_req_row));
 }
-
-static const char *const levels[] = {"info", "notice", "warn", "error", NULL};
-static const enum log_level level_of[] = {LOG_INFO, LOG_NOTICE, LOG_WARN, LOG_ERROR};
 
 static const struct directive directives[] = {
     {.name = "limit_req_zone",
@@ -149,7 +133,7 @@ static const struct directive directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
      .offset = AT(log_level),
-     .choices = levels,
+     .choices = limit_levels,
      .fallback = "error",
      .example = "limit_req_log_level: notice",
      .help = "Where refusals stand in the error log; delays stand one level below."},
@@ -166,9 +150,7 @@ static const struct directive directives[] = {
 static void say(struct exchange *x, const struct limit_req_conf *own, const char *what, int below, uint64_t level,
                 struct str zone)
 {
-    int index = own->log_level - below;
-
-    exchange_say(x, level_of[index < 0 ? 0 : index], "%s%s, excess: %llu.%03llu by zone \"" STR_FMT "\"", what,
+    exchange_say(x, limit_level(own->log_level - below), "%s%s, excess: %llu.%03llu by zone \"" STR_FMT "\"", what,
                  own->dry_run ? ", dry run" : "", (unsigned long long)(level / LIMIT_DROPS),
                  (unsigned long long)(level % LIMIT_DROPS * 1000 / LIMIT_DROPS), STR_ARG(zone));
 }
@@ -177,7 +159,7 @@ static void say(struct exchange *x, const struct limit_req_conf *own, const char
 static enum outcome refuse(struct exchange *x, const struct limit_req_conf *own, const struct limit_req_row *row,
                            uint64_t level)
 {
-    uint64_t wait_ms = (level - row->burst) / row->zone->rate + 1;
+    uint64_t wait_ms = (level - row->burst) / row->use.zone->rate + 1;
     struct str seconds;
 
     exchange_refuse(x, (int)own->status);
@@ -202,7 +184,8 @@ static int count(struct exchange *x, const struct limit_req_conf *own, uint64_t 
     uint64_t now_ms = exchange_clock(x)->monotonic_ms;
 
     for (size_t i = 0; i < own->limits.count; i++) {
-        struct str key = exchange_eval(x, rows[i].zone->key);
+        const struct limit_conf *zone = rows[i].use.zone;
+        struct str key = exchange_eval(x, zone->key);
         uint64_t level, wait_ms;
 
         if (!key.data)
@@ -210,13 +193,13 @@ static int count(struct exchange *x, const struct limit_req_conf *own, uint64_t 
         if (str_empty(key))
             continue;
         keys[i] = table_hash_long(key) | 1;
-        if (!limit_zone_pour(rows[i].zone->zone, keys[i], rows[i].zone->rate, rows[i].burst, now_ms, &level)) {
+        if (!limit_zone_pour(zone->zone, keys[i], zone->rate, rows[i].burst, now_ms, &level)) {
             keys[i] = 0;
             found->refuser = &rows[i];
             found->refused_level = level;
             return 0;
         }
-        wait_ms = level > rows[i].delay ? (level - rows[i].delay + rows[i].zone->rate - 1) / rows[i].zone->rate : 0;
+        wait_ms = level > rows[i].delay ? (level - rows[i].delay + zone->rate - 1) / zone->rate : 0;
         if (wait_ms > found->wait_ms) {
             found->wait_ms = wait_ms;
             found->wait_level = level;
@@ -232,7 +215,7 @@ static void take_back(const struct limit_req_conf *own, const uint64_t *keys)
 
     for (size_t i = 0; i < own->limits.count; i++) {
         if (keys[i])
-            limit_zone_take_back(rows[i].zone->zone, keys[i]);
+            limit_zone_take_back(rows[i].use.zone->zone, keys[i]);
     }
 }
 
@@ -253,13 +236,13 @@ static enum outcome judge(struct exchange *x, const struct limit_req_conf *own, 
 {
     if (found->refuser) {
         limiting->verdict = own->dry_run ? REJECTED_DRY_RUN : REJECTED;
-        say(x, own, "limiting requests", 0, found->refused_level, found->refuser->name);
+        say(x, own, "limiting requests", 0, found->refused_level, found->refuser->use.name);
         return own->dry_run ? OUTCOME_PASS : refuse(x, own, found->refuser, found->refused_level);
     }
     if (!found->slowest)
         return OUTCOME_PASS;
     limiting->verdict = own->dry_run ? DELAYED_DRY_RUN : DELAYED;
-    say(x, own, "delaying request", 1, found->wait_level, found->slowest->name);
+    say(x, own, "delaying request", 1, found->wait_level, found->slowest->use.name);
     if (own->dry_run)
         return OUTCOME_PASS;
     exchange_hold(x);

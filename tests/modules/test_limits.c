@@ -179,6 +179,8 @@ START_TEST(refused_configurations)
         {"limit_req_zone: $nothing zone=a:1m rate=1r/s", "nothing"},
         {"limit_conn_zone: $uri zone=a:1m rate=1r/s", "no \"rate\""},
         {"limit_conn_zone: [$uri zone=a:1m, $uri zone=a:1m]", "another zone of that name"},
+        {"limit_req_zone: $uri zone=a:1m rate=1r/s\n  limit_req: [zone=a, zone=a]", "names the zone \"a\" twice"},
+        {"limit_conn_zone: $uri zone=a:1m\n  limit_conn: [a 5, a 6]", "names the zone \"a\" twice"},
     };
 
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
