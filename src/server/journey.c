@@ -294,8 +294,7 @@ static void journey_shape(struct visit *visit)
         journey_locate(visit);
         return;
     }
-    refuse_settle(visit);
-    if (reroute_insist(visit) < 0 || shape_all(visit) < 0)
+    if (refuse_settle(visit) < 0 || reroute_insist(visit) < 0 || shape_all(visit) < 0)
         (void)exchange_refuse(x, 500);
     exchange_answer(x);
 }

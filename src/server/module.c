@@ -67,12 +67,8 @@ void exchange_resume(struct exchange *x, enum outcome outcome)
 
 enum outcome exchange_refuse(struct exchange *x, int status)
 {
-    const struct visit *visit = visit_of(x);
-
     body_close(&x->response.body);
-    /* An error page keeps what its error said: WWW-Authenticate, Allow. */
-    if (!visit->error_page)
-        x->response.headers.count = 0;
+    x->response.headers.count = 0;
     x->response.status = status;
     return OUTCOME_ANSWERED;
 }

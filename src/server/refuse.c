@@ -116,6 +116,16 @@ static enum outcome go_to_name(struct visit *visit, struct str name)
     return answer_built_in(visit);
 }
 
+/* What the error said (WWW-Authenticate, Allow, Retry-After) is said with its page, whoever answers with that. */
+static void begin_page(struct visit *visit)
+{
+    struct response *response = &visit->x->response;
+
+    visit->error_page = true;
+    visit->error_headers = response->headers;
+    response->headers = (struct headers){0};
+}
+
 static enum outcome go_to_page(struct visit *visit, const struct error_page *page, struct str target)
 {
     struct exchange *x = visit->x;
@@ -124,7 +134,7 @@ static enum outcome go_to_page(struct visit *visit, const struct error_page *pag
     int status = x->response.status;
     enum outcome outcome;
 
-    visit->error_page = true;
+    begin_page(visit);
     visit->error_status = page->answer_status == -1 ? 0 : page->answer_status ? page->answer_status : status;
     if (str_starts(target, STR("@"))) {
         outcome = go_to_name(visit, target);
@@ -134,7 +144,7 @@ static enum outcome go_to_page(struct visit *visit, const struct error_page *pag
     }
     if (outcome == OUTCOME_REROUTE) {
         if (page->answer_status && page->answer_status < 400) /* it is no error any more: what that said is of no use */
-            x->response.headers.count = 0;
+            visit->error_headers.count = 0;
         return outcome;
     }
     visit->error_status = 0;
@@ -164,17 +174,35 @@ enum outcome refuse_page(struct visit *visit)
         return answer_built_in(visit);
     if (target.data[0] == '/' || target.data[0] == '@')
         return go_to_page(visit, page, target);
-    visit->error_page = true;
+    begin_page(visit);
     exchange_redirect(x, page->answer_status >= 300 && page->answer_status < 400 ? page->answer_status : 302,
                       target);
     return answer_built_in(visit);
 }
 
-void refuse_settle(struct visit *visit)
+/* But for what the page says itself. */
+static int say_error_headers(struct visit *visit)
+{
+    const struct headers *error_headers = &visit->error_headers;
+    struct headers *headers = &visit->x->response.headers;
+    const struct headers of_page = *headers;
+    int error = 0;
+
+    for (unsigned i = 0; i < error_headers->count && error == 0; i++) {
+        const struct header *field = &error_headers->items[i];
+
+        if (!headers_find(&of_page, field->name))
+            error = headers_add(headers, &visit->x->arena, field->name, field->value);
+    }
+    return error;
+}
+
+int refuse_settle(struct visit *visit)
 {
     struct response *response = &visit->x->response;
 
     if (visit->error_status && response->status != 444)
         response->status = visit->error_status;
     response->status = refuse_shown_status(response->status);
+    return say_error_headers(visit);
 }

@@ -25,8 +25,11 @@ enum outcome refuse_page(struct visit *visit);
 bool refuse_has_page(const struct core_site *site, int status);
 /* The number that leaves for a status: itself, or 400 for one of nginx's. */
 int refuse_shown_status(int status);
-/* Once the modules have answered: the status of an error page takes the place of its target's, and 400 that of a number which is no status. */
-void refuse_settle(struct visit *visit);
+/*
+ * Once the modules have answered: the status of an error page takes the place of its target's, and 400 that of a number which is no status; and what the
+ * error said is said with its page. 0 or -ENOMEM.
+ */
+MUST_CHECK int refuse_settle(struct visit *visit);
 /* Reads an `error_page` row into a struct error_page. */
 int refuse_read_row(struct conf_reader *reader, const struct conf_node *node, void *out);
 

@@ -26,6 +26,7 @@ struct visit {
     struct headers denied_headers;  /* and what it said */
     struct headers insisted;        /* exchange_insist */
     bool error_page;                /* an error page is being made: no second one */
+    struct headers error_headers;   /* what the error said, for its page */
     int error_status;               /* the status that the error page leaves with; 0: its own */
     enum outcome resumed_with;
     struct list resumed;            /* in worker->resumed */

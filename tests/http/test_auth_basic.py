@@ -8,6 +8,7 @@ import time
 import pytest
 
 from kit.lifetime import wait_for
+from kit.upstream import Upstream
 
 # "open sesame", by bcrypt at a cost of 4 and 12, and yescrypt.
 QUICK = 'quick:$2y$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy\n'
@@ -71,6 +72,28 @@ def test_curl(served):
     assert curl('-u', 'quick:open sesame') == '200'
     assert curl('-u', 'quick:open') == '401'
     assert curl() == '401'
+
+
+def own_demand(talk):
+    talk.send('HTTP/1.1 200 OK\r\nWWW-Authenticate: Bearer\r\nContent-Length: 3\r\n\r\nown')
+    return True
+
+
+def test_a_page_of_an_application_asks_too(launch, loop, transport, users):
+    """Who answers 401 says what would help (RFC 9110 15.5.2), whoever makes the page; and once."""
+    application = Upstream({'/own': own_demand})
+    closed = {'auth_basic': 'Members', 'auth_basic_user_file': str(users)}
+    to = {'proxy_pass': f'http://127.0.0.1:{application.port}'}
+    served = launch(loop, transport, server={'location': {
+        '/in': {**closed, 'error_page': '401 /page'}, '/too': {**closed, 'error_page': '401 @named'}, '/own-in': {**closed, 'error_page': '401 /own'},
+        '/page': to, '/own': to, '@named': to}})
+    for target, body in (('/in', b'one GET /page\n'), ('/too', b'one GET /too\n')):
+        answer = ask(served, target)
+        assert (answer.status, answer.body) == (401, body)
+        assert answer.headers['www-authenticate'] == 'Basic realm="Members", charset="UTF-8"'
+    answer = ask(served, '/own-in')
+    assert (answer.status, answer.body, answer.headers['www-authenticate']) == (401, b'own', 'Bearer')
+    application.stop()
 
 
 def test_a_page_with_fifty_pictures_hashes_once(served):
