@@ -201,18 +201,19 @@ static void judge(struct password_question *question, struct str text)
     struct line line = {0};
     bool found = find_user(text, question->user, &line, &first);
 
+    bool hashable = found && is_taken(line.hash) && !is_costly(line.hash);
+    bool match = matches(question->password, hashable ? line.hash : first);
+
     question->line = line.number;
     if (!found) {
-        (void)matches(question->password, first);
         question->verdict = PASSWORD_NOBODY;
     } else if (!is_taken(line.hash)) {
-        (void)matches(question->password, first);
         name_scheme(line.hash, question->scheme, sizeof(question->scheme));
         question->verdict = PASSWORD_WEAK;
-    } else if (is_costly(line.hash)) {
+    } else if (!hashable) {
         question->verdict = PASSWORD_COSTLY;
     } else {
-        question->verdict = matches(question->password, line.hash) ? PASSWORD_GOOD : PASSWORD_BAD;
+        question->verdict = match ? PASSWORD_GOOD : PASSWORD_BAD;
     }
 }
 

@@ -17,8 +17,8 @@ struct password_file_state {
 };
 
 enum password_verdict {
+    PASSWORD_BAD,                   /* also of a question that nobody has answered */
     PASSWORD_GOOD,
-    PASSWORD_BAD,
     PASSWORD_NOBODY,                /* there is no such user */
     PASSWORD_WEAK,                  /* the user's hash is of a kind that is not taken: `line`, `scheme` */
     PASSWORD_COSTLY,                /* or would take longer than anyone waits: `line` */
@@ -36,7 +36,7 @@ struct password_question {
 };
 
 /*
- * Answers it. Whoever asks for nobody waits as long as for the first user of the file. 0, or -errno: the file cannot be read
+ * Answers it. Whoever asks for nobody, or for one who cannot log in, waits as long as for the first user of the file. 0, or -errno: the file cannot be read
  * (-EFBIG past LIMIT_PASSWORD_FILE).
  */
 MUST_CHECK int password_ask(struct password_question *question);

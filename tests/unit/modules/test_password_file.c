@@ -114,6 +114,31 @@ START_TEST(weak_kinds)
 }
 END_TEST
 
+/* The linker brings every hash of a password by here. */
+static unsigned hashed;
+
+char *__real_crypt_rn(const char *password, const char *setting, void *memory, int size);
+char *__wrap_crypt_rn(const char *password, const char *setting, void *memory, int size);
+
+char *__wrap_crypt_rn(const char *password, const char *setting, void *memory, int size)
+{
+    hashed++;
+    return __real_crypt_rn(password, setting, memory, size);
+}
+
+/* That nothing was hashed for would tell by the time it takes that there is such a user. */
+START_TEST(one_hash_for_whoever_is_asked_for)
+{
+    static const char *const names[] = {"bcrypt", "nobody", "apr1", "empty", "star", "costly", "rounds", "broken"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        hashed = 0;
+        (void)ask(names[i], "open sesame");
+        ck_assert_msg(hashed == 1, "%s: %u", names[i], hashed);
+    }
+}
+END_TEST
+
 START_TEST(known_until_it_changes)
 {
     struct password_question question = ask("sha256", "open sesame");
@@ -156,6 +181,7 @@ int main(void)
     tcase_add_test(group, each_kind);
     tcase_add_test(group, nobody);
     tcase_add_test(group, weak_kinds);
+    tcase_add_test(group, one_hash_for_whoever_is_asked_for);
     tcase_add_test(group, known_until_it_changes);
     tcase_add_test(group, unreadable_files);
     suite_add_tcase(suite, group);
