@@ -21,8 +21,9 @@ struct secure_link_conf {
 
 enum verdict { NOT_ASKED, ASKING, FOREIGN, EXPIRED, GOOD };
 
+/* A URL is judged once by the same words, wherever its request is led: the client has signed what it asked for. */
 struct linking {
-    const struct secure_link_conf *conf; /* whose verdict it is */
+    const struct template *link, *text; /* those words */
     enum verdict verdict;
 };
 
@@ -121,9 +122,14 @@ static size_t normalise(struct str sum, char out[SUM_MOST])
     return sum.length <= SUM_MOST ? length : 0;
 }
 
+static const struct template *text_of(const struct secure_link_conf *own)
+{
+    return own->sha256 ? own->sha256 : own->md5;
+}
+
 static bool is_ours(struct exchange *x, const struct secure_link_conf *own, struct str sum)
 {
-    struct str text = exchange_eval(x, own->sha256 ? own->sha256 : own->md5);
+    struct str text = exchange_eval(x, text_of(own));
     unsigned char digest[EVP_MAX_MD_SIZE], encoded[2 * EVP_MAX_MD_SIZE];
     char told[SUM_MOST], wanted[SUM_MOST];
     unsigned size = 0;
@@ -157,10 +163,10 @@ static enum verdict judge(struct exchange *x, const struct secure_link_conf *own
 
     if (!linking)
         return FOREIGN;
-    if (linking->conf == own && linking->verdict != NOT_ASKED)
+    if (linking->link == own->link && linking->text == text_of(own) && linking->verdict != NOT_ASKED)
         return linking->verdict == ASKING ? FOREIGN : linking->verdict; /* a sum of itself */
-    *linking = (struct linking){own, ASKING};
-    if (!take_apart(x, own, &sum, &time) || (!own->md5 && !own->sha256) || !is_ours(x, own, sum))
+    *linking = (struct linking){own->link, text_of(own), ASKING};
+    if (!take_apart(x, own, &sum, &time) || !text_of(own) || !is_ours(x, own, sum))
         linking->verdict = FOREIGN;
     else
         linking->verdict = judge_time(x, time);

@@ -21,6 +21,8 @@ static struct loopback server;
     "      /when: {return: 200 in, when: {$secure_link != 1: {return: 403}}}\n"                              \
     "      /file: {secure_link_required: on, return: 200 in}\n"                                              \
     "      /any: {secure_link_required: on, satisfy: any, allow: 192.0.2.1, deny: all, return: 200 in}\n"    \
+    "      /page: {secure_link_required: on, error_page: '418 =200 /shown', return: 418}\n"                    \
+    "      /shown: {secure_link_required: on, return: 200 shown}\n"                                           \
     "      /ever: {secure_link: $arg_sum, secure_link_sha256: $uri secret, return: '200 [$secure_link]'}\n"  \
     "      /self: {secure_link_md5: $secure_link, return: '200 [$secure_link]'}\n"                           \
     "      /none: {secure_link: '', return: '200 [$secure_link]'}\n"
@@ -113,6 +115,19 @@ START_TEST(who_may)
 }
 END_TEST
 
+/* The client has signed what it asked for, and not what that leads to. */
+START_TEST(led_elsewhere)
+{
+    loopback_open(&server, SERVER);
+    ck_assert_int_eq(ask("/page", LATER, "/page", EVP_sha256(), true), 200);
+    ck_assert_text(server.body, "shown");
+    ck_assert_int_eq(ask("/page", LATER, "/shown", EVP_sha256(), true), 403);
+    ck_assert_int_eq(ask("/shown", LATER, "/page", EVP_sha256(), true), 403);
+    ck_assert_int_eq(ask("/shown", LATER, "/shown", EVP_sha256(), true), 200);
+    loopback_close(&server);
+}
+END_TEST
+
 START_TEST(mistakes)
 {
     loopback_refuses("secure_link_required: on", "secure_link_required needs secure_link");
@@ -122,7 +137,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {what_is_told, who_may, mistakes, NULL};
+    const TTest *const tests[] = {what_is_told, who_may, led_elsewhere, mistakes, NULL};
 
     return loopback_run("secure_link", tests);
 }
