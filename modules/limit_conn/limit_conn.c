@@ -1,6 +1,7 @@
 /*
- * `limit_conn`: how many requests of a key may be open at a time, in all workers. One is open from its head to the end
- * of its answer, whatever way it ends; what a worker that died had open is taken back by the master.
+ * `limit_conn`: how many requests of a key may be open at a time, in all workers, or connections of `stream`. A request
+ * is open from its head to the end of its answer, whatever way it ends, a connection from when its server is known;
+ * what a worker that died had open is taken back by the master.
  */
 #include "base/table.h"
 #include "limit/limit_use.h"
@@ -24,13 +25,15 @@ struct limit_conn_conf {
 
 enum verdict { PASSED, REJECTED, REJECTED_DRY_RUN };
 
+struct held {
+    struct limit_zone *zone;
+    uint64_t key;
+};
+
 struct holding {
     enum verdict verdict;
     size_t count;
-    struct {
-        struct limit_zone *zone;
-        uint64_t key;
-    } * held;
+    struct held held[];
 };
 
 #define AT(field) offsetof(struct limit_conn_conf, field)
@@ -72,32 +75,34 @@ static int read_limit(struct conf_reader *reader, const struct conf_node *node, 
 static int check_limits(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     const struct limit_conn_conf *own = conf;
+    bool streams = reader->scope == SCOPE_STREAM || reader->scope == SCOPE_STREAM_SERVER;
 
-    return limit_uses_find(reader, LIMIT_CONNECTIONS, &own->limits, sizeof(struct limit_conn_row));
+    return limit_uses_find(reader, streams ? LIMIT_STREAM_CONNECTIONS : LIMIT_CONNECTIONS, &own->limits,
+                           sizeof(struct limit_conn_row));
 }
 
 static const struct directive directives[] = {
     {.name = "limit_conn_zone",
-     .scopes = SCOPE_HTTP,
+     .scopes = SCOPE_HTTP | SCOPE_STREAM,
      .type = DIRECTIVE_REPEAT,
      .offset = AT(zones),
      .row_size = sizeof(struct limit_conf *),
      .row = limit_connections_read,
      .example = "limit_conn_zone: \"$binary_remote_addr zone=addr:10m\"",
      .schema = "{\"type\": [\"string\", \"object\"]}",
-     .help = "A zone for limit_conn: the key that open requests are counted by (an empty one is not "
-             "limited), a name, and the memory that all workers share."},
+     .help = "A zone for limit_conn: the key that open requests, or in stream connections, are counted by (an "
+             "empty one is not limited), a name, and the memory that all workers share."},
     {.name = "limit_conn",
-     .scopes = SCOPE_SITE,
+     .scopes = SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_REPEAT,
      .offset = AT(limits),
      .row_size = sizeof(struct limit_conn_row),
      .row = read_limit,
      .example = "limit_conn: addr 10",
      .schema = "{\"type\": [\"string\", \"object\"]}",
-     .help = "How many requests of one key may be open at a time; where the zone is full, who comes is "
-             "refused. Connections that wait for a request do not count: see "
-             "worker_connections_per_address."},
+     .help = "How many requests of one key may be open at a time, or in stream how many connections; where the "
+             "zone is full, who comes is refused, in stream by the end of the connection. Connections that wait for "
+             "a request do not count: see worker_connections_per_address."},
     {.name = "limit_conn_status",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_NUMBER,
@@ -108,7 +113,7 @@ static const struct directive directives[] = {
      .example = "limit_conn_status: 503",
      .help = "What refused requests are answered (429 here, 503 in nginx)."},
     {.name = "limit_conn_log_level",
-     .scopes = SCOPE_SITE,
+     .scopes = SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CHOICE,
      .offset = AT(log_level),
      .choices = limit_levels,
@@ -116,7 +121,7 @@ static const struct directive directives[] = {
      .example = "limit_conn_log_level: notice",
      .help = "Where refusals stand in the error log."},
     {.name = "limit_conn_dry_run",
-     .scopes = SCOPE_SITE,
+     .scopes = SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(dry_run),
      .fallback = "off",
@@ -125,21 +130,41 @@ static const struct directive directives[] = {
     {0},
 };
 
-static void let_go(struct exchange *x, struct holding *holding)
+static size_t size_of_holding(const struct limit_conn_conf *own)
+{
+    return sizeof(struct holding) + own->limits.count * sizeof(struct held);
+}
+
+static void let_go(struct holding *holding, const struct worker *worker)
 {
     while (holding->count > 0) {
         holding->count--;
         limit_zone_leave(holding->held[holding->count].zone, holding->held[holding->count].key,
-                         worker_place(exchange_worker(x)));
+                         worker_place(worker));
     }
 }
+
+/* False: there are as many of the key as there may be. An empty one is not limited. */
+static bool enter(struct holding *holding, const struct limit_conn_row *row, struct str text,
+                  const struct worker *worker)
+{
+    uint64_t key = table_hash_long(text);
+
+    if (str_empty(text))
+        return true;
+    if (!limit_zone_enter(row->use.zone->zone, key, worker_place(worker), row->most))
+        return false;
+    holding->held[holding->count++] = (struct held){row->use.zone->zone, key};
+    return true;
+}
+
+#define SAID "limiting connections%s by zone \"" STR_FMT "\""
 
 static enum outcome refuse(struct exchange *x, const struct limit_conn_conf *own, struct holding *holding,
                            const struct limit_conn_row *row)
 {
-    exchange_say(x, limit_level(own->log_level), "limiting connections%s by zone \"" STR_FMT "\"",
-                 own->dry_run ? ", dry run" : "", STR_ARG(row->use.name));
-    let_go(x, holding);
+    exchange_say(x, limit_level(own->log_level), SAID, own->dry_run ? ", dry run" : "", STR_ARG(row->use.name));
+    let_go(holding, exchange_worker(x));
     holding->verdict = own->dry_run ? REJECTED_DRY_RUN : REJECTED;
     return own->dry_run ? OUTCOME_PASS : exchange_refuse(x, (int)own->status);
 }
@@ -152,23 +177,16 @@ static enum outcome limit_conn_answer(struct exchange *x, const void *conf, void
 
     if (exchange_is_child(x) || exchange_state_found(x, &module_limit_conn))
         return OUTCOME_PASS;
-    holding = exchange_state(x, &module_limit_conn, sizeof(*holding));
-    if (holding)
-        holding->held = arena_zalloc(&x->arena, own->limits.count, sizeof(*holding->held));
-    if (!holding || !holding->held)
+    holding = exchange_state(x, &module_limit_conn, size_of_holding(own));
+    if (!holding)
         return exchange_refuse(x, 500);
     for (size_t i = 0; i < own->limits.count; i++) {
         struct str text = exchange_eval(x, rows[i].use.zone->key);
-        uint64_t key = text.data ? table_hash_long(text) : 0;
 
         if (!text.data)
             return exchange_refuse(x, 500);
-        if (str_empty(text))
-            continue;
-        if (!limit_zone_enter(rows[i].use.zone->zone, key, worker_place(exchange_worker(x)), rows[i].most))
+        if (!enter(holding, &rows[i], text, exchange_worker(x)))
             return refuse(x, own, holding, &rows[i]);
-        holding->held[holding->count].zone = rows[i].use.zone->zone;
-        holding->held[holding->count++].key = key;
     }
     return OUTCOME_PASS;
 }
@@ -178,8 +196,45 @@ static void limit_conn_finish(struct exchange *x, const void *conf)
     struct holding *holding = exchange_state_found(x, &module_limit_conn);
 
     if (holding)
-        let_go(x, holding);
+        let_go(holding, exchange_worker(x));
 }
+
+/* The same of a connection of `stream`. */
+static int limit_conn_connected(struct stream *stream, const void *conf, void *state)
+{
+    const struct limit_conn_conf *own = conf;
+    const struct limit_conn_row *rows = own->limits.items;
+    struct holding *holding;
+
+    if (own->limits.count == 0)
+        return 0;
+    holding = stream_state(stream, &module_limit_conn, size_of_holding(own));
+    if (!holding)
+        return 500;
+    for (size_t i = 0; i < own->limits.count; i++) {
+        struct str text = stream_eval(stream, rows[i].use.zone->key);
+
+        if (!text.data)
+            return 500;
+        if (enter(holding, &rows[i], text, stream_worker(stream)))
+            continue;
+        stream_report(stream, limit_level(own->log_level), SAID, own->dry_run ? ", dry run" : "",
+                      STR_ARG(rows[i].use.name));
+        let_go(holding, stream_worker(stream));
+        return own->dry_run ? 0 : 503;
+    }
+    return 0;
+}
+
+static void limit_conn_ended(struct stream *stream, const void *conf)
+{
+    struct holding *holding = stream_state_found(stream, &module_limit_conn);
+
+    if (holding)
+        let_go(holding, stream_worker(stream));
+}
+
+static const struct stream_part stream_part = {.connected = limit_conn_connected, .ended = limit_conn_ended};
 
 static bool limit_conn_idle(const void *conf)
 {
@@ -210,4 +265,5 @@ const struct module module_limit_conn = {
     .finish = limit_conn_finish,
     .others = OTHERS_PASS, /* all workers, by memory that `sluice explain` has not */
     .variables = &variable_table,
+    .stream = &stream_part,
 };

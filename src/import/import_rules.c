@@ -72,7 +72,7 @@ static const struct rule rules[] = {
     {"fastcgi_split_path_info", SITE, carry_raw, NULL},
     {"auth_basic", SITE, carry_text, NULL},
     {"limit_req", SITE, carry_limit, NULL},
-    {"limit_conn", SITE, carry_limit, NULL},
+    {"limit_conn", SITE | STREAMS, carry_limit, NULL},
     {"autoindex", SITE, carry_autoindex, NULL},
     {"keepalive_timeout", SITE, carry_first_time, "the Keep-Alive field is not sent"},
     {"proxy_http_version", SITE, carry_http_version, NULL},

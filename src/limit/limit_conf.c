@@ -155,7 +155,9 @@ int limit_requests_read(struct conf_reader *reader, const struct conf_node *node
 
 int limit_connections_read(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
-    return read_row(reader, node, LIMIT_CONNECTIONS, CONNECTIONS_HINT, out);
+    enum limit_kind kind = reader->scope == SCOPE_STREAM ? LIMIT_STREAM_CONNECTIONS : LIMIT_CONNECTIONS;
+
+    return read_row(reader, node, kind, CONNECTIONS_HINT, out);
 }
 
 struct limit_conf *limits_find(const struct limits *limits, enum limit_kind kind, struct str name)
@@ -205,7 +207,7 @@ void limits_close(struct limits *limits)
 void limits_abandon(const struct limits *limits, unsigned worker)
 {
     for (size_t i = 0; i < limits->count; i++) {
-        if (limits->items[i]->kind == LIMIT_CONNECTIONS && limits->items[i]->zone)
+        if (limits->items[i]->kind != LIMIT_REQUESTS && limits->items[i]->zone)
             limit_zone_abandon(limits->items[i]->zone, worker);
     }
 }

@@ -9,7 +9,8 @@
 #include "conf/directive.h"
 #include "limit/limit_zone.h"
 
-enum limit_kind { LIMIT_REQUESTS, LIMIT_CONNECTIONS };
+/* The keys of the last are made of connections of `stream`, and are no keys for requests. */
+enum limit_kind { LIMIT_REQUESTS, LIMIT_CONNECTIONS, LIMIT_STREAM_CONNECTIONS };
 
 struct limit_conf {
     enum limit_kind kind;

@@ -11,6 +11,8 @@ static const struct {
     [LIMIT_REQUESTS] = {"limit_req",
                         "write in http: limit_req_zone: \"$binary_remote_addr zone=one:10m rate=10r/s\""},
     [LIMIT_CONNECTIONS] = {"limit_conn", "write in http: limit_conn_zone: \"$binary_remote_addr zone=addr:10m\""},
+    [LIMIT_STREAM_CONNECTIONS] = {"limit_conn",
+                                  "write in stream: limit_conn_zone: \"$binary_remote_addr zone=addr:10m\""},
 };
 
 static struct limit_use *use_at(const struct conf_rows *rows, size_t row_size, size_t index)

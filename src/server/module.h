@@ -38,6 +38,8 @@ enum others {
 struct stream_part {
     /* A client has come, and its server is known, though not the one behind it. 0: go on; else the status that it is refused with (403, 503). */
     int (*connected)(struct stream *stream, const void *conf, void *state);
+    /* A connection is over, whether it came as far as `connected` or not. NULL: nothing is to be done. */
+    void (*ended)(struct stream *stream, const void *conf);
 };
 
 struct module {
@@ -184,6 +186,13 @@ const struct sockaddr *stream_client(const struct stream *stream);
 const struct sockaddr *stream_peer(const struct stream *stream);
 const struct proxy_header *stream_greeting(const struct stream *stream);
 void stream_set_client(struct stream *stream, const union proxy_address *client);
+/* And: a module's own memory of it, zeroed at first (NULL: out of memory; `found`, too, where it has none); its worker; a value for it, with data NULL
+ * where memory is out; and one line in the error log, with the client behind it. */
+void *stream_state(struct stream *stream, const struct module *module, size_t size);
+void *stream_state_found(const struct stream *stream, const struct module *module);
+struct worker *stream_worker(const struct stream *stream);
+struct str stream_eval(struct stream *stream, const struct template *template);
+void stream_report(struct stream *stream, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 
 struct file_cache *worker_file_cache(struct worker *worker);
 /* Its number among all workers of all generations, which a dead one's successor has anew: for what is held in shared memory. */

@@ -1,9 +1,18 @@
 /*
  * What modules have to say of a connection below HTTP, and what they may ask of it.
  */
-#include "server/module.h"
 #include "server/stream_steps.h"
 #include "server/variables.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* In the arena of the connection. */
+struct stream_held {
+    struct stream_held *next;
+    const struct module *module;
+    void *memory;
+};
 
 const struct sockaddr *stream_client(const struct stream *stream)
 {
@@ -25,12 +34,44 @@ void stream_set_client(struct stream *stream, const union proxy_address *client)
     stream->told = *client;
 }
 
-static void say_refused(struct stream *stream, int status, const char *module)
+struct worker *stream_worker(const struct stream *stream)
 {
-    struct str client = variable_address(stream_client(stream), &stream->arena);
+    return stream->worker;
+}
 
-    log_write(stream->worker->log, LOG_ERROR, "*%llu refused with %d by module %s, client: " STR_FMT,
-              (unsigned long long)stream->number, status, module, STR_ARG(client));
+void *stream_state_found(const struct stream *stream, const struct module *module)
+{
+    const struct stream_held *held = stream->held;
+
+    while (held && held->module != module)
+        held = held->next;
+    return held ? held->memory : NULL;
+}
+
+void *stream_state(struct stream *stream, const struct module *module, size_t size)
+{
+    void *found = stream_state_found(stream, module);
+    struct stream_held *held = found ? NULL : arena_zalloc(&stream->arena, 1, sizeof(*held));
+
+    if (found || !held)
+        return found;
+    *held = (struct stream_held){stream->held, module, arena_zalloc(&stream->arena, 1, size)};
+    if (held->memory)
+        stream->held = held;
+    return held->memory;
+}
+
+void stream_report(struct stream *stream, enum log_level level, const char *format, ...)
+{
+    char text[512];
+    struct str client = variable_address(stream_client(stream), &stream->arena);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    log_write(stream->worker->log, level, "*%llu %s, client: " STR_FMT, (unsigned long long)stream->number, text,
+              STR_ARG(client));
 }
 
 /* In the order in which they are asked of requests, too; the first that refuses is the last. */
@@ -45,7 +86,17 @@ int stream_admit(struct stream *stream)
             status = part->connected(stream, stream->own->module_conf[index],
                                      stream->worker->module_states[index]);
         if (status != 0)
-            say_refused(stream, status, module_table[index]->name);
+            stream_report(stream, LOG_ERROR, "refused with %d by module %s", status, module_table[index]->name);
     }
     return status;
+}
+
+void stream_farewell(struct stream *stream)
+{
+    for (unsigned index = 0; module_table[index]; index++) {
+        const struct stream_part *part = module_table[index]->stream;
+
+        if (part && part->ended)
+            part->ended(stream, stream->own->module_conf[index]);
+    }
 }

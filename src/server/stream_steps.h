@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "server/core_stream.h"
 #include "server/journey_steps.h"
+#include "server/module.h"
 #include "server/stream.h"
 #include "server/stream_flow.h"
 
@@ -38,6 +39,7 @@ struct stream {
         struct str name, protocol, alpn; /* of it, for variables; data NULL: nothing was read */
     } preread;
     struct arena arena;             /* what lasts as long as the connection; nothing at first */
+    struct stream_held *held;       /* what modules keep of it */
     struct stream_attempt *attempts, *attempt; /* all, and the newest */
     struct wire_transfer transfer;  /* of the client's wire, at the end */
     struct str said;                /* `return`: what is still to be said */
@@ -71,13 +73,13 @@ void stream_look_for_end(struct stream *stream);
 void stream_end(struct stream *stream, enum wire_end how);
 /* Ends it because it cannot be served: 400, 403, 500, 502 or 503. */
 void stream_refuse(struct stream *stream, int status);
-/* The value of a template for this connection. data NULL: out of memory. */
-struct str stream_eval(struct stream *stream, const struct template *template);
 
 /* stream_modules.c */
 
 /* Whether the client may be served, by the modules that have a word in it: 0 or a status. */
 int stream_admit(struct stream *stream);
+/* It is over: tells those who may have something of it. */
+void stream_farewell(struct stream *stream);
 
 /* stream_server.c */
 

@@ -30,6 +30,8 @@ const struct variable_table *variables_all(void);
 struct str variable_of_headers(const struct headers *headers, struct str parameter, struct arena *arena);
 /* Values that http and stream share: an address and its port in text, the address that a connection came to, the time. */
 struct str variable_address(const struct sockaddr *address, struct arena *arena);
+/* As many bytes as it has, where they stand: for keys. None of a unix: socket. */
+struct str variable_binary_address(const struct sockaddr *address);
 struct str variable_port(const struct sockaddr *address, struct arena *arena);
 struct str variable_own_address(const struct endpoint *endpoint, const struct wire *wire, struct arena *arena);
 struct str variable_msec(const struct clock *clock, struct arena *arena);

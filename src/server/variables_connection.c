@@ -46,6 +46,17 @@ static struct str write_ip4(const struct sockaddr_in *address, char into[INET_AD
     return str_of(into, (size_t)(at - into));
 }
 
+struct str variable_binary_address(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET)
+        return str_of((const char *)&((const struct sockaddr_in *)(const void *)address)->sin_addr,
+                      sizeof(struct in_addr));
+    if (address->sa_family == AF_INET6)
+        return str_of((const char *)&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr,
+                      sizeof(struct in6_addr));
+    return STR("");
+}
+
 struct str variable_address(const struct sockaddr *address, struct arena *arena)
 {
     char text[INET6_ADDRSTRLEN];
@@ -137,18 +148,9 @@ static struct str get_remote_addr(const void *subject, struct str parameter, str
     return variable_remote_addr(subject, arena);
 }
 
-/* As many bytes as the address has: for keys. */
 static struct str get_binary_remote_addr(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct sockaddr *address = exchange_client(subject);
-
-    if (address->sa_family == AF_INET)
-        return str_of((const char *)&((const struct sockaddr_in *)(const void *)address)->sin_addr,
-                      sizeof(struct in_addr));
-    if (address->sa_family == AF_INET6)
-        return str_of((const char *)&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr,
-                      sizeof(struct in6_addr));
-    return STR("");
+    return variable_binary_address(exchange_client(subject));
 }
 
 static struct str get_remote_port(const void *subject, struct str parameter, struct arena *arena)

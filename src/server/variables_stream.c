@@ -37,6 +37,11 @@ static struct str get_remote_addr(const void *subject, struct str parameter, str
     return variable_address(stream_client(subject), arena);
 }
 
+static struct str get_binary_remote_addr(const void *subject, struct str parameter, struct arena *arena)
+{
+    return variable_binary_address(stream_client(subject));
+}
+
 static struct str get_remote_port(const void *subject, struct str parameter, struct arena *arena)
 {
     return variable_port(stream_client(subject), arena);
@@ -346,6 +351,7 @@ static struct str get_version(const void *subject, struct str parameter, struct 
 }
 
 static const struct variable variables[] = {
+    {"binary_remote_addr", false, get_binary_remote_addr},
     {"bytes_received", false, get_bytes_received},
     {"bytes_sent", false, get_bytes_sent},
     {"bytes_zero_copy", false, get_bytes_zero_copy},

@@ -1,0 +1,123 @@
+"""limit_conn of connections below HTTP: counted by all workers, and given back whatever way they end."""
+import contextlib
+import os
+import signal
+import socket
+import struct
+
+import pytest
+from kit import server as server_kit
+from kit.lifetime import wait_for
+from test_stream import Behind, echo
+
+LINGER = struct.pack('ii', 1, 0)
+
+
+class Limited:
+    def __init__(self, loop, folder, behind):
+        self.ports = {name: server_kit.free_port() for name in ('two', 'own', 'dry', 'free', 'text', 'http')}
+
+        def on(name, **rest):
+            return {'listen': f'127.0.0.1:{self.ports[name]}', 'proxy_pass': behind.address, **rest}
+        text = on('text', **{'return': 'hello', 'limit_conn': 'keyed 1'})
+        del text['proxy_pass']
+        self.server = server_kit.Server(folder, [{'listen': f'127.0.0.1:{self.ports["http"]}', 'location': {
+            '/': {'return': '200 ok', 'limit_conn': 'addr 1'}}}], loop=loop, http={'limit_conn_zone': '$arg_key zone=addr:1m'}, main={
+                'worker_processes': 2, 'stream': {
+                    'limit_conn_zone': ['$binary_remote_addr zone=addr:1m', {'key': '$server_port', 'zone': 'keyed:1m'}],
+                    'limit_conn': 'addr 2',
+                    'server': [on('two'), on('own', limit_conn='keyed 1'), on('dry', limit_conn='keyed 1', limit_conn_dry_run=True),
+                               on('free', limit_conn={'addr': 1000}), text]}})
+        self.server.start([self.ports['http']])
+        wait_for(lambda: ' runs, ' in self.server.errors(), 'every worker is ready')
+
+    def connect(self, name):
+        stream = socket.create_connection(('127.0.0.1', self.ports[name]))
+        stream.settimeout(30 * server_kit.PATIENCE)
+        return stream
+
+    def serves(self, stream):
+        """What is said comes back; else the connection has ended."""
+        with contextlib.suppress(OSError):
+            stream.sendall(b'x')
+            return stream.recv(1) == b'x'
+        return False
+
+    def asks(self, name):
+        with self.connect(name) as stream:
+            return self.serves(stream)
+
+
+@pytest.fixture(params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
+def limited(request, fresh):
+    behind = Behind(echo)
+    made = Limited(request.param, fresh(), behind)
+    yield made
+    made.server.stop()
+    behind.listener.close()
+
+
+def hold(limited, name, count):
+    held = [limited.connect(name) for _ in range(count)]
+    assert all(limited.serves(stream) for stream in held)
+    return held
+
+
+def test_more_are_refused_until_one_has_left(limited):
+    first, second = hold(limited, 'two', 2)
+    assert not limited.asks('two')
+    assert 'limiting connections by zone "addr"' in limited.server.errors()
+    assert 'refused with 503 by module limit_conn' in limited.server.errors()
+    assert limited.asks('free')                     # its own word takes the place of the outer one
+    first.close()
+    wait_for(lambda: limited.asks('two'), 'the place of who has left')
+    second.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
+    second.close()
+    assert len(wait_for(lambda: hold_or_none(limited), 'both places')) == 2
+
+
+def hold_or_none(limited):
+    held = [limited.connect('two') for _ in range(2)]
+    if all(limited.serves(stream) for stream in held):
+        return held
+    for stream in held:
+        stream.close()
+    return None
+
+
+def test_zones_and_keys(limited):
+    held = hold(limited, 'own', 1)
+    assert not limited.asks('own')
+    held += hold(limited, 'dry', 3)
+    assert 'limiting connections, dry run by zone "keyed"' in limited.server.errors()
+    with limited.connect('text') as stream:
+        assert stream.recv(100) == b'hello'
+    wait_for(lambda: limited.connect('text').recv(100) == b'hello', 'the text again')
+    for stream in held:
+        stream.close()
+
+
+def test_a_killed_worker_holds_nothing(limited):
+    held = hold(limited, 'two', 2)
+    assert not limited.asks('two')
+    for worker in limited.server.workers():
+        os.kill(worker, signal.SIGKILL)
+    wait_for(lambda: limited.server.errors().count('exited on signal 9') == 2, 'both workers are dead')
+    wait_for(lambda: len(limited.server.workers()) == 2, 'their successors')
+    wait_for(lambda: limited.asks('two'), 'places are free')
+    for stream in held:
+        stream.close()
+
+
+@pytest.mark.parametrize('stream, said', [
+    ({'limit_conn': 'addr 1'}, 'there is no limit_conn_zone "addr"'),       # that of http is no zone here
+    ({'limit_conn': 'addr'}, 'a zone and a number'),
+    ({'limit_conn_zone': '$arg_key zone=other:1m'}, 'arg_key'),
+    ({'limit_conn_zone': ['$remote_addr zone=a:1m', '$remote_addr zone=a:1m']}, 'another zone of that name')])
+def test_what_is_refused(tmp_path, stream, said):
+    port = server_kit.free_port()
+    server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}'}], http={'limit_conn_zone': '$arg_key zone=addr:1m'},
+                               main={'stream': {'server': {'listen': f'127.0.0.1:{server_kit.free_port()}', 'return': 'x'}, **stream}})
+    with pytest.raises(RuntimeError) as told:
+        server.start([port])
+    assert said in str(told.value)
