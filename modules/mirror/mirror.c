@@ -9,6 +9,7 @@
 
 struct mirror_conf {
     struct conf_rows uris; /* struct mirror_uri */
+    int bodies;            /* no effect */
 };
 
 struct mirror_uri {
@@ -36,6 +37,8 @@ static int read_uri(struct conf_reader *reader, const struct conf_node *node, vo
     return -EINVAL;
 }
 
+static const char *const bodies[] = {"off", NULL};
+
 static const struct directive directives[] = {
     {.name = "mirror",
      .scopes = SCOPE_SITE,
@@ -48,6 +51,15 @@ static const struct directive directives[] = {
      .help = "Each request is asked again of these URIs, by its method and with its fields, and what they "
              "answer is "
              "thrown away; nobody waits for it. Its body is not sent along. off: of none."},
+    {.name = "mirror_request_body",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .offset = offsetof(struct mirror_conf, bodies),
+     .choices = bodies,
+     .fallback = "off",
+     .example = "mirror_request_body: off",
+     .help = "Always off: a body is passed on as it comes, and read once. nginx sends it along unless it is told "
+             "not to."},
     {0},
 };
 

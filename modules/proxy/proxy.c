@@ -88,11 +88,21 @@ static int find_method(struct proxying *p)
     return p->method_name.data ? 0 : 500;
 }
 
+/* What is sent in the place of the client's body, which is not read then. */
+static int find_body(struct proxying *p)
+{
+    if (p->conf->set_body)
+        p->own_body = exchange_eval(p->x, p->conf->set_body);
+    else if (p->conf->drop_body)
+        p->own_body = STR("");
+    return p->conf->set_body && !p->own_body.data ? 500 : 0;
+}
+
 /* A length that is promised and a body that is gone: the next request on the connection would be taken for
  * it. */
 static bool lacks_body(const struct proxying *p)
 {
-    if (!p->spent || p->x->request.content_length == 0)
+    if (!p->spent || p->own_body.data || p->x->request.content_length == 0)
         return false;
     exchange_say(p->x, LOG_ERROR, "the request cannot be passed on again: a part of its body is gone");
     return true;
@@ -109,11 +119,13 @@ static int prepare(struct proxying *p)
         status = find_key(p);
     if (status == 0)
         status = find_method(p);
+    if (status == 0)
+        status = find_body(p);
     if (status == 0 && lacks_body(p))
         status = 502;
     if (status)
         return status;
-    p->upgrade = proxy_upgrade(p->x);
+    p->upgrade = str_empty(p->own_body) ? proxy_upgrade(p->x) : STR("");
     p->uri = proxy_target_uri(p);
     return p->uri.data ? 0 : 500;
 }
@@ -125,6 +137,8 @@ static uint64_t content_length(const struct proxying *p)
 
     bool chunks = request->trailers.count > 0 && !p->conf->speech->measured;
 
+    if (p->own_body.data)
+        return p->own_body.length;
     return p->stored_whole && !chunks ? spool_length(p->stored) : request->content_length;
 }
 

@@ -95,6 +95,7 @@ struct proxy_conf {
     uint64_t next_tries;            /* 0: as many as there are servers */
     uint64_t next_timeout_ms;       /* 0: no limit */
     struct tls_client_settings ssl; /* proxy_ssl_... */
+    struct conf_rows ssl_commands;  /* struct tls_command */
     bool ssl_server_name, ssl_session_reuse; /* the same in `ssl`, the other way round */
     const struct template *ssl_name; /* NULL: the host of proxy_pass */
     bool ignore_client_abort;
@@ -103,7 +104,12 @@ struct proxy_conf {
     struct conf_rows cookie_domains, cookie_paths; /* struct proxy_rewrite */
     struct conf_rows cookie_flags;  /* struct proxy_flags */
     const struct template *method;  /* NULL: the client's */
+    const struct template *set_body; /* NULL: the client's, or none */
+    bool drop_body, drop_fields;    /* of the client nothing goes on: proxy_pass_request_... is off */
+    bool pass_body, pass_fields;    /* the same as they are written */
     bool intercept_errors;
+    bool force_ranges;
+    const struct template *limit_rate; /* NULL: none */
     int greets;                     /* with a header of the PROXY protocol: 0 no, else its version */
     struct proxy_cache_conf cache;
     const struct template *remote_addr, *peer_addr, *scheme; /* for the fields that are always set */
@@ -151,6 +157,8 @@ struct proxying {
     struct str method_name;         /* and its method: the client's, or of proxy_method */
     enum method method;
     struct str uri;                 /* what the request line says */
+    struct str own_body;            /* sent in the place of the client's body; data NULL: that is sent */
+    size_t own_body_at;
     uint64_t content_length;        /* of the request, as it leaves; BODY_LENGTH_UNKNOWN: chunked */
     struct str head;                /* the same */
     struct spool *stored;           /* owned, up to the exchange's end: the client's body; NULL: it is passed on as it comes */
@@ -179,6 +187,7 @@ struct proxying {
     struct pipe *pipe;              /* held: through which the body passes; NULL: it is copied */
     struct chunk spliced;           /* what is in it and was not pulled */
     bool copied;                    /* there was no pipe for it, or nobody to take it */
+    struct proxy_pace *pace;        /* proxy_limit_rate; NULL: it is read as fast as it comes */
     bool body_whole;
     bool awaited;                   /* next has said -EAGAIN: a wake is owed */
     int body_error;
@@ -192,7 +201,7 @@ extern const struct variable_table proxy_variables;
 
 /* proxy_conf.c */
 
-directive_row proxy_read_pass, proxy_read_fields, proxy_read_buffers;
+directive_row proxy_read_pass, proxy_read_fields, proxy_read_buffers, proxy_read_ssl_command;
 int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
 
 /* proxy_target.c */
@@ -294,6 +303,22 @@ void proxy_answer_whole(struct proxying *p, bool surplus);
 bool proxy_intercept(struct proxying *p, int status, const struct headers *said);
 /* Tells who pulls the body, once for each -EAGAIN. */
 void proxy_wake_puller(struct proxying *p);
+
+/* proxy_pace.c */
+
+struct proxy_pace;
+directive_row proxy_read_rate;
+/* The head has come: what is read from now on is counted, where the configuration says so. 0 or -ENOMEM. */
+MUST_CHECK int proxy_pace_begin(struct proxying *p);
+/* True where nothing more is to be read yet: proxy_read_on is called when it is. */
+bool proxy_is_ahead(struct proxying *p);
+/* Nothing is read any more. Accepts one without a pace. */
+void proxy_pace_end(struct proxying *p);
+
+/* proxy_ranges.c */
+
+/* The answer stands in x->response: the part that was asked for takes its place (proxy_force_ranges), or 416, and p->stage is PROXY_OVER. 0 or -ENOMEM. */
+MUST_CHECK int proxy_cut_range(struct proxying *p);
 
 /* proxy_spool.c */
 

@@ -41,6 +41,7 @@ void proxy_let_go(struct proxying *p, bool keep)
     struct upstream_connection *connection = p->connection;
 
     p->connection = NULL;
+    proxy_pace_end(p);
     upstream_wait_end(&p->waiter);
     p->conf->speech->finish(p);
     if (!connection)

@@ -430,7 +430,8 @@ enum outcome proxy_cache_begin(struct proxying *p)
     }
     if (cached->background)
         exchange_end_with_client(x, false);
-    cached->stores = x->request.method != METHOD_HEAD && !proxy_drops_fields(&x->request.headers);
+    cached->stores = x->request.method != METHOD_HEAD && !proxy_drops_fields(&x->request.headers) &&
+                     (p->slice.of || proxy_slices(p) || !proxy_cache_is_far(p));
     if (p->slice.of)
         return begin_slice(cached);
     bypassed = proxy_cache_any(x, &p->conf->cache.bypass);

@@ -30,6 +30,12 @@ struct proxy_cache_purge {
     size_t count;
 };
 
+/* proxy_cache_max_range_offset */
+struct proxy_cache_far {
+    uint64_t bytes;
+    bool set;
+};
+
 enum proxy_ignore {
     IGNORE_X_ACCEL_EXPIRES = 1 << 0,
     IGNORE_EXPIRES = 1 << 1,
@@ -70,6 +76,8 @@ struct proxy_cache_conf {
     uint64_t slice;                 /* bytes of one piece; 0: whole */
     bool revalidate, lock, background_update, obey;
     uint64_t lock_timeout_ms, lock_age_ms;
+    struct proxy_cache_far far;
+    int convert_head;               /* no effect */
     struct proxy_cache_purge purge;
 };
 
@@ -141,7 +149,9 @@ struct cached {
 
 /* proxy_cache_conf.c */
 
-directive_row proxy_read_cache_valid, proxy_read_cache_purge;
+directive_row proxy_read_cache_valid, proxy_read_cache_purge, proxy_read_cache_far;
+/* The request asks for a range that begins so far in that its server is asked for that alone, and nothing is kept. */
+bool proxy_cache_is_far(const struct proxying *p);
 int proxy_cache_check(struct proxy_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
 /* 1 where one of them is neither empty nor "0"; 0, or -ENOMEM. */
 MUST_CHECK int proxy_cache_any(struct exchange *x, const struct conf_templates *templates);

@@ -86,6 +86,24 @@ int proxy_read_cache_purge(struct conf_reader *reader, const struct conf_node *n
     return 0;
 }
 
+int proxy_read_cache_far(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct proxy_cache_far *far = out;
+
+    far->set = true;
+    return conf_read_size(reader, node, &far->bytes);
+}
+
+bool proxy_cache_is_far(const struct proxying *p)
+{
+    struct str range = headers_value(&p->x->request.headers, STR("Range"));
+    uint64_t first;
+
+    if (!p->conf->cache.far.set || !range.data || !str_equal_nocase(str_trim(str_cut(&range, '=')), STR("bytes")))
+        return false;
+    return range.data && str_to_u64(str_trim(str_cut(&range, '-')), &first) == 0 && first > p->conf->cache.far.bytes;
+}
+
 int proxy_cache_check(struct proxy_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     const struct conf_node *node = conf_map_get(at, STR("proxy_cache"));

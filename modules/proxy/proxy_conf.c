@@ -143,6 +143,24 @@ int proxy_read_buffers(struct conf_reader *reader, const struct conf_node *node,
     return 0;
 }
 
+/* "Options PrioritizeChaCha" */
+int proxy_read_ssl_command(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct tls_command *command = out;
+    struct conf_words words;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    if (words.count == 2) {
+        *command = (struct tls_command){words.items[0], words.items[1]};
+        return 0;
+    }
+    conf_error(reader->errors, node->mark, STR("write: proxy_ssl_conf_command: Options PrioritizeChaCha"),
+               "proxy_ssl_conf_command takes a command of OpenSSL and its value");
+    return -EINVAL;
+}
+
 /* Where requests may go to https://. */
 static bool wants_tls(const struct proxy_pass *pass)
 {
@@ -156,8 +174,9 @@ static bool wants_tls(const struct proxy_pass *pass)
 /* The directive that is to blame, as far as that can be told. */
 static struct conf_mark ssl_mark(const struct conf_node *at)
 {
-    static const char *const names[] = {"proxy_ssl_certificate_key", "proxy_ssl_certificate", "proxy_ssl_ciphers",
-                                        "proxy_ssl_trusted_certificate", "proxy_pass"};
+    static const char *const names[] = {"proxy_ssl_conf_command", "proxy_ssl_crl", "proxy_ssl_password_file",
+                                        "proxy_ssl_certificate_key", "proxy_ssl_certificate",
+                                        "proxy_ssl_ciphers", "proxy_ssl_trusted_certificate", "proxy_pass"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const struct conf_node *node = conf_map_get(at, str_from(names[i]));
@@ -176,11 +195,14 @@ static int make_tls(struct proxy_conf *conf, struct conf_reader *reader, const s
 
     conf->ssl.no_server_name = !conf->ssl_server_name;
     conf->ssl.no_reuse = !conf->ssl_session_reuse;
+    conf->ssl.commands = conf->ssl_commands.items;
+    conf->ssl.command_count = conf->ssl_commands.count;
     if (!trusted && !wants_tls(&conf->pass))
         return 0;
     if (upstreams_trust(reader->upstreams, &conf->ssl, error, sizeof(error)) == 0)
         return 0;
-    if (trusted && !str_empty(conf->ssl.trusted) && str_empty(conf->ssl.certificate) && str_empty(conf->ssl.ciphers))
+    if (trusted && !str_empty(conf->ssl.trusted) && str_empty(conf->ssl.certificate) && str_empty(conf->ssl.ciphers) &&
+        str_empty(conf->ssl.revoked) && conf->ssl.command_count == 0)
         conf_error(reader->errors, trusted->mark, STR("a file of PEM certificates"),
                    "\"" STR_FMT "\" cannot be trusted: %s", STR_ARG(conf->ssl.trusted), error);
     else
@@ -210,6 +232,8 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
     int error;
 
     own->speech = &proxy_speaks_http;
+    own->drop_body = !own->pass_body;
+    own->drop_fields = !own->pass_fields;
     if (own->pass.of_location && !reader->laid_over && !conf_map_get(at, STR("proxy_pass")))
         own->pass = (struct proxy_pass){0};
     error = make_tls(own, reader, at);

@@ -235,6 +235,7 @@ struct str proxy_upgrade(const struct exchange *x)
 
 int proxy_write_head(struct proxying *p, struct str *out_fault)
 {
+    static const struct headers none;
     const struct request *request = &p->x->request;
     struct arena *arena = &p->x->arena;
     struct headers fields = {0};
@@ -243,12 +244,14 @@ int proxy_write_head(struct proxying *p, struct str *out_fault)
         .target = p->uri,
         .headers = &fields,
         .connection = upstream_group_upstream(p->group)->keepalive && !p->conf->greets ? STR("") : STR("close"),
-        .measured = request->content_length > 0 || headers_find(&request->headers, STR("Content-Length")),
+        .measured = request->content_length > 0 || p->content_length > 0 ||
+                    headers_find(&request->headers, STR("Content-Length")),
         .content_length = p->content_length,
     };
 
     if (headers_add(&fields, arena, STR("Host"), proxy_target_host(&p->target)) < 0 ||
-        copy_fields(&request->headers, own_of_request, arena, &fields) < 0 || add_origin(p, &fields) < 0 ||
+        copy_fields(p->conf->drop_fields ? &none : &request->headers, own_of_request, arena, &fields) < 0 ||
+        add_origin(p, &fields) < 0 ||
         set_fields(p, &fields) < 0 || proxy_cache_fields(p, &fields) < 0)
         return -ENOMEM;
     headers_remove(&fields, STR("Upgrade"));

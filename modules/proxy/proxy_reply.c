@@ -28,7 +28,7 @@ void proxy_read_on(struct proxying *p)
 {
     if (!p->connection)
         return;
-    if ((p->stage == PROXY_ASKING || has_room(p)) && !proxy_cache_behind(p))
+    if ((p->stage == PROXY_ASKING || (has_room(p) && !proxy_is_ahead(p))) && !proxy_cache_behind(p))
         wire_receive(&p->connection->wire);
     proxy_look_at_clock(p);
 }
@@ -339,7 +339,6 @@ static bool head_came(struct proxying *p)
         (p->conf->speech->rewrites && (proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0)) ||
         stick(p) < 0)
         return no_memory(p);
-    p->stage = PROXY_ANSWERING;
     p->buffers = proxy_wants_spool(p);
     response->status = p->reply.status;
     response->body = &p->body;
@@ -347,8 +346,12 @@ static bool head_came(struct proxying *p)
     if (p->method == METHOD_HEAD &&
         p->x->request.method != METHOD_HEAD) /* proxy_method: nothing comes, whatever the head says */
         p->body.length = 0;
+    if (proxy_pace_begin(p) < 0 || proxy_cut_range(p) < 0)
+        return no_memory(p);
+    if (p->stage != PROXY_OVER) /* the range that was asked for is none */
+        p->stage = PROXY_ANSWERING;
     exchange_resume(p->x, OUTCOME_ANSWERED);
-    return true;
+    return p->stage == PROXY_ANSWERING;
 }
 
 void proxy_answer_whole(struct proxying *p, bool surplus)

@@ -22,8 +22,8 @@ static bool is_large(const struct proxying *p)
 
 bool proxy_splices(const struct proxying *p)
 {
-    if (p->stage != PROXY_ANSWERING || !p->connection || p->connection->tls || p->copied || p->patient || p->buffers ||
-        (p->cached && (p->cached->fill || p->cached->background)))
+    if (p->stage != PROXY_ANSWERING || !p->connection || p->connection->tls || p->copied || p->patient ||
+        p->buffers || p->pace || (p->cached && (p->cached->fill || p->cached->background)))
         return false;
     return p->pipe ? unframed(p) > 0 : is_large(p);
 }

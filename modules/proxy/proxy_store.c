@@ -1,6 +1,7 @@
 /*
  * The client's body, read whole before a server is asked (proxy_request_buffering). It is kept to the exchange's
- * end: other servers are sent it, too. Where it can be stored no further, its rest is passed on as it comes.
+ * end: other servers are sent it, too. Where it can be stored no further, its rest is passed on as it comes. And what
+ * is sent in its place (proxy_set_body).
  */
 #include "proxy.h"
 
@@ -10,7 +11,7 @@
 
 bool proxy_body_is_spent(const struct proxying *p)
 {
-    return p->request.pulled > 0 && !p->stored_whole;
+    return p->request.pulled > 0 && !p->stored_whole && !p->own_body.data;
 }
 
 static void go_on(struct proxying *p)
@@ -77,6 +78,8 @@ bool proxy_store(struct proxying *p)
                                             .keeps = true};
     bool wanted = p->conf->buffering.requests;
 
+    if (p->own_body.data)
+        return false;
     if (request->content_length == BODY_LENGTH_UNKNOWN && p->conf->speech->measured)
         wanted = true;
     if (!wanted || p->stored || request->content_length == 0)
@@ -103,11 +106,33 @@ static int stored_next(struct body *body, unsigned accept, size_t room, struct c
     return result == 0 && !p->stored_whole ? source->ops->next(source, accept, room, out) : result;
 }
 
+/* The configuration's words: there are always more of them, up to the last. */
+static int own_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct proxying *p = container_of(body, struct proxying, stored_body);
+    struct str part = str_slice(str_skip(p->own_body, p->own_body_at), 0, room);
+
+    p->own_body_at += part.length;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = part};
+    return !str_empty(part);
+}
+
+static struct body *own_body(struct proxying *p)
+{
+    static const struct body_ops ops = {.next = own_next};
+
+    p->own_body_at = 0;
+    p->stored_body = (struct body){.ops = &ops, .length = p->own_body.length};
+    return &p->stored_body;
+}
+
 struct body *proxy_request_body(struct proxying *p)
 {
     static const struct body_ops ops = {.next = stored_next};
     struct body *body = p->x->request.body;
 
+    if (p->own_body.data)
+        return own_body(p);
     body->wake = proxy_request_woken;
     body->owner = p;
     if (!p->stored)

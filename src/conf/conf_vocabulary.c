@@ -54,6 +54,8 @@ static const struct {
     {"uwsgi_*", "sluice does not speak uwsgi: let the application speak HTTP"},
     {"scgi_*", "sluice does not speak SCGI: let the application speak HTTP"},
     {"memcached_*", "sluice does not speak memcached"},
+    {"proxy_store*", "use proxy_cache: sluice keeps answers in a cache, not as files of a site"},
+    {"fastcgi_store*", "let the application write the file: sluice does not keep answers as files of a site"},
     {"mail", "sluice is no mail proxy"},
     {"load_module", "modules are built in: see sluice -V"},
     {"aio*", "delete it: files are read without blocking anyway"},

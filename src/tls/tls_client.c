@@ -5,6 +5,7 @@
 #include "tls/tls_client.h"
 
 #include "base/limits.h"
+#include "tls/tls_client_files.h"
 #include "tls/tls_session_private.h"
 
 #include <arpa/inet.h>
@@ -16,29 +17,15 @@
 
 static const struct tls_settings no_settings = {.ktls = TLS_KTLS_OFF, .ktls_threshold = UINT64_MAX};
 
-/* Terminated, for OpenSSL. False where it is too long. */
-static bool terminate(struct str text, char *out, size_t size)
-{
-    if (text.length >= size)
-        return false;
-    memcpy(out, text.data, text.length);
-    out[text.length] = '\0';
-    return true;
-}
-
-static bool load_trusted(SSL_CTX *openssl, struct str trusted)
+static bool load_trusted(SSL_CTX *openssl, const struct tls_client_settings *settings)
 {
     char path[4096];
 
-    if (str_empty(trusted))
-        return SSL_CTX_set_default_verify_paths(openssl) == 1;
-    return terminate(trusted, path, sizeof(path)) && SSL_CTX_load_verify_file(openssl, path) == 1;
-}
-
-/* A key with a password is refused, not asked for on the terminal. */
-static int no_password(char *into, int size, int writing, void *owner)
-{
-    return -1;
+    if (str_empty(settings->trusted) ? SSL_CTX_set_default_verify_paths(openssl) != 1
+                                     : !tls_client_terminate(settings->trusted, path, sizeof(path)) ||
+                                           SSL_CTX_load_verify_file(openssl, path) != 1)
+        return false;
+    return str_empty(settings->revoked) || tls_client_revoked(openssl, settings->revoked);
 }
 
 static bool load_certificate(SSL_CTX *openssl, const struct tls_client_settings *settings)
@@ -47,11 +34,11 @@ static bool load_certificate(SSL_CTX *openssl, const struct tls_client_settings 
 
     if (str_empty(settings->certificate))
         return true;
-    SSL_CTX_set_default_passwd_cb(openssl, no_password);
-    return terminate(settings->certificate, path, sizeof(path)) &&
+    SSL_CTX_set_default_passwd_cb(openssl, tls_password_refused);
+    return tls_client_terminate(settings->certificate, path, sizeof(path)) &&
            SSL_CTX_use_certificate_chain_file(openssl, path) == 1 &&
-           terminate(str_empty(settings->key) ? settings->certificate : settings->key, path, sizeof(path)) &&
-           SSL_CTX_use_PrivateKey_file(openssl, path, SSL_FILETYPE_PEM) == 1;
+           tls_client_key(openssl, str_empty(settings->key) ? settings->certificate : settings->key,
+                          settings->passwords);
 }
 
 /* Names of TLS 1.3 suites are told by how they begin; each list keeps its default where none of it is named. */
@@ -79,12 +66,23 @@ static bool set_protocols(SSL_CTX *openssl, unsigned protocols)
            SSL_CTX_set_max_proto_version(openssl, protocols == 1 ? TLS1_2_VERSION : 0) == 1;
 }
 
+static bool commands_equal(const struct tls_client_settings *a, const struct tls_client_settings *b)
+{
+    bool equal = a->command_count == b->command_count;
+
+    for (size_t i = 0; i < a->command_count && equal; i++)
+        equal = str_equal(a->commands[i].name, b->commands[i].name) &&
+                str_equal(a->commands[i].value, b->commands[i].value);
+    return equal;
+}
+
 bool tls_client_settings_equal(const struct tls_client_settings *a, const struct tls_client_settings *b)
 {
     return a->verify == b->verify && a->no_server_name == b->no_server_name && a->no_reuse == b->no_reuse &&
            a->no_alpn == b->no_alpn && a->protocols == b->protocols && a->verify_depth == b->verify_depth &&
            str_equal(a->trusted, b->trusted) && str_equal(a->certificate, b->certificate) &&
-           str_equal(a->key, b->key) && str_equal(a->ciphers, b->ciphers);
+           str_equal(a->key, b->key) && str_equal(a->ciphers, b->ciphers) && str_equal(a->revoked, b->revoked) &&
+           str_equal(a->passwords, b->passwords) && commands_equal(a, b);
 }
 
 /* A file that cannot be read is the first thing in OpenSSL's queue, and not the last. */
@@ -118,7 +116,6 @@ static bool fill(struct tls_context *context, const struct tls_client_settings *
     context->servers->settings = &no_settings;
     context->nameless = settings->no_server_name;
     context->forgetful = settings->no_reuse;
-    SSL_CTX_set_options(openssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_mode(openssl, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_clear_mode(openssl, SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_verify(openssl, settings->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
@@ -127,10 +124,14 @@ static bool fill(struct tls_context *context, const struct tls_client_settings *
     if ((!settings->no_alpn && SSL_CTX_set_alpn_protos(openssl, alpn, sizeof(alpn) - 1) != 0) ||
         !set_protocols(openssl, settings->protocols) || !load_certificate(openssl, settings) ||
         (!str_empty(settings->ciphers) && !set_ciphers(openssl, settings->ciphers)) ||
-        (settings->verify && !load_trusted(openssl, settings->trusted))) {
+        (settings->verify && !load_trusted(openssl, settings)) ||
+        (settings->command_count &&
+         !tls_client_commands(openssl, settings->commands, settings->command_count))) {
         snprintf(out_error, error_size, "%s", reason());
         return false;
     }
+    SSL_CTX_clear_options(openssl, SSL_OP_ENABLE_KTLS | SSL_OP_ALLOW_UNSAFE_LEGACY_RENEGOTIATION);
+    SSL_CTX_set_options(openssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     return true;
 }
 
@@ -197,7 +198,7 @@ void tls_session_keep(struct tls_session *session, struct tls_context *context, 
     tls_resumption_finish(into);
     into->session = given;
     into->context = context;
-    if (!terminate(name, into->name, sizeof(into->name)))
+    if (!tls_client_terminate(name, into->name, sizeof(into->name)))
         tls_resumption_finish(into);
 }
 

@@ -8,10 +8,19 @@
 #include "base/limits.h"
 #include "tls/tls_session.h"
 
+/* A command for OpenSSL itself, as SSL_CONF_cmd has them: "Options", "PrioritizeChaCha". */
+struct tls_command {
+    struct str name, value;
+};
+
 struct tls_client_settings {
     struct str trusted;             /* a PEM file of certificates; empty: the system's store */
     struct str certificate, key;    /* PEM files: who we are; empty: nobody. Without a key, it stands beside the certificate */
     struct str ciphers;             /* of TLS 1.2, and names of TLS 1.3 suites; empty: OpenSSL's */
+    struct str revoked;             /* a PEM file of lists of revoked certificates, for all that `trusted` leads to; empty: none */
+    struct str passwords;           /* a file: a line each, tried in turn for an encrypted key; empty: none */
+    const struct tls_command *commands; /* after all else */
+    size_t command_count;
     unsigned protocols;             /* 1: TLS 1.2, 2: TLS 1.3; 0: both */
     uint64_t verify_depth;          /* certificates between the server's and a trusted one; 0: OpenSSL's own limit */
     bool verify;

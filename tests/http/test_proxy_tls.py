@@ -2,10 +2,12 @@
 import os
 import socket
 import ssl
+import subprocess
 import threading
 
 import pytest
 from kit import server as server_kit, site as site_kit
+from kit.authority import Authority
 from kit.upstream import Upstream
 
 BIG = bytes(range(256)) * 8000
@@ -240,6 +242,35 @@ def test_sessions_are_taken_up(launch, loop, telling, inner, protocol, reuse):
     assert [answer.body.split()[2] for answer in answers] == [b'full', b'resumed' if reuse else b'full']
 
 
+@pytest.fixture
+def authority(tmp_path):
+    return Authority(str(tmp_path / 'authority'), 'inside')
+
+
+def test_a_revoked_certificate_is_not_trusted(launch, loop, authority, inner):
+    good, bad = authority.client('localhost'), authority.client('localhost-too')
+    authority.revoke(bad)
+    lists = {'proxy_ssl_trusted_certificate': authority.certificate, 'proxy_ssl_crl': authority.revoked()}
+    for certificate, name, expected in ((good, 'localhost', 200), (bad, 'localhost-too', 502)):
+        asked = Upstream(tls=server_side(certificate))
+        assert ask(launch, loop, to(asked, inner, **{**lists, 'proxy_ssl_name': name}))[0].status == expected
+        asked.stop()
+
+
+def test_an_encrypted_key_of_our_own(launch, loop, asking, inner, own, tmp_path):
+    sealed, passwords = tmp_path / 'sealed.key', tmp_path / 'passwords'
+    subprocess.run(['openssl', 'pkey', '-in', own[1], '-aes256', '-passout', 'pass:right one', '-out', sealed], check=True)
+    passwords.write_text('wrong\nright one\n', encoding='ascii')
+    shown = {'proxy_ssl_certificate': own[0], 'proxy_ssl_certificate_key': str(sealed), 'proxy_ssl_password_file': str(passwords)}
+    assert ask(launch, loop, to(asking, inner, **shown))[0].status == 200
+
+
+@pytest.mark.parametrize('words, protocol', [('MaxProtocol TLSv1.2', b'TLSv1.2'), ('MinProtocol TLSv1.3', b'TLSv1.3')])
+def test_commands_for_openssl(launch, loop, telling, inner, words, protocol):
+    answer, _ = ask(launch, loop, to(telling, inner, proxy_ssl_conf_command=[words, 'Options PrioritizeChaCha']))
+    assert answer.body.split()[0] == protocol
+
+
 def test_no_server_name(launch, loop, telling, inner):
     assert ask(launch, loop, to(telling, inner, proxy_ssl_server_name=False))[0].status == 200
     assert telling.server_names == [None, None]
@@ -252,9 +283,19 @@ def test_no_server_name(launch, loop, telling, inner):
     ({'proxy_ssl_certificate': 'own', 'proxy_ssl_certificate_key': 'inner'}, 'mismatch'),
     ({'proxy_ssl_ciphers': 'NO-SUCH-CIPHER'}, 'no cipher'),
     ({'proxy_ssl_ciphers': 'TLS_NO_SUCH_SUITE'}, 'TLS to the server cannot be set up'),
-    ({'proxy_ssl_trusted_certificate': '/nowhere/ca.pem'}, 'No such file')])
+    ({'proxy_ssl_trusted_certificate': '/nowhere/ca.pem'}, 'No such file'),
+    ({'proxy_ssl_crl': '/nowhere/list.crl'}, 'No such file'),
+    ({'proxy_ssl_crl': 'own'}, 'TLS to the server cannot be set up'),
+    ({'proxy_ssl_certificate': 'own', 'proxy_ssl_certificate_key': 'sealed'}, 'TLS to the server cannot be set up'),
+    ({'proxy_ssl_certificate': 'own', 'proxy_ssl_certificate_key': 'sealed', 'proxy_ssl_password_file': 'own'}, 'TLS to the server cannot be set up'),
+    ({'proxy_ssl_certificate': 'own', 'proxy_ssl_certificate_key': 'sealed', 'proxy_ssl_password_file': '/nowhere/passwords'}, 'No such file'),
+    ({'proxy_ssl_conf_command': 'NoSuchCommand x'}, 'unknown cmd name'),
+    ({'proxy_ssl_conf_command': 'MinProtocol TLSv1'}, 'unsupported protocol'),
+    ({'proxy_ssl_conf_command': 'Options'}, 'a command of OpenSSL and its value')])
 def test_what_cannot_be_is_told_at_the_start(tmp_path, own, inner, settings, said):
-    files = {'own': own[0], 'inner': inner[1]}
+    sealed = str(tmp_path / 'sealed.key')
+    subprocess.run(['openssl', 'pkey', '-in', own[1], '-aes256', '-passout', 'pass:secret', '-out', sealed], check=True)
+    files = {'own': own[0], 'inner': inner[1], 'sealed': sealed}
     port = server_kit.free_port()
     settings = {key: files.get(value, value) for key, value in settings.items()}
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'location': {

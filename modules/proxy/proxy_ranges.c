@@ -1,0 +1,137 @@
+/*
+ * `proxy_force_ranges`: a server that knows no ranges gives the whole, and the client gets the part of it that it asked
+ * for. One range alone: several would have to be kept.
+ */
+#include "proxy.h"
+
+#include "http/conditional.h"
+#include "http/date.h"
+#include "http/range.h"
+
+#include <errno.h>
+
+/* The whole as it comes, of which `skip` bytes are dropped and body.length bytes handed on. */
+struct ranged {
+    struct body body;
+    struct body *inner;
+    uint64_t skip;
+};
+
+static void clip(struct chunk *chunk, uint64_t most)
+{
+    if (chunk->kind == CHUNK_FILE && chunk->file.length > most)
+        chunk->file.length = most;
+    else if (chunk->kind == CHUNK_BYTES && chunk->bytes.length > most)
+        chunk->bytes.length = (size_t)most;
+}
+
+/* Pipes are left out of `accept`: a part of what is in one cannot be dropped. */
+static int ranged_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct ranged *ranged = container_of(body, struct ranged, body);
+    uint64_t dropped = 0;
+    int result = body->length > 0;
+
+    while (result == 1) {
+        result = ranged->inner->ops->next(ranged->inner, accept & ~(unsigned)CHUNK_PIPE, room, out);
+        if (result != 1)
+            return result;
+        dropped = chunk_length(out) < ranged->skip ? chunk_length(out) : ranged->skip;
+        ranged->skip -= dropped;
+        chunk_advance(out, dropped);
+        if (chunk_length(out) == 0)
+            continue;
+        clip(out, body->length);
+        body->length -= chunk_length(out);
+        break;
+    }
+    return result;
+}
+
+static void ranged_close(struct body *body)
+{
+    body_close(&container_of(body, struct ranged, body)->inner);
+}
+
+static void inner_woken(void *owner)
+{
+    struct ranged *ranged = owner;
+
+    ranged->body.wake(ranged->body.owner);
+}
+
+static struct body *wrap(struct exchange *x, const struct range *range)
+{
+    static const struct body_ops ops = {.next = ranged_next, .close = ranged_close};
+    struct ranged *ranged = arena_zalloc(&x->arena, 1, sizeof(*ranged));
+
+    if (!ranged)
+        return NULL;
+    *ranged = (struct ranged){.body = {.ops = &ops, .length = range->last - range->first + 1},
+                              .inner = x->response.body,
+                              .skip = range->first};
+    ranged->inner->wake = inner_woken;
+    ranged->inner->owner = ranged;
+    return &ranged->body;
+}
+
+static bool may_be_cut(const struct proxying *p)
+{
+    const struct exchange *x = p->x;
+
+    return p->conf->force_ranges && x->response.status == 200 && p->body.length != BODY_LENGTH_UNKNOWN &&
+           !p->slice.of && !(p->cached && p->cached->fill) && !exchange_is_error_page(x) &&
+           !headers_find(&x->response.headers, STR("Content-Range"));
+}
+
+/* Range is defined for GET alone (RFC 9110 14.2). */
+static struct str wanted(const struct exchange *x)
+{
+    const struct headers *headers = &x->response.headers;
+    struct validators validators = {.etag = headers_value(headers, STR("ETag")), .modified = -1};
+    struct str modified = headers_value(headers, STR("Last-Modified"));
+    int64_t now_s = clock_wall_s(exchange_clock(x));
+
+    if (modified.data && date_parse(modified, now_s, &validators.modified) < 0)
+        validators.modified = -1;
+    if (x->request.method != METHOD_GET || !conditional_range_allowed(&x->request, &validators, now_s))
+        return (struct str){NULL, 0};
+    return headers_value(&x->request.headers, STR("Range"));
+}
+
+static int refuse(struct exchange *x, uint64_t length)
+{
+    struct str value = arena_printf(&x->arena, "bytes */%llu", (unsigned long long)length);
+
+    (void)exchange_refuse(x, 416); /* which closes the body, and so ends what is asked of the server */
+    return value.data ? headers_add(&x->response.headers, &x->arena, STR("Content-Range"), value) : -ENOMEM;
+}
+
+int proxy_cut_range(struct proxying *p)
+{
+    struct exchange *x = p->x;
+    uint64_t length = p->body.length;
+    struct range range;
+    struct str value;
+    struct body *body;
+    int count;
+
+    if (!may_be_cut(p))
+        return 0;
+    if (headers_set(&x->response.headers, &x->arena, STR("Accept-Ranges"), STR("bytes")) < 0)
+        return -ENOMEM;
+    value = wanted(x);
+    count = value.data ? range_parse(value, length, &range, 1) : 0;
+    if (count < 0)
+        return refuse(x, length);
+    if (count == 0)
+        return 0;
+    value = arena_printf(&x->arena, "bytes %llu-%llu/%llu", (unsigned long long)range.first,
+                         (unsigned long long)range.last, (unsigned long long)length);
+    body = wrap(x, &range);
+    if (!value.data || !body || headers_set(&x->response.headers, &x->arena, STR("Content-Range"), value) < 0)
+        return -ENOMEM;
+    x->response.status = 206;
+    x->response.body = body;
+    return 0;
+}

@@ -1,0 +1,182 @@
+"""Directives of the proxy that change what a server is sent, and what a client is given of its answer."""
+import time
+
+import pytest
+from kit.lifetime import wait_for
+from kit.upstream import Upstream
+
+BODY = bytes(range(256)) * 2048     # 512 KiB
+HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n'
+
+
+def told(talk):
+    """What came of the request, fields and body."""
+    body = talk.read_body()
+    text = '\n'.join(talk.request.head).encode('latin-1') + b'\n\n' + body
+    talk.send((HEAD + f'Content-Length: {len(text)}\r\n\r\n').encode() + text)
+    return True
+
+
+def whole(talk):
+    """It knows no ranges."""
+    talk.read_body()
+    talk.send(HEAD + f'ETag: "e"\r\nContent-Length: {len(BODY)}\r\nCache-Control: max-age=60\r\n\r\n')
+    if talk.request.method != 'HEAD':
+        talk.send(BODY)
+    return True
+
+
+def ranged(talk):
+    """It knows one range, and says what it was asked for."""
+    talk.read_body()
+    asked = talk.request.header('range')
+    first, last = (int(part) for part in asked.split('=')[1].split('-')) if asked else (0, len(BODY) - 1)
+    part = BODY[first:last + 1]
+    status = f'HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-{last}/{len(BODY)}\r\n' if asked else 'HTTP/1.1 200 OK\r\n'
+    talk.send(status + f'ETag: "r"\r\nCache-Control: max-age=60\r\nContent-Length: {len(part)}\r\n\r\n')
+    talk.send(part)
+    return True
+
+
+def chunked(talk):
+    talk.read_body()
+    talk.send(HEAD + 'Transfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n')
+    return True
+
+
+def swallows(talk):
+    talk.read_body()
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = Upstream({'/whole': whole, '/far': ranged, '/chunked': chunked, '/lost': swallows}, name='one')
+    for path in ('/set', '/set-nothing', '/no-body', '/no-fields', '/usual', '/again'):
+        made.scripts[path] = told
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture
+def client(launch, loop, transport, upstream, tmp_path):
+    to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}
+    cache = {'path': str(tmp_path / 'cache'), 'keys_zone': 'one:1m'}
+    served = launch(loop, transport, http={'proxy_cache_path': cache, 'upstream': {'two': {
+        'server': [f'127.0.0.1:{upstream.port} max_fails=0', f'127.0.0.1:{upstream.port} max_fails=0']}}}, server={'location': {
+            '/usual': to,
+            '/set': {**to, 'proxy_set_body': '<$arg_who>'},
+            '/set-nothing': {**to, 'proxy_set_body': '$arg_nobody'},
+            '/no-body': {**to, 'proxy_pass_request_body': False},
+            '/no-fields': {**to, 'proxy_pass_request_headers': False, 'proxy_set_header': 'X-Own yes'},
+            '/lost': {'proxy_pass': 'http://two', 'proxy_set_body': 'again', 'proxy_next_upstream': ['error', 'non_idempotent']},
+            '/whole': {**to, 'proxy_force_ranges': True},
+            '/chunked': {**to, 'proxy_force_ranges': True},
+            '/unforced': {'proxy_pass': to['proxy_pass'] + '/whole'},
+            '/kept': {'proxy_pass': to['proxy_pass'] + '/whole', 'proxy_buffering': True, 'proxy_force_ranges': True},
+            '/far': {**to, 'proxy_cache': 'one', 'proxy_cache_max_range_offset': '100k', 'add_header': 'X-Cache $upstream_cache_status'},
+            '/paced': {'proxy_pass': to['proxy_pass'] + '/whole', 'proxy_limit_rate': '$arg_rate'},
+            '/paced-kept': {'proxy_pass': to['proxy_pass'] + '/whole', 'proxy_limit_rate': '512k', 'proxy_buffering': True},
+        }})
+    made = served.connect(timeout=60)
+    made.server = served.server
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize('method, body', [('GET', b''), ('POST', b'of the client'), ('PUT', BODY[:100000])])
+def test_a_body_of_our_own(client, upstream, method, body):
+    answer = client.ask(method, '/set?who=me', body=body)
+    assert answer.status == 200 and answer.body.endswith(b'\n\n<me>')
+    assert upstream.last().header('content-length') == '4'
+
+
+def test_a_body_of_our_own_that_is_empty(client, upstream):
+    assert client.ask('POST', '/set-nothing', body=b'told').body.endswith(b'\n\n')
+    assert upstream.last().header('content-length') == '0'
+    assert client.get('/usual').status == 200
+
+
+def test_a_body_of_our_own_is_sent_to_another_server_too(client, upstream):
+    before = len(upstream.requests)
+    assert client.ask('POST', '/lost', body=b'x').status == 502
+    asked = upstream.requests[before:]
+    assert [request.body for request in asked] == [b'again', b'again']
+
+
+def test_no_body(client, upstream):
+    assert client.ask('POST', '/no-body', body=b'secret').body.endswith(b'\n\n')
+    assert upstream.last().header('content-length') == '0'
+    client.send('POST /no-body HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nsecret\r\n0\r\n\r\n')
+    assert client.read('POST').body.endswith(b'\n\n')
+    assert upstream.last().header('transfer-encoding') is None
+    assert client.ask('POST', '/usual', body=b'told').body.endswith(b'\n\ntold')
+
+
+def test_no_fields(client, upstream):
+    assert client.ask('POST', '/no-fields', [('X-Secret', '1'), ('Cookie', 'a=b')], body=b'told').body.endswith(b'\n\ntold')
+    names = {name.lower() for name, _ in upstream.last().lines}
+    assert names == {'host', 'via', 'x-own', 'content-length', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'forwarded'}
+    client.ask('GET', '/usual', [('X-Secret', '1')])
+    assert upstream.last().header('x-secret') == '1'
+
+
+@pytest.mark.parametrize('path', ['/whole', '/kept'])
+def test_ranges_of_what_comes_whole(client, path):
+    for asked, first, last in (('0-0', 0, 0), ('100-299999', 100, 299999), ('-5', len(BODY) - 5, len(BODY) - 1),
+                               ('524280-', 524280, len(BODY) - 1), ('0-', 0, len(BODY) - 1)):
+        answer = client.ask('GET', path, [('Range', f'bytes={asked}')])
+        assert answer.status == 206 and answer.body == BODY[first:last + 1], asked
+        assert answer.headers['content-range'] == f'bytes {first}-{last}/{len(BODY)}'
+    answer = client.get(path)
+    assert answer.status == 200 and answer.body == BODY and answer.headers['accept-ranges'] == 'bytes'
+
+
+def test_ranges_that_are_none(client):
+    answer = client.ask('GET', '/whole', [('Range', f'bytes={len(BODY)}-')])
+    assert answer.status == 416 and answer.headers['content-range'] == f'bytes */{len(BODY)}'
+    for fields in ([('Range', 'bytes=0-1, 5-6')], [('Range', 'lines=0-1')], [('Range', 'bytes=0-1'), ('If-Range', '"other"')]):
+        answer = client.ask('GET', '/whole', fields)
+        assert answer.status == 200 and answer.body == BODY, fields
+    assert client.ask('GET', '/whole', [('Range', 'bytes=0-1'), ('If-Range', '"e"')]).body == BODY[:2]
+    assert client.ask('GET', '/unforced', [('Range', 'bytes=0-1')]).status == 200
+    assert client.ask('GET', '/chunked', [('Range', 'bytes=0-1')]).body == b'abcd'
+    head = client.ask('HEAD', '/whole', [('Range', 'bytes=0-1')])
+    assert head.status == 200 and head.headers['content-length'] == str(len(BODY))
+
+
+def test_what_is_far_in_is_not_fetched_whole(client, upstream):
+    for _ in range(2):
+        answer = client.ask('GET', '/far', [('Range', 'bytes=200000-200009')])
+        assert answer.status == 206 and answer.body == BODY[200000:200010] and answer.headers['x-cache'] == 'MISS'
+        assert upstream.last().header('range') == 'bytes=200000-200009'
+    assert client.ask('GET', '/far', [('Range', 'bytes=10-19')]).headers['x-cache'] == 'MISS'
+    assert upstream.last().header('range') is None
+
+    def stored():
+        answer = client.ask('GET', '/far', [('Range', 'bytes=200000-200009')])
+        assert answer.status == 206 and answer.body == BODY[200000:200010]
+        return answer.headers['x-cache'] == 'HIT'
+    wait_for(stored, 'the whole is stored')
+
+
+@pytest.mark.parametrize('path', ['/paced?rate=512k', '/paced-kept'])
+def test_never_faster(client, path):
+    began = time.monotonic()
+    answer = client.get(path)
+    took = time.monotonic() - began
+    assert answer.body == BODY
+    assert took >= (len(BODY) - 262144) / 524288      # what the first reads bring is there at once: never sooner than the rest
+
+
+def test_no_rate_is_none(client):
+    for rate in ('', '0', 'nonsense', '999g'):
+        assert client.get(f'/paced?rate={rate}').body == BODY
+    assert '"nonsense" is no size' in client.server.errors()
+
+
+def test_a_client_that_leaves_what_is_paced(client, upstream):
+    client.send('GET /paced?rate=1k HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    client.fill()
+    client.close()
+    assert client.server.process.poll() is None
