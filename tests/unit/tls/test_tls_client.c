@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/limits.h"
 #include "tls/tls_session_private.h"
+#include "pem_files.h"
 #include "tls_pair.h"
 
 #include <check.h>
@@ -135,6 +136,82 @@ START_TEST(what_cannot_be)
 }
 END_TEST
 
+/* NULL where it can be made, else what stands in the way. */
+static const char *fault(const struct tls_client_settings *settings)
+{
+    static char error[256];
+    struct tls_context *context = tls_client_context_create(settings, error, sizeof(error));
+
+    tls_context_destroy(context);
+    return context ? NULL : error;
+}
+
+START_TEST(keys_with_a_password)
+{
+    struct pem_pair pair;
+    struct tls_client_settings settings = {0};
+
+    pem_folder_make();
+    pair = pem_make("EC", "client", -1, 1, NULL);
+    pem_write_certificates("client.pem", &pair.certificate, 1);
+    pem_write_key("client.key", pair.key, "second line", false);
+    pem_write_key("old.key", pair.key, "second line", true);
+    pem_write_text("right", STR("first\r\nsecond line\r\nthird"));
+    pem_write_text("wrong", STR("first\nsecond\n\n"));
+    pem_write_text("none", STR(""));
+    settings.certificate = pem_path("client.pem");
+    settings.key = pem_path("client.key");
+    ck_assert_ptr_nonnull(fault(&settings));
+    settings.passwords = pem_path("wrong");
+    ck_assert_ptr_nonnull(fault(&settings));
+    settings.passwords = pem_path("none");
+    ck_assert_ptr_nonnull(fault(&settings));
+    settings.passwords = STR("/nowhere/at/all");
+    ck_assert_str_eq(fault(&settings), "No such file or directory");
+    settings.passwords = pem_path("right");
+    ck_assert_ptr_null(fault(&settings));
+    settings.key = pem_path("old.key");
+    ck_assert_ptr_null(fault(&settings));
+    pem_free(&pair);
+    pem_folder_remove();
+}
+END_TEST
+
+START_TEST(commands_for_openssl)
+{
+    const struct {
+        struct tls_command command;
+        bool good;
+    } rows[] = {
+        {{STR("MinProtocol"), STR("TLSv1.3")}, true},  {{STR("Groups"), STR("X25519")}, true},
+        {{STR("Options"), STR("KTLS")}, true},         {{STR("MinProtocol"), STR("TLSv1.1")}, false},
+        {{STR("MinProtocol"), STR("None")}, false},    {{STR("NoSuchCommand"), STR("x")}, false},
+        {{STR("Groups"), STR("no-such-group")}, false}, {{STR(""), STR("")}, false},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct tls_client_settings settings = {.commands = &rows[i].command, .command_count = 1};
+
+        ck_assert_msg((fault(&settings) == NULL) == rows[i].good, "row %zu", i);
+    }
+}
+END_TEST
+
+START_TEST(settings_that_differ)
+{
+    const struct tls_command a = {STR("Groups"), STR("X25519")}, b = {STR("Groups"), STR("P-256")};
+    const struct tls_client_settings none = {0}, first = {.commands = &a, .command_count = 1},
+                                     second = {.commands = &b, .command_count = 1}, list = {.revoked = STR("a")},
+                                     words = {.passwords = STR("a")};
+
+    ck_assert(tls_client_settings_equal(&first, &first));
+    ck_assert(!tls_client_settings_equal(&first, &second));
+    ck_assert(!tls_client_settings_equal(&first, &none));
+    ck_assert(!tls_client_settings_equal(&list, &none));
+    ck_assert(!tls_client_settings_equal(&words, &none));
+}
+END_TEST
+
 /* A server of OpenSSL's alone, which can be made to say what ours never would. */
 static SSL *foreign_server(const struct tls_pair *pair)
 {
@@ -213,6 +290,9 @@ int main(void)
     tcase_add_test(cases, strangers_are_refused);
     tcase_add_test(cases, plain_http_is_no_way_out);
     tcase_add_test(cases, what_cannot_be);
+    tcase_add_test(cases, keys_with_a_password);
+    tcase_add_test(cases, commands_for_openssl);
+    tcase_add_test(cases, settings_that_differ);
     tcase_add_test(cases, a_storm_of_key_updates_is_refused);
     suite_add_tcase(suite, cases);
     srunner_run_all(runner, CK_NORMAL);
