@@ -8,11 +8,6 @@
 #include "base/limits.h"
 #include "tls/tls_session.h"
 
-/* A command for OpenSSL itself, as SSL_CONF_cmd has them: "Options", "PrioritizeChaCha". */
-struct tls_command {
-    struct str name, value;
-};
-
 struct tls_client_settings {
     struct str trusted;             /* a PEM file of certificates; empty: the system's store */
     struct str certificate, key;    /* PEM files: who we are; empty: nobody. Without a key, it stands beside the certificate */
