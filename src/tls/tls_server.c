@@ -116,7 +116,7 @@ static bool set_ciphers(struct tls_server *server, const struct tls_failure *fai
 
 static int set_groups_text(SSL_CTX *openssl, const char *groups)
 {
-    return (int)SSL_CTX_set1_groups_list(openssl, groups);
+    return *groups && SSL_CTX_set1_groups_list(openssl, groups) == 1; /* OpenSSL 3.5 takes a list of none */
 }
 
 bool tls_has_group(const char *name)

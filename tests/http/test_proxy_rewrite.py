@@ -43,7 +43,7 @@ def client(launch, loop, transport, upstream):
                'proxy_cookie_flags': ['a secure httponly samesite=strict', 'b nosecure nohttponly nosamesite', 'c samesite=lax']}
     locations = {'/pairs/': {'proxy_pass': to + '/', 'proxy_redirect': pairs}, '/off/': {'proxy_pass': to + '/', 'proxy_redirect': False},
                  '/cookies/': {'proxy_pass': to + '/', **cookies}, '/plain/': {'proxy_pass': to + '/'},
-                 '/caught/': {'proxy_pass': to + '/', 'proxy_intercept_errors': True, 'error_page': ['404 503 /one.txt', '401 = /one.txt', '500 =200 @other']},
+                 '/caught/': {'proxy_pass': to + '/', 'proxy_intercept_errors': True, 'error_page': ['404 503 /one.txt', '401 /one.txt', '500 =200 @other']},
                  '/passed/': {'proxy_pass': to + '/', 'error_page': '404 /one.txt'},
                  '@other': {'return': '200 other'}, '/one.txt': {}, '/put/': {'proxy_pass': to, 'proxy_method': 'PUT'},
                  '/head/': {'proxy_pass': to, 'proxy_method': 'HEAD'}, '/get/': {'proxy_pass': to, 'proxy_method': 'GET'},
@@ -93,7 +93,7 @@ def test_errors_are_caught_where_a_page_is_named(client, upstream):
         response = client.get(f'/caught/fails?{status}')
         assert response.status == status and response.body == b'one\n' and 'x-own' not in response.headers
     response = client.get('/caught/fails?401')
-    assert response.body == b'one\n' and response.headers['www-authenticate'] == 'Basic realm="x"'
+    assert response.status == 401 and response.body == b'one\n' and response.headers['www-authenticate'] == 'Basic realm="x"'
     response = client.get('/caught/fails?500')
     assert response.status == 200 and response.body == b'other'
     response = client.get('/caught/fails?502')
