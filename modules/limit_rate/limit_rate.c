@@ -149,6 +149,7 @@ static int paced_next(struct body *body, unsigned accept, size_t room, struct ch
         return result;
     if (out->kind == CHUNK_FILE) {
         paced->span = *out;
+        paced->span.file.whole = out->file.length; /* what each share belongs to */
         return next_of_span(paced, most, out);
     }
     spend(paced, out->bytes.length);

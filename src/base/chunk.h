@@ -17,6 +17,7 @@ struct chunk {
             int fd;
             int64_t at;
             uint64_t length;
+            uint64_t whole; /* bytes that are to come this way together, these included; less than these: only these */
         } file;
         struct {
             int fd;

@@ -130,7 +130,7 @@ struct file_body {
 
 static int file_next_span(struct file_body *file, struct chunk *out)
 {
-    *out = (struct chunk){.kind = CHUNK_FILE, .file = {file->fd, file->at, file->body.length}};
+    *out = (struct chunk){.kind = CHUNK_FILE, .file = {.fd = file->fd, .at = file->at, .length = file->body.length}};
     file->at += (int64_t)file->body.length;
     file->body.length = 0;
     return 1;

@@ -17,7 +17,11 @@ enum { WIDE_RECORDS = 4, WIDE_SEGMENTS = 8 };
 /* Bytes that the span belongs to. */
 static uint64_t whole_span(const struct wire *wire)
 {
-    return wire->span.kind == CHUNK_PIPE ? wire->span.pipe.whole : chunk_length(&wire->span);
+    uint64_t length = chunk_length(&wire->span);
+
+    if (wire->span.kind == CHUNK_PIPE)
+        return wire->span.pipe.whole;
+    return wire->span.file.whole > length ? wire->span.file.whole : length;
 }
 
 /* For an answer of `length` bytes. KTLS_OK: by the kernel. */

@@ -5,7 +5,7 @@
 START_TEST(advances)
 {
     struct chunk bytes = {.kind = CHUNK_BYTES, .bytes = STR("hello")};
-    struct chunk file = {.kind = CHUNK_FILE, .file = {3, 100, 5000000000u}};
+    struct chunk file = {.kind = CHUNK_FILE, .file = {.fd = 3, .at = 100, .length = 5000000000u}};
     struct chunk pipe = {.kind = CHUNK_PIPE, .pipe = {4, 10}};
 
     chunk_advance(&bytes, 2);
