@@ -8,25 +8,9 @@
 #include "base/limits.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define EVICT_LOOK 1024             /* nodes looked at under one lock */
-
-static bool make_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t attributes;
-    bool good;
-
-    if (pthread_mutexattr_init(&attributes) != 0)
-        return false;
-    good = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0 &&
-           pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0 &&
-           pthread_mutex_init(lock, &attributes) == 0;
-    pthread_mutexattr_destroy(&attributes);
-    return good;
-}
 
 static uint32_t *chain_of(struct cache_zone *zone, const struct cache_hash *hash)
 {
@@ -92,15 +76,13 @@ static void rebuild(struct cache_zone *zone)
 
 void cache_zone_lock(struct cache_zone *zone)
 {
-    if (pthread_mutex_lock(&zone->lock) == EOWNERDEAD) {
+    if (shared_zone_lock(&zone->shared))
         rebuild(zone);
-        pthread_mutex_consistent(&zone->lock);
-    }
 }
 
 void cache_zone_unlock(struct cache_zone *zone)
 {
-    pthread_mutex_unlock(&zone->lock);
+    shared_zone_unlock(&zone->shared);
 }
 
 struct cache_zone *cache_zone_create(size_t size, uint64_t first)
@@ -113,14 +95,9 @@ struct cache_zone *cache_zone_create(size_t size, uint64_t first)
     nodes = (size - sizeof(*zone)) / (sizeof(struct node) + sizeof(uint32_t));
     if (nodes > UINT32_MAX / 2)
         nodes = UINT32_MAX / 2;
-    zone = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (zone == MAP_FAILED)
+    zone = shared_zone_create(size);
+    if (!zone)
         return NULL;
-    if (!make_lock(&zone->lock)) {
-        munmap(zone, size);
-        return NULL;
-    }
-    zone->size = size;
     zone->first = zone->sequence = first;
     zone->walks = 1;
     zone->node_count = zone->chain_count = (uint32_t)nodes;
@@ -132,14 +109,14 @@ struct cache_zone *cache_zone_create(size_t size, uint64_t first)
 
 struct cache_zone *cache_zone_share(struct cache_zone *zone)
 {
-    zone->sharers++;
+    shared_zone_share(&zone->shared);
     return zone;
 }
 
 void cache_zone_destroy(struct cache_zone *zone)
 {
-    if (zone && zone->sharers-- == 0)
-        munmap(zone, zone->size);
+    if (zone)
+        shared_zone_destroy(&zone->shared);
 }
 
 uint32_t cache_zone_place(struct cache_zone *zone, const struct cache_hash *hash)

@@ -5,9 +5,8 @@
 #ifndef CACHE_CACHE_ZONE_PRIVATE_H
 #define CACHE_CACHE_ZONE_PRIVATE_H
 
+#include "base/shared_zone.h"
 #include "cache/cache_zone.h"
-
-#include <pthread.h>
 
 #define NOBODY 0u                   /* places are counted from 1 */
 
@@ -27,9 +26,7 @@ struct node {
 };
 
 struct cache_zone {
-    size_t size;
-    unsigned sharers;               /* generations that have it, but for the first; the master's */
-    pthread_mutex_t lock;
+    struct shared_zone shared;      /* each generation has it */
     uint64_t first, sequence;       /* numbers between them are of this index; others of one before it */
     uint64_t purged;                /* the latest of nodes that were forgotten, of which no more is known */
     uint64_t leader;                /* its lease's end, and who it is below */

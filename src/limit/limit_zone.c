@@ -5,9 +5,8 @@
  */
 #include "limit/limit_zone.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <sys/mman.h>
+#include "base/shared_zone.h"
+
 
 #define NOBODY 0u /* places are counted from 1 */
 
@@ -22,29 +21,13 @@ struct place {
 };
 
 struct limit_zone {
-    size_t size;
-    unsigned sharers;  /* generations that have it, but for the first; the master's */
-    pthread_mutex_t lock;
+    struct shared_zone shared; /* each generation has it */
     uint32_t count;    /* of places, and of chains */
     uint32_t unused;   /* the free places */
     uint32_t newest, oldest;
     uint32_t *chains;  /* these two point behind it: the mapping stands at one address in all workers */
     struct place *places;
 };
-
-static bool make_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t attributes;
-    bool good;
-
-    if (pthread_mutexattr_init(&attributes) != 0)
-        return false;
-    good = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0 &&
-           pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0 &&
-           pthread_mutex_init(lock, &attributes) == 0;
-    pthread_mutexattr_destroy(&attributes);
-    return good;
-}
 
 static struct place *at(struct limit_zone *zone, uint32_t number)
 {
@@ -99,15 +82,13 @@ static void rebuild(struct limit_zone *zone)
 
 static void take_lock(struct limit_zone *zone)
 {
-    if (pthread_mutex_lock(&zone->lock) == EOWNERDEAD) {
+    if (shared_zone_lock(&zone->shared))
         rebuild(zone);
-        pthread_mutex_consistent(&zone->lock);
-    }
 }
 
 static void give_lock(struct limit_zone *zone)
 {
-    pthread_mutex_unlock(&zone->lock);
+    shared_zone_unlock(&zone->shared);
 }
 
 struct limit_zone *limit_zone_create(size_t size)
@@ -121,14 +102,9 @@ struct limit_zone *limit_zone_create(size_t size)
     count = (size - sizeof(*zone)) / each;
     if (count > UINT32_MAX / 2)
         count = UINT32_MAX / 2;
-    zone = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (zone == MAP_FAILED)
+    zone = shared_zone_create(size);
+    if (!zone)
         return NULL;
-    if (!make_lock(&zone->lock)) {
-        munmap(zone, size);
-        return NULL;
-    }
-    zone->size = size;
     zone->count = (uint32_t)count;
     zone->places = (struct place *)(void *)(zone + 1);
     zone->chains = (uint32_t *)(void *)(zone->places + count);
@@ -138,14 +114,14 @@ struct limit_zone *limit_zone_create(size_t size)
 
 struct limit_zone *limit_zone_share(struct limit_zone *zone)
 {
-    zone->sharers++;
+    shared_zone_share(&zone->shared);
     return zone;
 }
 
 void limit_zone_destroy(struct limit_zone *zone)
 {
-    if (zone && zone->sharers-- == 0)
-        munmap(zone, zone->size);
+    if (zone)
+        shared_zone_destroy(&zone->shared);
 }
 
 static void forget(struct limit_zone *zone, uint32_t number)

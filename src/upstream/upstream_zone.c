@@ -5,12 +5,11 @@
 #include "upstream/upstream_zone.h"
 
 #include "base/limits.h"
+#include "base/shared_zone.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 /* One worker's part in one place. Written by that worker; by the master once it is dead. */
 struct hold {
@@ -19,54 +18,33 @@ struct hold {
 };
 
 struct upstream_zone {
-    size_t size;
+    struct shared_zone shared;
     unsigned workers;
-    pthread_mutex_t lock;
     uint64_t leader;                /* of upstream_zone_lead: its lease's end, and who it is below */
     struct upstream_shared states[LIMIT_UPSTREAM_PEERS];
     struct hold holds[];            /* LIMIT_UPSTREAM_PEERS for each worker */
 };
 
-static bool make_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t attributes;
-    bool good;
-
-    if (pthread_mutexattr_init(&attributes) != 0)
-        return false;
-    good = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0 &&
-           pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0 &&
-           pthread_mutex_init(lock, &attributes) == 0;
-    pthread_mutexattr_destroy(&attributes);
-    return good;
-}
-
 struct upstream_zone *upstream_zone_create(unsigned workers)
 {
     size_t size = sizeof(struct upstream_zone) + (size_t)workers * LIMIT_UPSTREAM_PEERS * sizeof(struct hold);
-    struct upstream_zone *zone = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct upstream_zone *zone = shared_zone_create(size);
 
-    if (zone == MAP_FAILED)
-        return NULL;
-    zone->size = size;
-    zone->workers = workers;
-    if (make_lock(&zone->lock))
-        return zone;
-    munmap(zone, size);
-    return NULL;
+    if (zone)
+        zone->workers = workers;
+    return zone;
 }
 
 void upstream_zone_destroy(struct upstream_zone *zone)
 {
     if (zone)
-        munmap(zone, zone->size);
+        shared_zone_destroy(&zone->shared);
 }
 
 /* Whoever dies with the lock leaves at worst a place that is held once too often. */
 static void take_lock(struct upstream_zone *zone)
 {
-    if (pthread_mutex_lock(&zone->lock) == EOWNERDEAD)
-        pthread_mutex_consistent(&zone->lock);
+    (void)shared_zone_lock(&zone->shared);
 }
 
 static struct hold *hold_of(struct upstream_zone *zone, unsigned worker, int index)
@@ -108,7 +86,7 @@ int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t ke
         shared_add(&state->holders, 1);
         *hold_of(zone, worker, index) = (struct hold){.held = 1};
     }
-    pthread_mutex_unlock(&zone->lock);
+    shared_zone_unlock(&zone->shared);
     return index;
 }
 
@@ -125,7 +103,7 @@ void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int inde
 {
     take_lock(zone);
     release(zone, worker, index);
-    pthread_mutex_unlock(&zone->lock);
+    shared_zone_unlock(&zone->shared);
 }
 
 void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker)
@@ -136,7 +114,7 @@ void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker)
             release(zone, worker, i);
     }
     upstream_zone_follow(zone, worker);
-    pthread_mutex_unlock(&zone->lock);
+    shared_zone_unlock(&zone->shared);
 }
 
 struct upstream_shared *upstream_zone_at(struct upstream_zone *zone, int index)

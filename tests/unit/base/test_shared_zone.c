@@ -1,0 +1,131 @@
+/*
+ * Memory of several processes: what one writes another reads, and who dies with the lock stops nobody.
+ */
+#include "base/shared_zone.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct notes {
+    struct shared_zone shared;
+    unsigned count;
+    char rest[10000];
+};
+
+/* In a process of its own, which ends without giving back what it holds. */
+static void elsewhere(struct notes *notes, void (*what)(struct notes *notes))
+{
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        what(notes);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+static void add_one(struct notes *notes)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (shared_zone_lock(&notes->shared))
+            _exit(1);
+        notes->count++;
+        shared_zone_unlock(&notes->shared);
+    }
+}
+
+static void die_with_it(struct notes *notes)
+{
+    (void)shared_zone_lock(&notes->shared);
+    notes->count = 7;
+}
+
+START_TEST(what_cannot_be_made)
+{
+    ck_assert_ptr_null(shared_zone_create(0));
+    ck_assert_ptr_null(shared_zone_create(sizeof(struct shared_zone) - 1));
+    ck_assert_ptr_null(shared_zone_create(SIZE_MAX));
+    ck_assert_ptr_null(shared_zone_create(SIZE_MAX / 2));
+    shared_zone_destroy(NULL);
+}
+END_TEST
+
+START_TEST(others_see_it)
+{
+    struct notes *notes = shared_zone_create(sizeof(*notes));
+
+    ck_assert_ptr_nonnull(notes);
+    ck_assert_uint_eq(notes->shared.size, sizeof(*notes));
+    for (size_t i = 0; i < sizeof(notes->rest); i++)
+        ck_assert_int_eq(notes->rest[i], 0);
+    for (int i = 0; i < 3; i++)
+        elsewhere(notes, add_one);
+    ck_assert_uint_eq(notes->count, 3000);
+    shared_zone_destroy(&notes->shared);
+}
+END_TEST
+
+START_TEST(death_with_the_lock_is_told_once)
+{
+    struct notes *notes = shared_zone_create(sizeof(*notes));
+
+    for (int i = 0; i < 2; i++) {
+        elsewhere(notes, die_with_it);
+        ck_assert(shared_zone_lock(&notes->shared));
+        ck_assert_uint_eq(notes->count, 7);
+        shared_zone_unlock(&notes->shared);
+        ck_assert(!shared_zone_lock(&notes->shared));
+        shared_zone_unlock(&notes->shared);
+    }
+    elsewhere(notes, die_with_it); /* and once more, in the middle of putting it in order */
+    elsewhere(notes, die_with_it);
+    ck_assert(shared_zone_lock(&notes->shared));
+    shared_zone_unlock(&notes->shared);
+    shared_zone_destroy(&notes->shared);
+}
+END_TEST
+
+static bool is_mapped(void *page)
+{
+    unsigned char in_core;
+
+    return mincore(page, 1, &in_core) == 0 || errno != ENOMEM;
+}
+
+START_TEST(the_last_one_gives_it_back)
+{
+    struct notes *notes = shared_zone_create(sizeof(*notes));
+
+    shared_zone_share(&notes->shared);
+    shared_zone_destroy(&notes->shared);
+    ck_assert(is_mapped(notes));
+    shared_zone_destroy(&notes->shared);
+    ck_assert(!is_mapped(notes));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("shared_zone");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_test(all, what_cannot_be_made);
+    tcase_add_test(all, others_see_it);
+    tcase_add_test(all, death_with_the_lock_is_told_once);
+    tcase_add_test(all, the_last_one_gives_it_back);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
