@@ -44,7 +44,7 @@
 #define LIMIT_INTERIMS              16              /* 1xx before one answer of a server behind us */
 #define LIMIT_REROUTES              10
 #define LIMIT_LISTING_ITEMS         10000           /* of a folder that is listed */
-#define LIMIT_MODULES               63
+#define LIMIT_MODULES               63              /* a location has a bit for each, and the one behind the last can be shifted to */
 #define LIMIT_COMPRESS_INPUT        (16 * 1024)     /* bytes of a body that are encoded at once */
 #define LIMIT_COMPRESS_OUTPUT       (16 * 1024)     /* and of what comes of them */
 #define LIMIT_COMPRESS_TURN         (64 * 1024)     /* bytes that a worker encodes in one turn of its loop, for all bodies together */

@@ -3,6 +3,7 @@
  * and which modules it gives something to do. Before a request names its server and location, the default server
  * of its address holds.
  */
+#include "base/limits.h"
 #include "build_options.h"
 #include "server/load.h"
 #include "server/module.h"
@@ -35,7 +36,7 @@ static uint64_t lingering_ms(const struct core_site *site)
 /* The others are never asked: a request pays for what is configured, and not for what could be. */
 static void choose_modules(struct location *location)
 {
-    for (unsigned i = 0; module_table[i]; i++) {
+    for (unsigned i = 0; module_table[i] && i < LIMIT_MODULES; i++) {
         const struct module *module = module_table[i];
         uint64_t bit = UINT64_C(1) << i;
 
