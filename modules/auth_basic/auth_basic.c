@@ -190,10 +190,11 @@ static enum outcome judge(const struct attempt *attempt)
     return demand(x, own);
 }
 
-static void wipe(struct attempt *attempt)
+/* The arena's, and ours alone. data NULL: nothing. */
+static void wipe(struct str secret)
 {
-    /* The arena's, and ours alone. */
-    OPENSSL_cleanse((char *)(uintptr_t)attempt->password.data, attempt->password.length);
+    if (secret.data)
+        OPENSSL_cleanse((char *)(uintptr_t)secret.data, secret.length);
 }
 
 static void asked(struct login *login, int error)
@@ -201,33 +202,41 @@ static void asked(struct login *login, int error)
     struct attempt *attempt = container_of(login, struct attempt, login);
     struct exchange *x = attempt->x;
 
-    wipe(attempt);
+    wipe(attempt->password);
     if (!x->cancelled && error != -ECANCELED)
         exchange_resume(x, error < 0 ? unreadable(x, attempt->conf, error) : judge(attempt));
     exchange_release(x);
 }
 
-/* "Basic dXNlcjpwYXNzd29yZA==": 0, -EINVAL: there is none that anyone could have meant, or -ENOMEM. */
-static int read_credentials(struct exchange *x, struct str *out_user, struct str *out_password)
+/* "user:password" in two: 0, -EINVAL: there is none that anyone could have meant, or -ENOMEM. */
+static int divide(struct arena *arena, struct str both, struct str *out_user, struct str *out_password)
 {
-    struct str field = headers_value(&x->request.headers, STR("Authorization"));
-    struct str password, user;
-
-    if (!str_equal_nocase(str_slice(field, 0, 6), STR("Basic ")) || field.length > 4 * LIMIT_LOGIN_TEXT)
+    if (!both.data || str_find(both, ':') < 0)
         return -EINVAL;
-    password = base64_decode(&x->arena, str_trim(str_skip(field, 6)));
-    if (!password.data || str_find(password, ':') < 0)
-        return -EINVAL;
-    *out_password = arena_copy(&x->arena, str_skip(password, (size_t)str_find(password, ':') + 1));
-    *out_user = arena_copy(&x->arena, str_slice(password, 0, (size_t)str_find(password, ':')));
-    user = password;
-    OPENSSL_cleanse((char *)(uintptr_t)user.data, user.length);
+    *out_password = arena_copy(arena, str_skip(both, (size_t)str_find(both, ':') + 1));
+    *out_user = arena_copy(arena, str_slice(both, 0, (size_t)str_find(both, ':')));
     if (!out_user->data || !out_password->data)
         return -ENOMEM;
     if (str_empty(*out_user) || out_user->length > LIMIT_LOGIN_TEXT || out_password->length >= LIMIT_LOGIN_TEXT ||
         str_find(*out_password, '\0') >= 0 || str_find(*out_user, '\n') >= 0)
         return -EINVAL;
     return 0;
+}
+
+/* "Basic dXNlcjpwYXNzd29yZA==": as divide. Where it fails nothing of the password stays behind. */
+static int read_credentials(struct exchange *x, struct str *out_user, struct str *out_password)
+{
+    struct str field = headers_value(&x->request.headers, STR("Authorization")), both;
+    int error;
+
+    if (!str_equal_nocase(str_slice(field, 0, 6), STR("Basic ")) || field.length > 4 * LIMIT_LOGIN_TEXT)
+        return -EINVAL;
+    both = base64_decode(&x->arena, str_trim(str_skip(field, 6)));
+    error = divide(&x->arena, both, out_user, out_password);
+    wipe(both);
+    if (error < 0)
+        wipe(*out_password);
+    return error;
 }
 
 static enum outcome ask(struct exchange *x, struct logins *logins, struct attempt *attempt)
@@ -238,7 +247,7 @@ static enum outcome ask(struct exchange *x, struct logins *logins, struct attemp
         exchange_hold(x);
         return OUTCOME_PENDING;
     }
-    wipe(attempt);
+    wipe(attempt->password);
     return error < 0 ? unreadable(x, attempt->conf, error) : judge(attempt);
 }
 
@@ -246,7 +255,7 @@ static enum outcome auth_basic_answer(struct exchange *x, const void *conf, void
 {
     const struct auth_basic_conf *own = conf;
     struct attempt *attempt, **noted;
-    struct str user, password;
+    struct str user = {NULL, 0}, password = {NULL, 0};
     int error;
 
     if (str_empty(own->file))
@@ -256,8 +265,10 @@ static enum outcome auth_basic_answer(struct exchange *x, const void *conf, void
         return demand(x, own);
     attempt = arena_zalloc(&x->arena, 1, sizeof(*attempt));
     noted = exchange_state(x, &module_auth_basic, sizeof(struct attempt *));
-    if (error < 0 || !attempt || !noted)
+    if (error < 0 || !attempt || !noted) {
+        wipe(password);
         return exchange_refuse(x, 500);
+    }
     *attempt = (struct attempt){.x = x, .conf = own, .user = user, .password = password};
     attempt->login.question =
         (struct password_question){.path = own->file.data, .user = user, .password = password.data};
