@@ -240,7 +240,9 @@ static int judge(struct judged *judged, struct log *log, struct tls_context **ou
     if (!settings)
         return -ENOMEM;
     for (size_t i = 0; i < judged->count; i++) {
-        judged->servers[i]->files_stamp = tls_files_stamp(&judged->servers[i]->tls); /* before they are read */
+        /* Before they are read for the first of its endpoints: what has changed since then is new to all. */
+        if (judged->servers[i]->files_stamp == 0)
+            judged->servers[i]->files_stamp = tls_files_stamp(&judged->servers[i]->tls);
         settings[i] = judged->servers[i]->tls;
         settings[i].is_default = i == 0;
     }
