@@ -224,9 +224,9 @@ static void waited(struct op *op, int result)
     struct limiting *limiting = container_of(op, struct limiting, timer);
     struct exchange *x = limiting->x;
 
-    if (!x->cancelled && result == 0) {
+    if (!x->cancelled && result != -ECANCELED) { /* -ENOMEM: it cannot be told to wait */
         exchange_end_with_client(x, false);
-        exchange_resume(x, OUTCOME_PASS);
+        exchange_resume(x, result == 0 ? OUTCOME_PASS : exchange_refuse(x, 503));
     }
     exchange_release(x);
 }
