@@ -11,6 +11,7 @@
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
+void *__real_reallocarray(void *memory, size_t count, size_t size);
 void *__real_arena_alloc(struct arena *arena, size_t size);
 void *__real_arena_zalloc(struct arena *arena, size_t count, size_t size);
 struct str __real_arena_copy(struct arena *arena, struct str s);
@@ -21,6 +22,7 @@ struct str __wrap_arena_copy(struct arena *arena, struct str s);
 struct str __wrap_arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
+void *__wrap_reallocarray(void *memory, size_t count, size_t size);
 
 static bool counting;
 static unsigned allocations;
@@ -48,6 +50,11 @@ void *__wrap_calloc(size_t count, size_t size)
 void *__wrap_realloc(void *memory, size_t size)
 {
     return fails() ? NULL : __real_realloc(memory, size);
+}
+
+void *__wrap_reallocarray(void *memory, size_t count, size_t size)
+{
+    return fails() ? NULL : __real_reallocarray(memory, count, size);
 }
 
 void *__wrap_arena_alloc(struct arena *arena, size_t size)
@@ -88,6 +95,8 @@ static const char configuration[] =
     "  log_format: {own: '$uri $status'}\n"
     "  add_header: [X-A '$request_id', {X-B: b}]\n"
     "  error_page: 404 /errors/404.html\n"
+    "  limit_req_zone: ['$binary_remote_addr zone=asked:64k rate=200r/s', '$host zone=rare:64k rate=1r/m']\n"
+    "  limit_conn_zone: '$binary_remote_addr zone=open:64k'\n"
     "  map: {$arg_m $mapped: {hostnames: on, default: none, '~^(?<took>x)(.*)$': '$took-$2', '*.a': b}}\n"
     "  geo: {$place: {default: out, 127.0.0.0/8: in}}\n"
     "  upstream:\n"
@@ -120,6 +129,12 @@ static const char configuration[] =
     "        /said/: {alias: '@/www/', expires: '$arg_e', security_headers: strict, cors: {origins: "
     "[https://a.test], "
     "credentials: on}, preload: /a.css as=style, add_trailer: X-Sent $body_bytes_sent}\n"
+    "        /limited/: {alias: '@/www/', limit_req: zone=asked burst=9, limit_conn: open 9}\n"
+    "        /narrow/: {alias: '@/www/', limit_req: zone=rare, limit_except: {GET: {deny: all}}}\n"
+    "        /paced/: {alias: '@/www/', limit_rate: 2m, limit_rate_after: 1k}\n"
+    "        /known/: {alias: '@/www/', auth_basic: '$host \"x\"', auth_basic_user_file: '@/users'}\n"
+    "        /signed/: {alias: '@/www/', secure_link: '$arg_s,$arg_e', secure_link_sha256: '$uri$arg_e key', "
+    "secure_link_required: on}\n"
     "        '@named': {}\n"
     "    - {listen: 8080, server_name: e}\n";
 
@@ -221,6 +236,14 @@ static const char *const requests[] = {
     "GET /said/file.html?e=1d HTTP/1.1",
     "GET /encoded/file.html HTTP/1.1\nAccept-Encoding: gzip;q=0.5, br",
     "GET /encoded/large HTTP/1.1\nAccept-Encoding: gzip, br",
+    "GET /limited/file.html HTTP/1.1",
+    "GET /narrow/file.html HTTP/1.1\nAccept: application/json",
+    "DELETE /narrow/file.html HTTP/1.1\nAccept: text/html",
+    "GET /paced/large HTTP/1.1",
+    "GET /known/file.html HTTP/1.1\nAuthorization: Basic YW5uOnNlY3JldA==",
+    "GET /known/file.html HTTP/1.1\nAuthorization: Basic YW5uOndyb25n",
+    "GET /known/file.html HTTP/1.1\nAccept: text/plain",
+    "GET /signed/file.html?s=bad&e=1 HTTP/1.1",
     "OPTIONS /said/ HTTP/1.1\nOrigin: https://a.test\nAccess-Control-Request-Method: GET",
     "GET /status HTTP/1.1",
     "PUT /status HTTP/1.1\nContent-Length: 0",
@@ -242,6 +265,8 @@ START_TEST(serving)
     loopback_write(&server, "www/file.html", STR("a small file"));
     loopback_write(&server, "www/index.html", STR("index"));
     loopback_write(&server, "www/errors/404.html", STR("absent"));
+    loopback_write(&server, "users", /* secret */
+                   STR("ann:$2y$04$pwrdMZsDDJ5NfbSciM7mPeG7AVb4piRMhRd2Jz2AoPE3kpw7FkJxe\n"));
     memset(large, 'l', sizeof(large));
     loopback_write(&server, "www/large", str_of(large, sizeof(large)));
     behind = listen_behind(loopback_path(&server, "app.sock"));
