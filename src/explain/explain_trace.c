@@ -3,6 +3,7 @@
  */
 #include "explain/explain.h"
 
+#include "server/satisfy.h"
 #include "server/visit.h"
 
 #include <stdio.h>
@@ -35,7 +36,7 @@ enum outcome explain_step(struct trace *trace, struct visit *visit, unsigned ind
     const struct module *module = module_table[index];
     struct explain_step *step = step_begin(explain, visit, index);
     bool passed_over = module->others != OTHERS_NOT_ASKED;
-    enum outcome outcome = passed_over ? speak_for(visit, module) : trace_module(visit, index);
+    enum outcome outcome = passed_over ? speak_for(visit, module) : satisfy_answer(visit, index);
 
     if (step) {
         step->passed_over = passed_over;

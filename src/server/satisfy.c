@@ -54,7 +54,7 @@ enum outcome satisfy_judge(struct visit *visit, enum outcome outcome)
     return outcome;
 }
 
-enum outcome trace_module(struct visit *visit, unsigned index)
+enum outcome satisfy_answer(struct visit *visit, unsigned index)
 {
     return module_table[index]->answer(visit->x, visit->location->module_conf[index],
                                        visit->worker->module_states[index]);
@@ -70,7 +70,7 @@ enum outcome satisfy_ask(struct visit *visit, unsigned index)
         return refuse(visit);
     if (visit->worker->trace)
         return satisfy_judge(visit, visit->worker->trace->ask(visit->worker->trace, visit, index));
-    return satisfy_judge(visit, trace_module(visit, index));
+    return satisfy_judge(visit, satisfy_answer(visit, index));
 }
 
 enum outcome satisfy_end(struct visit *visit)

@@ -10,6 +10,8 @@ enum satisfy { SATISFY_ALL, SATISFY_ANY };
 
 /* Where a request is located, also anew: nobody has said anything yet. */
 void satisfy_begin(struct visit *visit);
+/* What the module at `index` says, which answers; what satisfy_ask asks where nobody looks on (server/trace.h). */
+enum outcome satisfy_answer(struct visit *visit, unsigned index);
 /* Asks the module at `index`, which answers, unless it need not be asked any more. */
 enum outcome satisfy_ask(struct visit *visit, unsigned index);
 /*

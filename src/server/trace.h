@@ -16,7 +16,4 @@ struct trace {
     void (*finished)(struct trace *trace, struct visit *visit);
 };
 
-/* What satisfy_ask does for a module, without anybody looking on. */
-enum outcome trace_module(struct visit *visit, unsigned index);
-
 #endif
