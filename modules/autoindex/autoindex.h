@@ -32,6 +32,8 @@ struct autoindex_conf {
 
 /* Folders first, then by what is asked for; names in the order in which people count ("a2" before "a10"). */
 void listing_sort(struct listing *listing);
+/* Content-Security-Policy of the page: its own style and nothing else, so that a site's strict one does not take its looks. */
+extern const char listing_policy[];
 /* As a page, or as JSON. 0, -ENOMEM or -ENOBUFS. */
 MUST_CHECK int listing_write_page(const struct listing *listing, struct buffer *out);
 MUST_CHECK int listing_write_json(const struct listing *listing, struct buffer *out);

@@ -283,6 +283,10 @@ static int write_column(const struct listing *listing, struct buffer *out, enum 
                                                : " &uarr;");
 }
 
+/* Any change of what stands between its tags changes the hash: the tests tell the new one. */
+const char listing_policy[] = "default-src 'none'; style-src 'sha256-Dqi+KWnB8LH7TSpDixnFn7RyWCjSdpJcm994sopZjDM='; "
+                              "base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+
 static const char style[] =
     "<style>\n"
     "body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 "

@@ -1,7 +1,10 @@
 """autoindex: the page and the JSON, as real clients get them; every link on the page leads where it says."""
+import base64
+import hashlib
 import html.parser
 import json
 import os
+import re
 import subprocess
 import urllib.parse
 
@@ -48,7 +51,8 @@ def folder(base):
 
 @pytest.fixture
 def served(launch, loop, transport, folder):
-    return launch(loop, transport, server={'root': folder, 'autoindex': 'on', 'location': {'/sub/deeper/': {'autoindex': 'off'}}})
+    return launch(loop, transport, server={'root': folder, 'autoindex': 'on', 'location': {
+        '/sub/deeper/': {'autoindex': 'off'}, '/strict/': {'alias': folder + '/', 'security_headers': 'strict'}}})
 
 
 @pytest.fixture
@@ -92,6 +96,17 @@ def test_many(served, folder):
     body = client.get('/many/').body.decode()
     assert body.count('<tr><td>') == 10001 and 'there are more, which are not shown' in body
     assert client.get('/sub/').status == 200
+
+
+def test_the_policy_lets_the_style_through(client):
+    """And nothing else; a site's own strict one does not take its place."""
+    for target in ('/', '/strict/'):
+        page = client.get(target)
+        style = re.search(rb'<style>(.*?)</style>', page.body, re.S).group(1)
+        digest = base64.b64encode(hashlib.sha256(style).digest()).decode()
+        policies = [value for name, value in page.lines if name.lower() == 'content-security-policy']
+        assert len(policies) == 1 and "default-src 'none'" in policies[0] and f"style-src 'sha256-{digest}'" in policies[0], digest
+    assert 'content-security-policy' not in client.get('/', Accept='application/json').headers
 
 
 def test_curl(served):
