@@ -72,6 +72,13 @@ class Limited(server_kit.Server):
         stream.sendall(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n'.encode())
         return stream
 
+    def hold_both(self, target='/hold?key=a'):
+        """Two requests that wait, seen to wait: who asks before that may take the place of one of them."""
+        before = self.errors().count('delaying request')
+        held = [self.hold(target) for _ in range(2)]
+        wait_for(lambda: self.errors().count('delaying request') == before + 2, 'both wait')
+        return held
+
     def reload(self):
         before = len(self.errors())
         self.process.send_signal(signal.SIGHUP)
@@ -89,8 +96,8 @@ def limited(tmp_path, loop):
 
 def test_open_requests(limited):
     assert limited.ask('/hold?key=a') == 200                        # those that follow wait for a minute each
-    held = [limited.hold('/hold?key=a') for _ in range(2)]
-    wait_for(lambda: limited.ask('/open?key=a') == 429, 'both are open')
+    held = limited.hold_both()
+    assert limited.ask('/open?key=a') == 429
     assert limited.ask('/open?key=b') == 200
     held[0].close()                                                 # whoever leaves is open no more
     wait_for(lambda: limited.ask('/open?key=a') == 200, 'one of them has left')
@@ -100,8 +107,8 @@ def test_open_requests(limited):
 
 def test_a_killed_worker_holds_nothing(limited):
     assert limited.ask('/hold?key=a') == 200
-    held = [limited.hold('/hold?key=a') for _ in range(2)]
-    wait_for(lambda: limited.ask('/open?key=a') == 429, 'both are open')
+    held = limited.hold_both()
+    assert limited.ask('/open?key=a') == 429
     for worker in limited.workers():
         os.kill(worker, signal.SIGKILL)
     wait_for(lambda: limited.errors().count('exited on signal 9') == 2, 'both workers are dead')
@@ -113,8 +120,8 @@ def test_a_killed_worker_holds_nothing(limited):
 
 def test_limits_survive_a_reload(limited):
     assert limited.ask('/once?key=a') == 200
-    held = [limited.hold('/hold?key=a') for _ in range(2)]
-    wait_for(lambda: limited.ask('/open?key=a') == 429, 'both are open')
+    held = limited.hold_both()
+    assert limited.ask('/open?key=a') == 429
     limited.reload()
     wait_for(lambda: limited.ask('/once?key=b') in (200, 429), 'the new workers')
     assert limited.ask('/once?key=a') == 429
