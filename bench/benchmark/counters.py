@@ -55,6 +55,11 @@ def memory_kib(pids):
                if line.startswith('Pss:'))
 
 
+def taken_ticks():
+    """Clock ticks in which a hypervisor ran something else on this machine's CPUs, since the beginning; see proc_stat(5)."""
+    return int(read('/proc/stat').split(maxsplit=9)[8])
+
+
 def snapshot(pids):
     return {**cpu_seconds(pids), 'switches': context_switches(pids)}
 

@@ -86,6 +86,7 @@ FIGURES = {
     'quiet_p99': ('latency alone, 99 %', 'us', latency(0.99, 'quiet'), True),
     'cold_ratio': ('beside / alone', '', cold_ratio, True),
     'disk': ('waiting for a disk', '%', plainly('disk', 100), True),
+    'taken': ('taken by a hypervisor', 'ticks', plainly('taken'), True),
     'cold_rate': ('readers', 'MB/s', plainly('cold_rate', 1e-6), False),
     'memory': ('memory', 'KiB', plainly('memory'), True),
     'memory_connection': ('memory per connection', 'KiB', plainly('memory_connection'), True),
