@@ -1,6 +1,6 @@
 /*
- * The batches of the access log. A regular file is written by a helper thread, 32 KiB or a second's
- * worth at a time, while the next batch fills; pipes, terminals and sockets are written at the end of the
+ * The batches of the access log. A regular file is written by a helper thread, 32 KiB or the lines of
+ * `flush` (a second) at a time, while the next batch fills; pipes, terminals and sockets are written at the end of the
  * turn, whole lines of at most PIPE_BUF bytes at once, so that workers do not tear each other's lines. What
  * does not fit is dropped.
  */
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define FILE_BATCH       32768
-#define FILE_AGE_MS      1000
+#define STOP_EACH_MS     1000
 #define RETRY_MS         20
 #define COMPLAIN_EACH_MS 10000
 
@@ -280,14 +280,16 @@ void access_log_lines(struct worker *worker, const struct conf_rows *logs, const
 
     for (size_t i = 0; log && i < logs->count; i++) {
         struct batch *batch;
+        uint64_t due_ms;
 
         if (!rows[i].target)
             continue;
         batch = &log->batches[rows[i].target->index];
         if (batch->fd < 0)
             continue;
-        if (!batch->lines.length)
-            batch->due_ms = now_ms(log) + (batch->regular ? FILE_AGE_MS : 0);
+        due_ms = now_ms(log) + (batch->regular ? rows[i].flush_ms : 0);
+        if (!batch->lines.length || (batch->regular && due_ms < batch->due_ms))
+            batch->due_ms = due_ms;
         log->pending = true;
         if (write_line(batch, rows[i].format, subject, arena) < 0)
             count_dropped(batch, 1);
@@ -340,7 +342,7 @@ void access_log_stop(struct worker *worker)
         return;
     loop_cancel(&worker->loop, &log->timer);
     while (is_busy(log)) {
-        if (loop_turn(&worker->loop, now_ms(log) + FILE_AGE_MS) < 0)
+        if (loop_turn(&worker->loop, now_ms(log) + STOP_EACH_MS) < 0)
             break;
     }
     log->quiet_until_ms = 0;

@@ -27,6 +27,7 @@ struct access_log_target {
 struct access_log_row {
     struct str path;                /* empty: off */
     struct str format_name;
+    uint64_t flush_ms;              /* a regular file gets a line so long after it was made, at the latest */
     struct conf_mark mark;
     struct access_log_target *target;   /* both filled in once everything is read; NULL: off */
     const struct log_format *format;

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+#define FLUSH_MS 1000
+
 /* nginx's combined, and how the bytes left. */
 #define COMBINED                                                                                             \
     "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" "     \
@@ -189,8 +191,10 @@ static int read_log_map(struct conf_reader *reader, const struct conf_node *node
             named = true;
         } else if (str_equal(pair->key->text, STR("format"))) {
             row->format_name = text;
+        } else if (str_equal(pair->key->text, STR("flush"))) {
+            error = conf_read_duration(reader, pair->value, &row->flush_ms);
         } else {
-            conf_error(reader->errors, pair->key->mark, STR("access_log has path and format"),
+            conf_error(reader->errors, pair->key->mark, STR("access_log has path, format and flush"),
                        "access_log has no key \"" STR_FMT "\"", STR_ARG(pair->key->text));
             error = -EINVAL;
         }
@@ -203,7 +207,24 @@ static int read_log_map(struct conf_reader *reader, const struct conf_node *node
     return error;
 }
 
-/* off, "logs/access.log main", or {path: ..., format: ...}. nginx's buffer= and flush= are always so. */
+/* One of the words behind a path and a format. nginx's buffer= is always so. */
+static int read_log_option(struct conf_reader *reader, const struct conf_node *node, struct str word,
+                           struct access_log_row *row)
+{
+    struct conf_node value;
+
+    if (str_starts(word, STR("buffer=")))
+        return 0;
+    if (str_starts(word, STR("flush="))) {
+        value = core_word_node(node, str_skip(word, STR("flush=").length));
+        return conf_read_duration(reader, &value, &row->flush_ms);
+    }
+    conf_error(reader->errors, node->mark, STR("write: access_log: logs/access.log main"),
+               "access_log knows no \"" STR_FMT "\"", STR_ARG(word));
+    return -EINVAL;
+}
+
+/* off, "logs/access.log main flush=1s", or {path: ..., format: ..., flush: ...}. */
 int core_access_log_read(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct access_log_row *row = out;
@@ -211,17 +232,16 @@ int core_access_log_read(struct conf_reader *reader, const struct conf_node *nod
     int error;
 
     row->format_name = STR("main");
+    row->flush_ms = FLUSH_MS;
     if (node->kind == CONF_MAP)
         return read_log_map(reader, node, row);
     error = conf_read_words(reader, node, &words);
     if (error < 0)
         return error;
     for (size_t i = 2; i < words.count; i++) {
-        if (str_starts(words.items[i], STR("buffer=")) || str_starts(words.items[i], STR("flush=")))
-            continue;
-        conf_error(reader->errors, node->mark, STR("write: access_log: logs/access.log main"),
-                   "access_log knows no \"" STR_FMT "\"", STR_ARG(words.items[i]));
-        return -EINVAL;
+        error = read_log_option(reader, node, words.items[i], row);
+        if (error < 0)
+            return error;
     }
     if (words.count == 0) {
         conf_error(reader->errors, node->mark, STR("write: access_log: logs/access.log main, or off"),

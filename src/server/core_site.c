@@ -199,11 +199,12 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct access_log_row),
      .row = core_access_log_read,
      .example = "access_log: {path: stdout, format: main}",
-     .help = "Where a line for each request goes (a file, stdout, stderr), and in which format; or off.",
+     .help = "Where a line for each request goes (a file, stdout, stderr), and in which format; or off. "
+             "Lines for a file wait for others, at most as long as `flush` says (1s).",
      .schema =
          "{\"oneOf\": [{\"type\": \"string\"}, {\"const\": false}, {\"type\": \"object\", "
          "\"additionalProperties\": false, \"properties\": {\"path\": {\"type\": \"string\"}, \"format\": "
-         "{\"type\": \"string\"}}}]}"},
+         "{\"type\": \"string\"}, \"flush\": {\"type\": \"string\"}}}]}"},
     {.name = "keepalive_timeout",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_DURATION,

@@ -93,7 +93,7 @@ START_TEST(sent_fields_are_those_of_the_head)
         loopback_open(&server, "http:\n"
                                "  log_format: {f: '$sent_http_content_length|$sent_http_transfer_encoding|"
                                "$sent_http_content_type|$sent_http_connection|$sent_http_location|$sent_http_server'}\n"
-                               "  access_log: '@/f.log f'\n"
+                               "  access_log: '@/f.log f flush=10ms'\n"
                                "  server:\n"
                                "    listen: 8080\n"
                                "    location:\n"
@@ -109,6 +109,29 @@ START_TEST(sent_fields_are_those_of_the_head)
                       "%s: " STR_FMT, rows[i].request, STR_ARG(line));
         loopback_close(&server);
     }
+}
+END_TEST
+
+/* Where two lines of one file are to wait differently, the shorter holds for both. */
+START_TEST(lines_wait_as_long_as_they_are_told)
+{
+    struct str text;
+
+    loopback_open(&server, "http:\n"
+                           "  log_format: {uri: $uri}\n"
+                           "  access_log: '@/late.log uri buffer=64k flush=10m'\n"
+                           "  server:\n"
+                           "    listen: 8080\n"
+                           "    return: 200 ok\n"
+                           "    location:\n"
+                           "      /mixed: {access_log: ['@/mixed.log uri flush=10m', "
+                           "{path: '@/mixed.log', format: uri, flush: 0s}]}\n");
+    loopback_ask(&server, "GET /late HTTP/1.1");
+    loopback_ask(&server, "GET /mixed HTTP/1.1");
+    text = awaited("mixed.log");
+    ck_assert_text(text, "/mixed\n/mixed\n");
+    ck_assert_uint_eq(file_text("late.log").length, 0);
+    loopback_close(&server);
 }
 END_TEST
 
@@ -156,7 +179,7 @@ START_TEST(a_cut_answer_tells_what_was_sent)
     int fd;
 
     loopback_open(&server, "http: {log_format: {sent: $body_bytes_sent}, server: {listen: 8080, root: @/, "
-                           "access_log: '@/a.log sent'}}");
+                           "access_log: '@/a.log sent flush=10ms'}}");
     loopback_write(&server, "file", STR(""));
     ck_assert_int_eq(truncate(loopback_path(&server, "file"), 64 << 20), 0);
     fd = loopback_connect(&server);
@@ -227,6 +250,8 @@ START_TEST(mistakes_are_told)
     loopback_refuses("access_log: {format: main}", "needs a path");
     loopback_refuses("access_log: a.log nothing", "no log format \"nothing\"");
     loopback_refuses("access_log: a.log main gzip", "knows no \"gzip\"");
+    loopback_refuses("access_log: a.log main flush=5", "unit");
+    loopback_refuses("access_log: {path: a.log, flush: soon}", "soon");
     loopback_refuses("access_log: {path: a.log, formta: main}", "no key \"formta\"");
     loopback_refuses("access_log: 'syslog:server=unix:/dev/log'", "cannot be sent to");
 }
@@ -236,6 +261,7 @@ int main(void)
 {
     const TTest *const tests[] = {lines_come_after_a_while,
                                   sent_fields_are_those_of_the_head,
+                                  lines_wait_as_long_as_they_are_told,
                                   the_end_writes_the_rest,
                                   a_reopened_log_gets_what_follows,
                                   a_cut_answer_tells_what_was_sent,

@@ -84,7 +84,7 @@ class Server:
             'events': {'use': loop},
             'http': {
                 'log_format': {'proof': '|'.join(f'${field}' for field in ACCESS_FIELDS)},
-                'access_log': {'path': self.access_path, 'format': 'proof'},
+                'access_log': {'path': self.access_path, 'format': 'proof', 'flush': '20ms'},
                 **(http or {}),
                 'server': servers,
             },
