@@ -133,22 +133,27 @@ def test_services(world):
 GARBAGE = 'Timeout|Misformatted DNS reply'       # c-ares waits for a better answer, newer ones do not
 
 
-@pytest.mark.parametrize('answer, said', [(SERVFAIL, 'DNS server'), (3, 'not found'), (b'\0' * 5, GARBAGE), (b'\xff' * 40, GARBAGE),
-                                          (None, 'Timeout')])
-def test_a_bad_answer_stops_nothing(world, answer, said):
+BAD = {'fails': (SERVFAIL, 'DNS server'), 'denied': (3, 'not found'), 'short': (b'\0' * 5, GARBAGE), 'garbled': (b'\xff' * 40, GARBAGE),
+       'silent': (None, 'Timeout')}
+
+
+def test_bad_answers_stop_nothing(world):
     """502 and one line that names it; asked again, and used as soon as there is an answer."""
     one = world.upstream('one')
-    world.dns.zone['app.test'] = answer
-    world.start({'app': {'server': f'app.test:{one.port}'}, 'sound': {'server': f'127.0.0.1:{one.port}'}},
-                locations={'/': {'proxy_pass': 'http://app'}, '/sound': {'proxy_pass': 'http://sound'}})
+    world.dns.zone.update({f'{name}.test': answer for name, (answer, _) in BAD.items()})
+    world.start({'sound': {'server': f'127.0.0.1:{one.port}'}, **{name: {'server': f'{name}.test:{one.port}'} for name in BAD}},
+                locations={f'/{name}': {'proxy_pass': f'http://{name}'} for name in ('sound', *BAD)})
     assert world.who('/sound') == 'one'
-    assert world.who() == 502
-    log = world.server.errors()
-    assert log.count('upstream host "app.test" cannot be resolved') == 1 and re.search(said, log)
-    del world.dns.zone['app.test']
-    world.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1')]
-    world.until('one')
-    assert 'upstream host "app.test" is resolved again' in world.server.errors()
+    for name, (_, said) in BAD.items():
+        assert world.who(f'/{name}') == 502
+        lines = re.findall(f'upstream host "{name}.test" cannot be resolved.*', world.server.errors())
+        assert len(lines) == 1 and re.search(said, lines[0]), lines
+    for name in BAD:
+        del world.dns.zone[f'{name}.test']
+        world.dns.zone[f'{name}.test', A] = [(SECONDS, '127.0.0.1')]
+    for name in BAD:
+        world.until('one', f'/{name}')
+        assert f'upstream host "{name}.test" is resolved again' in world.server.errors()
 
 
 def test_an_answer_outlives_its_name_server(world):

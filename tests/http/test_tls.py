@@ -426,12 +426,13 @@ def test_handshake_timeout(launch, loop, tls_transport):
 
 
 def test_a_long_certificate_chain(loop, site, certificate, tmp_path):
-    """20 KiB of chain: the handshake spans several records and sends."""
+    """More than 20 KiB of chain: the handshake spans several records and sends."""
     chain = str(tmp_path / 'chain.pem')
+    names = [f'name-{number}.test' for number in range(120)]
     with open(chain, 'w', encoding='ascii') as stream:
         stream.write(open(certificate[0], encoding='ascii').read())
         for number in range(14):
-            extra, _ = site_kit.make_certificate(str(tmp_path), name=f'link{number}', kind='rsa')
+            extra, _ = site_kit.make_certificate(str(tmp_path), name=f'link{number}', names=names)
             stream.write(open(extra, encoding='ascii').read())
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port} ssl'], 'root': site, 'ssl_certificate': chain,
