@@ -6,7 +6,6 @@
 #include "server/module.h"
 #include "server/own_variables.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -24,7 +23,8 @@ struct group {
 };
 
 struct geo {
-    const struct template *source; /* NULL: the client's address */
+    const struct own_variables *among;
+    const struct template *source; /* $remote_addr unless another one is named */
     struct range *ranges;
     size_t count;
     struct group *groups; /* of the longest first */
@@ -91,19 +91,7 @@ static void take_ipv6(struct cidr *out, struct in6_addr address)
         take_bytes(out, AF_INET6, &address, 16);
 }
 
-/* False: neither of the two. */
-static bool of_socket(const struct sockaddr *address, struct cidr *out)
-{
-    const struct sockaddr_in *four = (const void *)address;
-    const struct sockaddr_in6 *six = (const void *)address;
-
-    if (address->sa_family == AF_INET)
-        take_bytes(out, AF_INET, &four->sin_addr, 4);
-    else if (address->sa_family == AF_INET6)
-        take_ipv6(out, six->sin6_addr);
-    return address->sa_family == AF_INET || address->sa_family == AF_INET6;
-}
-
+/* False: it is no address. */
 static bool of_text(struct str text, struct cidr *out)
 {
     struct in6_addr six;
@@ -116,14 +104,13 @@ static bool of_text(struct str text, struct cidr *out)
     return true;
 }
 
-static struct str geo_eval(struct exchange *x, const void *source)
+static struct str geo_eval(const void *subject, const void *source)
 {
     const struct geo *geo = source;
+    struct str text = template_eval(geo->source, subject, geo->among->subject->values(subject)->arena);
     struct cidr address;
 
-    if (!geo->source)
-        return of_socket(exchange_client(x), &address) ? find(geo, &address) : geo->fallback;
-    return of_text(exchange_eval(x, geo->source), &address) ? find(geo, &address) : geo->fallback;
+    return of_text(text, &address) ? find(geo, &address) : geo->fallback;
 }
 
 /* What nginx has and this does not: the way out. */
@@ -202,8 +189,9 @@ static int read_geo(struct conf_reader *reader, const struct conf_pair *pair)
     geo->ranges = arena_zalloc(reader->arena, pair->value->count + 1, sizeof(*geo->ranges));
     if (!geo->ranges)
         return -ENOMEM;
-    if (words.count == 2)
-        error = conf_read_template_word(reader, pair->key, words.items[0], &geo->source);
+    geo->among = reader->own;
+    error = conf_read_template_word(reader, pair->key, words.count == 2 ? words.items[0] : STR("$remote_addr"),
+                                    &geo->source);
     if (error == 0)
         error = own_variable_read(reader, pair->key, words.items[words.count - 1], &variable);
     for (size_t i = 0; i < pair->value->count && error == 0; i++)
@@ -228,14 +216,13 @@ static int read_geos(struct conf_reader *reader, const struct conf_node *node, v
 
 static const struct directive directives[] = {
     {.name = "geo",
-     .scopes = SCOPE_HTTP,
+     .scopes = SCOPE_HTTP | SCOPE_STREAM,
      .type = DIRECTIVE_REPEAT,
      .merge = MERGE_NONE,
      .row_size = sizeof(char),
      .row = read_geos,
      .example = "geo: {$place: {default: outside, 10.0.0.0/8: inside}}",
-     .help = "Makes a variable of the client's address (or of another, named in front: $arg_ip $place): the "
-             "value of "
+     .help = "Makes a variable of the client's address (or of another, named in front: $arg_ip $place): the value of "
              "the longest range that holds it, else default, else nothing.",
      .schema = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"object\"}}"},
     {0},

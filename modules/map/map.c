@@ -23,6 +23,7 @@ struct lines {
 };
 
 struct map {
+    const struct own_variables *among;
     const struct template *source;
     struct lines exact, leading, trailing; /* sorted by key */
     struct lines patterns;                 /* in the order of the file */
@@ -77,9 +78,10 @@ static const struct line *find_host(const struct map *map, struct str host)
     return line;
 }
 
-static const struct template *find_value(struct exchange *x, const struct map *map, struct str text)
+static const struct template *find_value(const void *subject, const struct map *map, struct arena *arena,
+                                         struct str text)
 {
-    struct str key = lower_copy(&x->arena, text);
+    struct str key = lower_copy(arena, text);
     const struct line *line;
 
     if (map->hostnames && key.length > 1 && str_ends(key, STR(".")))
@@ -88,22 +90,23 @@ static const struct template *find_value(struct exchange *x, const struct map *m
     if (!line && map->hostnames)
         line = find_host(map, key);
     for (size_t i = 0; !line && i < map->patterns.count; i++) {
-        if (pattern_match(map->patterns.items[i].pattern, x, text) == 1)
+        if (pattern_match(map->patterns.items[i].pattern, subject, text) == 1)
             line = &map->patterns.items[i];
     }
     return line ? line->value : map->fallback;
 }
 
 /* $1 of the map's own patterns means something in its values alone. */
-static struct str map_eval(struct exchange *x, const void *source)
+static struct str map_eval(const void *subject, const void *source)
 {
     const struct map *map = source;
-    struct str *groups = pattern_groups(x);
-    struct str text = exchange_eval(x, map->source);
-    const struct template *value = find_value(x, map, text.data ? text : STR(""));
-    struct str made = value ? exchange_eval(x, value) : STR("");
+    struct own_values *own = map->among->subject->values(subject);
+    struct str *groups = own->groups;
+    struct str text = template_eval(map->source, subject, own->arena);
+    const struct template *value = find_value(subject, map, own->arena, text.data ? text : STR(""));
+    struct str made = value ? template_eval(value, subject, own->arena) : STR("");
 
-    pattern_restore(x, groups);
+    own->groups = groups;
     return made;
 }
 
@@ -210,6 +213,7 @@ static int read_map(struct conf_reader *reader, const struct conf_pair *pair)
         return -ENOMEM;
     if (error < 0)
         return error;
+    map->among = reader->own;
     if (words.count != 2 || pair->value->kind != CONF_MAP) {
         conf_error(reader->errors, pair->key->mark, HINT, "map takes two variables, and a map of values");
         return -EINVAL;
@@ -239,19 +243,16 @@ static int read_maps(struct conf_reader *reader, const struct conf_node *node, v
 
 static const struct directive directives[] = {
     {.name = "map",
-     .scopes = SCOPE_HTTP,
+     .scopes = SCOPE_HTTP | SCOPE_STREAM,
      .type = DIRECTIVE_REPEAT,
      .merge = MERGE_NONE,
      .row_size = sizeof(char),
      .row = read_maps,
      .example = "map: {$http_upgrade $connection_kind: {default: upgrade, '': close}}",
-     .help = "Makes a variable of another: the value of the line whose key is the same (letters of either "
-             "case), with "
-             "hostnames: on also *.example.com and www.*, then the first regular expression (~, ~*) that "
-             "fits, else "
-             "default, else nothing. It is made once for a request when it is asked for; volatile: on makes "
-             "it anew "
-             "each time.",
+     .help = "Makes a variable of another: the value of the line whose key is the same (letters of either case), with "
+             "hostnames: on also *.example.com and www.*, then the first regular expression (~, ~*) that fits, else "
+             "default, else nothing. It is made once for a request, or a connection of stream, when it is asked for; "
+             "volatile: on makes it anew each time.",
      .schema = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"object\"}}"},
     {0},
 };

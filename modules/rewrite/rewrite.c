@@ -3,6 +3,7 @@
  * before those of its location; a location's run whenever it is entered.
  */
 #include "server/module.h"
+#include "server/own_variables.h"
 #include "server/pattern.h"
 
 #include <errno.h>
@@ -144,7 +145,8 @@ static struct str encode(struct arena *arena, struct str text)
 /* The value of a template in which $1 to $9 are encoded. data NULL: out of memory. */
 static struct str eval_encoded(struct exchange *x, const struct template *template)
 {
-    struct str *groups = pattern_groups(x);
+    struct own_values *own = own_of_exchanges.values(x);
+    struct str *groups = own->groups;
     struct str encoded[REGEX_GROUPS];
     struct str value;
 
@@ -154,9 +156,9 @@ static struct str eval_encoded(struct exchange *x, const struct template *templa
             return encoded[i];
     }
     if (groups)
-        pattern_restore(x, encoded);
+        own->groups = encoded;
     value = exchange_eval(x, template);
-    pattern_restore(x, groups);
+    own->groups = groups;
     return value;
 }
 

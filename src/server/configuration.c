@@ -296,7 +296,8 @@ static int load_all(struct load *load, const struct configuration_source *source
     if (error < 0 || !configuration->tree)
         return error;
     load->unreadable = load->errors->failed;
-    error = own_variables_gather(&configuration->arena, configuration->tree, variables_all(), &configuration->own);
+    error = own_variables_gather(&configuration->arena, conf_map_get(configuration->tree, STR("http")),
+                                 variables_all(), &own_of_exchanges, &configuration->own);
     load->reader.own = &configuration->own;
     load->reader.variables = &configuration->own.table;
     return error < 0 ? error : read_scopes(load);
@@ -354,6 +355,7 @@ void configuration_destroy(struct configuration *configuration)
         table_finish(&media->table);
     upstreams_finish(&configuration->upstreams);
     patterns_finish(&configuration->own);
+    patterns_finish(&configuration->own_stream);
     arena_reset(&configuration->arena);
     free(configuration);
 }

@@ -150,7 +150,7 @@ struct configuration {
     size_t endpoint_count;
     struct virtual_server **servers;
     size_t server_count;
-    struct own_variables own;       /* what the file itself names */
+    struct own_variables own, own_stream; /* what the file itself names in http, and in stream */
     struct caches caches;           /* of proxy_cache_path */
     struct limits limits;           /* of limit_req_zone and limit_conn_zone */
     struct upstreams upstreams;     /* blocks, and the addresses of proxy_pass */

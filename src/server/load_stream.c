@@ -90,13 +90,18 @@ static int load_all(struct load *load, const struct conf_node *stream, const str
 int load_stream(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main)
 {
     struct upstreams *upstreams = &load->configuration->upstreams;
-    const struct variable_table *variables = load->reader.variables;
-    int error;
+    struct own_variables *own = &load->configuration->own_stream;
+    struct conf_reader *reader = &load->reader;
+    const struct conf_reader http = *reader;
+    int error = own_variables_gather(reader->arena, stream, &variables_stream, &own_of_streams, own);
 
-    load->reader.variables = &variables_stream;
+    reader->own = own;
+    reader->variables = &own->table;
     upstreams->user = UPSTREAM_STREAM;
-    error = load_all(load, stream, main);
+    if (error == 0)
+        error = load_all(load, stream, main);
     upstreams->user = UPSTREAM_HTTP;
-    load->reader.variables = variables;
+    reader->own = http.own;
+    reader->variables = http.variables;
     return error;
 }

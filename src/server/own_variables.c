@@ -4,7 +4,7 @@
  */
 #include "server/own_variables.h"
 
-#include "server/visit.h"
+#include "base/regex.h"
 
 #include <errno.h>
 
@@ -146,17 +146,18 @@ static void gather(struct gatherer *gatherer, const struct conf_node *node)
 }
 
 /* The place of a variable's value; NULL when out of memory. */
-static struct str *value_of(struct visit *visit, size_t index)
+static struct str *value_of(const void *subject, const struct own_variable *variable)
 {
-    if (!visit->own)
-        visit->own =
-            arena_zalloc(&visit->x->arena, visit->worker->configuration->own.count, sizeof(*visit->own));
-    return visit->own ? &visit->own[index] : NULL;
+    struct own_values *own = variable->among->subject->values(subject);
+
+    if (!own->values)
+        own->values = arena_zalloc(own->arena, variable->among->count, sizeof(*own->values));
+    return own->values ? &own->values[variable->index] : NULL;
 }
 
-int own_variable_set(struct exchange *x, const struct own_variable *variable, struct str value)
+int own_variable_set(const void *subject, const struct own_variable *variable, struct str value)
 {
-    struct str *place = value_of(visit_of(x), variable->index);
+    struct str *place = value_of(subject, variable);
 
     if (!place)
         return -ENOMEM;
@@ -168,37 +169,30 @@ int own_variable_set(struct exchange *x, const struct own_variable *variable, st
 static struct str get_own(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct own_variable *variable = (const void *)parameter.data;
-    struct visit *visit = visit_of(subject);
-    struct str *place = value_of(visit, variable->index);
+    struct str *place = value_of(subject, variable);
     struct str value;
 
     if (!place || place->data || !variable->eval)
         return place ? *place : ABSENT;
     *place = STR("");
-    value = variable->eval(visit->x, variable->source);
+    value = variable->eval(subject, variable->source);
     *place = variable->fleeting ? ABSENT : value.data ? value : STR("");
     return value;
 }
 
-/* "$1" to "$9": of the regular expression that matched last. */
+/* "$1" to "$9": of the regular expression that matched last. `parameter` is all variables, its length the number. */
 static struct str get_group(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct visit *visit = visit_of(subject);
+    const struct own_variables *all = (const void *)parameter.data;
+    const struct own_values *own = all->subject->values(subject);
 
-    return visit->groups ? visit->groups[parameter.data[0] - '0'] : ABSENT;
+    return own->groups ? own->groups[parameter.length] : ABSENT;
 }
-
-static const struct variable numbers[] = {
-    {"1", false, get_group, {"1", 1}}, {"2", false, get_group, {"2", 1}}, {"3", false, get_group, {"3", 1}},
-    {"4", false, get_group, {"4", 1}}, {"5", false, get_group, {"5", 1}}, {"6", false, get_group, {"6", 1}},
-    {"7", false, get_group, {"7", 1}}, {"8", false, get_group, {"8", 1}}, {"9", false, get_group, {"9", 1}},
-};
-
-#define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 
 static int make_table(struct arena *arena, struct own_variables *own, const struct gatherer *gatherer)
 {
-    size_t extra = gatherer->numbers ? NUMBERS : 0;
+    static const char *const numbers[REGEX_GROUPS] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+    size_t extra = gatherer->numbers ? REGEX_GROUPS - 1 : 0;
     struct variable *variables = arena_zalloc(arena, own->count + extra + 1, sizeof(*variables));
 
     if (!variables)
@@ -212,24 +206,29 @@ static int make_table(struct arena *arena, struct own_variables *own, const stru
                                          .get = get_own,
                                          .parameter = {(const char *)&own->items[i], sizeof(own->items[i])}};
     }
-    memcpy(variables + own->count, numbers, extra * sizeof(*variables));
+    for (size_t i = 1; i <= extra; i++)
+        variables[own->count + i - 1] =
+            (struct variable){.name = numbers[i], .get = get_group, .parameter = {(const char *)own, i}};
     own->table = (struct variable_table){variables, own->count + extra, gatherer->known};
     return 0;
 }
 
 int own_variables_gather(struct arena *arena, const struct conf_node *tree,
-                         const struct variable_table *known, struct own_variables *out)
+                         const struct variable_table *known, const struct own_subject *subject,
+                         struct own_variables *out)
 {
     struct gatherer gatherer = {.arena = arena, .known = known};
     size_t index = 0;
 
-    gather(&gatherer, tree);
-    *out = (struct own_variables){.count = gatherer.count,
+    if (tree)
+        gather(&gatherer, tree);
+    *out = (struct own_variables){.subject = subject,
+                                  .count = gatherer.count,
                                   .items = arena_zalloc(arena, gatherer.count + 1, sizeof(*out->items))};
     if (gatherer.failed || !out->items)
         return -ENOMEM;
     for (const struct found_name *found = gatherer.first; found; found = found->next, index++)
-        out->items[index] = (struct own_variable){.name = found->name, .index = index};
+        out->items[index] = (struct own_variable){.among = out, .name = found->name, .index = index};
     return make_table(arena, out, &gatherer);
 }
 
@@ -263,7 +262,8 @@ int own_variable_read(struct conf_reader *reader, const struct conf_node *node, 
 }
 
 int own_variable_make(struct conf_reader *reader, const struct conf_node *node, struct own_variable *variable,
-                      struct str (*eval)(struct exchange *x, const void *source), const void *source, bool fleeting)
+                      struct str (*eval)(const void *subject, const void *source), const void *source,
+                      bool fleeting)
 {
     if (variable->eval) {
         conf_error(reader->errors, node->mark, STR("take another name"),

@@ -4,7 +4,6 @@
 #include "server/pattern.h"
 
 #include "server/own_variables.h"
-#include "server/visit.h"
 
 #include <errno.h>
 
@@ -14,7 +13,8 @@ struct named_group {
 };
 
 struct pattern {
-    struct pattern *next; /* in own_variables->patterns */
+    struct pattern *next; /* in among->patterns */
+    const struct own_variables *among;
     struct str text;
     struct regex *regex;
     struct named_group *named;
@@ -62,6 +62,7 @@ int pattern_read(struct conf_reader *reader, const struct conf_node *node, struc
     if (error < 0)
         return error;
     pattern->text = text;
+    pattern->among = reader->own;
     pattern->next = reader->own->patterns;
     reader->own->patterns = pattern;
     pattern->groups = regex_group_count(pattern->regex);
@@ -78,18 +79,18 @@ void patterns_finish(struct own_variables *own)
     own->patterns = NULL;
 }
 
-static int capture(const struct pattern *pattern, struct exchange *x, struct str subject)
+static int capture(const struct pattern *pattern, const void *subject, struct str text)
 {
-    struct visit *visit = visit_of(x);
+    struct own_values *own = pattern->among->subject->values(subject);
 
-    visit->groups = arena_zalloc(&x->arena, REGEX_GROUPS, sizeof(*visit->groups));
-    if (!visit->groups)
+    own->groups = arena_zalloc(own->arena, REGEX_GROUPS, sizeof(*own->groups));
+    if (!own->groups)
         return -ENOMEM;
     for (unsigned i = 0; i < pattern->groups; i++)
-        visit->groups[i] = regex_group(pattern->regex, subject, i);
+        own->groups[i] = regex_group(pattern->regex, text, i);
     for (unsigned i = 0; i < pattern->named_count; i++) {
-        int error = own_variable_set(x, pattern->named[i].variable,
-                                     regex_group(pattern->regex, subject, pattern->named[i].number));
+        int error = own_variable_set(subject, pattern->named[i].variable,
+                                     regex_group(pattern->regex, text, pattern->named[i].number));
 
         if (error < 0)
             return error;
@@ -97,17 +98,26 @@ static int capture(const struct pattern *pattern, struct exchange *x, struct str
     return 1;
 }
 
-int pattern_match(const struct pattern *pattern, struct exchange *x, struct str subject)
+static void say(const struct pattern *pattern, const void *subject, struct str text, int error)
 {
-    int result = regex_match(pattern->regex, subject);
+    const struct own_subject *own = pattern->among->subject;
+    struct str line = arena_printf(own->values(subject)->arena,
+                                   "the regular expression \"" STR_FMT "\" cannot be matched with \"" STR_FMT
+                                   "\": %s",
+                                   STR_ARG(pattern->text), STR_ARG(text),
+                                   error == -E2BIG ? "it takes too many steps" : strerror(-error));
+
+    own->say(subject, line.data ? line.data : "out of memory while a regular expression was matched");
+}
+
+int pattern_match(const struct pattern *pattern, const void *subject, struct str text)
+{
+    int result = regex_match(pattern->regex, text);
 
     if (result == 1 && pattern->groups)
-        result = capture(pattern, x, subject);
+        result = capture(pattern, subject, text);
     if (result < 0)
-        exchange_say(x, LOG_ERROR,
-                     "the regular expression \"" STR_FMT "\" cannot be matched with \"" STR_FMT "\": %s",
-                     STR_ARG(pattern->text), STR_ARG(subject),
-                     result == -E2BIG ? "it takes too many steps" : strerror(-result));
+        say(pattern, subject, text, result);
     return result;
 }
 
@@ -119,14 +129,4 @@ const struct regex *pattern_regex(const struct pattern *pattern)
 struct str pattern_text(const struct pattern *pattern)
 {
     return pattern->text;
-}
-
-struct str *pattern_groups(struct exchange *x)
-{
-    return visit_of(x)->groups;
-}
-
-void pattern_restore(struct exchange *x, struct str *groups)
-{
-    visit_of(x)->groups = groups;
 }

@@ -1,12 +1,12 @@
 /*
- * A regular expression of the configuration: what it captures become variables of the exchange.
+ * A regular expression of the configuration: what it captures become variables of what it is asked for, an exchange or a
+ * connection of stream (server/own_variables.h).
  */
 #ifndef SERVER_PATTERN_H
 #define SERVER_PATTERN_H
 
 #include "base/regex.h"
 #include "conf/directive.h"
-#include "http/exchange.h"
 
 struct own_variables;
 struct pattern;
@@ -21,15 +21,11 @@ MUST_CHECK int pattern_read(struct conf_reader *reader, const struct conf_node *
 void patterns_finish(struct own_variables *own);
 
 /*
- * 1: `subject` (which lasts as long as x) matches, and what was captured is $1 to $9 and the named variables from now on; a
+ * 1: `text` (which lasts as long as the subject) matches, and what was captured is $1 to $9 and the named variables from now on; a
  * pattern that captures nothing leaves them. 0: it does not match. Or -errno of regex_match or memory, and said in the error log.
  */
-MUST_CHECK int pattern_match(const struct pattern *pattern, struct exchange *x, struct str subject);
+MUST_CHECK int pattern_match(const struct pattern *pattern, const void *subject, struct str text);
 const struct regex *pattern_regex(const struct pattern *pattern);
 struct str pattern_text(const struct pattern *pattern);
-
-/* $1 to $9 as they are now; to be given back, so that what matches between does not change them. */
-struct str *pattern_groups(struct exchange *x);
-void pattern_restore(struct exchange *x, struct str *groups);
 
 #endif

@@ -14,6 +14,20 @@ struct stream_held {
     void *memory;
 };
 
+static struct own_values *values_of(const void *subject)
+{
+    struct stream *stream = (struct stream *)subject;
+
+    return &stream->own_values;
+}
+
+static void say(const void *subject, const char *line)
+{
+    stream_report((struct stream *)subject, LOG_ERROR, "%s", line);
+}
+
+const struct own_subject own_of_streams = {values_of, say};
+
 const struct sockaddr *stream_client(const struct stream *stream)
 {
     return stream->told.any.sa_family != AF_UNSPEC ? &stream->told.any : &stream->address.any;

@@ -213,12 +213,12 @@ static int copy_own(const struct visit *parent, struct visit *visit)
 {
     size_t count = visit->worker->configuration->own.count;
 
-    if (!parent->own || count == 0)
+    if (!parent->own.values || count == 0)
         return 0;
-    visit->own = arena_alloc(&visit->x->arena, count * sizeof(*visit->own));
-    if (!visit->own)
+    visit->own.values = arena_alloc(&visit->x->arena, count * sizeof(*visit->own.values));
+    if (!visit->own.values)
         return -ENOMEM;
-    memcpy(visit->own, parent->own, count * sizeof(*visit->own));
+    memcpy(visit->own.values, parent->own.values, count * sizeof(*visit->own.values));
     return 0;
 }
 

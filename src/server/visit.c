@@ -13,6 +13,7 @@ struct visit *visit_open(struct exchange *x, struct journey *journey, struct wor
     if (!visit)
         return NULL;
     visit->x = x;
+    visit->own.arena = &x->arena;
     visit->journey = journey;
     visit->worker = worker;
     list_init(&visit->resumed);
@@ -20,6 +21,18 @@ struct visit *visit_open(struct exchange *x, struct journey *journey, struct wor
     x->owner = visit;
     return visit;
 }
+
+static struct own_values *values_of(const void *subject)
+{
+    return &visit_of(subject)->own;
+}
+
+static void say(const void *subject, const char *line)
+{
+    exchange_say(visit_of(subject)->x, LOG_ERROR, "%s", line);
+}
+
+const struct own_subject own_of_exchanges = {values_of, say};
 
 int visit_status(const struct visit *visit)
 {

@@ -31,8 +31,7 @@ struct visit {
     enum outcome resumed_with;
     struct list resumed;            /* in worker->resumed */
     void **states;                  /* exchange_state, by module index */
-    struct str *own;                /* values of the configuration's own variables; NULL: none was asked for or set */
-    struct str *groups;             /* [REGEX_GROUPS]: $1 to $9; NULL: nothing was captured */
+    struct own_values own;          /* of the configuration's own variables */
     bool early;                     /* it came before the handshake was over: $ssl_early_data */
     bool unroutable;                /* a regular expression failed: 500 */
     struct exchange *parent;        /* whose child this is (subrequest.c), held; NULL: a client asks */

@@ -106,7 +106,8 @@ static void example_reads(const struct directive *directive)
     arena_init(&arena, NULL, 0);
     node = conf_tree_parse(&arena, str_from(directive->name), str_from(directive->example), &errors);
     if (node) {
-        ck_assert_int_eq(own_variables_gather(&arena, node, variables_all(), &own), 0);
+        ck_assert_int_eq(own_variables_gather(&arena, node, variables_all(), &own_of_exchanges, &own),
+                         0);
         ck_assert_ptr_nonnull(conf_map_get(node, str_from(directive->name)));
         ck_assert_ptr_nonnull(conf_scope_read(&reader, configuration_schema(), first_scope(directive->scopes),
                                               node, NULL, NULL));

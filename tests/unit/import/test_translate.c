@@ -302,6 +302,12 @@ static const struct {
      "proxy_pass: b\n    "
      "proxy_timeout: 5s\n",
      ""},
+    {"stream { map $ssl_preread_server_name $to { hostnames; *.a.test b; default 127.0.0.1:8; } geo $in { default n; "
+     "10.0.0.0/8 y; } upstream b { server 127.0.0.1:9; } server { listen 86; ssl_preread on; proxy_pass $to; } }",
+     "  map:",
+     "$ssl_preread_server_name $to:\n  hostnames: on\n  '*.a.test': b\n  default: 127.0.0.1:8\n", ""},
+    {"stream { geo $in { default n; 10.0.0.0/8 y; } server { listen 86; return $in; } }", "  geo:",
+     "$in:\n  default: n\n  10.0.0.0/8: y\n", ""},
     {"http { server { listen 85 ssl; ssl_certificate none.pem; ssl_certificate_key none.key; return 204; } }",
      "  server:",
      "- listen: 85 ssl\n  ssl_certificate: /etc/nginx/none.pem\n  ssl_certificate_key: /etc/nginx/none.key\n "

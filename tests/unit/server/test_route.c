@@ -119,14 +119,14 @@ START_TEST(servers_by_name)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct exchange x = {.request.host = str_from(names[i].host)};
         struct worker worker = {.configuration = c};
-        struct visit visit = {.x = &x, .worker = &worker};
+        struct visit visit = {.x = &x, .worker = &worker, .own.arena = &x.arena};
 
         x.owner = &visit;
         route_server(&visit, &c->endpoints[0]);
         ck_assert_msg(str_equal(visit.server->name, str_from(names[i].name)), "%s: %.*s", names[i].host,
                       (int)visit.server->name.length, visit.server->name.data);
         if (str_equal(visit.server->name, STR("first")))
-            ck_assert(str_equal(visit.own[own_variable_find(&c->own, STR("who"))->index], STR("ann")));
+            ck_assert(str_equal(visit.own.values[own_variable_find(&c->own, STR("who"))->index], STR("ann")));
         arena_reset(&x.arena);
     }
     configuration_destroy(c);
@@ -152,7 +152,7 @@ START_TEST(locations_by_path)
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         struct exchange x = {.request.path = str_from(paths[i].path)};
         struct worker worker = {.configuration = c};
-        struct visit visit = {.x = &x, .server = c->servers[0], .worker = &worker};
+        struct visit visit = {.x = &x, .server = c->servers[0], .worker = &worker, .own.arena = &x.arena};
 
         x.owner = &visit;
         route_location(&visit);
