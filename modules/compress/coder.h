@@ -1,5 +1,5 @@
 /*
- * One coding of a stream: bytes in, encoded bytes out, at the pace of whoever has room. zlib, libbrotlienc and libzstd,
+ * One coding of a stream: bytes in, encoded bytes out (or, of gunzip, decoded ones), at the pace of whoever has room. zlib, libbrotlienc and libzstd,
  * told alike; none of them sees an exchange.
  */
 #ifndef MODULES_COMPRESS_CODER_H
@@ -20,7 +20,7 @@ struct coder_kind {
     void *(*open)(unsigned level, uint64_t length);
     /*
      * Takes of *in, which becomes the rest of it, and writes *out_length bytes to out, at most `room` (64 or more). 1: all of *in was taken, and what was wished is done;
-     * 0: it wants to be called again with the same wish and more room; -errno: broken.
+     * 0: it wants to be called again with the same wish and more room; -errno: broken (-EBADMSG: what came is no gzip, or not all of it).
      */
     int (*step)(void *coder, struct str *in, enum coder_wish wish, char *out, size_t room, size_t *out_length);
     void (*close)(void *coder);
@@ -30,5 +30,7 @@ struct coder_kind {
 extern const struct coder_kind *const coder_kinds[CODINGS];
 
 extern const struct coder_kind coder_brotli, coder_gzip, coder_zstd;
+/* The way back from gzip; it has no levels. */
+extern const struct coder_kind coder_gunzip;
 
 #endif

@@ -62,7 +62,7 @@ static bool is_settled(const struct response *response)
     return control.no_transform;
 }
 
-static bool is_whole(const struct exchange *x)
+bool compress_is_whole(const struct exchange *x)
 {
     const struct response *response = &x->response;
 
@@ -114,42 +114,6 @@ static bool may_ask(struct exchange *x, const struct compress_conf *conf)
     return !control.no_transform;
 }
 
-static int add_vary(struct exchange *x)
-{
-    struct headers *said = &x->response.headers;
-
-    if (headers_list_has(said, STR("Vary"), STR("Accept-Encoding")) ||
-        headers_list_has(said, STR("Vary"), STR("*")))
-        return 0;
-    return headers_add(said, &x->arena, STR("Vary"), STR("Accept-Encoding"));
-}
-
-/* The same content, but no longer the same bytes (RFC 9110 8.8.1). */
-static int weaken_etag(struct exchange *x)
-{
-    struct str etag = headers_value(&x->response.headers, STR("ETag"));
-
-    if (!etag.data || str_starts(etag, STR("W/")))
-        return 0;
-    etag = arena_printf(&x->arena, "W/" STR_FMT, STR_ARG(etag));
-    return etag.data ? headers_set(&x->response.headers, &x->arena, STR("ETag"), etag) : -ENOMEM;
-}
-
-/* A 304 stands for the answer that the client keeps: one with a weak ETag was encoded. */
-static int confirm(struct exchange *x)
-{
-    struct str etag = headers_value(&x->response.headers, STR("ETag"));
-    struct header_list list;
-    struct str kept;
-
-    header_list_start(&list, &x->request.headers, STR("If-None-Match"));
-    while (etag.data && header_list_next(&list, &kept)) {
-        if (str_starts(kept, STR("W/")) && str_equal(str_skip(kept, 2), etag))
-            return weaken_etag(x);
-    }
-    return 0;
-}
-
 /* A part says Vary where the whole would (RFC 9110 15.3.7), whose length is not known here; nor its type where there
  * are several. */
 static int vary_part(struct exchange *x, const struct compress_conf *conf)
@@ -159,11 +123,10 @@ static int vary_part(struct exchange *x, const struct compress_conf *conf)
 
     for (enum coding coding = 0; coding < CODINGS; coding++)
         may = may || (conf->codings[coding].on && fits_type(&conf->codings[coding], type));
-    return may ? add_vary(x) : 0;
+    return may ? compress_add_vary(x) : 0;
 }
 
-/* The answer's body becomes the encoded one; a HEAD has none, and says what a GET would. False: it stays as it is. */
-static bool wrap_body(struct exchange *x, const struct compress_conf *conf, enum coding coding)
+bool compress_wrap(struct exchange *x, const struct coder_kind *kind, unsigned level)
 {
     struct compress_worker *shared = worker_state(exchange_worker(x), &module_compress);
     struct body *body;
@@ -172,7 +135,7 @@ static bool wrap_body(struct exchange *x, const struct compress_conf *conf, enum
         x->response.body->length = BODY_LENGTH_UNKNOWN;
         return true;
     }
-    body = compress_body(shared, coding, (unsigned)conf->codings[coding].level, x->response.body);
+    body = compress_body(shared, kind, level, x->response.body);
     if (body)
         x->response.body = body;
     return body;
@@ -183,11 +146,11 @@ static int encode(struct exchange *x, const struct compress_conf *conf, enum cod
     struct headers *said = &x->response.headers;
     int error;
 
-    if (!wrap_body(x, conf, coding))
+    if (!compress_wrap(x, coder_kinds[coding], (unsigned)conf->codings[coding].level))
         return 0;
     headers_remove(said, STR("Accept-Ranges"));
     error = headers_add(said, &x->arena, STR("Content-Encoding"), coding_name(coding));
-    return error < 0 ? error : weaken_etag(x);
+    return error < 0 ? error : compress_weaken_etag(x);
 }
 
 static int compress_shape(struct exchange *x, const void *own)
@@ -197,18 +160,18 @@ static int compress_shape(struct exchange *x, const void *own)
     unsigned count;
     int error;
 
-    if (x->response.status == 304) {
-        error = add_vary(x);
-        return error < 0 ? error : confirm(x);
-    }
+    if (x->response.status == 304)
+        return compress_confirm(x);
+    if (conf->gunzip && (error = compress_decode(x, conf)) < 0)
+        return error;
     if (x->response.status == 206)
         return vary_part(x, conf);
-    if (!is_whole(x))
+    if (!compress_is_whole(x))
         return 0;
     count = offer(x, conf, offered);
     if (count == 0 || is_settled(&x->response))
         return 0;
-    error = add_vary(x);
+    error = compress_add_vary(x);
     if (error < 0)
         return error;
     count = coding_choose(&x->request.headers, offered, count, chosen);
@@ -217,7 +180,9 @@ static int compress_shape(struct exchange *x, const void *own)
 
 static bool compress_idle(const void *conf)
 {
-    return !((const struct compress_conf *)conf)->any;
+    const struct compress_conf *own = conf;
+
+    return !own->any && !own->gunzip;
 }
 
 const struct module module_compress = {
@@ -229,4 +194,5 @@ const struct module module_compress = {
     .worker_start = compress_worker_start,
     .worker_stop = compress_worker_stop,
     .shape = compress_shape,
+    .wants_whole = compress_wants_whole,
 };

@@ -31,6 +31,7 @@ struct compress_conf {
     int least_version;              /* index of `gzip_http_version` */
     bool vary;
     struct conf_words buffers;      /* no effect */
+    bool gunzip;
     bool any;                       /* one of the codings is on */
 };
 
@@ -48,6 +49,22 @@ void compress_worker_stop(void *state);
  * A body that gives what `inner` gives, encoded; it owns that one from then on. Where it pauses and nobody knows how long it is, what has come until then is
  * sent at once. NULL, with `inner` still the caller's: out of memory, or the worker encodes as much as it may.
  */
-struct body *compress_body(struct compress_worker *shared, enum coding coding, unsigned level, struct body *inner);
+struct body *compress_body(struct compress_worker *shared, const struct coder_kind *kind, unsigned level, struct body *inner);
+
+/* It has content, and all of it that there is. */
+bool compress_is_whole(const struct exchange *x);
+/* The answer's body becomes the one that such a coder makes of it; a HEAD has none, and says what a GET would. False: it stays as it is. */
+bool compress_wrap(struct exchange *x, const struct coder_kind *kind, unsigned level);
+/* Vary: Accept-Encoding, unless it is said already. 0 or -ENOMEM. */
+MUST_CHECK int compress_add_vary(struct exchange *x);
+/* The same content, but no longer the same bytes (RFC 9110 8.8.1). 0 or -ENOMEM. */
+MUST_CHECK int compress_weaken_etag(struct exchange *x);
+/* A 304 stands for the answer that the client keeps: one with the weak form of the ETag was encoded, or decoded, here. 0 or -ENOMEM. */
+MUST_CHECK int compress_confirm(struct exchange *x);
+
+/* `gunzip`: an answer that is encoded with gzip is decoded for who does not take it. 0 or -ENOMEM. */
+MUST_CHECK int compress_decode(struct exchange *x, const struct compress_conf *conf);
+/* For struct module: it will be decoded. */
+bool compress_wants_whole(const struct exchange *x, const void *conf);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * A body that encodes another one while it is pulled. What comes is never kept: a piece is asked for when all of the
- * one before it is encoded, and encoded no faster than it is taken. How much a worker encodes in one turn of its loop
- * is bounded for all its bodies together: who comes when that is used up waits for a later turn, first come, first
- * served.
+ * A body that encodes (or decodes) another one while it is pulled. What comes is never kept: a piece is asked for when
+ * all of the one before it is encoded, and encoded no faster than it is taken. How much a worker encodes in one turn of
+ * its loop is bounded for all its bodies together: who comes when that is used up waits for a later turn, first come,
+ * first served.
  */
 #include "compress.h"
 
@@ -148,11 +148,12 @@ static void end_coder(struct stream *stream)
     stream->shared->memory -= stream->kind->memory;
 }
 
-/* One step of the coder, of no more than its share. 0, or an error. */
+/* One step of the coder, of no more than its share, which goes by what was taken in or came of it: whichever is more.
+ * 0, or an error. */
 static int encode(struct stream *stream, size_t *share)
 {
     struct str part = str_slice(stream->in, 0, *share);
-    size_t offered = part.length;
+    size_t offered = part.length, spent;
     enum coder_wish wish = offered == stream->in.length ? stream->wish : CODER_MORE;
     int result =
         stream->kind->step(stream->coder, &part, wish, stream->out, sizeof(stream->out), &stream->length);
@@ -161,7 +162,8 @@ static int encode(struct stream *stream, size_t *share)
         return result;
     stream->at = 0;
     stream->in = str_skip(stream->in, offered - part.length);
-    *share -= offered - part.length;
+    spent = offered - part.length > stream->length ? offered - part.length : stream->length;
+    *share -= spent < *share ? spent : *share;
     if (result > 0 && wish == CODER_END)
         end_coder(stream);
     if (result > 0 && wish != CODER_MORE)
@@ -209,11 +211,10 @@ static void stream_close(struct body *body)
     free(stream);
 }
 
-struct body *compress_body(struct compress_worker *shared, enum coding coding, unsigned level,
+struct body *compress_body(struct compress_worker *shared, const struct coder_kind *kind, unsigned level,
                            struct body *inner)
 {
     static const struct body_ops ops = {.next = stream_next, .close = stream_close};
-    const struct coder_kind *kind = coder_kinds[coding];
     struct stream *stream;
 
     if (shared->memory + kind->memory > LIMIT_COMPRESS_MEMORY)

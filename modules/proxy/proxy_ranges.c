@@ -81,7 +81,7 @@ static bool may_be_cut(const struct proxying *p)
 
     return p->conf->force_ranges && x->response.status == 200 && p->body.length != BODY_LENGTH_UNKNOWN &&
            !p->slice.of && !(p->cached && p->cached->fill) && !exchange_is_error_page(x) &&
-           !headers_find(&x->response.headers, STR("Content-Range"));
+           !headers_find(&x->response.headers, STR("Content-Range")) && !exchange_wants_whole(x);
 }
 
 /* Range is defined for GET alone (RFC 9110 14.2). */

@@ -110,11 +110,15 @@ static int add_vary(struct exchange *x, const struct static_conf *conf)
 }
 
 /* Of a part, too, it is said how the whole is encoded (RFC 9110 8.4); a 304 leaves it to the answer that is kept. */
-static int add_coding(struct exchange *x, enum coding coding)
+static int answer_encoded(struct exchange *x, const struct representation *whole, enum coding coding)
 {
-    if (coding == CODINGS || (x->response.status != 200 && x->response.status != 206))
-        return 0;
-    return add(x, STR("Content-Encoding"), coding_name(coding));
+    int error = coding == CODINGS ? 0 : add(x, STR("Content-Encoding"), coding_name(coding));
+
+    if (error == 0)
+        error = representation_answer(x, whole);
+    if (x->response.status != 200 && x->response.status != 206)
+        headers_remove(&x->response.headers, STR("Content-Encoding"));
+    return error;
 }
 
 static int answer_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry,
@@ -144,9 +148,7 @@ static int answer_file(struct exchange *x, const struct static_conf *conf, struc
     error = add_validators(x, entry, whole.validators.etag);
     if (error == 0)
         error = add_vary(x, conf);
-    if (error == 0)
-        error = representation_answer(x, &whole);
-    return error < 0 ? error : add_coding(x, coding);
+    return error < 0 ? error : answer_encoded(x, &whole, coding);
 }
 
 enum outcome static_answer_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry,

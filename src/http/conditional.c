@@ -37,18 +37,20 @@ static bool is_weak(struct str etag)
     return str_starts(etag, STR("W/"));
 }
 
-/* RFC 9110 8.8.3.2 */
-static bool etags_match(struct str a, struct str b, bool strong)
+/* RFC 9110 8.8.3.2; or byte for byte. */
+enum comparison { WEAK, STRONG, SAME };
+
+static bool etags_match(struct str a, struct str b, enum comparison comparison)
 {
     if (a.length == 0 || b.length == 0)
         return false;
-    if (strong)
-        return !is_weak(a) && str_equal(a, b);
+    if (comparison != WEAK)
+        return (comparison == SAME || !is_weak(a)) && str_equal(a, b);
     return str_equal(str_skip(a, is_weak(a) ? 2 : 0), str_skip(b, is_weak(b) ? 2 : 0));
 }
 
 /* True where a member of the list matches; a malformed rest of a list matches nothing. */
-static bool list_matches(struct str list, struct str etag, bool strong)
+static bool list_matches(struct str list, struct str etag, enum comparison comparison)
 {
     struct str rest = str_trim(list);
     struct str member;
@@ -60,7 +62,7 @@ static bool list_matches(struct str list, struct str etag, bool strong)
         }
         if (!take_etag(&rest, &member))
             return false;
-        if (etags_match(member, etag, strong))
+        if (etags_match(member, etag, comparison))
             return true;
         rest = str_trim(rest);
         if (rest.length && rest.data[0] != ',')
@@ -71,12 +73,12 @@ static bool list_matches(struct str list, struct str etag, bool strong)
 
 /* "*" stands for any representation; there is one here. */
 static bool field_matches(const struct headers *headers, const struct header *field, struct str etag,
-                          bool strong)
+                          enum comparison comparison)
 {
     struct str name = field->name;
 
     for (; field; field = headers_next(headers, name, field)) {
-        if (str_equal(field->value, STR("*")) || list_matches(field->value, etag, strong))
+        if ((comparison != SAME && str_equal(field->value, STR("*"))) || list_matches(field->value, etag, comparison))
             return true;
     }
     return false;
@@ -99,7 +101,7 @@ int conditional_check(const struct request *request, const struct validators *va
     int64_t date;
 
     if (field) {
-        if (!field_matches(headers, field, validators->etag, true))
+        if (!field_matches(headers, field, validators->etag, STRONG))
             return 412;
     } else if (validators->modified >= 0 && single_date(headers, STR("If-Unmodified-Since"), now, &date)) {
         if (validators->modified > date)
@@ -108,7 +110,7 @@ int conditional_check(const struct request *request, const struct validators *va
 
     field = headers_find(headers, STR("If-None-Match"));
     if (field) {
-        if (field_matches(headers, field, validators->etag, false))
+        if (field_matches(headers, field, validators->etag, WEAK))
             return reads ? 304 : 412;
     } else if (reads && validators->modified >= 0 &&
                single_date(headers, STR("If-Modified-Since"), now, &date)) {
@@ -116,6 +118,13 @@ int conditional_check(const struct request *request, const struct validators *va
             return 304;
     }
     return 0;
+}
+
+bool conditional_keeps(const struct request *request, struct str etag)
+{
+    const struct header *field = headers_find(&request->headers, STR("If-None-Match"));
+
+    return field && field_matches(&request->headers, field, etag, SAME);
 }
 
 bool conditional_range_allowed(const struct request *request, const struct validators *validators,
@@ -132,7 +141,7 @@ bool conditional_range_allowed(const struct request *request, const struct valid
         struct str rest = field->value;
         struct str etag;
 
-        return take_etag(&rest, &etag) && rest.length == 0 && etags_match(etag, validators->etag, true);
+        return take_etag(&rest, &etag) && rest.length == 0 && etags_match(etag, validators->etag, STRONG);
     }
     /* A date is a strong validator only once the second it names is over (RFC 9110 8.8.2.2). */
     return validators->modified >= 0 && date_parse(field->value, now, &date) == 0 &&

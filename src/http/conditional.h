@@ -13,6 +13,8 @@ struct validators {
 
 /* 0: go on; 304 or 412. `exact` is nginx's if_modified_since: exact. */
 int conditional_check(const struct request *request, const struct validators *validators, int64_t now, bool exact);
+/* True where If-None-Match has this very entity tag, W/ and all: that is what the client keeps. */
+bool conditional_keeps(const struct request *request, struct str etag);
 /* If-Range (RFC 9110 13.1.5): true where Range may be used. */
 bool conditional_range_allowed(const struct request *request, const struct validators *validators, int64_t now);
 

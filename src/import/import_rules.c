@@ -94,6 +94,7 @@ static const struct rule rules[] = {
     {"chunked_transfer_encoding", ANY, carry_needless, "a body goes in chunks where its length is not known"},
     {"connection_pool_size", ANY, carry_needless, "memory is not set by hand"},
     {"directio*", ANY, carry_needless, "files leave from the page cache"},
+    {"gunzip_buffers", ANY, carry_needless, "memory is not set by hand"},
     {"gzip_buffers", ANY, carry_needless, "memory is not set by hand"},
     {"gzip_disable", ANY, carry_needless, "browsers that it was made for are gone"},
     {"load_module", ANY, carry_needless, "modules are built in: sluice -V lists them"},

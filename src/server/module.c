@@ -343,6 +343,19 @@ bool exchange_is_error_page(const struct exchange *x)
     return visit_of(x)->error_page;
 }
 
+bool exchange_wants_whole(const struct exchange *x)
+{
+    const struct location *location = visit_of(x)->location;
+
+    for (uint64_t left = location->shaping; left != 0; left &= left - 1) {
+        unsigned index = (unsigned)__builtin_ctzll(left);
+
+        if (module_table[index]->wants_whole && module_table[index]->wants_whole(x, location->module_conf[index]))
+            return true;
+    }
+    return false;
+}
+
 struct str exchange_location(const struct exchange *x)
 {
     const struct location *location = visit_of(x)->location;

@@ -53,6 +53,7 @@ struct module {
     void (*worker_stop)(void *state);
     enum outcome (*answer)(struct exchange *x, const void *conf, void *state);
     int (*shape)(struct exchange *x, const void *conf); /* head unsent: edit it, wrap the body. 0 or -errno (answered 500) */
+    bool (*wants_whole)(const struct exchange *x, const void *conf); /* of an answer whose fields are there: its shape needs all of it, and no part is to be given */
     void (*finish)(struct exchange *x, const void *conf); /* once for each exchange, wherever it was routed */
     void (*cancel)(struct exchange *x, void *state);   /* the client is gone while PENDING: let go, do not resume */
     const struct variable_table *variables;
@@ -178,6 +179,8 @@ void exchange_say(struct exchange *x, enum log_level level, const char *format, 
 bool exchange_has_error_page(const struct exchange *x, int status);
 /* `satisfy: any` holds: a refusal of one access module is no error yet. */
 bool exchange_satisfies_any(const struct exchange *x);
+/* True where a module wants the whole of the answer whose fields are there: ranges are ignored. */
+bool exchange_wants_whole(const struct exchange *x);
 /* True while an error page is being made: its status is settled, so ranges and preconditions do not apply. */
 bool exchange_is_error_page(const struct exchange *x);
 

@@ -145,6 +145,8 @@ static const struct {
      "no if holds for the other methods here"},
     {"ssl_session_cache shared:SSL:10m;\nssl_dhparam dh.pem;\nssl_conf_command Options KTLS;",
      "ssl_session_cache: shared:SSL:10m\nssl_dhparam: /etc/nginx/dh.pem\nssl_conf_command: Options KTLS\n", ""},
+    {"gunzip on;\ngunzip_buffers 32 4k;\ngzip_static always;", "gunzip: on\ngzip_static: always\n",
+     "memory is not set by hand"},
     /* if */
     {"if ($host = a.test) { return 301 https://b.test$request_uri; }",
      "when:\n  $host = a.test:\n    return: 301 https://b.test$request_uri\n", ""},

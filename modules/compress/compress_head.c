@@ -1,0 +1,52 @@
+/*
+ * What heads say of answers that are not the same for everybody: Vary, and a weak ETag. For those that are encoded,
+ * and for those that are decoded.
+ */
+#include "compress.h"
+
+#include "http/conditional.h"
+
+#include <errno.h>
+
+int compress_add_vary(struct exchange *x)
+{
+    struct headers *said = &x->response.headers;
+
+    if (headers_list_has(said, STR("Vary"), STR("Accept-Encoding")) ||
+        headers_list_has(said, STR("Vary"), STR("*")))
+        return 0;
+    return headers_add(said, &x->arena, STR("Vary"), STR("Accept-Encoding"));
+}
+
+/* The strong one that is said, made weak; data NULL where there is none, with *out_error. */
+static struct str weak_etag(struct exchange *x, int *out_error)
+{
+    struct str etag = headers_value(&x->response.headers, STR("ETag"));
+
+    *out_error = 0;
+    if (!etag.data || str_starts(etag, STR("W/")))
+        return (struct str){NULL, 0};
+    etag = arena_printf(&x->arena, "W/" STR_FMT, STR_ARG(etag));
+    *out_error = etag.data ? 0 : -ENOMEM;
+    return etag;
+}
+
+int compress_weaken_etag(struct exchange *x)
+{
+    int error;
+    struct str etag = weak_etag(x, &error);
+
+    return etag.data ? headers_set(&x->response.headers, &x->arena, STR("ETag"), etag) : error;
+}
+
+int compress_confirm(struct exchange *x)
+{
+    int error = compress_add_vary(x);
+    struct str etag = {NULL, 0};
+
+    if (error == 0)
+        etag = weak_etag(x, &error);
+    if (etag.data && conditional_keeps(&x->request, etag))
+        error = headers_set(&x->response.headers, &x->arena, STR("ETag"), etag);
+    return error;
+}

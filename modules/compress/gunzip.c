@@ -1,0 +1,64 @@
+/*
+ * `gunzip`: what was encoded with gzip before it came here (by a server behind this one, or beside a file), decoded
+ * for whoever does not take it so. Who takes it gets it as it is.
+ */
+#include "compress.h"
+
+#include "http/cache_control.h"
+
+/* One coding alone: what lies inside of another one, or has another one inside, is left to the client. */
+static bool is_gzip(const struct headers *said)
+{
+    const struct header *field = headers_find(said, STR("Content-Encoding"));
+
+    return field && coding_by_name(str_trim(field->value)) == CODING_GZIP &&
+           !headers_next(said, STR("Content-Encoding"), field);
+}
+
+static bool may_be_changed(const struct exchange *x)
+{
+    struct cache_control asked, said;
+
+    cache_control_read(&x->request.headers, CACHE_OF_REQUEST, &asked);
+    cache_control_read(&x->response.headers, CACHE_OF_RESPONSE, &said);
+    return !asked.no_transform && !said.no_transform;
+}
+
+static bool takes_gzip(const struct exchange *x)
+{
+    const enum coding gzip = CODING_GZIP;
+    enum coding chosen[CODINGS];
+
+    return coding_choose(&x->request.headers, &gzip, 1, chosen) > 0;
+}
+
+/* An encoded part cannot be decoded: whoever makes parts asks first. */
+bool compress_wants_whole(const struct exchange *x, const void *conf)
+{
+    return ((const struct compress_conf *)conf)->gunzip && is_gzip(&x->response.headers) && !takes_gzip(x) &&
+           may_be_changed(x);
+}
+
+static void forget(struct headers *said)
+{
+    static const char *const names[] = {"Content-Encoding", "Accept-Ranges", "Content-Digest",
+                                        "Repr-Digest",      "Digest",        "Content-MD5"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        headers_remove(said, str_from(names[i]));
+}
+
+int compress_decode(struct exchange *x, const struct compress_conf *conf)
+{
+    struct response *response = &x->response;
+    int error;
+
+    if (!is_gzip(&response->headers))
+        return 0;
+    error = compress_add_vary(x);
+    if (error < 0 || response->status == 206 || !compress_is_whole(x) || !compress_wants_whole(x, conf) ||
+        !compress_wrap(x, &coder_gunzip, 0))
+        return error;
+    forget(&response->headers);
+    return compress_weaken_etag(x);
+}

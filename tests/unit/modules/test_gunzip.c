@@ -1,0 +1,242 @@
+#include "modules/compress/coder.h"
+
+#include <check.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#define MOST (1024 * 1024)
+
+static char plain[MOST], packed[MOST], decoded[2 * MOST];
+
+/* Sometimes a run, sometimes noise. */
+static void make_plain(void)
+{
+    unsigned state = 7;
+
+    for (size_t i = 0; i < MOST; i++) {
+        if (i % 700 < 300)
+            state = state * 1103515245 + 12345;
+        plain[i] = (char)(state >> 16);
+    }
+}
+
+/* One member, perhaps with each optional field of its head. */
+static size_t pack(size_t at, size_t length, bool adorned)
+{
+    z_stream stream = {.next_in = (unsigned char *)plain,
+                       .avail_in = (unsigned)length,
+                       .next_out = (unsigned char *)packed + at,
+                       .avail_out = (unsigned)(MOST - at)};
+    gz_header head = {.name = (unsigned char *)"a name",
+                      .comment = (unsigned char *)"a comment",
+                      .extra = (unsigned char *)"ex\1\0x",
+                      .extra_len = 5,
+                      .hcrc = 1};
+
+    ck_assert_int_eq(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    if (adorned)
+        ck_assert_int_eq(deflateSetHeader(&stream, &head), Z_OK);
+    ck_assert_int_eq(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    deflateEnd(&stream);
+    return MOST - stream.avail_out;
+}
+
+/* Bytes that came of it, or -errno: fed in pieces, with so much room at a time, and ended. */
+static long unpack(size_t length, size_t piece, size_t room)
+{
+    void *coder = coder_gunzip.open(0, UINT64_MAX);
+    size_t at = 0, end = 0;
+    int result = 1;
+
+    ck_assert_ptr_nonnull(coder);
+    for (bool last = false; !last && result >= 0; at += piece) {
+        struct str part = str_slice(str_of(packed, length), at, at + piece);
+
+        last = at + piece >= length;
+        do {
+            size_t written = 0;
+
+            result = coder_gunzip.step(coder, &part, last ? CODER_END : CODER_MORE, decoded + end, room,
+                                       &written);
+            if (result >= 0)
+                end += written;
+            ck_assert_uint_le(end + room, sizeof(decoded));
+        } while (result == 0);
+        ck_assert(result < 0 || part.length == 0);
+    }
+    coder_gunzip.close(coder);
+    return result < 0 ? result : (long)end;
+}
+
+START_TEST(comes_back)
+{
+    static const size_t lengths[] = {0, 1, 20, 4096, 65536, 300000}, pieces[] = {1, 777, MOST},
+                        rooms[] = {64, 100, 16384};
+
+    make_plain();
+    for (size_t i = 0; i < 6 * 3 * 3 * 2; i++) {
+        size_t length = lengths[i % 6];
+        size_t packed_length = pack(0, length, i / 54);
+
+        ck_assert_int_eq(unpack(packed_length, pieces[i / 6 % 3], rooms[i / 18 % 3]), (long)length);
+        ck_assert_int_eq(memcmp(decoded, plain, length), 0);
+    }
+}
+END_TEST
+
+/* Members that stand one behind the other are one body; an empty one adds nothing. */
+START_TEST(several_members)
+{
+    static const size_t pieces[] = {1, 19, 20, 21, MOST};
+    size_t length;
+
+    make_plain();
+    length = pack(pack(pack(pack(0, 1000, false), 0, true), 5000, true), 0, false);
+    for (size_t i = 0; i < 5; i++) {
+        ck_assert_int_eq(unpack(length, pieces[i], 64), 6000);
+        ck_assert_int_eq(memcmp(decoded, plain, 1000), 0);
+        ck_assert_int_eq(memcmp(decoded + 1000, plain, 5000), 0);
+    }
+    ck_assert_int_eq(unpack(0, 1, 64), 0);
+}
+END_TEST
+
+/* Every part that is not the whole of a member is an error, and never a shorter answer. */
+START_TEST(a_part_is_an_error)
+{
+    size_t length, first;
+
+    make_plain();
+    first = pack(0, 300, true);
+    length = pack(first, 200, false);
+    for (size_t end = 1; end < length; end++) {
+        long result = unpack(end, 16, 4096);
+
+        ck_assert_int_eq(result, end == first ? 300 : -EBADMSG);
+    }
+}
+END_TEST
+
+START_TEST(what_is_behind_is_an_error)
+{
+    static const struct {
+        const char *bytes;
+        size_t length;
+    } tails[] = {{"\0", 1},        {"\0\0\0\0\0\0\0\0", 8}, {"x", 1},            {"\x1f", 1},
+                 {"\x1f\x8b", 2}, {"\x1f\x8b\7", 3},         {"PK\3\4....", 8}};
+    size_t length;
+
+    make_plain();
+    length = pack(0, 300, false);
+    for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+        memcpy(packed + length, tails[i].bytes, tails[i].length);
+        ck_assert_int_eq(unpack(length + tails[i].length, MOST, 4096), -EBADMSG);
+        ck_assert_int_eq(unpack(length + tails[i].length, 1, 64), -EBADMSG);
+    }
+}
+END_TEST
+
+/* Each bit of a member that matters: nothing but what was packed ever comes back as whole. */
+START_TEST(each_bit)
+{
+    size_t length;
+
+    make_plain();
+    length = pack(0, 200, false);
+    for (size_t bit = 0; bit < 8 * length; bit++) {
+        long result;
+
+        if (bit / 8 >= 4 && bit / 8 < 10) /* the time, what was tried, and the system */
+            continue;
+        packed[bit / 8] ^= (char)(1 << bit % 8);
+        result = unpack(length, MOST, 4096);
+        ck_assert_msg(result == -EBADMSG || (result == 200 && memcmp(decoded, plain, 200) == 0), "bit %zu: %ld",
+                      bit, result);
+        packed[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    ck_assert_int_eq(unpack(length, MOST, 4096), 200);
+}
+END_TEST
+
+/* What has come can be read at once, where its sender has flushed. */
+START_TEST(flushes)
+{
+    void *coder = coder_gunzip.open(0, UINT64_MAX);
+    z_stream stream = {.next_out = (unsigned char *)packed, .avail_out = MOST};
+    size_t end = 0;
+
+    make_plain();
+    ck_assert_int_eq(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    for (size_t at = 0; at < 5000; at += 500) {
+        char *from = (char *)stream.next_out;
+        struct str part;
+        size_t written = 0;
+
+        stream.next_in = (unsigned char *)plain + at;
+        stream.avail_in = 500;
+        ck_assert_int_eq(deflate(&stream, Z_SYNC_FLUSH), Z_OK);
+        part = str_of(from, (size_t)((char *)stream.next_out - from));
+        ck_assert_int_eq(coder_gunzip.step(coder, &part, CODER_FLUSH, decoded + end, 4096, &written), 1);
+        end += written;
+        ck_assert_uint_eq(end, at + 500);
+    }
+    ck_assert_int_eq(memcmp(decoded, plain, end), 0);
+    deflateEnd(&stream);
+    coder_gunzip.close(coder);
+}
+END_TEST
+
+/* Zeros without end: what comes of a step is bounded by its room, and memory by what is counted for it. */
+START_TEST(memory)
+{
+    size_t length, before, most = 0, total = 0;
+    struct str rest;
+    void *coder;
+
+    memset(plain, 0, sizeof(plain));
+    length = pack(0, MOST, false);
+    ck_assert_uint_lt(length, MOST / 500);
+    before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    coder = coder_gunzip.open(0, UINT64_MAX);
+    rest = str_of(packed, length);
+    for (int result = 0; result == 0;) {
+        size_t now, written;
+
+        result = coder_gunzip.step(coder, &rest, CODER_END, decoded, 64, &written);
+        ck_assert_int_ge(result, 0);
+        ck_assert_uint_le(written, 64);
+        total += written;
+        now = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+        most = now > most ? now : most;
+    }
+    coder_gunzip.close(coder);
+    ck_assert_uint_eq(total, MOST);
+    ck_assert_uint_le(most, coder_gunzip.memory);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("gunzip");
+    TCase *cases = tcase_create("gunzip");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(cases, 60);
+    tcase_add_test(cases, comes_back);
+    tcase_add_test(cases, several_members);
+    tcase_add_test(cases, a_part_is_an_error);
+    tcase_add_test(cases, what_is_behind_is_an_error);
+    tcase_add_test(cases, each_bit);
+    tcase_add_test(cases, flushes);
+    tcase_add_test(cases, memory);
+    suite_add_tcase(suite, cases);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
