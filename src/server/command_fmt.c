@@ -92,6 +92,23 @@ static bool failed(const char *doing, const char *path, int error)
     return false;
 }
 
+static bool print(struct str text)
+{
+    return !text.length || fwrite(text.data, 1, text.length, stdout) == text.length ||
+           failed("write", "the output", -errno);
+}
+
+/* True: there is no difference. */
+static bool print_diff(const char *path, struct str text, struct str made)
+{
+    struct buffer diff = {0};
+    int error = format_diff(str_from(path), text, made, &diff);
+    bool same = error < 0 ? failed("compare", path, error) : print(buffer_str(&diff)) && diff.length == 0;
+
+    buffer_finish(&diff);
+    return same;
+}
+
 /* What the options ask for, with one file whose text and layout are known. */
 static bool result_use(const struct options *options, const char *path, const struct stat *status,
                        struct str text, struct str made)
@@ -104,9 +121,10 @@ static bool result_use(const struct options *options, const char *path, const st
             puts(path);
         return same;
     }
+    if (options->diff)
+        return print_diff(path, text, made);
     if (!options->write)
-        return !made.length || fwrite(made.data, 1, made.length, stdout) == made.length ||
-               failed("write", "the output", -errno);
+        return print(made);
     error = same ? 0 : file_replace(path, made, status);
     return error == 0 || failed("write", path, error);
 }

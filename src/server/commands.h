@@ -28,7 +28,7 @@ int command_import(const struct options *options);
 int command_serve(const struct options *options);
 /* doctor.c: is kernel TLS engaged here, and if not, why. */
 int command_doctor(const struct options *options);
-/* command_fmt.c: files in one layout. Exit 1 where one cannot be read or, with --check, is laid out otherwise. */
+/* command_fmt.c: files in one layout. Exit 1 where one cannot be read or, with --check or --diff, is laid out otherwise. */
 int command_fmt(const struct options *options);
 
 #endif

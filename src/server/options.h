@@ -51,6 +51,7 @@ struct options {
     const char *url;                /* explain URL; NULL: none */
     bool write;                     /* fmt -w */
     bool check;                     /* fmt --check */
+    bool diff;                      /* fmt --diff */
     char *const *files;             /* fmt FILE... */
     size_t file_count;
 };

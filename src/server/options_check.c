@@ -32,10 +32,13 @@ int fmt_argument(struct parse *parse, const char *argument)
         options->write = true;
     else if (strcmp(argument, "--check") == 0)
         options->check = true;
+    else if (strcmp(argument, "--diff") == 0 || strcmp(argument, "-d") == 0)
+        options->diff = true;
     else
         return options_fail(parse, "invalid option of fmt: \"%s\"", argument);
-    return options->write && options->check ? options_fail(parse, "fmt takes \"-w\" or \"--check\", not both")
-                                            : 0;
+    return options->write + options->check + options->diff > 1
+               ? options_fail(parse, "fmt takes one of \"-w\", \"--check\" and \"--diff\"")
+               : 0;
 }
 
 static int parse_format(struct parse *parse, const char *name)

@@ -78,6 +78,35 @@ def test_check(path):
     assert (fmt('--check', path).returncode, fmt('--check', path).stdout) == (0, '')
 
 
+@pytest.mark.parametrize('option', ['--diff', '-d'])
+def test_what_would_change(path, option):
+    done = fmt(option, path)
+    head, rest = done.stdout.split('@@', 1)
+    assert (done.returncode, done.stderr, head) == (1, '', f'--- {path}.orig\n+++ {path}\n')
+    assert rest == (' -1,8 +1,7 @@\n # top\n http:\n-    server:\n-    -   listen:   [ 8080,8443 ssl ]   # where\n-        root: www\n'
+                    '+  server:\n+    - listen: [8080, 8443 ssl]        # where\n+      root: www\n \n-\n-    # end\n+  # end\n')
+    assert path.read_text() == MESSY
+    assert fmt(option, '-', text=MESSY).returncode == 1
+    path.write_text(NEAT)
+    done = fmt(option, path)
+    assert (done.returncode, done.stdout) == (0, '')
+
+
+def test_what_would_change_in_several(path):
+    broken, other = path.with_name('broken.yaml'), path.with_name('other.yaml')
+    broken.write_text('a: [1\n')
+    other.write_text(MESSY)
+    done = fmt('--diff', path, broken, other)
+    assert done.returncode == 1 and 'is never closed' in done.stderr
+    assert f'+++ {path}\n' in done.stdout and f'+++ {other}\n' in done.stdout and str(broken) not in done.stdout
+
+
+def test_what_would_change_in_a_long_file():
+    text = 'a:\n' + '    b:   [1,2]   # c\n\n\n' * 50000
+    done = fmt('--diff', '-', text=text.replace('b:', 'b%d:') % tuple(range(50000)))
+    assert done.returncode == 1 and done.stdout.count('\n-    b') == done.stdout.count('\n+  b') == 50000
+
+
 def test_written_back(path):
     path.chmod(0o640)
     link = path.with_name('link.yaml')
@@ -140,7 +169,7 @@ def test_values_of_the_environment_are_not_read():
 
 @pytest.mark.parametrize('arguments, said', [
     ([], 'fmt requires a file'), (['-w', '-'], 'takes files'), (['-x', 'a'], 'invalid option of fmt: "-x"'),
-    (['-w', '--check', 'a'], 'not both'), (['a', '-w'], 'stand before its files'), ([''], 'empty name')])
+    (['-w', '--check', 'a'], 'one of'), (['a', '-w'], 'stand before its files'), ([''], 'empty name')])
 def test_wrong_words(arguments, said):
     done = fmt(*arguments)
     assert done.returncode == 1 and said in done.stderr
