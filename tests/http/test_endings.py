@@ -176,9 +176,9 @@ def test_rule_17_more_cold_bodies_than_threads(begin, files, transport):
 def test_rule_17_cold_bodies_without_descriptors(begin, files, transport):
     """No descriptor is left while bodies leave: those are finished, to the last byte, and afterwards all is as it was."""
     server = begin(under=['prlimit', '--nofile=40'], open_file_cache='off')
-    worker = server.workers()
     kept = http1.connect(server.ports[transport], transport, timeout=60 * server_kit.PATIENCE)
     assert kept.get('/small').body == endings.SMALL
+    worker = server.workers()
     readers = []
     for _ in range(8):
         forget(os.path.join(files[0], 'two'))
