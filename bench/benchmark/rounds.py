@@ -1,5 +1,6 @@
 """Measures groups: all setups of a group in turns (A B A B), another one first in each round."""
 import dataclasses
+import subprocess
 import tempfile
 
 from . import load as loads
@@ -66,7 +67,7 @@ def attempt(outcome, what):
     """Runs it; a failure is the outcome's, not the benchmark's."""
     try:
         return what()
-    except (servers.Failed, OSError, ValueError) as fault:
+    except (servers.Failed, OSError, ValueError, subprocess.SubprocessError) as fault:
         outcome.missing = outcome.missing or ' '.join(str(fault).split())[-200:]
         return None
 

@@ -1,6 +1,7 @@
 """The benchmark's pure parts: figures from counts, reports from figures, two result files side by side."""
 import copy
 import os
+import subprocess
 import sys
 import tempfile
 import types
@@ -197,6 +198,15 @@ class Machine(unittest.TestCase):
         self.assertEqual(self.runs(5, 5), (1, 0))
         self.assertEqual(self.runs(5, 9, 9, 9), (2, 0))
         self.assertEqual(self.runs(*range(2 * cold.ATTEMPTS)), (cold.ATTEMPTS, 1))
+
+
+class Rounds(unittest.TestCase):
+    def test_a_client_that_hangs_is_a_missing_figure(self):
+        def hang():
+            raise subprocess.TimeoutExpired(['h2load', '-D', '1'], 64)
+        found = outcome(USER)
+        self.assertIsNone(rounds.attempt(found, hang))
+        self.assertIn('timed out after 64 seconds', found.missing)
 
 
 class Plans(unittest.TestCase):
