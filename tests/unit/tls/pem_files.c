@@ -39,8 +39,10 @@ struct str pem_path(const char *name)
     return str_from(paths[path_count++]);
 }
 
-static EVP_PKEY *make_key(const char *kind)
+static EVP_PKEY *make_key(const char *kind, const struct pem_pair *issuer)
 {
+    if (!kind)
+        return EVP_PKEY_up_ref(issuer->key) ? issuer->key : NULL;
     if (strcmp(kind, "EC") == 0)
         return EVP_EC_gen("P-256");
     return strcmp(kind, "RSA") == 0 ? EVP_RSA_gen(2048) : EVP_PKEY_Q_keygen(NULL, NULL, kind);
@@ -50,7 +52,7 @@ struct pem_pair pem_make(const char *kind, const char *common_name, int from_day
                          const struct pem_pair *issuer)
 {
     static long serial = 100;
-    struct pem_pair made = {make_key(kind), X509_new()};
+    struct pem_pair made = {make_key(kind, issuer), X509_new()};
     EVP_PKEY *signer = issuer ? issuer->key : made.key;
     X509_NAME *name = X509_get_subject_name(made.certificate);
     X509V3_CTX plain;

@@ -20,7 +20,7 @@ void pem_folder_remove(void);
 /* The path of a file in the folder; lives until pem_folder_remove. */
 struct str pem_path(const char *name);
 
-/* `kind` is "EC", "RSA" or "ED25519"; days from now; `issuer` NULL: self-signed. */
+/* `kind` is "EC", "RSA" or "ED25519", or NULL for the issuer's own key; days from now; `issuer` NULL: self-signed. */
 struct pem_pair pem_make(const char *kind, const char *common_name, int from_days, int to_days, const struct pem_pair *issuer);
 void pem_free(struct pem_pair *pair);
 

@@ -269,7 +269,7 @@ START_TEST(rule_03_a_long_chain_hands_the_key_over)
     memset(long_name, 'x', 63);
     long_name[63] = '\0';
     for (int i = 0; i < 12; i++) {
-        made[i] = pem_make("RSA", long_name, -1, 9, i ? &made[i - 1] : NULL);
+        made[i] = i ? pem_make(NULL, long_name, -1, 9, &made[i - 1]) : pem_make("RSA", long_name, -1, 9, NULL);
         chain[11 - i] = made[i].certificate;
     }
     pem_folder_make();

@@ -30,10 +30,20 @@ static void write_parameters(const char *name, const char *group)
     EVP_PKEY_CTX_free(making);
 }
 
+/* Once for all tests: nothing takes as long. */
+static void make_keys(void)
+{
+    pair_of_keys = pem_make("RSA", "localhost", -1, 9, NULL);
+}
+
+static void free_keys(void)
+{
+    pem_free(&pair_of_keys);
+}
+
 static void make_all(void)
 {
     pem_folder_make();
-    pair_of_keys = pem_make("RSA", "localhost", -1, 9, NULL);
     pem_write_certificates("one.pem", &pair_of_keys.certificate, 1);
     pem_write_key("open.key", pair_of_keys.key, NULL, false);
     pem_write_key("new.key", pair_of_keys.key, "secret", false);
@@ -43,12 +53,6 @@ static void make_all(void)
     pem_write_text("cut.pem", STR("-----BEGIN DH PARAMETERS-----\nMIIB\n-----END DH PARAMETERS-----\n"));
     memset(long_line, 'x', sizeof(long_line));
     memcpy(long_line + sizeof(long_line) - 8, "\nsecret\n", 8);
-}
-
-static void free_all(void)
-{
-    pem_free(&pair_of_keys);
-    pem_folder_remove();
 }
 
 /* Loads the server; `words` NULL: it must be good, else it must be refused in these. */
@@ -304,7 +308,8 @@ int main(void)
     TCase *tests = tcase_create("tls_extra");
 
     tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, make_all, free_all);
+    tcase_add_unchecked_fixture(tests, make_keys, free_keys);
+    tcase_add_checked_fixture(tests, make_all, pem_folder_remove);
     tcase_add_loop_test(tests, phrases_open_keys, 0, COUNT(phrases));
     tcase_add_test(tests, a_renewed_key_is_opened_too);
     tcase_add_test(tests, a_server_rejects_who_asks_for_nobody);
