@@ -123,14 +123,14 @@ class Client:
         return b''
 
     def chunked(self):
-        body = b''
+        body = bytearray()
         while True:
             size = int(self.line().split(';')[0], 16)
             if size == 0:
                 self.trailers = []
                 while (line := self.line()):
                     self.trailers.append(line)
-                return body
+                return bytes(body)
             body += self.take(size)
             if self.take(2) != b'\r\n':
                 raise BadResponse('a chunk without its CRLF')
