@@ -1,0 +1,27 @@
+"""A large answer of a server behind, over HTTPS: past the process by splice and sealed by the kernel, or copied and sealed in it."""
+from .. import blocks, figures
+from ..model import Group, Load, Setup
+
+TITLE = 'Passing large answers on: splice into kernel TLS against copying'
+WANTED = 0.6
+SHOWN = ('cpu_gb', 'cpu_request', 'throughput')
+
+
+def plan(options):
+    loops = [options.loop] if options.loop != 'auto' else ['io_uring', 'epoll']
+    setups = [Setup('sluice', path, loop, (), name, 'proxy') for loop in loops
+              for path, name in (('user', 'copied, sealed in user space'), ('ktls', 'spliced, sealed by the kernel'))]
+    return [Group(Load(size, connections), setups) for size, connections in ((('4m', 1),) if options.emulated else (('10m', 8), ('100m', 8)))]
+
+
+def present(found, _results):
+    made = []
+    for load, outcomes in blocks.by_load(found).items():
+        copied = {outcome.setup.loop: outcome for outcome in outcomes if outcome.setup.path == 'user'}
+        made.append(blocks.table_of(load, outcomes, SHOWN))
+        for outcome in outcomes:
+            ratio = outcome.setup.path == 'ktls' and figures.paired_ratio(outcome.readings, copied[outcome.setup.loop].readings, 'cpu_request')
+            if ratio:
+                made.append(blocks.Text(f'{outcome.setup.loop}, {load.label}: CPU of splicing / of copying, the median of rounds side by side: '
+                                        f'{figures.number(ratio)}; wanted is at most {WANTED}.'))
+    return made
