@@ -27,7 +27,7 @@ def launch_one(site, certificate, tmp_path, loop):
         ports = {'plain': server_kit.free_port(), 'tls': server_kit.free_port()}
         block = {'listen': [f'127.0.0.1:{ports["plain"]}', f'127.0.0.1:{ports["tls"]} ssl'], 'root': site,
                  'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], **keys}
-        server = server_kit.Server(tmp_path / f'run{len(made)}', [block], loop=loop, main=main, http=http,
+        server = server_kit.Server(tmp_path / f'run{len(made)}', [block], loop=loop, main=main, http={'lingering_timeout': '300ms', **(http or {})},
                                    under=under)
         made.append(server)
         server.start(ports.values())
