@@ -1,15 +1,15 @@
 /*
  * `mirror`: a request is asked again of other URIs of this server, and what they answer is thrown away: nobody waits
- * for it.
+ * for it. Its body is read whole before, so that each has all of it.
  */
-#include "server/module.h"
+#include "modules/proxy/proxy.h"
 
 #include <errno.h>
 #include <stddef.h>
 
 struct mirror_conf {
     struct conf_rows uris; /* struct mirror_uri */
-    int bodies;            /* no effect */
+    bool bodies;           /* are sent along */
 };
 
 struct mirror_uri {
@@ -37,8 +37,6 @@ static int read_uri(struct conf_reader *reader, const struct conf_node *node, vo
     return -EINVAL;
 }
 
-static const char *const bodies[] = {"off", NULL};
-
 static const struct directive directives[] = {
     {.name = "mirror",
      .scopes = SCOPE_SITE,
@@ -48,23 +46,21 @@ static const struct directive directives[] = {
      .row = read_uri,
      .example = "mirror: [/mirror, /other-mirror]",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
-     .help = "Each request is asked again of these URIs, by its method and with its fields, and what they "
-             "answer is "
-             "thrown away; nobody waits for it. Its body is not sent along. off: of none."},
+     .help = "Each request is asked again of these URIs, by its method, with its fields and its body, and what they "
+             "answer is thrown away; nobody waits for it. off: of none."},
     {.name = "mirror_request_body",
      .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_CHOICE,
+     .type = DIRECTIVE_SWITCH,
      .offset = offsetof(struct mirror_conf, bodies),
-     .choices = bodies,
-     .fallback = "off",
+     .fallback = "on",
      .example = "mirror_request_body: off",
-     .help = "Always off: a body is passed on as it comes, and read once. nginx sends it along unless it is told "
-             "not to."},
+     .help = "Whether the body is sent along: it is read whole before anybody is asked then, into memory up to "
+             "client_body_buffer_size, then into a file, whatever proxy_request_buffering says."},
     {0},
 };
 
-/* As it was asked, but for the path and the body. */
-static int ask_again(struct exchange *x, const struct template *text)
+/* As it was asked, but for the path, and the body where that is not sent along. */
+static int ask_again(struct exchange *x, const struct template *text, bool with_body)
 {
     struct str uri = exchange_eval(x, text);
     struct exchange *child;
@@ -76,25 +72,76 @@ static int ask_again(struct exchange *x, const struct template *text)
     child->request.method_name = x->request.method_name;
     if (!child->request.query.data)
         child->request.query = x->request.query;
-    return 0;
+    if (with_body)
+        error = proxy_give_body(x, child);
+    if (error < 0)
+        exchange_child_end(child);
+    return error;
+}
+
+static void ask_all(struct exchange *x, const struct mirror_conf *conf, bool with_body)
+{
+    const struct mirror_uri *uris = conf->uris.items;
+
+    for (size_t i = 0; i < conf->uris.count; i++) {
+        int error = uris[i].text ? ask_again(x, uris[i].text, with_body) : 0;
+
+        if (error < 0)
+            exchange_say(x, LOG_ERROR, "mirror: cannot ask again (%d: %s)", -error, strerror(-error));
+    }
+}
+
+/* Its body was read, or it was not: `error`. One that can be kept no further is the first one's alone. */
+static enum outcome go_on(struct exchange *x, const struct mirror_conf *conf, int error)
+{
+    if (error < 0)
+        return exchange_refuse_because(x, exchange_body_status(error), LOG_INFO,
+                                       "mirror: the client's request body broke off (%d: %s)", -error,
+                                       strerror(-error));
+    if (kept_body_of(&x->request)->whole)
+        ask_all(x, conf, true);
+    else
+        exchange_say(x, LOG_ERROR, "mirror: cannot ask again: the body cannot be kept");
+    return OUTCOME_PASS;
+}
+
+static void body_read(void *owner, int error)
+{
+    struct exchange *x = owner;
+
+    exchange_resume(x, go_on(x, exchange_conf(x, &module_mirror), error));
+}
+
+static bool asks_anybody(const struct mirror_conf *conf)
+{
+    const struct mirror_uri *uris = conf->uris.items;
+    bool asks = false;
+
+    for (size_t i = 0; i < conf->uris.count; i++)
+        asks |= uris[i].text != NULL;
+    return asks;
 }
 
 static enum outcome mirror_answer(struct exchange *x, const void *conf, void *state)
 {
     const struct mirror_conf *own = conf;
-    const struct mirror_uri *uris = own->uris.items;
     struct mirroring *mirroring = exchange_state(x, &module_mirror, sizeof(*mirroring));
+    int error;
 
-    if (!mirroring || mirroring->done || exchange_is_child(x))
+    if (!mirroring || mirroring->done || exchange_is_child(x) || !asks_anybody(own))
         return OUTCOME_PASS;
     mirroring->done = true; /* however often it is rerouted */
-    for (size_t i = 0; i < own->uris.count; i++) {
-        int error = uris[i].text ? ask_again(x, uris[i].text) : 0;
-
-        if (error < 0)
-            exchange_say(x, LOG_ERROR, "mirror: cannot ask again (%d: %s)", -error, strerror(-error));
+    if (!own->bodies || x->request.content_length == 0) {
+        ask_all(x, own, false);
+        return OUTCOME_PASS;
     }
-    return OUTCOME_PASS;
+    error = kept_body_of(&x->request) ? 0 : proxy_keep_body(x, body_read, x);
+    return error == -EAGAIN ? OUTCOME_PENDING : go_on(x, own, error);
+}
+
+static void mirror_cancel(struct exchange *x, void *state)
+{
+    kept_body_cancel(kept_body_of(&x->request));
 }
 
 static bool mirror_idle(const void *conf)
@@ -110,5 +157,6 @@ const struct module module_mirror = {
     .conf_size = sizeof(struct mirror_conf),
     .idle = mirror_idle,
     .answer = mirror_answer,
+    .cancel = mirror_cancel,
     .others = OTHERS_PASS,
 };

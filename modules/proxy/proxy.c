@@ -139,7 +139,7 @@ static uint64_t content_length(const struct proxying *p)
 
     if (p->own_body.data)
         return p->own_body.length;
-    return p->stored_whole && !chunks ? spool_length(p->stored) : request->content_length;
+    return p->kept && p->kept->whole && !chunks ? spool_length(p->kept->spool) : request->content_length;
 }
 
 int proxy_begin(struct proxying *p)
@@ -208,9 +208,9 @@ enum outcome proxy_pass_on(struct exchange *x, const struct proxy_conf *own)
                            .update = p->update,
                            .slice = p->slice,
                            .attempts = p->attempts,
-                           .spent = p->spent || proxy_body_is_spent(p) || (p->stored && !p->stored_whole),
-                           .stored = p->stored,
-                           .stored_whole = p->stored_whole,
+                           .spent = p->spent || proxy_body_is_spent(p) || (p->kept && !p->kept->whole),
+                           .made = p->made,
+                           .kept = kept_body_of(&x->request),
                            .begun_ms = exchange_clock(x)->monotonic_ms};
     proxy_body_init(p);
     exchange_end_with_client(x, !own->ignore_client_abort);
@@ -232,6 +232,8 @@ void proxy_cancel(struct exchange *x, void *state)
     proxy_let_go(p, false);
     proxy_cache_end(p);
     buffer_finish(&p->input);
+    if (p->kept)
+        kept_body_cancel(p->kept);
     p->stage = PROXY_OVER;
 }
 
@@ -243,7 +245,8 @@ static void proxy_finish(struct exchange *x, const void *conf)
         proxy_cache_give_back(&p->update);
         proxy_cache_end(p);
         buffer_finish(&p->input); /* where the answer was not its body */
-        spool_close(p->stored);
+        if (p->made)
+            kept_body_close(p->made);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "http/h1_reply.h"
 #include "http/h1_request.h"
+#include "kept_body.h"
 #include "proxy_cache.h"
 #include "proxy_rewrite.h"
 #include "proxy_slice.h"
@@ -159,11 +160,11 @@ struct proxying {
     struct str uri;                 /* what the request line says */
     struct str own_body;            /* sent in the place of the client's body; data NULL: that is sent */
     size_t own_body_at;
+    struct body own;                /* and what it is pulled by */
     uint64_t content_length;        /* of the request, as it leaves; BODY_LENGTH_UNKNOWN: chunked */
     struct str head;                /* the same */
-    struct spool *stored;           /* owned, up to the exchange's end: the client's body; NULL: it is passed on as it comes */
-    struct body stored_body;        /* and what is sent of it */
-    bool stored_whole;              /* it can be sent again */
+    struct kept_body *made;         /* closed at the exchange's end: what was kept of the client's body, by whomever; NULL: nothing */
+    struct kept_body *kept;         /* the same, where that is still the request's body; NULL: it is passed on as it comes */
     struct h1_request request;
     struct h1_reply reply;
     void *reader;                   /* the speech's own, where it is not HTTP */
@@ -254,8 +255,12 @@ int proxy_begin(struct proxying *p);
 
 /* proxy_store.c */
 
-/* Reads the client's body first, where that is wanted and there is one; proxy_begin follows. False: it is not. */
+/* Reads the client's body first, where that is wanted and there is one; proxy_begin follows. False: it need not be waited for. */
 bool proxy_store(struct proxying *p);
+/* x's body is read whole, whoever answers x: as kept_body_read. */
+MUST_CHECK int proxy_keep_body(struct exchange *x, void (*done)(void *owner, int error), void *owner);
+/* What was kept of x's body, whole, is the child's body, too. 0 or -errno. */
+MUST_CHECK int proxy_give_body(struct exchange *x, struct exchange *child);
 /* Where the request's body is pulled from. */
 struct body *proxy_request_body(struct proxying *p);
 /* True where some of the body was given away, and cannot be had again. */

@@ -10,6 +10,7 @@
 #include "spool_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -150,6 +151,28 @@ bool spool_full(const struct spool *spool)
 uint64_t spool_length(const struct spool *spool)
 {
     return spool->length;
+}
+
+/* What is being written just now is in memory, too. */
+int spool_copy(const struct spool *spool, const struct spool_events *events, void *owner, struct spool **out_copy)
+{
+    const struct spool_settings settings = {
+        .memory = UINT64_MAX, .block = spool->memory ? spool->memory : 1, .keeps = true};
+    struct spool *copy = spool_create(spool->worker, &settings, events, owner);
+    int error = copy ? 0 : -ENOMEM;
+
+    if (copy && spool->file.end > 0) {
+        copy->file.fd = fcntl(spool->file.fd, F_DUPFD_CLOEXEC, 0);
+        copy->file.end = copy->length = spool->file.end;
+        error = copy->file.fd < 0 ? -errno : 0;
+    }
+    for (const struct block *block = spool->first; block && error == 0; block = block->next)
+        error = spool_put(copy, str_of(block->bytes + block->at, block->end - block->at));
+    if (error < 0)
+        spool_close(copy);
+    else
+        *out_copy = copy;
+    return error;
 }
 
 /* The file. */

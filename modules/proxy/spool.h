@@ -34,6 +34,12 @@ struct spool *spool_create(struct worker *worker, const struct spool_settings *s
 /* The owner lets go: no event follows. What helper threads still use is freed when they are done. Accepts NULL. */
 void spool_close(struct spool *spool);
 
+/*
+ * Another one with all that this one keeps, for who takes it beside: the same file, and a copy of what is in memory. The first must keep, and nothing is put into
+ * either from then on. 0 or -errno.
+ */
+MUST_CHECK int spool_copy(const struct spool *spool, const struct spool_events *events, void *owner, struct spool **out_copy);
+
 /* Appends a copy. 0 or -ENOMEM. A full spool takes it, too: it is the owner that stops. */
 MUST_CHECK int spool_put(struct spool *spool, struct str bytes);
 /* Nothing should be put until `moved`, or until something was taken. */

@@ -70,7 +70,7 @@ def served(launch, loop, transport, asked, behind):
     to_asked = {'internal': True, 'proxy_pass': f'http://127.0.0.1:{asked.port}',
                 'proxy_set_header': {'X-Original-URI': '$request_uri', 'X-Original-Method': '$request_method', 'X-Id': '$request_id'}}
     passed = {'proxy_pass': f'http://127.0.0.1:{behind.port}', 'proxy_set_header': {'X-Id': '$request_id'}}
-    return launch(loop, transport, server={'location': {
+    return launch(loop, transport, server={'client_max_body_size': '4m', 'location': {
         '/auth/': to_asked,
         '/mirror/': to_asked,
         '/guarded/': {'auth_request': '/auth/said?$arg_say', **passed},
@@ -88,6 +88,10 @@ def served(launch, loop, transport, asked, behind):
         '/page/': {'auth_request': '/auth/said?$arg_say', 'error_page': ['401 /login', '403 =200 /login'], 'return': '200 ok'},
         '/login': {'return': '200 "log in"'},
         '/copied/': {'mirror': ['/mirror/one', '/mirror/two?own=1'], **passed},
+        '/bodiless-copy/': {'mirror': '/mirror/one', 'mirror_request_body': False, **passed},
+        '/streamed/': {'mirror': ['/mirror/one', '/mirror/two'], 'proxy_request_buffering': False, **passed},
+        '/lost/': {'mirror': '/mirror/one', 'client_body_temp_path': '/proc/no-such-folder', **passed},
+        '/short/': {'mirror': '/mirror/one', 'client_max_body_size': '1k', **passed},
         '/slow-copy/': {'mirror': '/mirror/waits', **passed},
         '= /one.txt': {'mirror': '/mirror/one'},
     }})
@@ -189,6 +193,59 @@ def test_a_copy(client, asked, behind):
     assert sorted(request.line for request in asked.requests) == ['PUT /mirror/one?y=z HTTP/1.1', 'PUT /mirror/two?own=1 HTTP/1.1']
     assert all(request.header('x-said') == 'this' and request.header('x-original-uri') == '/copied/x?y=z' for request in asked.requests)
     assert behind.last().body == b'hello'
+
+
+def big(length):
+    return bytes(range(256)) * (length // 256)
+
+
+def post(client, target, body, chunked):
+    if not chunked:
+        return client.ask('POST', target, [], body)
+    client.send(f'POST {target} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n'.encode() + b'%x\r\n%b\r\n0\r\n\r\n' % (len(body), body))
+    return client.read()
+
+
+@pytest.mark.parametrize('where', ['/copied/x', '/streamed/x'])
+@pytest.mark.parametrize('length', [256, 16 << 10, 64 << 10, 3 << 20])
+@pytest.mark.parametrize('chunked', [False, True])
+def test_the_body_goes_along(client, asked, behind, where, length, chunked):
+    """In memory, and past client_body_buffer_size out of a file: to the server and to all copies."""
+    body = big(length)
+    response = post(client, where, body, chunked)
+    assert response.status == 200 and behind.last().body == body
+    wait_for(lambda: len(asked.requests) == 2 and all(request.body == body for request in asked.requests), 'the body of a copy')
+    assert {request.header('content-length') for request in asked.requests} == {str(length)}
+    assert client.get('/copied/again').status == 200
+
+
+def test_a_copy_without_the_body(client, asked, behind):
+    assert client.ask('POST', '/bodiless-copy/x', [], b'hello').status == 200
+    wait_for(lambda: asked.requests, 'nobody is asked')
+    assert asked.last().body == b'' and asked.last().header('content-length') in (None, '0')
+    assert behind.last().body == b'hello'
+
+
+def test_a_body_that_cannot_be_kept_is_not_copied(client, served, asked, behind):
+    """It goes to the server all the same, as it comes."""
+    assert client.ask('POST', '/lost/x', [], big(3 << 20)).status == 200
+    assert behind.last().body == big(3 << 20)
+    assert client.ask('POST', '/lost/x', [], b'hello').status == 200
+    wait_for(lambda: asked.requests, 'nobody is asked')
+    assert [request.body for request in asked.requests] == [b'hello']
+    assert 'mirror: cannot ask again: the body cannot be kept' in served.server.errors()
+
+
+def test_a_body_that_is_too_long_or_breaks_off_is_asked_nowhere(client, served, asked):
+    assert client.ask('POST', '/short/x', [], b'x' * 2000).status == 413
+    chunked = served.connect()
+    assert post(chunked, '/short/x', b'x' * 2048, True).status == 413
+    chunked.close()
+    left = served.connect()
+    left.send(b'POST /copied/left HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nsome')
+    left.close()
+    row = served.server.access_for('/copied/left', 1)[0]
+    assert int(row['status']) in (400, 499) and not asked.requests
 
 
 def test_a_copy_of_a_head_and_of_what_is_no_proxy(client, asked):

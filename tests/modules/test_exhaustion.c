@@ -224,6 +224,7 @@ static const char *const requests[] = {
     "GET /group/ HTTP/1.1",
     "GET /variable/?to=app.sock HTTP/1.1",
     "GET /asked/?a HTTP/1.1",
+    "PUT /asked/?a HTTP/1.1\nContent-Length: 4\n\n", /* the end of the head, once more, is its body */
     "GET /try/none HTTP/1.1",
     "GET /made/?m=xyz HTTP/1.1",
     "GET /old/a%20b?c HTTP/1.1",

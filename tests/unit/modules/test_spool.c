@@ -114,6 +114,66 @@ START_TEST(what_is_kept_is_taken_again)
 }
 END_TEST
 
+/* The other one is taken whole, whatever is under way, and whether or not the first is still there. */
+START_TEST(a_copy_has_all_of_it)
+{
+    static const struct spool_events events = {moved, failed};
+
+    for (size_t size = 0; size < 4000; size += 411) {
+        for (unsigned run_before = 0; run_before < 2; run_before++) {
+            struct spool_settings settings = plan();
+            struct spool *first, *copy = NULL;
+
+            settings.keeps = true;
+            open_spool(&settings);
+            give(size);
+            if (run_before)
+                run_all();
+            ck_assert_int_eq(spool_copy(spool, &events, &spool, &copy), 0);
+            ck_assert_uint_eq(spool_length(copy), size);
+            first = spool;
+            spool = copy;
+            take_all(CHUNK_BYTES | (run_before ? CHUNK_FILE : 0));
+            taken = 0;
+            spool = first;
+            take_all(CHUNK_BYTES);
+            close_spool();
+            spool = copy;
+            owned = true;
+            taken = 0;
+            spool_rewind(copy);
+            take_all(CHUNK_BYTES);
+            close_spool();
+            ck_assert_uint_eq(failures, 0);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_copy_without_a_descriptor_is_none)
+{
+    static const struct spool_events events = {moved, failed};
+    struct spool_settings settings = plan();
+    struct rlimit before, none;
+    struct spool *copy = NULL;
+    int result;
+
+    settings.keeps = true;
+    open_spool(&settings);
+    give(3000);
+    run_all();
+    getrlimit(RLIMIT_NOFILE, &before);
+    none = (struct rlimit){0, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    result = spool_copy(spool, &events, &spool, &copy);
+    setrlimit(RLIMIT_NOFILE, &before);
+    ck_assert_int_lt(result, 0);
+    ck_assert_ptr_null(copy);
+    take_all(CHUNK_BYTES);
+    close_spool();
+}
+END_TEST
+
 START_TEST(a_folder_that_cannot_be_written_loses_nothing)
 {
     struct spool_settings settings = plan();
@@ -317,6 +377,8 @@ int main(void)
                                   much_goes_to_a_file_without_a_name,
                                   any_order_keeps_the_order,
                                   what_is_kept_is_taken_again,
+                                  a_copy_has_all_of_it,
+                                  a_copy_without_a_descriptor_is_none,
                                   a_folder_that_cannot_be_written_loses_nothing,
                                   a_full_disk_loses_nothing,
                                   the_file_has_an_end,

@@ -1,0 +1,156 @@
+/*
+ * The body of a request between the client and a spool. Who pulls it, and from where, never knows of the other.
+ */
+#include "kept_body.h"
+
+#include "base/limits.h"
+#include "http/protocol.h"
+#include "server/module.h"
+
+#include <errno.h>
+
+static int read_on(struct kept_body *kept);
+
+static void wake(struct kept_body *kept)
+{
+    if (!kept->awaited)
+        return;
+    kept->awaited = false;
+    kept->body.wake(kept->body.owner);
+}
+
+static void spool_moved(void *owner)
+{
+    struct kept_body *kept = owner;
+    void (*done)(void *owner, int error) = kept->done;
+    int result;
+
+    if (!done) {
+        wake(kept);
+        return;
+    }
+    result = read_on(kept);
+    if (result == -EAGAIN)
+        return;
+    kept->done = NULL;
+    done(kept->owner, result);
+}
+
+static void spooling_failed(void *owner, const char *doing, int error)
+{
+    struct kept_body *kept = owner;
+
+    exchange_say(kept->x, LOG_ERROR, "%s in \"" STR_FMT "\" failed (%d: %s): the body is passed on as it comes", doing,
+                 STR_ARG(kept->folder), -error, strerror(-error));
+}
+
+/* More of the client's body has come. Only queued: this is called inside the session. */
+static void source_woken(void *owner)
+{
+    struct kept_body *kept = owner;
+
+    spool_wake(kept->spool);
+}
+
+/* As much as has come. 0: it is there, or can be kept no further. */
+static int read_on(struct kept_body *kept)
+{
+    struct chunk chunk;
+    int result = 1;
+
+    while (result == 1 && !spool_full(kept->spool)) {
+        result = kept->source->ops->next(kept->source, CHUNK_BYTES, LIMIT_LENT_BYTES, &chunk);
+        if (result == 1 && spool_put(kept->spool, chunk.bytes) < 0)
+            result = -ENOMEM;
+    }
+    kept->whole = result == 0;
+    if (result == 1)
+        return spool_streams(kept->spool) ? 0 : -EAGAIN;
+    return result;
+}
+
+static int kept_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct kept_body *kept = container_of(body, struct kept_body, body);
+    int result = spool_next(kept->spool, accept, room, out);
+
+    if (result == 0 && !kept->whole)
+        result = kept->source->ops->next(kept->source, accept, room, out);
+    kept->awaited = result == -EAGAIN;
+    return result;
+}
+
+/* It is of the exchange, and ends with that. */
+static void kept_close(struct body *body)
+{
+}
+
+static const struct body_ops kept_ops = {.next = kept_next, .close = kept_close};
+static const struct spool_events events = {.moved = spool_moved, .failed = spooling_failed};
+
+static void take_place(struct kept_body *kept, struct exchange *x, struct body *source)
+{
+    kept->x = x;
+    kept->source = source;
+    kept->body = (struct body){.ops = &kept_ops, .length = source->length};
+    x->request.body = &kept->body;
+}
+
+int kept_body_read(struct kept_body *out, struct exchange *x, struct str folder, void (*done)(void *owner, int error),
+                   void *owner)
+{
+    const struct spool_settings settings = {.memory = x->settings->body_buffer_size,
+                                            .block = LIMIT_STORED_BLOCK,
+                                            .file_max = LIMIT_SPOOL_FILE,
+                                            .folder = folder,
+                                            .keeps = true};
+    int result;
+
+    out->spool = spool_create(exchange_worker(x), &settings, &events, out);
+    if (!out->spool)
+        return -ENOMEM;
+    out->folder = folder;
+    take_place(out, x, x->request.body);
+    out->source->wake = source_woken;
+    out->source->owner = out;
+    result = read_on(out);
+    if (result == -EAGAIN) {
+        out->done = done;
+        out->owner = owner;
+    }
+    return result;
+}
+
+struct kept_body *kept_body_of(const struct request *request)
+{
+    return request->body->ops == &kept_ops ? container_of(request->body, struct kept_body, body) : NULL;
+}
+
+int kept_body_give(const struct kept_body *kept, struct kept_body *out, struct exchange *to)
+{
+    int error = spool_copy(kept->spool, &events, out, &out->spool);
+
+    if (error < 0)
+        return error;
+    take_place(out, to, body_empty());
+    out->whole = true;
+    out->body.length = to->request.content_length = spool_length(out->spool);
+    return 0;
+}
+
+void kept_body_rewind(struct kept_body *kept)
+{
+    if (kept->whole)
+        spool_rewind(kept->spool);
+}
+
+void kept_body_cancel(struct kept_body *kept)
+{
+    kept->done = NULL;
+}
+
+void kept_body_close(struct kept_body *kept)
+{
+    spool_close(kept->spool);
+    kept->spool = NULL;
+}
