@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
@@ -209,9 +210,10 @@ static void put_nonce(const struct record_key *key, uint8_t nonce[12])
         memcpy(nonce + 4, key->explicit_nonce, EXPLICIT_NONCE);
         return;
     }
-    uint64_t sequence = key->sequence;
-    for (int i = 11; i >= 4; i--, sequence >>= 8)
-        nonce[i] ^= (uint8_t)sequence;
+    uint64_t last;
+    memcpy(&last, nonce + 4, sizeof(last));
+    last ^= htobe64(key->sequence);
+    memcpy(nonce + 4, &last, sizeof(last));
 }
 
 static bool encrypt(EVP_CIPHER_CTX *sealing, uint8_t *into, const void *from, size_t length)
@@ -256,6 +258,20 @@ static uint8_t *encrypt_parts(EVP_CIPHER_CTX *sealing, uint8_t inner, const stru
         return encrypt(sealing, into, into, 1) ? into + 1 : NULL;
     }
     return into;
+}
+
+/*
+ * The next record's nonce. GCM takes it whole where the length is -1: an init would first ask the cipher, by name, how
+ * long a nonce is. Either way a context whose record is finished seals nothing until it was given another.
+ */
+static bool begin(const struct record_slot *slot, uint8_t nonce[12])
+{
+    OSSL_PARAM whole[] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, nonce, (size_t)-1),
+                          OSSL_PARAM_construct_end()};
+
+    if (slot->cipher == RECORD_CHACHA20_POLY1305)
+        return EVP_EncryptInit_ex(slot->sealing, NULL, NULL, NULL, nonce) == 1;
+    return EVP_CIPHER_CTX_set_params(slot->sealing, whole) == 1;
 }
 
 /* By its parameter: EVP_CTRL_AEAD_GET_TAG comes to the same with one detour more. */
@@ -334,7 +350,7 @@ ssize_t record_seal(struct record_sealer *sealer, struct record_key *key, struct
     size_t aad_length = put_head(key, type, length, start, aad);
     put_nonce(key, nonce);
     end = start + record_head(key);
-    if (EVP_EncryptInit_ex(slot->sealing, NULL, NULL, NULL, nonce) != 1 ||
+    if (!begin(slot, nonce) ||
         EVP_EncryptUpdate(slot->sealing, NULL, &written, aad, (int)aad_length) != 1 ||
         !(end = encrypt_parts(slot->sealing, key->version == RECORD_TLS_1_3 ? type : 0, parts, count, end)) ||
         EVP_EncryptFinal_ex(slot->sealing, end, &written) != 1 || !put_tag(slot->sealing, end)) {
