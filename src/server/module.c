@@ -14,16 +14,9 @@
 #include "server/when.h"
 
 #include <errno.h>
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdio.h>
-
-static unsigned module_count(void)
-{
-    unsigned count = 0;
-
-    while (module_table[count])
-        count++;
-    return count;
-}
 
 static unsigned module_index(const struct module *module)
 {
@@ -34,26 +27,37 @@ static unsigned module_index(const struct module *module)
     return index;
 }
 
-void *exchange_state(struct exchange *x, const struct module *module, size_t size)
-{
-    struct visit *visit = visit_of(x);
-    void **slot;
-
-    if (!visit->states)
-        visit->states = arena_zalloc(&x->arena, module_count(), sizeof(*visit->states));
-    if (!visit->states)
-        return NULL;
-    slot = &visit->states[module_index(module)];
-    if (!*slot)
-        *slot = arena_zalloc(&x->arena, 1, size);
-    return *slot;
-}
+/* What one module keeps with one exchange. */
+struct visit_state {
+    struct visit_state *next;
+    const struct module *module;
+    alignas(max_align_t) char bytes[];
+};
 
 void *exchange_state_found(const struct exchange *x, const struct module *module)
 {
-    const struct visit *visit = visit_of(x);
+    struct visit_state *state = visit_of(x)->states;
 
-    return visit->states ? visit->states[module_index(module)] : NULL;
+    while (state && state->module != module)
+        state = state->next;
+    return state ? state->bytes : NULL;
+}
+
+void *exchange_state(struct exchange *x, const struct module *module, size_t size)
+{
+    struct visit *visit = visit_of(x);
+    void *found = exchange_state_found(x, module);
+    struct visit_state *state;
+
+    if (found)
+        return found;
+    state = arena_zalloc(&x->arena, 1, sizeof(*state) + size);
+    if (!state)
+        return NULL;
+    state->next = visit->states;
+    state->module = module;
+    visit->states = state;
+    return state->bytes;
 }
 
 void exchange_resume(struct exchange *x, enum outcome outcome)
