@@ -141,6 +141,8 @@ static size_t journey_receive(struct wire *wire, struct str bytes)
         wire_watch(wire); /* it has enough: bytes are asked for again when it wakes (journey_wake) */
     else
         wire_receive(wire);
+    if (taken == bytes.length)
+        list_remove(&journey->awake); /* who woke it meanwhile wants no more than what follows */
     journey_pump(journey);
     return taken;
 }
@@ -312,10 +314,10 @@ static void journey_left(void *owner, struct exchange *x)
 static void journey_rest(struct journey *journey);
 
 /* One chunk from the session to the wire: 1, or what produce said. */
-static int move_chunk(struct journey *journey, size_t room)
+static int move_chunk(struct journey *journey, unsigned accept, size_t room)
 {
     struct chunk chunk;
-    int rc = journey->protocol->produce(journey->session, wire_accepts(&journey->wire), room, &chunk);
+    int rc = journey->protocol->produce(journey->session, accept, room, &chunk);
 
     if (rc > 0 && wire_send(&journey->wire, &chunk) < 0)
         return -EIO;
@@ -327,11 +329,12 @@ static int move_chunk(struct journey *journey, size_t room)
 void journey_pump(struct journey *journey)
 {
     struct wire *wire = &journey->wire;
+    unsigned accept = wire_accepts(wire);
     int rc = 1;
     size_t room;
 
     while (rc > 0 && (room = wire_room(wire)) > 0)
-        rc = move_chunk(journey, room);
+        rc = move_chunk(journey, accept, room);
     if (rc == 0)
         wire_close(wire, WIRE_END_ORDERLY); /* nothing more will ever come; what is queued leaves first */
     else if (rc < 0 && rc != -EAGAIN) /* an answer broke off: the client must see that it is not whole */
