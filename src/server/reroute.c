@@ -96,7 +96,7 @@ int reroute_insist(struct visit *visit)
     struct headers *fields = &visit->insisted;
     int error = 0;
 
-    if (visit->error_page || (response->status >= 300 && response->status != 304))
+    if (fields->count == 0 || visit->error_page || (response->status >= 300 && response->status != 304))
         return 0;
     if (has_own_type(response))
         headers_remove(fields, STR("Content-Type"));
