@@ -272,6 +272,7 @@ static ssize_t read_early(struct tls_session *session, char *into, size_t size)
     size_t held = session->early == EARLY_HELD && size > 0, length = 0;
     int error = 0;
 
+    clear_errors();
     if (held) {
         *into = session->first_early;
         session->early = EARLY_READING;
@@ -346,6 +347,7 @@ int tls_session_update_key(struct tls_session *session)
 static ssize_t read_record(struct tls_session *session, char *into, size_t size)
 {
     size_t length = 0;
+    clear_errors();
     listen_for_secrets(session, secret_changed);
     int result = SSL_read_ex(session->ssl, into, size, &length);
     listen_for_secrets(session, NULL);
@@ -365,7 +367,6 @@ ssize_t tls_session_read(struct tls_session *session, char *into, size_t size)
 
     if (session->failed)
         return -EPROTO;
-    clear_errors();
     if (tls_session_early(session) && (result = read_early(session, into, size)) != 0)
         return result;
     do {
