@@ -10,16 +10,11 @@
 
 static char *write_hex(char *into, uint64_t value)
 {
-    char digits[16];
-    int count = 0;
+    int count = (67 - __builtin_clzll(value | 1)) / 4;
 
-    do {
-        digits[count++] = "0123456789abcdef"[value & 15];
-        value >>= 4;
-    } while (value);
-    while (count)
-        *into++ = digits[--count];
-    return into;
+    for (int i = count; i-- > 0; value >>= 4)
+        into[i] = "0123456789abcdef"[value & 15];
+    return into + count;
 }
 
 /* Two encodings of one file may agree in time and size. */
