@@ -253,16 +253,17 @@ static int send_bytes(struct wire *wire, struct str bytes)
 {
     while (bytes.length > 0) {
         struct wire_block *block = wire_writable(wire, false);
-        size_t count;
-        int rc;
+        size_t room, count;
+        int rc = 0;
 
         if (!block)
             return -ENOMEM;
-        count = wire_record_room(wire, block);
-        if (count > bytes.length)
-            count = bytes.length;
+        room = wire_record_room(wire, block);
+        count = bytes.length < room ? bytes.length : room;
         memcpy(wire_record_end(wire, block), bytes.data, count);
-        rc = wire_record_grow(wire, block, count);
+        block->open += (uint32_t)count;
+        if (count == room)
+            rc = wire_record_close(wire);
         if (rc < 0)
             return rc;
         bytes = str_skip(bytes, count);
