@@ -7,36 +7,27 @@
 #include <errno.h>
 
 /* Of one connection, or written anew: never copied from the client. */
-static const char *const own_of_request[] = {"Connection",
-                                             "Content-Length",
-                                             "Expect",
-                                             "Forwarded",
-                                             "Host",
-                                             "HTTP2-Settings",
-                                             "Keep-Alive",
-                                             "Proxy-Authorization",
-                                             "Proxy-Connection",
-                                             "TE",
-                                             "Transfer-Encoding",
-                                             "Upgrade",
-                                             "X-Forwarded-For",
-                                             "X-Forwarded-Host",
-                                             "X-Forwarded-Port",
-                                             "X-Forwarded-Proto",
-                                             "X-Forwarded-Server",
-                                             "X-Real-IP",
-                                             NULL};
+static const struct str own_of_request[] = {
+    {"Connection", 10}, {"Content-Length", 14}, {"Expect", 6}, {"Forwarded", 9}, {"Host", 4},
+    {"HTTP2-Settings", 14}, {"Keep-Alive", 10}, {"Proxy-Authorization", 19}, {"Proxy-Connection", 16},
+    {"TE", 2}, {"Transfer-Encoding", 17}, {"Upgrade", 7}, {"X-Forwarded-For", 15}, {"X-Forwarded-Host", 16},
+    {"X-Forwarded-Port", 16}, {"X-Forwarded-Proto", 17}, {"X-Forwarded-Server", 18}, {"X-Real-IP", 9},
+    {NULL, 0},
+};
 
-static const char *const own_of_answer[] = {
-    "Connection", "Content-Length", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade", NULL};
+static const struct str own_of_answer[] = {
+    {"Connection", 10}, {"Content-Length", 14}, {"Keep-Alive", 10}, {"Proxy-Connection", 16},
+    {"Transfer-Encoding", 17}, {"Upgrade", 7},
+    {NULL, 0},
+};
 
 /* nginx keeps these to itself, unless proxy_pass_header names them. */
-static const char *const hidden[] = {"Date", "Server", "X-Pad", NULL};
+static const struct str hidden[] = {{"Date", 4}, {"Server", 6}, {"X-Pad", 5}, {NULL, 0}};
 
-static bool is_among(const char *const *names, struct str name)
+static bool is_among(const struct str *names, struct str name)
 {
-    for (; *names; names++) {
-        if (str_equal_nocase(name, str_from(*names)))
+    for (; names->length; names++) {
+        if (str_equal_nocase(name, *names))
             return true;
     }
     return false;
@@ -83,7 +74,7 @@ bool proxy_drops_fields(const struct headers *asked)
     return drops;
 }
 
-static int copy_fields(const struct headers *from, const char *const *own, struct arena *arena,
+static int copy_fields(const struct headers *from, const struct str *own, struct arena *arena,
                        struct headers *to)
 {
     bool connection = names_fields(from);

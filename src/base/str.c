@@ -29,12 +29,12 @@ bool str_equal(struct str a, struct str b)
     return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
 }
 
-bool str_equal_nocase(struct str a, struct str b)
+bool str_same_letters(const char *a, const char *b, size_t length)
 {
-    if (a.length != b.length)
-        return false;
-    for (size_t i = 0; i < a.length; i++) {
-        if (str_lower(a.data[i]) != str_lower(b.data[i]))
+    if (length == 0 || memcmp(a, b, length) == 0) /* mostly people agree in case, too */
+        return true;
+    for (size_t i = 0; i < length; i++) {
+        if (str_lower(a[i]) != str_lower(b[i]))
             return false;
     }
     return true;

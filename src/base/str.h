@@ -49,7 +49,11 @@ struct str str_skip(struct str s, size_t count);
 /* Byte for byte. */
 bool str_equal(struct str a, struct str b);
 /* ASCII case only (RFC 9110 5.1: field names); never locale. */
-bool str_equal_nocase(struct str a, struct str b);
+bool str_same_letters(const char *a, const char *b, size_t length);
+static inline bool str_equal_nocase(struct str a, struct str b)
+{
+    return a.length == b.length && str_same_letters(a.data, b.data, a.length);
+}
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 /* memcmp order, shorter first; for sorting. */

@@ -36,7 +36,7 @@ struct str headers_value(const struct headers *headers, struct str name)
     return field ? field->value : (struct str){NULL, 0};
 }
 
-static int grow(struct headers *headers, struct arena *arena)
+int headers_grow(struct headers *headers, struct arena *arena)
 {
     unsigned capacity = headers->capacity ? headers->capacity * 2 : FIRST_CAPACITY;
     struct header *items;
@@ -50,18 +50,6 @@ static int grow(struct headers *headers, struct arena *arena)
         memcpy(items, headers->items, headers->count * sizeof(*items));
     headers->items = items;
     headers->capacity = capacity;
-    return 0;
-}
-
-int headers_add(struct headers *headers, struct arena *arena, struct str name, struct str value)
-{
-    if (headers->count == headers->capacity) {
-        int error = grow(headers, arena);
-
-        if (error)
-            return error;
-    }
-    headers->items[headers->count++] = (struct header){name, value};
     return 0;
 }
 

@@ -23,8 +23,17 @@ struct header *headers_find(const struct headers *headers, struct str name);
 struct header *headers_next(const struct headers *headers, struct str name, const struct header *previous);
 /* The value of the first one, or a str with data NULL. */
 struct str headers_value(const struct headers *headers, struct str name);
+/* Makes room for more; headers_add does where there is none. 0 or -ENOMEM. */
+MUST_CHECK int headers_grow(struct headers *headers, struct arena *arena);
 /* Appends; name and value are not copied. 0 or -ENOMEM. */
-MUST_CHECK int headers_add(struct headers *headers, struct arena *arena, struct str name, struct str value);
+MUST_CHECK static inline int headers_add(struct headers *headers, struct arena *arena, struct str name, struct str value)
+{
+    int error = headers->count == headers->capacity ? headers_grow(headers, arena) : 0;
+
+    if (error == 0)
+        headers->items[headers->count++] = (struct header){name, value};
+    return error;
+}
 /* Replaces all fields of that name by one. 0 or -ENOMEM. */
 MUST_CHECK int headers_set(struct headers *headers, struct arena *arena, struct str name, struct str value);
 void headers_remove(struct headers *headers, struct str name);
