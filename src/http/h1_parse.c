@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "http/url.h"
 
+#include <endian.h>
 #include <errno.h>
 
 enum { BYTE_TOKEN = 1, BYTE_VALUE = 2, BYTE_TARGET = 4, BYTE_UNDERSCORE = 8 };
@@ -51,35 +52,55 @@ static size_t span_of(struct str s, uint8_t class)
     return length;
 }
 
-/*
- * The same for BYTE_VALUE, eight bytes at a time: values are most of a head. A word is let through where no
- * byte is below 0x20 or is 0x7f; the tab, which is right too, is left to the table.
- */
-static size_t value_span(struct str s)
+/* The top bit of each byte of eight that is below 0x20 or is 0x7f, exact up to the first such byte. */
+static uint64_t control_bits(const char *at)
 {
     const uint64_t ones = 0x0101010101010101;
     const uint64_t tops = 0x8080808080808080;
+    uint64_t word;
+    uint64_t deletes;
+
+    memcpy(&word, at, 8);
+    word = le64toh(word);
+    deletes = word ^ (ones * 0x7f);
+    return (((word - ones * 0x20) & ~word) | ((deletes - ones) & ~deletes)) & tops;
+}
+
+/* The same for BYTE_VALUE, eight bytes at a time: values are most of a head. Of controls only the tab belongs to it. */
+static size_t value_span(struct str s)
+{
     size_t length = 0;
 
-    for (; s.length - length >= 8; length += 8) {
-        uint64_t word;
-        uint64_t deletes;
+    while (s.length - length >= 8) {
+        uint64_t controls = control_bits(s.data + length);
 
-        memcpy(&word, s.data + length, 8);
-        deletes = word ^ (ones * 0x7f);
-        if (((word - ones * 0x20) & ~word & tops) || ((deletes - ones) & ~deletes & tops))
-            break;
+        length += controls ? (size_t)__builtin_ctzll(controls) / 8 : 8;
+        if (controls && s.data[length] != '\t')
+            return length;
+        length += controls != 0;
     }
     return length + span_of(str_skip(s, length), BYTE_VALUE);
 }
 
 bool h1_is_token(struct str s)
 {
-    return s.length && span_of(s, BYTE_TOKEN) == s.length;
+    uint8_t all = BYTE_TOKEN;
+
+    for (size_t i = 0; i < s.length; i++)
+        all &= class_of(s.data[i]);
+    return s.length && all;
 }
 
+/* The last eight bytes are looked at as one word, too, though some of them were seen before. */
 bool h1_is_value(struct str s)
 {
+    size_t length = 0;
+
+    while (s.length - length >= 8 && control_bits(s.data + length) == 0)
+        length += 8;
+    if (s.length >= 8 && s.length - length < 8 && control_bits(s.data + s.length - 8) == 0)
+        return true;
+    s = str_skip(s, length);
     return value_span(s) == s.length;
 }
 
@@ -116,9 +137,9 @@ size_t h1_longest_line(const struct session_settings *settings)
 }
 
 /* Whether the line is too long, or the head with it: `end` is just behind the last byte that is here. */
-static int line_fault(const struct h1_scan *scan, const struct session_settings *settings, size_t end)
+static int line_fault(const struct h1_scan *scan, size_t longest, size_t head_max, size_t end)
 {
-    if (end - scan->line > h1_longest_line(settings) || end - scan->start > settings->head_max)
+    if (end - scan->line > longest || end - scan->start > head_max)
         return scan->lines ? -431 : -414;
     return 0;
 }
@@ -126,13 +147,14 @@ static int line_fault(const struct h1_scan *scan, const struct session_settings 
 int h1_head_end(struct h1_scan *scan, const struct session_settings *settings, struct str bytes)
 {
     int begun = scan->lines ? 1 : skip_empty_lines(scan, bytes);
+    size_t longest = h1_longest_line(settings);
 
     if (begun <= 0)
         return begun;
     while (scan->searched < bytes.length) {
         const char *feed = memchr(bytes.data + scan->searched, '\n', bytes.length - scan->searched);
         size_t end = feed ? (size_t)(feed - bytes.data) + 1 : bytes.length;
-        int fault = line_fault(scan, settings, end);
+        int fault = line_fault(scan, longest, settings->head_max, end);
 
         if (fault)
             return fault;
@@ -303,19 +325,19 @@ static struct decisive find_decisive(const struct headers *headers)
 
         switch (field->name.length) {
         case 4:
-            note(field, "host", &found.host, &found.hosts);
+            note(field, "Host", &found.host, &found.hosts);
             break;
         case 6:
-            note(field, "expect", &found.expect, &found.expects);
+            note(field, "Expect", &found.expect, &found.expects);
             break;
         case 10:
-            note(field, "connection", &connection, &found.connections);
+            note(field, "Connection", &connection, &found.connections);
             break;
         case 14:
-            note(field, "content-length", &found.content_length, &found.content_lengths);
+            note(field, "Content-Length", &found.content_length, &found.content_lengths);
             break;
         case 17:
-            note(field, "transfer-encoding", &found.transfer_encoding, &found.transfer_encodings);
+            note(field, "Transfer-Encoding", &found.transfer_encoding, &found.transfer_encodings);
             break;
         default:
             break;

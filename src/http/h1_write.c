@@ -103,13 +103,14 @@ static int measure_fields(const struct headers *headers, size_t *out_length, boo
 
     for (unsigned i = 0; i < headers->count; i++) {
         const struct header *field = &headers->items[i];
+        enum own_field own = field_of(field->name);
 
         if (!h1_is_token(field->name) || !h1_is_value(field->value)) {
             *out_fault = field->name;
             return -EINVAL;
         }
-        *out_dated |= field_of(field->name) == FIELD_DATE;
-        *out_served |= field_of(field->name) == FIELD_SERVER;
+        *out_dated |= own == FIELD_DATE;
+        *out_served |= own == FIELD_SERVER;
         length += field_length(field->name, field->value);
     }
     *out_length = length;
