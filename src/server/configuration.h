@@ -153,6 +153,7 @@ struct configuration {
     struct own_variables own, own_stream; /* what the file itself names in http, and in stream */
     struct caches caches;           /* of proxy_cache_path */
     struct limits limits;           /* of limit_req_zone and limit_conn_zone */
+    struct session_stores sessions; /* of ssl_session_cache */
     struct upstreams upstreams;     /* blocks, and the addresses of proxy_pass */
     struct str hostname;            /* of this machine, for $hostname */
     struct access_log_target **access_logs; /* every distinct target, opened by the master */

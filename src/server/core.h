@@ -84,7 +84,11 @@ struct core_ssl {
     struct core_file passwords, dh_parameters; /* dh_parameters: a file, or "auto" */
     struct conf_rows commands;      /* struct core_ssl_commands */
     struct conf_words alpn;         /* of `stream` */
-    bool session_cache;             /* it was looked at, and changes nothing */
+    struct core_ssl_cache {
+        struct str name;            /* with a colon in it: one without a name (`builtin`) */
+        uint64_t size;              /* bytes; 0: nothing is kept */
+        struct conf_mark mark;
+    } session_cache;
     bool reject;
     int ktls;                       /* enum tls_ktls */
     uint64_t ktls_threshold;
@@ -92,7 +96,7 @@ struct core_ssl {
     bool small_records;
 };
 
-/* `ssl_conf_command` into a struct core_ssl_commands, `ssl_session_cache` into a bool, `ssl_dhparam` into a struct core_file. */
+/* `ssl_conf_command` into a struct core_ssl_commands, `ssl_session_cache` into a struct core_ssl_cache, `ssl_dhparam` into a struct core_file. */
 directive_row core_ssl_read_commands;
 directive_row core_ssl_read_cache;
 directive_row core_ssl_read_dh;

@@ -211,13 +211,14 @@ static const struct directive directives[] = {
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(session_cache),
-     .row_size = sizeof(bool),
+     .row_size = sizeof(struct core_ssl_cache),
      .row = core_ssl_read_cache,
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
      .example = "ssl_session_cache: shared:SSL:10m",
-     .help = "Taken as nginx has it (off, none, builtin, builtin:NUMBER, shared:NAME:SIZE), and without effect: "
-             "sessions are resumed by tickets, which clients keep, so there is nothing to store, and all workers know "
-             "them. `ssl_session_tickets: off` turns that off."},
+     .help = "Keep sessions of clients that have no ticket of theirs: those of TLS 1.2 that know none, and all where "
+             "`ssl_session_tickets: off`. shared:NAME:SIZE is memory that all workers and all servers with that "
+             "name see (1m: about 3000 sessions); builtin or builtin:NUMBER one for so many sessions without "
+             "a name; off and none: nothing is kept, which is so without it, too."},
     {.name = "ssl_alpn",
      .scopes = SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_WORDS,

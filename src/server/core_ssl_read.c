@@ -6,6 +6,9 @@
 #include <errno.h>
 
 #define COMMAND_HINT STR("write: ssl_conf_command: Options PrioritizeChaCha")
+/* What `builtin` keeps, and what is reckoned for each. */
+enum { BUILTIN_SESSIONS = 20480, BUILTIN_MOST = 10 * 1000 * 1000, BUILTIN_SESSION = 512 };
+
 #define CACHE_HINT   STR("write: ssl_session_cache: shared:SSL:10m, or off")
 
 static int read_map(struct conf_reader *reader, const struct conf_node *node, struct core_ssl_commands *out)
@@ -63,42 +66,63 @@ const struct core_ssl_command *core_ssl_command_at(const struct core_ssl *ssl, s
     return NULL;
 }
 
-/* nginx's kinds of caches: "builtin", "builtin:1000" (sessions), "shared:NAME:1m". */
-static bool is_cache(struct str word)
+/* nginx's kinds of caches: "builtin", "builtin:1000" (sessions), "shared:NAME:1m". The one with a name counts. */
+static bool take_cache(struct str word, struct core_ssl_cache *out)
 {
-    struct str kind = str_cut(&word, ':');
-    struct str name;
-    uint64_t number;
+    struct str whole = word, kind = str_cut(&word, ':'), name;
+    uint64_t number = BUILTIN_SESSIONS;
 
-    if (str_equal(kind, STR("builtin")))
-        return !word.data || str_to_u64(word, &number) == 0;
+    if (str_equal(kind, STR("builtin"))) {
+        if (word.data && (str_to_u64(word, &number) < 0 || number == 0 || number > BUILTIN_MOST))
+            return false;
+        if (out->size == 0)
+            *out = (struct core_ssl_cache){.name = word.data ? whole : STR("builtin:"),
+                                           .size = number * BUILTIN_SESSION};
+        if (out->size < SESSION_CACHE_LEAST)
+            out->size = SESSION_CACHE_LEAST;
+        return true;
+    }
     name = str_cut(&word, ':');
-    return str_equal(kind, STR("shared")) && !str_empty(name) && word.data && conf_size_parse(word, &number) == 0 &&
-           number > 0;
+    if (!str_equal(kind, STR("shared")) || str_empty(name) || !word.data || conf_size_parse(word, &number) < 0 ||
+        number == 0)
+        return false;
+    *out = (struct core_ssl_cache){.name = name, .size = number};
+    return true;
+}
+
+static int read_caches(struct conf_reader *reader, const struct conf_node *node, const struct conf_words *words,
+                       struct core_ssl_cache *out)
+{
+    for (size_t i = 0; i < words->count; i++) {
+        if (take_cache(words->items[i], out))
+            continue;
+        conf_error(reader->errors, node->mark, CACHE_HINT,
+                   "\"" STR_FMT "\" is no cache of sessions: off, none, builtin, builtin:NUMBER, shared:NAME:SIZE",
+                   STR_ARG(words->items[i]));
+        return -EINVAL;
+    }
+    if (words->count > 0 && out->size >= SESSION_CACHE_LEAST)
+        return 0;
+    conf_error(reader->errors, node->mark, CACHE_HINT,
+               words->count == 0 ? "ssl_session_cache has no value"
+                                 : "a cache of sessions has 32 KiB at least");
+    return -EINVAL;
 }
 
 int core_ssl_read_cache(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
+    struct core_ssl_cache *cache = out;
     struct conf_words words;
     int error = conf_read_words(reader, node, &words);
-    bool alone;
 
     if (error < 0)
         return error;
-    alone = words.count == 1 && (str_equal(words.items[0], STR("off")) || str_equal(words.items[0], STR("none")));
-    *(bool *)out = !alone;
-    for (size_t i = 0; i < words.count && !alone; i++) {
-        if (is_cache(words.items[i]))
-            continue;
-        conf_error(reader->errors, node->mark, CACHE_HINT,
-                   "\"" STR_FMT "\" is no cache of sessions: off, none, builtin, builtin:NUMBER, shared:NAME:SIZE",
-                   STR_ARG(words.items[i]));
-        return -EINVAL;
-    }
-    if (words.count > 0)
+    *cache = (struct core_ssl_cache){0};
+    if (words.count == 1 && (str_equal(words.items[0], STR("off")) || str_equal(words.items[0], STR("none"))))
         return 0;
-    conf_error(reader->errors, node->mark, CACHE_HINT, "ssl_session_cache has no value");
-    return -EINVAL;
+    error = read_caches(reader, node, &words, cache);
+    cache->mark = node->mark;
+    return error;
 }
 
 int core_ssl_read_dh(struct conf_reader *reader, const struct conf_node *node, void *out)

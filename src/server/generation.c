@@ -102,6 +102,13 @@ static int open_limits(struct master *master, struct generation *generation)
     return limits_open(&generation->configuration->limits, before, &master->error_log.log);
 }
 
+static int open_sessions(struct master *master, struct generation *generation)
+{
+    const struct session_stores *before = master->current ? &master->current->configuration->sessions : NULL;
+
+    return session_stores_open(&generation->configuration->sessions, before, &master->error_log.log);
+}
+
 static int check_files(struct master *master, struct generation *generation)
 {
     const struct configuration *configuration = generation->configuration;
@@ -210,7 +217,8 @@ static int open_sockets(struct master *master, struct generation *generation)
 struct generation *generation_open(struct master *master, struct configuration *configuration)
 {
     static int (*const steps[])(struct master *master, struct generation *generation) = {
-        find_identity, check_files, make_children, open_access_logs, open_caches, open_limits, probe_ktls,
+        find_identity, check_files, make_children, open_access_logs, open_caches, open_limits, open_sessions,
+        probe_ktls,
         master_tickets_open, open_sockets,
     };
     struct generation *generation = calloc(1, sizeof(*generation));
@@ -262,6 +270,7 @@ void generation_close(struct master *master, struct generation *generation)
     close_access_logs(generation->configuration);
     caches_close(&generation->configuration->caches);
     limits_close(&generation->configuration->limits);
+    session_stores_close(&generation->configuration->sessions);
     free(generation->children);
     list_remove(&generation->link);
     configuration_destroy(generation->configuration);

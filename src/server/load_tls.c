@@ -57,6 +57,34 @@ static int take_commands(struct load *load, const struct core_ssl *ssl, struct t
     return 0;
 }
 
+/* Servers that name the same cache have it together. */
+static int take_store(struct load *load, const struct core_ssl_cache *cache, struct tls_settings *out)
+{
+    struct session_stores *stores = &load->configuration->sessions;
+    struct session_store **items, *made;
+
+    for (size_t i = 0; i < stores->count; i++) {
+        if (!str_equal(stores->items[i]->name, cache->name))
+            continue;
+        if (stores->items[i]->size != cache->size)
+            conf_error(load->errors, cache->mark, STR("give it one size"),
+                       "the cache of sessions \"" STR_FMT "\" has two sizes", STR_ARG(cache->name));
+        out->store = stores->items[i];
+        return 0;
+    }
+    items = arena_zalloc(load->reader.arena, stores->count + 1, sizeof(struct session_store *));
+    made = arena_zalloc(load->reader.arena, 1, sizeof(*made));
+    if (!items || !made)
+        return -ENOMEM;
+    *made = (struct session_store){.name = cache->name, .size = cache->size};
+    for (size_t i = 0; i < stores->count; i++)
+        items[i] = stores->items[i];
+    items[stores->count] = made;
+    *stores = (struct session_stores){.items = items, .count = stores->count + 1};
+    out->store = made;
+    return 0;
+}
+
 static int take_patterns(struct load *load, const struct virtual_server *server, struct tls_settings *out)
 {
     const struct regex **patterns =
@@ -106,7 +134,8 @@ static int take_tls(struct load *load, const struct loaded_server *loaded)
     }
     server->files_valid_ms = ssl->files.valid_ms;
     if (take_patterns(load, server, &server->tls) < 0 || take_ticket_keys(load, ssl, &server->tls) < 0 ||
-        take_commands(load, ssl, &server->tls) < 0)
+        take_commands(load, ssl, &server->tls) < 0 ||
+        (ssl->session_cache.size && take_store(load, &ssl->session_cache, &server->tls) < 0))
         return -ENOMEM;
     return take_certificates(load, ssl, &server->tls);
 }

@@ -10,6 +10,7 @@
 #include "base/regex.h"
 #include "base/str.h"
 #include "tls/early_seen.h"
+#include "tls/session_cache.h"
 #include "tls/ticket_keys.h"
 
 /* One certificate chain and its key. `certificate` "self-signed" is made in memory. */
@@ -71,6 +72,7 @@ struct tls_settings {
     const struct str *ticket_keys;  /* files: the first one seals, all open; none: drawn keys */
     size_t ticket_key_count;
     uint64_t session_timeout_s;
+    const struct session_store *store; /* where sessions of clients without tickets are kept, once it has a cache; NULL: nowhere */
     bool early_data;                /* taken with tickets of drawn keys, where tls_context_share was called */
     struct tls_client_verify client;
     const void *owner;              /* whose settings these are; not looked into */

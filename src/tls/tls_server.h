@@ -87,6 +87,14 @@ int64_t tls_clocks_apart_ms(const struct tls_session *session);
 /* Of a session that came with a ticket. False: it says nothing. */
 MUST_CHECK bool tls_ticket_note(SSL_SESSION *resumed, struct ticket_note *out_note);
 
+/* Life and note (struct ticket_note) of a session that was made, as its server says. False: out of memory. */
+MUST_CHECK bool tls_session_note(SSL *ssl, SSL_SESSION *made);
+
+/* Keeps sessions of clients without tickets, as the settings say: tls_kept.c. */
+void tls_kept_set(struct tls_server *server);
+/* Every connection of the context begins at `first`, whose OpenSSL keeps sessions for all servers. */
+void tls_kept_begin_at(struct tls_context *context, struct tls_server *first);
+
 /* Takes early data as the settings say: tls_early.c. */
 void tls_early_set(struct tls_server *server);
 

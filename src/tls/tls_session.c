@@ -50,6 +50,9 @@ void tls_session_destroy(struct tls_session *session)
 {
     if (!session)
         return;
+    /* Who leaves without a word may come back all the same; after an alert OpenSSL has forgotten the session. */
+    if (SSL_is_server(session->ssl))
+        SSL_set_shutdown(session->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     SSL_free(session->ssl);
     free(session);
 }

@@ -1,6 +1,6 @@
 /*
  * Session tickets of one virtual server: whether there are any, for how long, and sealed with which keys.
- * Stateless tickets only: what a session cache would share between workers, the tickets' keys share.
+ * They hold the session itself; where they are off, and sessions are kept, those of TLS 1.3 name it (tls_kept.c).
  */
 #include "tls/tls_session_private.h"
 
@@ -99,7 +99,7 @@ int64_t tls_clocks_apart_ms(const struct tls_session *session)
 }
 
 /* What OpenSSL would take for the life of a session is that of the default server. */
-static int ticket_made(SSL *ssl, void *unused)
+bool tls_session_note(SSL *ssl, SSL_SESSION *made)
 {
     const struct tls_session *session = tls_session_of(ssl);
     const struct tls_settings *settings = session->server->settings;
@@ -107,11 +107,16 @@ static int ticket_made(SSL *ssl, void *unused)
     char note[NOTE_SIZE] = {tls_session_client_state(session) == TLS_CLIENT_ACCEPTED};
 
     if (settings->session_timeout_s)
-        SSL_SESSION_set_timeout(SSL_get_session(ssl), (long)settings->session_timeout_s);
+        SSL_SESSION_set_timeout(made, (long)settings->session_timeout_s);
     if (settings->client.verify == TLS_VERIFY_OFF && !settings->early_data)
-        return 1;
+        return true;
     memcpy(note + 1, &apart_ms, sizeof(apart_ms));
-    return SSL_SESSION_set1_ticket_appdata(SSL_get_session(ssl), note, sizeof(note));
+    return SSL_SESSION_set1_ticket_appdata(made, note, sizeof(note)) == 1;
+}
+
+static int ticket_made(SSL *ssl, void *unused)
+{
+    return tls_session_note(ssl, SSL_get_session(ssl));
 }
 
 bool tls_ticket_note(SSL_SESSION *resumed, struct ticket_note *out_note)
@@ -173,10 +178,10 @@ bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failur
 {
     SSL_CTX *openssl = server->openssl;
 
-    SSL_CTX_set_session_cache_mode(openssl, SSL_SESS_CACHE_OFF);
+    tls_kept_set(server);
     if (!server->settings->session_tickets)
         SSL_CTX_set_options(openssl, SSL_OP_NO_TICKET);
-    SSL_CTX_set_num_tickets(openssl, server->settings->session_tickets ? 1 : 0);
+    SSL_CTX_set_num_tickets(openssl, server->settings->session_tickets || server->settings->store ? 1 : 0);
     if (SSL_CTX_set_tlsext_ticket_key_evp_cb(openssl, key_chosen) != 1 ||
         SSL_CTX_set_session_ticket_cb(openssl, ticket_made, ticket_opened, NULL) != 1)
         return tls_fail(failure, "session tickets cannot be set up: %s", tls_openssl_reason());

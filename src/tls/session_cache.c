@@ -1,0 +1,252 @@
+/*
+ * A ring of records, the oldest at its tail, and chains over it by id. A record is never moved: what is in the way of a
+ * new one is the oldest, and is forgotten. Whoever dies under the lock costs the cache its content, and nobody else
+ * anything: clients shake hands in full again.
+ */
+#include "tls/session_cache.h"
+
+#include "base/limits.h"
+#include "base/shared_zone.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+
+enum { PER_CHAIN = 512 }; /* bytes of the ring */
+
+struct record {
+    uint64_t next; /* place of another one in its chain, plus 1; 0: none */
+    uint64_t until_ms;
+    uint32_t size;   /* to the next record */
+    uint32_t length; /* of the session; 0: forgotten, or never one */
+    uint32_t id_length;
+    char id[SESSION_ID_MOST];
+    char session[];
+};
+
+struct session_cache {
+    struct shared_zone shared;
+    uint64_t head, tail; /* places, which only grow; a place modulo `room` is where in the ring it is */
+    uint64_t room;
+    size_t chain_count;
+    uint64_t *chains; /* these two point behind it: the mapping stands at one address in all workers */
+    char *ring;
+};
+
+static struct record *at(struct session_cache *cache, uint64_t place)
+{
+    return (struct record *)(void *)(cache->ring + place % cache->room);
+}
+
+/* The bytes from a place to the end of the ring. */
+static uint64_t rest(const struct session_cache *cache, uint64_t place)
+{
+    return cache->room - place % cache->room;
+}
+
+/* Ids are drawn by ourselves; those that clients make up find no session, in whatever chain. */
+static uint64_t *chain_of(struct session_cache *cache, struct str id)
+{
+    uint64_t hash = 14695981039346656037u;
+
+    for (size_t i = 0; i < id.length; i++)
+        hash = (hash ^ (unsigned char)id.data[i]) * 1099511628211u;
+    return &cache->chains[hash % cache->chain_count];
+}
+
+static struct str id_of(const struct record *record)
+{
+    return str_of(record->id, record->id_length);
+}
+
+static void forget_all(struct session_cache *cache)
+{
+    OPENSSL_cleanse(cache->ring, cache->room);
+    memset(cache->chains, 0, cache->chain_count * sizeof(*cache->chains));
+    cache->head = cache->tail = 0;
+}
+
+static void lock(struct session_cache *cache)
+{
+    if (shared_zone_lock(&cache->shared))
+        forget_all(cache);
+}
+
+static void unlock(struct session_cache *cache)
+{
+    shared_zone_unlock(&cache->shared);
+}
+
+struct session_cache *session_cache_create(size_t size)
+{
+    struct session_cache *cache = size < SESSION_CACHE_LEAST ? NULL : shared_zone_create(size);
+
+    if (!cache)
+        return NULL;
+    cache->chain_count = (size - sizeof(*cache)) / (PER_CHAIN + sizeof(*cache->chains));
+    cache->room = cache->chain_count * PER_CHAIN;
+    cache->chains = (uint64_t *)(void *)(cache + 1);
+    cache->ring = (char *)(cache->chains + cache->chain_count);
+    return cache;
+}
+
+struct session_cache *session_cache_share(struct session_cache *cache)
+{
+    shared_zone_share(&cache->shared);
+    return cache;
+}
+
+void session_cache_destroy(struct session_cache *cache)
+{
+    if (!cache)
+        return;
+    if (cache->shared.sharers == 0)
+        forget_all(cache);
+    shared_zone_destroy(&cache->shared);
+}
+
+/* The link to it, in its chain; NULL: it is not there. */
+static uint64_t *find(struct session_cache *cache, struct str id)
+{
+    uint64_t *link = chain_of(cache, id);
+
+    while (*link && !str_equal(id_of(at(cache, *link - 1)), id))
+        link = &at(cache, *link - 1)->next;
+    return *link ? link : NULL;
+}
+
+static void forget(struct session_cache *cache, uint64_t *link)
+{
+    struct record *record = at(cache, *link - 1);
+
+    *link = record->next;
+    OPENSSL_cleanse(record->session, record->length);
+    record->length = 0;
+}
+
+/* What is too small for a record at the end of the ring is passed over. */
+static void drop_oldest(struct session_cache *cache)
+{
+    struct record *oldest = at(cache, cache->tail);
+    uint64_t size = rest(cache, cache->tail);
+
+    if (size >= sizeof(*oldest)) {
+        size = oldest->size;
+        if (oldest->length)
+            forget(cache, find(cache, id_of(oldest)));
+    }
+    cache->tail += size;
+}
+
+/* A place for so many bytes in a row. */
+static void make_room(struct session_cache *cache, uint64_t size)
+{
+    uint64_t end = rest(cache, cache->head), unused = end < size ? end : 0;
+
+    while (cache->head + unused + size - cache->tail > cache->room)
+        drop_oldest(cache);
+    if (unused >= sizeof(struct record))
+        *at(cache, cache->head) = (struct record){.size = (uint32_t)unused};
+    cache->head += unused;
+}
+
+/* Most live equally long: those that are over are the oldest. */
+static void drop_expired(struct session_cache *cache, uint64_t now_ms)
+{
+    while (cache->tail < cache->head &&
+           (rest(cache, cache->tail) < sizeof(struct record) || at(cache, cache->tail)->length == 0 ||
+            at(cache, cache->tail)->until_ms <= now_ms))
+        drop_oldest(cache);
+}
+
+void session_cache_put(struct session_cache *cache, struct str id, struct str session, uint64_t now_ms,
+                       uint64_t life_ms)
+{
+    uint64_t size = (sizeof(struct record) + session.length + 7) / 8 * 8;
+    uint64_t *chain, *before;
+    struct record *record;
+
+    if (id.length == 0 || id.length > SESSION_ID_MOST || session.length == 0 || session.length > LIMIT_TLS_SESSION ||
+        size > cache->room / 8)
+        return;
+    lock(cache);
+    before = find(cache, id);
+    if (before)
+        forget(cache, before);
+    drop_expired(cache, now_ms);
+    make_room(cache, size);
+    chain = chain_of(cache, id);
+    record = at(cache, cache->head);
+    *record = (struct record){.next = *chain,
+                              .until_ms = now_ms + life_ms,
+                              .size = (uint32_t)size,
+                              .length = (uint32_t)session.length,
+                              .id_length = (uint32_t)id.length};
+    memcpy(record->id, id.data, id.length);
+    memcpy(record->session, session.data, session.length);
+    *chain = cache->head + 1;
+    cache->head += size;
+    unlock(cache);
+}
+
+size_t session_cache_get(struct session_cache *cache, struct str id, uint64_t now_ms, char *into)
+{
+    uint64_t *link;
+    size_t length = 0;
+
+    lock(cache);
+    link = find(cache, id);
+    if (link && at(cache, *link - 1)->until_ms <= now_ms) {
+        forget(cache, link);
+    } else if (link) {
+        length = at(cache, *link - 1)->length;
+        memcpy(into, at(cache, *link - 1)->session, length);
+    }
+    unlock(cache);
+    return length;
+}
+
+void session_cache_remove(struct session_cache *cache, struct str id)
+{
+    uint64_t *link;
+
+    lock(cache);
+    link = find(cache, id);
+    if (link)
+        forget(cache, link);
+    unlock(cache);
+}
+
+static struct session_cache *share_cache(const struct session_stores *before, const struct session_store *store)
+{
+    for (size_t i = 0; before && i < before->count; i++) {
+        if (before->items[i]->cache && before->items[i]->size == store->size &&
+            str_equal(before->items[i]->name, store->name))
+            return session_cache_share(before->items[i]->cache);
+    }
+    return NULL;
+}
+
+int session_stores_open(struct session_stores *stores, const struct session_stores *before, struct log *log)
+{
+    for (size_t i = 0; i < stores->count; i++) {
+        struct session_store *store = stores->items[i];
+
+        store->cache = share_cache(before, store);
+        if (!store->cache)
+            store->cache = session_cache_create((size_t)store->size);
+        if (!store->cache) {
+            log_write(log, LOG_EMERG, "no memory for the cache \"" STR_FMT "\" of TLS sessions",
+                      STR_ARG(store->name));
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+void session_stores_close(struct session_stores *stores)
+{
+    for (size_t i = 0; i < stores->count; i++) {
+        session_cache_destroy(stores->items[i]->cache);
+        stores->items[i]->cache = NULL;
+    }
+}

@@ -1,0 +1,112 @@
+/*
+ * Sessions that the server keeps (ssl_session_cache): those of TLS 1.2 by their id, for clients that know no tickets,
+ * and where tickets are off those of TLS 1.3, whose tickets are then no more than an id. Whose session it is, and
+ * whether its client may come back with it, is judged as for a session out of a ticket.
+ */
+#include "tls/tls_session_private.h"
+
+#include "base/limits.h"
+
+#include <openssl/err.h>
+
+enum { KEPT = SSL_SESS_CACHE_SERVER | SSL_SESS_CACHE_NO_INTERNAL | SSL_SESS_CACHE_NO_AUTO_CLEAR };
+
+/* By now SNI has chosen the server. */
+static struct session_cache *cache_of(const struct tls_server *server)
+{
+    return server->settings->store ? server->settings->store->cache : NULL;
+}
+
+static bool is_kept(SSL *ssl, const struct tls_session *session)
+{
+    bool ticket_holds_it = SSL_version(ssl) == TLS1_3_VERSION && session->server->settings->session_tickets;
+
+    return cache_of(session->server) && !ticket_holds_it && tls_session_client_state(session) == TLS_CLIENT_ACCEPTED;
+}
+
+/* 0: OpenSSL's reference stays its own. */
+static int session_made(SSL *ssl, SSL_SESSION *made)
+{
+    const struct tls_session *session = tls_session_of(ssl);
+    unsigned char bytes[LIMIT_TLS_SESSION], *end = bytes;
+    unsigned id_length = 0;
+    const unsigned char *id = SSL_SESSION_get_id(made, &id_length);
+    int length;
+
+    if (!is_kept(ssl, session) || !tls_session_note(ssl, made))
+        return 0;
+    length = i2d_SSL_SESSION(made, NULL);
+    if (length <= 0 || length > LIMIT_TLS_SESSION || i2d_SSL_SESSION(made, &end) != length)
+        return 0;
+    session_cache_put(cache_of(session->server), str_of((const char *)id, id_length),
+                      str_of((const char *)bytes, (size_t)length), tls_session_now_ms(session),
+                      (uint64_t)SSL_SESSION_get_timeout(made) * 1000);
+    OPENSSL_cleanse(bytes, sizeof(bytes));
+    return 0;
+}
+
+static SSL_SESSION *read_session(const struct tls_server *server, const char *bytes, size_t length)
+{
+    const unsigned char *next = (const unsigned char *)bytes;
+    SSL_SESSION *session = d2i_SSL_SESSION(NULL, &next, (long)length);
+    struct ticket_note note;
+
+    if (!session) {
+        ERR_clear_error();
+        return NULL;
+    }
+    if (tls_verify_resumes(server, session, tls_ticket_note(session, &note) ? &note : NULL))
+        return session;
+    SSL_SESSION_free(session);
+    return NULL;
+}
+
+static SSL_SESSION *session_wanted(SSL *ssl, const unsigned char *id, int id_length, int *out_keeps)
+{
+    const struct tls_session *session = tls_session_of(ssl);
+    struct session_cache *cache = cache_of(session->server);
+    char bytes[LIMIT_TLS_SESSION];
+    SSL_SESSION *wanted = NULL;
+    size_t length;
+
+    *out_keeps = 0;
+    if (!cache)
+        return NULL;
+    length = session_cache_get(cache, str_of((const char *)id, (size_t)id_length), tls_session_now_ms(session), bytes);
+    if (length > 0)
+        wanted = read_session(session->server, bytes, length);
+    OPENSSL_cleanse(bytes, length);
+    return wanted;
+}
+
+/* After an alert, or where its time is over. OpenSSL names the context that the connection began at. */
+static void session_gone(SSL_CTX *openssl, SSL_SESSION *gone)
+{
+    const struct tls_context *context = SSL_CTX_get_app_data(openssl);
+    unsigned length = 0;
+    const unsigned char *id = SSL_SESSION_get_id(gone, &length);
+
+    for (size_t i = 0; length > 0 && i < context->count; i++) {
+        if (cache_of(&context->servers[i]))
+            session_cache_remove(cache_of(&context->servers[i]), str_of((const char *)id, length));
+    }
+}
+
+void tls_kept_set(struct tls_server *server)
+{
+    SSL_CTX *openssl = server->openssl;
+
+    SSL_CTX_set_session_cache_mode(openssl, server->settings->store ? KEPT : SSL_SESS_CACHE_OFF);
+    SSL_CTX_sess_set_new_cb(openssl, session_made);
+    SSL_CTX_sess_set_get_cb(openssl, session_wanted);
+    SSL_CTX_sess_set_remove_cb(openssl, session_gone);
+}
+
+void tls_kept_begin_at(struct tls_context *context, struct tls_server *first)
+{
+    SSL_CTX_set_app_data(first->openssl, context);
+    for (size_t i = 0; i < context->count; i++) {
+        if (context->servers[i].settings->store)
+            SSL_CTX_set_session_cache_mode(first->openssl, KEPT);
+    }
+}

@@ -1,0 +1,198 @@
+"""Sessions that the server keeps: for clients without tickets, in memory that all workers see."""
+import os
+import re
+import signal
+import socket
+import ssl
+import time
+
+import pytest
+
+from kit import http1, server as server_kit, site as site_kit
+from kit.authority import Authority
+from kit.lifetime import wait_for
+from kit.resumption import visit
+
+# What the server has beside its cache, and what clients say: all of them have an id, and nothing else to come back with.
+WAYS = {'no ticket known': ({}, '-tls1_2', ['-no_ticket']), 'tickets off, 1.2': ({'ssl_session_tickets': 'off'}, '-tls1_2', []),
+        'tickets off, 1.3': ({'ssl_session_tickets': 'off'}, '-tls1_3', [])}
+SHARED = {'ssl_session_cache': 'shared:SSL:1m'}
+
+
+@pytest.fixture(params=WAYS.values(), ids=WAYS.keys())
+def way(request):
+    return request.param
+
+
+@pytest.fixture
+def begin(certificate, tmp_path, loop):
+    made = []
+
+    def starter(*blocks, workers=2, main=None):
+        """A server for each of the blocks, on one port."""
+        port = server_kit.free_port()
+        whole = [{'listen': f'127.0.0.1:{port} ssl', 'server_name': 'localhost', 'ssl_certificate': certificate[0],
+                  'ssl_certificate_key': certificate[1], 'location': {'/': {'return': '200 "worker $pid; $ssl_session_reused"'}}, **block}
+                 for block in blocks]
+        server = server_kit.Server(tmp_path / f'server{len(made)}', whole, loop=loop, main={'worker_processes': workers, **(main or {})})
+        server.port = port
+        made.append(server.start([port]))
+        wait_for(lambda: ' runs, ' in server.errors(), 'all workers are ready')
+        return server
+    yield starter
+    for server in made:
+        server.stop()
+
+
+def comer(server, way):
+    """A client that comes with a session (`given`), or takes the new one away (`kept`): whether it was resumed."""
+    def come(**words):
+        more = [*way[2], *words.pop('more', [])]
+        return visit(words.pop('port', server.port), way[1], more=more, **words)[0]
+    return come
+
+
+def resumes_everywhere(server, way, session):
+    seen = set()
+    for _ in range(60):
+        resumed, answer = visit(server.port, way[1], given=session, more=way[2])
+        assert resumed and '; r' in answer, answer
+        seen.add(int(re.search(r'worker (\d+);', answer)[1]))
+        if seen >= set(server.workers()):
+            return
+    raise AssertionError(f'only {seen} of {server.workers()} answered')
+
+
+@pytest.mark.parametrize('cache', ['shared:SSL:1m', 'builtin', 'builtin:1000', 'builtin:100 shared:SSL:1m'])
+def test_a_session_resumes_at_every_worker(begin, tmp_path, way, cache):
+    server = begin({'ssl_session_cache': cache, **way[0]})
+    session = tmp_path / 'session'
+    assert not comer(server, way)(kept=session)
+    resumes_everywhere(server, way, session)
+
+
+@pytest.mark.parametrize('cache', [None, 'off', 'none'])
+def test_nothing_is_kept_unless_it_is_asked_for(begin, tmp_path, way, cache):
+    server = begin({**({'ssl_session_cache': cache} if cache else {}), **way[0]})
+    come, session = comer(server, way), tmp_path / 'session'
+    come(kept=session)
+    assert not session.exists() or not come(given=session)
+
+
+def test_after_deaths_and_reloads(begin, tmp_path, way):
+    server = begin({**SHARED, **way[0]})
+    session = tmp_path / 'session'
+    comer(server, way)(kept=session)
+    gone = server.workers()[0]
+    os.kill(gone, signal.SIGKILL)
+    wait_for(lambda: gone not in server.workers() and len(server.workers()) == 2, 'a new worker')
+    resumes_everywhere(server, way, session)
+    before = set(server.workers())
+    server.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: not before & set(server.workers()) and len(server.workers()) == 2, 'new workers alone')
+    resumes_everywhere(server, way, session)
+
+
+def test_its_time_is_over(begin, tmp_path, way):
+    server = begin({**SHARED, **way[0], 'ssl_session_timeout': '2s'})
+    come, session = comer(server, way), tmp_path / 'session'
+    for _ in range(5):          # on a slow machine its time may be over before it is used
+        come(kept=session)
+        if come(given=session):
+            break
+    else:
+        raise AssertionError('it is never taken up')
+    time.sleep(3.5)
+    assert not come(given=session)
+
+
+def test_the_oldest_makes_room(begin, tmp_path, way):
+    server = begin({'ssl_session_cache': 'shared:SSL:32k', **way[0]}, workers=1)
+    come, first, last = comer(server, way), tmp_path / 'first', tmp_path / 'last'
+    come(kept=first)
+    assert come(given=first)
+    context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2 if way[1] == '-tls1_2' else ssl.TLSVersion.TLSv1_3)
+    context.options |= ssl.OP_NO_TICKET if way[2] else 0
+    for _ in range(300):
+        with context.wrap_socket(socket.create_connection(('127.0.0.1', server.port)), server_hostname='localhost') as stream:
+            stream.sendall(b'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+            while stream.recv(4096):
+                pass
+    come(kept=last)
+    assert come(given=last) and not come(given=first)
+
+
+def test_another_server_has_other_sessions(begin, tmp_path, way):
+    """With the same cache: a session is of the server that it was agreed on with, by its certificate."""
+    (tmp_path / 'other').mkdir()
+    other = site_kit.make_certificate(str(tmp_path / 'other'))
+    server = begin({**SHARED, **way[0]}, {**SHARED, **way[0], 'server_name': 'other.test', 'ssl_certificate': other[0],
+                                          'ssl_certificate_key': other[1]},
+                   {**way[0], 'server_name': 'none.test'})
+    come, session = comer(server, way), tmp_path / 'session'
+    for name, strangers in (('localhost', ['other.test', 'none.test']), ('other.test', ['localhost', 'none.test'])):
+        come(kept=session, name=name)
+        assert come(given=session, name=name)
+        for stranger in strangers:
+            assert not come(given=session, name=stranger)
+        assert come(given=session, name=name), 'who was not let in has taken nothing away'
+
+
+def test_a_cache_of_a_later_server(begin, tmp_path, way):
+    """Connections begin at the first server, which keeps nothing itself."""
+    server = begin({**way[0]}, {**SHARED, **way[0], 'server_name': 'second.test'})
+    come, session = comer(server, way), tmp_path / 'session'
+    come(kept=session, name='second.test')
+    assert come(given=session, name='second.test')
+    come(kept=session)
+    assert not session.exists() or not come(given=session)
+
+
+def test_who_leaves_without_a_word_may_come_back(begin, way):
+    """No close_notify, or no more than a reset: that breaks no session (RFC 5246 7.2.1)."""
+    server = begin({**SHARED, **way[0]}, workers=1)
+    context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2 if way[1] == '-tls1_2' else ssl.TLSVersion.TLSv1_3)
+    context.options |= ssl.OP_NO_TICKET if way[2] else 0
+    session = None
+    for number in range(4):
+        stream = socket.create_connection(('127.0.0.1', server.port))
+        if number % 2:
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b'\1\0\0\0\0\0\0\0')
+        stream = context.wrap_socket(stream, server_hostname='localhost', session=session)
+        stream.sendall(b'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        assert stream.recv(4096).startswith(b'HTTP/1.1 200')
+        assert stream.session_reused == (number > 0)
+        session = stream.session
+        stream.close()
+        wait_for(lambda: len(server.access()) > number, 'the server has seen the end')
+
+
+def test_certificates_of_clients(begin, tmp_path, way):
+    """A session is taken up where its client has shown what is asked for; who has not, is asked again."""
+    authority = Authority(tmp_path / 'authority')
+    good = authority.client('good')
+    server = begin({**SHARED, **way[0], 'ssl_verify_client': 'optional', 'ssl_client_certificate': str(authority.certificate)},
+                   {**SHARED, **way[0], 'server_name': 'strict.test', 'ssl_verify_client': 'on', 'ssl_client_certificate': str(authority.certificate)})
+    come, session = comer(server, way), tmp_path / 'session'
+    shows = ['-cert', good[0], '-key', good[1]]
+    for name in ('localhost', 'strict.test'):
+        come(kept=session, name=name, more=shows)
+        assert come(given=session, name=name)
+    session.unlink()
+    come(kept=session, name='strict.test')
+    assert not session.exists() or not come(given=session, name='strict.test', more=shows)
+    session.unlink(missing_ok=True)
+    come(kept=session)
+    assert come(given=session), 'none is asked for'
+    assert not come(given=session, name='strict.test', more=shows), 'of another server'
+
+
+def test_in_stream(begin, tmp_path, certificate, way):
+    port = server_kit.free_port()
+    server = begin({}, main={'stream': {'server': {
+        'listen': f'127.0.0.1:{port} ssl', 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'return': 'hello',
+        **SHARED, **way[0]}}})
+    come, session = comer(server, way), tmp_path / 'session'
+    assert not come(port=port, kept=session)
+    for _ in range(8):
+        assert come(port=port, given=session)

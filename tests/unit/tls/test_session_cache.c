@@ -1,0 +1,233 @@
+#include "tls/session_cache.h"
+
+#include "base/limits.h"
+#include "base/shared_zone.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct session_cache *cache;
+static char into[LIMIT_TLS_SESSION];
+
+static struct str id_of(unsigned number)
+{
+    static char id[SESSION_ID_MOST + 1];
+
+    snprintf(id, sizeof(id), "%032u", number);
+    return str_of(id, SESSION_ID_MOST);
+}
+
+/* A session that says its number, again and again. */
+static struct str session_of(unsigned number, size_t length)
+{
+    static char text[LIMIT_TLS_SESSION + 100];
+
+    for (size_t i = 0; i < length; i += 9)
+        snprintf(text + i, 10, "<%07u>", number % 10000000);
+    return str_of(text, length);
+}
+
+static void put(unsigned number, size_t length, uint64_t now_ms, uint64_t life_ms)
+{
+    session_cache_put(cache, id_of(number), session_of(number, length), now_ms, life_ms);
+}
+
+/* True: it is there, and whole. */
+static bool has(unsigned number, size_t length, uint64_t now_ms)
+{
+    size_t found = session_cache_get(cache, id_of(number), now_ms, into);
+
+    ck_assert(found == 0 || str_equal(str_of(into, found), session_of(number, length)));
+    return found > 0;
+}
+
+/* Whether a word stands anywhere in its memory. */
+static bool knows(const char *word)
+{
+    return str_search(str_of((const char *)cache, ((struct shared_zone *)cache)->size), str_from(word)) >= 0;
+}
+
+static void open_cache(size_t size)
+{
+    cache = session_cache_create(size);
+    ck_assert_ptr_nonnull(cache);
+}
+
+START_TEST(keeps_and_forgets)
+{
+    ck_assert_ptr_null(session_cache_create(SESSION_CACHE_LEAST - 1));
+    ck_assert_ptr_null(session_cache_create(0));
+    open_cache(SESSION_CACHE_LEAST);
+    ck_assert(!has(1, 100, 0));
+    put(1, 100, 0, 1000);
+    put(2, 200, 0, 1000);
+    ck_assert(has(1, 100, 0));
+    ck_assert(has(2, 200, 999));
+    ck_assert(!has(3, 100, 0));
+    ck_assert(knows("<0000001>"));
+    session_cache_remove(cache, id_of(1));
+    session_cache_remove(cache, id_of(3));
+    ck_assert(!has(1, 100, 0));
+    ck_assert(has(2, 200, 0));
+    ck_assert(!knows("<0000001>"));
+    put(2, 50, 0, 1000); /* the same once more: the newer one counts */
+    ck_assert(has(2, 50, 0));
+    ck_assert_uint_eq(session_cache_get(cache, id_of(2), 0, into), 50);
+    session_cache_remove(cache, id_of(2));
+    ck_assert(!knows("<0000002>"));
+    session_cache_destroy(cache);
+    session_cache_destroy(NULL);
+}
+END_TEST
+
+START_TEST(refuses)
+{
+    open_cache(SESSION_CACHE_LEAST);
+    session_cache_put(cache, STR(""), STR("x"), 0, 1000);
+    session_cache_put(cache, STR("a"), STR(""), 0, 1000);
+    session_cache_put(cache, STR("123456789012345678901234567890123"), STR("x"), 0, 1000);
+    put(1, SESSION_CACHE_LEAST / 8, 0, 1000);
+    ck_assert_uint_eq(session_cache_get(cache, STR(""), 0, into), 0);
+    ck_assert_uint_eq(session_cache_get(cache, STR("a"), 0, into), 0);
+    ck_assert_uint_eq(session_cache_get(cache, STR("123456789012345678901234567890123"), 0, into), 0);
+    ck_assert(!has(1, 1, 0));
+    session_cache_put(cache, STR("a"), STR("short id"), 0, 1000);
+    ck_assert_uint_eq(session_cache_get(cache, STR("a"), 0, into), 8);
+    ck_assert_uint_eq(session_cache_get(cache, STR("b"), 0, into), 0);
+    session_cache_destroy(cache);
+    open_cache(1024 * 1024);
+    put(1, LIMIT_TLS_SESSION, 0, 1000);
+    put(2, LIMIT_TLS_SESSION + 1, 0, 1000);
+    ck_assert(has(1, LIMIT_TLS_SESSION, 0));
+    ck_assert(!has(2, LIMIT_TLS_SESSION + 1, 0));
+    session_cache_destroy(cache);
+}
+END_TEST
+
+/* Each is over by its own time, and wiped when it is looked for, or when another one comes. */
+START_TEST(each_has_its_time)
+{
+    open_cache(SESSION_CACHE_LEAST);
+    put(1, 100, 0, 1000);
+    put(2, 100, 0, 3000);
+    ck_assert(has(1, 100, 999));
+    ck_assert(knows("<0000001>"));
+    ck_assert(!has(1, 100, 1000));
+    ck_assert(!knows("<0000001>"));
+    ck_assert(knows("<0000002>"));
+    put(3, 100, 3000, 1000);
+    ck_assert(!knows("<0000002>"));
+    ck_assert(!has(2, 100, 2000));
+    ck_assert(has(3, 100, 3999));
+    session_cache_destroy(cache);
+}
+END_TEST
+
+/* Round and round, with all lengths: those that are there are the newest, nothing of the others is left, and it is
+ * never empty. */
+START_TEST(the_oldest_goes)
+{
+    unsigned oldest = 0;
+
+    open_cache(SESSION_CACHE_LEAST + (size_t)_i * 8);
+    for (unsigned number = 1; number < 3000; number++) {
+        size_t held = 0;
+        char word[16];
+
+        put(number, 20 + number * 37 % 1500, 0, 1000);
+        ck_assert(has(number, 20 + number * 37 % 1500, 0));
+        if (number % 50 == 7)
+            session_cache_remove(cache, id_of(number - 3));
+        if (number % 100)
+            continue;
+        while (!has(oldest, 20 + oldest * 37 % 1500, 0) && oldest < number) {
+            snprintf(word, sizeof(word), "<%07u>", oldest);
+            ck_assert_msg(!knows(word), "%s is still there", word);
+            oldest++;
+        }
+        for (unsigned i = oldest; i <= number; i++) {
+            bool there = has(i, 20 + i * 37 % 1500, 0);
+
+            ck_assert(there || (i + 3) % 50 == 7);
+            held += there ? 20 + i * 37 % 1500 : 0;
+        }
+        ck_assert_uint_gt(held, SESSION_CACHE_LEAST / 3);
+    }
+    session_cache_destroy(cache);
+}
+END_TEST
+
+/* What one process puts the other gets; one that dies with the lock stops nobody. */
+START_TEST(several_processes)
+{
+    int status;
+
+    open_cache(SESSION_CACHE_LEAST);
+    put(1, 100, 0, 1000);
+    if (fork() == 0) {
+        put(2, 100, 0, 1000);
+        _exit(has(1, 100, 0) ? 0 : 1);
+    }
+    wait(&status);
+    ck_assert_int_eq(status, 0);
+    ck_assert(has(2, 100, 0));
+    if (fork() == 0) {
+        (void)shared_zone_lock((struct shared_zone *)cache);
+        _exit(0);
+    }
+    wait(&status);
+    ck_assert(!has(2, 100, 0));
+    ck_assert(!knows("<0000002>"));
+    put(3, 100, 0, 1000);
+    ck_assert(has(3, 100, 0));
+    session_cache_destroy(cache);
+}
+END_TEST
+
+/* A reload keeps a cache of the same name and size. */
+START_TEST(stores)
+{
+    struct log log = {0};
+    struct session_store first[] = {{STR("a"), 65536}, {STR("b"), 65536}},
+                         second[] = {{STR("b"), 65536}, {STR("a"), 40000}};
+    struct session_store *before[] = {&first[0], &first[1]}, *after[] = {&second[0], &second[1]};
+    struct session_stores old = {before, 2}, new = {after, 2};
+
+    ck_assert_int_eq(session_stores_open(&old, NULL, &log), 0);
+    cache = first[1].cache;
+    put(1, 100, 0, 1000);
+    ck_assert_int_eq(session_stores_open(&new, &old, &log), 0);
+    ck_assert_ptr_eq(second[0].cache, first[1].cache);
+    ck_assert_ptr_ne(second[1].cache, first[0].cache);
+    session_stores_close(&old);
+    session_stores_close(&old);
+    ck_assert(has(1, 100, 0));
+    session_stores_close(&new);
+    ck_assert_ptr_null(second[0].cache);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("session_cache");
+    TCase *cases = tcase_create("session_cache");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(cases, 60);
+    tcase_add_test(cases, keeps_and_forgets);
+    tcase_add_test(cases, refuses);
+    tcase_add_test(cases, each_has_its_time);
+    tcase_add_loop_test(cases, the_oldest_goes, 0, 12);
+    tcase_add_test(cases, several_processes);
+    tcase_add_test(cases, stores);
+    suite_add_tcase(suite, cases);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
