@@ -1,4 +1,5 @@
 """limit_rate: never faster, whatever carries the bytes; and every byte arrives."""
+import concurrent.futures
 import hashlib
 import os
 import socket
@@ -54,14 +55,19 @@ def least(size, rate=RATE):
 
 
 def test_never_faster(served, paced):
-    for target, size in (('/paced.bin', SIZE), ('/told/paced.bin?rate=400k', SIZE), ('/after/paced.bin', SIZE - 300 * 1024),
-                         ('/chunks/paced.bin', SIZE)):
-        digest, _, took = take(served, target)
+    """All of them at once: a rate is one answer's."""
+    whole = {'/paced.bin': SIZE, '/told/paced.bin?rate=400k': SIZE, '/after/paced.bin': SIZE - 300 * 1024, '/chunks/paced.bin': SIZE}
+    with concurrent.futures.ThreadPoolExecutor(len(whole) + 2) as pool:
+        taken = {target: pool.submit(take, served, target) for target in whole}
+        part = pool.submit(take, served, '/paced.bin', [('Range', 'bytes=100000-509599')])
+        text = pool.submit(take, served, '/bytes')
+    for target, size in whole.items():
+        digest, _, took = taken[target].result()
         assert digest == paced, target
         assert took >= least(size) - 0.02, target
-    _, length, took = take(served, '/paced.bin', [('Range', 'bytes=100000-509599')])
+    _, length, took = part.result()
     assert length == 409600 and took >= least(409600) - 0.02
-    _, length, took = take(served, '/bytes')
+    _, length, took = text.result()
     assert length == 3000 and took >= least(3000, 1024) - 0.52      # a share is at least 512 bytes
 
 
