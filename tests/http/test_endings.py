@@ -10,6 +10,7 @@ import time
 
 import pytest
 from kit import endings, http1, server as server_kit, site as site_kit
+from kit.lifetime import wait_for
 
 CONNECTIONS = int(os.environ.get('SLUICE_ENDINGS', '10000'))
 THREADS = 8
@@ -37,7 +38,9 @@ def begin(files, certificate, tmp_path, loop):
         server = server_kit.Server(tmp_path / f'server{len(made)}', [block], loop=loop, http=http, under=under)
         made.append(server)
         server.ports = dict(zip(TRANSPORTS, ports))
-        return server.start(ports)
+        server.start(ports)             # the master listens before there is a worker
+        wait_for(server.workers, 'a worker')
+        return server
     yield starter
     for server in made:
         server.stop()
