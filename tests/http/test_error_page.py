@@ -2,6 +2,7 @@
 import base64
 import hashlib
 import json
+import os
 import re
 import subprocess
 
@@ -73,3 +74,13 @@ def test_heads_that_are_refused(served):
     response = client.read()
     assert response.status == 400 and b'400' in response.body
     client.close()
+
+
+def test_a_page_as_large_as_files(launch, loop, transport, site):
+    """It leaves as files do."""
+    served = launch(loop, transport, server={'error_page': '404 /1048576.bin'})
+    page = ask(served, f'/nowhere/{transport}')
+    with open(os.path.join(site, '1048576.bin'), 'rb') as stream:
+        assert page.status == 404 and page.body == stream.read()
+    row = served.server.access_for(f'/nowhere/{transport}')[-1]
+    assert row['tls_path'] == {'plain': 'plain-sendfile', 'user': 'user', 'ktls': 'ktls-sendfile'}[transport], row
