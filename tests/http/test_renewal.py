@@ -132,8 +132,10 @@ def test_half_a_file_is_left_out(begin):
     server = begin()
     first = text(server.site.certificate)
     certificate, key = server.site.make()
-    with open(server.site.certificate, 'w', encoding='ascii') as stream:
+    half = os.path.join(server.site.folder, 'half.pem')
+    with open(half, 'w', encoding='ascii') as stream:
         stream.write(text(certificate)[:200])
+    server.site.put(half)
     wait_for(lambda: f'certificate number 1 in "{server.site.certificate}" cannot be read' in server.errors(), 'the refusal')
     assert seen(server)[0] == first
     os.unlink(server.site.certificate)
