@@ -428,6 +428,8 @@ enum outcome proxy_cache_begin(struct proxying *p)
         p->cached = NULL;
         return OUTCOME_PASS;
     }
+    if (proxy_cache_convert(p) == OUTCOME_PENDING)
+        return OUTCOME_PENDING;
     if (cached->background)
         exchange_end_with_client(x, false);
     cached->stores = x->request.method != METHOD_HEAD && !proxy_drops_fields(&x->request.headers) &&

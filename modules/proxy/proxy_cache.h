@@ -77,7 +77,7 @@ struct proxy_cache_conf {
     bool revalidate, lock, background_update, obey;
     uint64_t lock_timeout_ms, lock_age_ms;
     struct proxy_cache_far far;
-    int convert_head;               /* no effect */
+    bool convert_head;
     struct proxy_cache_purge purge;
 };
 
@@ -192,6 +192,11 @@ enum reuse cached_reuse(const struct cached *cached, const struct stored *stored
 /* The Age of what is said. 0 or -ENOMEM. */
 MUST_CHECK int cached_add_age(const struct cached *cached, const struct stored_note *note);
 const char *cached_status_name(enum cached_status status);
+
+/* proxy_cache_head.c */
+
+/* Before the cache is: a child asks by GET what the client asks by HEAD, where that is wanted. OUTCOME_PENDING: the answer follows; or OUTCOME_PASS: as it is. */
+enum outcome proxy_cache_convert(struct proxying *p);
 
 /* proxy_cache_key.c */
 

@@ -10,8 +10,6 @@ static const char *const cache_methods[] = {"GET", "HEAD", "POST", NULL};
 static const char *const cache_stale[] = {"error", "timeout", "invalid_header", "updating", "http_500", "http_502", "http_503",
                                           "http_504", "http_403", "http_404", "http_429", "off", NULL};
 
-static const char *const cache_converts[] = {"off", NULL};
-
 #define PROXY_CACHE_ROWS                                                                                                         \
     {.name = "proxy_cache_path", .scopes = SCOPE_HTTP, .type = DIRECTIVE_REPEAT, .offset = AT(cache.paths),                      \
      .row_size = sizeof(struct cache_conf *), .row = caches_read, .schema = "{\"type\": \"object\"}",                            \
@@ -83,10 +81,10 @@ static const char *const cache_converts[] = {"off", NULL};
      .schema = "{\"type\": [\"string\", \"integer\"]}", .example = "proxy_cache_max_range_offset: 10m",                           \
      .help = "A range that begins behind so many bytes of what is not stored is asked for as it is, and not kept; else the "     \
              "whole is fetched for it. With slice there is no need of it."},                                                     \
-    {.name = "proxy_cache_convert_head", .scopes = SCOPE_SITE, .type = DIRECTIVE_CHOICE, .offset = AT(cache.convert_head),       \
-     .choices = cache_converts, .fallback = "off", .example = "proxy_cache_convert_head: off",                                   \
-     .help = "Always off, accepted for nginx's sake: HEAD is answered out of what GET has stored, whose key is the same; of "    \
-             "what is not stored it is asked for as HEAD, and nothing is kept of that."},                                        \
+    {.name = "proxy_cache_convert_head", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(cache.convert_head),       \
+     .fallback = "on", .example = "proxy_cache_convert_head: off",                                                               \
+     .help = "Whether what is not stored is asked for by GET where a client asks by HEAD, and kept. off: by HEAD, and nothing "  \
+             "is kept of that. What GET has stored answers HEAD either way."},                                                   \
     {.name = "proxy_cache_purge", .scopes = SCOPE_SITE, .type = DIRECTIVE_CUSTOM, .offset = AT(cache.purge),                     \
      .row_size = sizeof(struct proxy_cache_purge), .row = proxy_read_cache_purge, .schema = "{\"type\": \"string\"}",            \
      .example = "proxy_cache_purge: PURGE 127.0.0.1 10.0.0.0/8",                                                                 \

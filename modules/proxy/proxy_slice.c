@@ -61,8 +61,7 @@ static void give_back(struct slicing *s)
 
 /* A child at a time. */
 
-/* What others may use is read to its end; of what lies in the cache, or is of no use, nothing more is. */
-static void part_from(struct exchange *child)
+void proxy_part_from(struct exchange *child)
 {
     const struct proxying *p = exchange_state_found(child, &module_proxy);
 
@@ -81,7 +80,7 @@ static void let_go(struct slicing *s)
     s->child = NULL;
     s->answered = false;
     if (child && was_answered)
-        part_from(child);
+        proxy_part_from(child);
 }
 
 static void answered(struct exchange *child, void *asker);
@@ -287,14 +286,7 @@ static int pass_on(struct slicing *s)
     struct slice_body *own = arena_zalloc(arena, 1, sizeof(*own));
 
     to->headers.count = 0;
-    for (unsigned i = 0; i < from->headers.count; i++) {
-        struct str name = arena_copy(arena, from->headers.items[i].name);
-        struct str value = arena_copy(arena, from->headers.items[i].value);
-
-        if (!name.data || !value.data || headers_add(&to->headers, arena, name, value) < 0)
-            return -ENOMEM;
-    }
-    if (!own)
+    if (!own || headers_copy(&to->headers, arena, &from->headers) < 0)
         return -ENOMEM;
     own->body = (struct body){.ops = &ops, .length = from->body->length};
     own->slicing = s;
@@ -336,7 +328,7 @@ static void answered(struct exchange *child, void *asker)
     struct slice_body *waiting = s->waiting;
 
     if (child != s->child) {
-        part_from(child);
+        proxy_part_from(child);
         return;
     }
     s->answered = true;

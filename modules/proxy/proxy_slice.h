@@ -71,6 +71,8 @@ struct str proxy_slice_key(const struct proxying *child);
 MUST_CHECK int proxy_slice_judge(struct proxying *child, struct arrival *arrival, struct stored_note *note);
 /* Fields of the whole, into s->facts: those of one piece are left out. 0 or -ENOMEM. */
 MUST_CHECK int slice_copy_fields(struct slicing *s, const struct headers *from);
+/* A child was answered: of what others may use all is read; of what lies in the cache, or is of no use, nothing more. */
+void proxy_part_from(struct exchange *child);
 /* The exchange is over. */
 void proxy_slice_end(struct proxying *p);
 

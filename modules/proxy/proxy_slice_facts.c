@@ -18,13 +18,8 @@ int slice_copy_fields(struct slicing *s, const struct headers *from)
     struct str modified;
 
     facts->headers.count = 0;
-    for (unsigned i = 0; i < from->count; i++) {
-        struct str name = arena_copy(arena, from->items[i].name);
-        struct str value = arena_copy(arena, from->items[i].value);
-
-        if (!name.data || !value.data || headers_add(&facts->headers, arena, name, value) < 0)
-            return -ENOMEM;
-    }
+    if (headers_copy(&facts->headers, arena, from) < 0)
+        return -ENOMEM;
     headers_remove(&facts->headers, STR("Content-Range"));
     headers_remove(&facts->headers, STR("Content-Length"));
     headers_remove(&facts->headers, STR("Accept-Ranges"));

@@ -70,6 +70,18 @@ int headers_set(struct headers *headers, struct arena *arena, struct str name, s
     return 0;
 }
 
+int headers_copy(struct headers *headers, struct arena *arena, const struct headers *from)
+{
+    for (unsigned i = 0; i < from->count; i++) {
+        struct str name = arena_copy(arena, from->items[i].name);
+        struct str value = arena_copy(arena, from->items[i].value);
+
+        if (!name.data || !value.data || headers_add(headers, arena, name, value) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
 void headers_remove(struct headers *headers, struct str name)
 {
     unsigned kept = 0;

@@ -36,6 +36,8 @@ MUST_CHECK static inline int headers_add(struct headers *headers, struct arena *
 }
 /* Replaces all fields of that name by one. 0 or -ENOMEM. */
 MUST_CHECK int headers_set(struct headers *headers, struct arena *arena, struct str name, struct str value);
+/* Appends copies of all fields, which lie in the arena. 0 or -ENOMEM. */
+MUST_CHECK int headers_copy(struct headers *headers, struct arena *arena, const struct headers *from);
 void headers_remove(struct headers *headers, struct str name);
 
 /* Walks a comma-separated list (RFC 9110 5.6.1) over all fields of one name: quoted strings kept whole, empty members skipped. */

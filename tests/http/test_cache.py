@@ -178,7 +178,7 @@ def upstream():
 def cached_site(launch, loop, transport, fresh, upstream, workers=1, **extra):
     folder = fresh()
     os.chmod(folder, 0o755)
-    to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'add_header': 'X-Cache $upstream_cache_status always'}
+    to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'add_header': ['X-Cache $upstream_cache_status always', 'X-Asked "$upstream_addr $upstream_status" always']}
     location = {
         '/': to,
         '/valid/': {**to, 'proxy_cache_valid': ['60s', '404 60s', '410 0']},
@@ -198,6 +198,8 @@ def cached_site(launch, loop, transport, fresh, upstream, workers=1, **extra):
         '/guarded/': {**to, 'proxy_cache_purge': 'PURGE 10.0.0.0/8'},
         '/turned/': {**to, 'when': {'$http_x_turn': {'rewrite': '^/turned/(.*)$ /other/$1 break'}}},
         '/trusted/': {**to, 'set_real_ip_from': '127.0.0.1'},
+        '/headless/': {**to, 'proxy_cache_convert_head': False},
+        '/gone/': {**to, 'proxy_pass': 'http://127.0.0.1:1'},
         '/key/': {**to, 'proxy_cache_key': 'mine $uri'},
     }
     http = {'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m', **extra}}
@@ -372,7 +374,7 @@ def test_what_breaks_off_is_not_kept(served, upstream, path):
 
 
 def test_head_is_answered_out_of_get(client, upstream, path):
-    target = path()
+    target = path('/headless/')
     upstream.answers[target] = 'Cache-Control: max-age=60'
     assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
     assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
@@ -380,7 +382,55 @@ def test_head_is_answered_out_of_get(client, upstream, path):
     stored(client, target)
     response = ask(client, target, method='HEAD')
     assert response.headers['x-cache'] == HIT and response.headers['content-length'] == str(len(first.body))
-    assert len(upstream.asked(target)) == 3
+    assert [request.method for request in upstream.asked(target)] == ['HEAD', 'HEAD', 'GET']
+
+
+def test_head_fetches_by_get(client, upstream, path):
+    """All of it is stored, though the client has none of it; and variables tell who was asked."""
+    target = path()
+    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60\nETag: "v1"\nX-Said: this', BIG)
+    first = ask(client, target, 'Range: bytes=0-9', method='HEAD')
+    assert (first.status, first.headers['x-cache'], first.headers['content-length'], first.headers['x-said']) == (200, MISS, str(len(BIG)), 'this')
+    stored(client, target)
+    again = ask(client, target)
+    assert again.headers['x-cache'] == HIT and again.body == BIG
+    assert ask(client, target, 'If-None-Match: "v1"', method='HEAD').status == 304
+    assert [(request.method, request.header('range')) for request in upstream.asked(target)] == [('GET', None)]
+    assert first.headers['x-asked'] == f'127.0.0.1:{upstream.port} 200'
+
+
+def test_head_of_what_is_not_kept(client, upstream, path):
+    target = path()
+    for answer, status in [('', 200), ('Status: 404\nCache-Control: no-store', 404), ('Status: 304\nETag: "v1"', 304), ('Status: 503', 503)]:
+        upstream.answers[target] = answer
+        response = ask(client, target, method='HEAD')
+        assert (response.status, response.headers['x-cache']) == (status, MISS)
+    assert len(upstream.asked(target)) == 4 and ask(client, target, 'Cache-Control: only-if-cached', method='HEAD').status == 504
+
+
+def test_head_of_what_is_stale(client, upstream, path):
+    target = path('/ask/')
+    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=0\nETag: "v1"' if not talk.request.header('if-none-match') else
+                                                          'Status: 304\nCache-Control: max-age=60', b'body')
+    assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
+    wait_for(lambda: ask(client, target, method='HEAD').headers['x-cache'] in ('REVALIDATED', HIT), 'it was stored')
+    assert ask(client, target).body == b'body'
+    assert {request.method for request in upstream.asked(target)} == {'GET'}
+
+
+def test_head_counts_once(client, upstream, path):
+    target = path('/twice/')
+    upstream.answers[target] = 'Cache-Control: max-age=60'
+    for _ in range(2):
+        assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
+    assert ask(client, target, 'Cache-Control: only-if-cached').status == 504
+    assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
+    stored(client, target)
+
+
+def test_head_of_a_server_that_is_gone(client, served):
+    assert ask(client, '/gone/', method='HEAD').status == 502
+    assert ask(client, '/gone/again', method='HEAD').status == 502
 
 
 def test_ranges_and_conditions_out_of_the_whole(client, upstream, path):
@@ -510,15 +560,15 @@ def test_stale_where_the_server_fails(client, upstream, path):
 
         def say(talk, target=target, failure=failure, kept=kept):
             if len(upstream.asked(target)) == 1:
-                return upstream.tell(talk, kept, b'kept')
+                return upstream.tell(talk, kept, target.encode())
             if failure == 'late':
                 return talk.at_end() and False
             return False if failure == 'close' else upstream.tell(talk, failure, b'failed')
         upstream.answers[target] = say
         ask(client, target)
-        time.sleep(0.05)
+        stored(client, target, 'Cache-Control: max-stale')
         response = ask(client, target)
-        assert (response.status, response.body, response.headers['x-cache']) == (200, b'kept', STALE), failure
+        assert (response.status, response.body, response.headers['x-cache']) == (200, target.encode(), STALE), failure
 
 
 @pytest.mark.parametrize('said, rescued', [('max-age=60, stale-if-error=100', True), ('max-age=60, stale-if-error=5, stale-while-revalidate=0', False),

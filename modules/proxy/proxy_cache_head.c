@@ -1,0 +1,99 @@
+/*
+ * HEAD, asked as GET (proxy_cache_convert_head): a child looks for the answer, and fetches and stores it where it is
+ * not there; its head is ours. Its body comes for the cache's sake alone, after our answer, too.
+ */
+#include "proxy.h"
+
+#include <errno.h>
+
+/* There is a length, and nobody pulls. */
+static int headless_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    return -EPROTO;
+}
+
+static void headless_close(struct body *body)
+{
+}
+
+/* For the log: who was asked outlives the child. */
+static int copy_attempts(const struct proxying *from, struct proxying *p)
+{
+    struct proxy_attempt **last = &p->attempts;
+
+    for (const struct proxy_attempt *attempt = from->attempts; attempt; attempt = attempt->next) {
+        struct proxy_attempt *copy = arena_alloc(&p->x->arena, sizeof(*copy));
+
+        if (!copy)
+            return -ENOMEM;
+        *copy = *attempt;
+        copy->next = NULL;
+        copy->server = arena_copy(&p->x->arena, attempt->server);
+        *last = copy;
+        last = &copy->next;
+    }
+    return 0;
+}
+
+static int copy_head(struct proxying *p, const struct response *from)
+{
+    static const struct body_ops ops = {.next = headless_next, .close = headless_close};
+    struct exchange *x = p->x;
+    struct response *to = &x->response;
+    int error = headers_copy(&to->headers, &x->arena, &from->headers);
+
+    if (from->body) {
+        to->body = arena_zalloc(&x->arena, 1, sizeof(*to->body));
+        if (!to->body)
+            return -ENOMEM;
+        *to->body = (struct body){.ops = &ops, .length = from->body->length};
+    }
+    to->status = from->status;
+    return error;
+}
+
+/* A refusal of the child's is one of ours; what a server has said may be intercepted here, as it is not there. */
+static enum outcome take(struct proxying *p, const struct exchange *child)
+{
+    const struct response *said = &child->response;
+    const struct proxying *behind = exchange_state_found(child, &module_proxy);
+
+    p->stage = PROXY_OVER;
+    if (behind && behind->cached)
+        p->cached->status = behind->cached->status;
+    if (behind && copy_attempts(behind, p) < 0)
+        return exchange_refuse(p->x, 500);
+    if (!said->body && said->status >= 400)
+        return exchange_refuse(p->x, said->status);
+    if (proxy_intercept(p, said->status, &said->headers))
+        return OUTCOME_ANSWERED;
+    p->x->response.headers.count = 0;
+    return copy_head(p, said) < 0 ? exchange_refuse(p->x, 500) : OUTCOME_ANSWERED;
+}
+
+static void answered(struct exchange *child, void *asker)
+{
+    struct proxying *p = asker;
+    enum outcome outcome = take(p, child);
+
+    proxy_part_from(child);
+    proxy_cache_resume(p, outcome);
+}
+
+/* Of slices the first is fetched by GET, anyway. */
+static bool converts(const struct proxying *p)
+{
+    return p->x->request.method == METHOD_HEAD && p->conf->cache.convert_head && !proxy_slices(p) &&
+           !proxy_drops_fields(&p->x->request.headers);
+}
+
+enum outcome proxy_cache_convert(struct proxying *p)
+{
+    struct exchange *child;
+
+    if (!converts(p) || exchange_child(p->x, (struct str){NULL, 0}, answered, p, &child) < 0)
+        return OUTCOME_PASS;
+    headers_remove(&child->request.headers, STR("Range")); /* means nothing to HEAD */
+    headers_remove(&child->request.headers, STR("If-Range"));
+    return OUTCOME_PENDING;
+}
