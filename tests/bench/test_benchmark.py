@@ -11,7 +11,7 @@ import unittest.mock
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../bench'))
 sys.dont_write_bytecode = True
 
-from benchmark import blocks, clients, cold, compare, figures, load as loads, machine, model, profile, recipes, report, rounds  # noqa: E402
+from benchmark import blocks, clients, cold, compare, figures, guest, load as loads, machine, model, profile, recipes, report, rounds  # noqa: E402
 from benchmark import scenarios, sizes  # noqa: E402
 
 PLAIN = model.Setup('sluice', 'plain')
@@ -253,6 +253,9 @@ class Report(unittest.TestCase):
         self.assertIn('was not quiet', report.markdown(report.parts_of(results_of(others=0.3)), {}))
         self.assertIn('was not quiet', report.markdown(report.parts_of(results_of(others=0.05, stolen=0.1)), {}))
         self.assertNotIn('was not quiet', report.markdown(report.parts_of(results_of()), {}))
+
+    def test_the_emulator_is_there(self):
+        self.assertTrue(callable(guest.emulator().boot))
 
     def test_a_client_without_time_is_named(self):
         slow = outcome(PLAIN, 0.2)
