@@ -4,10 +4,13 @@
  */
 #include "import/draft.h"
 
+#include "base/table.h"
 #include "conf/conf_schema.h"
 #include "conf/conf_source.h"
 
 #include <errno.h>
+
+enum { FEW = 16 }; /* children of a map that are looked through one by one */
 
 struct printer {
     struct buffer *out;
@@ -23,10 +26,43 @@ struct draft *draft_root(struct arena *arena)
     return root;
 }
 
+static struct draft **chain_of(const struct draft *map, struct str key)
+{
+    return &map->chains[table_hash(key, false) % map->chain_count];
+}
+
+/* Of two with the same key the first one is found. */
+static void chain(struct draft *map, struct draft *child)
+{
+    struct draft **link = child->key.data ? chain_of(map, child->key) : NULL;
+
+    while (link && *link && !str_equal((*link)->key, child->key))
+        link = &(*link)->chained;
+    if (link && !*link)
+        *link = child;
+}
+
+/* More chains than there are children by now; without memory for them those are looked through one by one. */
+static void chain_all(struct arena *arena, struct draft *map)
+{
+    map->chains = arena_zalloc(arena, 4 * map->count, sizeof(struct draft *));
+    map->chain_count = map->chains ? 4 * map->count : 0;
+    for (struct draft *child = map->first; child && map->chains; child = child->next) {
+        child->chained = NULL;
+        chain(map, child);
+    }
+}
+
 struct draft *draft_find(const struct draft *map, struct str key)
 {
     struct draft *child = map ? map->first : NULL;
 
+    if (map && map->chains) {
+        child = *chain_of(map, key);
+        while (child && !str_equal(child->key, key))
+            child = child->chained;
+        return child;
+    }
     while (child && !str_equal(child->key, key))
         child = child->next;
     return child;
@@ -50,6 +86,11 @@ struct draft *draft_add(struct arena *arena, struct draft *parent, enum draft_ki
     else
         parent->first = child;
     parent->last = child;
+    parent->count++;
+    if (parent->kind == DRAFT_MAP && parent->count > FEW && parent->count > parent->chain_count)
+        chain_all(arena, parent);
+    else if (parent->chains)
+        chain(parent, child);
     return child;
 }
 

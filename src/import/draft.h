@@ -18,6 +18,8 @@ struct draft {
     struct str behind;              /* on the same line */
     struct str after;               /* behind the last child */
     struct draft *first, *last, *parent, *next;
+    struct draft **chains, *chained; /* draft.c's own: children by their keys, once there are many */
+    size_t count, chain_count;      /* of children, and of chains */
     const struct nginx_directive *origin; /* NULL: it was not in nginx's file */
     bool left_out;                  /* it is printed as a comment */
     unsigned line, last_line;       /* where it was printed last, with all in it */
@@ -27,7 +29,7 @@ struct draft {
 struct draft *draft_root(struct arena *arena);
 /* The child of that name; NULL: none. */
 struct draft *draft_find(const struct draft *map, struct str key);
-/* A child of a map (key with data) or of a list (without), last; its comments are those of `origin`, which may be NULL. */
+/* A child of a map (key with data, else nobody finds it) or of a list (without), last; its comments are those of `origin`, which may be NULL. */
 struct draft *draft_add(struct arena *arena, struct draft *parent, enum draft_kind kind, struct str key,
                         const struct nginx_directive *origin);
 /* The child of that name and kind, made where there is none; NULL where it is of another kind. */

@@ -61,17 +61,15 @@ void note(struct import *import, enum import_verdict verdict, const struct nginx
 void leave_out(struct import *import, struct draft *map, const struct nginx_directive *directive,
                const char *why, ...)
 {
-    struct draft *comment = draft_add(import->arena, map, DRAFT_TEXT, directive->name, directive);
+    struct draft *comment = draft_add(import->arena, map, DRAFT_TEXT, (struct str){NULL, 0}, directive);
     struct str text;
     va_list args;
 
     va_start(args, why);
     text = arena_vprintf(import->arena, why, args);
     va_end(args);
-    if (comment) {
+    if (comment)
         comment->left_out = true;
-        comment->key = (struct str){NULL, 0}; /* nobody finds it by its name */
-    }
     import->out_of_memory |= !comment;
     note_text(import, IMPORT_LEFT_OUT, directive, text);
 }

@@ -8,7 +8,9 @@
 
 void nginx_lexer_init(struct nginx_lexer *lexer, struct arena *arena, struct str source)
 {
+    /* Editors of another system put a mark of UTF-8 in front, which means nothing. */
     *lexer = (struct nginx_lexer){.arena = arena, .source = source, .line = 1};
+    lexer->at = str_starts(source, STR("\xef\xbb\xbf")) ? 3 : 0;
 }
 
 static bool blank(char c)

@@ -37,6 +37,9 @@ static const struct {
     const char *source, *shown;
 } words[] = {
     {"", ""},
+    {"\xef\xbb\xbf", ""}, /* in front of a file it says that this is UTF-8 */
+    {"\xef\xbb\xbf" "a;\xef\xbb\xbf" "b;", "[a];[\xef\xbb\xbf" "b];"},
+    {"\xef\xbb" "a;", "[\xef\xbb" "a];"},
     {" \t\r\n", ""},
     {"a;", "[a];"},
     {"a b\tc\nd;", "[a][b][c][d];"},

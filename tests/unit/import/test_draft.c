@@ -1,0 +1,87 @@
+/* Drafts by their keys: few, and so many that nobody has the time to look through them. */
+#include "import/draft.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct str key_of(struct arena *arena, unsigned number)
+{
+    return arena_printf(arena, "key %u", number);
+}
+
+/* A tree with this many; each is found, of two with one key the first, and what has no key never. */
+START_TEST(found)
+{
+    const unsigned counts[] = {0, 1, 15, 16, 17, 18, 64, 65, 100000};
+    unsigned count = counts[_i];
+    struct draft *root, *named = NULL;
+    struct arena arena;
+
+    arena_init(&arena, NULL, 0);
+    root = draft_root(&arena);
+    for (unsigned i = 0; i < count; i++) {
+        struct str key = key_of(&arena, i);
+
+        ck_assert_ptr_null(draft_find(root, key));
+        named = draft_add(&arena, root, DRAFT_TEXT, key, NULL);
+        ck_assert_ptr_eq(draft_find(root, key), named);
+        ck_assert_ptr_ne(draft_add(&arena, root, DRAFT_MAP, key, NULL), named);
+        ck_assert_ptr_eq(draft_find(root, key), named);
+        ck_assert_ptr_nonnull(draft_add(&arena, root, DRAFT_TEXT, (struct str){NULL, 0}, NULL));
+    }
+    for (unsigned i = 0; i < count; i++) {
+        struct draft *child = draft_find(root, key_of(&arena, i));
+
+        ck_assert_ptr_nonnull(child);
+        ck_assert_int_eq(child->kind, DRAFT_TEXT);
+        ck_assert(str_equal(child->key, key_of(&arena, i)));
+    }
+    ck_assert_ptr_null(draft_find(root, key_of(&arena, count)));
+    ck_assert_ptr_null(draft_find(NULL, STR("key 0")));
+    arena_reset(&arena);
+}
+END_TEST
+
+/* Children are printed in the order in which they came, but for one that was taken to the front. */
+START_TEST(order)
+{
+    struct buffer out = {0};
+    struct draft *root;
+    struct arena arena;
+
+    arena_init(&arena, NULL, 0);
+    root = draft_root(&arena);
+    for (unsigned i = 0; i < 40; i++) {
+        struct draft *made = draft_add(&arena, root, DRAFT_TEXT, key_of(&arena, i), NULL);
+
+        ck_assert_ptr_nonnull(made);
+        made->text = STR("x");
+    }
+    draft_lead(root);
+    ck_assert_int_eq(draft_print(root, &out), 0);
+    ck_assert(str_starts(buffer_str(&out), STR("key 39: x\nkey 0: x\nkey 1: x\n")));
+    ck_assert(str_ends(buffer_str(&out), STR("key 37: x\nkey 38: x\n")));
+    ck_assert_ptr_eq(draft_find(root, STR("key 39")), root->first);
+    buffer_finish(&out);
+    arena_reset(&arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("import_draft");
+    TCase *cases = tcase_create("import_draft");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(cases, 60);
+    tcase_add_loop_test(cases, found, 0, 9);
+    tcase_add_test(cases, order);
+    suite_add_tcase(suite, cases);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
