@@ -105,8 +105,8 @@ static enum outcome return_answer(struct exchange *x, const void *conf, void *st
     const struct return_value *value = &((const struct return_conf *)conf)->value;
     struct str text = {NULL, 0};
 
-    if (value->status != 444 && exchange_is_error_page(x) && !value->text)
-        return OUTCOME_PASS;
+    if (value->status != 444 && exchange_is_error_page(x) && !value->text && !value->of_location)
+        return OUTCOME_PASS; /* a server's holds for its files, too, and its pages are files */
     if (value->status == 444)
         return exchange_cut(x);
     if (value->text) {
@@ -114,6 +114,8 @@ static enum outcome return_answer(struct exchange *x, const void *conf, void *st
         if (!text.data)
             return exchange_refuse(x, 500);
     }
+    if (value->status >= 300 && (is_redirect(value->status) || !value->text))
+        exchange_own_status(x);
     if (is_redirect(value->status))
         return exchange_redirect(x, value->status, text);
     exchange_refuse(x, value->status);

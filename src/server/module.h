@@ -181,6 +181,8 @@ bool exchange_has_error_page(const struct exchange *x, int status);
 bool exchange_satisfies_any(const struct exchange *x);
 /* True where a module wants the whole of the answer whose fields are there: ranges are ignored. */
 bool exchange_wants_whole(const struct exchange *x);
+/* Of an error page that is being made: what x is answered with is its own status, and not that of the error. */
+void exchange_own_status(struct exchange *x);
 /* True while an error page is being made: its status is settled, so ranges and preconditions do not apply. */
 bool exchange_is_error_page(const struct exchange *x);
 

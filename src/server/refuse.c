@@ -126,6 +126,19 @@ static void begin_page(struct visit *visit)
     response->headers = (struct headers){0};
 }
 
+/* It is no error any more: what that said is of no use, but for what a client is asked for. */
+static void calm_down(struct visit *visit)
+{
+    struct headers *said = &visit->error_headers;
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < said->count; i++) {
+        if (str_equal_nocase(said->items[i].name, STR("WWW-Authenticate")))
+            said->items[kept++] = said->items[i];
+    }
+    said->count = kept;
+}
+
 static enum outcome go_to_page(struct visit *visit, const struct error_page *page, struct str target)
 {
     struct exchange *x = visit->x;
@@ -143,8 +156,8 @@ static enum outcome go_to_page(struct visit *visit, const struct error_page *pag
         outcome = exchange_reroute(x, path, query.data ? query : STR(""));
     }
     if (outcome == OUTCOME_REROUTE) {
-        if (page->answer_status && page->answer_status < 400) /* it is no error any more: what that said is of no use */
-            visit->error_headers.count = 0;
+        if (page->answer_status && page->answer_status < 400)
+            calm_down(visit);
         return outcome;
     }
     visit->error_status = 0;
@@ -195,6 +208,11 @@ static int say_error_headers(struct visit *visit)
             error = headers_add(headers, &visit->x->arena, field->name, field->value);
     }
     return error;
+}
+
+void exchange_own_status(struct exchange *x)
+{
+    visit_of(x)->error_status = 0;
 }
 
 int refuse_settle(struct visit *visit)

@@ -55,6 +55,17 @@ static const struct {
     {"GET /missing HTTP/1.1", 503, NULL, NULL, NULL},
     {"GET /nobody HTTP/1.1", 500, NULL, NULL, NULL},
     {"GET /round HTTP/1.1", 403, NULL, NULL, NULL},
+    /* as nginx has it: an error or a redirect of the page's own counts, and what is no error is the first one's */
+    {"GET /to-error HTTP/1.1", 503, NULL, NULL, NULL},
+    {"GET /to-error-now HTTP/1.1", 503, NULL, NULL, NULL},
+    {"GET /to-error-but HTTP/1.1", 503, NULL, NULL, NULL},
+    {"GET /to-named HTTP/1.1", 410, NULL, NULL, NULL},
+    {"GET /to-nothing HTTP/1.1", 404, "", NULL, NULL},
+    {"GET /to-nothing-now HTTP/1.1", 204, "", NULL, NULL},
+    {"GET /to-nothing-but HTTP/1.1", 200, "", NULL, NULL},
+    {"GET /to-empty HTTP/1.1", 404, "", NULL, NULL},
+    {"GET /to-place HTTP/1.1", 301, NULL, "Location", "/there"},
+    {"GET /to-words HTTP/1.1", 404, "words", NULL, NULL},
 };
 
 static const struct {
@@ -179,6 +190,22 @@ START_TEST(error_page_in_each_form)
                   "      /missing: {return: 503, error_page: '503 /errors/absent.html'}\n"
                   "      /nobody: {return: 500, error_page: '500 @nobody'}\n"
                   "      /round: {return: 403, error_page: '403 /round'}\n"
+                  "      /to-error: {return: 404, error_page: '404 /busy'}\n"
+                  "      /to-error-now: {return: 404, error_page: '404 = /busy'}\n"
+                  "      /to-error-but: {return: 404, error_page: '404 =201 /busy'}\n"
+                  "      = /busy: {return: 503}\n"
+                  "      /to-named: {return: 404, error_page: '404 @gone'}\n"
+                  "      '@gone': {return: 410}\n"
+                  "      /to-nothing: {return: 404, error_page: '404 /nothing'}\n"
+                  "      /to-nothing-now: {return: 404, error_page: '404 = /nothing'}\n"
+                  "      /to-nothing-but: {return: 404, error_page: '404 =200 /nothing'}\n"
+                  "      = /nothing: {return: 204}\n"
+                  "      /to-empty: {return: 404, error_page: '404 /empty'}\n"
+                  "      = /empty: {return: 200}\n"
+                  "      /to-place: {return: 404, error_page: '404 /place'}\n"
+                  "      = /place: {return: 301 /there}\n"
+                  "      /to-words: {return: 404, error_page: '404 /words'}\n"
+                  "      = /words: {return: 503 words}\n"
                   "      '@fallback': {return: '200 \"fallback $uri$is_args$args\"'}\n");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         loopback_ask(&server, cases[i].request);
