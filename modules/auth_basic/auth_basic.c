@@ -21,6 +21,7 @@ struct attempt {
     const struct auth_basic_conf *conf;
     struct str user;    /* both end with a NUL */
     struct str password;
+    bool answered;      /* its verdict stands, for whatever the exchange is rerouted to */
 };
 
 #define AT(field) offsetof(struct auth_basic_conf, field)
@@ -158,12 +159,13 @@ static enum outcome unreadable(struct exchange *x, const struct auth_basic_conf 
                                    strerror(-error));
 }
 
-static enum outcome judge(const struct attempt *attempt)
+static enum outcome judge(struct attempt *attempt)
 {
     const struct password_question *question = &attempt->login.question;
     const struct auth_basic_conf *own = attempt->conf;
     struct exchange *x = attempt->x;
 
+    attempt->answered = true;
     switch (question->verdict) {
     case PASSWORD_GOOD:
         return OUTCOME_ALLOW;
@@ -260,11 +262,13 @@ static enum outcome auth_basic_answer(struct exchange *x, const void *conf, void
 
     if (str_empty(own->file))
         return exchange_refuse_because(x, 403, LOG_ERROR, "auth_basic: there is no auth_basic_user_file here");
+    noted = exchange_state(x, &module_auth_basic, sizeof(struct attempt *));
+    if (noted && *noted && (*noted)->answered && str_equal((*noted)->conf->file, own->file))
+        return (*noted)->login.question.verdict == PASSWORD_GOOD ? OUTCOME_ALLOW : demand(x, own);
     error = read_credentials(x, &user, &password);
     if (error == -EINVAL)
         return demand(x, own);
     attempt = arena_zalloc(&x->arena, 1, sizeof(*attempt));
-    noted = exchange_state(x, &module_auth_basic, sizeof(struct attempt *));
     if (error < 0 || !attempt || !noted) {
         wipe(password);
         return exchange_refuse(x, 500);

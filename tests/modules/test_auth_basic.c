@@ -33,7 +33,10 @@ static struct loopback server;
     "      /both: {allow: 192.0.2.1, deny: all, return: 200 in}\n"                                          \
     "      /absent: {auth_basic_user_file: @/absent, return: 200 in}\n"                                     \
     "      /folder: {auth_basic_user_file: @/, return: 200 in}\n"                                           \
-    "      /page: {error_page: 401 /open, return: 200 in}\n"
+    "      /page: {error_page: 401 /open, return: 200 in}\n"                                                \
+    "      /twice: {error_page: 401 /in, return: 200 in}\n"                                                 \
+    "      /twice-calm: {error_page: 401 =200 /open, return: 200 in}\n"                                     \
+    "      /twice-other: {error_page: 401 /absent, return: 200 in}\n"
 
 #define ADA    "Basic YWRhOm9wZW4gc2VzYW1l"     /* ada:open sesame */
 #define BAD    "Basic YWRhOm9wZW4gc2VzYW1m"     /* ada:open sesamf */
@@ -108,6 +111,37 @@ START_TEST(who_may)
     ck_assert_text(loopback_field(&server, "WWW-Authenticate"), "Basic realm=\"Members only\", charset=\"UTF-8\"");
     ask("/of/x?realm=a\"b", NULL);
     ck_assert_text(loopback_field(&server, "WWW-Authenticate"), "Basic realm=\"a\\\"b\", charset=\"UTF-8\"");
+    loopback_close(&server);
+}
+END_TEST
+
+static unsigned count(const char *text)
+{
+    struct str rest = buffer_str(&server.logged);
+    unsigned found = 0;
+
+    for (ssize_t at; (at = str_search(rest, str_from(text))) >= 0; found++)
+        rest = str_skip(rest, (size_t)at + 1);
+    return found;
+}
+
+/* A wrong password is hashed and told of once, also where its page is for those alone who have a good one. */
+START_TEST(once)
+{
+    set_up();
+    ck_assert_int_eq(ask("/twice", BAD), 401);
+    ck_assert_uint_eq(count("password mismatch"), 1);
+    ck_assert_text(loopback_field(&server, "WWW-Authenticate"),
+                   "Basic realm=\"Members \\\"only\\\" \\\\ here\", charset=\"UTF-8\"");
+    ck_assert_int_eq(ask("/twice", NOBODY), 401);
+    ck_assert_uint_eq(count("was not found"), 1);
+    ck_assert_int_eq(ask("/twice", ADA), 200);
+    ck_assert_int_eq(ask("/twice-calm", BAD), 200);
+    ck_assert_text(server.body, "open");
+    ck_assert(str_starts(loopback_field(&server, "WWW-Authenticate"), STR("Basic realm=")));
+    ck_assert_uint_eq(count("password mismatch"), 2);
+    ck_assert_int_eq(ask("/twice-other", BAD), 401); /* of another file: asked */
+    ck_assert(loopback_logged(&server, "absent\" cannot be read"));
     loopback_close(&server);
 }
 END_TEST
@@ -197,7 +231,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {who_may, a_changed_file, who_leaves, a_flood, mistakes, NULL};
+    const TTest *const tests[] = {who_may, once, a_changed_file, who_leaves, a_flood, mistakes, NULL};
 
     return loopback_run("auth_basic", tests);
 }
