@@ -96,9 +96,10 @@ int serve_configuration(const struct serve_plan *plan, struct buffer *out)
                           "  access_log: {path: stdout, format: main}\n"
                           "  server:\n"
                           "    - listen: [\"%s:%u ssl\"%s]\n"
-                          "      server_name: [localhost%s%s]\n"
+                          "      server_name: [localhost%s%s%s]\n"
                           "      root: .\n",
-                          own, plan->port, other, plan->name ? ", " : "", plan->name ? plan->name : "");
+                          own, plan->port, other, plan->name ? ", \"" : "", plan->name ? plan->name : "",
+                          plan->name ? "\"" : "");
     if (error == 0)
         error = add_certificate(plan, out);
     if (error == 0 && plan->autoindex)
