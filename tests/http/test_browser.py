@@ -1,4 +1,4 @@
-"""A browser opens a site over HTTPS: images, a font, a medium that is sought in by ranges, a list of a folder, an error page.
+"""A browser opens a site over HTTPS: images, a font, a tone and films that are sought in by ranges, a list of a folder, an error page.
 
 Chromium, headless; where it is not installed these tests are skipped. What the page finds it tells by asking for /done?..., which
 the access log shows.
@@ -39,6 +39,35 @@ const event = (target, name) => new Promise(done => target.addEventListener(name
   found.at = Math.round(medium.currentTime);
   await fetch('/done?' + new URLSearchParams(found));
 })().catch(error => fetch('/done?' + new URLSearchParams({error})));
+</script>
+'''
+
+# Red, but for its last quarter, which is blue: what is shown tells where it was decoded. It comes slowly, so that its end is not there
+# before it is asked for.
+FILM = ('color=red:s=160x90:r=6:d=30[a];color=blue:s=160x90:r=6:d=10[b];[a][b]concat,noise=alls=60:allf=t', '-b:v', '400k', '-g', '12')
+CODECS = {'film.webm': ['-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
+          'film.mp4': ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p']}
+CINEMA = '''<!doctype html><title>a film</title><video id=film src=%s preload=metadata muted></video>
+<script>
+const film = document.getElementById('film'), found = {};
+const event = (target, name) => new Promise((done, failed) => {
+  target.addEventListener(name, done, {once: true});
+  target.addEventListener('error', () => failed(film.error.message), {once: true});
+});
+(async () => {
+  found.can = film.canPlayType('%s');
+  if (!found.can) throw 'this browser has no such codec';
+  if (film.readyState < 1) await event(film, 'loadedmetadata');
+  found.length = Math.round(film.duration);
+  film.currentTime = 36;
+  await event(film, 'seeked');
+  found.at = Math.round(film.currentTime);
+  found.size = film.videoWidth + 'x' + film.videoHeight;
+  const canvas = document.createElement('canvas').getContext('2d');
+  canvas.drawImage(film, 0, 0);
+  const [red, , blue] = canvas.getImageData(80, 45, 1, 1).data;
+  found.colour = red > blue ? 'red' : blue > red ? 'blue' : 'none';
+})().catch(error => { found.error = error; }).finally(() => fetch('/done?' + new URLSearchParams(found)));
 </script>
 '''
 
@@ -91,20 +120,53 @@ def served(launch, loop, pages):
     return launch(loop, 'user', server={'root': pages, 'autoindex': 'on', 'location': {'= /done': {'return': 204}}})
 
 
-def test_a_page_with_all_that_belongs_to_it(served, tmp_path):
+def browse(served, target, tmp_path):
+    """What the page tells."""
     with open(tmp_path / 'output', 'wb') as output:
         browser = subprocess.Popen([CHROMIUM, *FLAGS, f'--user-data-dir={tmp_path}/profile', '--remote-debugging-port=0',
-                                    served.url('/')], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+                                    served.url(target)], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         try:
             said = wait_for(lambda: [row['request_uri'] for row in served.server.access() if '/done?' in row['request_uri']],
                             'the page has told nothing', seconds=60)
         finally:
             browser.terminate()
             browser.wait(20 * server_kit.PATIENCE)
-    found = dict(urllib.parse.parse_qsl(said[-1].split('?', 1)[1]))
+    return dict(urllib.parse.parse_qsl(said[-1].split('?', 1)[1]))
+
+
+def test_a_page_with_all_that_belongs_to_it(served, tmp_path):
+    found = browse(served, '/', tmp_path)
     assert found == {'image': '40', 'font': '1', 'length': '300', 'at': '250'}
     media = [row['status'] for row in served.server.access() if row['request_uri'] == '/tone.wav']
     assert media.count('206') >= 2, media
+
+
+@pytest.fixture(scope='module')
+def cinema(base):
+    encoder = pytest.importorskip('imageio_ffmpeg').get_ffmpeg_exe()
+    folder = base / 'cinema'
+    folder.mkdir()
+    for name, codec in CODECS.items():
+        subprocess.run([encoder, '-v', 'error', '-f', 'lavfi', '-i', FILM[0], *codec, *FILM[1:], str(folder / name)], check=True,
+                       stdin=subprocess.DEVNULL, timeout=120 * server_kit.PATIENCE)
+        assert (folder / name).stat().st_size > 1 << 20
+        (folder / f'{name}.html').write_text(CINEMA % (name, 'video/' + name.split('.')[1]))
+    return str(folder)
+
+
+@pytest.mark.parametrize('name', CODECS)
+def test_a_film_is_sought_in(launch, loop, cinema, tmp_path, name):
+    """Its end is decoded before its middle has come: by ranges, which begin behind what a first request can have brought."""
+    served = launch(loop, 'user', server={'root': cinema, 'location': {
+        '= /done': {'return': 204}, f'= /{name}': {'limit_rate': '100k'}}})
+    told = browse(served, f'/{name}.html', tmp_path)
+    if told.get('can') is None:
+        pytest.skip('this browser has no such codec')
+    assert told == {'can': told['can'], 'length': '40', 'at': '36', 'size': '160x90', 'colour': 'blue'}
+    rows = wait_for(lambda: [row for row in served.server.access() if row['request_uri'] == f'/{name}' and row['status'] == '206'][1:],
+                    'several parts')
+    whole = os.path.getsize(os.path.join(cinema, name))
+    assert all(int(row['body_bytes_sent']) < whole for row in rows)
 
 
 @pytest.mark.parametrize('path', ['/list/', '/nothing-here'])
