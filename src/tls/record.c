@@ -13,6 +13,7 @@
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/provider.h>
 #include <stdlib.h>
 
 enum { HEADER = 5, EXPLICIT_NONCE = 8, TAG = 16, AAD_MAX = 13, LAST_WORDS = 16, BLOCK = 16 };
@@ -29,9 +30,22 @@ struct record_sealer {
     struct list used;
     struct list spare;
     EVP_CIPHER *ciphers[RECORD_CHACHA20_POLY1305 + 1]; /* owned; NULL where OpenSSL lacks it */
+    bool whole_nonce[RECORD_CHACHA20_POLY1305 + 1];    /* see takes_whole_nonce */
     unsigned live;
     unsigned max_live;
 };
+
+/*
+ * OpenSSL's own GCM takes a nonce whole as a parameter, and seals nothing more once a record is finished until it was
+ * given another. What somebody else's would do is not known: there it is told by an init.
+ */
+static bool takes_whole_nonce(const EVP_CIPHER *cipher)
+{
+    const OSSL_PROVIDER *provider = cipher ? EVP_CIPHER_get0_provider(cipher) : NULL;
+    const char *name = provider ? OSSL_PROVIDER_get0_name(provider) : "";
+
+    return strcmp(name, "default") == 0 || strcmp(name, "fips") == 0;
+}
 
 struct record_sealer *record_sealer_create(unsigned max_live)
 {
@@ -45,6 +59,8 @@ struct record_sealer *record_sealer_create(unsigned max_live)
     sealer->ciphers[RECORD_AES_128_GCM] = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
     sealer->ciphers[RECORD_AES_256_GCM] = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
     sealer->ciphers[RECORD_CHACHA20_POLY1305] = EVP_CIPHER_fetch(NULL, "ChaCha20-Poly1305", NULL);
+    for (unsigned i = RECORD_AES_128_GCM; i <= RECORD_AES_256_GCM; i++)
+        sealer->whole_nonce[i] = takes_whole_nonce(sealer->ciphers[i]);
     ERR_clear_error();
     return sealer;
 }
@@ -260,16 +276,13 @@ static uint8_t *encrypt_parts(EVP_CIPHER_CTX *sealing, uint8_t inner, const stru
     return into;
 }
 
-/*
- * The next record's nonce. GCM takes it whole where the length is -1: an init would first ask the cipher, by name, how
- * long a nonce is. Either way a context whose record is finished seals nothing until it was given another.
- */
-static bool begin(const struct record_slot *slot, uint8_t nonce[12])
+/* The next record's nonce; whole by the length -1: an init would first ask the cipher, by name, how long a nonce is. */
+static bool begin(const struct record_sealer *sealer, const struct record_slot *slot, uint8_t nonce[12])
 {
     OSSL_PARAM whole[] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, nonce, (size_t)-1),
                           OSSL_PARAM_construct_end()};
 
-    if (slot->cipher == RECORD_CHACHA20_POLY1305)
+    if (!sealer->whole_nonce[slot->cipher])
         return EVP_EncryptInit_ex(slot->sealing, NULL, NULL, NULL, nonce) == 1;
     return EVP_CIPHER_CTX_set_params(slot->sealing, whole) == 1;
 }
@@ -350,7 +363,7 @@ ssize_t record_seal(struct record_sealer *sealer, struct record_key *key, struct
     size_t aad_length = put_head(key, type, length, start, aad);
     put_nonce(key, nonce);
     end = start + record_head(key);
-    if (!begin(slot, nonce) ||
+    if (!begin(sealer, slot, nonce) ||
         EVP_EncryptUpdate(slot->sealing, NULL, &written, aad, (int)aad_length) != 1 ||
         !(end = encrypt_parts(slot->sealing, key->version == RECORD_TLS_1_3 ? type : 0, parts, count, end)) ||
         EVP_EncryptFinal_ex(slot->sealing, end, &written) != 1 || !put_tag(slot->sealing, end)) {
