@@ -13,17 +13,6 @@
 
 static enum outcome look(struct cached *cached);
 
-const char *cached_status_name(enum cached_status status)
-{
-    static const char *const names[] = {
-        [CACHED_NOT] = "",         [CACHED_MISS] = "MISS",   [CACHED_BYPASS] = "BYPASS",
-        [CACHED_EXPIRED] = "EXPIRED", [CACHED_STALE] = "STALE", [CACHED_UPDATING] = "UPDATING",
-        [CACHED_REVALIDATED] = "REVALIDATED", [CACHED_HIT] = "HIT",
-    };
-
-    return names[status];
-}
-
 static uint64_t now_ms(const struct cached *cached)
 {
     return exchange_clock(cached->p->x)->monotonic_ms;
@@ -446,20 +435,28 @@ enum outcome proxy_cache_begin(struct proxying *p)
     return proxy_slices(p) ? sliced(cached, proxy_slice_begin(p)) : look(cached);
 }
 
-bool proxy_cache_rescue(struct proxying *p, unsigned reason)
+static bool may_rescue(const struct cached *cached, struct cache_entry *entry, unsigned reason)
 {
-    struct cached *cached = p->cached;
-    struct cache_entry *entry = cached ? cached->stale : NULL;
     const struct stored *stored = entry ? stored_of(entry, now_s(cached)) : NULL;
+    unsigned use = cached->p->conf->cache.use_stale;
     struct freshness now;
-    bool wanted;
 
     if (!stored || cached->background)
         return false;
     now = stored->freshness;
     now.age_s = age_of(cached, &stored->note);
-    wanted = (p->conf->cache.use_stale & reason) && !(p->conf->cache.use_stale & STALE_OFF);
-    if (!freshness_in_error(&now, &cached->asked, wanted))
+    return freshness_in_error(&now, &cached->asked, (use & reason) && !(use & STALE_OFF));
+}
+
+bool proxy_cache_rescue(struct proxying *p, unsigned reason)
+{
+    struct cached *cached = p->cached;
+    struct slicing *whole = p->slice.of;
+    struct cache_entry *entry = cached ? cached->stale : NULL;
+
+    if (whole) /* its own answer is none: the whole may have one */
+        whole->rescued = may_rescue(whole->p->cached, whole->stale, reason);
+    if (whole || !entry || !may_rescue(cached, entry, reason))
         return false;
     cached->stale = NULL;
     (void)answer_with(cached, entry, CACHED_STALE);

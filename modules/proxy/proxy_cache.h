@@ -191,7 +191,6 @@ void proxy_slice_looked(struct proxying *p, enum outcome outcome);
 enum reuse cached_reuse(const struct cached *cached, const struct stored *stored);
 /* The Age of what is said. 0 or -ENOMEM. */
 MUST_CHECK int cached_add_age(const struct cached *cached, const struct stored_note *note);
-const char *cached_status_name(enum cached_status status);
 
 /* proxy_cache_head.c */
 

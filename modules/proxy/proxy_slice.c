@@ -300,7 +300,12 @@ static enum outcome take_answer(struct slicing *s)
     struct exchange *x = s->p->x;
     int status = s->child->response.status;
 
-    if (s->known) {
+    if (s->rescued) {
+        let_go(s);
+        s->p->cached->status = CACHED_STALE;
+    }
+    if (s->known || s->rescued) {
+        s->known = true;
         give_back(s);
         return answer(s);
     }

@@ -120,10 +120,15 @@ static struct str get_header(const void *subject, struct str parameter, struct a
 
 static struct str get_cache_status(const void *subject, struct str parameter, struct arena *arena)
 {
+    static const char *const names[] = {
+        [CACHED_NOT] = NULL,       [CACHED_MISS] = "MISS",   [CACHED_BYPASS] = "BYPASS",
+        [CACHED_EXPIRED] = "EXPIRED", [CACHED_STALE] = "STALE", [CACHED_UPDATING] = "UPDATING",
+        [CACHED_REVALIDATED] = "REVALIDATED", [CACHED_HIT] = "HIT",
+    };
     const struct proxying *p = proxying_of(subject);
-    const char *name = p && p->cached ? cached_status_name(p->cached->status) : "";
+    const char *name = p && p->cached ? names[p->cached->status] : NULL;
 
-    return *name ? str_from(name) : ABSENT;
+    return name ? str_from(name) : ABSENT;
 }
 
 static struct str get_proxy_host(const void *subject, struct str parameter, struct arena *arena)

@@ -8,7 +8,7 @@ import threading
 import pytest
 from kit import behind, server as server_kit
 from kit.lifetime import wait_for
-from test_cache import EXPIRED, HIT, MISS, REVALIDATED, Scripted, ask
+from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, ask
 
 SIZE = 65536
 OLD = 'Last-Modified: Sat, 01 Jan 2022 00:00:00 GMT\n'
@@ -82,6 +82,7 @@ def served(launch, loop, transport, fresh, upstream, nginx, sites):
         location = {
             '/': to,
             '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'},
+            '/stale/': {**to, 'proxy_cache_use_stale': ['error', 'http_500']},
             '/plain/': {'proxy_pass': to['proxy_pass']},
             '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
             '/big.bin': {**to, 'proxy_pass': f'http://127.0.0.1:{nginx[0]}', 'slice': '1m'},
@@ -128,12 +129,12 @@ def until_it_breaks(served, target, spec, whole=1 << 30):
     return bytes(client.buffer)
 
 
-def all_stored(client, upstream, target):
+def all_stored(client, upstream, target, fields=''):
     """Pieces are stored behind the answer: waits until a request for all asks nobody."""
     def look():
         before = len(upstream.ranges(target))
-        answer = ask(client, target)
-        return answer.headers['x-cache'] == HIT and len(upstream.ranges(target)) == before
+        answer = ask(client, target, fields)
+        return answer.headers['x-cache'] in (HIT, STALE) and len(upstream.ranges(target)) == before
     wait_for(look, 'all pieces are stored')
 
 
@@ -317,6 +318,24 @@ def test_a_server_that_knows_no_ranges(client, upstream, path):
     wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').status == 200, 'the whole is stored')
     assert part(client, target, '10-19').body == body[10:20]
     assert len(upstream.asked(target)) == 1
+
+
+@pytest.mark.parametrize('failure, status', [('close', 502), ('Status: 500', 500), ('Status: 503', 503)])
+def test_stale_facts_where_the_server_fails(client, upstream, path, failure, status):
+    """They hold with proxy_cache_use_stale, and for what it names: the pieces do not age."""
+    for prefix in ('/stale/', '/'):
+        target = path(prefix)
+        data = file_of(upstream, target, 2 * SIZE + 9, more='Cache-Control: stale-if-error=1\nAge: 70\n' + OLD)
+        assert ask(client, target).body == data
+        all_stored(client, upstream, target, 'Cache-Control: max-stale')
+        for first in (0, SIZE, 2 * SIZE):
+            upstream.turns[target, f'bytes={first}-{first + SIZE - 1}'] = lambda talk: False if failure == 'close' else upstream.tell(talk, failure, b'failed')
+        answer = ask(client, target)
+        if prefix == '/stale/' and failure != 'Status: 503':
+            assert answer.headers['x-cache'] == STALE and answer.body == data
+            assert part(client, target, f'{SIZE - 5}-{SIZE + 4}').body == data[SIZE - 5:SIZE + 5]
+        else:
+            assert answer.status == status
 
 
 @pytest.mark.parametrize('answer', ['Status: 206\nContent-Range: bytes 1-65536/100000', 'Status: 206\nContent-Range: nonsense',

@@ -1,4 +1,5 @@
-"""Real servers behind the one under test: programs that are started, killed, started again and ended."""
+"""Real servers behind the one under test: programs that are started, killed, started again and ended, at the latest with the tests."""
+import atexit
 import os
 import shutil
 import subprocess
@@ -39,6 +40,7 @@ class Program:
         self.arguments = [argument.replace('{port}', str(self.port)) for argument in arguments]
         self.options = options
         self.process = None
+        atexit.register(self.kill)      # where a test fails nobody stops it
         self.start()
 
     def start(self):
