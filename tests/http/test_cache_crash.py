@@ -20,7 +20,7 @@ def upstream():
 
 
 @pytest.fixture
-def cache(loop, fresh, upstream, certificate):
+def cache(loop, fresh, upstream, certificate, tls_transport):
     """cache(workers=1, **path) -> a running server of its own; called again, another one over the same folder."""
     folder = fresh()
     running = []
@@ -28,7 +28,7 @@ def cache(loop, fresh, upstream, certificate):
     def starter(workers=1, location=None, **path):
         port, secret = server_kit.free_port(), server_kit.free_port()
         block = {'listen': [f'127.0.0.1:{port}', f'127.0.0.1:{secret} ssl'], 'ssl_certificate': certificate[0],
-                 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off', 'root': str(folder), 'location': {
+                 'ssl_certificate_key': certificate[1], 'ssl_ktls': {'user': 'off', 'ktls': 'on'}[tls_transport], 'root': str(folder), 'location': {
                      '/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'proxy_cache_lock': True,
                            'add_header': 'X-Cache $upstream_cache_status always', **(location or {})},
                      '/file.bin': {}}}

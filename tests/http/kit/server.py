@@ -119,9 +119,11 @@ class Server:
         return self
 
     def by_another_way(self):
-        """Large answers that the kernel could have encrypted and did not: lines of the access log. (To "openssl" no key is given.)"""
+        """Large answers that the kernel could have encrypted and did not: lines of the access log. (To "openssl" no key is given, and
+        bytes are no reason to begin with the kernel.)"""
         return [str(row) for row in self.access() if row.get('ssl_protocol', '-') != '-' and row['status'] in ('200', '206')
-                and int(row['body_bytes_sent']) >= 65536 and not row['tls_path'].startswith(('ktls-', 'openssl'))]
+                and int(row['body_bytes_sent']) >= 65536 and row['tls_path_reason'] != 'bytes'
+                and not row['tls_path'].startswith(('ktls-', 'openssl'))]
 
     def stop(self, how=signal.SIGTERM, check=True):
         """Ends it; with `check`, an exit status other than 0, a sanitizer's report or a large answer that went by the wrong way is an error."""
