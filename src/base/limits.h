@@ -100,7 +100,8 @@
 #define LIMIT_SPLICE_BYTES          (64 * 1024)     /* a shorter body is copied */
 #define LIMIT_STREAM_MEMORY         (256 * 1024)    /* what one connection of `stream` may need for variables */
 #define LIMIT_JOURNEYS_KEPT         256             /* free connections of a worker */
-#define LIMIT_OWN_SHARE             1536            /* bytes of an idle connection beyond OpenSSL's SSL object */
+#define LIMIT_OWN_SHARE             1024            /* bytes of an idle connection beyond OpenSSL's SSL object, with what the heap adds to each piece */
+#define LIMIT_EPOLL_SLOT            32              /* of them, what epoll keeps for each descriptor */
 
 /* upstream, and the modules that pass requests on */
 #define LIMIT_FORWARDED             64              /* addresses of X-Forwarded-For that are looked at, from the last one on */

@@ -55,7 +55,7 @@ static struct session *session_open(const struct session_settings *settings,
 
 void h1_session_break(struct h1_session *h1, int error)
 {
-    h1->error = error;
+    h1->error = (int16_t)error;
     h1->deaf = true;
     h1_session_wake(h1);
 }
@@ -254,7 +254,7 @@ static int session_produce(struct session *session, unsigned accept, size_t room
             h1->current->response_waits = h1->current->stage == STAGE_BODY;
         h1->starved = true;
     } else if (result < 0) {
-        h1->error = result;
+        h1->error = (int16_t)result;
     }
     return result;
 }

@@ -24,13 +24,13 @@ struct h1_session {
     struct h1_scan scan;
     uint64_t begun_us;              /* when the first byte of the head came */
     unsigned requests;              /* begun or refused so far */
-    int error;                      /* what produce says from now on: the connection is cut */
-    bool keepalive;                 /* this connection may see another request */
-    bool retiring;                  /* the next head says that it is the last one; SESSION_RETIRE */
-    bool deaf;                      /* what still comes is ignored */
-    bool over;
-    bool starved;                   /* produce has said -EAGAIN: a wake is owed */
-    bool held_back;                 /* consume has left bytes: a wake is owed once they are wanted */
+    int16_t error;                  /* what produce says from now on: the connection is cut */
+    bool keepalive : 1;             /* this connection may see another request */
+    bool retiring : 1;              /* the next head says that it is the last one; SESSION_RETIRE */
+    bool deaf : 1;                  /* what still comes is ignored */
+    bool over : 1;
+    bool starved : 1;               /* produce has said -EAGAIN: a wake is owed */
+    bool held_back : 1;             /* consume has left bytes: a wake is owed once they are wanted */
 };
 
 enum h1_stage {

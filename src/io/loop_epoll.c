@@ -27,11 +27,13 @@ struct slot {
     struct op *poll;
     uint32_t generation;            /* events of an earlier descriptor of this number do not match */
     uint16_t hang_up;               /* EVENTS_HANG_UP that came: they stay */
-    bool registered;
-    bool unregistrable;             /* a regular file: always ready */
-    bool readable;                  /* an edge came, and no receive has met the end of the bytes since */
-    bool drains;                    /* a stream: a short receive is the end of the bytes */
+    bool registered : 1;
+    bool unregistrable : 1;         /* a regular file: always ready */
+    bool readable : 1;              /* an edge came, and no receive has met the end of the bytes since */
+    bool drains : 1;                /* a stream: a short receive is the end of the bytes */
 };
+
+static_assert(sizeof(struct slot) <= LIMIT_EPOLL_SLOT, "every descriptor has one");
 
 struct epoll {
     int fd;
@@ -68,13 +70,11 @@ static void epoll_close(struct loop *loop)
 
 static int slots_grow(struct epoll *epoll, unsigned fd)
 {
-    unsigned count = epoll->slot_count ? epoll->slot_count : 64;
+    unsigned count = fd + 64 + fd / 8; /* what is too much is paid by idle connections */
     struct slot *grown;
 
-    while (count <= fd) {
-        if (__builtin_mul_overflow(count, 2u, &count))
-            return -ENOMEM;
-    }
+    if (count < fd)
+        return -ENOMEM;
     grown = reallocarray(epoll->slots, count, sizeof(*grown));
     if (!grown)
         return -ENOMEM;

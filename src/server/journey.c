@@ -108,20 +108,21 @@ static void journey_handshake(struct wire *wire)
 {
     struct journey *journey = journey_of(wire);
     struct worker *worker = journey->worker;
+    const struct protocol *protocol;
 
     if (wire_spoke_http(wire)) {
         answer_in_plain(journey);
         return;
     }
-    journey->protocol = protocol_by_name(wire->tls ? tls_session_alpn(wire->tls) : STR(""));
-    journey->session = journey->protocol->open(&journey->location->session, &exchange_events, journey,
-                                               &worker->arenas, &worker->loop.clock);
+    protocol = protocol_by_name(wire->tls ? tls_session_alpn(wire->tls) : STR(""));
+    journey->session = protocol->open(&journey->location->session, &exchange_events, journey, &worker->arenas,
+                                      &worker->loop.clock);
     if (!journey->session) {
         wire_close(wire, WIRE_END_ABORT);
         return;
     }
     if (worker->draining)
-        journey->protocol->signal(journey->session, SESSION_DRAIN);
+        journey->session->protocol->signal(journey->session, SESSION_DRAIN);
     wire_receive(wire);
     journey_pump(journey);
 }
@@ -134,9 +135,9 @@ static size_t journey_receive(struct wire *wire, struct str bytes)
     size_t taken = 0;
 
     if (str_empty(bytes))
-        journey->protocol->signal(journey->session, SESSION_PEER_CLOSED);
+        journey->session->protocol->signal(journey->session, SESSION_PEER_CLOSED);
     else
-        taken = journey->protocol->consume(journey->session, bytes);
+        taken = journey->session->protocol->consume(journey->session, bytes);
     if (taken < bytes.length || str_empty(bytes))
         wire_watch(wire); /* it has enough: bytes are asked for again when it wakes (journey_wake) */
     else
@@ -317,7 +318,7 @@ static void journey_rest(struct journey *journey);
 static int move_chunk(struct journey *journey, unsigned accept, size_t room)
 {
     struct chunk chunk;
-    int rc = journey->protocol->produce(journey->session, accept, room, &chunk);
+    int rc = journey->session->protocol->produce(journey->session, accept, room, &chunk);
 
     if (rc > 0 && wire_send(&journey->wire, &chunk) < 0)
         return -EIO;
@@ -404,7 +405,7 @@ static void journey_ending(struct wire *wire)
 {
     struct journey *journey = journey_of(wire);
 
-    journey->protocol->signal(journey->session, SESSION_DRAIN);
+    journey->session->protocol->signal(journey->session, SESSION_DRAIN);
     journey_wake(journey);
 }
 
@@ -417,7 +418,7 @@ static void journey_closed(struct wire *wire, enum wire_end end)
     log_write(journey->worker->log, LOG_DEBUG, "*%llu closed (%d)", (unsigned long long)journey->number,
               (int)end);
     if (journey->session)
-        journey->protocol->close(journey->session);
+        journey->session->protocol->close(journey->session);
     journey->session = NULL;
     journey_clock_stop(journey);
 }

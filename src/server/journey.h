@@ -13,8 +13,7 @@ struct journey {
     struct worker *worker;
     const struct endpoint *endpoint;
     const struct location *location; /* of the newest request, whose timeouts hold; at first the default server's */
-    const struct protocol *protocol; /* NULL until the handshake is over */
-    struct session *session;        /* owned */
+    struct session *session;        /* owned; NULL until the handshake is over */
     struct wire wire;
     struct op timer;                /* the one timer of the connection */
     uint64_t waiting_since_ms;      /* when that began, or last moved */
@@ -25,6 +24,8 @@ struct journey {
     uint32_t opened_s;              /* for keepalive_time */
     uint32_t lingering_since_ms;    /* for lingering_time: the lower half of the clock */
     uint8_t phase;                  /* what is waited for: journey_clock.c */
+    bool closed;                    /* the wire is closed; the timer is still to be cancelled */
+    union proxy_address peer;
     struct {
         uint64_t mark;              /* wire_bytes_sent or wire_bytes_received when the window began */
         uint32_t ms;                /* spent in `phase` since */
@@ -34,8 +35,6 @@ struct journey {
         bool slow;                  /* it was, in a whole window */
     } pace;                         /* for client_min_rate: journey_clock.c */
     struct proxy_header *greeting;  /* owned: what a proxy before us said of the connection; NULL: nothing */
-    bool closed;                    /* the wire is closed; the timer is still to be cancelled */
-    union proxy_address peer;
 };
 
 /* The listener handed us a socket (`owner` is the worker). */

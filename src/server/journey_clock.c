@@ -28,7 +28,7 @@ static enum phase phase_of(struct journey *journey)
         return journey->wire.state == WIRE_HANDSHAKE ? PHASE_HANDSHAKE : PHASE_SENDING;
     if (!wire_drained(&journey->wire))
         return PHASE_SENDING;
-    switch (journey->protocol->phase(journey->session)) {
+    switch (journey->session->protocol->phase(journey->session)) {
     case SESSION_IDLE:
         return journey->requests ? PHASE_IDLE : PHASE_FIRST;
     case SESSION_HEAD:
@@ -197,7 +197,7 @@ static void deadline_passed(struct journey *journey)
     switch ((enum phase)journey->phase) {
     case PHASE_HEAD:
     case PHASE_BODY:
-        journey->protocol->signal(journey->session, SESSION_TIMEOUT);
+        journey->session->protocol->signal(journey->session, SESSION_TIMEOUT);
         if (journey->location->wire.reset_timed_out)
             wire_close(&journey->wire, WIRE_END_TIMEOUT);
         else
@@ -205,7 +205,7 @@ static void deadline_passed(struct journey *journey)
         break;
     case PHASE_FIRST:
     case PHASE_IDLE:
-        journey->protocol->signal(journey->session, SESSION_TIMEOUT);
+        journey->session->protocol->signal(journey->session, SESSION_TIMEOUT);
         journey_pump(journey);
         break;
     case PHASE_HANDSHAKE:

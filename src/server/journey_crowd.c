@@ -193,7 +193,7 @@ void journey_drain_all(struct worker *worker)
 
         if (!journey->session) /* in its handshake: told at its end */
             continue;
-        journey->protocol->signal(journey->session, worker->retiring ? SESSION_RETIRE : SESSION_DRAIN);
+        journey->session->protocol->signal(journey->session, worker->retiring ? SESSION_RETIRE : SESSION_DRAIN);
         journey_wake(journey);
     }
 }

@@ -236,12 +236,14 @@ static void cancel_all(struct wire *wire)
 {
     loop_cancel(wire->shared->loop, &wire->receive);
     loop_cancel(wire->shared->loop, &wire->send);
-    loop_cancel(wire->shared->loop, &wire->read);
+    if (wire->reading)
+        loop_cancel(wire->shared->loop, &wire->reading->read);
 }
 
 static bool in_flight(const struct wire *wire)
 {
-    return !op_idle(&wire->receive) || !op_idle(&wire->send) || !op_idle(&wire->read);
+    return !op_idle(&wire->receive) || !op_idle(&wire->send) ||
+           (wire->reading && !op_idle(&wire->reading->read));
 }
 
 static void last_step(struct op *op, int result)

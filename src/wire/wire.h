@@ -167,10 +167,9 @@ struct wire {
     struct tls_session *tls;        /* owned; NULL: plain */
     struct op receive;              /* receiving, watching, and the deferred last step */
     struct op send;                 /* one block, one span or one kernel record at a time */
-    struct op read;                 /* a cold span's bytes, from disk into `reading` */
     struct iovec part;              /* of the send in flight */
     struct wire_block *first, *last; /* owned: what is to be sent, in order */
-    struct wire_block *reading;     /* owned: an asynchronous read is under way into it; joins the queue afterwards */
+    struct wire_block *reading;     /* owned: a cold span's bytes are read from disk into it; joins the queue afterwards */
     struct chunk span;              /* leaves after the blocks; length 0: none */
     struct wire_greeting *greeting; /* owned: what came of a header of the PROXY protocol; NULL: none is awaited */
     struct wire_held *held;         /* owned: received and not yet taken */

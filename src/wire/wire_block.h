@@ -21,6 +21,8 @@ struct wire_block {
     uint32_t from;                  /* first byte that has not left */
     uint32_t filled;                /* end of the sealed records, or of plain bytes */
     uint32_t open;                  /* plaintext bytes of the record that is still open, from filled + its head */
+    struct op read;                 /* of a cold span's bytes into this block, as long as it is its wire's `reading` */
+    struct wire *reader;            /* the wire that asked for it */
     uint8_t type;                   /* RECORD_ALERT ...: one record of that type for the kernel; BLOCK_KEY; 0: bytes */
     char bytes[];
 };

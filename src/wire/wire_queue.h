@@ -109,7 +109,6 @@ bool wire_span_is_direct(const struct wire *wire);
 void wire_span_fill(struct wire *wire);
 /* Sends the span by sendfile or splice. */
 void wire_span_push(struct wire *wire);
-void wire_span_read_done(struct op *op, int result);
 
 /* wire_promote.c */
 

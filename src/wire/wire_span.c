@@ -39,26 +39,10 @@ static void span_moved(struct wire *wire, enum wire_path path, uint64_t bytes)
     wire_count(wire, path, bytes);
 }
 
-static void read_cold(struct wire *wire)
+static void read_done(struct op *op, int result)
 {
-    struct wire_block *block = wire_block_get(wire->shared, wire_block_capacity(wire));
-
-    if (!block || wire_record_close(wire) < 0) {
-        wire_block_put(wire->shared, block);
-        wire_fail(wire, WIRE_END_ABORT);
-        return;
-    }
-    wire->reading = block;
-    wire->read.done = wire_span_read_done;
-    loop_read(wire->shared->loop, &wire->read, wire->span.file.fd, wire->span.file.at,
-              wire_record_end(wire, block), piece(wire, wire_record_room(wire, block)));
-    wire_push(wire);
-}
-
-void wire_span_read_done(struct op *op, int result)
-{
-    struct wire *wire = container_of(op, struct wire, read);
-    struct wire_block *block = wire->reading;
+    struct wire_block *block = container_of(op, struct wire_block, read);
+    struct wire *wire = block->reader;
 
     if (wire->state == WIRE_DEAD) {
         wire_bury(wire);
@@ -75,6 +59,23 @@ void wire_span_read_done(struct op *op, int result)
         wire_fail(wire, WIRE_END_ABORT);
     else
         wire_go_on(wire, false);
+}
+
+static void read_cold(struct wire *wire)
+{
+    struct wire_block *block = wire_block_get(wire->shared, wire_block_capacity(wire));
+
+    if (!block || wire_record_close(wire) < 0) {
+        wire_block_put(wire->shared, block);
+        wire_fail(wire, WIRE_END_ABORT);
+        return;
+    }
+    wire->reading = block;
+    block->reader = wire;
+    block->read = (struct op){.done = read_done};
+    loop_read(wire->shared->loop, &block->read, wire->span.file.fd, wire->span.file.at,
+              wire_record_end(wire, block), piece(wire, wire_record_room(wire, block)));
+    wire_push(wire);
 }
 
 /*

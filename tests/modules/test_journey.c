@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 /* What an idle HTTPS connection takes beyond OpenSSL's SSL object. */
-_Static_assert(sizeof(struct journey) + sizeof(struct tls_session) + sizeof(struct h1_session) <=
+#define ON_THE_HEAP(type) ((sizeof(type) + 8 + 15) / 16 * 16)
+_Static_assert(ON_THE_HEAP(struct journey) + ON_THE_HEAP(struct tls_session) +
+                       ON_THE_HEAP(struct h1_session) + LIMIT_EPOLL_SLOT <=
                    LIMIT_OWN_SHARE,
                "an idle connection has grown");
 

@@ -10,7 +10,7 @@ START_TEST(rests_small)
     struct table_server server;
     struct h1_session *h1;
 
-    ck_assert_uint_le(sizeof(struct h1_session), 300);
+    ck_assert_uint_le(sizeof(struct h1_session), 120);
     table_server_open(&server, &protocol_http1, rows);
     ck_assert_int_eq(table_server_phase(&server), SESSION_IDLE);
     table_server_feed(&server, STR("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 0);
