@@ -176,8 +176,7 @@ struct proxying {
     bool reused;                    /* the connection has carried requests before */
     bool heard;                     /* a byte of the answer has come */
     struct str upgrade;             /* the protocol that the client asks for; empty: none */
-    bool upgraded;                  /* it was changed: bytes go both ways until one side ends */
-    bool tunnelled;                 /* and the client's are being pulled */
+    bool upgraded;                  /* it was changed: a tunnel takes over once 101 has left */
     bool patient;                   /* upgraded, or a stream of events: it may be quiet for long */
 
     struct body body;               /* of the answer */
@@ -278,8 +277,6 @@ void proxy_say(const struct proxying *p, enum log_level level, const char *what,
 void proxy_request_woken(void *owner);
 /* The client's own body failed: that is no fault of the server. */
 void proxy_request_broke(struct proxying *p, int error);
-/* The client's bytes are pulled from now on, after a change of protocol. */
-void proxy_tunnel(struct proxying *p);
 /* The clock of the connection: what is waited for now. */
 void proxy_look_at_clock(struct proxying *p);
 /* The connection ended, or did not come, before the answer was whole. */
@@ -308,6 +305,11 @@ void proxy_answer_whole(struct proxying *p, bool surplus);
 bool proxy_intercept(struct proxying *p, int status, const struct headers *said);
 /* Tells who pulls the body, once for each -EAGAIN. */
 void proxy_wake_puller(struct proxying *p);
+
+/* proxy_tunnel.c */
+
+/* 101 has left: both connections are the tunnel's, and the exchange is about to end. 0 or -ENOMEM. */
+MUST_CHECK int proxy_tunnel(struct proxying *p);
 
 /* proxy_pace.c */
 

@@ -188,23 +188,8 @@ static void failed(void *user, int error)
     proxy_lost(p, error);
 }
 
-/* After a change of protocol the client's end is the end: what it has said still goes to the server. */
-static void tunnel_ended(struct proxying *p)
-{
-    struct upstream_connection *connection = p->connection;
-
-    p->connection = NULL;
-    p->attempt->whole_us = now_us(p) - p->attempt->begun_us;
-    upstream_release_orderly(connection);
-    proxy_body_end(p);
-}
-
 void proxy_request_broke(struct proxying *p, int error)
 {
-    if (p->tunnelled) {
-        tunnel_ended(p);
-        return;
-    }
     if (error == -ECONNRESET && !p->conf->ignore_client_abort) /* it has left: the exchange is about to be cancelled */
         return;
     if (p->stage == PROXY_ANSWERING) {
@@ -239,10 +224,6 @@ static void send_request(struct proxying *p)
     p->asked = result == 0;
     p->blocked = result == 1;
     wire_flush(wire);
-    if (p->asked && p->tunnelled) {
-        tunnel_ended(p);
-        return;
-    }
     proxy_look_at_clock(p);
 }
 
@@ -263,19 +244,6 @@ void proxy_request_woken(void *owner)
 
     if (p->connection)
         upstream_wake(p->connection);
-}
-
-void proxy_tunnel(struct proxying *p)
-{
-    struct body *body = p->x->request.body;
-
-    p->tunnelled = true;
-    p->request = (struct h1_request){.body = body, .arena = &p->x->arena};
-    p->asked = false;
-    body->wake = proxy_request_woken;
-    body->owner = p;
-    exchange_end_with_client(p->x, false);
-    upstream_wake(p->connection);
 }
 
 static void begin(struct proxying *p)

@@ -67,8 +67,8 @@ static int body_next(struct body *body, unsigned accept, size_t room, struct chu
     struct proxying *p = container_of(body, struct proxying, body);
     int result;
 
-    if (p->upgraded && !p->tunnelled && p->connection) /* 101 has left: the client's bytes are what follows */
-        proxy_tunnel(p);
+    if (p->upgraded && p->connection && proxy_tunnel(p) < 0)
+        return -ENOMEM;
     if (proxy_spliced(p, out))
         return 1;
     result = p->buffers ? next_spooled(p, accept, room, out) : next_input(p, accept, room, out);
@@ -351,7 +351,7 @@ static bool head_came(struct proxying *p)
     if (p->stage != PROXY_OVER) /* the range that was asked for is none */
         p->stage = PROXY_ANSWERING;
     exchange_resume(p->x, OUTCOME_ANSWERED);
-    return p->stage == PROXY_ANSWERING;
+    return p->stage == PROXY_ANSWERING && !p->upgraded;
 }
 
 void proxy_answer_whole(struct proxying *p, bool surplus)
@@ -451,6 +451,10 @@ size_t proxy_received(void *user, struct str bytes)
         ;
     if (p->connection != connection) /* another exchange's, or nobody's, by now */
         return bytes.length;
+    if (p->upgraded) { /* what follows is the tunnel's */
+        p->attempt->bytes_received -= in.length;
+        return (size_t)(in.data - bytes.data);
+    }
     if (proxy_splices(p))
         proxy_look_at_clock(p);
     else

@@ -177,13 +177,13 @@ static const struct variable variables[] = {
     {"proxy_host", false, get_proxy_host},
     {"proxy_port", false, get_proxy_port},
     {"upstream_addr", false, get_server},
-    {"upstream_bytes_received", false, get_bytes_received},
-    {"upstream_bytes_sent", false, get_bytes_sent},
+    {"upstream_bytes_received", false, get_bytes_received, .late = true},
+    {"upstream_bytes_sent", false, get_bytes_sent, .late = true},
     {"upstream_cache_status", false, get_cache_status},
     {"upstream_connect_time", false, get_connect_time},
     {"upstream_header_time", false, get_header_time},
     {"upstream_http_", true, get_header},
-    {"upstream_response_time", false, get_response_time},
+    {"upstream_response_time", false, get_response_time, .late = true},
     {"upstream_status", false, get_status},
 };
 

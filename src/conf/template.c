@@ -7,6 +7,7 @@
 #include "conf/environment.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define PARTS_NEAR 32 /* values gathered on the stack; longer templates use the arena */
 
@@ -221,28 +222,89 @@ struct str template_eval(const struct template *template, const void *subject, s
     return values_join(values, template->count, length, arena);
 }
 
+static int part_write(const struct template_part *part, const void *subject, struct arena *arena,
+                      struct buffer *out, template_escape *escape, struct str absent)
+{
+    struct str value = part_value(part, subject, arena);
+
+    if (!value.data)
+        return buffer_append(out, absent);
+    if (part->variable && escape)
+        return escape(out, value);
+    return buffer_append(out, value);
+}
+
 int template_write(const struct template *template, const void *subject, struct arena *arena,
                    struct buffer *out, template_escape *escape, struct str absent)
 {
     size_t start = out->length;
 
     for (size_t i = 0; i < template->count; i++) {
-        const struct template_part *part = &template->parts[i];
-        struct str value = part_value(part, subject, arena);
-        int error;
+        int error = part_write(&template->parts[i], subject, arena, out, escape, absent);
 
-        if (!value.data)
-            error = buffer_append(out, absent);
-        else if (part->variable && escape)
-            error = escape(out, value);
-        else
-            error = buffer_append(out, value);
         if (error < 0) {
             out->length = start;
             return error;
         }
     }
     return 0;
+}
+
+static bool is_late(const struct template_part *part)
+{
+    return part->variable && part->variable->late;
+}
+
+/* All in one piece of memory; the constants among `parts` have lengths, and stand in `text` one after the other. */
+static struct template *settled(const struct template_part *parts, size_t count, struct str text)
+{
+    struct template *made = malloc(sizeof(*made) + count * sizeof(*parts) + text.length);
+    char *at;
+
+    if (!made)
+        return NULL;
+    *made = (struct template){.parts = (struct template_part *)(made + 1), .count = count};
+    at = (char *)(made->parts + count);
+    made->text = str_of(at, text.length);
+    if (text.length)
+        memcpy(at, text.data, text.length);
+    for (size_t i = 0; i < count; i++) {
+        made->parts[i] = parts[i];
+        if (parts[i].variable)
+            continue;
+        made->parts[i].text.data = at;
+        at += parts[i].text.length;
+    }
+    return made;
+}
+
+struct template *template_settle(const struct template *template, const void *subject, struct arena *arena,
+                                 template_escape *escape, struct str absent)
+{
+    struct template_part *parts = arena_zalloc(arena, 2 * template->count + 1, sizeof(*parts));
+    struct template *made = NULL;
+    struct buffer text = {0};
+    size_t count = 0, before = 0;
+
+    if (!parts)
+        return NULL;
+    for (size_t i = 0; i < template->count; i++) {
+        const struct template_part *part = &template->parts[i];
+
+        if (!is_late(part) && part_write(part, subject, arena, &text, escape, absent) < 0)
+            goto done;
+        if (!is_late(part) && i + 1 < template->count)
+            continue;
+        if (text.length > before)
+            parts[count++].text.length = text.length - before;
+        before = text.length;
+        if (is_late(part))
+            parts[count++] = *part;
+    }
+    made = settled(parts, count, buffer_str(&text));
+done:
+    buffer_finish(&text);
+    return made;
 }
 
 bool template_constant(const struct template *template)

@@ -15,6 +15,7 @@ struct variable {
     /* The value; data NULL: there is none. May allocate from `arena`, or point into the subject. */
     struct str (*get)(const void *subject, struct str parameter, struct arena *arena);
     struct str parameter;           /* what `get` is told where it is no family */
+    bool late;                      /* its value may change up to the end of the subject's life: bytes, times */
 };
 
 /* Tables of variables: the server's and the modules'. */
@@ -57,6 +58,12 @@ typedef int template_escape(struct buffer *out, struct str value);
  */
 MUST_CHECK int template_write(const struct template *template, const void *subject, struct arena *arena,
                               struct buffer *out, template_escape *escape, struct str absent);
+/*
+ * The rest of a template, for a subject of which most is soon forgotten: late variables stay, all others are replaced by their values as template_write
+ * writes them. Another template, which template_write takes; to be freed by free(). NULL when out of memory.
+ */
+struct template *template_settle(const struct template *template, const void *subject, struct arena *arena,
+                                 template_escape *escape, struct str absent);
 /* For access logs: quotes, backslashes, control bytes and bytes above 126 become \xHH. */
 MUST_CHECK int template_escape_log(struct buffer *out, struct str value);
 /* For the inside of a JSON string (RFC 8259 7); bytes that are no UTF-8 become U+FFFD. */

@@ -35,7 +35,7 @@ struct request {
 };
 
 struct response {
-    int status;                     /* 0: none yet; 101: request.body is from then on all that the client says, until it ends */
+    int status;                     /* 0: none yet; 101: what the client says from then on is not HTTP, and is left to who takes the connection over */
     struct headers headers;         /* without framing: Content-Length, Transfer-Encoding, Connection, Date and Server are the session's */
     struct headers trailers;
     struct body *body;              /* NULL: none. body->length decides Content-Length or chunked */

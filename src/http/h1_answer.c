@@ -73,8 +73,6 @@ static void answer(struct exchange *x)
         h1_session_break(h->session, error);
         return;
     }
-    if (x->response.status == 101)
-        h1_body_upgrade(h);
     h->stage = STAGE_HEAD;
     if (x->response.body) {
         x->response.body->wake = response_woken;

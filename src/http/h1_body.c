@@ -48,8 +48,6 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
     if (h->input_at < h->input.length)
         return next_input(h, room, out);
     h->input.length = h->input_at = 0;
-    if (h->upgraded) /* it may be quiet for long */
-        buffer_finish(&h->input);
     h1_session_ask_again(h->session);
     if (h->body_error)
         return h->body_error;
@@ -67,19 +65,6 @@ static void request_close(struct body *body)
 }
 
 static const struct body_ops request_body_ops = {.next = request_next, .close = request_close};
-
-void h1_body_upgrade(struct h1_exchange *h)
-{
-    struct request *request = &h->x.request;
-
-    h->request_body = (struct body){.ops = &request_body_ops, .length = BODY_LENGTH_UNKNOWN};
-    request->body = &h->request_body;
-    h->left = BODY_LENGTH_UNKNOWN;
-    h->chunked = NULL;
-    h->upgraded = true;
-    h->body_whole = h->session->deaf;
-    h1_session_ask_again(h->session);
-}
 
 int h1_body_open(struct h1_exchange *h)
 {

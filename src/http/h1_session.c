@@ -272,7 +272,7 @@ static enum session_phase session_phase(const struct session *session)
         return SESSION_BODY;
     if (h->pending.length || (h->stage != STAGE_REQUEST && !h->response_waits))
         return SESSION_SENDING;
-    return h->awaited && !h->upgraded ? SESSION_BODY : SESSION_WAITING;
+    return h->awaited ? SESSION_BODY : SESSION_WAITING;
 }
 
 static void signal_timeout(struct h1_session *h1)

@@ -59,7 +59,6 @@ struct h1_exchange {
     bool body_whole;
     bool awaited;                   /* next has said -EAGAIN: a wake is owed */
     bool continue_due;              /* the client waits for 100 */
-    bool upgraded;                  /* answered with 101: both bodies are all bytes up to the end of the connection */
 
     enum h1_framing framing;
     bool response_waits;            /* the response body has said -EAGAIN */
@@ -95,8 +94,6 @@ size_t h1_body_consume(struct h1_exchange *h, struct str bytes);
 void h1_body_fail(struct h1_exchange *h, int error);
 /* True where the rest of an unread body is small enough to be read and dropped, so that the connection may stay. */
 bool h1_body_drainable(const struct h1_exchange *h);
-/* The protocol was changed: all that comes from here on is the body. */
-void h1_body_upgrade(struct h1_exchange *h);
 /* Nobody pulls any more: what comes is dropped, up to LIMIT_PIPELINE_DRAIN. */
 void h1_body_drain(struct h1_exchange *h);
 void h1_body_finish(struct h1_exchange *h);

@@ -257,19 +257,40 @@ int access_log_start(struct worker *worker)
     return 0;
 }
 
-static int write_line(struct batch *batch, const struct log_format *format, const void *subject,
-                      struct arena *arena)
+static template_escape *const escapes[] = {template_escape_log, template_escape_json, NULL};
+
+static struct str absent(enum log_escape escape)
 {
-    static template_escape *const escapes[] = {template_escape_log, template_escape_json, NULL};
+    return escape == LOG_ESCAPE_DEFAULT ? STR("-") : STR("");
+}
+
+static int write_line(struct batch *batch, const struct template *template, enum log_escape escape,
+                      const void *subject, struct arena *arena)
+{
     size_t before = batch->lines.length;
-    int error = template_write(format->template, subject, arena, &batch->lines, escapes[format->escape],
-                               format->escape == LOG_ESCAPE_DEFAULT ? STR("-") : STR(""));
+    int error = template_write(template, subject, arena, &batch->lines, escapes[escape], absent(escape));
 
     if (error == 0)
         error = buffer_append(&batch->lines, STR("\n"));
     if (error < 0)
         batch->lines.length = before;
     return error;
+}
+
+static void add_line(struct access_log *log, const struct access_log_row *row, const struct template *template,
+                     const void *subject, struct arena *arena)
+{
+    struct batch *batch = &log->batches[row->target->index];
+    uint64_t due_ms;
+
+    if (batch->fd < 0)
+        return;
+    due_ms = now_ms(log) + (batch->regular ? row->flush_ms : 0);
+    if (!batch->lines.length || (batch->regular && due_ms < batch->due_ms))
+        batch->due_ms = due_ms;
+    log->pending = true;
+    if (write_line(batch, template, row->format->escape, subject, arena) < 0)
+        count_dropped(batch, 1);
 }
 
 void access_log_lines(struct worker *worker, const struct conf_rows *logs, const void *subject,
@@ -279,20 +300,8 @@ void access_log_lines(struct worker *worker, const struct conf_rows *logs, const
     const struct access_log_row *rows = logs->items;
 
     for (size_t i = 0; log && i < logs->count; i++) {
-        struct batch *batch;
-        uint64_t due_ms;
-
-        if (!rows[i].target)
-            continue;
-        batch = &log->batches[rows[i].target->index];
-        if (batch->fd < 0)
-            continue;
-        due_ms = now_ms(log) + (batch->regular ? rows[i].flush_ms : 0);
-        if (!batch->lines.length || (batch->regular && due_ms < batch->due_ms))
-            batch->due_ms = due_ms;
-        log->pending = true;
-        if (write_line(batch, rows[i].format, subject, arena) < 0)
-            count_dropped(batch, 1);
+        if (rows[i].target)
+            add_line(log, &rows[i], rows[i].format->template, subject, arena);
     }
 }
 
@@ -300,6 +309,55 @@ void access_log_write(struct visit *visit)
 {
     if (visit->location)
         access_log_lines(visit->worker, &visit->location->site->access_logs, visit->x, &visit->x->arena);
+}
+
+struct access_log_rest {
+    size_t count;
+    struct {
+        const struct access_log_row *row;
+        struct template *template;  /* owned */
+    } lines[];
+};
+
+int access_log_settle(const struct visit *visit, struct access_log_rest **out_rest)
+{
+    const struct conf_rows *logs = &visit->location->site->access_logs;
+    const struct access_log_row *rows = logs->items;
+    struct access_log_rest *rest = calloc(1, sizeof(*rest) + logs->count * sizeof(rest->lines[0]));
+
+    if (!rest)
+        return -ENOMEM;
+    for (size_t i = 0; i < logs->count; i++) {
+        const struct log_format *format = rows[i].format;
+        struct template *settled;
+
+        if (!rows[i].target)
+            continue;
+        settled = template_settle(format->template, visit->x, &visit->x->arena, escapes[format->escape],
+                                  absent(format->escape));
+        if (!settled) {
+            access_log_rest_free(rest);
+            return -ENOMEM;
+        }
+        rest->lines[rest->count].row = &rows[i];
+        rest->lines[rest->count++].template = settled;
+    }
+    *out_rest = rest;
+    return 0;
+}
+
+void access_log_write_rest(struct worker *worker, const struct access_log_rest *rest,
+                           const struct exchange *x, struct arena *arena)
+{
+    for (size_t i = 0; worker->access_log && i < rest->count; i++)
+        add_line(worker->access_log, rest->lines[i].row, rest->lines[i].template, x, arena);
+}
+
+void access_log_rest_free(struct access_log_rest *rest)
+{
+    for (size_t i = 0; rest && i < rest->count; i++)
+        free(rest->lines[i].template);
+    free(rest);
 }
 
 void access_log_replace(struct worker *worker, unsigned index, int fd)

@@ -39,6 +39,14 @@ MUST_CHECK int access_log_start(struct worker *worker);
 void access_log_write(struct visit *visit);
 /* The same for any subject of the formats in these rows (struct access_log_row). */
 void access_log_lines(struct worker *worker, const struct conf_rows *rows, const void *subject, struct arena *arena);
+/* What these lines still have to say at the end of an exchange whose memory is given back long before. */
+struct access_log_rest;
+/* The visit's lines, all that is settled written out. 0 or -ENOMEM. */
+MUST_CHECK int access_log_settle(const struct visit *visit, struct access_log_rest **out_rest);
+/* Writes them, with what only the end has told. */
+void access_log_write_rest(struct worker *worker, const struct access_log_rest *rest, const struct exchange *x, struct arena *arena);
+/* Accepts NULL. */
+void access_log_rest_free(struct access_log_rest *rest);
 /* Each turn's end: what is due leaves without waiting. Costs nothing where nothing is batched. */
 void access_log_flush(struct worker *worker);
 /* USR1: the target `index` is written to `fd` from now on (owned); what was batched goes there too. */

@@ -358,8 +358,11 @@ static void journey_finish(void *owner, struct exchange *x)
 {
     struct journey *journey = owner;
     struct visit *visit = visit_of(x);
-    struct wire_transfer transfer = wire_transfer_end(&journey->wire);
+    struct wire_transfer transfer;
 
+    if (visit && journey_succeeded(visit)) /* another protocol goes on: its end is that of the visit */
+        return;
+    transfer = wire_transfer_end(&journey->wire);
     if (!visit)
         return;
     if (x->response.fault.length)
@@ -374,6 +377,7 @@ static void journey_finish(void *owner, struct exchange *x)
     if (visit->worker->trace)
         visit->worker->trace->finished(visit->worker->trace, visit);
     journey_let_go(visit);
+    journey_count(visit->worker, visit_status(visit), x->started_us);
     access_log_write(visit);
 }
 

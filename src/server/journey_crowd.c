@@ -123,13 +123,11 @@ void journey_wake(void *owner)
         list_push(&journey->worker->awake, &journey->awake);
 }
 
-static void count(struct visit *visit)
+void journey_count(struct worker *worker, int status, uint64_t began_us)
 {
-    uint64_t now_us = visit->worker->loop.clock.monotonic_us;
-    uint64_t began_us = visit->x->started_us;
+    uint64_t now_us = worker->loop.clock.monotonic_us;
 
-    counters_answered(visit->worker->counters, visit_status(visit),
-                      now_us > began_us ? now_us - began_us : 0);
+    counters_answered(worker->counters, status, now_us > began_us ? now_us - began_us : 0);
 }
 
 /* The module that keeps a pending exchange is the one before the next to be asked. */
@@ -156,8 +154,6 @@ void journey_let_go(struct visit *visit)
 
         module_table[index]->finish(visit->x, visit->location->module_conf[index]);
     }
-    if (!visit->parent)
-        count(visit);
 }
 
 void journey_resume_all(struct worker *worker)
@@ -168,6 +164,10 @@ void journey_resume_all(struct worker *worker)
         struct visit *visit = container_of(link, struct visit, resumed);
         struct journey *journey = visit->parent ? NULL : visit->journey;
 
+        if (visit->successor) {
+            journey_succeed(visit);
+            continue;
+        }
         visit->pending = false;
         journey_continue(visit, satisfy_judge(visit, visit->resumed_with));
         if (journey) /* a child has none of its own, and may be gone by now */

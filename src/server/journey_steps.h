@@ -36,8 +36,17 @@ void journey_starved(struct worker *worker, bool starved);
 void journey_give(struct journey *journey);
 /* The session of `journey` has something to send again, or room for more: pumped at the turn's end. */
 void journey_wake(void *journey);
-/* A visit ends: modules let go, and it is counted. */
+/* A visit ends: modules let go. */
 void journey_let_go(struct visit *visit);
+/* It is counted: an answer of that status, to a request that began then. */
+void journey_count(struct worker *worker, int status, uint64_t began_us);
+
+/* succession.c: another protocol after 101 */
+
+/* The connection is the successor's now, and the visit's session ends. */
+void journey_succeed(struct visit *visit);
+/* The visit's session ends: true where its line in the log is its successor's. */
+bool journey_succeeded(struct visit *visit);
 
 /* journey_address.c: worker_connections_per_address */
 

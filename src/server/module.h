@@ -7,7 +7,7 @@
 #define SERVER_MODULE_H
 
 #include "conf/directive.h"
-#include "http/exchange.h"
+#include "http/protocol.h"
 #include "io/file_cache.h"
 #include "wire/proxy_header.h"
 
@@ -126,6 +126,29 @@ void exchange_child_end(struct exchange *child);
 void exchange_child_leave(struct exchange *child);
 /* No client asked for it. */
 bool exchange_is_child(const struct exchange *x);
+
+/*
+ * Another protocol after 101: the session that takes the connection over from HTTP, embedded in the module's own. Of the exchange only that stays which its line in the access
+ * log still needs, so that a connection may be silent for long and hold little.
+ */
+struct successor {
+    struct session session;         /* .protocol is the module's; `open` is never called */
+    void (*restore)(struct successor *successor, struct exchange *x); /* puts the module's state into x, for its late variables. Only inside successor_end */
+    struct journey *journey;        /* the server's */
+    struct legacy *legacy;          /* the same */
+    uint64_t received, sent;        /* counted by the module: bytes from the client and to it */
+};
+/*
+ * The head of 101 has left (the body of the answer is pulled, and says -EAGAIN): at the end of this turn x ends, and the connection is the successor's. What the client has
+ * said since comes to its `consume`. Should the connection end before, it is just closed (`close`), which it is once in any case.
+ */
+void exchange_succeed(struct exchange *x, struct successor *successor);
+/* It has something to send again, or takes again what it had left. */
+void successor_wake(struct successor *successor);
+/* The line in the access log, once; `whole`: nothing was cut off. Nothing where the connection never was the successor's. */
+void successor_end(struct successor *successor, bool whole);
+/* One line in the error log. */
+void successor_say(const struct successor *successor, enum log_level level, const char *what, int error, struct str server);
 
 /* Of the server: what a module needs to know and ask. */
 struct worker *exchange_worker(const struct exchange *x);

@@ -273,7 +273,7 @@ static const struct variable variables[] = {
     {"request", false, get_request},
     {"request_filename", false, get_request_filename},
     {"request_id", false, get_request_id},
-    {"request_length", false, get_request_length},
+    {"request_length", false, get_request_length, .late = true},
     {"request_method", false, get_request_method},
     {"request_uri", false, get_request_uri},
     {"server_protocol", false, get_server_protocol},

@@ -104,16 +104,16 @@ static struct str get_tls_path_reason(const void *subject, struct str parameter,
 }
 
 static const struct variable variables[] = {
-    {"body_bytes_sent", false, get_body_bytes_sent},
-    {"bytes_sent", false, get_bytes_sent},
-    {"bytes_zero_copy", false, get_bytes_zero_copy},
-    {"request_completion", false, get_request_completion},
-    {"request_time", false, get_request_time},
+    {"body_bytes_sent", false, get_body_bytes_sent, .late = true},
+    {"bytes_sent", false, get_bytes_sent, .late = true},
+    {"bytes_zero_copy", false, get_bytes_zero_copy, .late = true},
+    {"request_completion", false, get_request_completion, .late = true},
+    {"request_time", false, get_request_time, .late = true},
     {"sent_http_", true, get_sent_http},
     {"sent_http_content_length", false, get_sent_http_content_length},
     {"status", false, get_status},
-    {"tls_path", false, get_tls_path},
-    {"tls_path_reason", false, get_tls_path_reason},
+    {"tls_path", false, get_tls_path, .late = true},
+    {"tls_path_reason", false, get_tls_path_reason, .late = true},
 };
 
 const struct variable_table variables_answer = {

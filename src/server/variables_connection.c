@@ -265,7 +265,7 @@ static const struct variable variables[] = {
     {"connection_requests", false, get_connection_requests},
     {"hostname", false, get_hostname},
     {"https", false, get_https},
-    {"msec", false, get_msec},
+    {"msec", false, get_msec, .late = true},
     {"nginx_version", false, get_version},
     {"pid", false, get_pid},
     {"proxy_protocol_addr", false, get_proxy_protocol_addr},
@@ -280,8 +280,8 @@ static const struct variable variables[] = {
     {"server_addr", false, get_server_addr},
     {"server_name", false, get_server_name},
     {"server_port", false, get_server_port},
-    {"time_iso8601", false, get_time_iso8601},
-    {"time_local", false, get_time_local},
+    {"time_iso8601", false, get_time_iso8601, .late = true},
+    {"time_local", false, get_time_local, .late = true},
 };
 
 const struct variable_table variables_connection = {

@@ -30,6 +30,8 @@ struct visit {
     int error_status;               /* the status that the error page leaves with; 0: its own */
     enum outcome resumed_with;
     struct list resumed;            /* in worker->resumed */
+    struct successor *successor;    /* exchange_succeed; NULL: HTTP goes on */
+    bool succeeded;                 /* the connection is the successor's */
     struct visit_state *states;     /* exchange_state: of the modules that asked for one */
     struct own_values own;          /* of the configuration's own variables */
     bool early;                     /* it came before the handshake was over: $ssl_early_data */

@@ -284,7 +284,8 @@ static struct upstream_connection *make(struct upstream_peer *peer, const struct
                                         int *out_error)
 {
     struct upstream_pool *pool = peer->group->pool;
-    struct upstream_connection *connection = calloc(1, sizeof(*connection));
+    size_t named = tls->context && tls->name.length <= LIMIT_SERVER_NAME ? tls->name.length : 0;
+    struct upstream_connection *connection = calloc(1, sizeof(*connection) + named + 1);
 
     *out_error = -ENOMEM;
     if (!connection)
@@ -298,9 +299,8 @@ static struct upstream_connection *make(struct upstream_peer *peer, const struct
     connection->pool = pool;
     connection->greeting = tls->greeting;
     connection->tls = tls->context;
-    if (tls->context) /* longer ones are no names: the buffer is zeroed and one longer */
-        memcpy(connection->name, tls->name.data,
-               tls->name.length < sizeof(connection->name) ? tls->name.length : 0);
+    if (named) /* longer ones are no names */
+        memcpy(connection->name, tls->name.data, named);
     connection->state = UPSTREAM_CONNECTING;
     connection->deadline_ms = UINT64_MAX;
     connection->connect.done = connect_done;

@@ -78,7 +78,6 @@ struct upstream_connection {
     struct op timer;
     struct str greeting;            /* of struct upstream_tls */
     struct tls_context *tls;        /* NULL: plain */
-    char name[LIMIT_SERVER_NAME + 1]; /* of the certificate; empty where plain */
     uint64_t deadline_ms;           /* UINT64_MAX: none */
     const struct upstream_events *events;
     void *user;
@@ -86,6 +85,7 @@ struct upstream_connection {
     int fd;                         /* while connecting */
     enum upstream_state state;
     bool opened;                    /* the wire was opened and is not closed yet */
+    char name[];                    /* of the certificate; empty where plain */
 };
 
 /* A choice among the peers of a group. Zeroed at first; kept over the attempts of one request. */

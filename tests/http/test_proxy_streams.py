@@ -1,9 +1,12 @@
 """What flows through the reverse proxy for long: connections that are kept, backpressure, other protocols, events."""
+import contextlib
 import socket
 import threading
 import time
 
+import pytest
 from kit import server as server_kit
+from kit.endings import memory_kib
 from kit.lifetime import wait_for
 from proxy_site import BIG, OK, UPGRADE, client, closed_port, local, other, proxy, upstream  # noqa: F401
 
@@ -120,7 +123,7 @@ def test_upgrade(proxy, upstream):
     client.send('bye')
     assert client.take(3) == b'bye' and client.at_end()
     client.close()
-    assert proxy.server.access_for('/socket')[-1]['status'] == '101'
+    assert proxy.server.access_for('/socket')[-1]['status'] == '101', server_kit.read_text(proxy.server.access_path)
 
 
 def test_the_end_of_an_upgraded_client(proxy, upstream):
@@ -139,6 +142,72 @@ def test_the_end_of_an_upgraded_client(proxy, upstream):
         client.close()
     wait_for(lambda: upstream.heard.endswith(b'last') and len(upstream.heard) == 300004, 'not all arrived')
     client.close()
+
+
+def switched(server):
+    """A connection that was switched, and greeted."""
+    client = server.connect()
+    client.send(UPGRADE.format('/socket'))
+    assert client.head().status == 101 and client.take(5) == b'hello'
+    return client
+
+
+def test_silent_websockets_hold_little(proxy, upstream):
+    """Two connections, their state, and what the access log will say: no exchange with its heads, and no buffer."""
+    (pid,) = proxy.server.workers()
+    if proxy.transport != 'plain' or memory_kib(pid) is None:      # what OpenSSL holds differs from library to library
+        pytest.skip('counted without TLS, and without a sanitizer')
+    with contextlib.ExitStack() as silent:
+        for _ in range(50):
+            silent.callback(switched(proxy).close)
+        before = memory_kib(pid)
+        for _ in range(250):
+            silent.callback(switched(proxy).close)
+        each = (memory_kib(pid) - before) / 250
+        print(f'{each:.2f} KiB each')
+        assert each < 4
+
+
+END_FIELDS = ('request_uri', 'status', 'http_x', 'bytes_sent', 'body_bytes_sent', 'request_length', 'upstream_bytes_sent',
+              'upstream_bytes_received', 'request_completion', 'upstream_status', 'request_time', 'upstream_response_time')
+
+
+def test_the_line_of_a_websocket_tells_all(launch, loop, transport, upstream):
+    """What is known when the protocol changes, and what only the end tells."""
+    served = launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}},
+                    http={'log_format': {'proof': '|'.join(f'${name}' for name in END_FIELDS)}})
+    client = served.connect()
+    asked = UPGRADE.format('/socket').replace('\r\n', '\r\nX: a"b\r\n', 1)
+    client.send(asked)
+    head = client.head()
+    assert head.status == 101
+    time.sleep(0.3)
+    client.send('z' * 100000 + 'bye')
+    assert len(client.take(100008)) == 100008 and client.at_end()
+    client.close()
+    wait_for(lambda: server_kit.read_text(served.server.access_path).count('\n') == 1, 'there is no line')
+    line = dict(zip(END_FIELDS, server_kit.read_text(served.server.access_path).rstrip('\n').split('|')))
+    assert line['request_uri'] == '/socket' and line['status'] == line['upstream_status'] == '101' and line['http_x'] == 'a\\x22b'
+    assert line['body_bytes_sent'] == '100008' and int(line['bytes_sent']) > 100100
+    assert int(line['request_length']) == len(asked) + 100003
+    assert int(line['upstream_bytes_sent']) > 100003 and int(line['upstream_bytes_received']) > 100100
+    assert line['request_completion'] == 'OK' and float(line['request_time']) >= 0.3 and float(line['upstream_response_time']) >= 0.3
+
+
+def test_a_websocket_counts_as_long_as_it_lasts(launch, loop, transport, upstream):
+    """limit_conn: its place is free again at its end, not when the protocol changes."""
+    served = launch(loop, transport, http={'limit_conn_zone': '$server_name zone=open:1m'}, server={'location': {
+        '/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'limit_conn': 'open 1'}}})
+    first, second = switched(served), served.connect()
+    second.send(UPGRADE.format('/socket'))
+    assert second.head().status == 429
+    second.close()
+    first.send('bye')
+    assert first.take(3) == b'bye' and first.at_end()
+    first.close()
+    assert served.server.access_for('/socket', 2)[-1]['status'] == '101'
+    switched(served).close()
+    served.server.access_for('/socket', 3)
 
 
 def test_no_upgrade(client, upstream):

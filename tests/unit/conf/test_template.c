@@ -2,6 +2,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <stdlib.h>
 
 /* The subject of these tests: a host and a count of how often getters ran. */
 struct fake {
@@ -37,8 +38,9 @@ static const struct variable own[] = {
     {"arg_", true, get_arg},
     {"arg_special", false, get_arg_special},
     {"request_uri", false, get_host},
+    {"late", false, get_host, .late = true},
 };
-static const struct variable_table table = {own, 4, &more_table};
+static const struct variable_table table = {own, 5, &more_table};
 
 static const struct {
     const char *text;
@@ -169,6 +171,43 @@ START_TEST(many_parts)
 }
 END_TEST
 
+static const struct {
+    const char *text, *written;
+} settled_rows[] = {
+    {"", ""},
+    {"plain", "plain"},
+    {"$host", "fir\\x22st"},
+    {"$late", "second"},
+    {"a $host b $late$late c $arg_none", "a fir\\x22st b secondsecond c -"},
+    {"$late.$host", "second.fir\\x22st"},
+};
+
+/* What is settled is asked for once, and stays as it was; what is late is asked for at the end. */
+START_TEST(settling)
+{
+    struct fake fake = {STR("fir\"st"), 0};
+    struct arena arena;
+    const struct template *template;
+    struct template *settled;
+    struct buffer out;
+    struct str error;
+    size_t at;
+
+    arena_init(&arena, NULL, 0);
+    buffer_init(&out, 0);
+    ck_assert_int_eq(template_compile(&arena, str_from(settled_rows[_i].text), &table, &template, &at, &error), 0);
+    settled = template_settle(template, &fake, &arena, template_escape_log, STR("-"));
+    ck_assert_ptr_nonnull(settled);
+    arena_reset(&arena);
+    fake.host = STR("second");
+    ck_assert_int_eq(template_write(settled, &fake, &arena, &out, template_escape_log, STR("-")), 0);
+    ck_assert(str_equal(buffer_str(&out), str_from(settled_rows[_i].written)));
+    free(settled);
+    buffer_finish(&out);
+    arena_reset(&arena);
+}
+END_TEST
+
 START_TEST(writing)
 {
     struct arena arena;
@@ -206,6 +245,7 @@ int main(void)
     tcase_add_test(tests, costs_nothing);
     tcase_add_test(tests, many_parts);
     tcase_add_test(tests, writing);
+    tcase_add_loop_test(tests, settling, 0, (int)(sizeof(settled_rows) / sizeof(settled_rows[0])));
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

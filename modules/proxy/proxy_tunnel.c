@@ -1,0 +1,260 @@
+/*
+ * What follows 101: bytes that nobody here understands, passed on both ways until one side ends. It takes the place
+ * of HTTP on the client's connection, and holds little while both sides are silent: no exchange, no buffer.
+ */
+#include "proxy.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct tunnel {
+    struct successor successor;     /* of HTTP, on the client's connection */
+    struct upstream_connection *connection; /* owned until released; NULL: it has ended */
+    const struct proxy_conf *conf;
+    struct buffer input;            /* of the server, not pulled yet; never moved while it holds any */
+    size_t input_at;
+    int error;                      /* the server was cut off: so is the client, after what came */
+    bool over;                      /* one side has ended in order */
+    bool blocked;                   /* the server's wire had no room for all that the client said */
+    struct str server;              /* for the log */
+    struct proxy_attempt *attempt;  /* the last of them */
+    struct proxy_attempt attempts[]; /* linked in a row; `server` stands behind */
+};
+
+static const struct upstream_events server_events;
+
+static struct tunnel *tunnel_of(struct session *session)
+{
+    return container_of(session, struct tunnel, successor.session);
+}
+
+static void look_at_clock(struct tunnel *t)
+{
+    uint64_t patience_ms = t->conf->read_timeout_ms;
+
+    if (!t->connection)
+        return;
+    if (t->blocked)
+        patience_ms = t->conf->send_timeout_ms;
+    else if (!t->connection->wire.receiving)
+        patience_ms = 0;
+    else if (patience_ms > 0 && patience_ms < LIMIT_PROXY_QUIET_MS)
+        patience_ms = LIMIT_PROXY_QUIET_MS;
+    upstream_patience(t->connection, patience_ms);
+}
+
+static uint64_t now_us(const struct tunnel *t)
+{
+    return t->connection->wire.shared->loop->clock.monotonic_us;
+}
+
+/* The server's side is gone: what came of it is still pulled. */
+static struct upstream_connection *let_go(struct tunnel *t)
+{
+    struct upstream_connection *connection = t->connection;
+
+    t->attempt->whole_us = now_us(t) - t->attempt->begun_us;
+    t->connection = NULL;
+    return connection;
+}
+
+/* From the server. */
+
+static void read_on(struct tunnel *t)
+{
+    if (t->connection && t->input.capacity - t->input.length >= LIMIT_LENT_BYTES)
+        wire_receive(&t->connection->wire);
+    look_at_clock(t);
+}
+
+static void lost(struct tunnel *t, const char *what, int error)
+{
+    successor_say(&t->successor, LOG_ERROR, what, error, t->server);
+    t->error = -ECONNRESET;
+    successor_wake(&t->successor);
+}
+
+static size_t received(void *user, struct str bytes)
+{
+    struct tunnel *t = user;
+    bool cut = wire_cut(&t->connection->wire);
+
+    if (str_empty(bytes) || (t->input.capacity == 0 && buffer_reserve(&t->input, LIMIT_PROXY_INPUT) < 0)) {
+        upstream_release(let_go(t), false);
+        t->over = str_empty(bytes) && !cut;
+        if (!t->over)
+            lost(t, "upstream prematurely closed connection", cut ? -ECONNRESET : -ENOMEM);
+        successor_wake(&t->successor);
+        return bytes.length;
+    }
+    bytes = str_slice(bytes, 0, t->input.capacity - t->input.length);
+    memcpy(t->input.data + t->input.length, bytes.data, bytes.length);
+    t->input.length += bytes.length;
+    t->attempt->bytes_received += bytes.length;
+    successor_wake(&t->successor);
+    read_on(t);
+    return bytes.length;
+}
+
+/* There is room again for what the client says. */
+static void has_room(void *user)
+{
+    struct tunnel *t = user;
+
+    t->blocked = false;
+    successor_wake(&t->successor);
+    look_at_clock(t);
+}
+
+static void failed(void *user, int error)
+{
+    struct tunnel *t = user;
+
+    (void)let_go(t);
+    lost(t, error == -ETIMEDOUT ? "upstream timed out" : "upstream prematurely closed connection", error);
+}
+
+static const struct upstream_events server_events = {.received = received, .room = has_room, .failed = failed};
+
+/* The client's session. */
+
+static size_t consume(struct session *session, struct str bytes)
+{
+    struct tunnel *t = tunnel_of(session);
+    size_t taken = 0, room;
+
+    if (!t->connection) /* nobody is left to hear it */
+        return bytes.length;
+    while (taken < bytes.length && (room = wire_room(&t->connection->wire)) > 0) {
+        struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = str_slice(str_skip(bytes, taken), 0, room)};
+
+        if (wire_send(&t->connection->wire, &chunk) < 0) {
+            upstream_release(let_go(t), false);
+            lost(t, "sending to upstream failed", -ENOMEM);
+            return bytes.length;
+        }
+        taken += chunk.bytes.length;
+    }
+    t->blocked = taken < bytes.length;
+    t->successor.received += taken;
+    t->attempt->bytes_sent += taken;
+    wire_flush(&t->connection->wire);
+    look_at_clock(t);
+    return taken;
+}
+
+static int produce(struct session *session, unsigned accept, size_t room, struct chunk *out)
+{
+    struct tunnel *t = tunnel_of(session);
+    struct str bytes = str_slice(str_skip(buffer_str(&t->input), t->input_at), 0, room);
+
+    if (!str_empty(bytes)) {
+        t->input_at += bytes.length;
+        t->successor.sent += bytes.length;
+        *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = bytes};
+        return 1;
+    }
+    t->input_at = 0;
+    buffer_finish(&t->input); /* it may be silent for long */
+    if (t->connection)
+        wire_receive(&t->connection->wire);
+    look_at_clock(t);
+    if (!t->error && !t->over)
+        return -EAGAIN;
+    successor_end(&t->successor, !t->error);
+    return t->error;
+}
+
+static enum session_phase phase(const struct session *session)
+{
+    const struct tunnel *t = container_of(session, const struct tunnel, successor.session);
+
+    return t->over || t->error ? SESSION_OVER : SESSION_WAITING;
+}
+
+/* The client's end is the end: what it has said still goes to the server. Nobody else ends it. */
+static void take_signal(struct session *session, enum session_signal signal)
+{
+    struct tunnel *t = tunnel_of(session);
+
+    if (signal != SESSION_PEER_CLOSED || !t->connection)
+        return;
+    t->over = true;
+    upstream_release_orderly(let_go(t));
+    successor_wake(&t->successor);
+}
+
+static void close_tunnel(struct session *session)
+{
+    struct tunnel *t = tunnel_of(session);
+
+    if (t->connection)
+        upstream_release(let_go(t), false);
+    successor_end(&t->successor, false);
+    buffer_finish(&t->input);
+    free(t);
+}
+
+static const struct protocol protocol_tunnel = {
+    .alpn = "",
+    .consume = consume,
+    .produce = produce,
+    .phase = phase,
+    .signal = take_signal,
+    .close = close_tunnel,
+};
+
+static void restore(struct successor *successor, struct exchange *x)
+{
+    struct tunnel *t = container_of(successor, struct tunnel, successor);
+    struct proxying *p = exchange_state(x, &module_proxy, sizeof(*p));
+
+    if (!p)
+        return;
+    p->x = x;
+    p->attempts = t->attempts;
+}
+
+static struct tunnel *make(const struct proxying *p)
+{
+    const struct proxy_attempt *from = p->attempts;
+    struct str server = p->attempt->server;
+    size_t count = 0;
+    struct tunnel *t;
+
+    for (const struct proxy_attempt *each = from; each; each = each->next)
+        count++;
+    t = calloc(1, sizeof(*t) + count * sizeof(t->attempts[0]) + server.length);
+    if (!t)
+        return NULL;
+    for (size_t i = 0; i < count; i++, from = from->next) {
+        t->attempt = &t->attempts[i];
+        *t->attempt = *from;
+        t->attempt->server = STR("");
+        t->attempt->next = i + 1 < count ? t->attempt + 1 : NULL;
+    }
+    t->server = str_of(memcpy(t->attempts + count, server.data, server.length), server.length);
+    t->successor.session.protocol = &protocol_tunnel;
+    t->successor.restore = restore;
+    t->conf = p->conf;
+    return t;
+}
+
+int proxy_tunnel(struct proxying *p)
+{
+    struct tunnel *t = make(p);
+
+    if (!t)
+        return -ENOMEM;
+    t->connection = p->connection;
+    t->connection->events = &server_events;
+    t->connection->user = t;
+    p->connection = NULL;
+    proxy_let_go(p, false);
+    buffer_finish(&p->input);
+    exchange_end_with_client(p->x, false);
+    exchange_succeed(p->x, &t->successor);
+    return 0;
+}

@@ -1,0 +1,171 @@
+/*
+ * Another protocol after 101. The connection goes over to the session of a module, and the exchange ends: its
+ * memory is given back at once, but for what its line in the access log still needs when the connection ends,
+ * perhaps hours later. What is settled of that line is written down now; for the rest a small exchange is made anew
+ * then.
+ */
+#include "server/access_log.h"
+#include "server/journey_steps.h"
+
+#include <stdlib.h>
+
+/* What is left of an exchange. */
+struct legacy {
+    struct exchange *held;          /* all of it, where a module waits for its end; else NULL */
+    struct access_log_rest *lines;  /* owned */
+    const struct virtual_server *server;
+    const struct location *location;
+    uint64_t started_us;
+    uint64_t request_bytes, head_bytes; /* of the request, and of the answer's head */
+    int status;
+};
+
+void exchange_succeed(struct exchange *x, struct successor *successor)
+{
+    struct visit *visit = visit_of(x);
+
+    visit->successor = successor;
+    list_remove(&visit->resumed);
+    list_push(&visit->worker->resumed, &visit->resumed);
+}
+
+/* A module other than that which answered has kept something: it is to be told of the end when that has come. */
+static bool is_awaited(const struct visit *visit)
+{
+    uint64_t others = visit->location->finishing & ~(UINT64_C(1) << (visit->next_module - 1));
+
+    for (; others != 0; others &= others - 1) {
+        if (exchange_state_found(visit->x, module_table[__builtin_ctzll(others)]))
+            return true;
+    }
+    return false;
+}
+
+/* NULL: out of memory. Then there is no line in the log. */
+static struct legacy *leave(struct visit *visit)
+{
+    struct exchange *x = visit->x;
+    struct legacy *legacy = calloc(1, sizeof(*legacy));
+
+    if (!legacy || access_log_settle(visit, &legacy->lines) < 0) {
+        free(legacy);
+        return NULL;
+    }
+    legacy->server = visit->server;
+    legacy->location = visit->location;
+    legacy->started_us = x->started_us;
+    legacy->request_bytes = x->request.bytes;
+    legacy->head_bytes = x->response.bytes_sent;
+    legacy->status = visit_status(visit);
+    if (is_awaited(visit))
+        legacy->held = x;
+    return legacy;
+}
+
+void journey_succeed(struct visit *visit)
+{
+    struct journey *journey = visit->journey;
+    struct successor *successor = visit->successor;
+    struct session *former = journey->session;
+
+    successor->journey = journey;
+    successor->legacy = leave(visit);
+    journey->session = &successor->session;
+    visit->succeeded = true;
+    former->protocol->close(former);
+    if (journey->wire.peer_ended)
+        journey->session->protocol->signal(journey->session, SESSION_PEER_CLOSED);
+    journey_wake(journey);
+}
+
+bool journey_succeeded(struct visit *visit)
+{
+    struct successor *successor = visit->successor;
+
+    if (!successor)
+        return false;
+    if (!visit->succeeded) { /* the connection ends before */
+        successor->session.protocol->close(&successor->session);
+        return false;
+    }
+    visit->x->cancelled = false;
+    if (successor->legacy && successor->legacy->held)
+        exchange_hold(visit->x);
+    else
+        journey_let_go(visit);
+    return true;
+}
+
+void successor_wake(struct successor *successor)
+{
+    if (successor->journey)
+        journey_wake(successor->journey);
+}
+
+/* An exchange that has just what late variables ask for. NULL: out of memory. */
+static struct exchange *revive(const struct legacy *legacy, struct journey *journey)
+{
+    struct exchange *x = exchange_create(&journey->worker->arenas, sizeof(*x));
+    struct visit *visit = x ? visit_open(x, journey, journey->worker) : NULL;
+
+    if (!visit) {
+        exchange_release(x);
+        return NULL;
+    }
+    visit->server = legacy->server;
+    visit->location = legacy->location;
+    x->settings = &legacy->location->session;
+    x->started_us = legacy->started_us;
+    x->response.status = legacy->status;
+    x->response.head_sent = true;
+    return x;
+}
+
+static void tell(struct successor *successor, struct exchange *x, bool whole)
+{
+    const struct legacy *legacy = successor->legacy;
+    struct wire_transfer transfer = wire_transfer_end(&successor->journey->wire);
+    struct visit *visit = visit_of(x);
+
+    visit->tls_path = transfer.path;
+    visit->tls_reason = transfer.reason;
+    visit->zero_copy = transfer.zero_copy;
+    x->cancelled = !whole;
+    x->request.bytes = legacy->request_bytes + successor->received;
+    x->response.bytes_sent = legacy->head_bytes + successor->sent;
+    x->response.body_bytes_sent = successor->sent;
+    successor->restore(successor, x);
+    if (x == legacy->held)
+        journey_let_go(visit);
+    access_log_write_rest(visit->worker, legacy->lines, x, &x->arena);
+}
+
+void successor_end(struct successor *successor, bool whole)
+{
+    struct legacy *legacy = successor->legacy;
+    struct exchange *x;
+
+    if (!legacy)
+        return;
+    x = legacy->held ? legacy->held : revive(legacy, successor->journey);
+    journey_count(successor->journey->worker, legacy->status, legacy->started_us);
+    if (x)
+        tell(successor, x, whole);
+    else
+        successor->journey->worker->counters->log_lines_dropped++;
+    exchange_release(x);
+    successor->legacy = NULL;
+    access_log_rest_free(legacy->lines);
+    free(legacy);
+}
+
+void successor_say(const struct successor *successor, enum log_level level, const char *what, int error,
+                   struct str server)
+{
+    if (!successor->journey)
+        return;
+    log_write(successor->journey->worker->log, level,
+              "*%llu %s (%d: %s) while passing on what follows 101, upstream: \"" STR_FMT "\"",
+              (unsigned long long)successor->journey->number, what, -error, strerror(-error),
+              STR_ARG(server));
+}
