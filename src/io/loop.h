@@ -122,6 +122,7 @@ struct loop_backend {
     void (*submit)(struct loop *loop, struct op *op);
     void (*cancel)(struct loop *loop, struct op *op);
     int (*wait)(struct loop *loop, uint64_t until_ms); /* sets the clock, moves finished ops to loop->finished */
+    void (*start)(struct loop *loop);                  /* what was submitted begins now, not at the next wait; NULL: it always does */
     void (*deliver)(struct loop *loop, struct op *op); /* makes a READY op's call and runs its `done`, or waits again */
     void (*forget)(struct loop *loop, int fd);         /* the descriptor is about to be closed */
     void (*close)(struct loop *loop);

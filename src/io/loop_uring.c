@@ -384,6 +384,15 @@ static int uring_wait(struct loop *loop, uint64_t until_ms)
     return 0;
 }
 
+/* What cannot be submitted now is at the next wait. */
+static void uring_start(struct loop *loop)
+{
+    struct uring *uring = loop->backend_state;
+
+    if (io_uring_sq_ready(&uring->ring) > 0)
+        (void)io_uring_submit(&uring->ring);
+}
+
 static void uring_deliver(struct loop *loop, struct op *op)
 {
     struct uring *uring = loop->backend_state;
@@ -403,6 +412,7 @@ const struct loop_backend loop_backend_uring = {
     .submit = uring_submit,
     .cancel = uring_cancel,
     .wait = uring_wait,
+    .start = uring_start,
     .deliver = uring_deliver,
     .forget = uring_forget,
     .close = uring_close,

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static struct loop loop;
@@ -112,6 +113,71 @@ START_TEST(rule_17_senders_take_turns)
 }
 END_TEST
 
+/* A request that is answered with one small send, and large senders who look whether that answer is there. */
+static struct op request, answer;
+static struct op owners[SENDERS];
+static int answered_at, far_end, owners_after;
+
+static void answer_left(struct op *op, int result)
+{
+    ck_assert_int_eq(result, 1);
+}
+
+static void request_came(struct op *op, int result)
+{
+    static const struct iovec word = {(void *)(uintptr_t)"a", 1};
+
+    ck_assert_int_eq(result, 1);
+    answer.done = answer_left;
+    loop_send(&loop, &answer, answered_at, &word, 1, 0);
+}
+
+static void owner_goes_on(struct op *op, int result)
+{
+    char seen;
+
+    if (request.state != OP_STATE_IDLE)
+        return;
+    ck_assert_msg(owners_after > 0 || recv(far_end, &seen, 1, MSG_DONTWAIT) == 1, "the answer is still to leave");
+    owners_after++;
+}
+
+/* A small answer has left before large ones go on in the same turn. */
+START_TEST(rule_17_small_answers_leave_first)
+{
+    static char bytes[SENT];
+    const struct iovec large = {bytes, SENT};
+    int near[SENDERS];
+    int far[SENDERS];
+
+    if (!open_loop(&loop, _i))
+        return;
+    owners_after = 0;
+    unix_pair(&loop, &answered_at, &far_end);
+    request = (struct op){.done = request_came};
+    loop_recv(&loop, &request, answered_at);
+    for (int i = 0; i < SENDERS; i++) {
+        unix_pair(&loop, &near[i], &far[i]);
+        owners[i] = (struct op){.done = owner_goes_on};
+        loop_send(&loop, &owners[i], near[i], &large, 1, 0);
+    }
+    turn_some(&loop, 1);
+    say(far_end, "x");
+    for (int turn = 0; turn < SENDERS && owners_after == 0; turn++)
+        turn_some(&loop, 1);
+    ck_assert_int_gt(owners_after, 0);
+    while (loop.in_flight > 0)
+        turn_some(&loop, 1);
+    for (int i = 0; i < SENDERS; i++) {
+        far_close(far[i]);
+        loop_close_fd(&loop, near[i]);
+    }
+    far_close(far_end);
+    loop_close_fd(&loop, answered_at);
+    loop_close(&loop);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("turns");
@@ -122,6 +188,7 @@ int main(void)
     tcase_set_timeout(group, 60);
     tcase_add_loop_test(group, rule_17_turns_are_shared_by_all, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_senders_take_turns, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_small_answers_leave_first, 0, kernel_backend_count());
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
