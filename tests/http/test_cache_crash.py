@@ -221,7 +221,7 @@ def test_a_folder_that_cannot_be_written(cache, upstream):
 
 @pytest.mark.parametrize('secret', [False, True])
 def test_a_hit_leaves_as_a_file_does(cache, upstream, secret, tls_transport):
-    server = cache()
+    server = cache(location={'proxy_cache_key': '$request_uri'})        # of both schemes
     (server.cache.parent / 'file.bin').write_bytes(WHOLE)
 
     def say(talk):
@@ -230,8 +230,9 @@ def test_a_hit_leaves_as_a_file_does(cache, upstream, secret, tls_transport):
     fetched(server, '/big')
     kept(server, '/big')
     client = http1.connect(server.secret, 'user') if secret else server.connect()
-    for path in ('/file.bin', '/big'):
-        assert ask(client, path).body == WHOLE
+    for path, state in (('/file.bin', None), ('/big', HIT)):
+        response = ask(client, path)
+        assert response.body == WHOLE and response.headers.get('x-cache') == state
     ask(client, '/after')
     client.close()
     server.access_for('/after')         # there is one worker: what was asked before has its lines
