@@ -41,13 +41,15 @@ static bool is_awaited(const struct visit *visit)
     return false;
 }
 
-/* NULL: out of memory. Then there is no line in the log. */
+/* NULL: out of memory. Then it is counted now, and its line in the log as one that was dropped. */
 static struct legacy *leave(struct visit *visit)
 {
     struct exchange *x = visit->x;
     struct legacy *legacy = calloc(1, sizeof(*legacy));
 
     if (!legacy || access_log_settle(visit, &legacy->lines) < 0) {
+        journey_count(visit->worker, visit_status(visit), x->started_us);
+        visit->worker->counters->log_lines_dropped++;
         free(legacy);
         return NULL;
     }
