@@ -83,6 +83,7 @@
 #define LIMIT_EARLY_S               30              /* connections with early data are known; they can be replayed for 11 (OpenSSL's tolerance) and a few */
 #define LIMIT_EARLY_DRIFT_MS        2500            /* between two clocks */
 #define LIMIT_TLS_SESSION           (8 * 1024)      /* bytes of a session that the server keeps, with its client's certificate */
+#define LIMIT_TLS_SESSIONS          10000000        /* in a cache that has a number of them in the place of a size */
 #define LIMIT_TLS_ALERTS            8               /* warnings written to one peer */
 
 /* wire and journey */

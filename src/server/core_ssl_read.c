@@ -3,13 +3,15 @@
  */
 #include "server/core.h"
 
+#include "base/limits.h"
+
 #include <errno.h>
 
 #define COMMAND_HINT STR("write: ssl_conf_command: Options PrioritizeChaCha")
-/* What `builtin` keeps, and what is reckoned for each. */
-enum { BUILTIN_SESSIONS = 20480, BUILTIN_MOST = 10 * 1000 * 1000, BUILTIN_SESSION = 512 };
-
 #define CACHE_HINT   STR("write: ssl_session_cache: shared:SSL:10m, or off")
+
+/* What `builtin` keeps, and what is reckoned for each. */
+enum { BUILTIN_SESSIONS = 20480, BUILTIN_SESSION = 512 };
 
 static int read_map(struct conf_reader *reader, const struct conf_node *node, struct core_ssl_commands *out)
 {
@@ -73,7 +75,7 @@ static bool take_cache(struct str word, struct core_ssl_cache *out)
     uint64_t number = BUILTIN_SESSIONS;
 
     if (str_equal(kind, STR("builtin"))) {
-        if (word.data && (str_to_u64(word, &number) < 0 || number == 0 || number > BUILTIN_MOST))
+        if (word.data && (str_to_u64(word, &number) < 0 || number == 0 || number > LIMIT_TLS_SESSIONS))
             return false;
         if (out->size == 0)
             *out = (struct core_ssl_cache){.name = word.data ? whole : STR("builtin:"),
