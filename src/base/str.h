@@ -48,8 +48,9 @@ struct str str_skip(struct str s, size_t count);
 
 /* Byte for byte. */
 bool str_equal(struct str a, struct str b);
-/* ASCII case only (RFC 9110 5.1: field names); never locale. */
+/* The same but for the case of ASCII letters, never by a locale; `length` bytes of each. */
 bool str_same_letters(const char *a, const char *b, size_t length);
+/* The same of whole strings (RFC 9110 5.1: field names). */
 static inline bool str_equal_nocase(struct str a, struct str b)
 {
     return a.length == b.length && str_same_letters(a.data, b.data, a.length);

@@ -14,7 +14,7 @@ bool tls_client_terminate(struct str text, char *out, size_t size)
     if (text.length >= size)
         return false;
     if (text.length)
-        memcpy(out, text.data, text.length); // an empty one may have no bytes at all
+        memcpy(out, text.data, text.length); /* an empty one may have no bytes at all */
     out[text.length] = '\0';
     return true;
 }
