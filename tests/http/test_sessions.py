@@ -11,7 +11,7 @@ import pytest
 from kit import http1, server as server_kit, site as site_kit
 from kit.authority import Authority
 from kit.lifetime import wait_for
-from kit.resumption import visit
+from kit.resumption import beginner, visit
 
 # What the server has beside its cache, and what clients say: all of them have an id, and nothing else to come back with.
 WAYS = {'no ticket known': ({}, '-tls1_2', ['-no_ticket']), 'tickets off, 1.2': ({'ssl_session_tickets': 'off'}, '-tls1_2', []),
@@ -26,22 +26,8 @@ def way(request):
 
 @pytest.fixture
 def begin(certificate, tmp_path, loop):
-    made = []
-
-    def starter(*blocks, workers=2, main=None):
-        """A server for each of the blocks, on one port."""
-        port = server_kit.free_port()
-        whole = [{'listen': f'127.0.0.1:{port} ssl', 'server_name': 'localhost', 'ssl_certificate': certificate[0],
-                  'ssl_certificate_key': certificate[1], 'location': {'/': {'return': '200 "worker $pid; $ssl_session_reused"'}}, **block}
-                 for block in blocks]
-        server = server_kit.Server(tmp_path / f'server{len(made)}', whole, loop=loop, main={'worker_processes': workers, **(main or {})})
-        server.port = port
-        made.append(server.start([port]))
-        wait_for(lambda: ' runs, ' in server.errors(), 'all workers are ready')
-        return server
-    yield starter
-    for server in made:
-        server.stop()
+    with beginner(certificate, tmp_path, loop, 'worker $pid; $ssl_session_reused') as start:
+        yield start
 
 
 def comer(server, way):

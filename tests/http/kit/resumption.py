@@ -1,7 +1,9 @@
 """Sessions of `openssl s_client`, kept in a file and taken up again."""
+import contextlib
 import subprocess
 
 from . import server
+from .lifetime import wait_for
 
 VERSIONS = ['-tls1_2', '-tls1_3']
 
@@ -17,3 +19,25 @@ def visit(port, version, given=None, kept=None, name='localhost', target='/', mo
     said = done.stdout.decode(errors='replace')
     assert '\nReused, ' in said or '\nNew, ' in said, said
     return '\nReused, ' in said, said
+
+
+@contextlib.contextmanager
+def beginner(certificate, folder, loop, body):
+    """begin(*blocks, workers=2, main=None) -> a running server with a virtual server for each block, all on its `port`."""
+    running = []
+
+    def begin(*blocks, workers=2, main=None):
+        port = server.free_port()
+        whole = [{'listen': f'127.0.0.1:{port} ssl', 'server_name': 'localhost', 'ssl_certificate': certificate[0],
+                  'ssl_certificate_key': certificate[1], 'location': {'/': {'return': f'200 "{body}"'}}, **block}
+                 for block in blocks]
+        made = server.Server(folder / f'server{len(running)}', whole, loop=loop, main={'worker_processes': workers, **(main or {})})
+        made.port = port
+        running.append(made.start([port]))
+        wait_for(lambda: ' runs, ' in made.errors(), 'all workers are ready')
+        return made
+    try:
+        yield begin
+    finally:
+        for made in running:
+            made.stop()
