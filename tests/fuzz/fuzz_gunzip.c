@@ -47,7 +47,7 @@ static long in_pieces(struct str rest, size_t piece, char *out)
             HOLDS(written <= 64);
             end += written;
         } while (result == 0 && end <= MOST);
-    } while (result == 1 && rest.length);
+    } while (result == 1 && rest.length && end <= MOST);
     coder_gunzip.close(coder);
     return result == 1 && end <= MOST ? (long)end : -1;
 }

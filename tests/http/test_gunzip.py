@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from kit import server as server_kit, site as site_kit
+from kit.lifetime import wait_for
 from kit.upstream import Upstream
 from proxy_site import OK
 from test_compress import memory, says
@@ -83,7 +84,8 @@ def served(launch, loop, transport, folder, upstream, fresh):
     return launch(loop, transport, http={'proxy_cache_path': {'path': f'{fresh()}/cache', 'keys_zone': 'one:1m'}}, server={
         'root': folder, 'gzip_static': 'always', 'gunzip': 'on', 'proxy_force_ranges': 'on', 'location': {
             '/up/': {'proxy_pass': to}, '/direct/': {'proxy_pass': to, 'proxy_buffering': 'off'}, '/off/': {'proxy_pass': to, 'gunzip': 'off'},
-            '/cached/': {'proxy_pass': to, 'proxy_cache': 'one', 'proxy_cache_valid': '1h', 'proxy_set_header': 'Accept-Encoding gzip'}}})
+            '/cached/': {'proxy_pass': to, 'proxy_cache': 'one', 'proxy_cache_valid': '1h', 'proxy_set_header': 'Accept-Encoding gzip',
+                         'add_header': 'X-Cache $upstream_cache_status'}}})
 
 
 @pytest.fixture
@@ -146,6 +148,7 @@ def test_head(client):
 
 @pytest.mark.parametrize('target', ['/page.html', '/cached/length'])
 def test_validators(client, target):
+    wait_for(lambda: client.get(target).headers.get('x-cache', 'HIT') == 'HIT', 'what is stored behind the answer')
     strong, weak = client.get(target, Accept_Encoding='gzip').headers['etag'], client.get(target).headers['etag']
     assert weak == 'W/' + strong
     for etag in (strong, weak):
