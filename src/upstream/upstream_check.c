@@ -9,7 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define STATUS_LINE 12 /* "HTTP/1.1 200" */
+#define STATUS_LINE 12       /* "HTTP/1.1 200" */
+#define LEAST_LEASE_MS 1000u /* a worker that is busy for a moment is not a dead one */
 
 /* One check under way. */
 struct upstream_probe {
@@ -143,6 +144,11 @@ static bool is_under_way(const struct upstream_peer *peer)
     return false;
 }
 
+static uint64_t lease_ms(uint64_t interval_ms)
+{
+    return 3 * interval_ms > LEAST_LEASE_MS ? 3 * interval_ms : LEAST_LEASE_MS;
+}
+
 /* Whether it answers is asked, not who it is: the certificate is not looked at. */
 static int find_tls(struct upstream_pool *pool, const struct upstream_check *check, struct upstream_tls *out)
 {
@@ -192,7 +198,7 @@ static void due(struct op *op, int result)
     if (pool->stopping || pool->retired || result < 0)
         return;
     loop_timer(pool->loop, op, now + interval_ms);
-    if (pool->zone && !upstream_zone_lead(pool->zone, pool->worker, now, 3 * interval_ms))
+    if (pool->zone && !upstream_zone_lead(pool->zone, pool->worker, now, lease_ms(interval_ms)))
         return;
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next)
         begin(container_of(link, struct upstream_peer, link));
