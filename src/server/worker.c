@@ -434,11 +434,12 @@ static int open_loop(struct worker *worker, const struct worker_start *start)
 
 static int serve(struct worker *worker, const struct worker_start *start)
 {
-    int result = open_loop(worker, start);
+    int result = give_up_root(start, worker->log);
 
-    if (result < 0)
-        return result;
-    result = open_parts(worker, start);
+    if (result == 0)
+        result = die_with_master(start->master);
+    if (result == 0)
+        result = open_parts(worker, start);
     if (result == 0) {
         if (start->detached)
             daemon_leave_terminal();
@@ -464,9 +465,7 @@ int worker_run(const struct worker_start *start)
     worker_init(worker, start);
     result = document_roots_open(&worker->roots, worker->configuration);
     if (result == 0)
-        result = give_up_root(start, worker->log);
-    if (result == 0)
-        result = die_with_master(start->master);
+        result = open_loop(worker, start); /* while we are root: another user's rings have little room (src/io/README.md) */
     if (result == 0)
         result = serve(worker, start);
     if (result < 0)

@@ -54,6 +54,18 @@ def test_a_worker_that_cannot_start_is_told(start, files):
     assert refused(server.plain)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root gives up root')
+def test_rings_are_not_counted_against_the_user(start):
+    """Linux counts them, one user's all together, against the limit of locked memory; root's it does not."""
+    server = start(wait=False, loop='io_uring', user='nobody', worker_processes=4)
+    server.under = ['prlimit', '--memlock=65536:65536']
+    server.start([server.plain])
+    wait_for(lambda: ' runs, ' in server.errors(), 'every worker is ready')
+    assert 'loop: io_uring' in server.errors()
+    assert http1.connect(server.plain, 'plain').get('/one.txt').status == 200
+    assert ended(server, signal.SIGTERM) == 0
+
+
 def test_too_many_connections_are_warned_of(start):
     server = start(events={'worker_connections': 1000000})
     assert '[warn]' in server.errors() and '1000000 worker_connections may need more than the' in server.errors()
