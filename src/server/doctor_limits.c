@@ -55,8 +55,9 @@ void doctor_judge_loop(struct diagnosis *diagnosis, const struct host *host, con
                       "this kernel (or the sandbox around it) has no io_uring; epoll is used instead");
         break;
     case -ENOMEM:
-        doctor_advise(diagnosis, "raise RLIMIT_MEMLOCK (ulimit -l, LimitMEMLOCK=), which all rings of a user share, or start as "
-                      "root; epoll is used instead");
+        doctor_advise(diagnosis,
+                      "raise RLIMIT_MEMLOCK (ulimit -l, LimitMEMLOCK=), which all rings of a user share, or "
+                      "start as root; epoll is used instead");
         break;
     case -ENOPKG:
         doctor_advise(diagnosis,
@@ -123,7 +124,9 @@ void doctor_examine_limits(struct diagnosis *diagnosis, const struct host *host)
     }
     if (limit_of(host, "Max locked memory", &soft, &hard) && soft != UINT64_MAX)
         doctor_find(diagnosis, "memlock", VERDICT_GOOD,
-                    "locked memory: %" PRIu64 " KiB (io_uring of other users than root counts it, but for Linux 5.12 to 6.13)", soft / 1024);
+                    "locked memory: %" PRIu64
+                    " KiB (io_uring of other users than root counts it, but for Linux 5.12 to 6.13)",
+                    soft / 1024);
 }
 
 void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host)

@@ -465,7 +465,7 @@ int worker_run(const struct worker_start *start)
     worker_init(worker, start);
     result = document_roots_open(&worker->roots, worker->configuration);
     if (result == 0)
-        result = open_loop(worker, start); /* while we are root: another user's rings have little room (src/io/README.md) */
+        result = open_loop(worker, start); /* as root: the rings of others have little room (src/io/README.md) */
     if (result == 0)
         result = serve(worker, start);
     if (result < 0)

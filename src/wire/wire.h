@@ -166,8 +166,7 @@ struct wire {
     struct wire_shared *shared;
     struct tls_session *tls;        /* owned; NULL: plain */
     struct op receive;              /* receiving, watching, and the deferred last step */
-    struct op send;                 /* one block, one span or one kernel record at a time */
-    struct iovec part;              /* of the send in flight */
+    struct op send;                 /* one or two blocks, one span or one kernel record at a time */
     struct wire_block *first, *last; /* owned: what is to be sent, in order */
     struct wire_block *reading;     /* owned: a cold span's bytes are read from disk into it; joins the queue afterwards */
     struct chunk span;              /* leaves after the blocks; length 0: none */
@@ -201,6 +200,7 @@ struct wire {
     bool tail_seen;                 /* wire_unacknowledged: at the last look */
     bool worn;                      /* `ending` was called */
     uint8_t rekeying;               /* keys in the queue, for the kernel */
+    uint8_t leaving;                /* blocks of the send in flight that were not yet counted as sent */
 };
 
 /*

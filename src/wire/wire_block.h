@@ -23,6 +23,7 @@ struct wire_block {
     uint32_t open;                  /* plaintext bytes of the record that is still open, from filled + its head */
     struct op read;                 /* of a cold span's bytes into this block, as long as it is its wire's `reading` */
     struct wire *reader;            /* the wire that asked for it */
+    struct iovec parts[2];          /* of the send in flight whose first block this is: of it, and of the next one */
     uint8_t type;                   /* RECORD_ALERT ...: one record of that type for the kernel; BLOCK_KEY; 0: bytes */
     char bytes[];
 };

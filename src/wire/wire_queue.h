@@ -41,6 +41,8 @@ void wire_go_on(struct wire *wire, bool had_room);
 /* A block with room for at least one byte of an open record; `bounded`: only within the connection's share.
  * NULL: none (where not bounded: out of memory, or far too much is queued). */
 struct wire_block *wire_writable(struct wire *wire, bool bounded);
+/* Whether the connection's share has room for one more block. */
+bool wire_may_have_another(const struct wire *wire);
 /* Plaintext bytes that the open record of the block can still take. */
 size_t wire_record_room(const struct wire *wire, const struct wire_block *block);
 /* Where the open record's next byte goes. */

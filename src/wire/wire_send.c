@@ -110,7 +110,7 @@ static unsigned count_blocks(const struct wire *wire)
     return count;
 }
 
-static bool may_have_another(const struct wire *wire)
+bool wire_may_have_another(const struct wire *wire)
 {
     unsigned count = count_blocks(wire);
 
@@ -125,7 +125,7 @@ size_t wire_room(const struct wire *wire)
         return 0;
     if (wire->last)
         room = block_room(wire, wire->last);
-    if (room == 0 && may_have_another(wire))
+    if (room == 0 && wire_may_have_another(wire))
         room = plaintext_in(wire, wire_block_capacity(wire));
     return room;
 }
@@ -156,7 +156,7 @@ struct wire_block *wire_writable(struct wire *wire, bool bounded)
 
     if (block && block_room(wire, block) > 0)
         return block;
-    if (bounded ? !may_have_another(wire) : count_blocks(wire) >= MOST_BLOCKS)
+    if (bounded ? !wire_may_have_another(wire) : count_blocks(wire) >= MOST_BLOCKS)
         return NULL;
     block = wire_block_get(wire->shared, wire_block_capacity(wire));
     if (block)
@@ -335,13 +335,18 @@ static void drop_sent_blocks(struct wire *wire)
         wire->last = NULL;
 }
 
-/* `count` bytes of the block in front have left. */
-static void sent(struct wire *wire, size_t count)
+/* What the send took has left. */
+static void sent(struct wire *wire)
 {
-    wire->sent += count;
-    wire_spend(wire, count);
-    wire->part.iov_len -= count;
-    wire->first->from += (uint32_t)count;
+    const struct iovec *part = wire->first->parts;
+
+    for (struct wire_block *block = wire->first; wire->leaving > 0; wire->leaving--) {
+        wire->sent += part->iov_len;
+        wire_spend(wire, part->iov_len);
+        block->from += (uint32_t)part->iov_len;
+        block = block->next;
+        part++;
+    }
 }
 
 static void send_done(struct op *op, int result)
@@ -358,24 +363,34 @@ static void send_done(struct op *op, int result)
         return;
     }
     had_room = !wire->was_full && wire_room(wire) > 0;
-    if (wire->part.iov_len > 0)
-        sent(wire, wire->part.iov_len);
+    if (wire->leaving > 0)
+        sent(wire);
     wire_go_on(wire, had_room);
 }
 
-static void send_block(struct wire *wire, struct wire_block *block)
+static bool is_ready(const struct wire_block *block)
 {
-    bool more = !block->next && !wire->promoting && wire_span_is_direct(wire);
+    return block && !block->type && block->filled > block->from;
+}
 
-    wire->part = (struct iovec){block->bytes + block->from, block->filled - block->from};
+static void send_blocks(struct wire *wire, struct wire_block *first)
+{
+    struct wire_block *block = first;
+    bool more;
+
+    do {
+        first->parts[wire->leaving++] = (struct iovec){block->bytes + block->from, block->filled - block->from};
+        block = block->next;
+    } while (wire->leaving < 2 && is_ready(block));
+    more = !block && !wire->promoting && wire_span_is_direct(wire);
     wire->send.done = send_done;
-    loop_send(wire->shared->loop, &wire->send, wire->fd, &wire->part, 1, more ? MSG_MORE : 0);
+    loop_send(wire->shared->loop, &wire->send, wire->fd, first->parts, wire->leaving, more ? MSG_MORE : 0);
     /* Mostly the socket has taken it by now: then the next connection seals into memory that is still in the
      * cache. */
     wire->was_full = false;
     if (op_carried_out(&wire->send) && wire->send.result >= 0) {
         wire->was_full = wire_room(wire) == 0;
-        sent(wire, wire->part.iov_len);
+        sent(wire);
         drop_sent_blocks(wire);
     }
 }
@@ -432,8 +447,8 @@ static void push_next(struct wire *wire)
     block = wire->first;
     if (block && block->type)
         wire_push_control(wire);
-    else if (block && block->filled > block->from)
-        send_block(wire, block);
+    else if (is_ready(block))
+        send_blocks(wire, block);
     else if (wire->promoting)
         wire_promote(wire);
     else if (wire_span_is_direct(wire))

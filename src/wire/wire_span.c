@@ -114,6 +114,13 @@ static ssize_t read_span(const struct wire *wire, const struct iovec *places, in
     return result < 0 ? -errno : result;
 }
 
+/* The rest fits one more block: then both leave by one send. */
+static bool ends_in_another(const struct wire *wire)
+{
+    return wire->span.kind == CHUNK_FILE && chunk_length(&wire->span) > 0 &&
+           chunk_length(&wire->span) <= wire->settings->block_size && wire_may_have_another(wire);
+}
+
 void wire_span_fill(struct wire *wire)
 {
     while (may_fill(wire)) {
@@ -138,7 +145,7 @@ void wire_span_fill(struct wire *wire)
         span_moved(wire, wire_path_of_bytes(wire), (uint64_t)count);
         if (grow(wire, block, places, (size_t)count) < 0)
             wire_fail(wire, WIRE_END_ABORT);
-        else if (wire_record_room(wire, block) == 0)
+        else if (wire_record_room(wire, block) == 0 && !ends_in_another(wire))
             wire_push(wire);
     }
 }

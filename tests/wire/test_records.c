@@ -17,6 +17,8 @@ static unsigned sends, reads;           /* calls of the server */
 
 ssize_t __real_send(int fd, const void *bytes, size_t length, int flags);
 ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags);
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 ssize_t __real_preadv64v2(int fd, const struct iovec *parts, int count, off64_t at, int flags);
 ssize_t __wrap_preadv64v2(int fd, const struct iovec *parts, int count, off64_t at, int flags);
 
@@ -24,6 +26,12 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags)
 {
     sends++;
     return __real_send(fd, bytes, length, flags);
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    sends++;
+    return __real_sendmsg(fd, message, flags);
 }
 
 ssize_t __wrap_preadv64v2(int fd, const struct iovec *parts, int count, off64_t at, int flags)
@@ -189,6 +197,29 @@ START_TEST(many_records_to_a_call)
 }
 END_TEST
 
+/* What does not fit one block and fits two leaves by one send, too. */
+START_TEST(two_blocks_to_a_send)
+{
+    static const struct {
+        size_t length;
+        unsigned sends;
+    } rows[] = {{BLOCK / 2, 1}, {BLOCK - 4, 1}, {BLOCK, 1}, {BLOCK + 40000, 1}, {2 * BLOCK - 4, 1}, {2 * BLOCK, 3}};
+    int fd = kit_file(2 * BLOCK);
+
+    start(_i, false);
+    setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &(int){1 << 20}, sizeof(int));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fetch(fd, rows[i].length);
+        if (calls_send())
+            ck_assert_uint_eq(sends, rows[i].sends);
+        else
+            ck_assert_uint_le(sends, rows[i].sends);
+        nothing_is_held();
+    }
+    finish(fd);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("records");
@@ -202,6 +233,7 @@ int main(void)
     tcase_add_loop_test(all, small_after_a_rest, 0, count);
     tcase_add_loop_test(all, small_answers_are_one_record, 0, count);
     tcase_add_loop_test(all, many_records_to_a_call, 0, count);
+    tcase_add_loop_test(all, two_blocks_to_a_send, 0, count);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
