@@ -15,7 +15,7 @@
 
 /* io */
 #define LIMIT_TURN_BYTES            (256 * 1024)    /* of large sends and files, for all ops together in one turn of the loop */
-#define LIMIT_TURN_FILE_BYTES       (1024 * 1024)   /* the same where files that are in memory leave, which costs less a byte */
+#define LIMIT_TURN_FILE_BYTES       (2 * 1024 * 1024) /* the same where files that are in memory leave, which costs less a byte */
 #define LIMIT_TURN_FETCHED_BYTES    (64 * 1024)     /* the same where helper threads fetched them from a disk */
 #define LIMIT_HOT_WINDOW            (1024 * 1024)   /* file bytes probed at once while what came before was in memory */
 #define LIMIT_HELPER_THREADS        4

@@ -205,8 +205,7 @@ static uint64_t file_share(const struct op *op)
 
 static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
-    if (op->file.fetches > 0)
-        op->file.hot_until = 0; /* what a disk gave may be gone again: time has passed */
+    op->file.hot_until = 0; /* what was in memory may be gone again: time has passed */
     while (op->file.progress < op->file.length) {
         off_t at = op->file.at + (off_t)op->file.progress;
         uint64_t want = op->file.length - op->file.progress;

@@ -251,6 +251,44 @@ START_TEST(sends_files)
 }
 END_TEST
 
+/* What was in memory before a socket had to be waited for may have been dropped meanwhile: it is looked at again. */
+START_TEST(what_waited_is_looked_at_again)
+{
+    const size_t length = 16 * 1024 * 1024;
+    int file = pattern_file(length);
+    uint64_t before;
+    size_t at = 0;
+    char byte;
+    int near;
+    int far;
+
+    if (!begin(_i))
+        return;
+    tcp_pair(&loop, &near, &far);
+    loop_sendfile(&loop, &probe.op, near, file, 0, length, false);
+    for (int i = 0; i < 50; i++)
+        ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 1), 0);
+    before = probe.op.file.progress;
+    ck_assert(before > 0 && before < length && probe.runs == 0);
+    fsync(file);
+    posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    if (loop_read_hot(file, (int64_t)before + 100000, &(struct iovec){&byte, 1}, 1) == -EAGAIN) {
+        for (int i = 0; i < 100000 && probe.op.file.progress == before && probe.op.file.fetches == 0; i++) {
+            far_drain_pattern(far, &at);
+            ck_assert_int_ge(loop_turn(&loop, loop.clock.monotonic_ms + 1), 0);
+        }
+        ck_assert_uint_gt(probe.op.file.fetches, 0);
+        ck_assert_uint_eq(probe.op.file.progress, before);
+    }
+    drain_until_done(far, &at, 1);
+    ck_assert_int_eq(probe.result, (int)length);
+    close(file);
+    far_close(far);
+    loop_close_fd(&loop, near);
+    loop_close(&loop);
+}
+END_TEST
+
 /* The loop does not wait for the disk: a cold window is a helper's, and a cancel meanwhile is answered. */
 /* Asks for a file that is not in the page cache; a few times, since the kernel's own reading ahead may be quicker.
  * Returns the runs to wait for. */
@@ -420,7 +458,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         connects_and_is_refused, bad_descriptors_are_errors, polls, opens_beneath, reads_hot_and_cold, sends_files,
-        cold_files_are_helped, files_that_shrink, rule_18_splices_through_a_full_pipe, accepts_one_at_a_time,
+        cold_files_are_helped, what_waited_is_looked_at_again, files_that_shrink, rule_18_splices_through_a_full_pipe,
+        accepts_one_at_a_time,
     };
     Suite *suite = suite_create("verbs");
     TCase *group = tcase_create("verbs");
