@@ -381,7 +381,7 @@ static void send_blocks(struct wire *wire, struct wire_block *first)
     do {
         first->parts[wire->leaving++] = (struct iovec){block->bytes + block->from, block->filled - block->from};
         block = block->next;
-    } while (wire->leaving < 2 && is_ready(block));
+    } while (wire->leaving < 2 && first->open == 0 && is_ready(block));
     more = !block && !wire->promoting && wire_span_is_direct(wire);
     wire->send.done = send_done;
     loop_send(wire->shared->loop, &wire->send, wire->fd, first->parts, wire->leaving, more ? MSG_MORE : 0);

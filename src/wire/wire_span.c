@@ -129,7 +129,9 @@ void wire_span_fill(struct wire *wire)
         ssize_t count;
 
         if (!block) {
-            if (!wire->first) /* out of memory, and no completion will come back here */
+            if (wire->first)
+                wire_push(wire);
+            else /* out of memory, and no completion will come back here */
                 wire_fail(wire, WIRE_END_ABORT);
             return;
         }
