@@ -224,9 +224,14 @@ def test_answers_are_the_same(pair):
 DEBIAN = pathlib.Path('/etc/nginx')
 
 
+def names_old_protocols(conf):
+    """Debian 12's does; they are not there any more, so that the list is another one here."""
+    return 'ssl_protocols TLSv1 ' in conf.read_text()
+
+
 @pytest.fixture
 def packaged(tmp_path, fresh):
-    """What Debian's package brings, with ports and folders of the test's own: (nginx's port, sluice's port, what was said)."""
+    """What Debian's package brings, with ports and folders of the test's own: (both ports, what was said, nginx's file, ours, what is served)."""
     if NGINX is None or not (DEBIAN / 'sites-available/default').exists():
         pytest.skip('the configuration of the package is not there')
     www, running, ports = fresh(), [], []
@@ -248,19 +253,20 @@ def packaged(tmp_path, fresh):
         command = [NGINX, '-c', str(conf), '-e', str(folder / 'error.log'), '-g', 'daemon off; master_process off;']
         if name == 'sluice':
             status, said = import_file(conf, folder / 'sluice.yaml', '-p', '/usr/share/nginx', '--report')
-            assert status == 2, said
+            assert status == (2 if left_out(said) or names_old_protocols(conf) else 0), said
             command = [SLUICE, '-c', str(folder / 'sluice.yaml')]
         running.append(Running(command, [port], folder / 'output'))
         ports.append(port)
-    yield ports, said, folder / 'sluice.yaml', www
+    yield ports, said, conf, folder / 'sluice.yaml', www
     for server in running:
         server.stop()
 
 
 def test_the_configuration_of_the_package(packaged):
-    (nginx, sluice), said, made, www = packaged
+    (nginx, sluice), said, conf, made, www = packaged
     assert left_out(said) in ([], ['gzip'])
-    assert re.search(r'another meaning here \(1\):\n  \S+/nginx.conf:\d+: ssl_protocols TLSv1 TLSv1.1 ', said)
+    other = re.search(r'another meaning here \(1\):\n  \S+/nginx.conf:\d+: ssl_protocols TLSv1 TLSv1.1 ', said)
+    assert bool(other) == names_old_protocols(conf)
     text = made.read_text()
     assert all(f'# {line}\n' in text for line in said.splitlines()), 'the list stands in the file, too'
     assert '# First attempt to serve request as file, then\n' in text and 'try_files: $uri $uri/ =404\n' in text
