@@ -256,6 +256,11 @@ def ask(client, path, fields='', method='GET'):
     return client.read(method)
 
 
+def settle(seconds):
+    """Until what came is stored, if it is: nothing tells."""
+    time.sleep(seconds * server_kit.PATIENCE)
+
+
 def stored(client, path, fields=''):
     """Waits until it is stored, behind the answer; nobody else is asked for it meanwhile."""
     wait_for(lambda: ask(client, path, fields + '\nCache-Control: only-if-cached').headers.get('x-cache') in (HIT, STALE, UPDATING),
@@ -271,7 +276,7 @@ def test_what_the_rules_say(client, upstream, is_kept, loop, transport, number):
     assert before.headers.get('x-cache') == MISS and before.body == f'{path} 1'.encode()
     if expected in (HIT, STALE, EXPIRED) or second.startswith('Accept'):
         wait_for(lambda: is_kept(before.body), 'it is stored')
-    time.sleep(0.02)
+    settle(0.02)
     after = ask(client, path, second)
     if expected == 504:
         assert after.status == 504 and len(upstream.asked(path)) == 1
@@ -501,7 +506,7 @@ def test_times_of_the_configuration(client, upstream, path):
         target = path(prefix)
         upstream.answers[target] = answer
         ask(client, target)
-        time.sleep(0.05)
+        settle(0.05)
         assert (ask(client, target).headers['x-cache'] == HIT) == kept, (prefix, answer)
 
 
@@ -518,7 +523,7 @@ def test_bypass_and_no_cache(client, upstream, path):
     target = path('/bypass/')
     upstream.answers[target] = 'Cache-Control: max-age=60'
     ask(client, target, 'X-Never: 1')
-    time.sleep(0.05)
+    settle(0.05)
     assert ask(client, target).headers['x-cache'] == MISS
     stored(client, target)
     assert ask(client, target, 'X-Bypass: 0').headers['x-cache'] == HIT
@@ -582,7 +587,7 @@ def test_stale_if_error_needs_no_directive(client, upstream, path, said, rescued
         return upstream.tell(talk, 'Status: 503', b'failed')
     upstream.answers[target] = say
     ask(client, target)
-    time.sleep(0.05)
+    settle(0.05)
     response = ask(client, target)
     assert (response.status, response.body) == ((200, b'kept') if rescued else (503, b'failed'))
 
@@ -599,7 +604,7 @@ def test_304_renews_what_is_stored(client, upstream, path):
                              'X-New: 1\nX-Old: 1\nContent-Type: text/x', BIG)
     upstream.answers[target] = say
     ask(client, target)
-    time.sleep(0.05)
+    settle(0.05)
     response = ask(client, target)
     assert response.headers['x-cache'] == REVALIDATED and response.status == 200 and response.body == BIG
     assert response.headers['x-new'] == '2' and response.headers['x-old'] == '1' and response.headers['content-type'] == 'text/x'
@@ -659,7 +664,7 @@ def test_what_a_client_keeps_from_the_server_is_stored_for_nobody(client, upstre
     upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60\nVary: Accept-Language',
                                                           (talk.request.header('accept-language') or 'none').encode())
     assert ask(client, target, 'Accept-Language: fr\nConnection: Accept-Language').body == b'none'
-    time.sleep(0.05)
+    settle(0.05)
     assert ask(client, target, 'Accept-Language: fr\nConnection: keep-alive').body == b'fr'
     stored(client, target, 'Accept-Language: fr')
     assert ask(client, target, 'Accept-Language: fr\nConnection: Accept-Language').body == b'fr'
@@ -671,7 +676,7 @@ def test_get_with_a_body_has_an_answer_of_its_own(client, upstream, path):
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nevil')
     first = client.read('GET')
     assert first.status == 200 and first.headers.get('x-cache', '') == ''
-    time.sleep(0.05)
+    settle(0.05)
     assert ask(client, target).headers['x-cache'] == MISS
 
 
@@ -685,11 +690,11 @@ def test_304_that_is_one_clients_own_renews_nothing(client, upstream, path, said
         return upstream.tell(talk, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"', b'one')
     upstream.answers[target] = say
     ask(client, target)
-    time.sleep(0.05)
+    settle(0.05)
     name, _, value = said.partition(': ')
     renewed = ask(client, target, 'Accept: a')
     assert renewed.headers['x-cache'] == REVALIDATED and renewed.headers[name.lower()] == value
-    time.sleep(0.05)
+    settle(0.05)
     other = ask(client, target, 'Accept: b')
     assert other.headers['x-cache'] == MISS and name.lower() not in other.headers
 
@@ -703,7 +708,7 @@ def test_no_cache_is_kept_where_it_can_be_asked_for(client, upstream, path):
         return upstream.tell(talk, 'Cache-Control: no-cache\nETag: "v1"', b'one')
     upstream.answers[target] = say
     ask(client, target)
-    time.sleep(0.05)
+    settle(0.05)
     for _ in range(3):
         response = ask(client, target)
         assert response.headers['x-cache'] == REVALIDATED and response.body == b'one'
@@ -713,7 +718,7 @@ def test_something_else_in_the_place_of_304(client, upstream, path):
     target = path('/ask/')
     upstream.answers[target] = 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"'
     ask(client, target)
-    time.sleep(0.05)
+    settle(0.05)
     response = ask(client, target)
     assert response.headers['x-cache'] == EXPIRED and response.body == f'{target} 2'.encode()
     assert upstream.asked(target)[1].header('if-none-match') == '"v1"'
@@ -772,7 +777,7 @@ def test_one_updates_and_the_others_have_the_old_one(client, served, upstream, p
     target = path('/updating/')
     upstream.answers[target] = 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70'
     ask(client, target)
-    time.sleep(0.05)
+    settle(0.05)
     upstream.answers[target] = slow(upstream, target)
     told = crowd(served, target, 10)
     assert sorted(how for _, _, how in told) == [EXPIRED] + [UPDATING] * 9
@@ -785,7 +790,7 @@ def test_answers_to_post_where_that_is_wanted(client, upstream, path):
         target = path(prefix)
         upstream.answers[target] = 'Cache-Control: max-age=60'
         assert ask(client, target, 'Content-Length: 0', method='POST').status == 200
-        time.sleep(0.05)
+        settle(0.05)
         assert (ask(client, target, 'Content-Length: 0', method='POST').headers.get('x-cache') == HIT) == kept
 
 
@@ -793,7 +798,7 @@ def test_an_update_behind_the_answer(client, served, upstream, path):
     target = path('/behind/')
     upstream.answers[target] = 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70'
     ask(client, target)
-    time.sleep(0.05)
+    settle(0.05)
     upstream.answers[target] = slow(upstream, target)
     began = time.monotonic()
     told = crowd(served, target, 10)
@@ -814,7 +819,7 @@ def test_an_update_outlives_its_client(served, upstream, path):
     upstream.answers[target] = say
     client = served.connect(promoted=False)
     ask(client, target)
-    time.sleep(0.05)
+    settle(0.05)
     assert ask(client, target).body == b'old'
     client.close()
     client = served.connect(promoted=False)
