@@ -273,7 +273,7 @@ def test_a_slow_request_falls_into_its_bucket(watch):
     watched = watch()
     client, slow = watched.connect('plain'), watched.connect('plain')
     slow.send('GET /one.txt HTTP/1.1\r\n')
-    time.sleep(0.6)
+    time.sleep(0.6 * PATIENCE)
     slow.send('Host: localhost\r\n\r\n')
     assert slow.read().status == 200
     took = settled(client)['sluice_request_duration_seconds']
