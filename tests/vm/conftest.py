@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 
 from kit import server as server_kit  # noqa: E402
 from kit import site  # noqa: E402
+from kit.lifetime import wait_for  # noqa: E402
 
 LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
 # 16m: more than the buffers between server and client hold at once, and no more, since the guest is slow.
@@ -54,6 +55,7 @@ def start(www, certificate, tmp_path_factory):
             made.start([port])
             if ktls != 'off':
                 wait_for_trials(made)
+            wait_for(made.workers, 'a worker')
             running[key] = made, port
         return running[key]
     yield starter
