@@ -134,8 +134,11 @@ def test_a_server_is_killed_and_started_again(cache, upstream):
         kept(server, path)
     begin(server, '/big')
     wait_for(lambda: temporary(server), 'it is being stored')
-    for process in server.processes():
+    killed = server.processes()
+    for process in killed:
         os.kill(process, signal.SIGKILL)
+    server.process.wait()
+    wait_for(lambda: not any(alive(process) for process in killed), 'all are dead, and their locks are free')
     halted.set()
     for folder, _, files in os.walk(server.cache):
         for name in files:

@@ -119,10 +119,11 @@ def test_connections_that_an_application_ends_by_itself(launch, loop, transport)
 
 def websocket(served, subprotocols=('chat',), **options):
     from websockets.sync.client import connect
+    options = {'subprotocols': subprotocols, 'max_size': 1 << 25, 'open_timeout': 20 * server_kit.PATIENCE, **options}
     stream = socket.create_connection(('127.0.0.1', served.port), timeout=20 * server_kit.PATIENCE)
     if served.transport == 'plain':
-        return connect('ws://localhost/', sock=stream, subprotocols=subprotocols, max_size=1 << 25, **options)
-    return connect('wss://localhost/', sock=stream, ssl=http1.tls_context(), subprotocols=subprotocols, max_size=1 << 25, **options)
+        return connect('ws://localhost/', sock=stream, **options)
+    return connect('wss://localhost/', sock=stream, ssl=http1.tls_context(), **options)
 
 
 def test_websockets_echo(launch, loop, transport, sockets):
