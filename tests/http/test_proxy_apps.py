@@ -35,7 +35,10 @@ def node(base):
 
 
 def before(launch, loop, transport, program, **more):
-    return launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{program.port}', **more}}})
+    # No tickets: the websockets library reads in one thread and writes in another, which Python before 3.13 does not keep apart, so that a
+    # request that is written while a ticket is being read is sometimes never sent.
+    return launch(loop, transport, server={'ssl_session_tickets': 'off', 'location': {
+        '/': {'proxy_pass': f'http://127.0.0.1:{program.port}', **more}}})
 
 
 # uvicorn
