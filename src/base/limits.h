@@ -107,6 +107,7 @@
 /* upstream, and the modules that pass requests on */
 #define LIMIT_FORWARDED             64              /* addresses of X-Forwarded-For that are looked at, from the last one on */
 #define LIMIT_PROXY_INPUT           (32 * 1024)     /* bytes of an answer's body kept for a client: two receives */
+#define LIMIT_CHECK_LEAD_MS         1000u           /* at least so long one worker leads the health checks for all */
 #define LIMIT_UPSTREAM_BLOCK        (32 * 1024)     /* one output block of a connection to a server */
 #define LIMIT_UPSTREAM_TARGETS      1000            /* groups that a worker makes of variables in proxy_pass */
 #define LIMIT_UPSTREAM_PEERS        1024            /* that workers know together; of more, each knows for itself */

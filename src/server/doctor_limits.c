@@ -125,7 +125,7 @@ void doctor_examine_limits(struct diagnosis *diagnosis, const struct host *host)
     if (limit_of(host, "Max locked memory", &soft, &hard) && soft != UINT64_MAX)
         doctor_find(diagnosis, "memlock", VERDICT_GOOD,
                     "locked memory: %" PRIu64
-                    " KiB (io_uring of other users than root counts it, but for Linux 5.12 to 6.13)",
+                    " KiB (before Linux 5.12, and in newer ones again, the rings of users other than root count)",
                     soft / 1024);
 }
 

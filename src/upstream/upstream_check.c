@@ -9,8 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define STATUS_LINE 12       /* "HTTP/1.1 200" */
-#define LEAST_LEASE_MS 1000u /* a worker that is busy for a moment is not a dead one */
+#define STATUS_LINE 12 /* "HTTP/1.1 200" */
 
 /* One check under way. */
 struct upstream_probe {
@@ -144,9 +143,10 @@ static bool is_under_way(const struct upstream_peer *peer)
     return false;
 }
 
+/* A worker that is busy for a moment is not a dead one. */
 static uint64_t lease_ms(uint64_t interval_ms)
 {
-    return 3 * interval_ms > LEAST_LEASE_MS ? 3 * interval_ms : LEAST_LEASE_MS;
+    return 3 * interval_ms > LIMIT_CHECK_LEAD_MS ? 3 * interval_ms : LIMIT_CHECK_LEAD_MS;
 }
 
 /* Whether it answers is asked, not who it is: the certificate is not looked at. */
