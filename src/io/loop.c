@@ -192,7 +192,8 @@ static int run_small(struct loop *loop)
 
     if (list_empty(&loop->tail))
         return 0;
-    count = run_round(loop);
+    count = run_round(loop);  /* what was received is answered, */
+    count += run_round(loop); /* and the answers are sent */
     if (loop->backend->start)
         loop->backend->start(loop);
     return count;

@@ -58,7 +58,7 @@ enum __attribute__((packed)) op_state {
     OP_STATE_DEFERRED,   /* had its share of this turn: goes on in the next */
     OP_STATE_HELPED,     /* with the helper threads */
     OP_STATE_CANCELLING, /* was one of the three above; its end is under way */
-    OP_STATE_READY,      /* queued; the backend's deliver makes the call just before `done` */
+    OP_STATE_READY,      /* queued; the backend's deliver makes the call */
     OP_STATE_FINISHED,   /* queued with its result */
 };
 
@@ -123,7 +123,7 @@ struct loop_backend {
     void (*cancel)(struct loop *loop, struct op *op);
     int (*wait)(struct loop *loop, uint64_t until_ms); /* sets the clock, moves finished ops to loop->finished */
     void (*start)(struct loop *loop);                  /* what was submitted begins now, not at the next wait; NULL: it always does */
-    void (*deliver)(struct loop *loop, struct op *op); /* makes a READY op's call and runs its `done`, or waits again */
+    void (*deliver)(struct loop *loop, struct op *op); /* makes a READY op's call: it is finished, or waits again */
     void (*forget)(struct loop *loop, int fd);         /* the descriptor is about to be closed */
     void (*close)(struct loop *loop);
 };

@@ -2,7 +2,8 @@
  * The epoll backend. One slot per descriptor, registered once, edge-triggered, for
  * everything; what the edges said is kept in the slot, so that neither a receive
  * on a quiet connection nor a change of direction costs a system call. Calls other
- * than receive are tried first (attempt.c) and wait only after EAGAIN.
+ * than receive are tried first (attempt.c) and wait only after EAGAIN; small sends
+ * are tried when the rest of the round is done.
  */
 #include "io/loop.h"
 
@@ -20,6 +21,7 @@
 
 #define EVENTS_PER_WAIT 256
 #define EVENTS_HANG_UP  (EPOLLRDHUP | EPOLLHUP | EPOLLERR)
+#define SENT_TOGETHER   4096 /* larger ones leave at once, while they are in the cache */
 
 struct slot {
     struct op *reader;              /* OP_RECV, OP_ACCEPT, OP_SPLICE from here */
@@ -205,11 +207,35 @@ static void try_or_wait(struct loop *loop, struct op *op)
     *place = op;
 }
 
+static bool is_small(const struct op *op)
+{
+    size_t size = 0;
+
+    for (int i = 0; i < op->send.count; i++)
+        size += op->send.parts[i].iov_len;
+    return size <= SENT_TOGETHER;
+}
+
+/*
+ * The small sends of a round leave one after the other: a server behind us on this machine is woken by the first, and
+ * is awake for the rest.
+ */
+static void submit_send(struct loop *loop, struct op *op)
+{
+    if (!(op->send.flags & MSG_MORE) && is_small(op))
+        loop_ready(loop, op);
+    else
+        try_or_wait(loop, op);
+}
+
 static void epoll_submit(struct loop *loop, struct op *op)
 {
     switch (op->verb) {
     case OP_RECV:
         submit_receive(loop, op);
+        break;
+    case OP_SEND:
+        submit_send(loop, op);
         break;
     case OP_POLL:
         submit_poll(loop, op);
@@ -223,7 +249,6 @@ static void epoll_submit(struct loop *loop, struct op *op)
         break;
     case OP_ACCEPT:
     case OP_CONNECT:
-    case OP_SEND:
     case OP_SENDFILE:
     case OP_SPLICE:
     case OP_TIMER:
@@ -238,7 +263,7 @@ static void epoll_cancel(struct loop *loop, struct op *op)
     struct epoll *epoll = loop->backend_state;
     struct slot *slot;
 
-    if (op->state == OP_STATE_READY) { /* queued already; no byte was taken yet */
+    if (op->state == OP_STATE_READY) { /* queued already; no byte was taken or sent yet */
         op->result = -ECANCELED;
         op->state = OP_STATE_FINISHED;
         return;
@@ -340,8 +365,8 @@ static ssize_t receive(const struct op *op, char *into, size_t size)
     return count < 0 ? -errno : count;
 }
 
-/* OP_RECV: the bytes are fetched only now, so that one scratch buffer serves all connections. */
-static void epoll_deliver(struct loop *loop, struct op *op)
+/* The bytes are fetched only now, so that one scratch buffer serves all connections. */
+static void deliver_received(struct loop *loop, struct op *op)
 {
     struct epoll *epoll = loop->backend_state;
     struct slot *slot = &epoll->slots[op->fd];
@@ -357,6 +382,14 @@ static void epoll_deliver(struct loop *loop, struct op *op)
         slot->readable = false;
     op->lent = (struct str){epoll->scratch, count > 0 ? (size_t)count : 0};
     loop_run_done(loop, op, (int)count);
+}
+
+static void epoll_deliver(struct loop *loop, struct op *op)
+{
+    if (op->verb == OP_RECV)
+        deliver_received(loop, op);
+    else
+        try_or_wait(loop, op);
 }
 
 static void epoll_forget(struct loop *loop, int fd)

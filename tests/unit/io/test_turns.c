@@ -178,6 +178,42 @@ START_TEST(rule_17_small_answers_leave_first)
 }
 END_TEST
 
+/* ... and before a file whose turn it is: both go to one socket, which tells what came first. */
+START_TEST(rule_17_small_answers_leave_before_files)
+{
+    int file = pattern_file(2 * LIMIT_TURN_FILE_BYTES);
+    struct probe waiting;
+    struct probe large;
+    int other, sink;
+    char first;
+
+    if (!open_loop(&loop, _i))
+        return;
+    probe_init(&waiting, &loop);
+    probe_init(&large, &loop);
+    unix_pair(&loop, &answered_at, &far_end);
+    other = dup(answered_at);
+    sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    request = (struct op){.done = request_came};
+    loop_recv(&loop, &request, answered_at);
+    loop_sendfile(&loop, &waiting.op, sink, file, 0, 2 * LIMIT_TURN_FILE_BYTES, false);
+    turn_some(&loop, 1);
+    loop_sendfile(&loop, &large.op, other, file, 1, 1, false);
+    say(far_end, "x");
+    while (waiting.runs == 0 || large.runs == 0 || !op_idle(&answer))
+        turn_some(&loop, 1);
+    ck_assert_int_eq(recv(far_end, &first, 1, 0), 1);
+    ck_assert_int_eq(first, 'a');
+    ck_assert_int_eq(recv(far_end, &first, 1, 0), 1);
+    far_close(far_end);
+    close(file);
+    loop_close_fd(&loop, sink);
+    loop_close_fd(&loop, other);
+    loop_close_fd(&loop, answered_at);
+    loop_close(&loop);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("turns");
@@ -189,6 +225,7 @@ int main(void)
     tcase_add_loop_test(group, rule_17_turns_are_shared_by_all, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_senders_take_turns, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_small_answers_leave_first, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_small_answers_leave_before_files, 0, kernel_backend_count());
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
