@@ -68,7 +68,7 @@ def attempt(outcome, what):
     try:
         return what()
     except (servers.Failed, OSError, ValueError, subprocess.SubprocessError) as fault:
-        outcome.missing = outcome.missing or ' '.join(str(fault).split())[-200:]
+        outcome.missing = outcome.missing or ' '.join(str(fault).split())[:400]
         return None
 
 

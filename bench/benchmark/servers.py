@@ -93,7 +93,7 @@ class Server:
                 time.sleep(0.05)
         self.stop()
         with open(self.said_path, encoding='utf-8', errors='replace') as stream:
-            raise Failed(f'{self.setup.label} does not listen: {stream.read()[-300:].strip()}')
+            raise Failed(f'{self.setup.label} does not listen: {"; ".join(stream.read().splitlines()[-3:])[:400]}')
 
     def pids(self):
         return counters.family(self.process.pid)
