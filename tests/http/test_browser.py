@@ -64,9 +64,12 @@ const event = (target, name) => new Promise((done, failed) => {
   found.at = Math.round(film.currentTime);
   found.size = film.videoWidth + 'x' + film.videoHeight;
   const canvas = document.createElement('canvas').getContext('2d');
-  canvas.drawImage(film, 0, 0);
-  const [red, , blue] = canvas.getImageData(80, 45, 1, 1).data;
-  found.colour = red > blue ? 'red' : blue > red ? 'blue' : 'none';
+  for (let look = 0; look < 100 && (found.colour || 'none') == 'none'; look++) { // the picture may come later than the event
+    if (look) await new Promise(done => setTimeout(done, 100));
+    canvas.drawImage(film, 0, 0);
+    const [red, , blue] = canvas.getImageData(80, 45, 1, 1).data;
+    found.colour = red > blue ? 'red' : blue > red ? 'blue' : 'none';
+  }
 })().catch(error => { found.error = error; }).finally(() => fetch('/done?' + new URLSearchParams(found)));
 </script>
 '''
