@@ -16,6 +16,8 @@
 
 #define MAGIC 0x31306863696c7573ull /* "sulich01", and the version with it */
 
+enum { ATTEMPTS = 8 }; /* to make a file that no walk takes away */
+
 /* The end of a file, and of each head that was noted anew. */
 struct mark {
     uint64_t magic;
@@ -165,24 +167,44 @@ static int make_folders(const struct cache_folder *folder, const char *name)
     return 0;
 }
 
-int cache_file_create(struct cache_making *making)
+static int open_new(struct cache_making *making, const char *name)
 {
     const int flags = O_RDWR | O_CREAT | O_EXCL;
-    char name[CACHE_NAME + 32];
+    int fd = open_beneath(making->folder->fd, name, flags, 0600);
     int error;
 
+    if (fd != -ENOENT)
+        return fd;
+    error = make_folders(making->folder, name);
+    return error < 0 ? error : open_beneath(making->folder->fd, name, flags, 0600);
+}
+
+/* A walk may have met the file before its lock, and taken it for what a dead process left: then it has no name. */
+static bool was_swept(int fd)
+{
+    struct stat found;
+
+    return fstat(fd, &found) == 0 && found.st_nlink == 0;
+}
+
+int cache_file_create(struct cache_making *making)
+{
+    char name[CACHE_NAME + 32];
+
     temporary_name(making, name);
-    making->fd = open_beneath(making->folder->fd, name, flags, 0600);
-    if (making->fd == -ENOENT) {
-        error = make_folders(making->folder, name);
-        making->fd = error < 0 ? error : open_beneath(making->folder->fd, name, flags, 0600);
-    }
-    error = making->fd < 0 ? making->fd : 0;
-    if (error < 0)
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        int fd = open_new(making, name);
+        if (fd < 0)
+            return fd;
+        making->fd = fd;
+        if (flock(fd, LOCK_EX) < 0)
+            return -errno;
+        if (!was_swept(fd))
+            return 0;
+        close(fd);
         making->fd = -1;
-    else if (flock(making->fd, LOCK_EX | LOCK_NB) < 0)
-        error = -errno;
-    return error;
+    }
+    return -ESTALE;
 }
 
 int cache_file_write(struct cache_making *making, struct str bytes)

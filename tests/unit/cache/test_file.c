@@ -2,8 +2,10 @@
 
 #include "room.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -257,6 +259,47 @@ START_TEST(links_are_not_followed)
 }
 END_TEST
 
+static char folder[CACHE_NAME + sizeof(room.path)];
+static bool enough;
+
+/* What a walk does where the files are made, over and over. */
+static void *sweep_on(void *unused)
+{
+    while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
+        DIR *all = opendir(folder);
+        const struct dirent *entry;
+
+        while (all && (entry = readdir(all)))
+            if (cache_file_is_temporary(entry->d_name))
+                cache_file_sweep(dirfd(all), entry->d_name);
+        if (all)
+            closedir(all);
+        usleep(1000); /* between two walks: no file meets many */
+    }
+    return unused;
+}
+
+START_TEST(what_is_begun_is_not_swept)
+{
+    struct cache_id id = room_id(1, 7);
+    char name[CACHE_NAME];
+    pthread_t sweeper;
+
+    room_open(&room);
+    cache_file_name(&room.folder, &id, name);
+    snprintf(folder, sizeof(folder), "%s/%.4s", room.path, name);
+    enough = false;
+    ck_assert_int_eq(pthread_create(&sweeper, NULL, sweep_on, NULL), 0);
+    for (; id.sequence < 3000; id.sequence++) {
+        (void)room_store(&room, &id, "key", "head", STR("body"));
+        cache_file_delete(&room.folder, &id);
+    }
+    __atomic_store_n(&enough, true, __ATOMIC_RELAXED);
+    ck_assert_int_eq(pthread_join(sweeper, NULL), 0);
+    room_close(&room);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {names,
@@ -264,6 +307,7 @@ int main(void)
                                   written_and_read,
                                   one_that_was_dropped_leaves_nothing,
                                   what_was_left_is_swept,
+                                  what_is_begun_is_not_swept,
                                   damage_is_seen,
                                   a_body_of_another_start_is_read,
                                   noted_anew,
