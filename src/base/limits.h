@@ -156,6 +156,7 @@
 #define LIMIT_CACHE_UPDATES         64              /* heads noted in one file, before it is fetched and written anew */
 #define LIMIT_CACHE_WRITE           (64 * 1024)     /* bytes of an answer that are written at once */
 #define LIMIT_CACHE_BEHIND          (256 * 1024)    /* bytes that wait for the disk: then the server waits, too */
+#define LIMIT_CACHE_ATTEMPTS        8               /* to make a file that no walk takes away before it is locked */
 #define LIMIT_CACHE_LOOK_MS         20              /* between two looks at what another worker fetches */
 #define LIMIT_CACHE_KEEP_MS         1000            /* between two steps of the keeper while there is nothing to do */
 #define LIMIT_CACHE_LEAD_MS         30000           /* without a step of its keeper a folder gets another */

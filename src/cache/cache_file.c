@@ -16,8 +16,6 @@
 
 #define MAGIC 0x31306863696c7573ull /* "sulich01", and the version with it */
 
-enum { ATTEMPTS = 8 }; /* to make a file that no walk takes away */
-
 /* The end of a file, and of each head that was noted anew. */
 struct mark {
     uint64_t magic;
@@ -192,7 +190,7 @@ int cache_file_create(struct cache_making *making)
     char name[CACHE_NAME + 32];
 
     temporary_name(making, name);
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt < LIMIT_CACHE_ATTEMPTS; attempt++) {
         int fd = open_new(making, name);
         if (fd < 0)
             return fd;

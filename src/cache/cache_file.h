@@ -41,7 +41,10 @@ struct cache_making {
     struct cache_sum sum;
 };
 
-/* 0 or -errno. Folders that are missing are made. */
+/*
+ * 0 or -errno. Folders that are missing are made. Where a walk took the file before it was locked, it is made again;
+ * -ESTALE: too often.
+ */
 MUST_CHECK int cache_file_create(struct cache_making *making);
 /* More of the body. 0 or -errno (-ENOSPC: the disk is full). */
 MUST_CHECK int cache_file_write(struct cache_making *making, struct str bytes);
