@@ -270,24 +270,26 @@ static size_t block_write(struct format *format, struct str text)
     bool keep = str_find(signs, '+') >= 0;
     unsigned digit = 0;
     size_t source, indent;
+    struct str left;
 
     for (size_t i = 1; i < signs.length && signs.data[i] != ' '; i++)
         digit = signs.data[i] >= '1' && signs.data[i] <= '9' ? (unsigned)(signs.data[i] - '0') : digit;
     source = block_source(format, rest, digit);
     indent = digit ? (format->depth ? top(format)->indent : 0) + digit : top(format)->indent + FORMAT_LEVEL;
+    keep = keep && rest.length > 0;
     rest = keep ? without_break(rest) : without_empty_lines(rest, source);
     lines_put(lines, header);
-    for (struct str left = rest; left.length;) {
+    if (!keep && !rest.length)
+        return header.length;
+    for (left = rest; left.data;) {
         struct str line = str_cut(&left, '\n');
 
         lines_put(lines, STR("\n"));
         if (line.length > source)
             lines->failed |= buffer_printf(lines->out, "%*s", (int)indent, "") < 0;
         lines_put(lines, str_skip(line, source));
-        if (left.data && !left.length)
-            lines_put(lines, STR("\n"));
     }
-    return rest.length ? (size_t)(rest.data + rest.length - text.data) : header.length;
+    return (size_t)(rest.data + rest.length - text.data);
 }
 
 static bool is_block_scalar(const yaml_token_t *token)
