@@ -10,25 +10,6 @@
 
 #define DISTANCE_MAX 64
 
-struct str str_slice(struct str s, size_t from, size_t to)
-{
-    if (to > s.length)
-        to = s.length;
-    if (from > to)
-        from = to;
-    return (struct str){from ? s.data + from : s.data, to - from};
-}
-
-struct str str_skip(struct str s, size_t count)
-{
-    return str_slice(s, count, s.length);
-}
-
-bool str_equal(struct str a, struct str b)
-{
-    return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
-}
-
 bool str_same_letters(const char *a, const char *b, size_t length)
 {
     if (length == 0 || memcmp(a, b, length) == 0) /* mostly people agree in case, too */
@@ -38,11 +19,6 @@ bool str_same_letters(const char *a, const char *b, size_t length)
             return false;
     }
     return true;
-}
-
-bool str_starts(struct str s, struct str prefix)
-{
-    return s.length >= prefix.length && str_equal(str_slice(s, 0, prefix.length), prefix);
 }
 
 bool str_ends(struct str s, struct str suffix)

@@ -41,13 +41,26 @@ static inline bool str_empty(struct str s)
 }
 
 /* Bytes [from, to) of s, both clamped to its length; empty where from >= to. */
-struct str str_slice(struct str s, size_t from, size_t to);
+static inline struct str str_slice(struct str s, size_t from, size_t to)
+{
+    if (to > s.length)
+        to = s.length;
+    if (from > to)
+        from = to;
+    return (struct str){from ? s.data + from : s.data, to - from};
+}
 
 /* s without its first `count` bytes (all of them where it is shorter). */
-struct str str_skip(struct str s, size_t count);
+static inline struct str str_skip(struct str s, size_t count)
+{
+    return str_slice(s, count, s.length);
+}
 
 /* Byte for byte. */
-bool str_equal(struct str a, struct str b);
+static inline bool str_equal(struct str a, struct str b)
+{
+    return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
+}
 /* The same but for the case of ASCII letters, never by a locale; `length` bytes of each. */
 bool str_same_letters(const char *a, const char *b, size_t length);
 /* The same of whole strings (RFC 9110 5.1: field names). */
@@ -55,7 +68,10 @@ static inline bool str_equal_nocase(struct str a, struct str b)
 {
     return a.length == b.length && str_same_letters(a.data, b.data, a.length);
 }
-bool str_starts(struct str s, struct str prefix);
+static inline bool str_starts(struct str s, struct str prefix)
+{
+    return s.length >= prefix.length && (prefix.length == 0 || memcmp(s.data, prefix.data, prefix.length) == 0);
+}
 bool str_ends(struct str s, struct str suffix);
 /* memcmp order, shorter first; for sorting. */
 int str_compare(struct str a, struct str b);

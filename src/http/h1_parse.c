@@ -86,6 +86,7 @@ bool h1_is_token(struct str s)
 {
     uint8_t all = BYTE_TOKEN;
 
+#pragma GCC unroll 4
     for (size_t i = 0; i < s.length; i++)
         all &= class_of(s.data[i]);
     return s.length && all;

@@ -92,37 +92,35 @@ static char *put_status_line(char *at, int status)
     return put(at, STR("\r\n"));
 }
 
-/*
- * Bytes that the fields take at most; marks Date and Server where the answer has its own. -EINVAL names the
- * first that may not go out.
- */
-static int measure_fields(const struct headers *headers, size_t *out_length, bool *out_dated,
-                          bool *out_served, struct str *out_fault)
-{
-    size_t length = 0;
+/* Fields before they are written: bytes that they take at most, and which of the session's are among them. */
+struct measure {
+    size_t length;
+    bool has[FIELD_SERVER + 1];
+};
 
+/* 0; -EINVAL names the first field that may not go out. */
+static int measure_fields(const struct headers *headers, struct measure *out_measure, struct str *out_fault)
+{
+    *out_measure = (struct measure){0};
     for (unsigned i = 0; i < headers->count; i++) {
         const struct header *field = &headers->items[i];
-        enum own_field own = field_of(field->name);
 
         if (!h1_is_token(field->name) || !h1_is_value(field->value)) {
             *out_fault = field->name;
             return -EINVAL;
         }
-        *out_dated |= own == FIELD_DATE;
-        *out_served |= own == FIELD_SERVER;
-        length += field_length(field->name, field->value);
+        out_measure->has[field_of(field->name)] = true;
+        out_measure->length += field_length(field->name, field->value);
     }
-    *out_length = length;
     return 0;
 }
 
-static char *put_fields(char *at, const struct headers *headers)
+static char *put_fields(char *at, const struct headers *headers, const struct measure *measure)
 {
     for (unsigned i = 0; i < headers->count; i++) {
         const struct header *field = &headers->items[i];
 
-        if (field_of(field->name) != FIELD_FRAMING)
+        if (!measure->has[FIELD_FRAMING] || field_of(field->name) != FIELD_FRAMING)
             at = put_field(at, field->name, field->value);
     }
     return at;
@@ -161,8 +159,7 @@ int h1_write_head(struct exchange *x, const struct session_settings *settings, i
 {
     const struct response *response = &x->response;
     struct str reason = status_reason(response->status);
-    bool dated = false;
-    bool served = false;
+    struct measure measure;
     char date[DATE_LENGTH + 1];
     size_t length;
     char *head;
@@ -172,20 +169,20 @@ int h1_write_head(struct exchange *x, const struct session_settings *settings, i
         x->response.fault = STR("a status that is none");
         return -EINVAL;
     }
-    if (measure_fields(&response->headers, &length, &dated, &served, &x->response.fault) != 0)
+    if (measure_fields(&response->headers, &measure, &x->response.fault) != 0)
         return -EINVAL;
-    length += sizeof("HTTP/1.1 999 \r\n") + reason.length + sizeof("Connection: keep-alive\r\n") +
+    length = measure.length + sizeof("HTTP/1.1 999 \r\n") + reason.length + sizeof("Connection: keep-alive\r\n") +
               sizeof("Transfer-Encoding: chunked\r\n") + LONGEST_LENGTH + sizeof("Date: \r\n") + DATE_LENGTH +
               field_length(STR("Server"), settings->server_header) + sizeof("\r\n");
     at = head = arena_alloc(&x->arena, length);
     if (!head)
         return -ENOMEM;
     at = put_status_line(at, response->status);
-    if (!served && settings->server_header.length)
+    if (!measure.has[FIELD_SERVER] && settings->server_header.length)
         at = put_field(at, STR("Server"), settings->server_header);
-    if (!dated)
+    if (!measure.has[FIELD_DATE])
         at = put_field(at, STR("Date"), date_format(now, date));
-    at = put_fields(at, &response->headers);
+    at = put_fields(at, &response->headers, &measure);
     at = put_framing(at, x, framing);
     at = put_connection(at, x, keepalive);
     at = put(at, STR("\r\n"));
@@ -198,22 +195,20 @@ int h1_write_interim(struct exchange *x, int status, const struct headers *heade
     static const struct headers none = {0};
     const struct headers *fields = headers ? headers : &none;
     struct str reason = status_reason(status);
+    struct measure measure;
     struct str fault;
-    bool ignored = false;
-    size_t length;
     char *head;
     char *at;
 
     /* 101 changes the protocol, and is no interim answer of this one. */
     if (status < 100 || status > 199 || status == 101 ||
-        measure_fields(fields, &length, &ignored, &ignored, &fault) != 0)
+        measure_fields(fields, &measure, &fault) != 0)
         return -EINVAL;
-    length += sizeof("HTTP/1.1 999 \r\n\r\n") + reason.length;
-    at = head = arena_alloc(&x->arena, length);
+    at = head = arena_alloc(&x->arena, measure.length + sizeof("HTTP/1.1 999 \r\n\r\n") + reason.length);
     if (!head)
         return -ENOMEM;
     at = put_status_line(at, status);
-    at = put_fields(at, fields);
+    at = put_fields(at, fields, &measure);
     at = put(at, STR("\r\n"));
     *out_head = str_of(head, (size_t)(at - head));
     return 0;
@@ -243,16 +238,16 @@ static char *put_request_framing(char *at, const struct h1_request_head *head)
 int h1_write_request(struct arena *arena, const struct h1_request_head *head, struct str *out_fault,
                      struct str *out_head)
 {
-    bool ignored = false;
+    struct measure measure;
     size_t length;
     char *bytes;
     char *at;
 
     *out_fault = STR("the request line");
     if (!h1_is_token(head->method) || !is_target(head->target) || !h1_is_value(head->connection) ||
-        measure_fields(head->headers, &length, &ignored, &ignored, out_fault) != 0)
+        measure_fields(head->headers, &measure, out_fault) != 0)
         return -EINVAL;
-    length += head->method.length + head->target.length + sizeof("  HTTP/1.1\r\n") +
+    length = measure.length + head->method.length + head->target.length + sizeof("  HTTP/1.1\r\n") +
               field_length(STR("Connection"), head->connection) + sizeof("Transfer-Encoding: chunked\r\n") +
               LONGEST_LENGTH + sizeof("\r\n");
     at = bytes = arena_alloc(arena, length);
@@ -262,7 +257,7 @@ int h1_write_request(struct arena *arena, const struct h1_request_head *head, st
     at = put(at, STR(" "));
     at = put(at, head->target);
     at = put(at, STR(" HTTP/1.1\r\n"));
-    at = put_fields(at, head->headers);
+    at = put_fields(at, head->headers, &measure);
     at = put_request_framing(at, head);
     if (head->connection.length)
         at = put_field(at, STR("Connection"), head->connection);
@@ -274,23 +269,22 @@ int h1_write_request(struct arena *arena, const struct h1_request_head *head, st
 int h1_write_last_chunk(struct arena *arena, struct headers *trailers, struct str *out_fault,
                         struct str *out_bytes)
 {
-    bool ignored = false;
-    size_t length = 0;
+    struct measure measure;
     char *bytes;
     char *at;
 
     /* Too late for a 500: what may not go out stays here. */
-    while (measure_fields(trailers, &length, &ignored, &ignored, out_fault) != 0)
+    while (measure_fields(trailers, &measure, out_fault) != 0)
         headers_remove(trailers, *out_fault);
     if (trailers->count == 0) {
         *out_bytes = STR("0\r\n\r\n");
         return 0;
     }
-    at = bytes = arena_alloc(arena, length + sizeof("0\r\n\r\n"));
+    at = bytes = arena_alloc(arena, measure.length + sizeof("0\r\n\r\n"));
     if (!bytes)
         return -ENOMEM;
     at = put(at, STR("0\r\n"));
-    at = put_fields(at, trailers);
+    at = put_fields(at, trailers, &measure);
     at = put(at, STR("\r\n"));
     *out_bytes = str_of(bytes, (size_t)(at - bytes));
     return 0;

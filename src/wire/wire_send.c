@@ -154,7 +154,7 @@ struct wire_block *wire_writable(struct wire *wire, bool bounded)
 {
     struct wire_block *block = wire->last;
 
-    if (block && block_room(wire, block) > 0)
+    if (block && wire_record_room(wire, block) > 0)
         return block;
     if (bounded ? !wire_may_have_another(wire) : count_blocks(wire) >= MOST_BLOCKS)
         return NULL;
@@ -166,10 +166,13 @@ struct wire_block *wire_writable(struct wire *wire, bool bounded)
 
 size_t wire_record_room(const struct wire *wire, const struct wire_block *block)
 {
-    size_t room = block_room(wire, block);
-    size_t left = overhead(wire) == 0 ? room : record_size(wire) - block->open;
+    size_t added = overhead(wire), size = record_size(wire), room;
 
-    return left < room ? left : room;
+    /* Mostly there is room for all of the record, and what comes behind it needs no counting. */
+    if (added > 0 && block->type == 0 && block->open < size && block->capacity - block->filled >= size + added)
+        return size - block->open;
+    room = block_room(wire, block);
+    return added > 0 && size - block->open < room ? size - block->open : room;
 }
 
 char *wire_record_end(const struct wire *wire, struct wire_block *block)
