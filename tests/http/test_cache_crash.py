@@ -207,6 +207,7 @@ def test_the_folder_is_kept_small(cache, upstream):
     for number in range(12):
         upstream.answers[f'/{number}'] = say
         assert fetched(server, f'/{number}').body == BIG
+    kept(server, '/11')
     wait_for(lambda: len(names(server)) <= 3, 'the oldest are gone')
     assert fetched_only(server, '/11')
 
