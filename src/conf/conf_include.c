@@ -110,13 +110,14 @@ static bool joins(const struct conf_pair *first, const struct conf_pair *second)
 static void pair_merge(struct merge *merge, struct conf_pair pair)
 {
     size_t place = (size_t)table_get(&merge->index, pair.key->text);
-    struct conf_pair *first = (struct conf_pair *)(void *)merge->pairs.data + (place ? place - 1 : 0);
+    struct conf_pair *first;
     struct conf_node *merged;
 
     if (!place) {
         pair_append(merge, pair);
         return;
     }
+    first = (struct conf_pair *)(void *)merge->pairs.data + place - 1;
     if (joins(first, &pair)) {
         merged = lists_joined(merge->loader, first->value, pair.value);
     } else if (first->value->kind == CONF_MAP && pair.value->kind == CONF_MAP) {

@@ -138,7 +138,7 @@ static void table_lines(struct import *import, const struct nginx_directive *blo
 
         if (line->count > 1 || str_equal(key, STR("include"))) {
             leave_out(import, map, line, "%s",
-                      line->count > 1 ? "a line has one value" : "there is no such file");
+                      line->count > 1 ? "a line has one value" : "there is no such file to read");
             continue;
         }
         if (draft_find(map, key)) {
@@ -221,6 +221,10 @@ void carry_types(struct import *import, const struct scope *scope, const struct 
     for (const struct nginx_directive *line = directive->first; line; line = line->next) {
         struct draft *known = draft_find(types, line->name);
 
+        if (str_equal(line->name, STR("include"))) {
+            leave_out(import, types, line, "there is no such file to read");
+            continue;
+        }
         for (size_t i = 0; i < line->count; i++) {
             if (built_in(import, scope, line->name, line->words[i]))
                 continue;

@@ -51,6 +51,7 @@ static const char *const trees[] = {
     "a: {b: [], c: {d: {}}}\n",
     "a: no\nb: null\nc: ~\nd: 0x10\ne: 1e3\nf: =\n",
     "'...': 1\n'---': 2\n",
+    "'include': a.yaml\nb: include\n",
 };
 
 START_TEST(reads_back)

@@ -271,6 +271,10 @@ static const struct {
      "it has \"ranges\""},
     {"http { types { text/html html htm; text/x-a a b; } server { return 204; } }",
      "  types:", "text/x-a: a b\n", ""},
+    {"http { types { include none; text/x-a a; } server { return 204; } }", "  types:",
+     "# not carried over: include none\ntext/x-a: a\n", "there is no such file to read"},
+    {"http { upstream include { server 127.0.0.1:9; } server { return 204; } }", "  upstream:",
+     "'include':\n  server: 127.0.0.1:9\n", ""},
     {"http { log_format a '$remote_addr ' \"$status\"; log_format j escape=json '{\"a\":\"$uri\"}'; server { "
      "return 204; } }",
      "  log_format:", "a: $remote_addr $status\nj:\n  escape: json\n  format: '{\"a\":\"$uri\"}'\n", ""},
