@@ -78,15 +78,20 @@ static int double_byte(struct str text, size_t *at, struct buffer *out)
     return buffer_append(out, str_of((const char *)b, 1));
 }
 
-/* Quoted, with "${NAME}" kept from being read as the environment again. */
+/* Quoted, with "${NAME}" kept from being read as the environment again: all of it by one "$". */
 static int quoted_print(struct str text, struct buffer *out)
 {
     bool in_double = needs_double(text);
     int error = buffer_append(out, in_double ? STR("\"") : STR("'"));
+    size_t behind = 0;
 
     for (size_t at = 0; at < text.length && error == 0; at++) {
-        if (environment_reference(str_skip(text, at)))
+        size_t length = at >= behind ? environment_reference(str_skip(text, at)) : 0;
+
+        if (length) {
             error = buffer_append(out, STR("$"));
+            behind = at + length;
+        }
         if (error == 0 && in_double)
             error = double_byte(text, &at, out);
         else if (error == 0)

@@ -96,10 +96,8 @@ static int word_read(struct nginx_lexer *lexer, struct str *out_word)
     while (!at_end(lexer) && !ends(peek(lexer), quote, dollar)) {
         char c = take(lexer);
 
-        if (c == '\0')
+        if (c == '\0' || (c == '\\' && !at_end(lexer) && take(lexer) == '\0'))
             return fail(lexer, "a NUL byte cannot stand in a word");
-        if (c == '\\' && !at_end(lexer))
-            take(lexer);
         dollar = c == '$';
     }
     if (at_end(lexer))

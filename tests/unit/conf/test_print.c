@@ -52,6 +52,7 @@ static const char *const trees[] = {
     "a: no\nb: null\nc: ~\nd: 0x10\ne: 1e3\nf: =\n",
     "'...': 1\n'---': 2\n",
     "'include': a.yaml\nb: include\n",
+    "a: $${SLUICE_X:-d ${SLUICE_X}\nb: $${SLUICE_X:-$${SLUICE_X} ${SLUICE_X}\n",
 };
 
 START_TEST(reads_back)

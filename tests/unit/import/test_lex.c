@@ -102,6 +102,8 @@ START_TEST(nul_bytes)
 
     show("a b\0c;", 6, shown, sizeof(shown));
     ck_assert_str_eq(shown, "[a]! 1 a NUL byte cannot stand in a word");
+    show("a \"b\\\0c\";", 8, shown, sizeof(shown)); /* nor behind a backslash */
+    ck_assert_str_eq(shown, "[a]! 1 a NUL byte cannot stand in a word");
 }
 END_TEST
 
