@@ -12,7 +12,7 @@
 #define LONGEST_LENGTH 20 /* UINT64_MAX in decimal */
 
 /* Fields that are the session's to write. */
-enum own_field { FIELD_OTHER, FIELD_FRAMING, FIELD_DATE, FIELD_SERVER };
+enum own_field { FIELD_OTHER, FIELD_FRAMING, FIELD_DATE, FIELD_SERVER, OWN_FIELDS };
 
 static enum own_field field_of(struct str name)
 {
@@ -95,7 +95,7 @@ static char *put_status_line(char *at, int status)
 /* Fields before they are written: bytes that they take at most, and which of the session's are among them. */
 struct measure {
     size_t length;
-    bool has[FIELD_SERVER + 1];
+    bool has[OWN_FIELDS];
 };
 
 /* 0; -EINVAL names the first field that may not go out. */

@@ -154,7 +154,8 @@ struct wire_block *wire_writable(struct wire *wire, bool bounded)
 {
     struct wire_block *block = wire->last;
 
-    if (block && wire_record_room(wire, block) > 0)
+    /* An open record is never left behind, even one that other settings have made full. */
+    if (block && (block->open > 0 || wire_record_room(wire, block) > 0))
         return block;
     if (bounded ? !wire_may_have_another(wire) : count_blocks(wire) >= MOST_BLOCKS)
         return NULL;
