@@ -153,6 +153,8 @@ directive_row proxy_read_cache_valid, proxy_read_cache_purge, proxy_read_cache_f
 /* The request asks for a range that begins so far in that its server is asked for that alone, and nothing is kept. */
 bool proxy_cache_is_far(const struct proxying *p);
 int proxy_cache_check(struct proxy_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
+/* For a location that passes requests on: answers to POST are stored only under a key that the configuration gives. 0, or -EINVAL (reported). */
+int proxy_cache_check_methods(const struct proxy_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
 /* 1 where one of them is neither empty nor "0"; 0, or -ENOMEM. */
 MUST_CHECK int proxy_cache_any(struct exchange *x, const struct conf_templates *templates);
 

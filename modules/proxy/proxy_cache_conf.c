@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #define VALID_HINT STR("write: proxy_cache_valid: [10m, 404 1m, any 10s]")
+#define KEY_HINT   STR("write a proxy_cache_key that tells one POST request from another")
 #define PURGE_HINT STR("write: proxy_cache_purge: PURGE 127.0.0.1 10.0.0.0/8")
 
 static int refuse_valid(struct conf_reader *reader, const struct conf_node *node, struct str word)
@@ -117,6 +118,18 @@ int proxy_cache_check(struct proxy_cache_conf *conf, struct conf_reader *reader,
         return 0;
     conf_error(reader->errors, node ? node->mark : at->mark, STR("proxy_cache_path names it: keys_zone: NAME:SIZE"),
                "proxy_cache: there is no cache \"" STR_FMT "\"", STR_ARG(conf->name));
+    return -EINVAL;
+}
+
+int proxy_cache_check_methods(const struct proxy_cache_conf *conf, struct conf_reader *reader,
+                              const struct conf_node *at)
+{
+    const struct conf_node *node = conf_map_get(at, STR("proxy_cache_methods"));
+
+    if (!conf->cache || conf->key || !(conf->methods & 1u << METHOD_POST))
+        return 0;
+    conf_error(reader->errors, node ? node->mark : at->mark, KEY_HINT,
+               "proxy_cache_methods: POST without a proxy_cache_key: the default key lacks the request's body");
     return -EINVAL;
 }
 

@@ -6,26 +6,47 @@
 
 #include "http/url.h"
 
+/*
+ * The method and the body that the configuration sends in the place of the client's; empty where that is GET or HEAD
+ * without a body. data NULL: out of memory.
+ */
+static struct str changed_request(struct proxying *p)
+{
+    const struct proxy_conf *conf = p->conf;
+    struct str method = conf->method ? exchange_eval(p->x, conf->method) : STR("");
+    struct str body = conf->set_body ? exchange_eval(p->x, conf->set_body) : STR("");
+
+    if (!method.data || !body.data)
+        return (struct str){NULL, 0};
+    if (str_equal(method, STR("GET")) || str_equal(method, STR("HEAD")))
+        method = STR("");
+    if (str_empty(method) && str_empty(body))
+        return STR("");
+    return arena_join(&p->x->arena, (const struct str[]){STR(" "), method, STR(" "), body}, 4);
+}
+
 struct str proxy_cache_key(struct proxying *p)
 {
     const struct request *request = &p->x->request;
-    struct str scheme, host, told[3];
+    struct str scheme, host, changed, told[3];
 
     if (p->conf->cache.key)
         return exchange_eval(p->x, p->conf->cache.key);
     scheme = exchange_eval(p->x, p->conf->scheme);
+    changed = changed_request(p);
     host = proxy_asked_host(p->x);
     told[0] = proxy_told(p->x, STR("X-Forwarded-Proto"));
     told[1] = proxy_told(p->x, STR("X-Forwarded-Host"));
     told[2] = proxy_told(p->x, STR("X-Forwarded-Port"));
-    if (!scheme.data || (request->port && !host.data) || !told[0].data || !told[1].data || !told[2].data)
+    if (!scheme.data || !changed.data || (request->port && !host.data) || !told[0].data || !told[1].data ||
+        !told[2].data)
         return (struct str){NULL, 0};
     return arena_printf(&p->x->arena,
                         STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT "?" STR_FMT " " STR_FMT
-                                " " STR_FMT " " STR_FMT,
+                                " " STR_FMT " " STR_FMT STR_FMT,
                         STR_ARG(scheme), STR_ARG(proxy_target_host(&p->target)), STR_ARG(host),
                         STR_ARG(request->target), STR_ARG(request->path), STR_ARG(request->query),
-                        STR_ARG(told[0]), STR_ARG(told[1]), STR_ARG(told[2]));
+                        STR_ARG(told[0]), STR_ARG(told[1]), STR_ARG(told[2]), STR_ARG(changed));
 }
 
 struct str proxy_cache_facts_key(struct proxying *p, struct str key)

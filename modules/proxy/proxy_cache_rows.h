@@ -26,7 +26,8 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .example = "proxy_cache_key: $scheme$proxy_host$request_uri",                                                              \
      .help = "What tells one answer from another. Without it, all that the server is told of where the request goes: scheme, "  \
              "server, host and port as the client asked for them, what a trusted peer says of these in X-Forwarded-Proto, "      \
-             "-Host and -Port, the target, and the path that became of it."},                                                    \
+             "-Host and -Port, the target, the path that became of it, and what proxy_method and "          \
+             "proxy_set_body send."},                                                                                             \
     {.name = "proxy_cache_valid", .scopes = SCOPE_SITE, .type = DIRECTIVE_REPEAT, .offset = AT(cache.valid),                     \
      .row_size = sizeof(struct proxy_cache_valid), .row = proxy_read_cache_valid,                                                \
      .schema = "{\"type\": \"string\"}", .example = "proxy_cache_valid: [10m, 404 1m, any 10s]",                                 \
@@ -34,7 +35,8 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
              "Without it they are not kept."},                                                                                   \
     {.name = "proxy_cache_methods", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.methods),                  \
      .choices = cache_methods, .fallback = "GET HEAD", .example = "proxy_cache_methods: GET HEAD POST",                          \
-     .help = "Methods whose answers are kept; GET and HEAD always."},                                                            \
+     .help = "Methods whose answers are kept; GET and HEAD always. POST needs a proxy_cache_key that tells one request from "    \
+             "another: the default key does not contain the request's body."},                                                   \
     {.name = "proxy_cache_bypass", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEMPLATES, .offset = AT(cache.bypass),                \
      .example = "proxy_cache_bypass: [$cookie_nocache, $arg_nocache]",                                                           \
      .help = "Where one of these is neither empty nor 0, a server is asked, whatever is stored."},                               \

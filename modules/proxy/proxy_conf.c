@@ -223,6 +223,8 @@ int proxy_conf_complete(struct proxy_conf *own, struct conf_reader *reader, cons
         error = conf_read_template_word(reader, at, STR("$scheme"), &own->scheme);
     if (error == 0)
         error = proxy_cache_check(&own->cache, reader, at);
+    if (error == 0 && own->pass.text)
+        error = proxy_cache_check_methods(&own->cache, reader, at);
     return error;
 }
 

@@ -193,7 +193,7 @@ def cached_site(launch, loop, transport, fresh, upstream, workers=1, **extra):
         '/hasty/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '200ms'},
         '/behind/': {**to, 'proxy_cache_background_update': True, 'proxy_cache_use_stale': 'updating'},
         '/updating/': {**to, 'proxy_cache_use_stale': 'updating'},
-        '/posts/': {**to, 'proxy_cache_methods': 'POST'},
+        '/posts/': {**to, 'proxy_cache_methods': 'POST', 'proxy_cache_key': '$request_method $uri'},
         '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
         '/guarded/': {**to, 'proxy_cache_purge': 'PURGE 10.0.0.0/8'},
         '/turned/': {**to, 'when': {'$http_x_turn': {'rewrite': '^/turned/(.*)$ /other/$1 break'}}},

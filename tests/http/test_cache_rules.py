@@ -1,0 +1,102 @@
+"""What the cache may store and may answer with: keys, validation, ages and field syntax (RFC 9110, RFC 9111)."""
+import email.utils
+import os
+import subprocess
+
+import pytest
+from kit import server as server_kit
+from kit.lifetime import wait_for
+from test_cache import HIT, MISS, REVALIDATED, STALE, Scripted, ask, date, settle, stored
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = Scripted()
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture(scope='module')
+def sites():
+    return {}
+
+
+@pytest.fixture
+def served(launch, loop, transport, fresh, upstream, sites):
+    if (loop, transport) not in sites:
+        folder = fresh()
+        os.chmod(folder, 0o755)
+        to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one'}
+        location = {
+            '/': to,
+            '/method/': {**to, 'proxy_method': '$http_x_method'},
+            '/body/': {**to, 'proxy_method': 'POST', 'proxy_set_body': '$http_x_body'},
+            '/posts/': {**to, 'proxy_cache_methods': 'POST', 'proxy_cache_key': '$request_method $uri $http_x_digest'},
+        }
+        http = {'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m'}}
+        server = {'location': location, 'add_header': 'X-Cache $upstream_cache_status always'}
+        sites[loop, transport] = launch(loop, transport, server=server, http=http)
+    return sites[loop, transport]
+
+
+@pytest.fixture
+def client(served):
+    made = served.connect(promoted=False)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def path(request, loop, transport):
+    numbers = iter(range(1000))
+
+    def make(prefix='/'):
+        return f'{prefix}{loop}-{transport}-{abs(hash(request.node.name))}-{next(numbers)}'
+    return make
+
+
+# Keys.
+
+@pytest.mark.parametrize('where', ['http', 'location'])
+@pytest.mark.parametrize('key, taken', [(None, False), ('$uri $http_x_digest', True)])
+def test_post_is_stored_only_under_a_key_of_the_configuration(tmp_path, where, key, taken):
+    cache = {'proxy_cache': 'one', 'proxy_cache_methods': 'POST', **({'proxy_cache_key': key} if key else {})}
+    outer, inner = (cache, {}) if where == 'http' else ({}, cache)
+    made = server_kit.Server(tmp_path, [{'listen': '127.0.0.1:1', 'location': {'/': {'proxy_pass': 'http://127.0.0.1:1', **inner}}}],
+                             http={'proxy_cache_path': {'path': str(tmp_path / 'cache'), 'keys_zone': 'one:1m'}, **outer})
+    answer = subprocess.run([server_kit.SLUICE, '-t', '-c', made.config_path], capture_output=True, text=True, check=False)
+    assert (answer.returncode == 0) == taken
+    assert taken or ('proxy_cache_methods: POST without a proxy_cache_key' in answer.stderr and '.yaml:' in answer.stderr)
+
+
+def test_an_answer_to_post_is_found_by_its_own_key_alone(client, upstream, path):
+    target = path('/posts/')
+    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60', talk.request.method.encode() + talk.request.body)
+
+    def post(body):
+        client.send(f'POST {target} HTTP/1.1\r\nHost: localhost\r\nX-Digest: {body}\r\nContent-Length: {len(body)}\r\n\r\n{body}')
+        return client.read('POST')
+    assert post('one').body == b'POSTone' and post('two').body == b'POSTtwo'
+    wait_for(lambda: post('one').headers['x-cache'] == HIT, 'it is stored')
+    assert post('one').body == b'POSTone' and post('two').body == b'POSTtwo'
+    assert ask(client, target).body == b'GET'
+
+
+def test_the_method_that_the_server_is_asked_by_is_a_part_of_the_key(client, upstream, path):
+    target = path('/method/')
+    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60', talk.request.method.encode())
+    for method in ('GET', 'REPORT', 'SEARCH'):
+        assert ask(client, target, f'X-Method: {method}').body == method.encode()
+        stored(client, target, f'X-Method: {method}')
+    answer = ask(client, target, 'X-Method: SEARCH')
+    assert (answer.body, answer.headers['x-cache']) == (b'SEARCH', HIT)
+
+
+def test_the_body_that_the_server_is_sent_is_a_part_of_the_key(client, upstream, path):
+    target = path('/body/')
+    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60', talk.request.body)
+    for body in ('one', 'two', 'one'):
+        assert ask(client, target, f'X-Body: {body}').body == body.encode()
+        stored(client, target, f'X-Body: {body}')
+    assert ask(client, target, 'X-Body: two').body == b'two'
