@@ -5,6 +5,7 @@
 #include "fastcgi_reply.h"
 
 #include "base/limits.h"
+#include "http/connection_options.h"
 
 #include <errno.h>
 
@@ -87,6 +88,7 @@ static enum h1_reply_step parse_head(struct fastcgi_reply *reply, struct str hea
 {
     struct h1_reply *into = reply->reply;
     struct str text = arena_copy(reply->arena, head);
+    struct connection_options options;
     const char *fault = NULL;
 
     if (!text.data)
@@ -102,6 +104,8 @@ static enum h1_reply_step parse_head(struct fastcgi_reply *reply, struct str hea
     }
     if (!fault && into->headers.count == 0 && into->status == 0)
         fault = "no header field";
+    if (!fault && connection_options_read(&into->headers, &options) < 0)
+        fault = "too many options in Connection";
     if (fault)
         return fail(reply, fault);
     if (into->status == 0)

@@ -4,6 +4,8 @@
  */
 #include "proxy.h"
 
+#include "http/connection_options.h"
+
 #include <errno.h>
 
 /* Of one connection, or written anew: never copied from the client. */
@@ -42,48 +44,32 @@ static bool is_in_words(const struct conf_words *words, struct str name)
     return false;
 }
 
-/* Connection names further fields that are meant for the next hop alone. */
-static bool is_named_by_connection(const struct headers *headers, struct str name, bool connection)
+bool proxy_drops_fields(const struct headers *asked)
 {
-    return connection && headers_list_has(headers, STR("Connection"), name);
-}
+    struct connection_options options;
 
-/* What it names nearly always are no fields, or such as stay here anyway: then the others are not held against it. */
-static bool names_fields(const struct headers *headers)
-{
-    struct header_list list;
-    struct str member;
+    if (connection_options_read(asked, &options) < 0)
+        return true;
+    for (unsigned i = 0; options.count > 0 && i < asked->count; i++) {
+        struct str name = asked->items[i].name;
 
-    header_list_start(&list, headers, STR("Connection"));
-    while (header_list_next(&list, &member)) {
-        if (!str_equal_nocase(member, STR("keep-alive")) && !str_equal_nocase(member, STR("close")) &&
-            !str_equal_nocase(member, STR("upgrade")))
+        if (!is_among(own_of_request, name) && connection_options_name(&options, name))
             return true;
     }
     return false;
 }
 
-bool proxy_drops_fields(const struct headers *asked)
-{
-    bool connection = names_fields(asked);
-    bool drops = false;
-
-    for (unsigned i = 0; connection && i < asked->count && !drops; i++)
-        drops = !is_among(own_of_request, asked->items[i].name) &&
-                is_named_by_connection(asked, asked->items[i].name, connection);
-    return drops;
-}
-
+/* Without those that Connection names: they are meant for the next hop alone. */
 static int copy_fields(const struct headers *from, const struct str *own, struct arena *arena,
                        struct headers *to)
 {
-    bool connection = names_fields(from);
-    int error = 0;
+    struct connection_options options;
+    int error = connection_options_read(from, &options);
 
     for (unsigned i = 0; i < from->count && error == 0; i++) {
         const struct header *field = &from->items[i];
 
-        if (!is_among(own, field->name) && !is_named_by_connection(from, field->name, connection))
+        if (!is_among(own, field->name) && !connection_options_name(&options, field->name))
             error = headers_add(to, arena, field->name, field->value);
     }
     return error;
@@ -215,11 +201,12 @@ struct str proxy_upgrade(const struct exchange *x)
 {
     const struct request *request = &x->request;
     const struct header *field = headers_find(&request->headers, STR("Upgrade"));
+    struct connection_options options;
 
     if (!field || request->version != HTTP_1_1 || request->content_length != 0 ||
         headers_next(&request->headers, STR("Upgrade"), field) || str_find(field->value, ',') >= 0 ||
         str_empty(field->value) || !may_change_to(field->value) ||
-        !headers_list_has(&request->headers, STR("Connection"), STR("upgrade")))
+        connection_options_read(&request->headers, &options) < 0 || !options.upgrade)
         return STR("");
     return field->value;
 }

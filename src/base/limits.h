@@ -29,6 +29,7 @@
 /* http */
 #define LIMIT_HEADERS               1000            /* upper bound of max_headers */
 #define LIMIT_REQUEST_HEAD          (1024ull * 1024) /* upper bound of client_header_buffer_size and its large kin */
+#define LIMIT_CONNECTION_OPTIONS    32              /* members of Connection in one message: more are refused with 400, of an upstream with 502 */
 #define LIMIT_CHUNK_LINE            256             /* a chunk-size line with its extensions */
 #define LIMIT_CHUNK_EXTENSIONS      (16 * 1024)     /* of all chunks of one body */
 #define LIMIT_TRAILER_BYTES         8192

@@ -5,6 +5,7 @@
 #include "http/h1_parse.h"
 
 #include "base/limits.h"
+#include "http/connection_options.h"
 #include "http/url.h"
 
 #include <endian.h>
@@ -398,15 +399,19 @@ static int read_expect(const struct decisive *found, struct request *request)
     return 0;
 }
 
-static bool wants_keepalive(const struct decisive *found, const struct request *request)
+/* Whether the connection is kept (RFC 9112 9.3). */
+static int read_connection(const struct decisive *found, const struct request *request, bool *out_keepalive)
 {
-    struct str name = STR("Connection");
+    struct connection_options options;
 
-    if (found->connections == 0)
-        return request->version >= HTTP_1_1;
-    if (headers_list_has(&request->headers, name, STR("close")))
-        return false;
-    return request->version >= HTTP_1_1 || headers_list_has(&request->headers, name, STR("keep-alive"));
+    if (found->connections > 0) {
+        if (connection_options_read(&request->headers, &options) < 0)
+            return 400;
+        *out_keepalive = !options.close && (request->version >= HTTP_1_1 || options.keep_alive);
+        return 0;
+    }
+    *out_keepalive = request->version >= HTTP_1_1;
+    return 0;
 }
 
 int h1_parse_head(struct str head, const struct session_settings *settings, struct arena *arena,
@@ -438,8 +443,5 @@ int h1_parse_head(struct str head, const struct session_settings *settings, stru
         status = read_framing(&found, request);
     if (!status)
         status = read_expect(&found, request);
-    if (status)
-        return status;
-    *out_keepalive = wants_keepalive(&found, request);
-    return 0;
+    return status ? status : read_connection(&found, request, out_keepalive);
 }

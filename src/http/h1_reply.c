@@ -5,6 +5,7 @@
 #include "http/h1_reply.h"
 
 #include "base/limits.h"
+#include "http/connection_options.h"
 
 #include <errno.h>
 
@@ -105,13 +106,11 @@ static const char *parse_framing(struct h1_reply *reply)
     return NULL;
 }
 
-static bool wants_keepalive(const struct h1_reply *reply)
+static bool wants_keepalive(const struct h1_reply *reply, const struct connection_options *options)
 {
-    struct str name = STR("Connection");
-
-    if (reply->stage == READING_TO_END || headers_list_has(&reply->headers, name, STR("close")))
+    if (reply->stage == READING_TO_END || options->close)
         return false;
-    return reply->version >= HTTP_1_1 || headers_list_has(&reply->headers, name, STR("keep-alive"));
+    return reply->version >= HTTP_1_1 || options->keep_alive;
 }
 
 /* Statuses that have no body, whatever their fields say (RFC 9110 6.4.1). */
@@ -120,7 +119,7 @@ static bool is_bodiless(const struct h1_reply *reply)
     return reply->settings.head || reply->status == 204 || reply->status == 304;
 }
 
-static enum h1_reply_step final_head(struct h1_reply *reply)
+static enum h1_reply_step final_head(struct h1_reply *reply, const struct connection_options *options)
 {
     const char *fault;
 
@@ -128,7 +127,7 @@ static enum h1_reply_step final_head(struct h1_reply *reply)
     fault = parse_framing(reply);
     if (fault)
         return fail(reply, fault);
-    reply->keepalive = wants_keepalive(reply);
+    reply->keepalive = wants_keepalive(reply, options);
     if (reply->stage == READING_CHUNKS)
         h1_chunked_init(&reply->chunked, reply->arena, reply->trailers, LIMIT_HEADERS, true);
     return REPLY_HEAD;
@@ -145,6 +144,7 @@ static enum h1_reply_step switched(struct h1_reply *reply)
 static enum h1_reply_step parse_head(struct h1_reply *reply, struct str head)
 {
     ssize_t feed = str_find(head, '\n');
+    struct connection_options options;
     const char *fault;
     int error;
 
@@ -156,10 +156,12 @@ static enum h1_reply_step parse_head(struct h1_reply *reply, struct str head)
                             &reply->headers);
     if (error)
         return fail_as(reply, error, "an invalid header field");
+    if (connection_options_read(&reply->headers, &options) < 0)
+        return fail(reply, "too many options in Connection");
     if (reply->status == 101)
         return switched(reply);
     if (reply->status >= 200)
-        return final_head(reply);
+        return final_head(reply, &options);
     return ++reply->interims > LIMIT_INTERIMS ? fail(reply, "too many interim responses") : REPLY_INTERIM;
 }
 

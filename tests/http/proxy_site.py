@@ -139,6 +139,8 @@ GARBAGE = {
     '/coding': OK + 'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
     '/folded': OK + 'X: a\r\n b\r\nContent-Length: 0\r\n\r\n',
     '/space': OK + 'Content-Length : 0\r\n\r\n',
+    '/options': OK + 'Connection: ' + 'a,' * 33 + '\r\nContent-Length: 0\r\n\r\n',
+    '/interim-options': 'HTTP/1.1 103 Early Hints\r\n' + 'Connection: a\r\n' * 33 + '\r\n' + OK + 'Content-Length: 0\r\n\r\n',
     '/switch': 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
     '/flood': 'HTTP/1.1 102 Processing\r\n\r\n' * 1000 + OK + 'Content-Length: 0\r\n\r\n',
     '/huge': OK + 'X: ' + 'a' * 70000 + '\r\n\r\n',

@@ -274,6 +274,7 @@ FAULTS = {
     '/bad-name': (out(b'X Y: z\r\n\r\n') + end(), 'an invalid header field'),
     '/bad-value': (out(b'X: a\x00b\r\n\r\n') + end(), 'an invalid header field'),
     '/stray-cr': (out(b'X: a\rY: b\r\n\r\n') + end(), 'an invalid header field'),
+    '/options': (out(b'Connection: ' + b'a,' * 33 + b'\r\n\r\n') + end(), 'too many options in Connection'),
     '/bad-status': (out(b'Status: 099\r\n\r\n') + end(), 'no valid Status'),
     '/interim': (out(b'Status: 101 Switching\r\n\r\n') + end(), 'no valid Status'),
     '/two-statuses': (out(b'Status: 200\r\nStatus: 404\r\n\r\n') + end(), 'more than one Status'),

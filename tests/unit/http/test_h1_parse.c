@@ -140,6 +140,8 @@ static int parse(const char *head, size_t length)
 }
 
 #define HOST "Host: a\r\n"
+#define OPTIONS_8  "a,a,a,a,a,a,a,a"
+#define OPTIONS_32 OPTIONS_8 "," OPTIONS_8 "," OPTIONS_8 "," OPTIONS_8
 
 START_TEST(parses)
 {
@@ -187,6 +189,8 @@ START_TEST(parses)
          2, false, false},
         {"GET / HTTP/1.1\r\n" HOST "Connection: a,close , b\r\n\r\n", METHOD_GET, HTTP_1_1, "/", "/", NULL,
          "a", 0, 2, false, false},
+        {"GET / HTTP/1.1\r\n" HOST "Connection: " OPTIONS_32 "\r\n\r\n", METHOD_GET, HTTP_1_1, "/", "/", NULL,
+         "a", 0, 2, true, false},
         {"GET / HTTP/1.1\r\n" HOST "Connection:\r\n\r\n", METHOD_GET, HTTP_1_1, "/", "/", NULL, "a", 0, 2,
          true, false},
         {"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", METHOD_GET, HTTP_1_0, "/", "/", NULL, "", 0, 1,
@@ -319,6 +323,9 @@ START_TEST(refuses)
         {400, "GET / HTTP/1.0\r\nHost: a..b\r\n\r\n"},
         {400, "GET http://a/ HTTP/1.1\r\n\r\n"},
         {400, "GET http://a/ HTTP/1.1\r\nHost: b c\r\n\r\n"},
+        /* Connection: as many options as the limit, and one more */
+        {400, "GET / HTTP/1.1\r\n" HOST "Connection: " OPTIONS_32 ",a\r\n\r\n"},
+        {400, "GET / HTTP/1.1\r\n" HOST "Connection: " OPTIONS_32 "\r\nConnection: close\r\n\r\n"},
         /* Content-Length */
         {400, "POST / HTTP/1.1\r\n" HOST "Content-Length:\r\n\r\n"},
         {400, "POST / HTTP/1.1\r\n" HOST "Content-Length: -1\r\n\r\n"},

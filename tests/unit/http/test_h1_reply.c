@@ -5,6 +5,9 @@
 
 #include <stdio.h>
 
+#define OPTIONS_8  "a,a,a,a,a,a,a,a"
+#define OPTIONS_32 OPTIONS_8 "," OPTIONS_8 "," OPTIONS_8 "," OPTIONS_8
+
 struct seen {
     int status;
     int interims;
@@ -77,6 +80,7 @@ static const struct {
      "hello, w", true, false},
     {"HTTP/1.0 200 OK\r\n\r\nold", 200, "old", false, false},
     {"HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nold", 200, "old", false, false},
+    {OK "Content-Length: 1\r\nConnection: " OPTIONS_32 "\r\n\r\nx", 200, "x", true, false},
     {"HTTP/1.0 200 OK\r\nContent-Length: 3\r\nConnection: Keep-Alive\r\n\r\nold", 200, "old", true, false},
     {"HTTP/1.1 204 No Content\r\n\r\n", 204, "", true, false},
     {"HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n", 304, "", true, false},
@@ -145,6 +149,8 @@ static const struct {
     {OK "A\r\n\r\n", "header field"},
     {OK "A: \x01\r\n\r\n", "header field"},
     {OK ": b\r\n\r\n", "header field"},
+    {OK "Connection: " OPTIONS_32 ",a\r\n\r\n", "too many options in Connection"},
+    {"HTTP/1.1 103 Early Hints\r\nConnection: " OPTIONS_32 ",a\r\n\r\n", "too many options in Connection"},
     {OK "Transfer-Encoding: chunked\r\n\r\nzz\r\n", "invalid chunk"},
     {OK "Transfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n", "invalid chunk"},
     {OK "Transfer-Encoding: chunked\r\n\r\n1\nx\r\n", "invalid chunk"},

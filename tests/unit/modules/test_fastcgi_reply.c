@@ -179,6 +179,8 @@ static const struct {
     {"Content-Length: 1\r\ncontent-length: 1\r\n\r\nx", "more than one Content-Length"},
     {"Content-Length: 1\r\n\r\nxy", "a body longer than its Content-Length"},
     {"Content-Length: 3\r\n\r\nxy", "a body shorter than its Content-Length"},
+    {"Connection: a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a\r\n\r\n",
+     "too many options in Connection"},
     {"A: b\r\n", "an end without a head"},
 };
 
