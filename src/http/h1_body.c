@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/list.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 
@@ -98,7 +99,10 @@ void h1_body_fail(struct h1_exchange *h, int error)
     wake_puller(h);
 }
 
-/* Room for bytes that came, without moving those that are there: they may be lent. */
+/*
+ * Room for bytes that came, without moving those that are there: they may be lent. An internal redirect may have
+ * led to a location whose buffer is smaller than what is there already.
+ */
 static size_t input_room(struct h1_exchange *h)
 {
     size_t size = h->x.settings->body_buffer_size;
@@ -115,7 +119,7 @@ static size_t input_room(struct h1_exchange *h)
     }
     if (size == 0 || size > h->input.capacity)
         size = h->input.capacity;
-    return size - h->input.length;
+    return size_sub_sat(size, h->input.length);
 }
 
 static void keep(struct h1_exchange *h, struct str part)

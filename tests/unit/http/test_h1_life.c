@@ -4,6 +4,7 @@
 #include "suite.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 START_TEST(rests_small)
 {
@@ -300,6 +301,57 @@ START_TEST(body_presses_back)
 }
 END_TEST
 
+static const struct resized {
+    const char *framing;
+    size_t before, after; /* body_buffer_size until and from the moment when 2000 bytes were offered */
+    size_t kept;          /* of 3000 bytes */
+} resized[] = {
+    {"Content-Length: 3000", 16384, 1000, 2000},      {"Content-Length: 3000", 16384, 2000, 2000},
+    {"Content-Length: 3000", 16384, 0, 3000},         {"Content-Length: 3000", 2000, 16384, 2048},
+    {"Content-Length: 3000", 2048, 1, 2000},          {"Transfer-Encoding: chunked", 16384, 1000, 2000},
+    {"Transfer-Encoding: chunked", 16384, 2500, 2500}, {"Transfer-Encoding: chunked", 2048, 1, 2000},
+};
+
+static void resize_while_it_comes(const struct resized *row)
+{
+    bool chunked = str_starts(str_from(row->framing), STR("Transfer"));
+    struct session_settings other;
+    struct table_server server;
+    struct h1_exchange *h;
+    char head[200];
+    char bytes[3000];
+
+    memset(bytes, 'b', sizeof(bytes));
+    snprintf(head, sizeof(head), "POST /later HTTP/1.1\r\nHost: a\r\n%s\r\n\r\n%s", row->framing,
+             chunked ? "bb8\r\n" : "");
+    table_server_open(&server, &protocol_http1, rows);
+    server.settings.body_buffer_size = row->before;
+    table_server_feed(&server, str_from(head), 0);
+    table_server_feed(&server, str_of(bytes, 2000), 0);
+    h = (struct h1_exchange *)server.later;
+    other = server.settings;
+    other.body_buffer_size = row->after;
+    h->x.settings = &other;
+    table_server_feed(&server, str_of(bytes, 1000), 0);
+    ck_assert_uint_eq(h->input.length, row->kept);
+    ck_assert_uint_le(row->kept, h->input.capacity);
+    ck_assert_uint_eq(server.held.length, 3000 - row->kept);
+    table_server_answer(&server);
+    if (chunked)
+        table_server_feed(&server, STR("\r\n0\r\n\r\n"), 0);
+    ck_assert_uint_eq(server.held.length, 0);
+    ck_assert_text(table_server_take(&server), ECHOED("5", "later"));
+    table_server_close(&server);
+}
+
+/* An internal redirect may lead to a location with another client_body_buffer_size while the body comes. */
+START_TEST(body_buffer_is_resized)
+{
+    for (size_t i = 0; i < COUNT(resized); i++)
+        resize_while_it_comes(&resized[i]);
+}
+END_TEST
+
 /* Chunks that nobody reads are dropped up to a cap. */
 START_TEST(drain_is_capped)
 {
@@ -363,7 +415,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         rests_small,      phases,           timeouts,          peer_closes,     drains,  cancels,
-        keepalive_limits, asks_to_continue, body_presses_back, drain_is_capped, streams, held_past_the_end};
+        keepalive_limits, asks_to_continue, body_presses_back, drain_is_capped, streams,
+        body_buffer_is_resized, held_past_the_end};
 
     return suite_run("h1_life", tests, COUNT(tests));
 }
