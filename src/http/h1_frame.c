@@ -82,12 +82,12 @@ int h1_chunk_line_parse(struct str line, uint64_t *out_size, size_t *out_extensi
     int digit;
 
     while (digits < line.length && (digit = str_hex_digit(line.data[digits])) >= 0) {
-        if (digits == 16)
+        if (size > (uint64_t)INT64_MAX >> 4)
             return -EBADMSG;
         size = size << 4 | (uint64_t)digit;
         digits++;
     }
-    if (digits == 0 || size > INT64_MAX || !extensions_are_sound(str_skip(line, digits)))
+    if (digits == 0 || !extensions_are_sound(str_skip(line, digits)))
         return -EBADMSG;
     *out_size = size;
     *out_extension = line.length - digits;
@@ -95,9 +95,9 @@ int h1_chunk_line_parse(struct str line, uint64_t *out_size, size_t *out_extensi
 }
 
 /*
- * Takes a line with its CRLF off *in. Where it is not whole, or where pieces are waiting, it is gathered in
- * `pending` (from `from` on). 1: *out_line is without CRLF, and valid until pending changes; 0: more is
- * needed; -EBADMSG, -ENOMEM.
+ * Takes a line with its CRLF (or LF, where that may be) off *in. Where it is not whole, or where pieces are
+ * waiting, it is gathered in `pending` (from `from` on). 1: *out_line is without that end, and valid until
+ * pending changes; 0: more is needed; -EBADMSG, -ENOMEM.
  */
 static int take_line(struct h1_chunked *chunked, struct str *in, size_t from, size_t longest,
                      struct str *out_line)
@@ -118,9 +118,9 @@ static int take_line(struct h1_chunked *chunked, struct str *in, size_t from, si
     *in = str_skip(*in, piece.length);
     if (feed < 0)
         return 0;
-    if (!str_ends(line, STR("\r\n")))
+    if (!str_ends(line, STR("\r\n")) && !chunked->line_feeds)
         return -EBADMSG;
-    *out_line = str_slice(line, 0, line.length - 2);
+    *out_line = str_slice(line, 0, line.length - (str_ends(line, STR("\r\n")) ? 2 : 1));
     return 1;
 }
 
@@ -147,6 +147,8 @@ static int next_content_end(struct h1_chunked *chunked, struct str *in)
     while (chunked->left < 2) {
         if (in->length == 0)
             return -EAGAIN;
+        if (chunked->left == 0 && chunked->line_feeds && in->data[0] == '\n')
+            chunked->left = 1;
         if (in->data[0] != "\r\n"[chunked->left])
             return -EBADMSG;
         *in = str_skip(*in, 1);
@@ -210,7 +212,7 @@ static bool may_trail(struct str name)
 static int trailers_whole(struct h1_chunked *chunked, size_t length)
 {
     struct headers *trailers = chunked->trailers;
-    struct str lines = arena_copy(chunked->arena, str_of(chunked->pending.data, length));
+    struct str lines = h1_copy_lines(chunked->arena, str_of(chunked->pending.data, length));
     unsigned kept = 0;
     int error;
 

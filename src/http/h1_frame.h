@@ -21,6 +21,7 @@ struct h1_chunked {
     struct arena *arena;            /* not owned: gets the trailers */
     struct headers *trailers;       /* not owned */
     bool underscores;
+    bool line_feeds;                /* a bare LF ends a line, too: set by the caller after h1_chunked_init, for responses only */
 };
 
 /* `arena` and `trailers` outlive the decoder; at most `max_trailers` lines are taken. */

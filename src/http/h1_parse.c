@@ -146,6 +146,14 @@ static int line_fault(const struct h1_scan *scan, size_t longest, size_t head_ma
     return 0;
 }
 
+/* Bytes of what ends the line: 2 for CRLF, 1 for a bare LF where that may be; 0: neither. */
+static size_t line_ending(const struct h1_scan *scan, const char *feed, size_t end)
+{
+    if (end - scan->line >= 2 && feed[-1] == '\r')
+        return 2;
+    return scan->line_feeds ? 1 : 0;
+}
+
 int h1_head_end(struct h1_scan *scan, const struct session_settings *settings, struct str bytes)
 {
     int begun = scan->lines ? 1 : skip_empty_lines(scan, bytes);
@@ -157,15 +165,17 @@ int h1_head_end(struct h1_scan *scan, const struct session_settings *settings, s
         const char *feed = memchr(bytes.data + scan->searched, '\n', bytes.length - scan->searched);
         size_t end = feed ? (size_t)(feed - bytes.data) + 1 : bytes.length;
         int fault = line_fault(scan, longest, settings->head_max, end);
+        size_t ending;
 
         if (fault)
             return fault;
         scan->searched = (uint32_t)end;
         if (!feed)
             return 0;
-        if (end - scan->line < 2 || feed[-1] != '\r')
+        ending = line_ending(scan, feed, end);
+        if (ending == 0)
             return -400;
-        if (end - scan->line == 2)
+        if (end - scan->line == ending)
             return (int)end;
         /* The request line and max_headers fields. */
         if (scan->lines > settings->max_headers)
@@ -201,6 +211,23 @@ static int parse_field(struct str *rest, struct header *out_field, bool *out_und
         at--;
     out_field->value = str_of(value, (size_t)(at - value));
     return 0;
+}
+
+struct str h1_copy_lines(struct arena *arena, struct str lines)
+{
+    size_t feeds = 0;
+    size_t length = 0;
+    char *copy;
+
+    for (size_t i = 0; i < lines.length; i++)
+        feeds += lines.data[i] == '\n';
+    copy = arena_alloc(arena, lines.length + feeds + 1);
+    for (size_t i = 0; copy && i < lines.length; i++) {
+        if (lines.data[i] == '\n' && (i == 0 || lines.data[i - 1] != '\r'))
+            copy[length++] = '\r';
+        copy[length++] = lines.data[i];
+    }
+    return (struct str){copy, length};
 }
 
 int h1_parse_fields(struct str lines, bool underscores, struct arena *arena, struct headers *headers)
@@ -365,6 +392,23 @@ static int read_host(const struct decisive *found, struct str authority, struct 
     return error ? status_of(error) : 0;
 }
 
+/*
+ * The status for a Transfer-Encoding other than chunked: 501 where chunked is the last of several codings (RFC
+ * 9112 6.1), else 400, since the end of the body is not known (RFC 9112 6.3).
+ */
+static int refuse_codings(struct str codings)
+{
+    while (codings.data) {
+        struct str coding = str_cut(&codings, ',');
+        struct str name = str_trim(str_cut(&coding, ';'));
+        bool chunked = str_equal_nocase(name, STR("chunked"));
+
+        if (!h1_is_token(name) || chunked != !codings.data || (chunked && coding.data))
+            return 400;
+    }
+    return 501;
+}
+
 /* How long the body is (RFC 9112 6.3). Whatever two readers could understand differently is refused. */
 static int read_framing(const struct decisive *found, struct request *request)
 {
@@ -372,9 +416,10 @@ static int read_framing(const struct decisive *found, struct request *request)
     int error;
 
     if (found->transfer_encodings) {
-        if (found->transfer_encodings > 1 || found->content_lengths || request->version < HTTP_1_1 ||
-            !str_equal_nocase(found->transfer_encoding.value, STR("chunked")))
+        if (found->transfer_encodings > 1 || found->content_lengths || request->version < HTTP_1_1)
             return 400;
+        if (!str_equal_nocase(found->transfer_encoding.value, STR("chunked")))
+            return refuse_codings(found->transfer_encoding.value);
         request->content_length = BODY_LENGTH_UNKNOWN;
         return 0;
     }

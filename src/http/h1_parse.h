@@ -7,17 +7,18 @@
 
 #include "http/protocol.h"
 
-/* How far the search for a head's end has come. Zeroed for a new head. */
+/* How far the search for a head's end has come. Zeroed for a new head, but for `line_feeds`. */
 struct h1_scan {
     uint32_t start;                 /* where the request line begins: behind empty lines */
     uint32_t line;                  /* where the line begins that is not whole yet */
     uint32_t searched;              /* no line ends before here */
-    uint32_t lines;                 /* whole ones */
+    uint32_t lines : 31;            /* whole ones */
+    uint32_t line_feeds : 1;              /* a bare LF ends a line, too (RFC 9112 2.2); set by the caller, for responses only */
 };
 
 /*
  * Looks for the end of a request head in `bytes`: everything that came so far, that is the bytes of the last call and more. The length
- * up to and with the empty line (> 0), 0: more is needed, or minus a status: -400, -414, -431. Depends on the bytes alone, not on
+ * up to and with the empty line (> 0), 0: more is needed, or minus a status: -400 (also a bare LF, without scan->line_feeds), -414, -431. Depends on the bytes alone, not on
  * how they were cut into calls.
  */
 int h1_head_end(struct h1_scan *scan, const struct session_settings *settings, struct str bytes);
@@ -36,6 +37,8 @@ int h1_parse_head(struct str head, const struct session_settings *settings, stru
 /* Fills in what the beginning of a refused head tells (request line, method, target), for the log. */
 void h1_parse_remains(struct str bytes, struct request *request);
 
+/* A copy of `lines` in which each LF has a CR before it: for what came with bare LF. data NULL: out of memory. */
+struct str h1_copy_lines(struct arena *arena, struct str lines);
 /*
  * Parses field lines (RFC 9112 5), each ended by CRLF, up to the end of `lines`, into `headers`. 0, -EBADMSG, or -ENOMEM. Names with an underscore are left out
  * unless `underscores`, as nginx does: they are legal, but turn into other names behind a CGI.

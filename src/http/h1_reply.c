@@ -13,7 +13,8 @@ void h1_reply_init(struct h1_reply *reply, const struct h1_reply_settings *setti
                    struct headers *trailers)
 {
     *reply = (struct h1_reply){
-        .settings = *settings, .arena = arena, .trailers = trailers, .content_length = BODY_LENGTH_UNKNOWN};
+        .settings = *settings, .arena = arena, .trailers = trailers, .content_length = BODY_LENGTH_UNKNOWN,
+        .scan = {.line_feeds = true}};
 }
 
 void h1_reply_finish(struct h1_reply *reply)
@@ -130,6 +131,7 @@ static enum h1_reply_step final_head(struct h1_reply *reply, const struct connec
     reply->keepalive = wants_keepalive(reply, options);
     if (reply->stage == READING_CHUNKS)
         h1_chunked_init(&reply->chunked, reply->arena, reply->trailers, LIMIT_HEADERS, true);
+    reply->chunked.line_feeds = true;
     return REPLY_HEAD;
 }
 
@@ -200,9 +202,9 @@ static enum h1_reply_step read_head(struct h1_reply *reply, struct str *in)
         return REPLY_MORE;
     }
     *in = str_skip(*in, (size_t)end - before);
-    head = arena_copy(reply->arena, str_slice(head, 0, (size_t)end));
+    head = h1_copy_lines(reply->arena, str_slice(head, 0, (size_t)end));
     buffer_finish(&reply->head);
-    reply->scan = (struct h1_scan){0};
+    reply->scan = (struct h1_scan){.line_feeds = true};
     return head.data ? parse_head(reply, head) : fail_as(reply, -ENOMEM, "");
 }
 

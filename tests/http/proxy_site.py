@@ -123,6 +123,8 @@ SCRIPTS = {
     '/error': says('HTTP/1.1 503 Busy\r\nContent-Length: 5\r\nRetry-After: 7\r\n\r\nbusy\n', keep=True),
     '/interim': says('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\nConnection: x\r\n\r\n' + OK +
                      'Content-Length: 2\r\n\r\nok', keep=True),
+    '/bare-lf': says('HTTP/1.1 200 OK\nContent-Length: 2\nX-Own: a\r\n\nok', keep=True),
+    '/bare-lf-chunks': says('HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nok\n0\nX-Sum: 42\n\n', keep=True),
     '/fields': says(OK + 'Server: secret\r\nDate: yesterday\r\nX-Accel-Expires: 1\r\nX-Pad: x\r\nX-Powered-By: y\r\n'
                     'Keep-Alive: timeout=5\r\nConnection: X-Hop\r\nX-Hop: 1\r\nProxy-Connection: z\r\nUpgrade: h2c\r\n'
                     'Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-Keep: yes\r\nContent-Length: 2\r\n\r\nok', keep=True),
@@ -133,7 +135,6 @@ GARBAGE = {
     '/half-head': 'HTTP/1.1 200 OK\r\nContent-',
     '/noise': '\x16\x03\x01 not http\r\n\r\n',
     '/version': 'HTTP/2.0 200 OK\r\n\r\n',
-    '/bare-lf': 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok',
     '/two-lengths': OK + 'Content-Length: 2\r\nContent-Length: 3\r\n\r\nok!',
     '/both': OK + 'Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     '/coding': OK + 'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',

@@ -111,6 +111,15 @@ def test_head_and_bodiless(client):
     assert client.get('/after').status == 200
 
 
+def test_a_server_that_ends_lines_with_lf(client):
+    """RFC 9112 2.2: a recipient may take a bare LF for the end of a line; what goes on ends with CRLF."""
+    response = client.get('/bare-lf')
+    assert response.status == 200 and response.body == b'ok' and response.headers['x-own'] == 'a'
+    response = client.get('/bare-lf-chunks')
+    assert response.status == 200 and response.body == b'ok' and client.trailers == ['X-Sum: 42']
+    assert client.get('/after').status == 200
+
+
 def test_bodies_go_both_ways(client, upstream):
     assert client.get('/big').body == BIG
     assert client.get('/big-chunked').body == BIG

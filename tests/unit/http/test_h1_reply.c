@@ -91,6 +91,11 @@ static const struct {
     {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" OK
      "Content-Length: 1\r\n\r\nx",
      200, "x", true, false},
+    {"HTTP/1.1 200 OK\nContent-Length: 1\n\nx", 200, "x", true, false},
+    {"HTTP/1.1 200 OK\r\nContent-Length: 1\n\r\nx", 200, "x", true, false},
+    {"HTTP/1.1 100 Continue\n\nHTTP/1.1 204 None\nA: b\r\n\n", 204, "", true, false},
+    {"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n5\nhello\n3;x=y\r\n, w\n0\nX-T: v\n\n", 200,
+     "hello, w", true, false},
 };
 
 START_TEST(each_good_answer_in_every_cut)
@@ -116,7 +121,10 @@ static const struct {
     const char *bytes;
     const char *fault;
 } bad[] = {
-    {"HTTP/1.1 200 OK\nContent-Length: 1\r\n\r\nx", "no valid HTTP"},
+    {"\nHTTP/1.1 200 OK\n\n", "no valid HTTP"},
+    {"HTTP/1.1 200 OK\nA: b\n c\n\n", "header field"},
+    {"HTTP/1.1 200 OK\rA: b\n\n", "no valid status line"},
+    {"HTTP/1.1 200 OK\r\r\n\r\n", "no valid status line"},
     {"\r\nHTTP/1.1 200 OK\r\n\r\n", "no valid HTTP"},
     {"\x16\x03\x01\x02garbage", "no valid HTTP"},
     {"SSH-2.0-OpenSSH\r\n\r\n", "no valid status line"},
@@ -153,7 +161,8 @@ static const struct {
     {"HTTP/1.1 103 Early Hints\r\nConnection: " OPTIONS_32 ",a\r\n\r\n", "too many options in Connection"},
     {OK "Transfer-Encoding: chunked\r\n\r\nzz\r\n", "invalid chunk"},
     {OK "Transfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n", "invalid chunk"},
-    {OK "Transfer-Encoding: chunked\r\n\r\n1\nx\r\n", "invalid chunk"},
+    {OK "Transfer-Encoding: chunked\r\n\r\n1\rx\r\n", "invalid chunk"},
+    {OK "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r1\r\n", "invalid chunk"},
     {OK "Transfer-Encoding: chunked\r\n\r\n-1\r\n", "invalid chunk"},
     {OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhel", "before its body"},
     {OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", "before its body"},
@@ -200,6 +209,13 @@ START_TEST(trailers_and_lengths_are_told)
     ck_assert_uint_eq(trailers.count, 1);
     ck_assert_text(headers_value(&trailers, STR("x-t")), "v");
     ck_assert_uint_eq(reply.content_length, BODY_LENGTH_UNKNOWN);
+    done();
+    chunked = "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0\nX-T: v\nX-U: w\r\nX-V: x\n\n";
+    seen = read_all(&settings, str_from(chunked), 7);
+    ck_assert_int_eq(seen.end, REPLY_WHOLE);
+    ck_assert_uint_eq(trailers.count, 3);
+    ck_assert_text(headers_value(&trailers, STR("x-t")), "v");
+    ck_assert_text(headers_value(&trailers, STR("x-v")), "x");
     done();
     seen = read_all(&to_head, STR(OK "Content-Length: 77\r\n\r\n"), 7);
     ck_assert_int_eq(seen.end, REPLY_WHOLE);
