@@ -100,6 +100,9 @@ struct stored_note {
     int64_t came_s;
     int64_t initial_age_s;
     int64_t lifetime_s;
+    int64_t stale_while_revalidate, stale_if_error; /* as in struct freshness; of the fields that count */
+    bool no_cache, never_stale;     /* the same */
+    unsigned char unused[6];
     uint64_t salt;                  /* of the several: those of another are not found any more */
 };
 
@@ -107,7 +110,6 @@ struct stored_note {
 struct stored {
     struct stored_note note;
     struct headers headers;         /* point into the entry's head */
-    struct cache_control said;
     struct freshness freshness;     /* but for age_s */
     struct validators validators;
     struct header items[];

@@ -94,6 +94,19 @@ static int64_t configured_lifetime(const struct proxy_cache_conf *conf, int stat
     return DELTA_NONE;
 }
 
+/* What decides later whether it may be said again: of the fields that count, which proxy_ignore_headers has chosen. */
+static void note_rules(const struct arrival *arrival, struct stored_note *note)
+{
+    struct freshness freshness;
+
+    freshness_init(&freshness, arrival->said);
+    freshness_arrived(&freshness, note->lifetime_s, note->initial_age_s);
+    note->no_cache = freshness.no_cache;
+    note->never_stale = freshness.never_stale;
+    note->stale_while_revalidate = freshness.stale_while_revalidate;
+    note->stale_if_error = freshness.stale_if_error;
+}
+
 /* How long it is fresh, and how old it is; nobody's age counts where the configuration gives the time. */
 static void note_times(const struct proxying *p, const struct arrival *arrival, struct stored_note *note)
 {
@@ -111,20 +124,18 @@ static void note_times(const struct proxying *p, const struct arrival *arrival, 
     } else {
         note->lifetime_s = said;
     }
+    note_rules(arrival, note);
 }
 
-/* One that is not fresh is worth keeping where it may be asked whether it still holds, or be said stale. */
+/* One that must be validated before it is said again is worth keeping where the configuration validates. */
 static bool is_worth_it(const struct proxying *p, const struct arrival *arrival, struct stored_note *note)
 {
-    const struct cache_control *said = arrival->said;
     bool validated =
         headers_find(arrival->headers, STR("ETag")) || headers_find(arrival->headers, STR("Last-Modified"));
 
-    if (!said->no_cache &&
-        (note->lifetime_s > note->initial_age_s ||
-         (note->lifetime_s >= 0 && (said->stale_while_revalidate > 0 || said->stale_if_error > 0))))
+    if (!note->no_cache && note->lifetime_s >= 0)
         return true;
-    if (note->lifetime_s == DELTA_NONE && said->no_cache)
+    if (note->lifetime_s == DELTA_NONE && arrival->said->no_cache)
         note->lifetime_s = 0;
     return note->lifetime_s != DELTA_NONE && p->conf->cache.revalidate && validated;
 }

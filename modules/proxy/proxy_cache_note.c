@@ -56,9 +56,11 @@ static void judge(struct stored *stored, int64_t now_s)
     const struct headers *headers = &stored->headers;
     struct str modified = headers_value(headers, STR("Last-Modified"));
 
-    cache_control_read(headers, CACHE_OF_RESPONSE, &stored->said);
-    freshness_init(&stored->freshness, &stored->said);
-    stored->freshness.lifetime_s = stored->note.lifetime_s;
+    stored->freshness = (struct freshness){.lifetime_s = stored->note.lifetime_s,
+                                           .no_cache = stored->note.no_cache,
+                                           .never_stale = stored->note.never_stale,
+                                           .stale_while_revalidate = stored->note.stale_while_revalidate,
+                                           .stale_if_error = stored->note.stale_if_error};
     stored->validators.etag = headers_value(headers, STR("ETag"));
     stored->validators.modified = -1;
     if (modified.data && date_parse(modified, now_s, &stored->validators.modified) < 0)

@@ -54,7 +54,8 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .choices = cache_stale, .fallback = "off", .example = "proxy_cache_use_stale: [error, timeout, updating, http_502]",        \
      .help = "When something stale may be the answer: where servers fail like this, or (updating) while somebody fetches it. "   \
              "Never where the answer forbids it (must-revalidate, proxy-revalidate, s-maxage, no-cache); its own "               \
-             "stale-while-revalidate and stale-if-error hold without being asked for."},                                         \
+             "stale-while-revalidate and stale-if-error hold without being asked for. An answer that has neither and was stale " \
+             "when it came is used after it was validated alone (proxy_cache_revalidate)."},                                     \
     {.name = "proxy_cache_revalidate", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(cache.revalidate),           \
      .fallback = "off", .example = "proxy_cache_revalidate: on",                                                                 \
      .help = "Ask whether something stale still holds (If-None-Match, If-Modified-Since); 304 renews it."},                      \

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAGIC 0x31306863696c7573ull /* "sulich01", and the version with it */
+#define MAGIC 0x32306863696c7573ull /* "sulich02", and the version with it */
 
 /* The end of a file, and of each head that was noted anew. */
 struct mark {

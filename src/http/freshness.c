@@ -97,6 +97,14 @@ void freshness_init(struct freshness *freshness, const struct cache_control *sai
         freshness->never_stale = false;
 }
 
+void freshness_arrived(struct freshness *freshness, int64_t lifetime_s, int64_t age_s)
+{
+    freshness->lifetime_s = lifetime_s;
+    freshness->age_s = age_s;
+    if (lifetime_s <= age_s && freshness->stale_while_revalidate <= 0 && freshness->stale_if_error <= 0)
+        freshness->no_cache = true;
+}
+
 /* 5.2.1.1: max-stale stretches the age that is asked for, too. */
 static bool is_too_old(const struct freshness *stored, const struct cache_control *asked)
 {

@@ -41,6 +41,11 @@ struct freshness {
 
 /* What an answer says of itself, for `never_stale`, `no_cache` and the two of RFC 5861. */
 void freshness_init(struct freshness *freshness, const struct cache_control *said);
+/*
+ * Notes lifetime and age of an answer as it came; after freshness_init. One that was never fresh counts as no-cache, unless it allows in words (RFC 5861) that
+ * it is served stale: RFC 9111 4.2.4 is about answers that have been fresh.
+ */
+void freshness_arrived(struct freshness *freshness, int64_t lifetime_s, int64_t age_s);
 
 enum reuse {
     REUSE_FRESH,                    /* as it is */

@@ -32,6 +32,9 @@ def served(launch, loop, transport, fresh, upstream, sites):
             '/': to,
             '/method/': {**to, 'proxy_method': '$http_x_method'},
             '/body/': {**to, 'proxy_method': 'POST', 'proxy_set_body': '$http_x_body'},
+            '/shipped/': {**to, 'proxy_cache_valid': ['404 10s'], 'proxy_cache_lock': True, 'proxy_cache_revalidate': True,
+                          'proxy_cache_use_stale': ['error', 'timeout', 'updating', 'http_502', 'http_503'], 'proxy_cache_background_update': True},
+            '/ignoring/': {**to, 'proxy_ignore_headers': 'Cache-Control', 'proxy_cache_valid': '60s'},
             '/posts/': {**to, 'proxy_cache_methods': 'POST', 'proxy_cache_key': '$request_method $uri $http_x_digest'},
         }
         http = {'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m'}}
@@ -100,3 +103,63 @@ def test_the_body_that_the_server_is_sent_is_a_part_of_the_key(client, upstream,
         assert ask(client, target, f'X-Body: {body}').body == body.encode()
         stored(client, target, f'X-Body: {body}')
     assert ask(client, target, 'X-Body: two').body == b'two'
+
+
+# Answers that were never fresh.
+
+NEVER_FRESH = ['Cache-Control: max-age=0\nETag: "1"', 'Expires: 0\nETag: "1"', 'Expires: {-1000}\nLast-Modified: {-100000}',
+               'Cache-Control: max-age=0\nLast-Modified: {-100000}', 'Cache-Control: max-age=10\nAge: 20\nETag: "1"', 'Cache-Control: s-maxage=0\nETag: "1"',
+               'Cache-Control: max-age=0, stale-while-revalidate=0\nETag: "1"']
+
+
+def is_asked_again(client, upstream, target):
+    """Whether the cache asks the server for what it has: then the entry is stored. Leaves the number of requests known to the server."""
+    ask(client, target)
+    return upstream.asked(target)[-1].header('if-none-match') or upstream.asked(target)[-1].header('if-modified-since')
+
+
+@pytest.mark.parametrize('number', range(len(NEVER_FRESH)))
+@pytest.mark.parametrize('failure', [None, 'Status: 503', 'close'])
+def test_what_was_never_fresh_is_served_after_validation_alone(client, upstream, path, number, failure):
+    """Each answer is of one user: the next one must not have it, however the server answers."""
+    target = path('/shipped/')
+    upstream.answers[target] = NEVER_FRESH[number]
+    wait_for(lambda: is_asked_again(client, upstream, target), 'it is stored and validated')
+    before = len(upstream.asked(target))
+    if failure:
+        upstream.answers[target] = (lambda talk: False) if failure == 'close' else failure
+    for fields in ('', 'Cache-Control: max-stale'):
+        answer = ask(client, target, fields)
+        before += 1
+        assert answer.headers['x-cache'] == 'EXPIRED', answer
+        assert answer.status == {None: 200, 'close': 502}.get(failure, 503)
+        assert failure or answer.body == f'{target} {before}'.encode()
+
+
+def test_what_was_never_fresh_is_served_after_304(client, upstream, path):
+    target = path('/shipped/')
+    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Status: 304\nETag: "1"' if talk.request.header('if-none-match') else
+                                                          'Cache-Control: max-age=0\nETag: "1"', b'body')
+    ask(client, target)
+    wait_for(lambda: ask(client, target).headers['x-cache'] == REVALIDATED, 'it is stored')
+    for _ in range(3):
+        answer = ask(client, target)
+        assert (answer.headers['x-cache'], answer.status, answer.body) == (REVALIDATED, 200, b'body')
+
+
+@pytest.mark.parametrize('allowed', ['stale-while-revalidate=100', 'stale-if-error=100'])
+def test_what_allows_in_words_to_be_served_stale_is(client, upstream, path, allowed):
+    target = path('/shipped/') + allowed
+    upstream.answers[target] = f'Cache-Control: max-age=0, {allowed}\nETag: "1"'
+    ask(client, target)
+    upstream.answers[target] = 'Status: 503'
+    wait_for(lambda: ask(client, target).headers['x-cache'] == STALE, 'it is stored')
+    assert ask(client, target).body == f'{target} 1'.encode()
+
+
+@pytest.mark.parametrize('said', ['no-cache', 'max-age=0', 'no-cache, must-revalidate', 's-maxage=0'])
+def test_a_field_that_is_ignored_does_not_count_when_the_answer_is_found_again(client, upstream, path, said):
+    target = path('/ignoring/') + said.replace(', ', '-')
+    upstream.answers[target] = f'Cache-Control: {said}'
+    ask(client, target)
+    wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').headers.get('x-cache') == HIT, 'it is stored')

@@ -123,7 +123,7 @@ def test_nobody_waits_for_a_client_that_is_slow(client, served, upstream, path, 
 
     def say(talk):
         if not first and len(upstream.asked(target)) == 1:
-            return upstream.tell(talk, 'Cache-Control: max-age=60\nAge: 70\nETag: "a"', HUGE)
+            return upstream.tell(talk, 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70\nETag: "a"', HUGE)
         told.set()
         assert go.wait(20 * server_kit.PATIENCE)
         return upstream.tell(talk, 'X-Accel-Redirect: /huge/file' if first else 'Status: 304\nETag: "a"\nCache-Control: max-age=60', b'')

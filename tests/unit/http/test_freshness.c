@@ -270,9 +270,54 @@ START_TEST(in_error)
 }
 END_TEST
 
+/* RFC 9111 4.2.4: stale use is for answers that were fresh once, or that allow it in words. */
+START_TEST(never_fresh)
+{
+    static const struct {
+        const char *said;
+        int64_t lifetime, age_then;
+        bool stale_in_error;
+    } cases[] = {
+        {"", 60, 0, true},
+        {"", 60, 59, true},
+        {"", 60, 60, false},
+        {"", 0, 0, false},
+        {"", DELTA_NONE, 0, false},
+        {"stale-while-revalidate=30", 0, 0, true},
+        {"stale-if-error=30", 0, 0, true},
+        {"stale-while-revalidate=0", 0, 0, false},
+        {"stale-if-error=0, stale-while-revalidate=0", 0, 0, false},
+        {"stale-if-error=30, must-revalidate", 0, 0, false},
+        {"stale-if-error=30, no-cache", 0, 0, false},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cache_control asked, said;
+        struct freshness stored;
+        struct headers of_answer = {0};
+        struct arena arena;
+        bool is_stored_stale;
+
+        arena_init(&arena, NULL, 0);
+        ck_assert_int_eq(headers_add(&of_answer, &arena, STR("Cache-Control"), str_from(cases[i].said)), 0);
+        cache_control_read(&(struct headers){0}, CACHE_OF_REQUEST, &asked);
+        cache_control_read(&of_answer, CACHE_OF_RESPONSE, &said);
+        freshness_init(&stored, &said);
+        freshness_arrived(&stored, cases[i].lifetime, cases[i].age_then);
+        stored.age_s = 100;
+        is_stored_stale = freshness_in_error(&stored, &asked, true);
+        ck_assert_msg(is_stored_stale == cases[i].stale_in_error, "row %zu", i);
+        asked.max_stale = DELTA_MOST;
+        if (stored.no_cache)
+            ck_assert_int_eq(freshness_judge(&stored, &asked), REUSE_NOT);
+        arena_reset(&arena);
+    }
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {lifetimes, ages, storing, reusing, in_error};
+    const TTest *const tests[] = {lifetimes, ages, storing, reusing, in_error, never_fresh};
 
     return suite_run("freshness", tests, COUNT(tests));
 }
