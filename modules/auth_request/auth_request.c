@@ -183,13 +183,16 @@ static enum outcome auth_answer(struct exchange *x, const void *conf, void *stat
     const struct auth_conf *own = conf;
     struct asking *asking;
     struct exchange *child;
-    struct str uri;
+    struct str uri, query, path;
     int error;
 
-    uri = exchange_eval(x, own->uri);
+    uri = query = exchange_eval(x, own->uri);
     asking = exchange_state(x, &module_auth_request, sizeof(*asking));
     if (asking)
         *asking = (struct asking){x, own};
+    path = str_cut(&query, '?');
+    if (uri.data && exchange_climbs(x, own->uri, uri, path, false))
+        return exchange_refuse(x, 404);
     error = uri.data && asking ? exchange_child(x, uri, answered, asking, &child) : -ENOMEM;
     if (error < 0)
         return exchange_refuse_because(x, 500, LOG_ERROR, "auth_request: cannot ask \"" STR_FMT "\" (%d: %s)",

@@ -31,6 +31,9 @@ static const char *const of_origin[] = {"HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR"
                                         "HTTP_X_FORWARDED_PORT", "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_SERVER",
                                         "HTTP_X_REAL_IP", NULL};
 
+/* Paths of files. */
+static const char *const of_files[] = {"DOCUMENT_ROOT", "PATH_TRANSLATED", "SCRIPT_FILENAME", NULL};
+
 static bool is_among(const char *const *names, struct str name)
 {
     for (; *names; names++) {
@@ -49,7 +52,7 @@ static struct pair *find(struct pairs *pairs, struct str name)
     return NULL;
 }
 
-/* The last word holds. */
+/* The last word holds. 0, -ENOENT where a file is named by a path that climbs, or -ENOMEM. */
 static int tell(struct proxying *p, struct pairs *pairs, const struct fastcgi_params *params)
 {
     for (size_t i = 0; i < params->count; i++) {
@@ -59,6 +62,8 @@ static int tell(struct proxying *p, struct pairs *pairs, const struct fastcgi_pa
 
         if (!value.data)
             return -ENOMEM;
+        if (is_among(of_files, param->name) && exchange_climbs(p->x, param->value, value, value, false))
+            return -ENOENT;
         if (str_equal(param->name, STR("HTTP_PROXY")) || (param->if_not_empty && str_empty(value) && !pair))
             continue;
         if (!pair)
@@ -214,6 +219,7 @@ int fastcgi_write_head(struct proxying *p, struct str *out_fault)
     struct arena *arena = &p->x->arena;
     struct pairs pairs = {0};
     struct str params;
+    int error;
 
     *out_fault = STR("a body of unknown length");
     if (p->content_length == BODY_LENGTH_UNKNOWN)
@@ -221,12 +227,13 @@ int fastcgi_write_head(struct proxying *p, struct str *out_fault)
     for (size_t i = 0; i < conf->params.count; i++)
         most += rows[i].count;
     pairs.items = arena_zalloc(arena, most, sizeof(*pairs.items));
-    if (!pairs.items || tell(p, &pairs, &conf->usual) < 0)
+    if (!pairs.items)
         return -ENOMEM;
-    for (size_t i = 0; i < conf->params.count; i++) {
-        if (tell(p, &pairs, &rows[i]) < 0)
-            return -ENOMEM;
-    }
+    error = tell(p, &pairs, &conf->usual);
+    for (size_t i = 0; error == 0 && i < conf->params.count; i++)
+        error = tell(p, &pairs, &rows[i]);
+    if (error < 0)
+        return error;
     if (tell_length(p, &pairs) < 0 || tell_fields(p, &pairs) < 0)
         return -ENOMEM;
     params = write_pairs(arena, &pairs);

@@ -63,9 +63,15 @@ static const struct directive directives[] = {
 static int ask_again(struct exchange *x, const struct template *text, bool with_body)
 {
     struct str uri = exchange_eval(x, text);
+    struct str query = uri;
+    struct str path = str_cut(&query, '?');
     struct exchange *child;
-    int error = uri.data ? exchange_child(x, uri, NULL, NULL, &child) : -ENOMEM;
+    int error = -ENOMEM;
 
+    if (uri.data && exchange_climbs(x, text, uri, path, false))
+        return -EINVAL;
+    if (uri.data)
+        error = exchange_child(x, uri, NULL, NULL, &child);
     if (error < 0)
         return error;
     child->request.method = x->request.method;

@@ -30,6 +30,8 @@ static int find_group(struct proxying *p)
     if (speech->parse(text, &p->target) == 0)
         p->group = upstream_pool_target(pool, p->target.authority,
                                         speech->port ? speech->port : proxy_target_port(&p->target), &error);
+    if (p->group && exchange_climbs(p->x, pass->text, text, p->target.uri, true))
+        return 404;
     if (p->group)
         return 0;
     exchange_say(p->x, LOG_ERROR, "%s_pass: \"" STR_FMT "\" is no address to pass a request to (%s)",
@@ -126,8 +128,7 @@ static int prepare(struct proxying *p)
     if (status)
         return status;
     p->upgrade = str_empty(p->own_body) ? proxy_upgrade(p->x) : STR("");
-    p->uri = proxy_target_uri(p);
-    return p->uri.data ? 0 : 500;
+    return proxy_target_uri(p, &p->uri);
 }
 
 /* A body that was read before has a length, however it came; trailers need chunks to stand behind. */
@@ -152,7 +153,9 @@ int proxy_begin(struct proxying *p)
     if (error == -EINVAL)
         exchange_say(p->x, LOG_ERROR, "the request cannot be passed on: " STR_FMT " would break it",
                      STR_ARG(fault));
-    return error < 0 ? 500 : proxy_ask(p);
+    if (error < 0)
+        return error == -ENOENT ? 404 : 500;
+    return proxy_ask(p);
 }
 
 /* Asks a server. 0, or a status. */

@@ -76,7 +76,7 @@ struct proxy_speech {
     int (*parse)(struct str text, struct proxy_target *out_target); /* what variables made: 0 or -EINVAL */
     bool measured;                  /* a request's body has a length before it begins */
     bool rewrites;                  /* what the answer says of places and cookies is put into the client's view */
-    int (*write_head)(struct proxying *p, struct str *out_fault); /* into p->head. 0, -ENOMEM, or -EINVAL with *out_fault */
+    int (*write_head)(struct proxying *p, struct str *out_fault); /* into p->head. 0, -ENOMEM, -ENOENT (404), or -EINVAL with *out_fault */
     int (*begin)(struct proxying *p); /* a connection is there: 0 or -ENOMEM */
     int (*next)(struct proxying *p, size_t room, struct chunk *out); /* what is sent: as h1_request_next */
     enum h1_reply_step (*read)(struct proxying *p, struct str *in, struct str *out_part); /* as h1_reply_read; p->reply has what came */
@@ -208,8 +208,8 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
 
 /* Takes "http://backend/uri" apart; slices of `text`. 0, or -EINVAL. */
 MUST_CHECK int proxy_target_parse(struct str text, struct proxy_target *out_target);
-/* What goes on the request line, by nginx's rules. data NULL: out of memory. */
-struct str proxy_target_uri(const struct proxying *p);
+/* What goes on the request line, by nginx's rules. 0, or a status: 404 where it leads out of the path of proxy_pass by "..". */
+int proxy_target_uri(const struct proxying *p, struct str *out_uri);
 /* 80 or 443. */
 uint16_t proxy_target_port(const struct proxy_target *target);
 /* "http", "https" and so on. */

@@ -288,7 +288,7 @@ static enum outcome reroute(struct proxying *p, struct str place)
         return exchange_refuse(x, 500);
     if (str_starts(place, STR("@")))
         return exchange_reroute_named(x, place);
-    if (url_target_parse(&x->arena, place, true, &target) < 0 || !str_starts(place, STR("/")))
+    if (url_target_parse(&x->arena, place, true, &target) < 0 || !str_starts(place, STR("/")) || target.climbs)
         return exchange_refuse_because(x, 500, LOG_ERROR, "X-Accel-Redirect: \"" STR_FMT "\" is no place here",
                                        STR_ARG(place));
     exchange_become_get(x);

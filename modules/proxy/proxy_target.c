@@ -4,6 +4,7 @@
 #include "proxy.h"
 
 #include "http/url.h"
+#include "http/url_climb.h"
 
 #include <errno.h>
 
@@ -83,20 +84,39 @@ static struct str made_of(struct exchange *x, struct str front, struct str path)
                         STR_ARG(query));
 }
 
+/* What is left behind the location's prefix ("../x" of "/api../x") leads out of the path that it is added to. */
+static bool rest_climbs(struct str front, struct str rest)
+{
+    struct url_climb climb = {0};
+
+    if (str_search(rest, STR("..")) < 0 && !str_starts(rest, STR(".")))
+        return false;
+    url_climb_add(&climb, front, false);
+    url_climb_add(&climb, rest, true);
+    return url_climb_end(&climb);
+}
+
 /*
  * Without a URI in proxy_pass, what the client asked for, as it came. With one, it takes the place of the
  * location's prefix. Where variables made it, it is the whole.
  */
-struct str proxy_target_uri(const struct proxying *p)
+int proxy_target_uri(const struct proxying *p, struct str *out_uri)
 {
     struct exchange *x = p->x;
     struct str location = exchange_location(x);
+    struct str front = p->target.uri;
+    struct str rest = STR("");
 
-    if (!p->target.uri.data)
-        return exchange_is_rerouted(x) ? made_of(x, STR(""), x->request.path) : x->request.target;
-    if (!p->conf->pass.upstream)
-        return p->target.uri;
-    if (!location.data || !str_starts(x->request.path, location))
-        return made_of(x, p->target.uri, STR(""));
-    return made_of(x, p->target.uri, str_skip(x->request.path, location.length));
+    if (!front.data)
+        *out_uri = exchange_is_rerouted(x) ? made_of(x, STR(""), x->request.path) : x->request.target;
+    else if (!p->conf->pass.upstream)
+        *out_uri = front;
+    else {
+        if (location.data && str_starts(x->request.path, location))
+            rest = str_skip(x->request.path, location.length);
+        if (rest_climbs(front, rest))
+            return 404;
+        *out_uri = made_of(x, front, rest);
+    }
+    return out_uri->data ? 0 : 500;
 }

@@ -193,12 +193,15 @@ static enum outcome redirect(struct exchange *x, const struct rule *rule)
                       : exchange_refuse(x, 500);
 }
 
+/* 0, -ENOENT where a capture leads out of the path that the rule writes, -EINVAL or -ENOMEM. */
 static int replace(struct exchange *x, const struct rule *rule)
 {
     struct str path = exchange_eval(x, rule->path);
     struct str query;
     int error = path.data ? make_query(x, rule, &query) : -ENOMEM;
 
+    if (error == 0 && exchange_climbs(x, rule->path, path, path, false))
+        return -ENOENT;
     return error < 0 ? error : exchange_rewrite(x, path, query);
 }
 
@@ -217,7 +220,10 @@ static enum outcome run(struct exchange *x, const struct conf_rows *rows, bool o
             return exchange_refuse(x, 500);
         if (rules[i].end == REWRITE_REDIRECT || rules[i].end == REWRITE_PERMANENT)
             return redirect(x, &rules[i]);
-        if (replace(x, &rules[i]) < 0)
+        result = replace(x, &rules[i]);
+        if (result == -ENOENT)
+            return exchange_refuse(x, 404);
+        if (result < 0)
             return exchange_refuse_because(x, 500, LOG_ERROR,
                                            "cannot rewrite \"" STR_FMT "\" by \"" STR_FMT "\"",
                                            STR_ARG(x->request.path), STR_ARG(pattern_text(rules[i].pattern)));

@@ -107,6 +107,8 @@ static enum outcome answer_last(struct trial *trial)
     if (str_starts(query, STR("@")))
         return exchange_reroute_named(x, query);
     path = str_cut(&query, '?');
+    if (exchange_climbs(x, trial->tries->last, path, path, false))
+        return exchange_refuse(x, 404);
     return exchange_reroute(x, path, query.data ? query : STR(""));
 }
 
@@ -148,8 +150,11 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
 static bool make_uri(struct trial *trial)
 {
     struct exchange *x = trial->x;
-    struct str made = exchange_eval(x, trial->tries->items[trial->index].uri);
+    const struct template *uri = trial->tries->items[trial->index].uri;
+    struct str made = exchange_eval(x, uri);
 
+    if (made.data && exchange_climbs(x, uri, made, made, false))
+        return false;
     if (made.data && !str_starts(made, STR("/")))
         made = arena_printf(&x->arena, "/" STR_FMT, STR_ARG(made));
     /* Of "/folder/" the slash says what is looked for; "/folder" is then redirected by whoever serves it. */

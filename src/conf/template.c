@@ -182,6 +182,18 @@ static struct str part_value(const struct template_part *part, const void *subje
     return part->variable ? part->variable->get(subject, part->text, arena) : part->text;
 }
 
+size_t template_part_count(const struct template *template)
+{
+    return template->count;
+}
+
+struct str template_part(const struct template *template, size_t index, const void *subject, struct arena *arena,
+                         bool *out_variable)
+{
+    *out_variable = template->parts[index].variable != NULL;
+    return part_value(&template->parts[index], subject, arena);
+}
+
 static struct str values_join(const struct str *values, size_t count, size_t length, struct arena *arena)
 {
     char *joined = arena_alloc(arena, length);

@@ -50,6 +50,11 @@ MUST_CHECK int template_compile(struct arena *arena, struct str text, const stru
  */
 struct str template_eval(const struct template *template, const void *subject, struct arena *arena);
 
+/* Its parts in their order: a constant, or the value of a variable, which may be absent (data NULL). */
+size_t template_part_count(const struct template *template);
+struct str template_part(const struct template *template, size_t index, const void *subject, struct arena *arena,
+                         bool *out_variable);
+
 /* Appends `value` to `out` in some notation: 0, -ENOMEM or -ENOBUFS. */
 typedef int template_escape(struct buffer *out, struct str value);
 /*

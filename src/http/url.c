@@ -108,7 +108,7 @@ int url_path_normalise(struct arena *arena, struct str path, bool merge_slashes,
     return 0;
 }
 
-static int path_decode(struct arena *arena, struct str raw, bool merge_slashes, struct str *out_path)
+static int path_decode(struct arena *arena, struct str raw, bool merge_slashes, struct str *out_path, bool *out_climbs)
 {
     char *decoded;
     ssize_t length;
@@ -121,6 +121,7 @@ static int path_decode(struct arena *arena, struct str raw, bool merge_slashes, 
     if (!decoded)
         return -ENOMEM;
     length = decode(raw, decoded);
+    *out_climbs = length > 0 && url_path_climbs(str_of(decoded, (size_t)length));
     if (length > 0)
         length = remove_dots(decoded, (size_t)length, merge_slashes);
     if (length < 0)
@@ -187,7 +188,7 @@ int url_target_parse(struct arena *arena, struct str target, bool merge_slashes,
         parsed.target = arena_printf(arena, "/" STR_FMT, STR_ARG(parsed.target));
     if (!parsed.target.data)
         return -ENOMEM;
-    error = path_decode(arena, path, merge_slashes, &parsed.path);
+    error = path_decode(arena, path, merge_slashes, &parsed.path, &parsed.climbs);
     if (error)
         return error;
     *out_target = parsed;

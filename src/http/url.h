@@ -14,6 +14,7 @@ struct url_target {
     struct str authority;           /* of absolute-form and authority-form, else empty */
     bool asterisk;                  /* OPTIONS * */
     bool bare;                      /* absolute-form with neither path nor query */
+    bool climbs;                    /* a segment of the path was ".." before it was normalised */
 };
 
 /*

@@ -139,6 +139,11 @@ static void calm_down(struct visit *visit)
     said->count = kept;
 }
 
+static struct str path_of(struct str target)
+{
+    return str_cut(&target, '?');
+}
+
 static enum outcome go_to_page(struct visit *visit, const struct error_page *page, struct str target)
 {
     struct exchange *x = visit->x;
@@ -184,6 +189,8 @@ enum outcome refuse_page(struct visit *visit)
         return answer_built_in(visit);
     target = exchange_eval(x, page->target);
     if (str_empty(target))
+        return answer_built_in(visit);
+    if (target.data[0] == '/' && exchange_climbs(x, page->target, target, path_of(target), false))
         return answer_built_in(visit);
     if (target.data[0] == '/' || target.data[0] == '@')
         return go_to_page(visit, page, target);

@@ -1,0 +1,86 @@
+/*
+ * Paths put together from pieces: which of them climb.
+ */
+#include "http/url_climb.h"
+
+#include "suite.h"
+
+/* Pieces are separated by "|"; the first one, and each second one from there on, is the configuration's. */
+static bool climbs(const char *text, bool encoded)
+{
+    struct url_climb climb = {.encoded = encoded};
+    struct str rest = str_from(text);
+    bool given = false;
+
+    while (rest.data) {
+        url_climb_add(&climb, str_cut(&rest, '|'), given);
+        given = !given;
+    }
+    return url_climb_end(&climb);
+}
+
+START_TEST(pieces_that_climb)
+{
+    static const char *const cases[] = {
+        "/v1/|../secret", "/v1/|..", "/v1|/../secret", "/v1|/..", "/v1/.|./secret", "/v1/|.|./secret",
+        "/v1/|a/../../b", "/v1/|./../b", "/v1/|//../b", "/v1/|..|/secret", "/a/|b|/c/|../../d", "|../x",
+        "|/..", "/v1/|..;/secret", "/v1/|..;a=b/x", "/v1/|..\\secret", "/v1/|a\\../../b", "/a|/b|/c|/..",
+        "/v1/|a/../..", "|/a|/|../../b",
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        ck_assert_msg(climbs(cases[i], false), "%s", cases[i]);
+        ck_assert_msg(climbs(cases[i], true), "%s, encoded", cases[i]);
+    }
+}
+END_TEST
+
+START_TEST(escapes_that_climb)
+{
+    static const char *const cases[] = {
+        "/v1/|%2e%2e/secret", "/v1/|%2E./secret", "/v1/|.%2e", "/v1/|..%2fsecret", "/v1/|..%5Csecret",
+        "/v1/|a%2fb/../../x", "/v1/%2|e./secret", "/v1/|%2e%2e%3bx", "/v1/|%2e%2e?a", "/v1/|%%2e%2e/../..",
+        "/v1/%|2e%2e/x",
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++)
+        ck_assert_msg(climbs(cases[i], true), "%s", cases[i]);
+}
+END_TEST
+
+START_TEST(pieces_that_stay)
+{
+    static const char *const cases[] = {
+        "", "/", "/v1/|secret", "/v1/../v2/|a", "/v1|../secret", "/v1/|a/../b", "/v1|/a/../b", "/v1/|...",
+        "/v1/|..a", "/v1/|a../b", "/v1/|.", "/v1/|./a", "/v1/|a/b/../../c", "/v1/|a|/../b/|c",
+        "/v1/|..a;b/c", "|/a/..", "/v1/|;../x",
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        ck_assert_msg(!climbs(cases[i], false), "%s", cases[i]);
+        ck_assert_msg(!climbs(cases[i], true), "%s, encoded", cases[i]);
+    }
+}
+END_TEST
+
+START_TEST(escapes_that_stay)
+{
+    static const char *const cases[] = {
+        "/v1/|%252e%252e/x", "/v1/|a?../../b", "/v1/|%2e", "/v1/|%2e%2ea", "/v1/|%%", "/v1/|%2",
+        "/v1/|%zz/a", "/v1/|a/%2e%2e/b", "/v1/|?/..",
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++)
+        ck_assert_msg(!climbs(cases[i], true), "%s", cases[i]);
+    /* Of a path that is decoded these are bytes like any other. */
+    ck_assert(!climbs("/v1/|%2e%2e/secret", false));
+    ck_assert(climbs("/v1/|?/../../x", false));
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {pieces_that_climb, escapes_that_climb, pieces_that_stay, escapes_that_stay};
+
+    return suite_run("url_climb", tests, COUNT(tests));
+}
