@@ -177,6 +177,7 @@ struct proxying {
     bool heard;                     /* a byte of the answer has come */
     struct str upgrade;             /* the protocol that the client asks for; empty: none */
     bool upgraded;                  /* it was changed: a tunnel takes over once 101 has left */
+    uint64_t interims_ms;           /* LIMIT_INTERIM_MS for each 1xx that was forwarded, on the loop's clock: how far it is ahead tells how many came at once */
     bool patient;                   /* upgraded, or a stream of events: it may be quiet for long */
 
     struct body body;               /* of the answer */
@@ -237,8 +238,8 @@ bool proxy_drops_fields(const struct headers *asked);
 MUST_CHECK int proxy_write_head(struct proxying *p, struct str *out_fault);
 /* The fields of an answer that are not of its connection, into `out`. 0 or -ENOMEM. */
 MUST_CHECK int proxy_keep_fields(const struct proxying *p, const struct headers *headers, struct headers *out);
-/* Those of them that the client is told. */
-MUST_CHECK int proxy_pass_fields(const struct proxying *p, const struct headers *headers, struct headers *out);
+/* Those of them that the client is told, in `arena`. */
+MUST_CHECK int proxy_pass_fields(const struct proxying *p, const struct headers *headers, struct arena *arena, struct headers *out);
 
 /* proxy.c */
 

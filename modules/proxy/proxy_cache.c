@@ -77,7 +77,7 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
     if (proxy_intercept(p, note->status, headers))
         return 0;
     response->headers.count = 0;
-    if (proxy_pass_fields(p, headers, &response->headers) < 0 || proxy_rewrite_location(p) < 0 ||
+    if (proxy_pass_fields(p, headers, &p->x->arena, &response->headers) < 0 || proxy_rewrite_location(p) < 0 ||
         proxy_rewrite_cookies(p) < 0 || cached_add_age(cached, note) < 0)
         return -ENOMEM;
     if (note->status == 200) {

@@ -256,10 +256,11 @@ int proxy_keep_fields(const struct proxying *p, const struct headers *headers, s
     return copy_fields(headers, own_of_answer, &p->x->arena, out);
 }
 
-int proxy_pass_fields(const struct proxying *p, const struct headers *headers, struct headers *out)
+int proxy_pass_fields(const struct proxying *p, const struct headers *headers, struct arena *arena,
+                      struct headers *out)
 {
     unsigned kept = 0;
-    int error = copy_fields(headers, own_of_answer, &p->x->arena, out);
+    int error = copy_fields(headers, own_of_answer, arena, out);
 
     for (unsigned i = 0; i < out->count; i++) {
         if (!is_hidden(p->conf, out->items[i].name))

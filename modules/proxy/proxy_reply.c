@@ -155,14 +155,27 @@ static bool no_memory(struct proxying *p)
     return false;
 }
 
+/* So many at once, and then one each LIMIT_INTERIM_MS: a flood of them costs the client nothing, and is no fault. */
+static bool may_forward_interim(struct proxying *p)
+{
+    uint64_t now_ms = exchange_clock(p->x)->monotonic_ms;
+
+    if (p->interims_ms < now_ms)
+        p->interims_ms = now_ms;
+    if (p->interims_ms - now_ms >= (uint64_t)LIMIT_INTERIMS * LIMIT_INTERIM_MS)
+        return false;
+    p->interims_ms += LIMIT_INTERIM_MS;
+    return true;
+}
+
 /* 100 was asked for by nobody but us; others are the client's. */
 static bool interim(struct proxying *p)
 {
     struct headers fields = {0};
 
-    if (p->reply.status == 100)
+    if (p->reply.status == 100 || !may_forward_interim(p))
         return true;
-    if (proxy_pass_fields(p, &p->reply.headers, &fields) == -ENOMEM ||
+    if (proxy_pass_fields(p, &p->reply.headers, &p->reply.interim, &fields) == -ENOMEM ||
         exchange_inform(p->x, p->reply.status, &fields) == -ENOMEM)
         return no_memory(p);
     return true;
@@ -335,7 +348,7 @@ static bool head_came(struct proxying *p)
     if (kept > 0 || (p->cached && p->cached->background))
         return without_body(p);
     response->headers.count = 0;
-    if (proxy_pass_fields(p, &p->reply.headers, &response->headers) < 0 || note_stream(p) < 0 ||
+    if (proxy_pass_fields(p, &p->reply.headers, &p->x->arena, &response->headers) < 0 || note_stream(p) < 0 ||
         (p->conf->speech->rewrites && (proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0)) ||
         stick(p) < 0)
         return no_memory(p);

@@ -230,7 +230,8 @@ static enum outcome answer(struct slicing *s)
     s->begun = true;
     p->stage = PROXY_OVER;
     fields->count = 0;
-    if (proxy_pass_fields(p, &s->facts.headers, fields) < 0 || cached_add_age(p->cached, &s->facts.note) < 0)
+    if (proxy_pass_fields(p, &s->facts.headers, &p->x->arena, fields) < 0 ||
+        cached_add_age(p->cached, &s->facts.note) < 0)
         return exchange_refuse(p->x, 500);
     if (representation_answer(p->x, &whole) < 0)
         return exchange_refuse(p->x, 500);

@@ -91,7 +91,10 @@ int exchange_body_status(int error);
  * Ignored for a cancelled exchange.
  */
 void exchange_answer(struct exchange *x);
-/* Sends an interim response (103 and others; 100 is the session's own) ahead of the answer; no effect in HTTP/1.0. 0 or -ENOMEM. */
+/*
+ * Sends an interim response (103 and others; 100 is the session's own) ahead of the answer; no effect in HTTP/1.0, and dropped where LIMIT_INTERIM_BYTES of
+ * earlier ones wait for the client. The fields are copied. 0, -ENOMEM, or -EINVAL for a status or field that may not go out.
+ */
 MUST_CHECK int exchange_inform(struct exchange *x, int status, const struct headers *headers);
 
 /*

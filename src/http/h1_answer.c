@@ -4,6 +4,7 @@
  */
 #include "http/h1_session.h"
 
+#include "base/limits.h"
 #include "base/list.h"
 
 #include <errno.h>
@@ -82,30 +83,24 @@ static void answer(struct exchange *x)
     h1_session_wake(h->session);
 }
 
-int h1_answer_interim(struct h1_exchange *h, struct str head)
+int h1_answer_interim(struct h1_exchange *h, int status, const struct headers *headers)
 {
-    if (h->pending.length) {
-        head = arena_printf(&h->x.arena, STR_FMT STR_FMT, STR_ARG(h->pending), STR_ARG(head));
-        if (!head.data)
-            return -ENOMEM;
-    }
-    h->pending = head;
-    h1_session_wake(h->session);
-    return 0;
+    int error;
+
+    h->interims.max = LIMIT_INTERIM_BYTES;
+    error = h1_write_interim(&h->interims, status, headers);
+    if (error == 0)
+        h1_session_wake(h->session);
+    return error == -ENOBUFS ? 0 : error;
 }
 
 static int inform(struct exchange *x, int status, const struct headers *headers)
 {
     struct h1_exchange *h = h1_exchange_of(x);
-    struct str head;
-    int error;
 
     if (h->stage != STAGE_REQUEST || x->request.version < HTTP_1_1)
         return 0;
-    error = h1_write_interim(x, status, headers, &head);
-    if (error)
-        return error;
-    return h1_answer_interim(h, head);
+    return h1_answer_interim(h, status, headers);
 }
 
 const struct exchange_ops h1_exchange_ops = {.answer = answer, .inform = inform};
@@ -114,6 +109,21 @@ static int give(struct h1_exchange *h, struct chunk *out)
 {
     h->x.response.bytes_sent += chunk_length(out);
     return 1;
+}
+
+/* The memory is freed when the last bytes, which were lent, are no longer used. */
+static int give_interims(struct h1_exchange *h, size_t room, struct chunk *out)
+{
+    struct str rest = str_slice(str_skip(buffer_str(&h->interims), h->interims_at), 0, room);
+
+    if (str_empty(rest)) {
+        buffer_finish(&h->interims);
+        h->interims_at = 0;
+        return 0;
+    }
+    h->interims_at += rest.length;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = rest};
+    return give(h, out);
 }
 
 static int give_pending(struct h1_exchange *h, size_t room, struct chunk *out)
@@ -214,6 +224,8 @@ static int produce_part(struct h1_exchange *h, size_t room, struct chunk *out)
  */
 int h1_answer_produce(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out)
 {
+    if (h->interims.length)
+        return give_interims(h, room, out);
     if (h->pending.length)
         return give_pending(h, room, out);
     switch (h->stage) {

@@ -28,7 +28,7 @@ static void ask_to_continue(struct h1_exchange *h)
     if (!h->continue_due || h->stage != STAGE_REQUEST)
         return;
     h->continue_due = false;
-    if (h1_answer_interim(h, STR("HTTP/1.1 100 Continue\r\n\r\n")) != 0)
+    if (h1_answer_interim(h, 100, NULL) != 0)
         h->continue_due =
             true; /* out of memory: the client sends after a while without it, or the next pull does */
 }

@@ -15,10 +15,21 @@ void h1_reply_init(struct h1_reply *reply, const struct h1_reply_settings *setti
     *reply = (struct h1_reply){
         .settings = *settings, .arena = arena, .trailers = trailers, .content_length = BODY_LENGTH_UNKNOWN,
         .scan = {.line_feeds = true}};
+    arena_init(&reply->interim, arena->pool, 0);
+}
+
+/* The fields of a 1xx, and their memory. */
+static void forget_interim(struct h1_reply *reply)
+{
+    if (!reply->interim.blocks)
+        return;
+    reply->headers = (struct headers){0};
+    arena_reset(&reply->interim);
 }
 
 void h1_reply_finish(struct h1_reply *reply)
 {
+    forget_interim(reply);
     buffer_finish(&reply->head);
     if (reply->stage == READING_CHUNKS)
         h1_chunked_finish(&reply->chunked);
@@ -143,7 +154,7 @@ static enum h1_reply_step switched(struct h1_reply *reply)
     return REPLY_HEAD;
 }
 
-static enum h1_reply_step parse_head(struct h1_reply *reply, struct str head)
+static enum h1_reply_step parse_head(struct h1_reply *reply, struct arena *arena, struct str head)
 {
     ssize_t feed = str_find(head, '\n');
     struct connection_options options;
@@ -154,8 +165,7 @@ static enum h1_reply_step parse_head(struct h1_reply *reply, struct str head)
     if (fault)
         return fail(reply, fault);
     reply->headers.count = 0;
-    error = h1_parse_fields(str_slice(head, (size_t)feed + 1, head.length - 2), true, reply->arena,
-                            &reply->headers);
+    error = h1_parse_fields(str_slice(head, (size_t)feed + 1, head.length - 2), true, arena, &reply->headers);
     if (error)
         return fail_as(reply, error, "an invalid header field");
     if (connection_options_read(&reply->headers, &options) < 0)
@@ -164,7 +174,7 @@ static enum h1_reply_step parse_head(struct h1_reply *reply, struct str head)
         return switched(reply);
     if (reply->status >= 200)
         return final_head(reply, &options);
-    return ++reply->interims > LIMIT_INTERIMS ? fail(reply, "too many interim responses") : REPLY_INTERIM;
+    return REPLY_INTERIM;
 }
 
 /* The head of a request ends like that of a response; only its first line is another. */
@@ -179,14 +189,23 @@ static int head_end(struct h1_reply *reply, struct str bytes)
     return reply->scan.start > 0 ? -400 : end;
 }
 
+static bool begins_interim(struct str head)
+{
+    struct str status = str_slice(head, 9, 12);
+
+    return str_starts(status, STR("1")) && !str_equal(status, STR("101"));
+}
+
 static enum h1_reply_step read_head(struct h1_reply *reply, struct str *in)
 {
     size_t before = reply->head.length;
     struct str head = *in;
+    struct arena *arena;
     int end;
 
     if (str_empty(*in))
         return REPLY_MORE;
+    forget_interim(reply);
     if (before > 0) {
         if (buffer_append(&reply->head, *in) < 0)
             return fail_as(reply, -ENOMEM, "");
@@ -202,10 +221,11 @@ static enum h1_reply_step read_head(struct h1_reply *reply, struct str *in)
         return REPLY_MORE;
     }
     *in = str_skip(*in, (size_t)end - before);
-    head = h1_copy_lines(reply->arena, str_slice(head, 0, (size_t)end));
+    arena = begins_interim(head) ? &reply->interim : reply->arena;
+    head = h1_copy_lines(arena, str_slice(head, 0, (size_t)end));
     buffer_finish(&reply->head);
     reply->scan = (struct h1_scan){.line_feeds = true};
-    return head.data ? parse_head(reply, head) : fail_as(reply, -ENOMEM, "");
+    return head.data ? parse_head(reply, arena, head) : fail_as(reply, -ENOMEM, "");
 }
 
 static enum h1_reply_step read_part(struct h1_reply *reply, struct str *in, uint64_t most,

@@ -32,7 +32,7 @@ struct h1_reply {
     const char *fault;              /* after REPLY_BAD */
     int status;
     enum http_version version;
-    struct headers headers;         /* in the arena, as they came */
+    struct headers headers;         /* in the arena, as they came; those of a 1xx until the next call */
     uint64_t content_length;        /* as the head tells it: also of an answer without its body; BODY_LENGTH_UNKNOWN where it does not */
     bool bodiless;                  /* nothing follows the head */
     bool keepalive;                 /* once it is whole, the connection may carry another request */
@@ -45,7 +45,7 @@ struct h1_reply {
     struct h1_scan scan;
     struct h1_chunked chunked;
     uint64_t left;
-    unsigned interims;
+    struct arena interim;           /* memory of the newest 1xx head, so that any number of them takes no more */
 };
 
 /* `arena` and `trailers` outlive it; trailers are added to the list once the body is whole. */

@@ -178,6 +178,7 @@ static void exchange_free(struct h1_exchange *h)
 {
     h->session->current = NULL;
     h1_body_finish(h);
+    buffer_finish(&h->interims);
     exchange_release(&h->x);
 }
 
@@ -270,7 +271,7 @@ static enum session_phase session_phase(const struct session *session)
         return h1->head.length > h1->scan.start ? SESSION_HEAD : SESSION_IDLE;
     if (h->stage == STAGE_DRAINING)
         return SESSION_BODY;
-    if (h->pending.length || (h->stage != STAGE_REQUEST && !h->response_waits))
+    if (h->interims.length || h->pending.length || (h->stage != STAGE_REQUEST && !h->response_waits))
         return SESSION_SENDING;
     return h->awaited ? SESSION_BODY : SESSION_WAITING;
 }

@@ -63,7 +63,9 @@ struct h1_exchange {
     enum h1_framing framing;
     bool response_waits;            /* the response body has said -EAGAIN */
     struct str head;
-    struct str pending;             /* leaves before anything else */
+    struct buffer interims;         /* 1xx heads, which leave before anything else */
+    size_t interims_at;             /* so much of them was given */
+    struct str pending;             /* leaves next */
     struct chunk part;
     uint64_t rest;                  /* of the answer's Content-Length */
     char line[H1_CHUNK_LINE];
@@ -81,8 +83,8 @@ void h1_exchange_end(struct h1_exchange *h);
 
 /* The answer of h (h1_answer.c). */
 extern const struct exchange_ops h1_exchange_ops;
-/* Sends an interim head before anything else. 0 or -ENOMEM. */
-MUST_CHECK int h1_answer_interim(struct h1_exchange *h, struct str head);
+/* Sends an interim response before anything else; dropped where LIMIT_INTERIM_BYTES of earlier ones wait. 0, -ENOMEM or -EINVAL. */
+MUST_CHECK int h1_answer_interim(struct h1_exchange *h, int status, const struct headers *headers);
 /* One step. 1: *out is given; 0: go on, with what is current then; -EAGAIN: nothing until a wake; other errors: cut. */
 MUST_CHECK int h1_answer_produce(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out);
 

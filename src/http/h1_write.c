@@ -190,27 +190,27 @@ int h1_write_head(struct exchange *x, const struct session_settings *settings, i
     return 0;
 }
 
-int h1_write_interim(struct exchange *x, int status, const struct headers *headers, struct str *out_head)
+int h1_write_interim(struct buffer *into, int status, const struct headers *headers)
 {
     static const struct headers none = {0};
     const struct headers *fields = headers ? headers : &none;
     struct str reason = status_reason(status);
     struct measure measure;
     struct str fault;
-    char *head;
     char *at;
+    int error;
 
     /* 101 changes the protocol, and is no interim answer of this one. */
     if (status < 100 || status > 199 || status == 101 ||
         measure_fields(fields, &measure, &fault) != 0)
         return -EINVAL;
-    at = head = arena_alloc(&x->arena, measure.length + sizeof("HTTP/1.1 999 \r\n\r\n") + reason.length);
-    if (!head)
-        return -ENOMEM;
-    at = put_status_line(at, status);
+    error = buffer_reserve(into, measure.length + sizeof("HTTP/1.1 999 \r\n\r\n") + reason.length);
+    if (error < 0)
+        return error;
+    at = put_status_line(into->data + into->length, status);
     at = put_fields(at, fields, &measure);
     at = put(at, STR("\r\n"));
-    *out_head = str_of(head, (size_t)(at - head));
+    into->length = (size_t)(at - into->data);
     return 0;
 }
 

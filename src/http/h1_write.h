@@ -5,6 +5,7 @@
 #ifndef HTTP_H1_WRITE_H
 #define HTTP_H1_WRITE_H
 
+#include "base/buffer.h"
 #include "http/protocol.h"
 
 enum h1_framing {
@@ -24,8 +25,8 @@ enum h1_framing h1_framing_of(const struct exchange *x);
  */
 MUST_CHECK int h1_write_head(struct exchange *x, const struct session_settings *settings, int64_t now, enum h1_framing framing,
                              bool keepalive, struct str *out_head);
-/* An interim response (RFC 9110 15.2) in x's arena: 0, -ENOMEM or -EINVAL. */
-MUST_CHECK int h1_write_interim(struct exchange *x, int status, const struct headers *headers, struct str *out_head);
+/* Appends an interim response (RFC 9110 15.2), whole or not at all: 0, -ENOMEM, -ENOBUFS past the buffer's cap, or -EINVAL. */
+MUST_CHECK int h1_write_interim(struct buffer *into, int status, const struct headers *headers);
 /*
  * What follows the last chunk's bytes: the zero chunk, the trailers, the empty line. Trailers that may not go out are taken out of the list, and
  * *out_fault names the last of them. 0 or -ENOMEM.

@@ -101,6 +101,16 @@ def events(talk):
         talk.send(f'data: {number}\n\n')
         time.sleep(0.8)
 
+
+
+def heartbeats(talk):
+    """A long job that says again and again that it goes on."""
+    for number in range(int(talk.request.target.split('?')[1])):
+        talk.send(f'HTTP/1.1 102 Processing\r\nX-Beat: {number}\r\n\r\n')
+    talk.send(OK + 'Content-Length: 4\r\n\r\ndone')
+    return True
+
+
 SCRIPTS = {
     '/socket': echo,
     '/no-socket': says(OK + 'Content-Length: 2\r\n\r\nno', keep=True),
@@ -123,6 +133,8 @@ SCRIPTS = {
     '/error': says('HTTP/1.1 503 Busy\r\nContent-Length: 5\r\nRetry-After: 7\r\n\r\nbusy\n', keep=True),
     '/interim': says('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\nConnection: x\r\n\r\n' + OK +
                      'Content-Length: 2\r\n\r\nok', keep=True),
+    '/flood': says('HTTP/1.1 102 Processing\r\n\r\n' * 10000 + OK + 'Content-Length: 2\r\n\r\nok', keep=True),
+    '/heartbeats': heartbeats,
     '/bare-lf': says('HTTP/1.1 200 OK\nContent-Length: 2\nX-Own: a\r\n\nok', keep=True),
     '/bare-lf-chunks': says('HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nok\n0\nX-Sum: 42\n\n', keep=True),
     '/fields': says(OK + 'Server: secret\r\nDate: yesterday\r\nX-Accel-Expires: 1\r\nX-Pad: x\r\nX-Powered-By: y\r\n'
@@ -143,7 +155,6 @@ GARBAGE = {
     '/options': OK + 'Connection: ' + 'a,' * 33 + '\r\nContent-Length: 0\r\n\r\n',
     '/interim-options': 'HTTP/1.1 103 Early Hints\r\n' + 'Connection: a\r\n' * 33 + '\r\n' + OK + 'Content-Length: 0\r\n\r\n',
     '/switch': 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
-    '/flood': 'HTTP/1.1 102 Processing\r\n\r\n' * 1000 + OK + 'Content-Length: 0\r\n\r\n',
     '/huge': OK + 'X: ' + 'a' * 70000 + '\r\n\r\n',
 }
 

@@ -161,6 +161,22 @@ def test_trailers_and_interims(client):
     assert client.ask('GET', '/interim', version='HTTP/1.0').body == b'ok'
 
 
+def test_many_interims(client):
+    """A long job says 102 again and again; what is too much is dropped, and the answer comes (RFC 9110 15.2)."""
+    client.send('GET /heartbeats?102 HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    beats = []
+    while (head := client.head()).status == 102:
+        beats.append(int(head.headers['x-beat']))
+    assert head.status == 200 and client.take(4) == b'done'
+    assert beats[:16] == list(range(16)) and len(beats) <= 102 and beats == sorted(set(beats))
+    client.send('GET /flood HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    while (head := client.head()).status == 102:
+        beats.append(None)
+    assert head.status == 200 and client.take(2) == b'ok'
+    assert beats.count(None) >= 16 and beats.count(None) < 10000
+    assert client.get('/after').status == 200
+
+
 def test_no_origin_comes_in_trailers(client, upstream):
     """A server that joins trailers to the head must not take the client's word there, either."""
     client.send('POST /told HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 1\r\nX-Forwarded-For: 6.6.6.6\r\n'

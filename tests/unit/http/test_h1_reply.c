@@ -277,12 +277,27 @@ START_TEST(caps_hold)
     ck_assert_str_eq(reply.fault, "too large a head");
     done();
     bytes.length = 0;
-    for (unsigned i = 0; i < LIMIT_INTERIMS + 1; i++)
-        ck_assert_int_eq(buffer_printf(&bytes, "HTTP/1.1 102 Processing\r\n\r\n"), 0);
+    buffer_finish(&bytes);
+}
+END_TEST
+
+/* Each 1xx gives back the memory of the one before. */
+START_TEST(any_number_of_interims_takes_no_more_memory)
+{
+    const struct h1_reply_settings settings = {.head_max = 4096};
+    struct buffer bytes = {0};
+    struct seen seen;
+
+    for (unsigned i = 0; i < 10000; i++)
+        ck_assert_int_eq(buffer_printf(&bytes, "HTTP/1.1 102 Processing\r\nX-Progress: %u\r\n\r\n", i), 0);
+    ck_assert_int_eq(buffer_printf(&bytes, "HTTP/1.1 204 No Content\r\nA: b\r\n\r\n"), 0);
     seen = read_all(&settings, buffer_str(&bytes), 1000);
-    ck_assert_int_eq(seen.end, REPLY_BAD);
-    ck_assert_int_eq(seen.interims, LIMIT_INTERIMS);
-    ck_assert_str_eq(reply.fault, "too many interim responses");
+    ck_assert_int_eq(seen.end, REPLY_WHOLE);
+    ck_assert_int_eq(seen.interims, 10000);
+    ck_assert_text(headers_value(&reply.headers, STR("A")), "b");
+    ck_assert_uint_eq(reply.headers.count, 1);
+    ck_assert_uint_eq(reply.interim.size, 0);
+    ck_assert_uint_le(arena.size, 2 * ARENA_BLOCK_SIZE);
     done();
     buffer_finish(&bytes);
 }
@@ -307,6 +322,7 @@ int main(void)
         each_good_answer_in_every_cut,           each_bad_answer_in_every_cut,
         what_nobody_asked_for_is_left,           trailers_and_lengths_are_told,
         an_upgrade_is_all_bytes_to_the_end,      caps_hold,
+        any_number_of_interims_takes_no_more_memory,
         out_of_memory_is_no_fault_of_the_server, an_end_that_nobody_vouches_for_is_none,
     };
 
