@@ -5,18 +5,29 @@
 #include "fastcgi.h"
 
 #include "base/limits.h"
+#include "base/table.h"
+#include "base/text_writer.h"
 #include "fastcgi_reply.h"
 
 #include <errno.h>
 
-struct pair {
-    struct str name, value;
+struct value {
+    struct str text;
+    struct value *next;
 };
 
+struct pair {
+    struct str name, value;
+    struct value *more, *last;      /* of further fields of that name, until they are joined with `value` */
+};
+
+/* Parameters in their order, and a hash index of their names: as many fields as a client likes are looked up. */
 struct pairs {
     struct pair *items;
     size_t count;
     size_t size;                    /* bytes as they are written */
+    uint32_t *slots;                /* 1 and the place in `items`, or 0; at least half of them are */
+    uint32_t mask;
 };
 
 /* Of one connection, told as CONTENT_..., or harmful: to scripts that are clients, HTTP_PROXY names a
@@ -43,13 +54,43 @@ static bool is_among(const char *const *names, struct str name)
     return false;
 }
 
+static int pairs_init(struct pairs *pairs, struct arena *arena, size_t most)
+{
+    size_t slots = 16;
+
+    while (slots < 2 * most)
+        slots *= 2;
+    *pairs = (struct pairs){.mask = (uint32_t)(slots - 1)};
+    pairs->items = arena_zalloc(arena, most, sizeof(*pairs->items));
+    pairs->slots = arena_zalloc(arena, slots, sizeof(*pairs->slots));
+    return pairs->items && pairs->slots ? 0 : -ENOMEM;
+}
+
+/* The slot of that name, or the free one where it belongs. */
+static uint32_t *find_slot(struct pairs *pairs, struct str name)
+{
+    uint32_t at = table_hash(name, false) & pairs->mask;
+
+    while (pairs->slots[at] && !str_equal(pairs->items[pairs->slots[at] - 1].name, name))
+        at = (at + 1) & pairs->mask;
+    return &pairs->slots[at];
+}
+
 static struct pair *find(struct pairs *pairs, struct str name)
 {
-    for (size_t i = 0; i < pairs->count; i++) {
-        if (str_equal(pairs->items[i].name, name))
-            return &pairs->items[i];
-    }
-    return NULL;
+    uint32_t slot = *find_slot(pairs, name);
+
+    return slot ? &pairs->items[slot - 1] : NULL;
+}
+
+/* There is none of that name yet. */
+static struct pair *add(struct pairs *pairs, struct str name)
+{
+    struct pair *pair = &pairs->items[pairs->count];
+
+    *pair = (struct pair){.name = name};
+    *find_slot(pairs, name) = (uint32_t)++pairs->count;
+    return pair;
 }
 
 /* The last word holds. 0, -ENOENT where a file is named by a path that climbs, or -ENOMEM. */
@@ -67,8 +108,8 @@ static int tell(struct proxying *p, struct pairs *pairs, const struct fastcgi_pa
         if (str_equal(param->name, STR("HTTP_PROXY")) || (param->if_not_empty && str_empty(value) && !pair))
             continue;
         if (!pair)
-            pair = &pairs->items[pairs->count++];
-        *pair = (struct pair){param->name, value};
+            pair = add(pairs, param->name);
+        pair->value = value;
     }
     return 0;
 }
@@ -95,36 +136,78 @@ static bool may_tell_origin(const struct proxying *p, const struct header *field
     return exchange_is_trusted(p->x) && str_find(field->name, '_') < 0;
 }
 
-/* Fields of one name are one parameter (RFC 9110 5.3). What fastcgi_param names is not the client's to say. */
-static int tell_fields(struct proxying *p, struct pairs *pairs)
+static int note_more(struct arena *arena, struct pair *pair, struct str text)
 {
-    const struct headers *headers = &p->x->request.headers;
-    struct arena *arena = &p->x->arena;
-    size_t own = pairs->count;
+    struct value *value = arena_alloc(arena, sizeof(*value));
 
-    for (unsigned i = 0; i < headers->count; i++) {
-        const struct header *field = &headers->items[i];
-        struct str name = field_name(arena, field->name);
-        struct pair *pair = find(pairs, name);
+    if (!value)
+        return -ENOMEM;
+    *value = (struct value){text, NULL};
+    if (pair->last)
+        pair->last->next = value;
+    else
+        pair->more = value;
+    pair->last = value;
+    return 0;
+}
 
-        if (!name.data)
-            return -ENOMEM;
-        if (is_among(not_told, name) || (is_among(of_origin, name) && !may_tell_origin(p, field)) ||
-            (pair && pair < pairs->items + own))
+static void write_values(struct text_writer *writer, const void *subject)
+{
+    const struct pair *pair = subject;
+    struct str separator = str_equal(pair->name, STR("HTTP_COOKIE")) ? STR("; ") : STR(", ");
+
+    text_put(writer, pair->value);
+    for (const struct value *value = pair->more; value; value = value->next) {
+        text_put(writer, separator);
+        text_put(writer, value->text);
+    }
+}
+
+/* Fields of one name are one parameter (RFC 9110 5.3). */
+static int join_values(struct arena *arena, struct pairs *pairs)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        struct pair *pair = &pairs->items[i];
+
+        if (!pair->more)
             continue;
-        if (!pair) {
-            bool is_host = str_equal(name, STR("HTTP_HOST")); /* what the server was found by (RFC 9112 3.2.2) */
-            struct str value = is_host ? proxy_asked_host(p->x) : field->value;
-
-            pairs->items[pairs->count++] = (struct pair){name, value.data ? value : STR("")};
-            continue;
-        }
-        pair->value = arena_printf(arena, STR_FMT "%s" STR_FMT, STR_ARG(pair->value),
-                                   str_equal(name, STR("HTTP_COOKIE")) ? "; " : ", ", STR_ARG(field->value));
+        pair->value = arena_write(arena, write_values, pair);
         if (!pair->value.data)
             return -ENOMEM;
     }
     return 0;
+}
+
+/* What fastcgi_param names (the first `own` pairs) is not the client's to say. */
+static int tell_field(struct proxying *p, struct pairs *pairs, size_t own, const struct header *field)
+{
+    struct str name = field_name(&p->x->arena, field->name);
+    struct pair *pair = name.data ? find(pairs, name) : NULL;
+    struct str value;
+
+    if (!name.data)
+        return -ENOMEM;
+    if (is_among(not_told, name) || (is_among(of_origin, name) && !may_tell_origin(p, field)) ||
+        (pair && pair < pairs->items + own))
+        return 0;
+    if (pair)
+        return note_more(&p->x->arena, pair, field->value);
+    /* HTTP_HOST is what the server was found by (RFC 9112 3.2.2). */
+    value = str_equal(name, STR("HTTP_HOST")) ? proxy_asked_host(p->x) : field->value;
+    add(pairs, name)->value = value.data ? value : STR("");
+    return 0;
+}
+
+static int tell_fields(struct proxying *p, struct pairs *pairs)
+{
+    const struct headers *headers = &p->x->request.headers;
+    size_t own = pairs->count;
+
+    for (unsigned i = 0; i < headers->count; i++) {
+        if (tell_field(p, pairs, own, &headers->items[i]) < 0)
+            return -ENOMEM;
+    }
+    return join_values(&p->x->arena, pairs);
 }
 
 static int tell_length(struct proxying *p, struct pairs *pairs)
@@ -217,7 +300,7 @@ int fastcgi_write_head(struct proxying *p, struct str *out_fault)
     const struct fastcgi_params *rows = conf->params.items;
     size_t most = conf->usual.count + p->x->request.headers.count;
     struct arena *arena = &p->x->arena;
-    struct pairs pairs = {0};
+    struct pairs pairs;
     struct str params;
     int error;
 
@@ -226,8 +309,7 @@ int fastcgi_write_head(struct proxying *p, struct str *out_fault)
         return -EINVAL;
     for (size_t i = 0; i < conf->params.count; i++)
         most += rows[i].count;
-    pairs.items = arena_zalloc(arena, most, sizeof(*pairs.items));
-    if (!pairs.items)
+    if (pairs_init(&pairs, arena, most) < 0)
         return -ENOMEM;
     error = tell(p, &pairs, &conf->usual);
     for (size_t i = 0; error == 0 && i < conf->params.count; i++)

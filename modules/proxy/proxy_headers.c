@@ -112,14 +112,13 @@ static struct str forwarded(struct exchange *x, struct str address, struct str h
 
 struct str proxy_told(struct exchange *x, struct str name)
 {
-    const struct headers *told = &x->request.headers;
     struct str all = STR("");
 
-    for (const struct header *field = exchange_is_trusted(x) ? headers_find(told, name) : NULL; field && all.data;
-         field = headers_next(told, name, field))
-        all = all.length ? arena_printf(&x->arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(field->value))
-                         : field->value;
-    return all;
+    if (!exchange_is_trusted(x))
+        return all;
+    if (headers_join(&x->request.headers, str_equal_nocase, name, STR(", "), &x->arena, &all) < 0)
+        return (struct str){NULL, 0};
+    return all.data ? all : STR("");
 }
 
 /* What a trusted peer says of those before it stays: of a field that it wrote, ours only continues a list. */
@@ -131,7 +130,7 @@ static int add_told(struct proxying *p, struct headers *fields, struct str name,
     if (!all.data)
         return -ENOMEM;
     if (is_list && all.length && own.data)
-        own = arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(own));
+        own = arena_join(arena, (const struct str[]){all, STR(", "), own}, 3);
     else if (all.length)
         own = all;
     if (str_empty(own))

@@ -4,6 +4,8 @@
  */
 #include "proxy.h"
 
+#include "base/text_writer.h"
+
 #define ABSENT ((struct str){NULL, 0})
 
 static const struct proxying *proxying_of(const void *subject)
@@ -19,14 +21,18 @@ static struct str each(const void *subject, struct arena *arena,
                        struct str (*value)(const struct proxy_attempt *attempt, struct arena *arena))
 {
     const struct proxying *p = proxying_of(subject);
-    struct str all = ABSENT;
+    struct str *values;
+    size_t count = 0;
 
-    for (const struct proxy_attempt *attempt = p ? p->attempts : NULL; attempt; attempt = attempt->next) {
-        struct str one = value(attempt, arena);
-
-        all = all.data ? arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(one)) : one;
-    }
-    return all;
+    for (const struct proxy_attempt *attempt = p ? p->attempts : NULL; attempt; attempt = attempt->next)
+        count++;
+    values = count ? arena_zalloc(arena, count, sizeof(*values)) : NULL;
+    if (!values)
+        return ABSENT;
+    count = 0;
+    for (const struct proxy_attempt *attempt = p->attempts; attempt; attempt = attempt->next)
+        values[count++] = value(attempt, arena);
+    return count == 1 ? values[0] : arena_join_with(arena, values, count, STR(", "));
 }
 
 static struct str seconds(struct arena *arena, uint64_t us)
@@ -156,20 +162,12 @@ static struct str get_add_forwarded(const void *subject, struct str parameter, s
 {
     const struct proxying *p = proxying_of(subject);
     const struct exchange *x = subject;
-    const struct headers *headers = &x->request.headers;
-    struct str name = STR("X-Forwarded-For");
-    struct str all = ABSENT;
-    struct str address;
+    struct str told, address;
 
-    if (!p)
+    if (!p || headers_join(&x->request.headers, str_equal_nocase, STR("X-Forwarded-For"), STR(", "), arena, &told) < 0)
         return ABSENT;
     address = exchange_eval(p->x, p->conf->remote_addr);
-    for (const struct header *field = headers_find(headers, name); field;
-         field = headers_next(headers, name, field))
-        all = all.data ? arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(field->value))
-                       : field->value;
-    return str_empty(all) ? address
-                          : arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(address));
+    return str_empty(told) ? address : arena_join(arena, (const struct str[]){told, STR(", "), address}, 3);
 }
 
 static const struct variable variables[] = {

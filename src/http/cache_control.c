@@ -5,6 +5,7 @@
 #include "http/cache_control.h"
 
 #include "base/limits.h"
+#include "base/text_writer.h"
 #include "http/h1_parse.h"
 
 #include <errno.h>
@@ -161,52 +162,54 @@ static int collect_names(const struct headers *headers, struct arena *arena, str
 int vary_read(const struct headers *headers, struct arena *arena, struct str *out_names)
 {
     struct str names[LIMIT_VARY_FIELDS];
-    struct str all = STR("");
-    size_t count;
+    size_t count, kept = 0;
+    struct str all;
     int error = collect_names(headers, arena, names, &count);
 
     if (error < 0)
         return error;
     qsort(names, count, sizeof(names[0]), compare_names);
-    for (size_t i = 0; i < count && all.data; i++) {
-        if (i > 0 && str_equal(names[i], names[i - 1]))
-            continue;
-        all = i == 0 ? names[i] : arena_printf(arena, STR_FMT "," STR_FMT, STR_ARG(all), STR_ARG(names[i]));
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || !str_equal(names[i], names[i - 1]))
+            names[kept++] = names[i];
     }
+    all = arena_join_with(arena, names, kept, STR(","));
     if (!all.data)
         return -ENOMEM;
     *out_names = all;
     return 0;
 }
 
+struct vary {
+    struct str names;
+    const struct headers *asked;
+};
+
 /* The members of a field in one line; a field that is there and empty is not one that is absent. */
-static struct str one_line(const struct headers *asked, struct str name, struct arena *arena)
+static void write_line(struct text_writer *writer, const struct headers *asked, struct str name)
 {
     struct header_list list;
-    struct str line = {NULL, 0};
     struct str member;
+    bool first = true;
 
     header_list_start(&list, asked, name);
-    if (!list.current)
-        return STR("-");
-    line = STR("=");
-    for (bool first = true; line.data && header_list_next(&list, &member); first = false)
-        line = arena_printf(arena, STR_FMT "%s" STR_FMT, STR_ARG(line), first ? "" : ",", STR_ARG(member));
-    return line;
+    text_put(writer, name);
+    text_put(writer, list.current ? STR("=") : STR("-"));
+    while (header_list_next(&list, &member))
+        text_put_next(writer, &first, STR(","), member);
+    text_put(writer, STR("\n"));
+}
+
+static void write_vary(struct text_writer *writer, const void *subject)
+{
+    const struct vary *vary = subject;
+    struct str rest = vary->names;
+
+    while (!str_empty(rest))
+        write_line(writer, vary->asked, str_cut(&rest, ','));
 }
 
 struct str vary_text(struct str names, const struct headers *asked, struct arena *arena)
 {
-    struct str text = STR("");
-    struct str rest = names;
-
-    while (!str_empty(rest) && text.data) {
-        struct str name = str_cut(&rest, ',');
-        struct str line = one_line(asked, name, arena);
-
-        if (!line.data)
-            return line;
-        text = arena_printf(arena, STR_FMT STR_FMT STR_FMT "\n", STR_ARG(text), STR_ARG(name), STR_ARG(line));
-    }
-    return text;
+    return arena_write(arena, write_vary, &(struct vary){names, asked});
 }

@@ -4,6 +4,8 @@
  */
 #include "http/headers.h"
 
+#include "base/text_writer.h"
+
 #include <errno.h>
 
 #define FIRST_CAPACITY 16
@@ -79,6 +81,45 @@ int headers_copy(struct headers *headers, struct arena *arena, const struct head
         if (!name.data || !value.data || headers_add(headers, arena, name, value) < 0)
             return -ENOMEM;
     }
+    return 0;
+}
+
+struct join {
+    const struct headers *headers;
+    bool (*matches)(struct str wanted, struct str name);
+    struct str wanted, separator;
+};
+
+static void write_join(struct text_writer *writer, const void *subject)
+{
+    const struct join *join = subject;
+    bool first = true;
+
+    for (unsigned i = 0; i < join->headers->count; i++) {
+        const struct header *field = &join->headers->items[i];
+
+        if (join->matches(join->wanted, field->name))
+            text_put_next(writer, &first, join->separator, field->value);
+    }
+}
+
+int headers_join(const struct headers *headers, bool (*matches)(struct str wanted, struct str name),
+                 struct str wanted, struct str separator, struct arena *arena, struct str *out_value)
+{
+    const struct join join = {headers, matches, wanted, separator};
+    struct str value = {NULL, 0};
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < headers->count && count < 2; i++) {
+        if (matches(wanted, headers->items[i].name) && ++count == 1)
+            value = headers->items[i].value;
+    }
+    if (count > 1) {
+        value = arena_write(arena, write_join, &join);
+        if (!value.data)
+            return -ENOMEM;
+    }
+    *out_value = value;
     return 0;
 }
 

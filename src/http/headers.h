@@ -38,6 +38,13 @@ MUST_CHECK static inline int headers_add(struct headers *headers, struct arena *
 MUST_CHECK int headers_set(struct headers *headers, struct arena *arena, struct str name, struct str value);
 /* Appends copies of all fields, which lie in the arena. 0 or -ENOMEM. */
 MUST_CHECK int headers_copy(struct headers *headers, struct arena *arena, const struct headers *from);
+/*
+ * Joins the values of all fields whose name matches `wanted` (str_equal_nocase, or a rule of the caller's), with `separator` between them:
+ * ", " (RFC 9110 5.3), "; " for Cookie (RFC 6265 4.2.1). A single value is returned as it is, not copied. 0 or -ENOMEM;
+ * (*out_value).data is NULL where there is no such field.
+ */
+MUST_CHECK int headers_join(const struct headers *headers, bool (*matches)(struct str wanted, struct str name), struct str wanted,
+                            struct str separator, struct arena *arena, struct str *out_value);
 void headers_remove(struct headers *headers, struct str name);
 
 /* Walks a comma-separated list (RFC 9110 5.6.1) over all fields of one name: quoted strings kept whole, empty members skipped. */

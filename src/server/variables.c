@@ -83,19 +83,9 @@ static bool names_header(struct str parameter, struct str name)
 
 struct str variable_of_headers(const struct headers *headers, struct str parameter, struct arena *arena)
 {
-    struct str joined = ABSENT;
+    struct str joined;
 
-    for (unsigned i = 0; i < headers->count; i++) {
-        const struct header *field = &headers->items[i];
-
-        if (!names_header(parameter, field->name))
-            continue;
-        if (!joined.data)
-            joined = field->value;
-        else
-            joined = arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(joined), STR_ARG(field->value));
-    }
-    return joined;
+    return headers_join(headers, names_header, parameter, STR(", "), arena, &joined) < 0 ? ABSENT : joined;
 }
 
 static struct str get_http(const void *subject, struct str parameter, struct arena *arena)

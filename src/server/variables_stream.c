@@ -4,6 +4,7 @@
  */
 #include "server/variables.h"
 
+#include "base/text_writer.h"
 #include "build_options.h"
 #include "server/stream_steps.h"
 
@@ -181,14 +182,18 @@ static struct str each(const void *subject, struct arena *arena,
                                            struct arena *arena))
 {
     const struct stream *stream = subject;
-    struct str all = ABSENT;
+    struct str *values;
+    size_t count = 0;
 
-    for (const struct stream_attempt *attempt = stream->attempts; attempt; attempt = attempt->next) {
-        struct str one = value(stream, attempt, arena);
-
-        all = all.data ? arena_printf(arena, STR_FMT ", " STR_FMT, STR_ARG(all), STR_ARG(one)) : one;
-    }
-    return all;
+    for (const struct stream_attempt *attempt = stream->attempts; attempt; attempt = attempt->next)
+        count++;
+    values = count ? arena_zalloc(arena, count, sizeof(*values)) : NULL;
+    if (!values)
+        return ABSENT;
+    count = 0;
+    for (const struct stream_attempt *attempt = stream->attempts; attempt; attempt = attempt->next)
+        values[count++] = value(stream, attempt, arena);
+    return count == 1 ? values[0] : arena_join_with(arena, values, count, STR(", "));
 }
 
 static struct str address(const struct stream *stream, const struct stream_attempt *attempt,

@@ -184,6 +184,14 @@ def test_what_an_application_is_told(client, proxy, application):
     assert told.get('HTTPS') == (None if proxy.transport == 'plain' else 'on')
 
 
+def test_many_fields_are_each_a_parameter(client, application):
+    fields = [(f'X-{number % 400}', str(number)) for number in range(900)]
+    assert client.ask('GET', '/a.php', fields).status == 200
+    told = application.requests[-1].params
+    assert {name: value for name, value in told.items() if name.startswith('HTTP_X_')} == {
+        f'HTTP_X_{number}': ', '.join(str(value) for value in range(number, 900, 400)) for number in range(400)}
+
+
 @pytest.fixture(scope='module')
 def behind_underscores(launch, application):
     def make(loop, transport, trusted):

@@ -248,9 +248,28 @@ START_TEST(vary_texts)
 }
 END_TEST
 
+/* One text for all members: the memory is its length, whatever their number. */
+START_TEST(vary_memory)
+{
+    struct arena arena;
+    struct headers asked = {0};
+    struct str text;
+    size_t before;
+
+    arena_init(&arena, NULL, 0);
+    for (unsigned i = 0; i < 1000; i++)
+        ck_assert_int_eq(headers_add(&asked, &arena, STR("A"), STR("0,1,2,3,4")), 0);
+    before = arena.size;
+    text = vary_text(STR("a,b"), &asked, &arena);
+    ck_assert_uint_eq(text.length, strlen("a=\nb-\n") + 1000 * 10 - 1);
+    ck_assert_uint_lt(arena.size - before, 2 * text.length);
+    arena_reset(&arena);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {responses, requests, vary_names, vary_bounded, vary_texts};
+    const TTest *const tests[] = {responses, requests, vary_names, vary_bounded, vary_texts, vary_memory};
 
     return suite_run("cache_control", tests, COUNT(tests));
 }

@@ -2,6 +2,7 @@
 
 #include "suite.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 static struct arena arena;
@@ -124,9 +125,48 @@ START_TEST(list_has)
 }
 END_TEST
 
+START_TEST(joins_values)
+{
+    static const char *const fields[][2] = {
+        {"Cookie", "a=1"}, {"Accept", "x"}, {"cookie", ""}, {"COOKIE", "b=2"}, {"Host", "h"}};
+    struct str joined;
+    struct arena none;
+
+    fill(fields, COUNT(fields));
+    ck_assert_int_eq(headers_join(&headers, str_equal_nocase, STR("Cookie"), STR("; "), &arena, &joined), 0);
+    ck_assert_text(joined, "a=1; ; b=2");
+    ck_assert_int_eq(headers_join(&headers, str_equal_nocase, STR("Accept"), STR(", "), &arena, &joined), 0);
+    ck_assert_ptr_eq(joined.data, fields[1][1]);
+    ck_assert_int_eq(headers_join(&headers, str_equal_nocase, STR("Range"), STR(", "), &arena, &joined), 0);
+    ck_assert_ptr_null(joined.data);
+    arena_init(&none, NULL, 1);
+    ck_assert_int_eq(headers_join(&headers, str_equal_nocase, STR("Cookie"), STR("; "), &none, &joined), -ENOMEM);
+    arena_reset(&arena);
+}
+END_TEST
+
+/* The memory of a joined value is its own length, whatever the number of fields. */
+START_TEST(joins_many_in_one_piece)
+{
+    struct str joined;
+    size_t before;
+
+    arena_init(&arena, NULL, 0);
+    headers = (struct headers){0};
+    for (unsigned i = 0; i < 1000; i++)
+        ck_assert_int_eq(headers_add(&headers, &arena, STR("X"), STR("0123456789")), 0);
+    before = arena.size;
+    ck_assert_int_eq(headers_join(&headers, str_equal_nocase, STR("x"), STR(", "), &arena, &joined), 0);
+    ck_assert_uint_eq(joined.length, 1000 * 12 - 2);
+    ck_assert_uint_lt(arena.size - before, 2 * joined.length);
+    arena_reset(&arena);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {finds_without_case, grows_sets_removes, out_of_memory, lists, list_has};
+    const TTest *const tests[] = {finds_without_case, grows_sets_removes, out_of_memory, lists, list_has, joins_values,
+                                  joins_many_in_one_piece};
 
     return suite_run("headers", tests, COUNT(tests));
 }

@@ -1,0 +1,88 @@
+#include "base/text_writer.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+static struct arena arena;
+
+START_TEST(joins_with_a_separator)
+{
+    const struct {
+        struct str parts[3];
+        size_t count;
+        const char *joined;
+    } cases[] = {
+        {{STR("a"), STR("b"), STR("c")}, 3, "a, b, c"},
+        {{STR(""), STR(""), STR("c")}, 3, ", , c"},
+        {{STR("one")}, 1, "one"},
+        {{STR("")}, 0, ""},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct str joined = arena_join_with(&arena, cases[i].parts, cases[i].count, STR(", "));
+
+        ck_assert_ptr_nonnull(joined.data);
+        ck_assert_str_eq(joined.data, cases[i].joined);
+        ck_assert_uint_eq(joined.length, strlen(cases[i].joined));
+    }
+    ck_assert_ptr_null(arena_join_with(&arena, (const struct str[]){STR("a"), {NULL, 0}}, 2, STR(",")).data);
+    arena_reset(&arena);
+}
+END_TEST
+
+START_TEST(out_of_memory)
+{
+    struct arena small;
+    const struct str parts[] = {STR("a"), STR("b")};
+
+    arena_init(&small, NULL, 1);
+    ck_assert_ptr_null(arena_join_with(&small, parts, 2, STR(",")).data);
+    arena_reset(&small);
+}
+END_TEST
+
+static const struct str whole = {"0123456789", 10};
+
+/* Puts one byte in the first pass and ten in the second. */
+static void grow(struct text_writer *writer, const void *subject)
+{
+    text_put(writer, writer->data ? whole : STR("0"));
+}
+
+static void shrink(struct text_writer *writer, const void *subject)
+{
+    text_put(writer, writer->data ? STR("0") : whole);
+}
+
+static void overflow(struct text_writer *writer, const void *subject)
+{
+    text_put(writer, str_of(whole.data, SIZE_MAX));
+    text_put(writer, whole);
+}
+
+START_TEST(passes_that_differ_fail)
+{
+    ck_assert_ptr_null(arena_write(&arena, grow, NULL).data);
+    ck_assert_ptr_null(arena_write(&arena, shrink, NULL).data);
+    ck_assert_ptr_null(arena_write(&arena, overflow, NULL).data);
+    arena_reset(&arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("text_writer");
+    TCase *cases = tcase_create("text_writer");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_test(cases, joins_with_a_separator);
+    tcase_add_test(cases, out_of_memory);
+    tcase_add_test(cases, passes_that_differ_fail);
+    suite_add_tcase(suite, cases);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
