@@ -40,14 +40,29 @@ static void controls_hide(struct str text)
     }
 }
 
+/* Forgets the last warning. False: there is none. */
+static bool warning_drop(struct conf_errors *errors)
+{
+    unsigned at = errors->count;
+
+    while (at > 0 && !errors->items[at - 1].warning)
+        at--;
+    if (at == 0)
+        return false;
+    memmove(&errors->items[at - 1], &errors->items[at], (errors->count - at) * sizeof(errors->items[0]));
+    errors->count--;
+    return true;
+}
+
 PRINTF_LIKE(3, 0)
 static void error_add(struct conf_errors *errors, struct conf_error error, const char *format, va_list args)
 {
     errors->failed |= !error.warning;
-    /* Past the cap nothing is kept, not even its memory. */
+    /* Past the cap an error takes the place of a warning; else nothing is kept, not even its memory. */
     if (errors->count == LIMIT_CONF_ERRORS) {
         errors->dropped++;
-        return;
+        if (error.warning || !warning_drop(errors))
+            return;
     }
     error.message = arena_vprintf(errors->arena, format, args);
     error.hint = arena_copy(errors->arena, error.hint);

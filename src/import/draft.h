@@ -21,6 +21,7 @@ struct draft {
     struct draft **chains, *chained; /* draft.c's own: children by their keys, once there are many */
     size_t count, chain_count;      /* of children, and of chains */
     const struct nginx_directive *origin; /* NULL: it was not in nginx's file */
+    unsigned scope;                 /* a map: the enum conf_scope that it is; 0: none */
     bool left_out;                  /* it is printed as a comment */
     unsigned line, last_line;       /* where it was printed last, with all in it */
 };

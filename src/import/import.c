@@ -10,28 +10,12 @@
 #include <errno.h>
 #include <stdarg.h>
 
-/* Without it somebody may who might not. */
-static bool is_guard(struct str name)
-{
-    static const char *const guards[] = {"deny",         "auth_basic",   "auth_basic_user_file",
-                                         "auth_request", "limit_except", "ssl_verify_client",
-                                         "internal",     "satisfy"};
-
-    for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++) {
-        if (str_equal(name, str_from(guards[i])))
-            return true;
-    }
-    return false;
-}
-
 static void note_text(struct import *import, enum import_verdict verdict,
                       const struct nginx_directive *directive, struct str why)
 {
     struct import_note *made = arena_zalloc(import->arena, 1, sizeof(*made));
     struct import_note **at = &import->notes;
 
-    if (verdict == IMPORT_LEFT_OUT && is_guard(directive->name))
-        why = arena_printf(import->arena, "IT PROTECTS NOTHING NOW: " STR_FMT, STR_ARG(why));
     if (!made || !why.data) {
         import->out_of_memory = true;
         return;
@@ -58,20 +42,36 @@ void note(struct import *import, enum import_verdict verdict, const struct nginx
     note_text(import, verdict, directive, text);
 }
 
+/* Not carried over, with the mark where one is needed: the note says so first. */
+static void note_loss(struct import *import, struct draft *map, const struct nginx_directive *directive,
+                      struct str why)
+{
+    import->out_of_memory |= !why.data;
+    if (mark_loss(import, map, directive))
+        why = words_print(import, "503 IS ANSWERED UNTIL IT IS REPLACED: " STR_FMT, STR_ARG(why));
+    note_text(import, IMPORT_LEFT_OUT, directive, why);
+}
+
+void comment_out(struct import *import, struct draft *map, const struct nginx_directive *directive)
+{
+    struct draft *comment = draft_add(import->arena, map, DRAFT_TEXT, (struct str){NULL, 0}, directive);
+
+    if (comment)
+        comment->left_out = true;
+    import->out_of_memory |= !comment;
+}
+
 void leave_out(struct import *import, struct draft *map, const struct nginx_directive *directive,
                const char *why, ...)
 {
-    struct draft *comment = draft_add(import->arena, map, DRAFT_TEXT, (struct str){NULL, 0}, directive);
     struct str text;
     va_list args;
 
     va_start(args, why);
     text = arena_vprintf(import->arena, why, args);
     va_end(args);
-    if (comment)
-        comment->left_out = true;
-    import->out_of_memory |= !comment;
-    note_text(import, IMPORT_LEFT_OUT, directive, text);
+    comment_out(import, map, directive);
+    note_loss(import, map, directive, text);
 }
 
 struct draft *put(struct import *import, struct draft *map, const char *key, struct str text,
@@ -175,6 +175,7 @@ void carry_scope(struct import *import, const struct scope *outer, enum conf_sco
         import->out_of_memory = true;
         return;
     }
+    map->scope = kind;
     judge_order(import, &scope);
     judge_inheritance(import, &scope);
     for (unsigned turn = 0; turn < 4; turn++) {
@@ -251,6 +252,15 @@ static bool noted(const struct import *import, const struct nginx_directive *dir
     return false;
 }
 
+/* What is left out with a draft: with a line of a map or geo all of it, since its variable would be wrong. */
+static struct draft *whole_of(struct draft *draft)
+{
+    const struct nginx_directive *table = draft->parent ? draft->parent->origin : NULL;
+
+    return table && (str_equal(table->name, STR("map")) || str_equal(table->name, STR("geo"))) ? draft->parent
+                                                                                              : draft;
+}
+
 int import_refuse(struct import *import, unsigned line, struct str why)
 {
     struct draft *draft = draft_at(import->draft, line);
@@ -260,8 +270,13 @@ int import_refuse(struct import *import, unsigned line, struct str why)
     if (!draft || (draft->parent == import->draft && draft->kind != DRAFT_TEXT))
         return -ENOENT;
     if (!names_file(draft->origin->name)) {
+        const struct nginx_directive *lost = draft->origin;
+
+        draft = whole_of(draft);
         draft->left_out = true;
-        note_text(import, IMPORT_LEFT_OUT, draft->origin, kept);
+        note_loss(import, draft->parent, lost, kept);
+        if (str_equal(lost->name, STR("listen")))
+            mark_unbound(import, draft->parent, lost);
     } else if (!noted(import, draft->origin)) {
         note_text(import, IMPORT_ABSENT, draft->origin, kept);
     }

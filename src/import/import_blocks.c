@@ -40,6 +40,8 @@ void carry_server(struct import *import, const struct scope *scope, const struct
         put(import, map, "listen", STR("80"), NULL);
     carry_scope(import, scope, scope->kind == SCOPE_HTTP ? SCOPE_SERVER : SCOPE_STREAM_SERVER, directive,
                 map);
+    if (nginx_tree_find(directive, STR("listen")))
+        mark_unbound(import, map, nginx_tree_find(directive, STR("listen")));
 }
 
 /* "= /x", "~* \.css$", "@name" or "/x", whether or not nginx has a blank behind the sign. */
@@ -108,11 +110,13 @@ void carry_location(struct import *import, const struct scope *scope, const stru
         return;
     }
     key = location_key(import, directive);
-    if (draft_find(locations, key))
-        leave_out(import, locations, directive, "it stands here twice, and the first one answers");
-    else
+    if (draft_find(locations, key)) {
+        comment_out(import, locations, directive);
+        note(import, IMPORT_NEEDLESS, directive, "it stands here twice, and the first one answers");
+    } else {
         carry_scope(import, scope, SCOPE_LOCATION, directive,
                     draft_add(import->arena, locations, DRAFT_MAP, key, directive));
+    }
     add_slash(import, scope, locations, directive, key);
 }
 
@@ -128,6 +132,16 @@ void carry_upstream(struct import *import, const struct scope *scope, const stru
                     draft_add(import->arena, groups, DRAFT_MAP, directive->words[0], directive));
 }
 
+/* A variable with one line less would have wrong values: without its table nothing that needs it is carried over. */
+static void table_leave_out(struct import *import, struct draft *map, const struct nginx_directive *line,
+                            const char *why)
+{
+    note(import, IMPORT_LEFT_OUT, line,
+         "%s: without it the variable would be wrong, so that the whole table is left out", why);
+    if (map)
+        map->left_out = true;
+}
+
 /* The lines of a map or geo, which are keys with one value. */
 static void table_lines(struct import *import, const struct nginx_directive *block, struct draft *map,
                         bool ranges)
@@ -137,9 +151,9 @@ static void table_lines(struct import *import, const struct nginx_directive *blo
         struct draft *made;
 
         if (line->count > 1 || str_equal(key, STR("include"))) {
-            leave_out(import, map, line, "%s",
-                      line->count > 1 ? "a line has one value" : "there is no such file to read");
-            continue;
+            table_leave_out(import, map, line,
+                            line->count > 1 ? "a line has one value" : "there is no such file to read");
+            return;
         }
         if (draft_find(map, key)) {
             leave_out(import, map, line, "this key stands here twice");
@@ -222,7 +236,8 @@ void carry_types(struct import *import, const struct scope *scope, const struct 
         struct draft *known = draft_find(types, line->name);
 
         if (str_equal(line->name, STR("include"))) {
-            leave_out(import, types, line, "there is no such file to read");
+            comment_out(import, types, line);
+            note(import, IMPORT_LEFT_OUT, line, "there is no such file to read");
             continue;
         }
         for (size_t i = 0; i < line->count; i++) {

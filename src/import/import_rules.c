@@ -131,10 +131,12 @@ static const struct rule rules[] = {
     {"worker_rlimit_nofile", ANY, carry_needless, "the service manager sets it (LimitNOFILE=)"},
 };
 
-static bool matches(const char *pattern, struct str name)
+bool name_matches(const char *pattern, struct str name)
 {
     struct str own = str_from(pattern);
 
+    if (str_starts(own, STR("*")) && str_ends(own, STR("*")))
+        return str_search(name, str_slice(own, 1, own.length - 1)) >= 0;
     if (str_starts(own, STR("*")))
         return str_ends(name, str_skip(own, 1));
     if (str_ends(own, STR("*")))
@@ -145,7 +147,7 @@ static bool matches(const char *pattern, struct str name)
 const struct rule *rule_find(struct str name, enum conf_scope scope)
 {
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        if ((rules[i].scopes & (unsigned)scope) && matches(rules[i].name, name))
+        if ((rules[i].scopes & (unsigned)scope) && name_matches(rules[i].name, name))
             return &rules[i];
     }
     return NULL;

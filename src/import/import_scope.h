@@ -43,6 +43,8 @@ struct rule {
 
 /* import_rules.c: the first rule for it; NULL: none. */
 const struct rule *rule_find(struct str name, enum conf_scope scope);
+/* True where the name is the pattern's, which may begin or end with '*'. */
+bool name_matches(const char *pattern, struct str name);
 /* sluice's own directive of that name in the scope; NULL: none. */
 const struct directive *own_directive(const struct import *import, struct str name, unsigned scopes);
 
@@ -55,7 +57,9 @@ void carry_scope(struct import *import, const struct scope *outer, enum conf_sco
 /* A note, of the directive's own line. */
 void note(struct import *import, enum import_verdict verdict, const struct nginx_directive *directive, const char *why, ...)
     PRINTF_LIKE(4, 5);
-/* The directive becomes a comment in `map`, with a note. */
+/* The directive becomes a comment in `map`. */
+void comment_out(struct import *import, struct draft *map, const struct nginx_directive *directive);
+/* The same with a note, and with a mark where it answers or protects (mark_loss). */
 void leave_out(struct import *import, struct draft *map, const struct nginx_directive *directive, const char *why, ...)
     PRINTF_LIKE(4, 5);
 /* A key and its text, with the comments of the directive (NULL: none). */
@@ -64,6 +68,12 @@ struct draft *put(struct import *import, struct draft *map, const char *key, str
 /* An item of the list below `key`, likewise. */
 struct draft *put_item(struct import *import, struct draft *map, const char *key, struct str text,
                        const struct nginx_directive *directive);
+
+/* import_loss.c: where the lost directive answers or protects, marks the scope that `map` stands in, so that it answers 503. True: it
+ * is marked. */
+bool mark_loss(struct import *import, struct draft *map, const struct nginx_directive *directive);
+/* `listen` was lost: marks a server of http that has no other, since it would listen on every address. True: it is marked. */
+bool mark_unbound(struct import *import, struct draft *map, const struct nginx_directive *listen);
 
 /* import_words.c: all texts live in the arena; where that is full they are empty, and import->out_of_memory is set. */
 

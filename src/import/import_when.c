@@ -71,7 +71,7 @@ static void judge_break(struct import *import, const struct scope *scope, struct
 {
     directive->dead = true;
     if (has_flagless_rewrite(scope->block, directive))
-        note(import, IMPORT_LEFT_OUT, directive, "write break behind the rewrite that it belongs to");
+        leave_out(import, scope->map, directive, "write break behind the rewrite that it belongs to");
     else
         note(import, IMPORT_NEEDLESS, directive,
              "what comes before it has ended already, or nothing follows it");

@@ -85,6 +85,16 @@ static void block_of(const char *yaml, const char *key, char *into, size_t size)
     into[length] = '\0';
 }
 
+#define LOST                                                                                                 \
+    "# It was not carried over, so that 503 is answered here. Write what replaces it, then delete this "    \
+    "mark.\n"
+/* The mark of what was lost in a line; in a server, and in a location of it. */
+#define MARK_OF(line, text, kind, value)                                                                     \
+    "# /etc/nginx/nginx.conf:" line ": " text "\n" LOST "import_lost_" kind ": " value "\n"
+#define MARK(text, kind, value) MARK_OF("3", text, kind, value)
+#define INNER_MARK(text, kind, value)                                                                        \
+    "    # /etc/nginx/nginx.conf:3: " text "\n    " LOST "    import_lost_" kind ": " value "\n"
+
 static const struct {
     const char *nginx; /* in a server */
     const char *yaml;  /* in that server, behind its listen and its return */
@@ -116,7 +126,11 @@ static const struct {
     {"ssi on;", "# not carried over: ssi on\n", "no server-side includes"},
     {"log_format x y;", "# not carried over: log_format x y\n", "in sluice it cannot stand in server"},
     {"client_max_body_size lots;", "# not carried over: client_max_body_size lots\n", "'lots' is no size"},
-    {"include none.conf;", "# not carried over: include none.conf\n", "there is no such file to read"},
+    {"include none.conf;",
+     MARK("include none.conf", "access", "'include'") "# not carried over: include none.conf\n",
+     "there is no such file to read"},
+    {"include snippets/fastcgi_params;", "# not carried over: include snippets/fastcgi_params\n",
+     "there is no such file"},
     {"allow 10.1.2.3/8;\ndeny all;\nallow 192.0.2.1;", "allow: 10.0.0.0/8\ndeny: all\n",
      "line 4 holds for all of it"},
     {"deny 10.0.0.1;\nallow 10.0.0.0/8;\nallow 10.2.0.0/16;\ndeny all;",
@@ -157,12 +171,15 @@ static const struct {
     {"if ($http_x = \"\") { return 400; }", "when:\n  $http_x = \"\":\n    return: 400\n", ""},
     {"if ($http_x ~ \"a b\") { return 400; }", "when:\n  $http_x ~ \"a b\":\n    return: 400\n", ""},
     {"if ($args ~ a) { set $x 1; }\nif ($args ~ b) { set $x 2; }",
+     MARK("if ($args ~ a)", "access", "if")
      "# not carried over: if ($args ~ a) { }\nwhen:\n  $args ~ b:\n    set: $x 2\n",
      "make one variable of both by map"},
-    {"if (-x /a) { return 400; }", "# not carried over: if (-x /a) { }\n", "there is no such condition"},
+    {"if (-x /a) { return 400; }",
+     MARK("if (-x /a)", "access", "if") "# not carried over: if (-x /a) { }\n", "there is no such condition"},
     {"location / { if ($args) { rewrite ^ /b? break; break; } }",
      "location:\n  /:\n    when:\n      $args:\n        rewrite: ^ /b? break\n", "(1)"},
     {"if ($args) { set $x 1; }\nlocation / { if ($host) { return 400; } }",
+     MARK("if ($args)", "access", "if")
      "# not carried over: if ($args) { }\nlocation:\n  /:\n    when:\n      $host:\n        return: 400\n",
      "locations have conditions, too"},
     {"location / { if ($args) { return 400; } rewrite ^/a /b; }",
@@ -170,18 +187,24 @@ static const struct {
      "400\n",
      ""},
     {"if ($args) { rewrite ^ /b last; }", "when:\n  $args:\n    rewrite: ^ /b last\n", ""},
-    {"if ($args) { rewrite ^ /b break; }", "# not carried over: if ($args) { }\n", "with last"},
-    {"if ($args) { rewrite ^/a /b last; }", "# not carried over: if ($args) { }\n", "with last"},
+    {"if ($args) { rewrite ^ /b break; }",
+     MARK("if ($args)", "access", "if") "# not carried over: if ($args) { }\n", "with last"},
+    {"if ($args) { rewrite ^/a /b last; }",
+     MARK("if ($args)", "access", "if") "# not carried over: if ($args) { }\n", "with last"},
     {"if ($args) { rewrite ^ /b redirect; }", "when:\n  $args:\n    rewrite: ^ /b redirect\n", ""},
     {"if (!-e $request_filename) { rewrite ^(.*)$ /b last; }",
      "when:\n  '!-e $request_filename':\n    rewrite: ^(.*)$ /b last\n", ""},
     {"location / { if ($args) { break; } set $a b; }",
-     "location:\n  /:\n    set: $a b\n    # not carried over: if ($args) { }\n",
+     "location:\n  /:\n" INNER_MARK("if ($args)", "access", "if")
+     "    set: $a b\n    # not carried over: if ($args) { }\n",
      "there is no break that skips"},
-    {"deny 10.0.0.0/99;", "# not carried over: deny 10.0.0.0/99\n", "IT PROTECTS NOTHING NOW: "},
+    {"deny 10.0.0.0/99;",
+     MARK("deny 10.0.0.0/99", "access", "deny") "# not carried over: deny 10.0.0.0/99\n",
+     "503 IS ANSWERED UNTIL IT IS REPLACED: "},
     {"rewrite ^/a /b;\nif ($args) { return 400; }", "rewrite: ^/a /b\nwhen:\n  $args:\n    return: 400\n",
      "it is asked before the rewrite in line 3 here"},
     {"rewrite ^/a /b;\nif (!-f $request_filename) { return 400; }",
+     MARK_OF("4", "if (!-f $request_filename)", "access", "if")
      "rewrite: ^/a /b\n# not carried over: if (!-f $request_filename) { }\n", "when comes before rewrite"},
     {"location / { if ($args) { add_header X-A b; } try_files /a =404; }",
      "location:\n  /:\n    try_files: /a =404\n    when:\n      $args:\n        add_header: X-A b\n",
@@ -199,6 +222,44 @@ static const struct {
      "never reached: line 3 has ended it"},
     {"location / { return 204; deny all; }", "location:\n  /:\n    return: 204\n    deny: all\n",
      "who may is asked before return"},
+    /* What answers or protects, and is lost: 503 is answered until a person replaces it. */
+    {"location / { root /app; uwsgi_pass unix:/x; }",
+     "location:\n  /:\n" INNER_MARK("uwsgi_pass unix:/x", "handler",
+                                    "uwsgi_pass") "    root: /app\n    # not carried over: uwsgi_pass unix:/x\n",
+     "503 IS ANSWERED UNTIL IT IS REPLACED: sluice does not speak uwsgi"},
+    {"auth_jwt \"closed\";",
+     MARK("auth_jwt closed", "access", "auth_jwt") "# not carried over: auth_jwt closed\n",
+     "503 IS ANSWERED"},
+    {"location / { auth_jwt off; auth_delay 1s; }",
+     "location:\n  /:\n" INNER_MARK("auth_jwt off", "access", "auth_jwt")
+     "    # not carried over: auth_jwt off\n    # not carried over: auth_delay 1s\n",
+     "503 IS ANSWERED"},
+    {"location / { if ($nowhere) { return 403; } if ($nowhere) { add_header X y; } }",
+     "location:\n  /:\n" INNER_MARK("if ($nowhere)", "access", "if")
+     "    # not carried over: if ($nowhere) { }\n    # not carried over: if ($nowhere) { }\n",
+     "503 IS ANSWERED"},
+    {"location / { if ($nowhere) { add_header X y; } }",
+     "location:\n  /: {}\n    # not carried over: if ($nowhere) { }\n", "unknown variable $nowhere"},
+    {"location ~ ( { deny all; }",
+     MARK("location ~ (", "access", "location") "# not carried over: location ~ ( { }\n", "503 IS ANSWERED"},
+    {"location / { limit_except GET { auth_ldap on; } }",
+     "location:\n  /:\n    limit_except:\n      GET:\n        # /etc/nginx/nginx.conf:3: auth_ldap on\n        " LOST
+     "        import_lost_access: auth_ldap\n        # not carried over: auth_ldap on\n",
+     "503 IS ANSWERED"},
+    {"location / { deny 10.0.0.0/99; deny 10.0.0.0/88; }",
+     "location:\n  /:\n    import_lost_access:\n      # /etc/nginx/nginx.conf:3: deny 10.0.0.0/99\n      " LOST
+     "      - deny\n      # /etc/nginx/nginx.conf:3: deny 10.0.0.0/88\n      " LOST
+     "      - deny\n    # not carried over: deny 10.0.0.0/99\n    # not carried over: deny 10.0.0.0/88\n",
+     "503 IS ANSWERED"},
+    {"location / { content_by_lua_file a; }",
+     "location:\n  /:\n" INNER_MARK("content_by_lua_file a", "handler",
+                                    "content_by_lua_file") "    # not carried over: content_by_lua_file a\n",
+     "503 IS ANSWERED"},
+    {"access_by_lua_file a;\nlog_by_lua_file b;\nsub_filter a b;",
+     MARK("access_by_lua_file a", "access", "access_by_lua_file")
+     "# not carried over: access_by_lua_file a\n# not carried over: log_by_lua_file b\n"
+     "# not carried over: sub_filter a b\n",
+     "503 IS ANSWERED"},
     /* inheritance */
     {"add_header X-A b;\nlocation / { add_header X-C d; }",
      "add_header: X-A b\nlocation:\n  /:\n    add_header: X-C d\n",
@@ -227,15 +288,20 @@ START_TEST(in_a_server)
 
     translate(rows, &yaml, &list);
     block_of(yaml.data, "  server:", got, sizeof(got));
-    ck_assert_msg(strncmp(got, "- listen: 8081\n", 15) == 0, "%s", yaml.data);
     {
+        const char *listen = strstr(got, "listen: 8081\n");
         char shown[4096] = "";
         size_t length = 0;
 
-        for (const char *line = got + 15; *line; line += strcspn(line, "\n") + 1) {
+        ck_assert_msg(strncmp(got, "- listen: 8081\n", 15) == 0 || strncmp(got, "-\n  # /etc", 10) == 0, "%s",
+                      yaml.data);
+        ck_assert(listen);
+        for (const char *line = got[1] == ' ' ? got + 15 : got + 2; *line; line += strcspn(line, "\n") + 1) {
             size_t rest = strcspn(line, "\n") + 1;
 
             ck_assert_msg(strncmp(line, "  ", 2) == 0, "%s", got);
+            if (line + 2 == listen)
+                continue;
             memcpy(shown + length, line + 2, rest - 2);
             length += rest - 2;
         }
@@ -271,6 +337,22 @@ static const struct {
      "it has \"ranges\""},
     {"http { types { text/html html htm; text/x-a a b; } server { return 204; } }",
      "  types:", "text/x-a: a b\n", ""},
+    {"http { geo $x { include none; 10.0.0.0/8 1; } server { if ($x) { return 403; } } }", "  server:",
+     "-\n  # /etc/nginx/nginx.conf:1: if ($x)\n  " LOST
+     "  import_lost_access: if\n  listen: 80\n  # not carried over: if ($x) { }\n",
+     "without it the variable would be wrong"},
+    {"http { map $uri $x { ~( 1; } server { if ($x) { return 403; } } }", "  server:",
+     "-\n  # /etc/nginx/nginx.conf:1: if ($x)\n  " LOST
+     "  import_lost_access: if\n  listen: 80\n  # not carried over: if ($x) { }\n",
+     "missing closing parenthesis"},
+    {"http { server { listen 443 quic; return 204; } }", "  server:",
+     "-\n  # /etc/nginx/nginx.conf:1: listen 443 quic\n  " LOST
+     "  import_lost_access: listen\n  # not carried over: listen 443 quic\n  return: 204\n",
+     "HTTP/3 is not spoken"},
+    {"stream { server { listen 86; js_access x; proxy_pass 127.0.0.1:9; } }", "  server:",
+     "-\n  # /etc/nginx/nginx.conf:1: js_access x\n  " LOST
+     "  import_lost_access: js_access\n  listen: 86\n  # not carried over: js_access x\n  proxy_pass: 127.0.0.1:9\n",
+     "503 IS ANSWERED"},
     {"http { types { include none; text/x-a a; } server { return 204; } }", "  types:",
      "# not carried over: include none\ntext/x-a: a\n", "there is no such file to read"},
     {"http { upstream include { server 127.0.0.1:9; } server { return 204; } }", "  upstream:",

@@ -1,0 +1,95 @@
+/*
+ * `import_lost_handler` and `import_lost_access`: the marks that `sluice import` writes where it could not carry
+ * over what answers or protects a location. Until they are deleted, requests are answered 503 and connections of
+ * `stream` are closed.
+ */
+#include "http/exchange.h"
+#include "server/module.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct import_lost_conf {
+    struct conf_rows handlers, access; /* struct str: names of nginx's directives */
+};
+
+static int read_mark(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    return conf_read_text(reader, node, out);
+}
+
+static void mark_warn(struct conf_reader *reader, const struct conf_node *node)
+{
+    conf_warning(reader->errors, node->mark,
+                 STR("write what replaces it, then delete this mark: until then 503 is answered here"),
+                 "import did not carry '" STR_FMT "' over", STR_ARG(node->text));
+}
+
+static int check_marks(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    static const char *const names[] = {"import_lost_handler", "import_lost_access"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct conf_node *marks = conf_map_get(at, str_from(names[i]));
+
+        if (marks && marks->kind == CONF_SCALAR)
+            mark_warn(reader, marks);
+        for (size_t k = 0; marks && marks->kind == CONF_LIST && k < marks->count; k++)
+            mark_warn(reader, marks->items[k]);
+    }
+    return 0;
+}
+
+static const struct directive directives[] = {
+    {.name = "import_lost_handler",
+     .scopes = SCOPE_LOCATION,
+     .type = DIRECTIVE_REPEAT,
+     .merge = MERGE_NONE,
+     .offset = offsetof(struct import_lost_conf, handlers),
+     .row_size = sizeof(struct str),
+     .row = read_mark,
+     .example = "import_lost_handler: uwsgi_pass",
+     .help = "A mark of sluice import: the directive of nginx that answers here could not be carried over. "
+             "503 is answered until the mark is deleted. Locations inside do not inherit it."},
+    {.name = "import_lost_access",
+     .scopes = SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_REPEAT,
+     .merge = MERGE_APPEND,
+     .offset = offsetof(struct import_lost_conf, access),
+     .row_size = sizeof(struct str),
+     .row = read_mark,
+     .example = "import_lost_access: [auth_jwt, access_by_lua_file]",
+     .help = "A mark of sluice import: directives of nginx that protect what is answered here could not be "
+             "carried over. 503 is answered, and connections of stream are closed, until the mark is "
+             "deleted. Inner scopes inherit it."},
+    {0},
+};
+
+static bool import_lost_idle(const void *conf)
+{
+    const struct import_lost_conf *own = conf;
+
+    return own->handlers.count == 0 && own->access.count == 0;
+}
+
+static enum outcome import_lost_answer(struct exchange *x, const void *conf, void *state)
+{
+    return import_lost_idle(conf) ? OUTCOME_PASS : exchange_refuse(x, 503);
+}
+
+static int import_lost_connected(struct stream *stream, const void *conf, void *state)
+{
+    return import_lost_idle(conf) ? 0 : 503;
+}
+
+static const struct stream_part stream_part = {.connected = import_lost_connected};
+
+const struct module module_import_lost = {
+    .name = "import_lost",
+    .directives = directives,
+    .conf_size = sizeof(struct import_lost_conf),
+    .conf_check = check_marks,
+    .idle = import_lost_idle,
+    .answer = import_lost_answer,
+    .stream = &stream_part,
+};

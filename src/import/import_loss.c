@@ -1,0 +1,176 @@
+/*
+ * What must not be lost in silence: where a directive that answers or protects is not carried over, a mark
+ * (modules/import_lost) makes its scope answer 503 until a person has replaced the directive.
+ */
+#include "import/import_scope.h"
+
+enum loss {
+    LOSS_HARMLESS,
+    LOSS_HANDLER, /* it answers in its own location; locations inside do not inherit it */
+    LOSS_ACCESS,  /* it decides who may or what is reached; inner scopes inherit it */
+};
+
+/* The first row that matches counts. */
+static const struct {
+    const char *name; /* one that ends or begins with '*' stands for its family */
+    enum loss loss;
+} losses[] = {
+    {"auth_delay", LOSS_HARMLESS},
+    {"init_by_lua*", LOSS_HARMLESS},
+    {"init_worker_by_lua*", LOSS_HARMLESS},
+    {"exit_worker_by_lua*", LOSS_HARMLESS},
+    {"log_by_lua*", LOSS_HARMLESS},
+    {"header_filter_by_lua*", LOSS_HARMLESS},
+    {"body_filter_by_lua*", LOSS_HARMLESS},
+
+    {"*_pass", LOSS_HANDLER},
+    {"content_by_lua*", LOSS_HANDLER},
+    {"js_content", LOSS_HANDLER},
+    {"perl", LOSS_HANDLER},
+    {"empty_gif", LOSS_HANDLER},
+    {"passenger_enabled", LOSS_HANDLER},
+    {"stub_status", LOSS_HANDLER},
+    {"api", LOSS_HANDLER},
+    {"return", LOSS_HANDLER},
+    {"try_files", LOSS_HANDLER},
+
+    {"allow", LOSS_ACCESS},
+    {"deny", LOSS_ACCESS},
+    {"satisfy", LOSS_ACCESS},
+    {"internal", LOSS_ACCESS},
+    {"limit_except", LOSS_ACCESS},
+    {"auth_*", LOSS_ACCESS},
+    {"access_by_*", LOSS_ACCESS},
+    {"*_by_lua*", LOSS_ACCESS},
+    {"js_access", LOSS_ACCESS},
+    {"js_preread", LOSS_ACCESS},
+    {"modsecurity*", LOSS_ACCESS},
+    {"secure_link*", LOSS_ACCESS},
+    {"valid_referers", LOSS_ACCESS},
+    {"disable_symlinks", LOSS_ACCESS},
+    {"ssl_verify_client", LOSS_ACCESS},
+    {"ssl_verify_depth", LOSS_ACCESS},
+    {"ssl_client_certificate", LOSS_ACCESS},
+    {"ssl_trusted_certificate", LOSS_ACCESS},
+    {"ssl_crl", LOSS_ACCESS},
+    {"ssl_ocsp", LOSS_ACCESS},
+    {"ssl_reject_handshake", LOSS_ACCESS},
+    {"set_real_ip_from", LOSS_ACCESS},
+    {"real_ip_header", LOSS_ACCESS},
+    {"real_ip_recursive", LOSS_ACCESS},
+
+    {"location", LOSS_ACCESS},
+    {"root", LOSS_ACCESS},
+    {"alias", LOSS_ACCESS},
+    {"set", LOSS_ACCESS},
+    {"rewrite", LOSS_ACCESS},
+    {"break", LOSS_ACCESS},
+    {"proxy_set_header", LOSS_ACCESS},
+    {"fastcgi_param", LOSS_ACCESS},
+    {"proxy_no_cache", LOSS_ACCESS},
+    {"proxy_cache_bypass", LOSS_ACCESS},
+    {"proxy_cache_key", LOSS_ACCESS},
+};
+
+/* Files that come with nginx and hold neither handlers nor rules of access. */
+static bool includes_parameters(const struct nginx_directive *directive)
+{
+    static const char *const names[] = {"mime.types", "fastcgi.conf", "fastcgi_params", "uwsgi_params",
+                                        "scgi_params"};
+    struct str path = directive->count == 1 ? directive->words[0] : STR("");
+    struct str name = str_skip(path, (size_t)(str_rfind(path, '/') + 1));
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (str_equal(name, str_from(names[i])))
+            return true;
+    }
+    return false;
+}
+
+static bool says_off(const struct nginx_directive *directive)
+{
+    return directive->count == 1 && str_equal(directive->words[0], STR("off"));
+}
+
+static enum loss loss_of(const struct nginx_directive *directive)
+{
+    if (str_equal(directive->name, STR("include")))
+        return includes_parameters(directive) ? LOSS_HARMLESS : LOSS_ACCESS;
+    if (str_equal(directive->name, STR("if"))) {
+        for (const struct nginx_directive *child = directive->first; child; child = child->next) {
+            if (loss_of(child) != LOSS_HARMLESS)
+                return LOSS_ACCESS;
+        }
+        return LOSS_HARMLESS;
+    }
+    for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+        if (name_matches(losses[i].name, directive->name))
+            return says_off(directive) && !str_starts(directive->name, STR("auth_"))
+                       ? LOSS_HARMLESS
+                       : losses[i].loss;
+    }
+    return LOSS_HARMLESS;
+}
+
+/* The mark's key in that scope; NULL: it holds none. */
+static const char *mark_key(enum loss loss, enum conf_scope scope)
+{
+    if (loss == LOSS_HARMLESS)
+        return NULL;
+    if (loss == LOSS_HANDLER && scope == SCOPE_LOCATION)
+        return "import_lost_handler";
+    return scope & (SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER) ? "import_lost_access" : NULL;
+}
+
+static void put_mark(struct import *import, struct draft *map, const char *key,
+                     const struct nginx_directive *directive)
+{
+    struct draft *mark;
+
+    if (!draft_find(map, str_from(key))) {
+        draft_open(import->arena, map, DRAFT_LIST, str_from(key));
+        draft_lead(map);
+    }
+    mark = put_item(import, map, key, directive->name, NULL);
+    if (mark)
+        mark->before = words_print(import,
+                                   "# " STR_FMT ":%u: " STR_FMT "\n"
+                                   "# It was not carried over, so that 503 is answered here. Write what "
+                                   "replaces it, then delete this mark.",
+                                   STR_ARG(directive->place.file), directive->place.line,
+                                   STR_ARG(nginx_tree_line(import->arena, directive)));
+}
+
+static struct draft *scope_of(struct draft *map)
+{
+    while (map && !map->scope)
+        map = map->parent;
+    return map;
+}
+
+bool mark_loss(struct import *import, struct draft *map, const struct nginx_directive *directive)
+{
+    struct draft *scope = scope_of(map);
+    const char *key = scope ? mark_key(loss_of(directive), scope->scope) : NULL;
+
+    if (key)
+        put_mark(import, scope, key, directive);
+    return key != NULL;
+}
+
+bool mark_unbound(struct import *import, struct draft *map, const struct nginx_directive *directive)
+{
+    struct draft *scope = scope_of(map);
+    const struct draft *listens = draft_find(scope, STR("listen"));
+
+    if (!scope || scope->scope != SCOPE_SERVER)
+        return false;
+    if (listens && listens->kind == DRAFT_TEXT)
+        return false;
+    for (const struct draft *item = listens ? listens->first : NULL; item; item = item->next) {
+        if (!item->left_out)
+            return false;
+    }
+    put_mark(import, scope, "import_lost_access", directive);
+    return true;
+}

@@ -1,0 +1,129 @@
+"""What `sluice import` cannot carry over and what answers or protects in nginx: 503 is answered there, and in `stream` the connection is
+closed, until a person deletes the mark."""
+import json
+import re
+import socket
+import subprocess
+
+import pytest
+from kit import http1, server as server_kit
+from test_import import Running, import_file
+
+# What stands in a server, the paths that answer 503, and those that do not.
+LOST = [
+    ('location / { uwsgi_pass unix:/none; location /open/ { } }', ['/app.py', '/', '/none'], ['/open/page']),
+    ('location / { scgi_pass 127.0.0.1:9; }', ['/app.py'], []),
+    ('location / { grpc_pass grpc://127.0.0.1:9; }', ['/app.py'], []),
+    ('location / { memcached_pass 127.0.0.1:9; error_page 503 /open/page; }', ['/app.py'], []),
+    ('location /open/ { } location / { perl handler; }', ['/app.py'], ['/open/page']),
+    ('location /open/ { } location / { content_by_lua_file a.lua; }', ['/app.py'], ['/open/page']),
+    ('location /open/ { } location / { js_content main.hello; }', ['/app.py'], ['/open/page']),
+    ('location /open/ { } location / { auth_jwt "closed" token=$arg_t; }', ['/app.py'], ['/open/page']),
+    ('auth_jwt "closed"; location /open/ { auth_jwt off; } location / { return 200 secret; }', ['/app.py', '/open/page'], []),
+    ('access_by_lua_file a.lua; location /open/ { }', ['/app.py', '/open/page', '/none'], []),
+    ('location /open/ { } location / { deny 10.0.0.0/99; }', ['/app.py'], ['/open/page']),
+    ('location /open/ { } location / { satisfy all; allow nonsense; deny all; }', ['/app.py'], ['/open/page']),
+    ('location /open/ { } location / { valid_referers none *.example.org; if ($invalid_referer) { return 403; } }',
+     ['/app.py'], ['/open/page']),
+    ('location /open/ { } location / { if ($geoip_country_code = CN) { return 403; } }', ['/app.py'], ['/open/page']),
+    ('location /open/ { } location / { limit_except GET { auth_ldap on; } }', ['POST /app.py', 'PUT /none'], ['/app.py', '/open/page']),
+    ('location /open/ { } location ~ \\.(py { deny all; }', ['/app.py', '/open/page'], []),
+    ('location /open/ { } location / { include snippets/closed.conf; }', ['/app.py'], ['/open/page']),
+    ('location /open/ { } location / { auth_basic closed; auth_basic_user_file $document_root/users; }', ['/app.py'], ['/open/page']),
+    ('ssl_verify_client sometimes;', ['/app.py'], []),
+    ('location /open/ { } location / { secure_link_secret word; if ($secure_link = "") { return 403; } }', ['/app.py'], ['/open/page']),
+    ('location /open/ { } location / { sub_filter a b; expires 1h; }', [], ['/app.py', '/open/page']),
+]
+
+
+@pytest.fixture
+def www(fresh):
+    folder = fresh()
+    (folder / 'open').mkdir()
+    (folder / 'open/page').write_text('open')
+    (folder / 'app.py').write_text('PASSWORD = "secret"')
+    return folder
+
+
+def served(tmp_path, text, port):
+    """The imported configuration is served: (it, the YAML's path)."""
+    (tmp_path / 'nginx.conf').write_text(text)
+    made = tmp_path / 'sluice.yaml'
+    status, said = import_file(tmp_path / 'nginx.conf', made, '-p', str(tmp_path))
+    assert status == 2, said
+    return Running([server_kit.SLUICE, '-c', str(made), '-g', f'{{pid: {tmp_path}/pid, error_log: stderr}}'], [port], tmp_path / 'output'), made
+
+
+def ask(port, request):
+    method, path = request.split() if ' ' in request else ('GET', request)
+    client = http1.connect(port)
+    try:
+        return client.ask(method, path, [], b'')
+    finally:
+        client.close()
+
+
+# What protects, and stands outside of the server.
+OUTSIDE = [(match[0], inside[match.end():], closed, opened) for inside, closed, opened in LOST
+           if (match := re.match(r'(?:auth_jwt|access_by_lua_file|ssl_verify_client) .*?;', inside))]
+
+
+@pytest.mark.parametrize('before, inside, closed, opened', [('', *row) for row in LOST] + OUTSIDE)
+def test_lost(tmp_path, www, before, inside, closed, opened):
+    port = server_kit.free_port()
+    server, made = served(tmp_path, f'events {{ }} http {{ {before} server {{ listen 127.0.0.1:{port}; root {www}; {inside} }} }}', port)
+    try:
+        answers = {request: ask(port, request) for request in closed + opened}
+    finally:
+        server.stop()
+    assert {request: answer.status for request, answer in answers.items()} == {
+        **dict.fromkeys(closed, 503), **dict.fromkeys(opened, 200)}, made.read_text()
+    assert not any(b'secret' in answers[request].body for request in closed)
+
+
+def test_marks_are_told_of(tmp_path, www):
+    """The mark's comment names directive, file and line; lint and -t warn; without the mark the location answers."""
+    port = server_kit.free_port()
+    server, made = served(tmp_path, f'http {{ server {{\nlisten 127.0.0.1:{port}; root {www};\nlocation / {{\nuwsgi_pass unix:/none; }} }} }}', port)
+    server.stop()
+    text = made.read_text()
+    assert f'# {tmp_path}/nginx.conf:4: uwsgi_pass unix:/none\n' in text
+    line = text[:text.index('import_lost_handler')].count('\n') + 1
+    checked = subprocess.run([server_kit.SLUICE, '-t', '-c', str(made)], capture_output=True, text=True, timeout=60, check=True).stderr
+    assert re.search(rf"sluice.yaml:{line}:\d+: warning: import did not carry 'uwsgi_pass' over", checked)
+    linted = subprocess.run([server_kit.SLUICE, 'lint', '--format', 'json', str(made)], capture_output=True, text=True, timeout=60, check=False)
+    assert linted.returncode == 1
+    assert [finding['line'] for finding in json.loads(linted.stdout) if "'uwsgi_pass'" in finding['message']] == [line]
+    made.write_text(re.sub('import_lost_handler: .*', 'return: 200 replaced', text))
+    server = Running([server_kit.SLUICE, '-c', str(made), '-g', f'{{pid: {tmp_path}/pid, error_log: stderr}}'], [port], tmp_path / 'output')
+    try:
+        assert ask(port, '/app.py').body == b'replaced'
+    finally:
+        server.stop()
+
+
+def test_a_server_of_stream_is_closed(tmp_path):
+    """A connection that the lost directive would have judged is not passed on."""
+    behind = socket.create_server(('127.0.0.1', 0))
+    port = server_kit.free_port()
+    server, _ = served(tmp_path, f'stream {{ server {{ listen 127.0.0.1:{port}; js_access main.look; '
+                                 f'proxy_pass 127.0.0.1:{behind.getsockname()[1]}; }} }}', port)
+    try:
+        with socket.create_connection(('127.0.0.1', port)) as client:
+            client.settimeout(20 * server_kit.PATIENCE)
+            assert client.recv(1) == b''
+    finally:
+        server.stop()
+        behind.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            behind.accept()
+        behind.close()
+
+
+def test_many_marks_hide_no_mistake(tmp_path):
+    """More warnings than the loader keeps: what it refuses is still found, and what is written loads."""
+    inside = ''.join(f'location /{number} {{ uwsgi_pass unix:/none; client_max_body_size lots; }}\n' for number in range(50))
+    (tmp_path / 'nginx.conf').write_text(f'http {{ server {{ listen 8080; {inside} }} }}')
+    status, said = import_file(tmp_path / 'nginx.conf', tmp_path / 'sluice.yaml')
+    assert status == 2 and said.count("'lots' is no size") == 50
+    subprocess.run([server_kit.SLUICE, '-t', '-q', '-c', str(tmp_path / 'sluice.yaml')], timeout=60, check=True)
