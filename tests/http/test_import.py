@@ -4,90 +4,37 @@ Each file of nginx/ is the inside of nginx's `http`, with the requests that are 
 "#? METHOD TARGET | Field: value | =body | ~what is not compared". "#! tls": it is asked over TLS; "#! left NAMES": what
 the importer says that it could not carry over.
 """
-import gzip
-import http.server
-import os
 import pathlib
 import re
 import shutil
 import subprocess
-import threading
-import urllib.parse
 
 import pytest
 
-from kit import http1, server as server_kit
-from kit.lifetime import wait_for
+from kit import nginx as nginx_kit, server as server_kit
+from kit.nginx import CASES as HERE, NGINX, Running, agree, facts, import_file, left_out, write_conf
 from kit.server import SLUICE
 
-HERE = pathlib.Path(__file__).parent / 'nginx'
 CASES = sorted(path.stem for path in HERE.glob('*.conf'))
-NGINX = shutil.which('nginx') or shutil.which('nginx', path='/usr/sbin')
-# Fields that must be the same where one has them; of others (ETag, Expires) that both have them, or none.
-SAME = ('location', 'content-type', 'content-range', 'cache-control', 'last-modified', 'accept-ranges',
-        'strict-transport-security', 'content-disposition', 'content-encoding', 'vary', 'www-authenticate', 'referrer-policy')
-THERE = ('etag', 'expires')
-
-
-def import_file(path, out, *more):
-    """Exit status and what was said."""
-    done = subprocess.run([SLUICE, 'import', str(path), '-o', str(out), *more], capture_output=True, text=True, timeout=60)
-    return done.returncode, done.stderr
-
-
-def left_out(said):
-    """Names of the directives that were not carried over, of what the importer says."""
-    part = re.match(r'not carried over \(\d+\):\n((?:  .*\n)*)', said)
-    return re.findall(r'^  \S+:\d+: (\S+)', part[1], re.M) if part else []
-
-
-class Behind(http.server.BaseHTTPRequestHandler):
-    """Says what it was asked."""
-    protocol_version = 'HTTP/1.1'
-
-    def answer(self):
-        body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
-        fields = [f'{name}: {self.headers[name]}' for name in ('Host', 'X-Real-IP', 'X-Mine') if name in self.headers]
-        text = '\n'.join([f'{self.command} {self.path}', *fields, body.decode()]).encode()
-        self.send_response(404 if 'missing' in self.path else 302 if 'moved' in self.path else 200)
-        self.send_header('Content-Type', 'text/x-said')
-        if 'moved' in self.path:
-            self.send_header('Location', f'http://127.0.0.1:{self.server.server_port}/elsewhere')
-        self.send_header('X-Powered-By', 'a test')
-        self.send_header('Content-Length', str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    do_GET = do_POST = do_HEAD = answer
-
-    def log_message(self, *_):
-        """Nobody reads it."""
 
 
 @pytest.fixture(scope='module')
 def behind():
-    server = http.server.ThreadingHTTPServer(('127.0.0.1', server_kit.free_port()), Behind)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    server = nginx_kit.Upstream(nginx_kit.Behind)
+    yield server.port
+    server.stop()
 
 
 @pytest.fixture(scope='module')
 def packed(base):
-    """Files with packed ones beside them, and passwords."""
-    folder = base / 'packed'
-    folder.mkdir()
-    for name in ('page.html', 'style.css'):
-        (folder / name).write_text(name * 100)
-        (folder / f'{name}.gz').write_bytes(gzip.compress(f'packed {name}'.encode()))
-    (folder / 'long.txt').write_text('long ' * 1000)
-    (folder / 'users').write_text('bob:' + subprocess.run(
-        ['openssl', 'passwd', '-6', '-salt', 'saltsalt', 'secret'], capture_output=True, text=True, check=True).stdout)
-    return folder
+    return nginx_kit.make_packed(base / 'packed')
+
+
+def ask(port, request, transport='plain'):
+    """nginx_kit.ask, where only what is said to be cut may be cut."""
+    response, apart = nginx_kit.ask(port, request, transport)
+    assert response or 'cut' in apart, request
+    return response, apart
 
 
 class Case:
@@ -97,88 +44,6 @@ class Case:
         self.transport = 'user' if '#! tls' in self.text else 'plain'
         self.needs = re.search(r'#! needs (.*)|$', self.text)[1]
         self.left = re.search(r'#! left (.*)|$', self.text)[1]
-
-
-def ask(port, request, transport):
-    """(response or None for a cut, what is not compared)"""
-    line, *rest = [part.strip() for part in request.split(' | ')]
-    method, target = line.split(' ', 1)
-    headers = [tuple(part.split(': ', 1)) for part in rest if part[0] not in '=~']
-    body = ''.join(part[1:] for part in rest if part[0] == '=').encode()
-    apart = {part[1:] for part in rest if part[0] == '~'}
-    client = http1.connect(port, transport, timeout=20 * server_kit.PATIENCE)
-    try:
-        response = client.ask(method, target, headers, body)
-    except EOFError:
-        assert 'cut' in apart, request
-        response = None
-    finally:
-        client.close()
-    return response, apart
-
-
-def facts(response, apart, port):
-    """What two servers must agree on."""
-    if response is None:
-        return {'cut': True}
-    headers = response.headers
-    found = {'status': response.status}
-    for name in SAME:
-        if name in headers and (response.status < 400 or name not in ('last-modified', 'accept-ranges')):
-            found[name] = headers[name].replace(f':{port}', ':PORT').replace(', charset="UTF-8"', '')
-    if 'location' in apart and 'location' in found: # relative or not, it leads there
-        found['location'] = urllib.parse.urljoin('http://localhost:PORT/', found['location'])
-    found.update({name: value for name, value in headers.items() if name.startswith('x-')})
-    found.update({name: True for name in THERE if name in headers})
-    built_in = response.status >= 300 and b'nginx' in response.body
-    if headers.get('content-encoding') == 'gzip': # packed as each server likes
-        found['body'] = gzip.decompress(response.body) if response.body else b''
-    elif 'body' not in apart and not built_in:
-        found['body'] = response.body
-        found['length'] = headers.get('content-length')
-    for name in apart - {'location'}:
-        found.pop(name, None)
-    if built_in or 'body' in apart:
-        found.pop('content-type', None)
-    return found
-
-
-def write_conf(folder, text, ports, site, certificate):
-    """nginx's main file and what it includes, in a folder of its own."""
-    conf = folder / 'conf'
-    shutil.copytree(HERE / 'parts', conf / 'parts')
-    for name in ('body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'):
-        (folder / name).mkdir()
-    for key, value in {**ports, 'WWW': site, 'CERTIFICATE': certificate[0], 'KEY': certificate[1]}.items():
-        text = text.replace(f'@{key}@', str(value))
-    temporary = ''.join(f'{name}_temp_path {folder}/{name.split("_")[-1]}; '
-                        for name in ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'))
-    (conf / 'nginx.conf').write_text(f'daemon off; master_process off; worker_processes 1; pid {folder}/pid;\n'
-                                     f'error_log {folder}/error.log;\nevents {{ }}\n'
-                                     f'http {{\n{temporary} access_log off;\n{text}\n}}\n')
-    return conf / 'nginx.conf'
-
-
-class Running:
-    def __init__(self, command, ports, log):
-        self.log = log
-        with open(log, 'ab') as stream:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
-        for port in ports:
-            wait_for(lambda: self.accepts(port), f'{command} does not listen')
-
-    def accepts(self, port):
-        if self.process.poll() is not None:
-            raise RuntimeError(server_kit.read_text(self.log))
-        try:
-            http1.connect(port).close()
-            return True
-        except OSError:
-            return False
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(20 * server_kit.PATIENCE)
 
 
 @pytest.fixture(params=CASES)
@@ -192,9 +57,10 @@ def pair(request, tmp_path, site, certificate, behind, packed):
     for name in ('nginx', 'sluice'):
         folder = tmp_path / name
         folder.mkdir()
-        own = {'PORT': server_kit.free_port(), 'PLAIN': server_kit.free_port(), 'UPSTREAM': behind, 'PACKED': packed}
-        conf = write_conf(folder, case.text, own, site, certificate)
-        command = [NGINX, '-p', str(folder), '-c', str(conf), '-e', str(folder / 'error.log')]
+        own = {'PORT': server_kit.free_port(), 'PLAIN': server_kit.free_port(), 'UPSTREAM': behind, 'PACKED': packed,
+               'WWW': site, 'CERTIFICATE': certificate[0], 'KEY': certificate[1]}
+        conf = write_conf(folder, case.text, own)
+        command = nginx_kit.nginx_command(folder, conf)
         if name == 'sluice':
             status, said = import_file(conf, folder / 'sluice.yaml', '-p', str(folder))
             assert status in (0, 2), said
@@ -211,12 +77,8 @@ def test_answers_are_the_same(pair):
     case, ports = pair
     wrong = []
     for request in case.requests:
-        here, there = [facts(*ask(port, request, case.transport), port) for port in reversed(ports)]
-        # What is built in for an error has each server's own words.
-        if 'body' not in there:
-            for name in ('body', 'length', 'content-type', 'vary'):
-                here.pop(name, None)
-        if here != there:
+        there, here = [facts(*ask(port, request, case.transport), port) for port in ports]
+        if agree(there, here) != there:
             wrong.append(f'{request}\n    nginx:  {there}\n    sluice: {here}')
     assert case.requests and not wrong, '\n'.join(wrong)
 

@@ -1,0 +1,54 @@
+"""The server behind both: answers with what it was asked, or as the request tells it to: "X-Answer: STATUS [NAME=VALUE]", blanks as +."""
+import http.server
+
+# What sluice adds of its own, what speaks of one connection, and what has told this server how to answer.
+UNSAID = ('via', 'forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port', 'x-real-ip', 'connection',
+          'x-answer', 'transfer-encoding', 'te')
+
+
+class Echo(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def take_body(self):
+        if self.headers.get('Transfer-Encoding') != 'chunked':
+            return self.rfile.read(int(self.headers.get('Content-Length', 0)))
+        body = b''
+        while size := int(self.rfile.readline(), 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return body
+
+    def answer(self):
+        body = self.take_body()
+        fields = sorted(f'{name.lower()}: {value}' for name, value in self.headers.items() if name.lower() not in UNSAID)
+        text = '\n'.join([f'{self.command} {self.path}', *fields, '', body.decode('latin-1')]).encode('latin-1')
+        status, _, field = self.headers.get('X-Answer', '200').partition(' ')
+        name, _, value = field.replace('+', ' ').partition('=')
+        self.send_response(int(status))
+        if name.lower() != 'content-type':
+            self.send_header('Content-Type', 'text/x-said')
+        if name:
+            self.send_header(name, value)
+        self.send_header('X-Said', 'yes')
+        if status in ('204', '304'):
+            text = b''
+        else:
+            self.send_header('Content-Length', str(len(text)))
+        self.end_headers()
+        if self.command != 'HEAD':
+            self.wfile.write(text)
+
+    def handle(self):
+        try:
+            super().handle()
+        except OSError:
+            """The server under test has gone: nothing is to be told."""
+
+    def __getattr__(self, name):
+        if name.startswith('do_'):
+            return self.answer
+        raise AttributeError(name)
+
+    def log_message(self, *_):
+        """Nothing is logged."""

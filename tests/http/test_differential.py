@@ -1,0 +1,66 @@
+"""Generated configurations of nginx's, served by nginx and by what `sluice import` makes of them: both answer alike, apart from what
+kit/nginx_differences.py lists.
+
+SLUICE_DIFFERENTIAL_SEED is the first seed, SLUICE_DIFFERENTIAL_SECONDS goes on with further ones for so long. A difference is
+told as a file of nginx/, which test_import.py asks from then on.
+"""
+import itertools
+import os
+import time
+
+import pytest
+
+pytest.importorskip('hypothesis')
+
+import hypothesis.configuration  # noqa: E402
+
+from conftest import LOOPS  # noqa: E402
+from kit import nginx as nginx_kit, site as site_kit  # noqa: E402
+
+FIRST = int(os.environ.get('SLUICE_DIFFERENTIAL_SEED', '1'))
+SECONDS = float(os.environ.get('SLUICE_DIFFERENTIAL_SECONDS', '0'))
+SEEDS = 60      # about a minute
+TOLD = 5        # differences that are made small and told in full
+
+
+@pytest.fixture(scope='module')
+def pairs(base):
+    if nginx_kit.NGINX is None:
+        pytest.skip('nginx is not installed')
+    hypothesis.configuration.set_hypothesis_home_dir(str(base / 'hypothesis'))    # nothing of it is written beside the tests
+    from kit.nginx_echo import Echo
+    from kit.nginx_pair import Pairs
+    folder = base / 'differential'
+    (folder / 'www').mkdir(parents=True)
+    www = site_kit.make_site(str(folder / 'www'))
+    for where, folders, files in os.walk(www):
+        for name in folders + files:
+            os.utime(os.path.join(where, name), (1700000000, 1700000000), follow_symlinks=False)
+    os.utime(www, (1700000000, 1700000000))
+    upstream = nginx_kit.Upstream(Echo)
+    places = {'WWW': www, 'PACKED': nginx_kit.make_packed(folder / 'packed'), 'UPSTREAM': upstream.port}
+    yield Pairs(folder, places, LOOPS)
+    upstream.stop()
+
+
+def batches():
+    """Sites that are served together, and what stands around them."""
+    from kit.nginx_grammar import drawn
+    end = time.monotonic() + SECONDS
+    for number in itertools.count(FIRST):
+        if time.monotonic() >= end and (SECONDS or number >= FIRST + SEEDS):
+            return
+        yield number, *drawn(number)
+
+
+def test_nginx_and_what_is_imported_answer_alike(pairs):
+    found, sites, compared = {}, 0, 0
+    for _, made, prelude in batches():
+        batch = pairs.run(made, prelude)
+        sites, compared = sites + len(made), compared + batch.compared
+        for difference in batch.differences:
+            found.setdefault(difference.sign(), (difference, prelude))
+    print(f'{sites} sites, {compared} requests compared, {len(found)} kinds of difference')
+    told = [pairs.told(pairs.shrink(difference, prelude), prelude) for difference, prelude in list(found.values())[:TOLD]]
+    assert not found, f'{len(found)} kinds of difference\n' + '\n\n'.join(told)
+    assert compared > sites, 'nearly all sites were left out'
