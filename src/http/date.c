@@ -144,7 +144,7 @@ static unsigned take_digits(struct cursor *cursor, size_t count)
 
 static void take_text(struct cursor *cursor, struct str expected)
 {
-    if (!str_starts(cursor->text, expected))
+    if (!str_equal_nocase(str_slice(cursor->text, 0, expected.length), expected))
         cursor->bad = true;
     cursor->text = str_skip(cursor->text, expected.length);
 }
@@ -155,7 +155,7 @@ static unsigned take_name(struct cursor *cursor, const char (*names)[4], unsigne
 
     cursor->text = str_skip(cursor->text, 3);
     for (unsigned i = 0; i < count; i++) {
-        if (str_equal(name, str_of(names[i], 3)))
+        if (str_equal_nocase(name, str_of(names[i], 3)))
             return i;
     }
     cursor->bad = true;

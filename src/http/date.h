@@ -10,7 +10,7 @@
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT" into `into` (at least DATE_LENGTH + 1 bytes). */
 struct str date_format(int64_t seconds, char *into);
-/* 0, or -EINVAL. `now` settles the century of an rfc850-date. */
+/* 0, or -EINVAL. Case does not matter (RFC 9111 4.2). `now` settles the century of an rfc850-date. */
 MUST_CHECK int date_parse(struct str text, int64_t now, int64_t *out_seconds);
 /* As nginx's $time_local and $time_iso8601, in local time; `into` at least 40 bytes. */
 struct str date_format_local(int64_t seconds, char *into);
