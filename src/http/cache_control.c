@@ -105,6 +105,28 @@ static void note(struct cache_control *control, unsigned side, struct str member
     }
 }
 
+/* A quoted-string (RFC 9110 5.6.4) from the first byte to the last. */
+static bool is_quoted(struct str text)
+{
+    size_t at = 1;
+
+    if (!str_starts(text, STR("\"")))
+        return false;
+    while (at < text.length && text.data[at] != '"')
+        at += text.data[at] == '\\' ? 2 : 1;
+    return at + 1 == text.length;
+}
+
+/* token, token=token or token="text"; blanks around '=' are let pass. */
+static bool is_directive(struct str member)
+{
+    bool has_value = str_find(member, '=') >= 0;
+    struct str value = member;
+    struct str name = str_trim(str_cut(&value, '='));
+
+    return h1_is_token(name) && (!has_value || h1_is_token(str_trim(value)) || is_quoted(str_trim(value)));
+}
+
 void cache_control_read(const struct headers *headers, enum cache_side side, struct cache_control *out)
 {
     struct header_list list;
@@ -119,8 +141,10 @@ void cache_control_read(const struct headers *headers, enum cache_side side, str
     header_list_start(&list, headers, STR("Cache-Control"));
     if (!list.current && side == CACHE_OF_REQUEST)
         out->no_cache = headers_list_has(headers, STR("Pragma"), STR("no-cache"));
-    while (header_list_next(&list, &member))
+    while (header_list_next(&list, &member)) {
+        out->malformed |= !is_directive(member);
         note(out, 1u << side, member);
+    }
 }
 
 /* Vary. */

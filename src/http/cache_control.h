@@ -15,6 +15,7 @@ enum cache_side { CACHE_OF_REQUEST, CACHE_OF_RESPONSE };
 /* Seconds are DELTA_NONE, or 0 to DELTA_MOST. */
 struct cache_control {
     bool no_store, no_cache, no_transform, only_if_cached;
+    bool malformed;                 /* a member is no directive (5.2): what it hides is not known */
     bool is_public, is_private, must_revalidate, proxy_revalidate, must_understand;
     int64_t max_age;                /* of a response that says it badly, or twice differently: 0 (4.2.1) */
     int64_t s_maxage;               /* the same */

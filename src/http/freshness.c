@@ -76,7 +76,7 @@ bool freshness_may_store(const struct arrival *arrival)
 {
     const struct cache_control *said = arrival->said;
 
-    if (!is_understood(arrival->status) || arrival->asked->no_store || said->is_private)
+    if (!is_understood(arrival->status) || arrival->asked->no_store || said->is_private || said->malformed)
         return false;
     if (said->must_understand ? str_empty(status_reason(arrival->status)) : said->no_store)
         return false;

@@ -24,7 +24,7 @@ int64_t freshness_lifetime(const struct arrival *arrival);
 int64_t freshness_initial_age(const struct arrival *arrival);
 
 /*
- * True where a shared cache may keep it (3), but for its lifetime: no-store, private, Authorization, must-understand, and statuses that it does
+ * True where a shared cache may keep it (3), but for its lifetime: no-store, private, a malformed Cache-Control, Authorization, must-understand, and statuses that it does
  * not know how to combine or repeat (1xx, 206, 304).
  */
 bool freshness_may_store(const struct arrival *arrival);

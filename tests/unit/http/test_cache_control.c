@@ -99,6 +99,48 @@ START_TEST(responses)
 }
 END_TEST
 
+START_TEST(malformed)
+{
+    static const struct {
+        const char *value;
+        bool malformed;
+    } cases[] = {
+        {"max-age=100", false},
+        {"", false},
+        {" , max-age=100 ,, public", false},
+        {"max-age = 100", false},
+        {"foo=\"x, no-store\"", false},
+        {"foo=\"\"", false},
+        {"foo=\"a\\\"b\", max-age=1", false},
+        {"foo=\"\\\\\"", false},
+        {"max-age=100, foo=\"x, no-store", true},
+        {"max-age=100, foo=\"", true},
+        {"max-age=100, foo=\"x\\\"", true},
+        {"foo=\"x\"y, max-age=100", true},
+        {"foo=\"x\" no-store", true},
+        {"foo=x\"y, no-store", true},
+        {"\"max-age=100\"", true},
+        {"max-age=100; no-store", true},
+        {"public no-store", true},
+        {"max-age=", true},
+        {"=100", true},
+        {"max-age=100, no(store)", true},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct headers headers = {0};
+        struct cache_control seen;
+        struct arena arena;
+
+        arena_init(&arena, NULL, 0);
+        ck_assert_int_eq(headers_add(&headers, &arena, STR("Cache-Control"), str_from(cases[i].value)), 0);
+        cache_control_read(&headers, CACHE_OF_RESPONSE, &seen);
+        ck_assert_msg(seen.malformed == cases[i].malformed, "row %zu: %s", i, cases[i].value);
+        arena_reset(&arena);
+    }
+}
+END_TEST
+
 START_TEST(requests)
 {
     static const struct {
@@ -269,7 +311,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {responses, requests, vary_names, vary_bounded, vary_texts, vary_memory};
+    const TTest *const tests[] = {responses, malformed, requests, vary_names, vary_bounded, vary_texts, vary_memory};
 
     return suite_run("cache_control", tests, COUNT(tests));
 }
