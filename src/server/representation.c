@@ -19,11 +19,12 @@ struct answer {
     const struct representation *whole;
 };
 
-static int add(const struct answer *answer, struct str name, struct str value)
+/* In the place of what the fields said before: those of a stored answer are there already. */
+static int set(const struct answer *answer, struct str name, struct str value)
 {
     if (!value.data)
         return -ENOMEM;
-    return headers_add(&answer->x->response.headers, &answer->x->arena, name, value);
+    return headers_set(&answer->x->response.headers, &answer->x->arena, name, value);
 }
 
 static int set_type(const struct answer *answer, struct str type)
@@ -76,7 +77,7 @@ static int answer_whole(const struct answer *answer)
     int error = set_type(answer, answer->whole->media_type);
 
     if (error == 0 && answer->whole->max_ranges)
-        error = add(answer, STR("Accept-Ranges"), STR("bytes"));
+        error = set(answer, STR("Accept-Ranges"), STR("bytes"));
     if (error < 0)
         return error;
     answer->x->response.status = 200;
@@ -94,7 +95,7 @@ static int answer_range(const struct answer *answer, const struct range *range)
     int error = set_type(answer, answer->whole->media_type);
 
     if (error == 0)
-        error = add(answer, STR("Content-Range"), content_range(answer, range));
+        error = set(answer, STR("Content-Range"), content_range(answer, range));
     if (error < 0)
         return error;
     answer->x->response.status = 206;
@@ -160,7 +161,7 @@ static int answer_ranges(const struct answer *answer, const struct range *ranges
 static int answer_unsatisfiable(const struct answer *answer)
 {
     exchange_refuse(answer->x, 416);
-    return add(answer, STR("Content-Range"),
+    return set(answer, STR("Content-Range"),
                arena_printf(&answer->x->arena, "bytes */%llu", (unsigned long long)answer->whole->size));
 }
 
