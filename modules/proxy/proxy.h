@@ -284,6 +284,8 @@ void proxy_look_at_clock(struct proxying *p);
 void proxy_lost(struct proxying *p, int error);
 /* Another server is asked, or the exchange is refused: `reason` is an enum proxy_next. */
 void proxy_try_next(struct proxying *p, unsigned reason, int status);
+/* The request's head is written anew, and a server is asked again: the first one that the group chooses. */
+void proxy_ask_anew(struct proxying *p);
 /* True where proxy_try_next would ask another server. */
 bool proxy_may_try_next(const struct proxying *p, unsigned reason);
 /* No answer will come: refuses with `status`. */

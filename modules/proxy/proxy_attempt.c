@@ -158,6 +158,17 @@ static void retry_fresh(struct proxying *p)
     ask_again(p);
 }
 
+void proxy_ask_anew(struct proxying *p)
+{
+    int status;
+
+    proxy_let_go(p, false);
+    p->choice.tries = 0;
+    status = proxy_begin(p);
+    if (status)
+        proxy_give_up(p, status);
+}
+
 void proxy_lost(struct proxying *p, int error)
 {
     bool late = error == -ETIMEDOUT;

@@ -18,7 +18,7 @@ static uint64_t now_ms(const struct cached *cached)
     return exchange_clock(cached->p->x)->monotonic_ms;
 }
 
-static int64_t now_s(const struct cached *cached)
+int64_t cached_now_s(const struct cached *cached)
 {
     return clock_wall_s(exchange_clock(cached->p->x));
 }
@@ -33,9 +33,9 @@ static void release(void *held)
     cache_entry_unref(held);
 }
 
-static int64_t age_of(const struct cached *cached, const struct stored_note *note)
+int64_t cached_age(const struct cached *cached, const struct stored_note *note)
 {
-    int64_t resident = now_s(cached) - note->came_s;
+    int64_t resident = cached_now_s(cached) - note->came_s;
 
     return note->initial_age_s + (resident > 0 ? resident : 0);
 }
@@ -43,7 +43,7 @@ static int64_t age_of(const struct cached *cached, const struct stored_note *not
 int cached_add_age(const struct cached *cached, const struct stored_note *note)
 {
     struct exchange *x = cached->p->x;
-    struct str age = arena_printf(&x->arena, "%lld", (long long)age_of(cached, note));
+    struct str age = arena_printf(&x->arena, "%lld", (long long)cached_age(cached, note));
 
     return age.data ? headers_set(&x->response.headers, &x->arena, STR("Age"), age) : -ENOMEM;
 }
@@ -90,7 +90,7 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
 }
 
 /* What is stored is the answer. Takes the reference over, to the end: its fields are pointed into, body or none. */
-static enum outcome answer_with(struct cached *cached, struct cache_entry *entry, enum cached_status status)
+enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry, enum cached_status status)
 {
     const struct stored *stored = entry->note;
     int error;
@@ -105,7 +105,7 @@ static enum outcome answer_with(struct cached *cached, struct cache_entry *entry
 }
 
 /* What a fetch is known by, to all workers. A hit needs none of that. */
-static const struct cache_hash *hash_of(struct cached *cached)
+const struct cache_hash *cached_hash(struct cached *cached)
 {
     if (!cached->hashed)
         cache_store_hash(cached->primary, &cached->origin.hash);
@@ -113,34 +113,12 @@ static const struct cache_hash *hash_of(struct cached *cached)
     return &cached->origin.hash;
 }
 
-/* While the answer is a stale one, somebody without a client asks for a new one. */
-static void update_behind(struct cached *cached)
-{
-    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
-    struct exchange *x = cached->p->x;
-    struct exchange *child;
-    struct proxying *behind;
-    uint64_t token = cache_store_lease(cached->store, hash_of(cached), conf->lock_age_ms);
-
-    if (token == 0)
-        return;
-    if (exchange_child(x, (struct str){NULL, 0}, NULL, NULL, &child) < 0) {
-        cache_store_release(cached->store, &cached->origin.hash, token);
-        return;
-    }
-    behind = exchange_state(child, &module_proxy, sizeof(*behind));
-    if (behind)
-        behind->update = (struct proxy_update){cached->store, cached->origin.hash, token};
-    else
-        cache_store_release(cached->store, &cached->origin.hash, token);
-}
-
 /* What of it there is is not to be said: a server is asked. */
 static enum outcome fetch(struct cached *cached)
 {
-    (void)hash_of(cached);
+    (void)cached_hash(cached);
     cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
-    cached->asked_s = now_s(cached);
+    cached->asked_s = cached_now_s(cached);
     return OUTCOME_PASS;
 }
 
@@ -162,7 +140,7 @@ static enum outcome wait_for(struct cached *cached)
         cached->began_wait_ms = now_ms(cached);
     if (cached->waits++ == WAITS)
         return fetch(cached);
-    cached->waiter.hash = *hash_of(cached);
+    cached->waiter.hash = *cached_hash(cached);
     cached->waiter.until_ms = cached->began_wait_ms + conf->lock_timeout_ms;
     cached->waiter.woken = waited;
     cache_store_wait(cached->store, &cached->waiter);
@@ -170,13 +148,13 @@ static enum outcome wait_for(struct cached *cached)
 }
 
 /* With proxy_cache_lock one alone asks for what is missing; the others wait. */
-static enum outcome fetch_alone(struct cached *cached)
+enum outcome cached_fetch_alone(struct cached *cached)
 {
     const struct proxy_cache_conf *conf = &cached->p->conf->cache;
 
     if (!conf->lock || !cached->stores || cached->token)
         return fetch(cached);
-    cached->token = cache_store_lease(cached->store, hash_of(cached), conf->lock_age_ms);
+    cached->token = cache_store_lease(cached->store, cached_hash(cached), conf->lock_age_ms);
     return cached->token ? fetch(cached) : wait_for(cached);
 }
 
@@ -196,49 +174,19 @@ static enum outcome miss(struct cached *cached)
         cached->stores = false;
     if (cached->p->slicing && !cached->p->slicing->plain && (cached->stores || is_head(cached)))
         return proxy_slice_fetch(cached->p);
-    return fetch_alone(cached);
+    return cached_fetch_alone(cached);
 }
 
 enum outcome proxy_cache_miss(struct proxying *p)
 {
-    return fetch_alone(p->cached);
-}
-
-/* Stale. `allowed`: what is stored says that it may be used while it is updated. */
-static enum outcome expired(struct cached *cached, struct cache_entry *entry, bool allowed)
-{
-    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
-    const struct stored *stored = stored_of(entry, now_s(cached));
-    struct freshness now = stored->freshness;
-    bool updating;
-
-    now.age_s = age_of(cached, &stored->note);
-    updating = allowed || ((conf->use_stale & STALE_UPDATING) && cached->asked.max_age == DELTA_NONE &&
-                           now.age_s >= now.lifetime_s && freshness_in_error(&now, &cached->asked, true));
-    if (updating && conf->background_update && !cached->background) {
-        update_behind(cached);
-        return answer_with(cached, entry, CACHED_STALE);
-    }
-    if (updating && cached->token == 0) {
-        cached->token = cache_store_lease(cached->store, hash_of(cached), conf->lock_age_ms);
-        if (cached->token == 0)
-            return answer_with(cached, entry, CACHED_UPDATING);
-    }
-    if (cached->asked.only_if_cached) {
-        cache_entry_unref(entry);
-        return exchange_refuse(cached->p->x, 504);
-    }
-    cached->status = CACHED_EXPIRED;
-    cache_entry_unref(cached->stale);
-    cached->stale = entry;
-    return fetch_alone(cached);
+    return cached_fetch_alone(p->cached);
 }
 
 enum reuse cached_reuse(const struct cached *cached, const struct stored *stored)
 {
     struct freshness now = stored->freshness;
 
-    now.age_s = age_of(cached, &stored->note);
+    now.age_s = cached_age(cached, &stored->note);
     return freshness_judge(&now, &cached->asked);
 }
 
@@ -247,15 +195,15 @@ static enum outcome judge(struct cached *cached, struct cache_entry *entry, cons
 {
     switch (cached_reuse(cached, stored)) {
     case REUSE_FRESH:
-        return answer_with(cached, entry, CACHED_HIT);
+        return cached_answer_with(cached, entry, CACHED_HIT);
     case REUSE_STALE:
-        return answer_with(cached, entry, CACHED_STALE);
+        return cached_answer_with(cached, entry, CACHED_STALE);
     case REUSE_UPDATING:
-        return expired(cached, entry, true);
+        return cached_expired(cached, entry, true);
     case REUSE_NOT:
         break;
     }
-    return expired(cached, entry, false);
+    return cached_expired(cached, entry, false);
 }
 
 /* There are several: the one that fits the request is looked for. Takes the reference over. */
@@ -279,16 +227,16 @@ static enum outcome judge_slice(struct cached *cached, struct cache_entry *entry
 {
     struct proxy_slice *slice = &cached->p->slice;
 
-    slice->fits = entry && stored_of(entry, now_s(cached)) && entry->body_length == proxy_slice_length(slice);
+    slice->fits = entry && stored_of(entry, cached_now_s(cached)) && entry->body_length == proxy_slice_length(slice);
     if (slice->fits)
-        return answer_with(cached, entry, CACHED_HIT);
+        return cached_answer_with(cached, entry, CACHED_HIT);
     cache_entry_unref(entry);
     return miss(cached);
 }
 
 static enum outcome judge_found(struct cached *cached, struct cache_entry *entry)
 {
-    const struct stored *stored = entry ? stored_of(entry, now_s(cached)) : NULL;
+    const struct stored *stored = entry ? stored_of(entry, cached_now_s(cached)) : NULL;
 
     if (cached->p->slice.of)
         return judge_slice(cached, entry);
@@ -345,7 +293,7 @@ static void take_over(struct cached *cached)
     cached->background = update->token != 0;
     if (!cached->background)
         return;
-    if (cached->store == update->store && memcmp(hash_of(cached), &update->hash, sizeof(update->hash)) == 0) {
+    if (cached->store == update->store && memcmp(cached_hash(cached), &update->hash, sizeof(update->hash)) == 0) {
         cached->token = update->token;
         update->token = 0;
     } else {
@@ -400,6 +348,24 @@ static enum outcome begin_slice(struct cached *cached)
     return look(cached);
 }
 
+/* RFC 9111 4.3.2: these two are evaluated by the origin alone. */
+static bool is_for_origin(const struct proxying *p)
+{
+    const struct headers *headers = &p->x->request.headers;
+
+    return !p->slice.of &&
+           (headers_find(headers, STR("If-Match")) || headers_find(headers, STR("If-Unmodified-Since")));
+}
+
+/* The request goes on as it is, and its answer is not stored. */
+static enum outcome pass_by(struct cached *cached)
+{
+    if (cached->asked.only_if_cached)
+        return exchange_refuse(cached->p->x, 504);
+    cached->status = CACHED_BYPASS;
+    return fetch(cached);
+}
+
 enum outcome proxy_cache_begin(struct proxying *p)
 {
     struct exchange *x = p->x;
@@ -417,6 +383,8 @@ enum outcome proxy_cache_begin(struct proxying *p)
         p->cached = NULL;
         return OUTCOME_PASS;
     }
+    if (is_for_origin(p))
+        return pass_by(cached);
     if (proxy_cache_convert(p) == OUTCOME_PENDING)
         return OUTCOME_PENDING;
     if (cached->background)
@@ -433,51 +401,6 @@ enum outcome proxy_cache_begin(struct proxying *p)
         return fetch(cached);
     }
     return proxy_slices(p) ? sliced(cached, proxy_slice_begin(p)) : look(cached);
-}
-
-static bool may_rescue(const struct cached *cached, struct cache_entry *entry, unsigned reason)
-{
-    const struct stored *stored = entry ? stored_of(entry, now_s(cached)) : NULL;
-    unsigned use = cached->p->conf->cache.use_stale;
-    struct freshness now;
-
-    if (!stored || cached->background)
-        return false;
-    now = stored->freshness;
-    now.age_s = age_of(cached, &stored->note);
-    return freshness_in_error(&now, &cached->asked, (use & reason) && !(use & STALE_OFF));
-}
-
-bool proxy_cache_rescue(struct proxying *p, unsigned reason)
-{
-    struct cached *cached = p->cached;
-    struct slicing *whole = p->slice.of;
-    struct cache_entry *entry = cached ? cached->stale : NULL;
-
-    if (whole) /* its own answer is none: the whole may have one */
-        whole->rescued = may_rescue(whole->p->cached, whole->stale, reason);
-    if (whole || !entry || !may_rescue(cached, entry, reason))
-        return false;
-    cached->stale = NULL;
-    (void)answer_with(cached, entry, CACHED_STALE);
-    return true;
-}
-
-bool proxy_cache_rescue_status(struct proxying *p, int status)
-{
-    static const struct {
-        int status;
-        unsigned reason;
-    } reasons[] = {{500, STALE_HTTP_500}, {502, STALE_HTTP_502}, {503, STALE_HTTP_503}, {504, STALE_HTTP_504},
-                   {403, STALE_HTTP_403}, {404, STALE_HTTP_404}, {429, STALE_HTTP_429}};
-
-    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
-        bool counts = status >= 500 || (p->conf->cache.use_stale & reasons[i].reason);
-
-        if (reasons[i].status == status)
-            return counts && proxy_cache_rescue(p, reasons[i].reason);
-    }
-    return false;
 }
 
 void proxy_cache_end(struct proxying *p)

@@ -164,6 +164,10 @@ MUST_CHECK int proxy_cache_any(struct exchange *x, const struct conf_templates *
 
 /* Note and fields as text; data NULL: out of memory. */
 struct str stored_write(const struct stored_note *note, const struct headers *headers, struct arena *arena);
+/* Gives an answer that came at `came_s` that Date, where it has none that can be read (RFC 9110 6.6.1). 0 or -ENOMEM. */
+MUST_CHECK int stored_date(struct headers *headers, struct arena *arena, int64_t came_s);
+/* Validators of an answer that came at `came_s`; the tag points into its fields. */
+void stored_validators(const struct headers *headers, int64_t came_s, int64_t now_s, struct validators *out);
 /* What an entry's head says, read once. NULL: out of memory, or not to be understood. */
 const struct stored *stored_of(struct cache_entry *entry, int64_t now_s);
 
@@ -174,13 +178,40 @@ const struct stored *stored_of(struct cache_entry *entry, int64_t now_s);
  * OUTCOME_PASS: a server is to be asked.
  */
 enum outcome proxy_cache_begin(struct proxying *p);
+/* Fills x->response with an entry, of which this is noted. 0 or -errno. */
+MUST_CHECK int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_note *note,
+                             const struct headers *headers);
+/* proxy_cache.c, for the files of the cache alone */
+
+/* Seconds of the wall clock, and the age that a stored answer has now. */
+int64_t cached_now_s(const struct cached *cached);
+int64_t cached_age(const struct cached *cached, const struct stored_note *note);
+/* What a fetch is known by, to all workers. A hit needs none of that. */
+const struct cache_hash *cached_hash(struct cached *cached);
+/* What is stored is the answer. Takes the reference over, to the end: its fields are pointed into, body or none. */
+enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry, enum cached_status status);
+/* A server is asked: with proxy_cache_lock by one request alone, the others wait. OUTCOME_PASS: ask it, or OUTCOME_PENDING. */
+enum outcome cached_fetch_alone(struct cached *cached);
+
+/* proxy_cache_validate.c */
+
+/*
+ * 304 came: what is stored is the answer, and what is noted of it is what 304 says. 1; -EAGAIN where the 304 is about another version: the entry is dropped, and the
+ * server is to be asked again; or -ENOMEM.
+ */
+MUST_CHECK int cached_revalidated(struct proxying *p, struct arrival *arrival);
+
+/* proxy_cache_stale.c */
+
+/* Stale. `allowed`: what is stored says that it may be used while it is updated. Takes the reference over. */
+enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bool allowed);
 /* True where the answer is a stored one though it is stale, since the server has failed by `reason` (enum proxy_stale); x->response is filled. */
 bool proxy_cache_rescue(struct proxying *p, unsigned reason);
 /* The same for a status of the server's own. */
 bool proxy_cache_rescue_status(struct proxying *p, int status);
-/* Fills x->response with an entry, of which this is noted. 0 or -errno. */
-MUST_CHECK int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_note *note,
-                             const struct headers *headers);
+
+/* proxy_cache.c */
+
 /* Lets go of everything: the exchange, or its part in the proxy, is over. */
 void proxy_cache_end(struct proxying *p);
 /* What it will answer with is known, and stored or not to be: others need not wait for it any more. */
@@ -222,7 +253,14 @@ void proxy_cache_invalidate(struct proxying *p);
 
 /* The fields with which the server is asked for something whole, or whether what is stored holds. 0 or -ENOMEM. */
 MUST_CHECK int proxy_cache_fields(struct proxying *p, struct headers *fields);
-/* The answer's head has come: whether it is kept, and what is kept no longer. 0; 1 where x->response was filled with what was stored (304); or -ENOMEM. */
+/* Fields of an answer without those of proxy_ignore_headers. 0 or -ENOMEM. */
+MUST_CHECK int cached_counting_fields(const struct proxying *p, const struct headers *from, struct headers *to);
+/* How long it is fresh, how old it is, and what it says of being stale, into `note`. */
+void cached_note_times(const struct proxying *p, const struct arrival *arrival, struct stored_note *note);
+/*
+ * The answer's head has come: whether it is kept, and what is kept no longer. 0; 1 where x->response was filled with what was stored (304); -EAGAIN where the server
+ * is to be asked again, without conditions; or -ENOMEM.
+ */
 MUST_CHECK int proxy_cache_head(struct proxying *p);
 /* 1 where request, answer and `proxy_no_cache` allow it to be kept: times are noted. 0, or -ENOMEM. */
 MUST_CHECK int proxy_cache_may_keep(struct proxying *p, const struct arrival *arrival, struct stored_note *note);

@@ -35,6 +35,8 @@ int proxy_cache_fields(struct proxying *p, struct headers *fields)
         return set_range(p, fields);
     if (!cached->stale || !p->conf->cache.revalidate || cached->stale->updates >= LIMIT_CACHE_UPDATES)
         return 0;
+    if (p->content_length != 0) /* it could not be asked again */
+        return 0;
     stored = cached->stale->note;
     modified = headers_value(&stored->headers, STR("Last-Modified"));
     cached->revalidates = stored->validators.etag.length > 0 || modified.length > 0;
@@ -44,8 +46,7 @@ int proxy_cache_fields(struct proxying *p, struct headers *fields)
     return modified.length > 0 ? headers_add(fields, arena, STR("If-Modified-Since"), arena_copy(arena, modified)) : 0;
 }
 
-/* The fields that count: those of proxy_ignore_headers do not. */
-static int counting_fields(const struct proxying *p, const struct headers *from, struct headers *to)
+int cached_counting_fields(const struct proxying *p, const struct headers *from, struct headers *to)
 {
     static const struct {
         const char *name;
@@ -107,8 +108,8 @@ static void note_rules(const struct arrival *arrival, struct stored_note *note)
     note->stale_if_error = freshness.stale_if_error;
 }
 
-/* How long it is fresh, and how old it is; nobody's age counts where the configuration gives the time. */
-static void note_times(const struct proxying *p, const struct arrival *arrival, struct stored_note *note)
+/* The age of an answer does not count where the configuration gives the time. */
+void cached_note_times(const struct proxying *p, const struct arrival *arrival, struct stored_note *note)
 {
     int64_t accel = accel_expires(headers_value(arrival->headers, STR("X-Accel-Expires")), arrival->came_s);
     int64_t said = freshness_lifetime(arrival);
@@ -160,7 +161,7 @@ int proxy_cache_may_keep(struct proxying *p, const struct arrival *arrival, stru
         return 0;
     if (p->reply.content_length != BODY_LENGTH_UNKNOWN && p->reply.content_length > most_kept(p))
         return 0;
-    note_times(p, arrival, note);
+    cached_note_times(p, arrival, note);
     if (!is_worth_it(p, arrival, note))
         return 0;
     refused = proxy_cache_any(p->x, &conf->no_cache);
@@ -239,6 +240,8 @@ static int keep(struct cached *cached, const struct headers *counting, const str
         return 0;
     if (error == 0)
         error = proxy_keep_fields(p, &p->reply.headers, &fields);
+    if (error == 0)
+        error = stored_date(&fields, &p->x->arena, note->came_s);
     if (error < 0)
         return error;
     cached->head = stored_write(note, &fields, &p->x->arena);
@@ -251,71 +254,6 @@ static int keep(struct cached *cached, const struct headers *counting, const str
     cached->fill->owner = p;
     cached->fill->relieved = relieved;
     return 0;
-}
-
-/* RFC 9111 3.2: what 304 says takes the place of what was stored, but for what tells of the content itself. */
-static int merge(struct proxying *p, const struct stored *stored, struct headers *out)
-{
-    static const char *const of_content[] = {"Content-Encoding", "Content-Length", "Content-Range", "Content-Type"};
-    struct headers newer = {0};
-    int error = proxy_keep_fields(p, &p->reply.headers, &newer);
-
-    for (unsigned i = 0; i < stored->headers.count && error == 0; i++)
-        error = headers_add(out, &p->x->arena, stored->headers.items[i].name, stored->headers.items[i].value);
-    headers_remove(out, STR("Age")); /* these two told of the answer that came then */
-    headers_remove(out, STR("Date"));
-    for (size_t i = 0; i < sizeof(of_content) / sizeof(of_content[0]); i++)
-        headers_remove(&newer, str_from(of_content[i]));
-    for (unsigned i = 0; i < newer.count; i++)
-        headers_remove(out, newer.items[i].name);
-    for (unsigned i = 0; i < newer.count && error == 0; i++)
-        error = headers_add(out, &p->x->arena, newer.items[i].name, newer.items[i].value);
-    return error;
-}
-
-/* What 304 says may be kept for others: it is no client's own, and what is stored still lies where it is looked for. */
-static bool may_renew(const struct cached *cached, const struct arrival *arrival)
-{
-    struct str known = cached->names.data ? cached->names : STR("");
-    struct str names;
-
-    return freshness_may_store(arrival) && !headers_find(arrival->headers, STR("Set-Cookie")) &&
-           vary_read(arrival->headers, &cached->p->x->arena, &names) == 0 && str_equal(names, known);
-}
-
-/* What is stored still holds: it is the answer, and what is noted of it is what 304 says. 1 or -ENOMEM. */
-static int revalidated(struct proxying *p, struct arrival *arrival)
-{
-    struct cached *cached = p->cached;
-    const struct stored *stored = cached->stale->note;
-    struct headers merged = {0}, counting = {0};
-    struct stored_note note = stored->note;
-    struct cache_control said;
-    struct str head;
-    int error = merge(p, stored, &merged);
-
-    if (error == 0)
-        error = counting_fields(p, &merged, &counting);
-    if (error < 0)
-        return error;
-    cache_control_read(&counting, CACHE_OF_RESPONSE, &said);
-    arrival->headers = &counting;
-    arrival->said = &said;
-    arrival->status = note.status;
-    note_times(p, arrival, &note);
-    head = stored_write(&note, &merged, &p->x->arena);
-    error = head.data ? cached_answer(cached, cached->stale, &note, &merged) : -ENOMEM;
-    if (error < 0)
-        return error;
-    if (may_renew(cached, arrival)) {
-        cache_store_update(cached->store, cached->stale, head, &cached->origin.hash, cached->token);
-        cached->token = 0;
-    } else {
-        cache_store_remove_entry(cached->store, cached->stale);
-        proxy_cache_yield(p);
-    }
-    cached->status = CACHED_REVALIDATED;
-    return 1;
 }
 
 /* 1: it is kept; 0 or -ENOMEM. */
@@ -353,8 +291,8 @@ int proxy_cache_head(struct proxying *p)
     arrival.asked = &cached->asked;
     arrival.asked_s = cached->asked_s;
     if (cached->revalidates && p->reply.status == 304)
-        return revalidated(p, &arrival);
-    if (counting_fields(p, &p->reply.headers, &counting) < 0)
+        return cached_revalidated(p, &arrival);
+    if (cached_counting_fields(p, &p->reply.headers, &counting) < 0)
         return -ENOMEM;
     cache_control_read(&counting, CACHE_OF_RESPONSE, &said);
     result = judge(p, &arrival, &note);

@@ -5,6 +5,7 @@
 
 #include "http/date.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 struct str stored_write(const struct stored_note *note, const struct headers *headers, struct arena *arena)
@@ -51,20 +52,37 @@ static bool read_fields(struct stored *stored, struct str text)
     return str_empty(text);
 }
 
+int stored_date(struct headers *headers, struct arena *arena, int64_t came_s)
+{
+    char text[DATE_LENGTH + 1];
+    struct str value;
+
+    if (headers_have_date(headers, came_s))
+        return 0;
+    value = arena_copy(arena, date_format(came_s, text));
+    return value.data ? headers_set(headers, arena, STR("Date"), value) : -ENOMEM;
+}
+
+void stored_validators(const struct headers *headers, int64_t came_s, int64_t now_s, struct validators *out)
+{
+    struct str modified = headers_value(headers, STR("Last-Modified"));
+    struct str date = headers_value(headers, STR("Date"));
+
+    out->etag = headers_value(headers, STR("ETag"));
+    if (!modified.data || date_parse(modified, now_s, &out->modified) < 0)
+        out->modified = -1;
+    if (!date.data || date_parse(date, now_s, &out->dated) < 0)
+        out->dated = came_s;
+}
+
 static void judge(struct stored *stored, int64_t now_s)
 {
-    const struct headers *headers = &stored->headers;
-    struct str modified = headers_value(headers, STR("Last-Modified"));
-
     stored->freshness = (struct freshness){.lifetime_s = stored->note.lifetime_s,
                                            .no_cache = stored->note.no_cache,
                                            .never_stale = stored->note.never_stale,
                                            .stale_while_revalidate = stored->note.stale_while_revalidate,
                                            .stale_if_error = stored->note.stale_if_error};
-    stored->validators.etag = headers_value(headers, STR("ETag"));
-    stored->validators.modified = -1;
-    if (modified.data && date_parse(modified, now_s, &stored->validators.modified) < 0)
-        stored->validators.modified = -1;
+    stored_validators(&stored->headers, stored->note.came_s, now_s, &stored->validators);
 }
 
 const struct stored *stored_of(struct cache_entry *entry, int64_t now_s)

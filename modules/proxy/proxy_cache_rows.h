@@ -58,7 +58,8 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
              "when it came is used after it was validated alone (proxy_cache_revalidate)."},                                     \
     {.name = "proxy_cache_revalidate", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(cache.revalidate),           \
      .fallback = "off", .example = "proxy_cache_revalidate: on",                                                                 \
-     .help = "Ask whether something stale still holds (If-None-Match, If-Modified-Since); 304 renews it."},                      \
+     .help = "Ask whether something stale still holds (If-None-Match, If-Modified-Since); 304 renews it. What was stale when "   \
+             "it came is stored only with this on, and where it has ETag or Last-Modified."},                                    \
     {.name = "proxy_cache_lock", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(cache.lock), .fallback = "off",    \
      .example = "proxy_cache_lock: on",                                                                                          \
      .help = "One request alone fetches what is missing, of all workers; the others wait for it."},                              \

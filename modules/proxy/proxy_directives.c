@@ -51,7 +51,8 @@ const struct directive proxy_directives[] = {
      .merge = MERGE_APPEND,
      .offset = AT(hide_headers),
      .example = "proxy_hide_header: [X-Powered-By, X-Runtime]",
-     .help = "Header fields of an answer that are not passed on, beside Date, Server, X-Pad and X-Accel-*."},
+     .help = "Header fields of an answer that are not passed on, beside Date (without proxy_cache), Server, X-Pad and "
+             "X-Accel-*."},
     {.name = "proxy_pass_header",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_WORDS,

@@ -6,6 +6,8 @@
 
 #include "http/connection_options.h"
 
+#include "http/freshness.h"
+
 #include <errno.h>
 
 /* Of one connection, or written anew: never copied from the client. */
@@ -240,10 +242,13 @@ int proxy_write_head(struct proxying *p, struct str *out_fault)
     return h1_write_request(arena, &head, out_fault, &p->head);
 }
 
+/* With proxy_cache the Date of the server is passed on: it tells how old the answer is (RFC 9111 4.2.3). */
 static bool is_hidden(const struct proxy_conf *conf, struct str name)
 {
     if (is_in_words(&conf->hide_headers, name))
         return true;
+    if (conf->cache.cache && str_equal_nocase(name, STR("Date")))
+        return false;
     if (!is_among(hidden, name) &&
         !(name.length > 8 && str_equal_nocase(str_slice(name, 0, 8), STR("X-Accel-"))))
         return false;
@@ -266,5 +271,7 @@ int proxy_pass_fields(const struct proxying *p, const struct headers *headers, s
             out->items[kept++] = out->items[i];
     }
     out->count = kept;
+    if (error == 0 && p->conf->cache.cache && !headers_have_date(out, clock_wall_s(exchange_clock(p->x))))
+        headers_remove(out, STR("Date"));
     return error;
 }

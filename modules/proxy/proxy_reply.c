@@ -343,6 +343,10 @@ static bool head_came(struct proxying *p)
     if (sent_elsewhere(p))
         return false;
     kept = proxy_cache_head(p);
+    if (kept == -EAGAIN) {
+        proxy_ask_anew(p);
+        return false;
+    }
     if (kept < 0)
         return no_memory(p);
     if (kept > 0 || (p->cached && p->cached->background))

@@ -5,7 +5,6 @@
 #include "proxy.h"
 
 #include "base/limits.h"
-#include "http/date.h"
 
 #include <errno.h>
 
@@ -15,7 +14,6 @@ int slice_copy_fields(struct slicing *s, const struct headers *from)
 {
     struct slice_facts *facts = &s->facts;
     struct arena *arena = &s->p->x->arena;
-    struct str modified;
 
     facts->headers.count = 0;
     if (headers_copy(&facts->headers, arena, from) < 0)
@@ -23,11 +21,7 @@ int slice_copy_fields(struct slicing *s, const struct headers *from)
     headers_remove(&facts->headers, STR("Content-Range"));
     headers_remove(&facts->headers, STR("Content-Length"));
     headers_remove(&facts->headers, STR("Accept-Ranges"));
-    facts->validators.etag = headers_value(&facts->headers, STR("ETag"));
-    modified = headers_value(&facts->headers, STR("Last-Modified"));
-    if (!modified.data ||
-        date_parse(modified, clock_wall_s(exchange_clock(s->p->x)), &facts->validators.modified) < 0)
-        facts->validators.modified = -1;
+    stored_validators(&facts->headers, facts->note.came_s, clock_wall_s(exchange_clock(s->p->x)), &facts->validators);
     return 0;
 }
 
@@ -129,7 +123,8 @@ static int learn(struct proxying *child, struct arrival *arrival, struct stored_
     result = proxy_cache_may_keep(child, arrival, note);
     if (result <= 0 || headers_find(arrival->headers, STR("Vary")))
         return result < 0 ? result : 0;
-    if (proxy_keep_fields(child, &child->reply.headers, &fields) < 0)
+    if (proxy_keep_fields(child, &child->reply.headers, &fields) < 0 ||
+        stored_date(&fields, &child->x->arena, note->came_s) < 0)
         return -ENOMEM;
     renewed = still_hold(s, &fields, total);
     s->facts.total = total;

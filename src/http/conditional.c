@@ -49,6 +49,11 @@ static bool etags_match(struct str a, struct str b, enum comparison comparison)
     return str_equal(str_skip(a, is_weak(a) ? 2 : 0), str_skip(b, is_weak(b) ? 2 : 0));
 }
 
+bool etag_matches_weakly(struct str a, struct str b)
+{
+    return etags_match(a, b, WEAK);
+}
+
 /* True where a member of the list matches; a malformed rest of a list matches nothing. */
 static bool list_matches(struct str list, struct str etag, enum comparison comparison)
 {
@@ -98,6 +103,8 @@ int conditional_check(const struct request *request, const struct validators *va
     const struct headers *headers = &request->headers;
     bool reads = request->method == METHOD_GET || request->method == METHOD_HEAD;
     const struct header *field = headers_find(headers, STR("If-Match"));
+    int64_t dated = validators->dated > 0 ? validators->dated : -1;
+    int64_t since = validators->modified >= 0 ? validators->modified : dated;
     int64_t date;
 
     if (field) {
@@ -112,9 +119,8 @@ int conditional_check(const struct request *request, const struct validators *va
     if (field) {
         if (field_matches(headers, field, validators->etag, WEAK))
             return reads ? 304 : 412;
-    } else if (reads && validators->modified >= 0 &&
-               single_date(headers, STR("If-Modified-Since"), now, &date)) {
-        if (exact ? validators->modified == date : validators->modified <= date)
+    } else if (reads && since >= 0 && single_date(headers, STR("If-Modified-Since"), now, &date)) {
+        if (exact ? since == date : since <= date)
             return 304;
     }
     return 0;

@@ -19,6 +19,13 @@ static bool single_date(const struct headers *headers, struct str name, int64_t 
     return field && date_parse(field->value, now_s, out_seconds) == 0;
 }
 
+bool headers_have_date(const struct headers *headers, int64_t now_s)
+{
+    int64_t date;
+
+    return single_date(headers, STR("Date"), now_s, &date);
+}
+
 static int64_t date_of(const struct arrival *arrival)
 {
     int64_t date = arrival->came_s;

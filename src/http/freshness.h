@@ -18,6 +18,8 @@ struct arrival {
     int64_t came_s;                 /* when the answer's head came */
 };
 
+/* True where one Date, that is a date, is among them. */
+bool headers_have_date(const struct headers *headers, int64_t now_s);
 /* How long the answer says that it is fresh (4.2.1): s-maxage, max-age, Expires. DELTA_NONE: it says nothing. */
 int64_t freshness_lifetime(const struct arrival *arrival);
 /* How old it was when it came (4.2.3), by Age and Date. */

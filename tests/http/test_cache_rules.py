@@ -163,3 +163,115 @@ def test_a_field_that_is_ignored_does_not_count_when_the_answer_is_found_again(c
     upstream.answers[target] = f'Cache-Control: {said}'
     ask(client, target)
     wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').headers.get('x-cache') == HIT, 'it is stored')
+
+
+# Preconditions.
+
+@pytest.mark.parametrize('field', ['If-Match: "v2"', 'If-Match: *', 'If-Unmodified-Since: {-1000}'])
+@pytest.mark.parametrize('method', ['GET', 'HEAD'])
+def test_preconditions_of_the_origin_go_to_the_origin(client, upstream, path, field, method):
+    """RFC 9111 4.3.2: what is stored is not known to be the newest, so If-Match cannot be decided here."""
+    target = path()
+    upstream.answers[target] = 'Cache-Control: max-age=60\nETag: "v1"\nLast-Modified: {-100}'
+    ask(client, target)
+    stored(client, target)
+    upstream.answers[target] = 'Status: 412'
+    answer = ask(client, target, field, method=method)
+    assert (answer.status, answer.headers['x-cache']) == (412, 'BYPASS')
+    request = upstream.asked(target)[-1]
+    assert request.header(field.split(':')[0]) and request.method == method
+    assert ask(client, target, field + '\nCache-Control: only-if-cached', method=method).status == 504
+    assert ask(client, target).headers['x-cache'] == HIT and len(upstream.asked(target)) == 2
+
+
+def test_if_modified_since_without_last_modified_is_compared_with_date(client, upstream, path):
+    target = path()
+    upstream.answers[target] = 'Cache-Control: max-age=6000\nDate: {-100}\nETag: "v1"'
+    ask(client, target)
+    stored(client, target)
+    assert [ask(client, target, f'If-Modified-Since: {date(offset)}').status for offset in (-1000, -90, 0)] == [200, 304, 304]
+    assert ask(client, target, f'If-Modified-Since: {date()}\nIf-None-Match: "v2"').status == 200
+    assert ask(client, target, f'Range: bytes=0-1\nIf-Range: {date(-100)}').status == 200
+    assert len(upstream.asked(target)) == 1
+
+
+@pytest.mark.parametrize('said', ['ETag: "v2"', 'ETag: W/"v2"', 'ETag: "v2"\nLast-Modified: {-100000}', 'Last-Modified: {-5}'])
+def test_304_of_another_version_renews_nothing(client, upstream, path, said):
+    """RFC 9111 4.3.4: the entry is dropped, and the server is asked again without conditions."""
+    target = path('/shipped/')
+
+    def say(talk):
+        if talk.request.header('if-none-match'):
+            return upstream.tell(talk, 'Status: 304\nCache-Control: max-age=60\n' + said, b'')
+        number = len(upstream.asked(target))
+        if number == 1:
+            return upstream.tell(talk, 'Cache-Control: max-age=0\nETag: "v1"\nLast-Modified: {-100000}', b'old body')
+        return upstream.tell(talk, 'Cache-Control: max-age=60\nETag: "v2"', b'new body')
+    upstream.answers[target] = say
+    ask(client, target)
+    wait_for(lambda: len(upstream.asked(target)) >= 2 or ask(client, target), 'it is stored')
+    for _ in range(2):
+        answer = ask(client, target)
+        assert (answer.status, answer.body, answer.headers['etag']) == (200, b'new body', '"v2"')
+    wait_for(lambda: ask(client, target).headers['x-cache'] == HIT, 'the new one is stored')
+    part = ask(client, target, 'Range: bytes=4-\nIf-Range: "v2"')
+    assert (part.status, part.body) == (206, b'body')
+
+
+@pytest.mark.parametrize('known, said', [('"v1"', ''), ('"v1"', 'ETag: "v1"'), ('"v1"', 'ETag: W/"v1"'), ('W/"v1"', 'ETag: "v1"')])
+def test_304_of_the_same_version_keeps_the_tag_of_the_body(client, upstream, path, known, said):
+    target = path('/shipped/')
+    upstream.answers[target] = lambda talk: upstream.tell(talk, f'Status: 304\n{said}' if talk.request.header('if-none-match') else
+                                                          f'Cache-Control: max-age=0\nETag: {known}', b'body')
+    ask(client, target)
+    wait_for(lambda: ask(client, target).headers['x-cache'] == REVALIDATED, 'it is stored')
+    answer = ask(client, target)
+    assert (answer.body, answer.headers['etag'], answer.headers['x-cache']) == (b'body', known, REVALIDATED)
+
+
+# Date and Age.
+
+def moment(text):
+    return email.utils.parsedate_to_datetime(text).timestamp()
+
+
+def test_the_date_of_the_server_is_passed_on_and_stored(client, upstream, path):
+    target, then = path(), date(-1000)
+    upstream.answers[target] = f'Cache-Control: max-age=6000\nDate: {then}'
+    first = ask(client, target)
+    assert first.headers['date'] == then and 'age' not in first.headers
+    stored(client, target)
+    second = ask(client, target)
+    assert second.headers['date'] == then and 1000 <= int(second.headers['age']) <= 1100
+
+
+@pytest.mark.parametrize('said', ['', 'Date: yesterday', 'Date: {-100}\nDate: {-200}'])
+def test_an_answer_without_a_date_has_the_time_at_which_it_came(client, upstream, path, said):
+    target = path()
+    upstream.answers[target] = f'Cache-Control: max-age=6000\n{said}'
+    before = int(moment(date()))
+    first = ask(client, target)
+    after = moment(date())
+    stored(client, target)
+    for answer in (first, ask(client, target)):
+        assert [name.lower() for name, _ in answer.lines].count('date') == 1
+        assert before <= moment(answer.headers['date']) <= after
+
+
+def test_a_304_renews_the_date(client, upstream, path):
+    target, then = path('/shipped/'), date(-500)
+    upstream.answers[target] = lambda talk: upstream.tell(talk, f'Status: 304\nDate: {then}' if talk.request.header('if-none-match') else
+                                                          'Cache-Control: max-age=0\nETag: "1"\nDate: {-1000}', b'body')
+    ask(client, target)
+    wait_for(lambda: ask(client, target).headers['x-cache'] == REVALIDATED, 'it is stored')
+    assert ask(client, target).headers['date'] == then
+
+
+def test_accept_ranges_is_said_once(client, upstream, path):
+    target = path()
+    upstream.answers[target] = 'Cache-Control: max-age=60\nAccept-Ranges: bytes\nContent-Range: bytes 0-1/2\nETag: "1"'
+    ask(client, target)
+    stored(client, target)
+    for fields in ('', 'Range: bytes=0-1', 'If-None-Match: "1"'):
+        names = [name.lower() for name, _ in ask(client, target, fields).lines]
+        assert names.count('accept-ranges') == 1 and len(names) == len(set(names)), fields

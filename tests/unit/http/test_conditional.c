@@ -14,6 +14,7 @@ struct condition {
     enum method method;
     int status;
     bool exact;
+    int64_t dated;
 };
 
 static void fill(struct request *request, struct arena *arena, const char *const (*fields)[2])
@@ -84,6 +85,13 @@ START_TEST(preconditions)
         {{{"If-Modified-Since", SAME}}, "\"a\"", MODIFIED, METHOD_POST, 0, false},
         {{{"If-Modified-Since", SAME}}, "\"a\"", -1, METHOD_GET, 0, false},
         {{{"If-Modified-Since", "1994"}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
+        /* without Last-Modified, by the time that it was stored; If-Unmodified-Since is not */
+        {{{"If-Modified-Since", SAME}}, "\"a\"", -1, METHOD_GET, 304, false, MODIFIED},
+        {{{"If-Modified-Since", LATER}}, "\"a\"", -1, METHOD_GET, 304, false, MODIFIED},
+        {{{"If-Modified-Since", EARLIER}}, "\"a\"", -1, METHOD_GET, 0, false, MODIFIED},
+        {{{"If-Modified-Since", SAME}}, "\"a\"", MODIFIED + 1, METHOD_GET, 0, false, MODIFIED},
+        {{{"If-Modified-Since", SAME}}, "\"a\"", -1, METHOD_POST, 0, false, MODIFIED},
+        {{{"If-Unmodified-Since", EARLIER}}, "\"a\"", -1, METHOD_GET, 0, false, MODIFIED},
         {{{"If-Modified-Since", SAME}, {"If-None-Match", "\"x\""}}, "\"a\"", MODIFIED, METHOD_GET, 0, false},
         {{{"If-Modified-Since", EARLIER}, {"If-None-Match", "\"a\""}},
          "\"a\"",
@@ -103,7 +111,7 @@ START_TEST(preconditions)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct validators validators = {str_from(cases[i].etag), cases[i].modified};
+        struct validators validators = {str_from(cases[i].etag), cases[i].modified, cases[i].dated};
         struct request request;
         struct arena arena;
         int status;
@@ -146,7 +154,7 @@ START_TEST(if_range)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct validators validators = {str_from(cases[i].etag), cases[i].modified};
+        struct validators validators = {str_from(cases[i].etag), cases[i].modified, 0};
         struct request request;
         struct arena arena;
 

@@ -1,0 +1,102 @@
+/*
+ * What is stored and stale: said all the same while it is updated, or where no server can be asked (RFC 9111 4.2.4,
+ * RFC 5861).
+ */
+#include "proxy.h"
+
+/* While the answer is a stale one, somebody without a client asks for a new one. */
+static void update_behind(struct cached *cached)
+{
+    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
+    struct exchange *x = cached->p->x;
+    struct exchange *child;
+    struct proxying *behind;
+    uint64_t token = cache_store_lease(cached->store, cached_hash(cached), conf->lock_age_ms);
+
+    if (token == 0)
+        return;
+    if (exchange_child(x, (struct str){NULL, 0}, NULL, NULL, &child) < 0) {
+        cache_store_release(cached->store, &cached->origin.hash, token);
+        return;
+    }
+    behind = exchange_state(child, &module_proxy, sizeof(*behind));
+    if (behind)
+        behind->update = (struct proxy_update){cached->store, cached->origin.hash, token};
+    else
+        cache_store_release(cached->store, &cached->origin.hash, token);
+}
+
+/* Stale. `allowed`: what is stored says that it may be used while it is updated. */
+enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bool allowed)
+{
+    const struct proxy_cache_conf *conf = &cached->p->conf->cache;
+    const struct stored *stored = stored_of(entry, cached_now_s(cached));
+    struct freshness now = stored->freshness;
+    bool updating;
+
+    now.age_s = cached_age(cached, &stored->note);
+    updating = allowed || ((conf->use_stale & STALE_UPDATING) && cached->asked.max_age == DELTA_NONE &&
+                           now.age_s >= now.lifetime_s && freshness_in_error(&now, &cached->asked, true));
+    if (updating && conf->background_update && !cached->background) {
+        update_behind(cached);
+        return cached_answer_with(cached, entry, CACHED_STALE);
+    }
+    if (updating && cached->token == 0) {
+        cached->token = cache_store_lease(cached->store, cached_hash(cached), conf->lock_age_ms);
+        if (cached->token == 0)
+            return cached_answer_with(cached, entry, CACHED_UPDATING);
+    }
+    if (cached->asked.only_if_cached) {
+        cache_entry_unref(entry);
+        return exchange_refuse(cached->p->x, 504);
+    }
+    cached->status = CACHED_EXPIRED;
+    cache_entry_unref(cached->stale);
+    cached->stale = entry;
+    return cached_fetch_alone(cached);
+}
+
+static bool may_rescue(const struct cached *cached, struct cache_entry *entry, unsigned reason)
+{
+    const struct stored *stored = entry ? stored_of(entry, cached_now_s(cached)) : NULL;
+    unsigned use = cached->p->conf->cache.use_stale;
+    struct freshness now;
+
+    if (!stored || cached->background)
+        return false;
+    now = stored->freshness;
+    now.age_s = cached_age(cached, &stored->note);
+    return freshness_in_error(&now, &cached->asked, (use & reason) && !(use & STALE_OFF));
+}
+
+bool proxy_cache_rescue(struct proxying *p, unsigned reason)
+{
+    struct cached *cached = p->cached;
+    struct slicing *whole = p->slice.of;
+    struct cache_entry *entry = cached ? cached->stale : NULL;
+
+    if (whole) /* its own answer is none: the whole may have one */
+        whole->rescued = may_rescue(whole->p->cached, whole->stale, reason);
+    if (whole || !entry || !may_rescue(cached, entry, reason))
+        return false;
+    cached->stale = NULL;
+    (void)cached_answer_with(cached, entry, CACHED_STALE);
+    return true;
+}
+
+bool proxy_cache_rescue_status(struct proxying *p, int status)
+{
+    static const struct {
+        int status;
+        unsigned reason;
+    } reasons[] = {{500, STALE_HTTP_500}, {502, STALE_HTTP_502}, {503, STALE_HTTP_503}, {504, STALE_HTTP_504},
+                   {403, STALE_HTTP_403}, {404, STALE_HTTP_404}, {429, STALE_HTTP_429}};
+
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        bool counts = status >= 500 || (p->conf->cache.use_stale & reasons[i].reason);
+
+        if (reasons[i].status == status)
+            return counts && proxy_cache_rescue(p, reasons[i].reason);
+    }
+    return false;
+}

@@ -1,0 +1,101 @@
+/*
+ * A server was asked whether what is stored still holds, and said 304 (RFC 9111 4.3.4).
+ */
+#include "proxy.h"
+
+#include <errno.h>
+
+/* RFC 9111 3.2: what 304 says takes the place of what was stored, but for what tells of the bytes of the body. */
+static int merge(struct proxying *p, const struct stored *stored, struct headers *out)
+{
+    static const char *const of_content[] = {"Content-Encoding", "Content-Length", "Content-Range", "ETag"};
+    struct headers newer = {0};
+    int error = proxy_keep_fields(p, &p->reply.headers, &newer);
+
+    for (unsigned i = 0; i < stored->headers.count && error == 0; i++)
+        error = headers_add(out, &p->x->arena, stored->headers.items[i].name, stored->headers.items[i].value);
+    headers_remove(out, STR("Age")); /* these two told of the answer that came then */
+    headers_remove(out, STR("Date"));
+    for (size_t i = 0; i < sizeof(of_content) / sizeof(of_content[0]); i++)
+        headers_remove(&newer, str_from(of_content[i]));
+    for (unsigned i = 0; i < newer.count; i++)
+        headers_remove(out, newer.items[i].name);
+    for (unsigned i = 0; i < newer.count && error == 0; i++)
+        error = headers_add(out, &p->x->arena, newer.items[i].name, newer.items[i].value);
+    return error;
+}
+
+/* What 304 says may be kept for others: it is no client's own, and what is stored still lies where it is looked for. */
+static bool may_renew(const struct cached *cached, const struct arrival *arrival)
+{
+    struct str known = cached->names.data ? cached->names : STR("");
+    struct str names;
+
+    return freshness_may_store(arrival) && !headers_find(arrival->headers, STR("Set-Cookie")) &&
+           vary_read(arrival->headers, &cached->p->x->arena, &names) == 0 && str_equal(names, known);
+}
+
+/*
+ * The 304 is about what is stored: its validators are those of the entry. A strong tag and a weak one with the same
+ * text count as the same: a server that compresses weakens the tag of the answer, but not that of its 304.
+ */
+static bool is_about(const struct headers *said, const struct stored *stored)
+{
+    struct str tag = headers_value(said, STR("ETag"));
+    struct str modified = headers_value(said, STR("Last-Modified"));
+    struct str known = headers_value(&stored->headers, STR("Last-Modified"));
+
+    if (tag.data)
+        return etag_matches_weakly(tag, stored->validators.etag);
+    return !modified.data || !known.data || str_equal(modified, known);
+}
+
+/* It is of another version: neither the body nor the fields that are stored are the answer. */
+static int ask_without_conditions(struct cached *cached)
+{
+    cache_store_remove_entry(cached->store, cached->stale);
+    cache_entry_unref(cached->stale);
+    cached->stale = NULL;
+    cached->revalidates = false;
+    cached->asked_s = cached_now_s(cached);
+    return -EAGAIN;
+}
+
+int cached_revalidated(struct proxying *p, struct arrival *arrival)
+{
+    struct cached *cached = p->cached;
+    const struct stored *stored = cached->stale->note;
+    struct headers merged = {0}, counting = {0};
+    struct stored_note note = stored->note;
+    struct cache_control said;
+    struct str head;
+    int error;
+
+    if (!is_about(&p->reply.headers, stored))
+        return ask_without_conditions(cached);
+    error = merge(p, stored, &merged);
+    if (error == 0)
+        error = stored_date(&merged, &p->x->arena, arrival->came_s);
+    if (error == 0)
+        error = cached_counting_fields(p, &merged, &counting);
+    if (error < 0)
+        return error;
+    cache_control_read(&counting, CACHE_OF_RESPONSE, &said);
+    arrival->headers = &counting;
+    arrival->said = &said;
+    arrival->status = note.status;
+    cached_note_times(p, arrival, &note);
+    head = stored_write(&note, &merged, &p->x->arena);
+    error = head.data ? cached_answer(cached, cached->stale, &note, &merged) : -ENOMEM;
+    if (error < 0)
+        return error;
+    if (may_renew(cached, arrival)) {
+        cache_store_update(cached->store, cached->stale, head, &cached->origin.hash, cached->token);
+        cached->token = 0;
+    } else {
+        cache_store_remove_entry(cached->store, cached->stale);
+        proxy_cache_yield(p);
+    }
+    cached->status = CACHED_REVALIDATED;
+    return 1;
+}
