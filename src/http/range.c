@@ -18,7 +18,10 @@ static int read_position(struct str digits, uint64_t *out_position)
     return error;
 }
 
-/* One range-spec against `length`: 1 satisfiable, 0 not, -EINVAL malformed. */
+/*
+ * One range-spec against `length`: 1 satisfiable, 0 not, -EINVAL malformed, or the last bytes of nothing: that is
+ * satisfiable (RFC 9110 14.1.2), but no Content-Range can tell it.
+ */
 static int parse_spec(struct str spec, uint64_t length, struct range *out_range)
 {
     ssize_t dash = str_find(spec, '-');
@@ -36,8 +39,10 @@ static int parse_spec(struct str spec, uint64_t length, struct range *out_range)
 
         if (read_position(to, &suffix) != 0)
             return -EINVAL;
-        if (suffix == 0 || length == 0)
+        if (suffix == 0)
             return 0;
+        if (length == 0)
+            return -EINVAL;
         *out_range = (struct range){suffix >= length ? 0 : length - suffix, length - 1};
         return 1;
     }
