@@ -52,6 +52,7 @@ static const char *parse_status(struct h1_reply *reply, struct str value)
         (value.length > 3 && value.data[3] != ' '))
         return "no valid Status";
     reply->status = (int)status;
+    reply->reason = str_skip(value, 4);
     return NULL;
 }
 
@@ -102,8 +103,6 @@ static enum h1_reply_step parse_head(struct fastcgi_reply *reply, struct str hea
             break;
         fault = parse_field(reply, line);
     }
-    if (!fault && into->headers.count == 0 && into->status == 0)
-        fault = "no header field";
     if (!fault && connection_options_read(&into->headers, &options) < 0)
         fault = "too many options in Connection";
     if (fault)

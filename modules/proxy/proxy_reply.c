@@ -358,6 +358,8 @@ static bool head_came(struct proxying *p)
         return no_memory(p);
     p->buffers = proxy_wants_spool(p);
     response->status = p->reply.status;
+    response->reason.status = p->reply.status;
+    response->reason.text = p->reply.reason;
     response->body = &p->body;
     p->body.length = p->reply.content_length;
     if (p->method == METHOD_HEAD &&

@@ -35,6 +35,7 @@ struct request {
 };
 
 struct response {
+    struct { int status; struct str text; } reason; /* of a server behind this one, for this status alone; empty: the standard phrase */
     int status;                     /* 0: none yet; 101: what the client says from then on is not HTTP, and is left to who takes the connection over */
     struct headers headers;         /* without framing: Content-Length, Transfer-Encoding, Connection, Date and Server are the session's */
     struct headers trailers;

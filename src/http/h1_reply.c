@@ -65,6 +65,7 @@ static const char *parse_status_line(struct h1_reply *reply, struct str line)
         return "no valid status line";
     reply->version = line.data[7] == '0' ? HTTP_1_0 : HTTP_1_1;
     reply->status = (int)status;
+    reply->reason = str_skip(line, 13);
     return NULL;
 }
 

@@ -31,6 +31,7 @@ enum h1_reply_stage { READING_HEAD, READING_LENGTH, READING_CHUNKS, READING_TO_E
 struct h1_reply {
     const char *fault;              /* after REPLY_BAD */
     int status;
+    struct str reason;              /* in the arena; empty where the server says none */
     enum http_version version;
     struct headers headers;         /* in the arena, as they came; those of a 1xx until the next call */
     uint64_t content_length;        /* as the head tells it: also of an answer without its body; BODY_LENGTH_UNKNOWN where it does not */

@@ -81,14 +81,19 @@ static char *put_number(char *at, uint64_t number)
     return at;
 }
 
-static char *put_status_line(char *at, int status)
+static struct str reason_of(const struct response *response)
 {
-    if (status == 200)
-        return put(at, STR("HTTP/1.1 200 OK\r\n"));
+    if (str_empty(response->reason.text) || response->reason.status != response->status)
+        return status_reason(response->status);
+    return response->reason.text;
+}
+
+static char *put_status_line(char *at, int status, struct str reason)
+{
     at = put(at, STR("HTTP/1.1 "));
     at = put_number(at, (uint64_t)status);
     at = put(at, STR(" "));
-    at = put(at, status_reason(status));
+    at = put(at, reason);
     return put(at, STR("\r\n"));
 }
 
@@ -158,7 +163,7 @@ int h1_write_head(struct exchange *x, const struct session_settings *settings, i
                   enum h1_framing framing, bool keepalive, struct str *out_head)
 {
     const struct response *response = &x->response;
-    struct str reason = status_reason(response->status);
+    struct str reason = reason_of(response);
     struct measure measure;
     char date[DATE_LENGTH + 1];
     size_t length;
@@ -169,6 +174,10 @@ int h1_write_head(struct exchange *x, const struct session_settings *settings, i
         x->response.fault = STR("a status that is none");
         return -EINVAL;
     }
+    if (!h1_is_value(reason)) {
+        x->response.fault = STR("the reason phrase");
+        return -EINVAL;
+    }
     if (measure_fields(&response->headers, &measure, &x->response.fault) != 0)
         return -EINVAL;
     length = measure.length + sizeof("HTTP/1.1 999 \r\n") + reason.length + sizeof("Connection: keep-alive\r\n") +
@@ -177,7 +186,7 @@ int h1_write_head(struct exchange *x, const struct session_settings *settings, i
     at = head = arena_alloc(&x->arena, length);
     if (!head)
         return -ENOMEM;
-    at = put_status_line(at, response->status);
+    at = put_status_line(at, response->status, reason);
     if (!measure.has[FIELD_SERVER] && settings->server_header.length)
         at = put_field(at, STR("Server"), settings->server_header);
     if (!measure.has[FIELD_DATE])
@@ -207,7 +216,7 @@ int h1_write_interim(struct buffer *into, int status, const struct headers *head
     error = buffer_reserve(into, measure.length + sizeof("HTTP/1.1 999 \r\n\r\n") + reason.length);
     if (error < 0)
         return error;
-    at = put_status_line(into->data + into->length, status);
+    at = put_status_line(into->data + into->length, status, reason);
     at = put_fields(at, fields, &measure);
     at = put(at, STR("\r\n"));
     into->length = (size_t)(at - into->data);

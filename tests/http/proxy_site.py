@@ -135,6 +135,10 @@ SCRIPTS = {
                      'Content-Length: 2\r\n\r\nok', keep=True),
     '/flood': says('HTTP/1.1 102 Processing\r\n\r\n' * 10000 + OK + 'Content-Length: 2\r\n\r\nok', keep=True),
     '/heartbeats': heartbeats,
+    '/own-words': says('HTTP/1.1 200 All (really) is well\r\nContent-Length: 2\r\n\r\nok', keep=True),
+    '/own-status': says('HTTP/1.1 299 Mostly\r\nContent-Length: 0\r\n\r\n', keep=True),
+    '/no-words': says('HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n', keep=True),
+    '/own-error': says('HTTP/1.1 503 Nap\r\nContent-Length: 0\r\n\r\n', keep=True),
     '/bare-lf': says('HTTP/1.1 200 OK\nContent-Length: 2\nX-Own: a\r\n\nok', keep=True),
     '/bare-lf-chunks': says('HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nok\n0\nX-Sum: 42\n\n', keep=True),
     '/fields': says(OK + 'Server: secret\r\nDate: yesterday\r\nX-Accel-Expires: 1\r\nX-Pad: x\r\nX-Powered-By: y\r\n'
@@ -230,6 +234,7 @@ def locations(upstream, other, local, closed_port):
         '/swallows-too': {'proxy_pass': to, 'error_page': '502 =200 /second'},
         '/second': {'proxy_pass': f'http://127.0.0.1:{other.port}'},
         '/one.txt': {},
+        '/own-error/intercepted': {'proxy_pass': to + '/own-error', 'proxy_intercept_errors': 'on', 'error_page': '503 /one.txt'},
         '/fields': {'proxy_pass': to, 'proxy_hide_header': 'X-Powered-By'},
         '/server': {'proxy_pass': to + '/fields', 'proxy_pass_header': 'Server'},
         '/set/': {'proxy_pass': to, 'proxy_set_header': ['X-Real-IP $remote_addr', {'Host': '$host', 'Accept': '', 'X-Added': 'a b'},

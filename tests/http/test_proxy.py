@@ -161,6 +161,14 @@ def test_trailers_and_interims(client):
     assert client.ask('GET', '/interim', version='HTTP/1.0').body == b'ok'
 
 
+@pytest.mark.parametrize('path, line', [
+    ('/own-words', 'HTTP/1.1 200 All (really) is well'), ('/own-status', 'HTTP/1.1 299 Mostly'), ('/no-words', 'HTTP/1.1 404 Not Found'),
+    ('/own-error', 'HTTP/1.1 503 Nap'), ('/own-error/intercepted', 'HTTP/1.1 503 Service Unavailable')])
+def test_reason_phrases(client, path, line):
+    client.send(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.line() == line
+
+
 def test_many_interims(client):
     """A long job says 102 again and again; what is too much is dropped, and the answer comes (RFC 9110 15.2)."""
     client.send('GET /heartbeats?102 HTTP/1.1\r\nHost: localhost\r\n\r\n')

@@ -208,6 +208,7 @@ START_TEST(trailers_and_lengths_are_told)
     ck_assert_int_eq(seen.end, REPLY_WHOLE);
     ck_assert_uint_eq(trailers.count, 1);
     ck_assert_text(headers_value(&trailers, STR("x-t")), "v");
+    ck_assert_text(reply.reason, "OK");
     ck_assert_uint_eq(reply.content_length, BODY_LENGTH_UNKNOWN);
     done();
     chunked = "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0\nX-T: v\nX-U: w\r\nX-V: x\n\n";

@@ -155,6 +155,40 @@ START_TEST(nothing_evil_leaves)
 }
 END_TEST
 
+START_TEST(reasons)
+{
+    static const struct {
+        int status, of;
+        struct str reason;
+        const char *line;               /* NULL: it may not go out */
+    } cases[] = {
+        {200, 200, {"Fine", 4}, "HTTP/1.1 200 Fine\r\n"},
+        {299, 299, {"All (\xc3\xa9) well", 13}, "HTTP/1.1 299 All (\xc3\xa9) well\r\n"},
+        {200, 200, {"", 0}, "HTTP/1.1 200 OK\r\n"},
+        {206, 200, {"Fine", 4}, "HTTP/1.1 206 Partial Content\r\n"},
+        {500, 0, {NULL, 0}, "HTTP/1.1 500 Internal Server Error\r\n"},
+        {200, 200, {"a\r\nX: b", 7}, NULL},
+        {200, 200, {"a\0b", 3}, NULL},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct exchange *x = fresh(METHOD_GET, HTTP_1_1, cases[i].status);
+        struct str head = STR("");
+        int error;
+
+        x->response.reason.status = cases[i].of;
+        x->response.reason.text = cases[i].reason;
+        error = h1_write_head(x, &settings, 0, FRAMING_LENGTH, true, &head);
+        ck_assert_int_eq(error, cases[i].line ? 0 : -EINVAL);
+        if (cases[i].line)
+            ck_assert(str_starts(head, str_from(cases[i].line)));
+        else
+            ck_assert_text(x->response.fault, "the reason phrase");
+        exchange_release(x);
+    }
+}
+END_TEST
+
 START_TEST(interim)
 {
     struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 0);
@@ -248,7 +282,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {a_change_of_protocol, framings, connections, own_fields,  longest_numbers,
-                                  nothing_evil_leaves,  interim,  last_chunks, chunk_lines, out_of_memory};
+                                  nothing_evil_leaves,  reasons, interim,  last_chunks, chunk_lines, out_of_memory};
 
     return suite_run("h1_write", tests, COUNT(tests));
 }
