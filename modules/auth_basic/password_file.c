@@ -72,7 +72,8 @@ static int read_whole(int fd, size_t size, char **out_text, size_t *out_length)
     return 0;
 }
 
-static int look_at(const char *path, int *out_fd, struct stat *out_status)
+/* Opens a regular file of at most LIMIT_PASSWORD_FILE bytes for reading: its descriptor, or -errno. */
+static int open_regular(const char *path, struct stat *out_status)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int error = 0;
@@ -85,10 +86,9 @@ static int look_at(const char *path, int *out_fd, struct stat *out_status)
         error = -EINVAL;
     else if (out_status->st_size > LIMIT_PASSWORD_FILE)
         error = -EFBIG;
-    if (error < 0)
-        close(fd);
-    else
-        *out_fd = fd;
+    if (error == 0)
+        return fd;
+    close(fd);
     return error;
 }
 
@@ -223,10 +223,10 @@ int password_ask(struct password_question *question)
     struct stat status;
     size_t length = 0;
     char *text = NULL;
-    int fd, error = look_at(question->path, &fd, &status);
+    int error, fd = open_regular(question->path, &status);
 
-    if (error < 0)
-        return error;
+    if (fd < 0)
+        return fd;
     now = state_of(&status);
     if (question->known && same_state(&now, &question->state)) {
         close(fd);
@@ -252,10 +252,10 @@ int password_file_check(const char *path, unsigned *out_line, char *user, size_t
     size_t length = 0;
     unsigned number = 0;
     char *text = NULL;
-    int fd, error = look_at(path, &fd, &status);
+    int error, fd = open_regular(path, &status);
 
-    if (error < 0)
-        return error;
+    if (fd < 0)
+        return fd;
     error = read_whole(fd, (size_t)status.st_size, &text, &length);
     close(fd);
     if (error < 0)

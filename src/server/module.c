@@ -77,6 +77,7 @@ enum outcome exchange_refuse(struct exchange *x, int status)
     return OUTCOME_ANSWERED;
 }
 
+PRINTF_LIKE(3, 0)
 static void say(struct exchange *x, enum log_level level, const char *format, va_list args)
 {
     struct log *log = exchange_log(x);

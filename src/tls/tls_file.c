@@ -44,14 +44,20 @@ static bool file_at(const struct tls_settings *settings, size_t index, struct st
 
         *out_directive = index % 2 ? "ssl_certificate_key" : "ssl_certificate";
         *out_name = made ? STR("") : index % 2 ? certificate->key : certificate->certificate;
-    } else if (index < pairs + keys) {
-        *out_directive = "ssl_session_ticket_key";
-        *out_name = settings->ticket_keys[index - pairs];
-    } else if (index < pairs + keys + SINGLE) {
-        *out_directive = names[index - pairs - keys];
-        *out_name = single[index - pairs - keys];
+        return true;
     }
-    return index < pairs + keys + SINGLE;
+    index -= pairs;
+    if (index < keys) {
+        *out_directive = "ssl_session_ticket_key";
+        *out_name = settings->ticket_keys[index];
+        return true;
+    }
+    index -= keys;
+    if (index >= SINGLE)
+        return false;
+    *out_directive = names[index];
+    *out_name = single[index];
+    return true;
 }
 
 static size_t count_files(const struct tls_settings *settings)

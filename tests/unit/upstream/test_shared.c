@@ -14,7 +14,7 @@
 static struct loop loop;
 static struct log silent = {.level = LOG_EMERG};
 static struct upstream_server servers[MOST];
-static char texts[MOST][16];
+static char texts[MOST][32];
 static struct upstream upstream;
 static struct upstreams upstreams;
 static struct upstream_zone *zone;
