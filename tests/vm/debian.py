@@ -20,7 +20,7 @@ SUITES = {'12': 'bookworm', '13': 'trixie'}
 PACKAGES = ('gcc libc6-dev meson ninja-build pkg-config libssl-dev liburing-dev libyaml-dev libc-ares-dev libpcre2-dev zlib1g-dev libbrotli-dev libzstd-dev libcrypt-dev check libsubunit-dev python3-venv '
             'ca-certificates curl e2fsprogs openssl strace iproute2 kmod util-linux procps').split()
 TRUSTED = ('/etc/ssl/certs/ca-certificates.crt', '/etc/pip.conf')
-BUILD = ('cd /sluice && { test -d build || meson setup build; } && ninja -C build && meson test -C build --suite fast '
+BUILD = ('cd /sluice && { test -d build || meson setup build -Dwerror=true; } && ninja -C build && meson test -C build --suite fast '
          '--print-errorlogs && python3 tests/packages.py build -- path')
 
 
