@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from kit import http1, server as server_kit
+from kit import http1, server as server_kit, tls_end
 from kit.authority import Authority, context
 from kit.lifetime import wait_for
 from kit.resumption import VERSIONS, visit
@@ -185,7 +185,7 @@ def test_below_http_the_connection_ends(asking, known):
         sock = socket.create_connection(('127.0.0.1', asking.stream_port), timeout=20 * server_kit.PATIENCE)
         try:
             with context(certificate).wrap_socket(sock, server_hostname='localhost') as sealed:
-                return sealed.recv(1000)
+                return tls_end.receive(sealed, 1000)
         except (ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
             return b''
     assert heard(known[0]['good']) == f'SUCCESS {GOOD_NAME}'.encode()

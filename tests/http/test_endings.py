@@ -5,11 +5,12 @@ import hashlib
 import os
 import signal
 import socket
+import ssl
 import struct
 import time
 
 import pytest
-from kit import endings, http1, server as server_kit, site as site_kit
+from kit import endings, http1, server as server_kit, site as site_kit, tls_end
 from kit.lifetime import wait_for
 
 CONNECTIONS = int(os.environ.get('SLUICE_ENDINGS', '10000'))
@@ -206,3 +207,23 @@ def test_rule_17_cold_bodies_without_descriptors(begin, files, transport):
         time.sleep(0.05)
     assert server.workers() == worker, 'it is the same worker still'
     kept.close()
+
+
+class Cut:
+    """A TLS connection whose peer ended without close_notify, as the ssl module of one Python tells it."""
+    def __init__(self, kind, number, reason, ragged):
+        self.error = kind(number, reason)
+        self.error.reason, self.suppress_ragged_eofs = reason, ragged
+
+    def recv(self, _):
+        raise self.error
+
+
+@pytest.mark.parametrize('kind, number', [(ssl.SSLError, ssl.SSL_ERROR_SSL), (ssl.SSLEOFError, ssl.SSL_ERROR_EOF)])
+def test_an_end_without_close_notify_in_every_python(kind, number):
+    with pytest.raises(ssl.SSLEOFError):
+        tls_end.receive(Cut(kind, number, 'UNEXPECTED_EOF_WHILE_READING', False))
+    assert tls_end.receive(Cut(ssl.SSLError, ssl.SSL_ERROR_SSL, 'UNEXPECTED_EOF_WHILE_READING', True)) == b''
+    with pytest.raises(ssl.SSLError, match='BAD_RECORD_MAC') as fault:
+        tls_end.receive(Cut(ssl.SSLError, ssl.SSL_ERROR_SSL, 'BAD_RECORD_MAC', True))
+    assert not isinstance(fault.value, ssl.SSLEOFError)

@@ -3,6 +3,7 @@ import socket
 import ssl
 
 import pytest
+from kit import tls_end
 from kit.lifetime import wait_for
 from proxy_site import BROKEN, GARBAGE, client, closed_port, local, other, proxy, upstream  # noqa: F401
 
@@ -68,7 +69,7 @@ def test_a_cut_answer_does_not_look_whole_to_an_old_client(proxy, path):
     client.send(f'GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n')
     answer = b''
     with pytest.raises((ConnectionResetError, ssl.SSLEOFError) if proxy.transport != 'plain' else ConnectionResetError):
-        while (piece := client.stream.recv(65536)):
+        while (piece := tls_end.receive(client.stream)):
             answer += piece
         assert not answer or b'Content-Length' in answer        # then its end says it, too
         raise ConnectionResetError

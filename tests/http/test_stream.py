@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from kit import server as server_kit
+from kit import server as server_kit, tls_end
 from kit.http1 import tls_context
 from kit.lifetime import wait_for
 
@@ -27,7 +27,7 @@ def read_all(stream):
     """Bytes until the other side has said all."""
     pieces = []
     with contextlib.suppress(ssl.SSLEOFError):
-        while piece := stream.recv(65536):
+        while piece := tls_end.receive(stream):
             pieces.append(piece)
     return b''.join(pieces)
 

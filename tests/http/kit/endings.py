@@ -10,6 +10,7 @@ import threading
 import time
 
 from . import server as server_kit
+from . import tls_end
 
 SMALL, BODY, BIG = b'one\n', 100_000, 16 << 20
 # Of the server: head, send and lingering. In an emulated machine its clients are slow; elsewhere patience would only be waited out.
@@ -45,7 +46,7 @@ def read_to_end(stream):
     got = 0
     while True:
         try:
-            piece = stream.recv(65536)
+            piece = tls_end.receive(stream)
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
             return got, 'cut'
         except (ConnectionResetError, BrokenPipeError):

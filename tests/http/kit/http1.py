@@ -2,7 +2,7 @@
 import socket
 import ssl
 
-from . import tls13
+from . import tls13, tls_end
 
 
 class BadResponse(Exception):
@@ -45,7 +45,7 @@ class Client:
         if self.ended:
             return False
         try:
-            piece = self.stream.recv(65536)
+            piece = tls_end.receive(self.stream)
         except (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, EOFError):
             piece = b''
         if not piece:
