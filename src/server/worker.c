@@ -340,8 +340,10 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
 
 static bool over(const struct worker *worker)
 {
-    return (worker->draining || worker->stopping) && worker->connections == 0 && worker->listeners_open == 0 &&
-           list_empty(&worker->orphans);
+    if (!(worker->draining || worker->stopping) || worker->connections > 0 || worker->listeners_open > 0 ||
+        !list_empty(&worker->orphans))
+        return false;
+    return worker->stopping || !upstream_pool_draining(worker->upstreams);
 }
 
 static void turn(struct worker *worker, uint64_t until_ms)

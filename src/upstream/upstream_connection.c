@@ -67,9 +67,9 @@ static void part(struct upstream_connection *connection)
     list_push(&connection->pool->connections, &connection->link);
 }
 
-static void close_connection(struct upstream_connection *connection)
+/* After part(): no event follows. */
+static void abort_connection(struct upstream_connection *connection)
 {
-    part(connection);
     loop_cancel(loop_of(connection), &connection->timer);
     loop_cancel(loop_of(connection), &connection->connect);
     if (connection->opened)
@@ -77,9 +77,39 @@ static void close_connection(struct upstream_connection *connection)
     bury(connection);
 }
 
+static void close_connection(struct upstream_connection *connection)
+{
+    part(connection);
+    abort_connection(connection);
+}
+
 void upstream_connection_drop(struct upstream_connection *connection)
 {
     close_connection(connection);
+}
+
+bool upstream_pool_draining(const struct upstream_pool *pool)
+{
+    for (const struct list *link = pool->connections.next; link != &pool->connections; link = link->next) {
+        const struct upstream_connection *connection = container_of(link, struct upstream_connection, link);
+
+        if (connection->state == UPSTREAM_CLOSING && connection->opened && !wire_drained(&connection->wire))
+            return true;
+    }
+    return false;
+}
+
+void upstream_connections_stop(struct upstream_pool *pool)
+{
+    struct list *link = pool->connections.next;
+
+    while (link != &pool->connections) {
+        struct upstream_connection *connection = container_of(link, struct upstream_connection, link);
+
+        link = link->next;
+        if (connection->state == UPSTREAM_CLOSING)
+            abort_connection(connection);
+    }
 }
 
 /* The last that its user hears; its peer is still there to be blamed. */

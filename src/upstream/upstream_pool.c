@@ -199,6 +199,7 @@ void upstream_pool_stop(struct upstream_pool *pool)
         for (struct list *link = target->group.peers.next; link != &target->group.peers; link = link->next)
             drop_idle(container_of(link, struct upstream_peer, link));
     }
+    upstream_connections_stop(pool);
     loop_cancel(pool->loop, &pool->tick);
     upstream_names_stop(pool);
 }

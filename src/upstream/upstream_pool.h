@@ -105,7 +105,12 @@ void upstream_pool_count(struct upstream_pool *pool, struct wire_counters *count
 struct upstream_zone *upstream_pool_zone(const struct upstream_pool *pool);
 /* Others look after the servers' health from now on. */
 void upstream_pool_retire(struct upstream_pool *pool);
-/* Begins to end: idle connections close, nothing is resolved any more. Connections in use are their users' to release. */
+/* True while bytes that were given to a connection before its release are still leaving. */
+bool upstream_pool_draining(const struct upstream_pool *pool);
+/*
+ * Begins to end: idle connections and those that were released close, nothing is resolved any more. Connections in use are their users' to
+ * release.
+ */
 void upstream_pool_stop(struct upstream_pool *pool);
 /* Nothing may be in flight. Accepts NULL. */
 void upstream_pool_destroy(struct upstream_pool *pool);
@@ -153,7 +158,10 @@ void upstream_patience(struct upstream_connection *connection, uint64_t timeout_
 void upstream_wake(struct upstream_connection *connection);
 /* The user lets go. `keep`: the exchange on it is whole, and another may follow; else it is closed at once. No event follows. */
 void upstream_release(struct upstream_connection *connection, bool keep);
-/* The user lets go, but what it has given to the wire leaves first. No event follows. */
+/*
+ * The user lets go. What it has given to the wire leaves first, then the server's end is awaited, both for at most LIMIT_UPSTREAM_PARTING_MS: a
+ * server that still sends would be reset otherwise, and might not read the rest. upstream_pool_stop does not wait for it. No event follows.
+ */
 void upstream_release_orderly(struct upstream_connection *connection);
 /* True where it has carried requests before this one: its end may have crossed with ours. */
 static inline bool upstream_reused(const struct upstream_connection *connection)

@@ -66,6 +66,13 @@ def silent(stream):
     Behind.heard.append(read_all(stream))
 
 
+def holds(stream):
+    """Answers, and never ends its side."""
+    stream.recv(1)
+    stream.sendall(b'held')
+    threading.Event().wait(60)
+
+
 def tls_server(certificate, name):
     """TLS ends there: it says its name, then gives every byte back."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -108,8 +115,8 @@ class Behind:
 
 
 class Streams:
-    def __init__(self, server, ports, paths):
-        self.server, self.ports, self.paths = server, ports, paths
+    def __init__(self, loop, server, ports, paths):
+        self.loop, self.server, self.ports, self.paths = loop, server, ports, paths
 
     def connect(self, name):
         if name in self.paths:
@@ -131,7 +138,7 @@ class Streams:
 
 @pytest.fixture(scope='module')
 def behind(base, certificate):
-    made = {what.__name__: Behind(what) for what in (echo, counts, says_and_listens, slow, resets, silent)}
+    made = {what.__name__: Behind(what) for what in (echo, counts, says_and_listens, slow, resets, silent, holds)}
     for name in ('tls_one', 'tls_two'):
         made[name] = Behind(tls_server(certificate, name))
     made['local'] = Behind(echo, str(base / 'stream.sock'))
@@ -142,7 +149,7 @@ def behind(base, certificate):
 
 def launch_streams(loop, fresh, certificate, behind):
     folder = fresh()
-    ports = {name: server_kit.free_port() for name in (*behind, 'group', 'dead', 'tls', 'quiet', 'whole', 'preread', 'hurried', 'paced', 'paced_tls', 'http')}
+    ports = {name: server_kit.free_port() for name in (*behind, 'group', 'dead', 'tls', 'quiet', 'whole', 'preread', 'hurried', 'paced', 'paced_tls', 'told', 'held', 'http')}
     paths = {'to-unix': str(folder / 'listen.sock')}
     closed = f'127.0.0.1:{server_kit.free_port()}'
     servers = [{'listen': f'127.0.0.1:{ports[name]}', 'proxy_pass': one.address} for name, one in behind.items()]
@@ -167,12 +174,14 @@ def launch_streams(loop, fresh, certificate, behind):
         {'listen': f'127.0.0.1:{ports["preread"]}', 'ssl_preread': 'on', 'server_name': '*.two.test', 'proxy_pass': behind['tls_two'].address},
         {'listen': f'127.0.0.1:{ports["hurried"]}', 'ssl_preread': 'on', 'preread_timeout': '300ms', 'preread_buffer_size': '512',
          'proxy_pass': behind['echo'].address},
+        {'listen': f'127.0.0.1:{ports["told"]}', 'ssl_preread': 'on', 'return': f'{"x" * 30000} $ssl_preread_server_name\n'},
+        {'listen': f'127.0.0.1:{ports["held"]}', 'proxy_pass': behind['holds'].address, 'proxy_half_close': 'off'},
     ]
     made = server_kit.Server(folder, [{'listen': f'127.0.0.1:{ports["http"]}', 'return': '200 ok'}], loop=loop, main={'stream': {
         'upstream': {'group': {'server': [f'{closed} max_fails=0', behind['echo'].address]}},
         'server': servers,
     }})
-    return Streams(made.start([ports['http'], ports['echo']]), ports, paths)
+    return Streams(loop, made.start([ports['http'], ports['echo']]), ports, paths)
 
 
 @pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
@@ -250,6 +259,35 @@ def test_one_end_is_both_where_it_is_told_so(streams):
     assert sha256(read_all(stream)) == sha256(LARGE)
     wait_for(lambda: Behind.heard, 'the server behind hears an end that the client has not said')
     stream.close()
+
+
+def test_a_server_that_stays_open_does_not_delay_quit(streams, fresh, certificate, behind):
+    """QUIT waits until what was given to the server has left, not until the server ends its side."""
+    made = launch_streams(streams.loop, fresh, certificate, behind)
+    wait_for(made.server.workers, 'a worker serves')
+    for _ in range(4):
+        stream = made.connect('held')
+        stream.sendall(b'x')
+        assert stream.recv(4) == b'held'
+        stream.close()
+    made.server.stop(signal.SIGQUIT)
+    assert 'did not end' not in made.server.errors()
+
+
+@pytest.mark.parametrize('ends', [False, True])
+def test_return_after_preread(streams, ends):
+    """The text of `return` may name what was read before, and arrives whole, whether or not the client has ended its side."""
+    far, near = ssl.MemoryBIO(), ssl.MemoryBIO()
+    hello = tls_context().wrap_bio(far, near, server_hostname='one.test')
+    with pytest.raises(ssl.SSLWantReadError):
+        hello.do_handshake()
+    for said, name in ((near.read(), b'one.test'), (b'GET /', b'')):
+        stream = streams.connect('told')
+        stream.sendall(said)
+        if ends:
+            stream.shutdown(socket.SHUT_WR)
+        assert read_all(stream) == b'x' * 30000 + b' ' + name + b'\n'
+        stream.close()
 
 
 def test_tls_ends_here(streams):
