@@ -19,6 +19,7 @@ struct value {
 struct pair {
     struct str name, value;
     struct value *more, *last;      /* of further fields of that name, until they are joined with `value` */
+    bool underscore;                /* of a field that was written with "_" */
 };
 
 /* Parameters in their order, and a hash index of their names: as many fields as a client likes are looked up. */
@@ -183,6 +184,7 @@ static int tell_field(struct proxying *p, struct pairs *pairs, size_t own, const
 {
     struct str name = field_name(&p->x->arena, field->name);
     struct pair *pair = name.data ? find(pairs, name) : NULL;
+    bool underscore = str_find(field->name, '_') >= 0;
     struct str value;
 
     if (!name.data)
@@ -190,11 +192,20 @@ static int tell_field(struct proxying *p, struct pairs *pairs, size_t own, const
     if (is_among(not_told, name) || (is_among(of_origin, name) && !may_tell_origin(p, field)) ||
         (pair && pair < pairs->items + own))
         return 0;
+    /* "X-User" counts, and "X_User" beside it does not. */
+    if (pair && underscore && !pair->underscore)
+        return 0;
+    if (pair && pair->underscore && !underscore) {
+        *pair = (struct pair){.name = name, .value = field->value};
+        return 0;
+    }
     if (pair)
         return note_more(&p->x->arena, pair, field->value);
     /* HTTP_HOST is what the server was found by (RFC 9112 3.2.2). */
     value = str_equal(name, STR("HTTP_HOST")) ? proxy_asked_host(p->x) : field->value;
-    add(pairs, name)->value = value.data ? value : STR("");
+    pair = add(pairs, name);
+    pair->value = value.data ? value : STR("");
+    pair->underscore = underscore;
     return 0;
 }
 

@@ -168,6 +168,34 @@ static int add_origin(struct proxying *p, struct headers *fields)
     return headers_add(fields, &x->arena, STR("Via"), via(x));
 }
 
+/* True where proxy_set_header names the same variable of a CGI by another name. */
+static bool is_second_name(const struct proxy_conf *conf, struct str name)
+{
+    const struct proxy_fields *rows = conf->set_headers.items;
+
+    for (size_t i = 0; i < conf->set_headers.count; i++) {
+        for (size_t k = 0; k < rows[i].count; k++) {
+            struct str set = rows[i].items[k].name;
+
+            if (header_same_variable(set, name) && !str_equal_nocase(set, name))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* "X_User" of the client must not stand beside X-User of proxy_set_header, nor the other way round. */
+static void remove_second_names(const struct proxy_conf *conf, struct headers *fields)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < fields->count; i++) {
+        if (!is_second_name(conf, fields->items[i].name))
+            fields->items[kept++] = fields->items[i];
+    }
+    fields->count = kept;
+}
+
 /* proxy_set_header, from the outermost scope to the innermost: the last word holds. */
 static int set_fields(struct proxying *p, struct headers *fields)
 {
@@ -230,8 +258,10 @@ int proxy_write_head(struct proxying *p, struct str *out_fault)
 
     if (headers_add(&fields, arena, STR("Host"), proxy_target_host(&p->target)) < 0 ||
         copy_fields(p->conf->drop_fields ? &none : &request->headers, own_of_request, arena, &fields) < 0 ||
-        add_origin(p, &fields) < 0 ||
-        set_fields(p, &fields) < 0 || proxy_cache_fields(p, &fields) < 0)
+        add_origin(p, &fields) < 0)
+        return -ENOMEM;
+    remove_second_names(p->conf, &fields);
+    if (set_fields(p, &fields) < 0 || proxy_cache_fields(p, &fields) < 0)
         return -ENOMEM;
     headers_remove(&fields, STR("Upgrade"));
     if (!str_empty(p->upgrade)) {

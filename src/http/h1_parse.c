@@ -237,7 +237,7 @@ int h1_parse_fields(struct str lines, bool underscores, struct arena *arena, str
         bool underscore;
         int error = parse_field(&lines, &field, &underscore);
 
-        if (!error && (underscores || !underscore))
+        if (!error && (!underscore || (underscores && !header_imitates(field.name))))
             error = headers_add(headers, arena, field.name, field.value);
         if (error)
             return error;

@@ -41,7 +41,8 @@ void h1_parse_remains(struct str bytes, struct request *request);
 struct str h1_copy_lines(struct arena *arena, struct str lines);
 /*
  * Parses field lines (RFC 9112 5), each ended by CRLF, up to the end of `lines`, into `headers`. 0, -EBADMSG, or -ENOMEM. Names with an underscore are left out
- * unless `underscores`, as nginx does: they are legal, but turn into other names behind a CGI.
+ * unless `underscores`, as nginx does: they are legal, but turn into other names behind a CGI. Those that imitate a field of the server (header_imitates)
+ * are left out in any case.
  */
 MUST_CHECK int h1_parse_fields(struct str lines, bool underscores, struct arena *arena, struct headers *headers);
 

@@ -21,6 +21,36 @@ static struct header *find_from(const struct headers *headers, struct str name, 
     return NULL;
 }
 
+bool header_same_variable(struct str a, struct str b)
+{
+    for (size_t i = 0; a.length == b.length && i < a.length; i++) {
+        char left = a.data[i] == '_' ? '-' : str_lower(a.data[i]);
+        char right = b.data[i] == '_' ? '-' : str_lower(b.data[i]);
+
+        if (left != right)
+            return false;
+    }
+    return a.length == b.length;
+}
+
+bool header_imitates(struct str name)
+{
+    static const char *const own[] = {
+        "Accept-Encoding", "Cache-Control", "Content-Encoding", "Content-Length", "Content-Range", "Content-Type",
+        "Early-Data", "HTTP2-Settings", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range",
+        "If-Unmodified-Since", "Keep-Alive", "Max-Forwards", "Proxy-Authorization", "Proxy-Connection", "Set-Cookie",
+        "Transfer-Encoding", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Proto",
+        "X-Forwarded-Server", "X-Real-IP"};
+
+    if (str_find(name, '_') < 0)
+        return false;
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        if (header_same_variable(name, str_from(own[i])))
+            return true;
+    }
+    return false;
+}
+
 struct header *headers_find(const struct headers *headers, struct str name)
 {
     return find_from(headers, name, 0);

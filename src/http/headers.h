@@ -47,6 +47,11 @@ MUST_CHECK int headers_join(const struct headers *headers, bool (*matches)(struc
                             struct str separator, struct arena *arena, struct str *out_value);
 void headers_remove(struct headers *headers, struct str name);
 
+/* The same name for a CGI, for which "-" and "_" are equal (RFC 3875 4.1.18). */
+bool header_same_variable(struct str a, struct str b);
+/* The name is written with "_" and imitates a field that the server itself evaluates, sets or leaves out: "X_Forwarded_For". */
+bool header_imitates(struct str name);
+
 /* Walks a comma-separated list (RFC 9110 5.6.1) over all fields of one name: quoted strings kept whole, empty members skipped. */
 struct header_list {
     const struct headers *headers;

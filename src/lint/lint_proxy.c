@@ -104,6 +104,50 @@ static void cache_of_one(struct lint *lint, const struct lint_place *place)
                  "an answer is stored with the cookie that was meant for one visitor, and given to all");
 }
 
+/* fastcgi_param names one script, whatever the path is. */
+static bool script_fixed(const struct conf_node *node)
+{
+    struct str text = look_text(node);
+
+    if (!node)
+        return false;
+    if (node->kind == CONF_SCALAR)
+        return str_equal(str_cut(&text, ' '), STR("SCRIPT_FILENAME")) && str_find(text, '$') < 0;
+    for (size_t i = 0; i < node->count; i++) {
+        bool named = node->kind == CONF_MAP && str_equal(node->pairs[i].key->text, STR("SCRIPT_FILENAME"));
+
+        if (named && str_find(look_text(node->pairs[i].value), '$') < 0)
+            return true;
+        if (node->kind == CONF_LIST && script_fixed(node->items[i]))
+            return true;
+    }
+    return false;
+}
+
+/* A condition asks for the file: `!-f $document_root$uri`. */
+static bool asks_for_file(const struct conf_node *when)
+{
+    for (size_t i = 0; when && when->kind == CONF_MAP && i < when->count; i++) {
+        if (str_search(when->pairs[i].key->text, STR("-f ")) >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* "/avatar.jpg/x.php" is no file: PHP with cgi.fix_pathinfo then runs what lies before it, /avatar.jpg. */
+static void script_unchecked(struct lint *lint, const struct lint_place *place)
+{
+    const struct conf_scope_values *values = place->location->values;
+    const struct conf_node *pass = look_here(values, "fastcgi_pass");
+    bool php = place->location->kind == LOCATION_REGEX && str_search(place->location->pattern, STR("php")) >= 0;
+
+    if (pass && php && !look_here(values, "try_files") && !asks_for_file(look_up(values, "when")) &&
+        !script_fixed(look_up(values, "fastcgi_param")))
+        lint_say(lint, pass->mark, STR("write beside it: try_files: $uri =404"),
+                 "nothing asks whether the script exists: for \"/avatar.jpg/x.php\" PHP may run /avatar.jpg, which a "
+                 "visitor has uploaded");
+}
+
 const struct lint_rule lint_rules_proxy[] = {
     {"proxy-to-anywhere", LINT_LOCATION, host_chosen,
      "The client chooses the server that a request is passed to."},
@@ -111,6 +155,8 @@ const struct lint_rule lint_rules_proxy[] = {
      "The certificate of a server behind is not looked at."},
     {"proxy-slash", LINT_LOCATION, slash_unequal,
      "A location and the path of its proxy_pass end with a slash both, or neither."},
+    {"php-unchecked", LINT_LOCATION, script_unchecked,
+     "A location of PHP scripts does not ask whether the script exists."},
     {"cached-cookie", LINT_LOCATION, cache_of_one, "A cache keeps answers with the cookie of one visitor."},
     {0},
 };

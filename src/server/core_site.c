@@ -362,7 +362,8 @@ static const struct directive directives[] = {
      .fallback = "off",
      .example = "underscores_in_headers: on",
      .help =
-         "Take request headers whose name has an underscore; where off, they are left out, as in nginx."},
+         "Take request headers whose name has an underscore; where off, they are left out, as in nginx. Names that "
+         "imitate a field of the server itself, as X_Forwarded_For does, are left out in any case."},
     {.name = "ignore_invalid_headers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SWITCH,

@@ -211,6 +211,16 @@ def test_underscores_say_nothing_that_dashes_may_not(behind_underscores, loop, t
     assert not {'HTTP_X_FORWARDED_FOR', 'HTTP_X_REAL_IP', 'HTTP_CONTENT_LENGTH'} & set(told)
 
 
+def test_a_name_with_underscores_is_no_second_value(behind_underscores, loop, transport, application):
+    """Of X-User and X_User an application sees one variable: the one with dashes counts, whichever comes first."""
+    client = behind_underscores(loop, transport, False).connect()
+    fields = [('X_User', 'evil'), ('X-User', 'good'), ('X-Role', 'good'), ('X_Role', 'evil'), ('X_Two', '1'), ('X_Two', '2')]
+    assert client.ask('GET', '/a.php', fields).status == 200
+    client.close()
+    told = application.requests[-1].params
+    assert (told['HTTP_X_USER'], told['HTTP_X_ROLE'], told['HTTP_X_TWO']) == ('good', 'good', '1, 2')
+
+
 def test_the_host_is_the_one_of_the_request_line(client, application):
     client.send('GET http://localhost:81/a.php HTTP/1.1\r\nHost: evil.example\r\n\r\n')
     assert client.read('GET').status == 200

@@ -93,6 +93,9 @@ RULES = {
                          'not looked at', '{server}      location:\n        /: {{proxy_pass: "https://127.0.0.1:9"}}\n'),
     'proxy-slash': ('{server}      location:\n        /api: {{proxy_pass: "http://127.0.0.1:9/"}}\n', 5, 'do not end alike',
                     '{server}      location:\n        /api/: {{proxy_pass: "http://127.0.0.1:9/"}}\n        /: {{proxy_pass: "http://127.0.0.1:9"}}\n'),
+    'php-unchecked': ('{server}      root: www\n      location:\n        ~ \\.php$: {{fastcgi_pass: "unix:/run/php.sock"}}\n', 6, '/avatar.jpg',
+                      '{server}      root: www\n      location:\n'
+                      '        ~ \\.php$: {{fastcgi_pass: "unix:/run/php.sock", try_files: $uri =404}}\n'),
     'cached-cookie': ('http:\n  proxy_cache_path: {{path: cache, keys_zone: "c:1m"}}\n  server:\n    - listen: 8080\n      location:\n'
                       '        /:\n          proxy_pass: http://127.0.0.1:9\n          proxy_cache: c\n'
                       '          proxy_ignore_headers: Set-Cookie\n', 9, 'meant for one visitor',
@@ -174,12 +177,18 @@ SILENT = [
     ('proxy-to-anywhere', '/: {{proxy_pass: "http://$hostname:9"}}'),
     ('loose-regex', '~ /\\.ht: {{deny: all}}'), ('loose-regex', '~ \\.git: {{deny: all}}'), ('loose-regex', '~ ^/v1\\.0: {{return: 200 a}}'),
     ('nothing-answers', '~ /\\.: {{deny: all}}'),
+    ('php-unchecked', '~ \\.php$: {{fastcgi_pass: 127.0.0.1:9000, fastcgi_param: SCRIPT_FILENAME /srv/index.php}}'),
+    ('php-unchecked', '~ \\.php$: {{fastcgi_pass: 127.0.0.1:9000, fastcgi_param: [A b, {{SCRIPT_FILENAME: /srv/index.php}}]}}'),
+    ('php-unchecked', '~ \\.php$: {{fastcgi_pass: 127.0.0.1:9000, when: {{"!-f $document_root$uri": {{return: 404}}}}}}'),
+    ('php-unchecked', '= /index.php: {{fastcgi_pass: 127.0.0.1:9000}}'), ('php-unchecked', '/: {{fastcgi_pass: 127.0.0.1:9000}}'),
     ('unreachable-location', '~ ^/a: {{return: 200 a}}\n        ~* ^/a: {{return: 200 b}}'),
 ]
 # The same as in RULES, written otherwise.
 SPOKEN = [
     ('proxy-slash', '/a: {{proxy_pass: "http://unix:/run/app.sock:/b/"}}'), ('proxy-to-anywhere', '/: {{proxy_pass: "http://${{host}}:9"}}'),
     ('proxy-to-anywhere', '/: {{proxy_pass: "http://a.$http_x"}}'), ('loose-regex', '~ ^/a/.+\\.php: {{return: 200 a}}'),
+    ('php-unchecked', '~ [^/]\\.php(/|$): {{fastcgi_pass: 127.0.0.1:9000, fastcgi_split_path_info: ^(.+?\\.php)(/.*)$}}'),
+    ('php-unchecked', '~ \\.php$: {{fastcgi_pass: 127.0.0.1:9000, fastcgi_param: SCRIPT_FILENAME /srv$uri}}'),
     ('unreachable-location', '~* ^/a: {{return: 200 a}}\n        ~ ^/a: {{return: 200 b}}'),
 ]
 

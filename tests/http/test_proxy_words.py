@@ -180,3 +180,35 @@ def test_a_client_that_leaves_what_is_paced(client, upstream):
     client.fill()
     client.close()
     assert client.server.process.poll() is None
+
+
+IMITATIONS = ['X_Forwarded_For', 'x_forwarded-proto', 'X-Forwarded_Host', 'X_Real_IP', 'Content_Length', 'Transfer_Encoding', 'Proxy_Authorization',
+              'If_None_Match', 'Accept_Encoding']
+
+
+@pytest.mark.parametrize('trusted', [False, True])
+def test_underscores_imitate_no_field_of_the_server(launch, loop, transport, upstream, trusted):
+    """Applications behind a CGI interface see one variable for "-" and "_"."""
+    served = launch(loop, transport, http={'underscores_in_headers': 'on', **({'set_real_ip_from': '127.0.0.1'} if trusted else {})}, server={
+        'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_set_header': ['X-User bob', 'X_Role guest', 'X-None ""'],
+                           'add_header': 'X-Seen "<$http_x_forwarded_for>" always'}}})
+    client = served.connect()
+    fields = [(name, '7') for name in IMITATIONS]
+    answer = client.ask('GET', '/usual', [*fields, ('X_User', 'evil'), ('X-Role', 'evil'), ('X_None', 'evil'), ('X_Own', '1')])
+    client.close()
+    assert answer.status == 200 and answer.headers['x-seen'] == '<>'
+    names = [name.lower() for name, _ in upstream.last().lines]
+    assert not {name.lower() for name in IMITATIONS} & set(names)
+    assert not {'x_user', 'x-role', 'x_none', 'x-none'} & set(names) and 'x_own' in names
+    assert upstream.last().all('X-User') == ['bob'] and upstream.last().all('X_Role') == ['guest']
+    assert upstream.last().header('x-forwarded-for') == '127.0.0.1'
+
+
+def test_underscores_in_trailers(launch, loop, transport, upstream):
+    served = launch(loop, transport, http={'underscores_in_headers': 'on'},
+                    server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}})
+    client = served.connect()
+    client.send('POST /usual HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX_Forwarded_For: 1.2.3.4\r\nX_Own: 1\r\n\r\n')
+    assert client.read('POST').status == 200
+    client.close()
+    assert upstream.last().trailers == ['X_Own: 1']

@@ -442,6 +442,10 @@ START_TEST(underscores)
     ck_assert_uint_eq(headers.count, 2);
     ck_assert_int_eq(h1_parse_fields(STR("A_b: 1\r\nC: 2\r\n"), false, &arena, &headers), 0);
     ck_assert_uint_eq(headers.count, 3);
+    /* What imitates a field of the server is left out in any case. */
+    ck_assert_int_eq(h1_parse_fields(STR("X_Forwarded_For: 1\r\nx-real_ip: 2\r\nX_Forwarded: 3\r\n"), true, &arena,
+                                     &headers), 0);
+    ck_assert_uint_eq(headers.count, 4);
     arena_reset(&arena);
 }
 END_TEST
