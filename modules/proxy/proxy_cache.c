@@ -412,6 +412,11 @@ void proxy_cache_end(struct proxying *p)
     proxy_slice_end(p);
     cache_lookup_cancel(&cached->lookup);
     cache_waiter_cancel(&cached->waiter);
+    for (size_t i = 0; i < 2; i++) {
+        if (cached->publishing[i])
+            cached->publishing[i]->ended = NULL;
+        cached->publishing[i] = NULL;
+    }
     cache_fill_drop(cached->fill);
     cached->fill = NULL;
     cache_entry_unref(cached->stale);

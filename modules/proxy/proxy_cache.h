@@ -145,6 +145,8 @@ struct cached {
     bool background;                /* a child of the exchange that has answered already: nobody takes the body */
     int64_t asked_s;
     struct cache_fill *fill;        /* owned; NULL: nothing is being stored */
+    struct cache_fill *publishing[2]; /* whole, and not yet found by others: the answer, and what it is found by */
+    bool holds_head;                /* the answer is held back until then, since it has no body */
     uint64_t kept;                  /* bytes of the body that were given to it */
     struct str head;                /* what will be noted of it */
 };
@@ -266,6 +268,17 @@ MUST_CHECK int proxy_cache_head(struct proxying *p);
 MUST_CHECK int proxy_cache_may_keep(struct proxying *p, const struct arrival *arrival, struct stored_note *note);
 /* A piece of the body. */
 void proxy_cache_part(struct proxying *p, struct str part);
+/*
+ * True while what is left of the answer waits until all of it is stored, so that a client that has had the answer finds it in the cache; the body is woken after that, or
+ * the exchange resumed (`holds_head`).
+ */
+bool proxy_cache_holds(const struct proxying *p);
+/* The head is known. True where it waits, too: the answer has no body that could. */
+bool proxy_cache_holds_head(struct proxying *p);
+/* The body broke off: nothing is stored, and nothing waits for that. */
+void proxy_cache_broke(struct proxying *p);
+/* The answer waits for `fill`, which cache_fill_end follows, too. */
+void cached_publish(struct cached *cached, struct cache_fill *fill);
 /* True where more of it is to wait for the disk; proxy_read_on follows. */
 bool proxy_cache_behind(struct proxying *p);
 /* The body is whole. */

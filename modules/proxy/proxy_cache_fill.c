@@ -168,6 +168,58 @@ int proxy_cache_may_keep(struct proxying *p, const struct arrival *arrival, stru
     return refused < 0 ? refused : !refused;
 }
 
+static bool is_publishing(const struct cached *cached)
+{
+    return cached->publishing[0] || cached->publishing[1];
+}
+
+static void published(struct cache_fill *fill)
+{
+    struct cached *cached = fill->owner;
+
+    for (size_t i = 0; i < 2; i++) {
+        if (cached->publishing[i] == fill)
+            cached->publishing[i] = NULL;
+    }
+    if (is_publishing(cached) || cached->fill)
+        return;
+    if (cached->holds_head)
+        exchange_resume(cached->p->x, OUTCOME_ANSWERED);
+    else
+        proxy_wake_puller(cached->p);
+    cached->holds_head = false;
+}
+
+void cached_publish(struct cached *cached, struct cache_fill *fill)
+{
+    size_t place = cached->publishing[0] ? 1 : 0;
+
+    if (cached->background || cached->publishing[place])
+        return;
+    cached->publishing[place] = fill;
+    fill->owner = cached;
+    fill->ended = published;
+}
+
+bool proxy_cache_holds(const struct proxying *p)
+{
+    const struct cached *cached = p->cached;
+
+    if (!cached || cached->background)
+        return false;
+    return cached->fill ? cached->kept == p->reply.content_length : is_publishing(cached);
+}
+
+bool proxy_cache_holds_head(struct proxying *p)
+{
+    struct cached *cached = p->cached;
+
+    if (!cached || !cached->fill || cached->background || p->reply.content_length != 0)
+        return false;
+    cached->holds_head = true;
+    return true;
+}
+
 /* Under the key stands by which fields there are several. */
 static int store_names(struct cached *cached, struct str names)
 {
@@ -182,6 +234,7 @@ static int store_names(struct cached *cached, struct str names)
     fill = head.data ? cache_fill_begin(cached->store, cached->primary, &cached->origin, 0) : NULL;
     if (!fill)
         return -ENOMEM;
+    cached_publish(cached, fill);
     cache_fill_end(fill, head);
     return 0;
 }
@@ -326,12 +379,27 @@ bool proxy_cache_behind(struct proxying *p)
 void proxy_cache_whole(struct proxying *p)
 {
     struct cached *cached = p->cached;
+    struct cache_fill *fill = cached ? cached->fill : NULL;
 
-    if (!cached || !cached->fill)
+    if (!fill)
         return;
-    if (p->slice.of && p->reply.status == 206 && cached->kept != proxy_slice_length(&p->slice))
-        cache_fill_drop(cached->fill);
-    else
-        cache_fill_end(cached->fill, cached->head);
+    cached_publish(cached, fill);
     cached->fill = NULL;
+    if (p->slice.of && p->reply.status == 206 && cached->kept != proxy_slice_length(&p->slice))
+        cache_fill_drop(fill);
+    else
+        cache_fill_end(fill, cached->head);
+}
+
+void proxy_cache_broke(struct proxying *p)
+{
+    struct cached *cached = p->cached;
+
+    if (!cached)
+        return;
+    cache_fill_drop(cached->fill);
+    cached->fill = NULL;
+    if (cached->holds_head)
+        exchange_resume(p->x, OUTCOME_ANSWERED);
+    cached->holds_head = false;
 }

@@ -71,6 +71,10 @@ static int body_next(struct body *body, unsigned accept, size_t room, struct chu
         return -ENOMEM;
     if (proxy_spliced(p, out))
         return 1;
+    if (proxy_cache_holds(p)) {
+        p->awaited = true;
+        return -EAGAIN;
+    }
     result = p->buffers ? next_spooled(p, accept, room, out) : next_input(p, accept, room, out);
     if (result == 0 && !p->body_whole)
         result = p->body_error ? p->body_error : -EAGAIN;
@@ -125,6 +129,7 @@ void proxy_body_end(struct proxying *p)
 void proxy_body_fail(struct proxying *p, int error)
 {
     proxy_let_go(p, false);
+    proxy_cache_broke(p);
     if (ends_update(p))
         return;
     p->body_error = error;
@@ -369,7 +374,8 @@ static bool head_came(struct proxying *p)
         return no_memory(p);
     if (p->stage != PROXY_OVER) /* the range that was asked for is none */
         p->stage = PROXY_ANSWERING;
-    exchange_resume(p->x, OUTCOME_ANSWERED);
+    if (!proxy_cache_holds_head(p))
+        exchange_resume(p->x, OUTCOME_ANSWERED);
     return p->stage == PROXY_ANSWERING && !p->upgraded;
 }
 

@@ -80,7 +80,8 @@ static bool still_hold(const struct slicing *s, const struct headers *headers, u
     return s->stale && s->facts.total == total && same_version(&s->facts.headers, headers);
 }
 
-static int store_facts(struct slicing *s, bool renewed)
+/* `asker`: its piece is held back until they are stored. */
+static int store_facts(struct slicing *s, bool renewed, struct cached *asker)
 {
     struct arena *arena = &s->p->x->arena;
     struct cache_store *store = s->p->cached->store;
@@ -106,6 +107,7 @@ static int store_facts(struct slicing *s, bool renewed)
     if (!fill)
         return -ENOMEM;
     s->token = 0;
+    cached_publish(asker, fill);
     cache_fill_end(fill, head);
     return 0;
 }
@@ -134,7 +136,7 @@ static int learn(struct proxying *child, struct arrival *arrival, struct stored_
     if (!is_strong(&s->facts))
         return 0;
     s->facts.note.salt = renewed ? salt : cache_zone_sequence(cache_store_conf(child->cached->store)->zone);
-    result = store_facts(s, renewed);
+    result = store_facts(s, renewed, child->cached);
     s->known = result == 0;
     if (renewed && result == 0)
         s->p->cached->status = CACHED_REVALIDATED;

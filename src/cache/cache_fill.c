@@ -33,6 +33,8 @@ struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, c
 
 static void fill_free(struct cache_fill *fill)
 {
+    if (fill->ended)
+        fill->ended(fill);
     cache_store_release(fill->store, &fill->origin.hash, fill->token);
     buffer_finish(&fill->filling);
     buffer_finish(&fill->writing);

@@ -66,6 +66,7 @@ void cache_store_update(struct cache_store *store, const struct cache_entry *ent
 /* An answer that is being stored (cache_fill.c). */
 struct cache_fill {
     void (*relieved)(void *owner);  /* cache_fill_behind was true, and is not any more; the owner's, NULL: nobody waits */
+    void (*ended)(struct cache_fill *fill); /* once: it is stored and others find it, or it was given up; freed after that. The owner's; NULL: nobody waits */
     void *owner;
     struct cache_store *store;      /* from here on: its own */
     struct op op;
@@ -84,7 +85,7 @@ struct cache_fill {
 
 /*
  * Begins to store under a key. It ends by cache_fill_end or cache_fill_drop, which take it over. `token` (of cache_store_lease for the origin's
- * hash; 0: none) is given back when that is done. What was purged since its origin is not stored. NULL when out of memory: the token stays the caller's.
+ * hash; 0: none) is given back when that is done; `ended` may be called inside both. What was purged since its origin is not stored. NULL when out of memory: the token stays the caller's.
  */
 struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_origin *origin, uint64_t token);
 /* More of the body. What cannot be kept is given up; the answer itself does not suffer. */

@@ -34,6 +34,8 @@ def served(launch, loop, transport, fresh, upstream, sites):
             '/body/': {**to, 'proxy_method': 'POST', 'proxy_set_body': '$http_x_body'},
             '/shipped/': {**to, 'proxy_cache_valid': ['404 10s'], 'proxy_cache_lock': True, 'proxy_cache_revalidate': True,
                           'proxy_cache_use_stale': ['error', 'timeout', 'updating', 'http_502', 'http_503'], 'proxy_cache_background_update': True},
+            '/slices/': {**to, 'slice': '4k'},
+            '/buffered/': {**to, 'proxy_buffering': True},
             '/ignoring/': {**to, 'proxy_ignore_headers': 'Cache-Control', 'proxy_cache_valid': '60s'},
             '/posts/': {**to, 'proxy_cache_methods': 'POST', 'proxy_cache_key': '$request_method $uri $http_x_digest'},
         }
@@ -275,3 +277,50 @@ def test_accept_ranges_is_said_once(client, upstream, path):
     for fields in ('', 'Range: bytes=0-1', 'If-None-Match: "1"'):
         names = [name.lower() for name, _ in ask(client, target, fields).lines]
         assert names.count('accept-ranges') == 1 and len(names) == len(set(names)), fields
+
+
+# What a client has had is found by whoever asks next.
+
+BODIES = {'nothing': b'', 'a byte': b'x', 'a little': b'x' * 1000, 'several reads': b'0123456789' * 20_000}
+
+
+@pytest.mark.parametrize('prefix', ['/', '/buffered/', '/slices/'])
+@pytest.mark.parametrize('size', BODIES)
+@pytest.mark.parametrize('more', ['', 'Vary: Accept', 'chunked'])
+def test_an_answer_is_found_as_soon_as_a_client_has_had_it(client, served, upstream, path, prefix, size, more):
+    def say(talk):
+        body = BODIES[size]
+        if more == 'chunked':
+            pieces = b''.join(b'%x\r\n%s\r\n' % (len(piece), piece) for piece in (body[at:at + 7000] for at in range(0, len(body), 7000)))
+            talk.send(b'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n' + pieces + b'0\r\n\r\n')
+            return True
+        fields = f'Cache-Control: max-age=60\nETag: "1"\n{more}'
+        wanted = talk.request.header('range')
+        if not wanted or not body:
+            return upstream.tell(talk, fields, body)
+        first, last = map(int, wanted[6:].split('-'))
+        piece = body[first:last + 1]
+        return upstream.tell(talk, f'Status: 206\nContent-Range: bytes {first}-{first + len(piece) - 1}/{len(body)}\n{fields}', piece)
+    other = served.connect(promoted=False)
+    for _ in range(10):
+        target = path(prefix)
+        upstream.answers[target] = say
+        assert ask(client, target).body == BODIES[size]
+        for one in (client, other):
+            answer = ask(one, target)
+            assert (answer.headers['x-cache'], answer.body) == (HIT, BODIES[size])
+    other.close()
+
+
+def test_a_client_that_leaves_before_its_answer_is_stored(served, upstream, path):
+    """The answer is held back for the disk when the connection ends: nothing is resumed after that."""
+    targets = [path() for _ in range(30)]
+    for target in targets:
+        upstream.answers[target] = 'Cache-Control: max-age=60'
+        client = served.connect(promoted=False)
+        client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        client.close()
+    client = served.connect(promoted=False)
+    for target in targets:
+        assert ask(client, target).status == 200
+    client.close()
