@@ -108,7 +108,8 @@ enum outcome exchange_cut(struct exchange *x);
 typedef void exchange_answered(struct exchange *child, void *asker);
 /*
  * A child of x: an exchange that no client asked for, of the same server, by `uri` ("/auth?of=x"; internal locations answer, and no access module is asked).
- * `uri` with data NULL: by x's own, and where x stands: the module that asks is the first that it comes to, without being routed anew.
+ * `uri` with data NULL: by x's own, and where x stands, with what regular expressions captured there: the module that asks is the first that it comes to,
+ * without being routed anew.
  * It is a GET without a body that has x's fields, but for those of a body; until the caller returns to the server, its request may be
  * changed. Once it is answered the asker is told, never inside this call, and calls exchange_child_end then or later. It is not
  * logged, shaped, or given an error page, and ends with x: then nobody is told, and nothing may be called on it.

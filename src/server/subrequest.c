@@ -222,8 +222,8 @@ static int copy_own(const struct visit *parent, struct visit *visit)
     return 0;
 }
 
-/* It stands where its parent does until it is located. */
-static int make_visit(struct subrequest *sub, struct visit *parent)
+/* It stands where its parent does until it is located; a copy of it (`same`) stays there, with what led there. */
+static int make_visit(struct subrequest *sub, struct visit *parent, bool same)
 {
     struct visit *visit = visit_open(&sub->x, parent->journey, parent->worker);
 
@@ -233,7 +233,10 @@ static int make_visit(struct subrequest *sub, struct visit *parent)
     visit->parent = parent->x;
     visit->server = parent->server;
     visit->location = parent->location;
-    visit->reroutes = parent->reroutes + 1;
+    visit->reroutes = parent->reroutes + !same;
+    visit->rewritten = same && parent->rewritten;
+    if (same) /* they point into the parent, which it holds */
+        visit->own.groups = parent->own.groups;
     visit->internal = true;
     visit->early = parent->early;
     visit->client_known = parent->client_known;
@@ -254,7 +257,7 @@ static int make(struct subrequest *sub, struct visit *parent, struct str uri)
     list_init(&sub->link);
     error = make_request(parent->x, uri, parent->location->site->merge_slashes, x);
     if (error == 0)
-        error = make_visit(sub, parent);
+        error = make_visit(sub, parent, !uri.data);
     if (error == 0 && !sub->answered)
         error = make_apart(sub, parent->journey);
     return error;

@@ -36,6 +36,9 @@ def served(launch, loop, transport, fresh, upstream, sites):
                           'proxy_cache_use_stale': ['error', 'timeout', 'updating', 'http_502', 'http_503'], 'proxy_cache_background_update': True},
             '/slices/': {**to, 'slice': '4k'},
             '/buffered/': {**to, 'proxy_buffering': True},
+            '~ ^/captured/(?<kind>[a-z]+)/(.*)$': {**to, 'proxy_pass': f'http://127.0.0.1:{upstream.port}/of/$kind/$2', 'proxy_cache_key': '$1 $2 $kind $mark',
+                                                   'proxy_cache_background_update': True, 'set': '$mark m-$2'},
+            '~ ^/cut/(.*)$': {**to, 'proxy_pass': f'http://127.0.0.1:{upstream.port}/of/$1', 'proxy_cache_key': '$1', 'slice': '4k'},
             '/ignoring/': {**to, 'proxy_ignore_headers': 'Cache-Control', 'proxy_cache_valid': '60s'},
             '/posts/': {**to, 'proxy_cache_methods': 'POST', 'proxy_cache_key': '$request_method $uri $http_x_digest'},
         }
@@ -324,3 +327,45 @@ def test_a_client_that_leaves_before_its_answer_is_stored(served, upstream, path
     for target in targets:
         assert ask(client, target).status == 200
     client.close()
+
+
+# What regular expressions captured is known to the requests that the cache makes itself.
+
+def test_captures_in_a_background_update(client, upstream, path):
+    names = [path('')[1:] for _ in range(2)]
+    for name in names:
+        upstream.answers[f'/of/kind/{name}'] = 'Cache-Control: max-age=0, stale-while-revalidate=1000'
+        assert ask(client, f'/captured/kind/{name}').body == f'/of/kind/{name} 1'.encode()
+        assert ask(client, f'/captured/kind/{name}').headers['x-cache'] == STALE
+        wait_for(lambda name=name: len(upstream.asked(f'/of/kind/{name}')) == 2, 'the update')
+        wait_for(lambda name=name: ask(client, f'/captured/kind/{name}').body == f'/of/kind/{name} 2'.encode(), 'its answer')
+    assert not upstream.asked('/of//')
+
+
+def test_captures_where_head_is_asked_as_get(client, upstream, path):
+    name = path('')[1:]
+    upstream.answers[f'/of/kind/{name}'] = 'Cache-Control: max-age=60\nX-Name: ' + name
+    assert ask(client, f'/captured/kind/{name}', method='HEAD').headers['x-name'] == name
+    wait_for(lambda: ask(client, f'/captured/kind/{name}').headers['x-cache'] == HIT, 'it is stored')
+    assert len(upstream.asked(f'/of/kind/{name}')) == 1
+
+
+def test_captures_in_slices(client, upstream, path):
+    def say(talk):
+        body = talk.request.target.encode() * 1000
+        first, last = map(int, talk.request.header('range')[6:].split('-'))
+        last = min(last, len(body) - 1)
+        return upstream.tell(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(body)}\nCache-Control: max-age=60\nETag: "1"', body[first:last + 1])
+    for name in [path('')[1:] for _ in range(2)]:
+        upstream.answers[f'/of/{name}'] = say
+        for _ in range(2):
+            assert ask(client, f'/cut/{name}').body == f'/of/{name}'.encode() * 1000
+
+
+@pytest.mark.parametrize('encoded', ['%2Fb', '%41b', 'a//b', '%3Fb'])
+def test_an_update_asks_for_the_uri_as_the_client_wrote_it(client, upstream, path, encoded):
+    target = path('/shipped/') + encoded
+    upstream.answers[target] = 'Cache-Control: max-age=0, stale-while-revalidate=1000'
+    ask(client, target)
+    assert ask(client, target).headers['x-cache'] == STALE
+    wait_for(lambda: len(upstream.asked(target)) == 2, 'the update')
