@@ -228,14 +228,14 @@ static const struct draft *only_child(const struct draft *list)
     return only;
 }
 
-static bool prints(const struct draft *draft)
+bool draft_prints(const struct draft *draft)
 {
     if (draft->left_out)
         return false;
     if (draft->kind == DRAFT_TEXT || draft->origin)
         return true;
     for (const struct draft *child = draft->first; child; child = child->next) {
-        if (prints(child))
+        if (draft_prints(child))
             return true;
     }
     return false;
@@ -244,7 +244,7 @@ static bool prints(const struct draft *draft)
 static bool has_printed_child(const struct draft *draft)
 {
     for (const struct draft *child = draft->first; child; child = child->next) {
-        if (prints(child))
+        if (draft_prints(child))
             return true;
     }
     return false;
@@ -306,7 +306,7 @@ static int item_print(struct printer *printer, struct draft *draft, unsigned ind
     int error = buffer_append(printer->out, STR("-"));
 
     if (error == 0 && draft->kind == DRAFT_MAP && has_printed_child(draft) &&
-        !has_comments_above(draft->first) && !draft->behind.data && prints(draft->first)) {
+        !has_comments_above(draft->first) && !draft->behind.data && draft_prints(draft->first)) {
         error = buffer_append(printer->out, STR(" "));
         return error == 0 ? children_print(printer, draft, indent + 2, true) : error;
     }
@@ -340,7 +340,7 @@ static int children_print(struct printer *printer, struct draft *draft, unsigned
             error = left_out_print(printer, child, indent);
             continue;
         }
-        if (!prints(child)) {
+        if (!draft_prints(child)) {
             child->line = child->last_line = 0;
             error = comments_print(printer, child->before, indent);
             if (error == 0)

@@ -38,6 +38,8 @@ struct draft *draft_open(struct arena *arena, struct draft *map, enum draft_kind
 /* Takes a child that is the last one to the front. */
 void draft_lead(struct draft *parent);
 
+/* True where it is printed as more than comments. */
+bool draft_prints(const struct draft *draft);
 /* The whole as YAML, appended; notes the lines in the drafts. 0, -ENOMEM. */
 MUST_CHECK int draft_print(struct draft *root, struct buffer *out);
 /* Appends a text of somebody else's, on one line: with '?' for what may not stand in a source. 0 or -ENOMEM. */

@@ -47,7 +47,8 @@ static void note_loss(struct import *import, struct draft *map, const struct ngi
                       struct str why)
 {
     import->out_of_memory |= !why.data;
-    if (mark_loss(import, map, directive))
+    if (mark_loss(import, map, directive) ||
+        (str_equal(directive->name, STR("listen")) && mark_unbound(import, map, directive)))
         why = words_print(import, "503 IS ANSWERED UNTIL IT IS REPLACED: " STR_FMT, STR_ARG(why));
     note_text(import, IMPORT_LEFT_OUT, directive, why);
 }
@@ -154,7 +155,7 @@ static unsigned rank(const struct nginx_directive *directive)
 {
     static const char *const late[] = {"if", "limit_except", "upstream", "server", "location"};
 
-    for (unsigned i = 0; directive->block && i < sizeof(late) / sizeof(late[0]); i++) {
+    for (unsigned i = 0; directive->block && !directive->sets && i < sizeof(late) / sizeof(late[0]); i++) {
         if (str_equal(directive->name, str_from(late[i])))
             return i < 2 ? 1 : i < 3 ? 2 : 3;
     }
@@ -217,9 +218,36 @@ int import_read(struct arena *arena, const struct import_source *source, struct 
     return 0;
 }
 
+static bool has_server(const struct draft *protocol)
+{
+    const struct draft *servers = protocol && !protocol->left_out ? draft_find(protocol, STR("server")) : NULL;
+
+    return servers && draft_prints(servers);
+}
+
+bool import_serves(const struct import *import)
+{
+    return has_server(draft_find(import->draft, STR("http"))) || has_server(draft_find(import->draft, STR("stream")));
+}
+
+/* http or stream without a server does not load; where nginx's file has one it was lost. */
+static void leave_out_empty(struct import *import, const char *name)
+{
+    struct draft *protocol = draft_find(import->draft, str_from(name));
+
+    if (!protocol || protocol->left_out || has_server(protocol) || !protocol->origin)
+        return;
+    protocol->left_out = true;
+    note(import, IMPORT_LEFT_OUT, protocol->origin, "no server in it could be carried over");
+}
+
 int import_print(struct import *import, bool list, struct buffer *out)
 {
-    int error =
+    int error;
+
+    leave_out_empty(import, "http");
+    leave_out_empty(import, "stream");
+    error =
         buffer_printf(out, "# Made of " STR_FMT " by sluice import.\n", STR_ARG(import->source->path));
 
     if (error == 0)
@@ -252,13 +280,30 @@ static bool noted(const struct import *import, const struct nginx_directive *dir
     return false;
 }
 
-/* What is left out with a draft: with a line of a map or geo all of it, since its variable would be wrong. */
+/* A server of stream without it does not load. */
+static bool is_needed(const struct draft *draft)
+{
+    struct str name = draft->origin->name;
+
+    return draft->parent && draft->parent->scope == SCOPE_STREAM_SERVER &&
+           (str_equal(name, STR("proxy_pass")) || str_equal(name, STR("return")));
+}
+
+/* What is left out with a draft: with a line of a map or geo all of it, since its variable would be wrong;
+ * with what a server of stream is for, the server. */
 static struct draft *whole_of(struct draft *draft)
 {
     const struct nginx_directive *table = draft->parent ? draft->parent->origin : NULL;
 
-    return table && (str_equal(table->name, STR("map")) || str_equal(table->name, STR("geo"))) ? draft->parent
-                                                                                              : draft;
+    if (table && (str_equal(table->name, STR("map")) || str_equal(table->name, STR("geo"))))
+        return draft->parent;
+    return is_needed(draft) ? draft->parent : draft;
+}
+
+/* A map that stands for an `if`: without it the `set` that needs its variable is lost, and that is what is marked. */
+static bool is_made_of_if(const struct draft *draft)
+{
+    return draft->origin && str_equal(draft->origin->name, STR("set")) && draft->kind == DRAFT_MAP;
 }
 
 int import_refuse(struct import *import, unsigned line, struct str why)
@@ -274,9 +319,12 @@ int import_refuse(struct import *import, unsigned line, struct str why)
 
         draft = whole_of(draft);
         draft->left_out = true;
-        note_loss(import, draft->parent, lost, kept);
-        if (str_equal(lost->name, STR("listen")))
-            mark_unbound(import, draft->parent, lost);
+        if (is_made_of_if(draft))
+            note_text(import, IMPORT_LEFT_OUT, lost, kept);
+        else if (draft->scope == SCOPE_STREAM_SERVER)
+            note_text(import, IMPORT_LEFT_OUT, lost, kept); /* nothing listens there */
+        else
+            note_loss(import, draft->parent, lost, kept);
     } else if (!noted(import, draft->origin)) {
         note_text(import, IMPORT_ABSENT, draft->origin, kept);
     }

@@ -43,6 +43,9 @@ struct import;
 MUST_CHECK int import_read(struct arena *arena, const struct import_source *source, struct import **out_import,
                            struct nginx_fault *out_fault);
 
+/* True while a server is left that sluice can run; without one nothing that is printed loads. */
+bool import_serves(const struct import *import);
+
 /* The configuration, appended as YAML. With `list`, the notes follow as comments. 0 or -ENOMEM. */
 MUST_CHECK int import_print(struct import *import, bool list, struct buffer *out);
 

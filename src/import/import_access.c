@@ -1,5 +1,5 @@
 /*
- * Addresses: where a server listens, and who may. nginx takes the first rule that holds an address, sluice the most
+ * Addresses that may, and that may not. nginx takes the first rule that holds an address, sluice the most
  * exact one; these are the same once the rules that nginx never comes to are gone.
  */
 #include "import/import_scope.h"
@@ -86,98 +86,4 @@ void carry_access(struct import *import, const struct scope *scope, const struct
     else
         put_item(import, scope->map, str_equal(directive->name, STR("allow")) ? "allow" : "deny",
                  word_range(import, directive->words[0]), directive);
-}
-
-/* "*:80" is 80, an address without a port has 80, and localhost is an address. */
-static struct str listen_address(struct import *import, struct str word)
-{
-    struct str port = word;
-    struct str host = str_cut(&port, ':');
-    uint64_t number;
-
-    if (str_starts(word, STR("unix:")) || str_to_u64(word, &number) == 0)
-        return word;
-    if (str_starts(word, STR("[")))
-        return str_search(word, STR("]:")) < 0 ? words_print(import, STR_FMT ":80", STR_ARG(word)) : word;
-    if (str_equal(host, STR("localhost")))
-        host = STR("127.0.0.1");
-    if (str_equal(host, STR("*")))
-        return port.data ? port : STR("80");
-    return words_print(import, STR_FMT ":" STR_FMT, STR_ARG(host), STR_ARG(port.data ? port : STR("80")));
-}
-
-/* What becomes of a word of listen: NULL: it goes as it is; "": it always is so; else the note. */
-static const char *listen_word(struct str word)
-{
-    static const struct {
-        const char *word, *why;
-    } words[] = {
-        {"reuseport", ""},
-        {"bind", ""},
-        {"deferred", ""},
-        {"ipv6only=on", ""},
-        {"so_keepalive", "the kernel's defaults hold"},
-        {"ipv6only=off", "an IPv6 address takes IPv6 alone: listen on the port by itself, too"},
-        {"http2", "HTTP/2 is not spoken there: browsers use HTTP/1.1"},
-        {"quic", "HTTP/3 is not spoken"},
-        {"rcvbuf=", "the kernel sizes its buffers"},
-        {"sndbuf=", "the kernel sizes its buffers"},
-        {"fastopen=", "the kernel's defaults hold"},
-        {"setfib=", "it means something on FreeBSD alone"},
-        {"accept_filter=", "it means something on FreeBSD alone"},
-        {"udp", "datagrams are not passed on"},
-    };
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        struct str known = str_from(words[i].word);
-
-        if (str_equal(word, known) || (str_ends(known, STR("=")) && str_starts(word, known)) ||
-            (str_equal(known, STR("so_keepalive")) && str_starts(word, known)))
-            return words[i].why;
-    }
-    return NULL;
-}
-
-static bool is_whole(struct str word)
-{
-    return str_equal(word, STR("quic")) || str_equal(word, STR("udp"));
-}
-
-static bool has_ssl(const struct scope *scope)
-{
-    const struct nginx_directive *ssl = nginx_tree_find(scope->block, STR("ssl"));
-
-    return ssl && ssl->count == 1 && str_equal(ssl->words[0], STR("on"));
-}
-
-void carry_listen(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                  const struct rule *rule)
-{
-    bool ssl = has_ssl(scope);
-    struct str text;
-
-    if (directive->count == 0) {
-        leave_out(import, scope->map, directive, "it takes an address");
-        return;
-    }
-    text = listen_address(import, directive->words[0]);
-    for (size_t i = 1; i < directive->count; i++) {
-        struct str word = directive->words[i];
-        const char *why = listen_word(word);
-
-        if (why && is_whole(word)) {
-            leave_out(import, scope->map, directive, "%s", why);
-            return;
-        }
-        if (why && *why)
-            note(import, IMPORT_CHANGED, directive, STR_FMT ": %s", STR_ARG(word), why);
-        ssl &= !str_equal(word, STR("ssl"));
-        if (str_equal(word, STR("default")))
-            word = STR("default_server");
-        if (!why)
-            text = words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(word));
-    }
-    if (ssl)
-        text = words_print(import, STR_FMT " ssl", STR_ARG(text));
-    put_item(import, scope->map, "listen", text, directive);
 }

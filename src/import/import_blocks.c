@@ -23,11 +23,25 @@ void carry_block(struct import *import, const struct scope *scope, const struct 
     map = draft_add(import->arena, scope->map, DRAFT_MAP, directive->name, directive);
     if (kinds[i].kind == SCOPE_HTTP)
         import->http = map;
+    if (kinds[i].kind == SCOPE_HTTP)
+        note_addresses(import, directive);
     carry_scope(import, scope, kinds[i].kind, directive, map);
     if (kinds[i].kind == SCOPE_HTTP)
         add_defaults(import, directive);
     if (kinds[i].kind == SCOPE_STREAM)
         add_stream_defaults(import, directive, map);
+}
+
+/* A server of stream that has no address left, or nothing to do, does not load: its own directives are not at fault. */
+static void leave_out_idle(struct import *import, struct draft *map, const struct nginx_directive *server)
+{
+    bool answers = draft_find(map, STR("proxy_pass")) || draft_find(map, STR("return"));
+
+    if (!map || (answers && draft_find(map, STR("listen"))))
+        return;
+    map->left_out = true;
+    note(import, IMPORT_LEFT_OUT, server,
+         answers ? "it has no address that sluice listens on" : "what it passes connections to is not carried over");
 }
 
 void carry_server(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -40,7 +54,9 @@ void carry_server(struct import *import, const struct scope *scope, const struct
         put(import, map, "listen", STR("80"), NULL);
     carry_scope(import, scope, scope->kind == SCOPE_HTTP ? SCOPE_SERVER : SCOPE_STREAM_SERVER, directive,
                 map);
-    if (nginx_tree_find(directive, STR("listen")))
+    if (scope->kind == SCOPE_STREAM)
+        leave_out_idle(import, map, directive);
+    else if (nginx_tree_find(directive, STR("listen")))
         mark_unbound(import, map, nginx_tree_find(directive, STR("listen")));
 }
 
@@ -60,6 +76,22 @@ static struct str location_key(struct import *import, const struct nginx_directi
                                STR_ARG(str_skip(first, sign.length)));
     }
     return first;
+}
+
+/* The path as a URI has it (RFC 3986 3.3), in a template: "$" is written twice. */
+static struct str path_encode(struct import *import, struct str path)
+{
+    struct str encoded = STR("");
+
+    for (size_t i = 0; i < path.length; i++) {
+        unsigned char c = (unsigned char)path.data[i];
+        bool plain = c < 0x80 && (str_lower((char)c) != (char)c || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                                  strchr("/-._~!&'()*+,;=:@", c));
+
+        encoded = words_print(import, c == '$' ? STR_FMT "$%c" : plain ? STR_FMT "%c" : STR_FMT "%%%02X",
+                              STR_ARG(encoded), c);
+    }
+    return encoded;
 }
 
 /*
@@ -92,7 +124,8 @@ static void add_slash(struct import *import, const struct scope *scope, struct d
     made = draft_add(import->arena, locations, DRAFT_MAP, exact, NULL);
     put(import, made, "return",
         words_join(import,
-                   (struct str[]){STR("301"), words_print(import, STR_FMT "/$is_args$args", STR_ARG(path))},
+                   (struct str[]){STR("301"),
+                                  words_print(import, STR_FMT "/$is_args$args", STR_ARG(path_encode(import, path)))},
                    2),
         NULL);
     if (made)

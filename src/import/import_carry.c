@@ -59,6 +59,7 @@ static void put_value(struct import *import, const struct scope *scope,
         put_item(import, scope->map, own->name, text, directive);
         break;
     case DIRECTIVE_WORDS:
+    case DIRECTIVE_FLAGS:
     case DIRECTIVE_TEMPLATES:
         put_words(import, scope->map, own->name, text, directive);
         break;
@@ -88,6 +89,21 @@ void carry_refused(struct import *import, const struct scope *scope, const struc
                    const struct rule *rule)
 {
     leave_out(import, scope->map, directive, "%s", rule->text);
+}
+
+/* The server writes the fields that frame a message: what nginx's configurations say of them is no loss. */
+void carry_set_header(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                      const struct rule *rule)
+{
+    static const char *const framing[] = {"Content-Length", "Transfer-Encoding", "TE", "Expect", "Keep-Alive"};
+
+    for (size_t i = 0; i < sizeof(framing) / sizeof(framing[0]); i++) {
+        if (directive->count == 2 && str_equal_nocase(directive->words[0], str_from(framing[i]))) {
+            note(import, IMPORT_NEEDLESS, directive, "%s", rule->text);
+            return;
+        }
+    }
+    carry_own(import, scope, directive, rule);
 }
 
 /* True where the directive has a word at all; else it is left out. */

@@ -53,6 +53,30 @@ static bool needs_root(const struct nginx_directive *http)
     return false;
 }
 
+/*
+ * nginx adds none of these to what it passes on, and passes on those of the client. The list begins with them: what the
+ * configuration says of one of them counts.
+ */
+static void add_proxy_fields(struct import *import)
+{
+    static const char *const fields[] = {"Via $http_via",
+                                         "Forwarded $http_forwarded",
+                                         "X-Forwarded-For $http_x_forwarded_for",
+                                         "X-Forwarded-Host $http_x_forwarded_host",
+                                         "X-Forwarded-Port $http_x_forwarded_port",
+                                         "X-Forwarded-Proto $http_x_forwarded_proto",
+                                         "X-Forwarded-Server $http_x_forwarded_server",
+                                         "X-Real-IP $http_x_real_ip"};
+    bool first = !draft_find(import->http, STR("proxy_set_header"));
+
+    for (size_t i = sizeof(fields) / sizeof(fields[0]); i > 0; i--) {
+        put_item(import, import->http, "proxy_set_header", str_from(fields[i - 1]), NULL);
+        draft_lead(draft_find(import->http, STR("proxy_set_header")));
+    }
+    if (first)
+        draft_lead(import->http);
+}
+
 void add_defaults(struct import *import, const struct nginx_directive *http)
 {
     struct str root = words_print(import, STR_FMT "/html", STR_ARG(import->prefix));
@@ -72,6 +96,8 @@ void add_defaults(struct import *import, const struct nginx_directive *http)
         {"fastcgi_request_buffering", "on", import->fastcgi},
     };
 
+    if (import->proxies)
+        add_proxy_fields(import);
     add_presets(import, import->http, presets, sizeof(presets) / sizeof(presets[0]));
 }
 

@@ -67,6 +67,7 @@ static const struct rule rules[] = {
 
     /* What is written in another way here. */
     {"rewrite", SERVER | LOCATION, carry_rewrite, NULL},
+    {"proxy_set_header", SITE, carry_set_header, "this field follows from the request that is passed on"},
     {"proxy_pass", LOCATION, carry_pass, NULL},
     {"fastcgi_pass", LOCATION, carry_pass, NULL},
     {"fastcgi_split_path_info", SITE, carry_raw, NULL},

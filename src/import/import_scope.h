@@ -15,8 +15,10 @@ struct import {
     struct nginx_directive *root;
     struct draft *draft;
     struct draft *main, *http;      /* of the draft; NULL until they are there */
+    struct draft *addresses;        /* "ADDRESS ssl" and its kin: the first server that says so (import_listen.c) */
     struct import_note *notes;
     bool out_of_memory;
+    unsigned conditions;            /* that became maps: numbers their variables */
     bool proxies, fastcgi, lists, limits; /* something is passed on, or to an application; folders are listed; who comes too often is refused */
 };
 
@@ -95,17 +97,26 @@ bool word_has_variable(struct str word, struct str name);
 
 /* import_carry.c: rules for single directives. */
 import_carry carry_own, carry_needless, carry_refused, carry_path, carry_conf_path, carry_raw, carry_text, carry_limit, carry_autoindex, carry_first_time,
-    carry_last_time, carry_http_version, carry_rewrite, carry_pass, carry_protocols, carry_ssl, carry_names, carry_log,
+    carry_last_time, carry_http_version, carry_rewrite, carry_pass, carry_protocols, carry_ssl, carry_names, carry_log, carry_set_header,
     carry_error_log, carry_lifted;
 /* import_blocks.c: rules for what has a block, or becomes one. */
 import_carry carry_block, carry_server, carry_location, carry_upstream, carry_map, carry_geo, carry_types,
     carry_log_format, carry_cache_path;
+/* import_listen.c */
+import_carry carry_listen;
+/* Before the servers of http are carried over: what each says of its addresses holds for the others there. */
+void note_addresses(struct import *import, const struct nginx_directive *http);
 /* import_access.c */
-import_carry carry_listen, carry_access;
+import_carry carry_access;
 /* "10.1.2.3/8" as the range that it is, "10.0.0.0/8"; any other word as it is. */
 struct str word_range(struct import *import, struct str word);
 /* import_when.c */
 import_carry carry_if, carry_limit_except;
+/* The words of an `if` without its brackets, at least one; false: it is no condition that sluice has. */
+bool condition_words(struct import *import, const struct nginx_directive *directive, struct str **out_words, size_t *out_count);
+/* import_set.c: an `if` that only sets variables. True where maps can stand for its condition. */
+bool becomes_set(struct import *import, const struct nginx_directive *directive);
+void carry_set_if(struct import *import, const struct scope *scope, const struct nginx_directive *directive);
 
 /* import_when.c: what nginx runs in the order of the file (set, if, rewrite, return, break), judged before it is carried:
  * what is never reached is marked dead. */

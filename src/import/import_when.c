@@ -85,6 +85,8 @@ static bool set_is_late(const struct nginx_directive *block, const struct nginx_
     for (const struct nginx_directive *child = block->first; child != set; child = child->next) {
         const struct str name = set->count ? str_skip(set->words[0], 1) : STR("");
 
+        if (child->sets)
+            continue;
         script |= is(child, "if") || is(child, "rewrite");
         for (size_t i = 0; !is(child, "set") && is_script(child) && i < child->count; i++) {
             if (word_has_variable(child->words[i], name))
@@ -110,46 +112,6 @@ static bool has_rules_of_access(const struct scope *scope)
         }
     }
     return false;
-}
-
-/* A server that answers by itself has no locations that anybody comes to. */
-static void judge_locations(struct import *import, const struct scope *scope, unsigned line)
-{
-    for (struct nginx_directive *child = scope->block->first; child; child = child->next) {
-        if (!is(child, "location"))
-            continue;
-        child->dead = true;
-        note(import, IMPORT_NEEDLESS, child, "never reached: the server answers by itself in line %u", line);
-    }
-}
-
-void judge_order(struct import *import, const struct scope *scope)
-{
-    const struct nginx_directive *end = NULL;
-
-    if (!(scope->kind & (SCOPE_SERVER | SCOPE_LOCATION)))
-        return;
-    for (struct nginx_directive *child = scope->block->first; child; child = child->next) {
-        if (!is_script(child))
-            continue;
-        if (end) {
-            child->dead = true;
-            note(import, IMPORT_NEEDLESS, child, "never reached: line %u has ended it", end->place.line);
-        } else if (is(child, "break")) {
-            judge_break(import, scope, child);
-            end = child;
-        } else if (is(child, "return")) {
-            end = child;
-        } else if (is(child, "set") && set_is_late(scope->block, child)) {
-            note(import, IMPORT_CHANGED, child, "all set come before when and rewrite here");
-        }
-    }
-    if (!end || !is(end, "return"))
-        return;
-    if (scope->kind == SCOPE_SERVER)
-        judge_locations(import, scope, end->place.line);
-    if (has_rules_of_access(scope))
-        note(import, IMPORT_CHANGED, end, "who may is asked before return here, and after it in nginx");
 }
 
 /* Whether an `if` stands in a location of the block, however deep, or a condition of another kind. */
@@ -191,6 +153,60 @@ static const struct nginx_directive *rewrite_before(const struct scope *scope,
     return NULL;
 }
 
+/* A server that answers by itself has no locations that anybody comes to. */
+static void judge_locations(struct import *import, const struct scope *scope, unsigned line)
+{
+    for (struct nginx_directive *child = scope->block->first; child; child = child->next) {
+        if (!is(child, "location"))
+            continue;
+        child->dead = true;
+        note(import, IMPORT_NEEDLESS, child, "never reached: the server answers by itself in line %u", line);
+    }
+}
+
+/* Where another `if` may hold, too, one that only sets variables becomes maps: all of them count. */
+static void judge_sets(struct import *import, const struct scope *scope)
+{
+    unsigned conditions = scope->kind == SCOPE_SERVER && conditions_below(scope->block) ? 2 : 0;
+
+    for (const struct nginx_directive *child = scope->block->first; child; child = child->next)
+        conditions += is(child, "if");
+    for (struct nginx_directive *child = scope->block->first; child && conditions > 1; child = child->next) {
+        if (is(child, "if") && !(rewrite_before(scope, child) && asks_for_path(child)))
+            child->sets = becomes_set(import, child);
+    }
+}
+
+void judge_order(struct import *import, const struct scope *scope)
+{
+    const struct nginx_directive *end = NULL;
+
+    if (!(scope->kind & (SCOPE_SERVER | SCOPE_LOCATION)))
+        return;
+    judge_sets(import, scope);
+    for (struct nginx_directive *child = scope->block->first; child; child = child->next) {
+        if (!is_script(child))
+            continue;
+        if (end) {
+            child->dead = true;
+            note(import, IMPORT_NEEDLESS, child, "never reached: line %u has ended it", end->place.line);
+        } else if (is(child, "break")) {
+            judge_break(import, scope, child);
+            end = child;
+        } else if (is(child, "return")) {
+            end = child;
+        } else if (is(child, "set") && set_is_late(scope->block, child)) {
+            note(import, IMPORT_CHANGED, child, "all set come before when and rewrite here");
+        }
+    }
+    if (!end || !is(end, "return"))
+        return;
+    if (scope->kind == SCOPE_SERVER)
+        judge_locations(import, scope, end->place.line);
+    if (has_rules_of_access(scope))
+        note(import, IMPORT_CHANGED, end, "who may is asked before return here, and after it in nginx");
+}
+
 /* A server's `if` that leads elsewhere inside, and behind which nginx may go on in another location than we do, or by
  * other rules: where it does not fit, those of the location are taken there, and not here. */
 static bool strays(const struct nginx_directive *directive)
@@ -218,7 +234,7 @@ static const char *why_unsafe(const struct scope *scope, const struct nginx_dire
     if (rewrite_before(scope, directive) && asks_for_path(directive))
         return "it asks for what a rewrite above it has made, and when comes before rewrite";
     for (const struct nginx_directive *later = directive->next; later; later = later->next) {
-        if (later->dead || !is_script(later))
+        if (later->dead || !is_script(later) || (later->sets && !live(directive, "set")))
             continue;
         if (is(later, "if") && !ends)
             return "nginx goes on to the next if behind this one, and when takes the first condition that "
@@ -236,14 +252,16 @@ static const char *why_unsafe(const struct scope *scope, const struct nginx_dire
     return NULL;
 }
 
-/* "$a = b" of "($a", "=", "b)"; data NULL: it is none that sluice has. */
-static struct str condition_text(struct import *import, const struct nginx_directive *directive)
+/* "$a", "=", "b" of "($a", "=", "b)". */
+bool condition_words(struct import *import, const struct nginx_directive *directive, struct str **out_words,
+                     size_t *out_count)
 {
     struct str *words = arena_zalloc(import->arena, directive->count + 1, sizeof(*words));
     size_t count = 0;
 
+    import->out_of_memory |= !words;
     if (!words || directive->count == 0 || !str_starts(directive->words[0], STR("(")))
-        return (struct str){NULL, 0};
+        return false;
     for (size_t i = 0; i < directive->count; i++) {
         struct str word = directive->words[i];
         bool first = i == 0, last = i + 1 == directive->count;
@@ -251,21 +269,33 @@ static struct str condition_text(struct import *import, const struct nginx_direc
         word = str_skip(word, first);
         if (last) {
             if (!str_ends(word, STR(")")))
-                return (struct str){NULL, 0};
+                return false;
             word.length--;
         }
         if (word.length || !(first || last))
             words[count++] = word;
     }
     if (count == 0 || count > 3 || str_equal(words[0], STR("-x")) || str_equal(words[0], STR("!-x")))
-        return (struct str){NULL, 0};
+        return false;
     for (size_t i = 0; i < count; i++) {
         bool regex = i == 2 && str_find(words[1], '~') >= 0;
 
         if (!regex)
             words[i] = word_variables(import, words[i]);
     }
-    return words_join(import, words, count);
+    *out_words = words;
+    *out_count = count;
+    return true;
+}
+
+/* As one text; data NULL: it is none that sluice has. */
+static struct str condition_text(struct import *import, const struct nginx_directive *directive)
+{
+    struct str *words;
+    size_t count;
+
+    return condition_words(import, directive, &words, &count) ? words_join(import, words, count)
+                                                              : (struct str){NULL, 0};
 }
 
 /* The directives of the block, where the condition holds. What a location rewrites must not come before a return. */
@@ -300,11 +330,13 @@ static void carry_condition(struct import *import, const struct scope *scope,
 void carry_if(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
               const struct rule *rule)
 {
-    const char *why = why_unsafe(scope, directive);
+    const char *why = directive->sets ? NULL : why_unsafe(scope, directive);
     struct str condition = why ? STR("") : condition_text(import, directive);
 
     if (why)
         leave_out(import, scope->map, directive, "%s", why);
+    else if (directive->sets)
+        carry_set_if(import, scope, directive);
     else if (!condition.data)
         leave_out(import, scope->map, directive,
                   "there is no such condition: $name, =, !=, ~, ~*, -f, -d and -e are");

@@ -23,6 +23,7 @@ struct nginx_directive {
     struct nginx_directive *first, *last; /* a block: what stands in it */
     struct nginx_directive *next;
     bool dead;                      /* of the translator: nginx never comes to it */
+    bool sets;                      /* of the translator: an `if` that becomes maps and `set` (import_set.c) */
 };
 
 /* Where files come from. */

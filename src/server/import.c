@@ -65,6 +65,8 @@ static int print_until_it_loads(struct import *import, bool report, struct buffe
         asking.error = import_print(import, false, out);
         source.text = buffer_str(out);
         asking.changed = asking.stuck = false;
+        if (asking.error == 0 && !import_serves(import))
+            return -ENODATA;
         if (asking.error == 0)
             configuration_destroy(configuration_load(&source, &log, said));
     }
@@ -117,6 +119,9 @@ static int tell(const struct import *import, const struct buffer *said, int erro
     if (list.length)
         fprintf(stderr, "%.*s", (int)list.length, list.data);
     buffer_finish(&list);
+    if (error == -ENODATA)
+        fprintf(stderr, "sluice: there is nothing to serve: no server of nginx's could be carried over, and no file "
+                        "is written\n");
     if (error == -EBADMSG)
         fprintf(stderr, "%.*ssluice: what was made of it does not load as it is\n",
                 (int)said->length, said->data ? said->data : "");
@@ -145,7 +150,7 @@ static int import_file(const struct options *options, struct arena *arena)
         return EXIT_FAILURE;
     }
     error = print_until_it_loads(import, options->report, &text, &said);
-    if (text.length && write_out(options, &text) < 0)
+    if (text.length && error != -ENODATA && write_out(options, &text) < 0)
         error = -EIO;
     status = tell(import, &said, error);
     buffer_finish(&text);

@@ -146,11 +146,15 @@ def test_the_configuration_of_the_package(packaged):
     ('http { server { listen 127.0.0.1:@PORT@; root /; tcp_nopush on; } }', 0, 'not needed here (1)'),
     ('http { server { listen 127.0.0.1:@PORT@; root /; nonsense on; } }', 2, 'not carried over (1)'),
     ('http { }', 1, 'there is nothing to serve'),
+    ('pid /run/a; daemon off; error_log /e; stream { server { listen 53 udp; proxy_pass 127.0.0.1:53; } }', 1, 'not carried over (3):'),
+    ('daemon off; stream { server { listen 54; proxy_pass $nowhere; } }', 1, 'there is nothing to serve'),
 ])
 def test_exit_status(tmp_path, text, status, said):
     (tmp_path / 'nginx.conf').write_text(text.replace('@PORT@', '8080'))
     found, told = import_file(tmp_path / 'nginx.conf', tmp_path / 'out.yaml')
     assert found == status and said in told and (said or not told)
+    assert (tmp_path / 'out.yaml').exists() == (status != 1)
+    assert 'daemon' not in told and 'pid' not in told, 'they are not at fault'
     if status != 1:
         checked = subprocess.run([SLUICE, '-t', '-q', '-c', str(tmp_path / 'out.yaml')], timeout=30, check=False)
         assert checked.returncode == 0

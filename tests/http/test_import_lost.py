@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from kit import http1, server as server_kit
-from test_import import Running, import_file
+from kit.nginx import Running, import_file
 
 # What stands in a server, the paths that answer 503, and those that do not.
 LOST = [

@@ -35,13 +35,18 @@ def left_out(said):
     return re.findall(r'^  \S+:\d+: (\S+)', part[1], re.M) if part else []
 
 
+# What sluice adds to requests, and nginx does not.
+FORWARDING = ('Via', 'Forwarded', 'X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host')
+
+
 class Behind(http.server.BaseHTTPRequestHandler):
     """Says what it was asked."""
     protocol_version = 'HTTP/1.1'
 
     def answer(self):
         body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
-        fields = [f'{name}: {self.headers[name]}' for name in ('Host', 'X-Real-IP', 'X-Mine') if name in self.headers]
+        fields = [f'{name}: {self.headers[name]}' for name in ('Host', 'X-Real-IP', 'X-Mine', *FORWARDING)
+                  if name in self.headers]
         text = '\n'.join([f'{self.command} {self.path}', *fields, body.decode()]).encode()
         self.send_response(404 if 'missing' in self.path else 302 if 'moved' in self.path else 200)
         self.send_header('Content-Type', 'text/x-said')

@@ -171,17 +171,21 @@ static const struct {
     {"if ($http_x = \"\") { return 400; }", "when:\n  $http_x = \"\":\n    return: 400\n", ""},
     {"if ($http_x ~ \"a b\") { return 400; }", "when:\n  $http_x ~ \"a b\":\n    return: 400\n", ""},
     {"if ($args ~ a) { set $x 1; }\nif ($args ~ b) { set $x 2; }",
-     MARK("if ($args ~ a)", "access", "if")
-     "# not carried over: if ($args ~ a) { }\nwhen:\n  $args ~ b:\n    set: $x 2\n",
-     "make one variable of both by map"},
+     "set:\n  - $x $import_if_1\n  - $x $import_if_2\n", ""},
+    {"if (-f /a) { set $x 1; }\nif ($args ~ b) { set $x 2; }",
+     MARK("if (-f /a)", "access", "if") "set: $x $import_if_1\n# not carried over: if (-f /a) { }\n",
+     "503 IS ANSWERED"},
+    {"set $x 0;\nif ($nowhere) { set $x 1; }\nif ($x) { return 403; }",
+     MARK_OF("4", "if ($nowhere)", "access", "if")
+     "set:\n  - $x 0\n  # not carried over: if ($nowhere) { }\nwhen:\n  $x:\n    return: 403\n",
+     "503 IS ANSWERED"},
+    {"if ($args ~ a) { set $x 1; }", "when:\n  $args ~ a:\n    set: $x 1\n", ""},
     {"if (-x /a) { return 400; }",
      MARK("if (-x /a)", "access", "if") "# not carried over: if (-x /a) { }\n", "there is no such condition"},
     {"location / { if ($args) { rewrite ^ /b? break; break; } }",
      "location:\n  /:\n    when:\n      $args:\n        rewrite: ^ /b? break\n", "(1)"},
     {"if ($args) { set $x 1; }\nlocation / { if ($host) { return 400; } }",
-     MARK("if ($args)", "access", "if")
-     "# not carried over: if ($args) { }\nlocation:\n  /:\n    when:\n      $host:\n        return: 400\n",
-     "locations have conditions, too"},
+     "set: $x $import_if_1\nlocation:\n  /:\n    when:\n      $host:\n        return: 400\n", ""},
     {"location / { if ($args) { return 400; } rewrite ^/a /b; }",
      "location:\n  /:\n    rewrite: ^/a /b\n    when:\n      $args:\n        rewrite: []\n        return: "
      "400\n",
@@ -260,6 +264,16 @@ static const struct {
      "# not carried over: access_by_lua_file a\n# not carried over: log_by_lua_file b\n"
      "# not carried over: sub_filter a b\n",
      "503 IS ANSWERED"},
+    {"location / { proxy_pass http://127.0.0.1:9; proxy_ignore_headers Expires; proxy_ignore_headers Vary; }",
+     "location:\n  /:\n    proxy_pass: http://127.0.0.1:9\n    proxy_ignore_headers: Expires Vary\n", ""},
+    {"gzip_proxied expired;\ngzip_proxied auth;", "gzip_proxied: expired auth\n", ""},
+    {"proxy_set_header Content-Length \"\";\nproxy_set_header X-A b;", "proxy_set_header: X-A b\n",
+     "not carried over, as it is not needed here (1)"},
+    {"location \"/a b/$c/\" { proxy_pass http://127.0.0.1:9; }",
+     "location:\n  /a b/$c/:\n    proxy_pass: http://127.0.0.1:9\n  # As nginx does where the location passes "
+     "requests on.\n  = /a b/$c:\n    return: 301 /a%20b/$$c/$is_args$args\n",
+     ""},
+    {"location / { return 200 \"a;b\"; }", "location:\n  /:\n    return: 200 a;b\n", ""},
     /* inheritance */
     {"add_header X-A b;\nlocation / { add_header X-C d; }",
      "add_header: X-A b\nlocation:\n  /:\n    add_header: X-C d\n",
@@ -335,6 +349,41 @@ static const struct {
      "absolute_redirect: on\ncharset: off\ndefault_type: text/plain\ndisable_symlinks: off\n"
      "# not carried over: geo $x { }\nserver:\n  - listen: 80\n    return: 204\n",
      "it has \"ranges\""},
+    {"http { server { if ($m = \"a.B\") { set $x 1; } if ($m != '') { set $x \"${x}2\"; } if ($m) { set $x 3; } "
+     "return 204; } "
+     "map $host $m { default 1; } }",
+     "  map:",
+     "$host $m:\n  default: 1\n# /etc/nginx/nginx.conf:1: what the if sets.\n$m $import_if_1:\n  default: $x\n"
+     "  ~^a\\.B\\z: 1\n# /etc/nginx/nginx.conf:1: what the if sets.\n$m $import_if_2:\n  default: ${x}2\n  '': $x\n"
+     "# /etc/nginx/nginx.conf:1: what the if sets.\n$m $import_if_3:\n  default: 3\n  '': $x\n  0: $x\n",
+     ""},
+    {"http { server { listen 127.0.0.1:85 ssl; ssl_certificate none.pem; ssl_certificate_key none.key; return 204; } "
+     "server { listen 127.0.0.1:85; server_name b; return 204; } }",
+     "  server:",
+     "- listen: 127.0.0.1:85 ssl\n  ssl_certificate: /etc/nginx/none.pem\n  ssl_certificate_key: "
+     "/etc/nginx/none.key\n  return: 204\n- ssl_certificate: /etc/nginx/none.pem\n  ssl_certificate_key: "
+     "/etc/nginx/none.key\n  listen: 127.0.0.1:85 ssl\n  server_name: b\n  return: 204\n",
+     "but not as it should be on this machine"},
+    {"http { server { listen 127.0.0.1:85; return 204; } server { listen 127.0.0.1:85 proxy_protocol; server_name b; "
+     "return 204; } }",
+     "  server:",
+     "- listen: 127.0.0.1:85 proxy_protocol\n  return: 204\n- listen: 127.0.0.1:85 proxy_protocol\n  server_name: "
+     "b\n  return: 204\n",
+     ""},
+    {"pid /p; http { server { return 204; } } stream { map $nowhere $x { a b; } server { listen 86; proxy_timeout 1s; "
+     "proxy_pass $x; } }",
+     "http:",
+     "# What nginx does where nothing is said of it, and sluice does not: delete what you do not need.\n"
+     "absolute_redirect: on\ncharset: off\ndefault_type: text/plain\ndisable_symlinks: off\nserver:\n  - listen: "
+     "80\n    return: 204\n",
+     "stream\n      no server in it could be carried over"},
+    {"http { server { location / { proxy_pass http://127.0.0.1:9; } } proxy_set_header Via mine; }",
+     "  proxy_set_header:",
+     "- Via $http_via\n- Forwarded $http_forwarded\n- X-Forwarded-For $http_x_forwarded_for\n"
+     "- X-Forwarded-Host $http_x_forwarded_host\n- X-Forwarded-Port $http_x_forwarded_port\n"
+     "- X-Forwarded-Proto $http_x_forwarded_proto\n- X-Forwarded-Server $http_x_forwarded_server\n"
+     "- X-Real-IP $http_x_real_ip\n- Via mine\n",
+     ""},
     {"http { types { text/html html htm; text/x-a a b; } server { return 204; } }",
      "  types:", "text/x-a: a b\n", ""},
     {"http { geo $x { include none; 10.0.0.0/8 1; } server { if ($x) { return 403; } } }", "  server:",

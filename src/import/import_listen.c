@@ -1,0 +1,172 @@
+/*
+ * Where a server listens. In nginx `ssl` and `proxy_protocol` of one server hold for all servers of the address; sluice
+ * wants them written with each.
+ */
+#include "import/import_scope.h"
+
+/* "*:80" is 80, an address without a port has 80, and localhost is an address. */
+static struct str listen_address(struct import *import, struct str word)
+{
+    struct str port = word;
+    struct str host = str_cut(&port, ':');
+    uint64_t number;
+
+    if (str_starts(word, STR("unix:")) || str_to_u64(word, &number) == 0)
+        return word;
+    if (str_starts(word, STR("[")))
+        return str_search(word, STR("]:")) < 0 ? words_print(import, STR_FMT ":80", STR_ARG(word)) : word;
+    if (str_equal(host, STR("localhost")))
+        host = STR("127.0.0.1");
+    if (str_equal(host, STR("*")))
+        return port.data ? port : STR("80");
+    return words_print(import, STR_FMT ":" STR_FMT, STR_ARG(host), STR_ARG(port.data ? port : STR("80")));
+}
+
+/* What becomes of a word of listen: NULL: it goes as it is; "": it always is so; else the note. */
+static const char *listen_word(struct str word)
+{
+    static const struct {
+        const char *word, *why;
+    } words[] = {
+        {"reuseport", ""},
+        {"bind", ""},
+        {"deferred", ""},
+        {"ipv6only=on", ""},
+        {"so_keepalive", "the kernel's defaults hold"},
+        {"ipv6only=off", "an IPv6 address takes IPv6 alone: listen on the port by itself, too"},
+        {"http2", "HTTP/2 is not spoken there: browsers use HTTP/1.1"},
+        {"quic", "HTTP/3 is not spoken"},
+        {"rcvbuf=", "the kernel sizes its buffers"},
+        {"sndbuf=", "the kernel sizes its buffers"},
+        {"fastopen=", "the kernel's defaults hold"},
+        {"setfib=", "it means something on FreeBSD alone"},
+        {"accept_filter=", "it means something on FreeBSD alone"},
+        {"udp", "datagrams are not passed on"},
+    };
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        struct str known = str_from(words[i].word);
+
+        if (str_equal(word, known) || (str_ends(known, STR("=")) && str_starts(word, known)) ||
+            (str_equal(known, STR("so_keepalive")) && str_starts(word, known)))
+            return words[i].why;
+    }
+    return NULL;
+}
+
+static bool is_whole(struct str word)
+{
+    return str_equal(word, STR("quic")) || str_equal(word, STR("udp"));
+}
+
+static bool says_ssl(const struct nginx_directive *server)
+{
+    const struct nginx_directive *ssl = nginx_tree_find(server, STR("ssl"));
+
+    return ssl && ssl->count == 1 && str_equal(ssl->words[0], STR("on"));
+}
+
+/* "127.0.0.1:443 ssl", as a key of import->addresses. */
+static struct str shared_key(struct import *import, struct str address, const char *word)
+{
+    return words_print(import, STR_FMT " %s", STR_ARG(address), word);
+}
+
+static const char *const shared_words[] = {"ssl", "proxy_protocol"};
+
+static void note_address(struct import *import, const struct nginx_directive *server,
+                         const struct nginx_directive *listen, bool ssl)
+{
+    struct str address = listen_address(import, listen->words[0]);
+
+    for (size_t i = 0; i < sizeof(shared_words) / sizeof(shared_words[0]); i++) {
+        struct str key = shared_key(import, address, shared_words[i]);
+        bool says = i == 0 && ssl;
+
+        for (size_t k = 1; k < listen->count; k++)
+            says |= str_equal(listen->words[k], str_from(shared_words[i]));
+        if (says && !draft_find(import->addresses, key))
+            draft_add(import->arena, import->addresses, DRAFT_TEXT, key, server);
+    }
+}
+
+void note_addresses(struct import *import, const struct nginx_directive *http)
+{
+    import->addresses = draft_root(import->arena);
+    import->out_of_memory |= !import->addresses;
+    for (const struct nginx_directive *server = http->first; server; server = server->next) {
+        bool ssl = says_ssl(server);
+
+        for (const struct nginx_directive *child = server->first; child; child = child->next) {
+            if (str_equal(child->name, STR("listen")) && child->count > 0)
+                note_address(import, server, child, ssl);
+        }
+    }
+}
+
+/* nginx takes the certificate of the server that another one shares its address with. */
+static void share_certificate(struct import *import, const struct scope *scope, const struct nginx_directive *other)
+{
+    if (nginx_tree_find(scope->block, STR("ssl_certificate")) ||
+        nginx_tree_find(scope->outer->block, STR("ssl_certificate")) || draft_find(scope->map, STR("ssl_certificate")))
+        return;
+    for (const struct nginx_directive *child = other->first; child; child = child->next) {
+        if (str_equal(child->name, STR("ssl_certificate")) || str_equal(child->name, STR("ssl_certificate_key")) ||
+            str_equal(child->name, STR("ssl_password_file")))
+            carry_directive(import, scope, child);
+    }
+}
+
+/* What another server says of the address, behind what this one says. */
+static struct str add_shared(struct import *import, const struct scope *scope, const struct nginx_directive *listen,
+                             struct str text)
+{
+    struct str address = listen_address(import, listen->words[0]);
+
+    for (size_t i = 0; scope->kind == SCOPE_SERVER && i < sizeof(shared_words) / sizeof(shared_words[0]); i++) {
+        const struct draft *shared = draft_find(import->addresses, shared_key(import, address, shared_words[i]));
+        bool says = i == 0 && says_ssl(scope->block);
+
+        for (size_t k = 1; k < listen->count; k++)
+            says |= str_equal(listen->words[k], str_from(shared_words[i]));
+        if (!shared || says)
+            continue;
+        text = words_print(import, STR_FMT " %s", STR_ARG(text), shared_words[i]);
+        if (i == 0)
+            share_certificate(import, scope, shared->origin);
+    }
+    return text;
+}
+
+void carry_listen(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                  const struct rule *rule)
+{
+    bool ssl = says_ssl(scope->block);
+    struct str text;
+
+    if (directive->count == 0) {
+        leave_out(import, scope->map, directive, "it takes an address");
+        return;
+    }
+    text = listen_address(import, directive->words[0]);
+    for (size_t i = 1; i < directive->count; i++) {
+        struct str word = directive->words[i];
+        const char *why = listen_word(word);
+
+        if (why && is_whole(word)) { /* whether another one is left is seen at the end of the server */
+            comment_out(import, scope->map, directive);
+            note(import, IMPORT_LEFT_OUT, directive, "%s", why);
+            return;
+        }
+        if (why && *why)
+            note(import, IMPORT_CHANGED, directive, STR_FMT ": %s", STR_ARG(word), why);
+        ssl &= !str_equal(word, STR("ssl"));
+        if (str_equal(word, STR("default")))
+            word = STR("default_server");
+        if (!why)
+            text = words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(word));
+    }
+    if (ssl)
+        text = words_print(import, STR_FMT " ssl", STR_ARG(text));
+    put_item(import, scope->map, "listen", add_shared(import, scope, directive, text), directive);
+}

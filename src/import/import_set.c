@@ -1,0 +1,128 @@
+/*
+ * An `if` that only sets variables, beside others: sluice takes the first condition that holds, so that each `set`
+ * becomes a map (its value where the condition holds, the variable's own where it does not) and a `set` to that map's
+ * variable, in the order of nginx's file.
+ */
+#include "import/import_scope.h"
+
+static bool is(const struct nginx_directive *directive, const char *name)
+{
+    return str_equal(directive->name, str_from(name));
+}
+
+static bool only_sets(const struct nginx_directive *directive)
+{
+    for (const struct nginx_directive *child = directive->first; child; child = child->next) {
+        if (!is(child, "set") || child->count != 2)
+            return false;
+    }
+    return directive->first != NULL;
+}
+
+/* A regular expression for the word alone: keys of a map that are texts match letters of either case. */
+static struct str exact_key(struct import *import, struct str word)
+{
+    struct str key = STR("~^");
+
+    if (str_empty(word))
+        return word;
+    for (size_t i = 0; i < word.length; i++) {
+        unsigned char c = (unsigned char)word.data[i];
+        bool plain = (str_lower((char)c) >= 'a' && str_lower((char)c) <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+                     c >= 0x80;
+
+        key = words_print(import, STR_FMT "%s%c", STR_ARG(key), plain ? "" : "\\", c);
+    }
+    return words_print(import, STR_FMT "\\z", STR_ARG(key));
+}
+
+/* The keys of a map that stand for the condition; `negated`: they stand for its opposite. False: there are none. */
+static bool condition_keys(struct import *import, const struct str *words, size_t count, struct str keys[2],
+                           bool *out_negated)
+{
+    struct str operator= count == 3 ? words[1] : STR("");
+
+    keys[0] = keys[1] = STR("");
+    if (!str_starts(words[0], STR("$")) || count == 2)
+        return false;
+    *out_negated = count == 1 || str_starts(operator, STR("!"));
+    if (count == 1) {
+        keys[1] = STR("0");
+        return true;
+    }
+    operator= str_skip(operator, str_starts(operator, STR("!")));
+    if (str_equal(operator, STR("=")) && str_find(words[2], '$') < 0)
+        keys[0] = exact_key(import, words[2]);
+    else if (str_equal(operator, STR("~")) || str_equal(operator, STR("~*")))
+        keys[0] = words_print(import, STR_FMT STR_FMT, STR_ARG(operator), STR_ARG(words[2]));
+    else
+        return false;
+    return true;
+}
+
+static void put_line(struct import *import, struct draft *map, struct str key, struct str value)
+{
+    struct draft *line = draft_add(import->arena, map, DRAFT_TEXT, key, NULL);
+
+    if (line)
+        line->text = value;
+    import->out_of_memory |= !line;
+}
+
+/* A map for one `set`. Returns the name of its variable. */
+static struct str put_map(struct import *import, struct str source, const struct str keys[2], bool negated,
+                          const struct nginx_directive *set)
+{
+    struct str name = words_print(import, "$import_if_%u", ++import->conditions);
+    struct str before = word_variables(import, set->words[0]);
+    struct str after = word_variables(import, set->words[1]);
+    bool first = !draft_find(import->http, STR("map"));
+    struct draft *maps = draft_open(import->arena, import->http, DRAFT_MAP, STR("map"));
+    struct draft *map;
+
+    if (first)
+        draft_lead(import->http);
+    map = draft_add(import->arena, maps, DRAFT_MAP, words_join(import, (struct str[]){source, name}, 2), set);
+    if (map) {
+        map->behind = (struct str){NULL, 0};
+        map->before =
+            words_print(import, "# " STR_FMT ":%u: what the if sets.", STR_ARG(set->place.file), set->place.line);
+    }
+    put_line(import, map, STR("default"), negated ? after : before);
+    put_line(import, map, keys[0], negated ? before : after);
+    if (str_equal(keys[1], STR("0")))
+        put_line(import, map, keys[1], before);
+    return name;
+}
+
+bool becomes_set(struct import *import, const struct nginx_directive *directive)
+{
+    struct str keys[2];
+    struct str *words;
+    size_t count;
+    bool negated;
+
+    return only_sets(directive) && condition_words(import, directive, &words, &count) &&
+           condition_keys(import, words, count, keys, &negated);
+}
+
+void carry_set_if(struct import *import, const struct scope *scope, const struct nginx_directive *directive)
+{
+    struct str keys[2];
+    struct str *words;
+    size_t count;
+    bool negated;
+
+    if (!condition_words(import, directive, &words, &count) ||
+        !condition_keys(import, words, count, keys, &negated))
+        return;
+    for (const struct nginx_directive *set = directive->first; set; set = set->next) {
+        struct str name = put_map(import, words[0], keys, negated, set);
+        struct draft *made =
+            put_item(import, scope->map, "set",
+                     words_join(import, (struct str[]){word_variables(import, set->words[0]), name}, 2), directive);
+
+        if (made && set != directive->first)
+            made->before = made->behind = (struct str){NULL, 0};
+    }
+}
