@@ -107,6 +107,8 @@ static enum outcome return_answer(struct exchange *x, const void *conf, void *st
 
     if (value->status != 444 && exchange_is_error_page(x) && !value->text && !value->of_location)
         return OUTCOME_PASS; /* a server's holds for its files, too, and its pages are files */
+    if (exchange_return_skipped(x, !value->of_location))
+        return OUTCOME_PASS;
     if (value->status == 444)
         return exchange_cut(x);
     if (value->text) {

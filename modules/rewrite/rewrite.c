@@ -22,6 +22,8 @@ struct rule {
 struct rewrite_conf {
     struct conf_rows rules;     /* struct rule, of this location */
     struct conf_rows of_server; /* the server's, in all its locations */
+    bool returns;               /* `return` stands behind `rules` */
+    bool server_returns;        /* and behind `of_server` */
 };
 
 struct rewriting {
@@ -84,13 +86,29 @@ static int read_rule(struct conf_reader *reader, const struct conf_node *node, v
     return error < 0 ? error : read_replacement(reader, node, words.items[1], rule);
 }
 
+/* `return` stands behind the rules in the file, and is not reached where last or break ends them. */
+static bool return_follows(const struct conf_node *at)
+{
+    bool rules = false;
+
+    for (size_t i = 0; at->kind == CONF_MAP && i < at->count; i++) {
+        rules |= str_equal(at->pairs[i].key->text, STR("rewrite"));
+        if (rules && str_equal(at->pairs[i].key->text, STR("return")))
+            return true;
+    }
+    return false;
+}
+
 /* A server's rules go down to its locations, beside their own. */
 static int check_rules(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     struct rewrite_conf *own = conf;
+    bool returns = return_follows(at);
 
+    own->returns = returns;
     if (reader->scope != SCOPE_SERVER)
         return 0;
+    own->server_returns = returns;
     own->of_server = own->rules;
     own->rules = (struct conf_rows){0};
     return 0;
@@ -106,10 +124,9 @@ static const struct directive directives[] = {
      .row = read_rule,
      .example = "rewrite: ['^/old/(.*)$ /new/$1 permanent', '^/(\\d+)$ /item?id=$1 last']",
      .help = "Where the regular expression fits the path, that becomes the replacement, and its location "
-             "answers: last at "
-             "once, break never (this location goes on), otherwise after the rules that follow; redirect "
-             "(302) and "
-             "permanent (301) tell the client. The query is added, unless the replacement ends with ?.",
+             "answers: last at once, break never (this location goes on), otherwise after the rules that follow and "
+             "a return behind them, which last and break skip; redirect (302) and permanent (301) tell the client. The "
+             "query is added, unless the replacement ends with ?.",
      .schema = "{\"type\": \"string\"}"},
     {0},
 };
@@ -205,11 +222,14 @@ static int replace(struct exchange *x, const struct rule *rule)
     return error < 0 ? error : exchange_rewrite(x, path, query);
 }
 
-/* Once through the rules. REROUTE: the new URI names the location. */
-static enum outcome run(struct exchange *x, const struct conf_rows *rows, bool of_server)
+/*
+ * Once through the rules. REROUTE: the new URI names the location. As in nginx, `return` that stands behind the rules
+ * answers then, unless last or break has ended them.
+ */
+static enum outcome run(struct exchange *x, const struct conf_rows *rows, bool of_server, bool returns)
 {
     const struct rule *rules = rows->items;
-    bool changed = false;
+    bool changed = false, ended = false;
 
     for (size_t i = 0; i < rows->count; i++) {
         int result = pattern_match(rules[i].pattern, x, x->request.path);
@@ -228,11 +248,16 @@ static enum outcome run(struct exchange *x, const struct conf_rows *rows, bool o
                                            "cannot rewrite \"" STR_FMT "\" by \"" STR_FMT "\"",
                                            STR_ARG(x->request.path), STR_ARG(pattern_text(rules[i].pattern)));
         changed = true;
+        ended = rules[i].end != REWRITE_GO_ON;
+        if (ended && returns)
+            exchange_skip_return(x, of_server);
         if (rules[i].end == REWRITE_BREAK && !of_server)
             return OUTCOME_PASS;
-        if (rules[i].end != REWRITE_GO_ON)
+        if (ended)
             break;
     }
+    if (!ended && returns)
+        return OUTCOME_PASS;
     return changed ? exchange_reroute(x, x->request.path, (struct str){NULL, 0}) : OUTCOME_PASS;
 }
 
@@ -249,12 +274,12 @@ static enum outcome rewrite_answer(struct exchange *x, const void *conf, void *s
             enum outcome outcome;
 
             rewriting->server_done = true;
-            outcome = run(x, &own->of_server, true);
+            outcome = run(x, &own->of_server, true, own->server_returns);
             if (outcome != OUTCOME_PASS)
                 return outcome;
         }
     }
-    return run(x, &own->rules, false);
+    return run(x, &own->rules, false, own->returns);
 }
 
 static bool rewrite_idle(const void *conf)

@@ -89,6 +89,10 @@ enum outcome exchange_reroute_named(struct exchange *x, struct str name);
  * Goes on with another URI in this location: `path` (decoded) is normalised; query data NULL: none. 0, -EINVAL for a bad path, or -ENOMEM.
  */
 MUST_CHECK int exchange_rewrite(struct exchange *x, struct str path, struct str query);
+/* The `return` of this location (until another is entered), or the server's (for good), does not answer: `rewrite` has ended before it. */
+void exchange_skip_return(struct exchange *x, bool of_server);
+/* True where it was skipped. */
+bool exchange_return_skipped(const struct exchange *x, bool of_server);
 /* The conditions of the location, in the order in which they are asked; NULL: no more. */
 const struct when *exchange_when(const struct exchange *x, size_t index);
 /* One of them holds: its location takes the place of this one. OUTCOME_PASS, or OUTCOME_ANSWERED where it refuses the request. */

@@ -61,6 +61,23 @@ int exchange_rewrite(struct exchange *x, struct str path, struct str query)
     return 0;
 }
 
+void exchange_skip_return(struct exchange *x, bool of_server)
+{
+    struct visit *visit = visit_of(x);
+
+    if (of_server)
+        visit->server_return_skipped = true;
+    else
+        visit->return_skipped = visit->location;
+}
+
+bool exchange_return_skipped(const struct exchange *x, bool of_server)
+{
+    const struct visit *visit = visit_of(x);
+
+    return of_server ? visit->server_return_skipped : visit->return_skipped == visit->location;
+}
+
 void exchange_become_get(struct exchange *x)
 {
     if (x->request.method == METHOD_HEAD || x->request.method == METHOD_GET)

@@ -160,6 +160,7 @@ static bool find_inside(struct visit *visit, const struct location *outer)
 
 void route_location(struct visit *visit)
 {
+    visit->return_skipped = NULL;
     if (visit->named) {
         visit->location = visit->named;
         visit->named = NULL;

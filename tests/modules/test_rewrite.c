@@ -49,7 +49,9 @@ static const char configuration[] =
     "      /from-server/: {return: '200 \"$uri\"'}\n"
     "      /chain/: {rewrite: ['^/chain/(.*)$ /step/$1', '^/step/(.*)$ /done/$1?a=1']}\n"
     "      /last/: {rewrite: ['^/last/(.*)$ /done/$1? last', '^ /wrong']}\n"
-    "      /break/: {rewrite: ['^/break/(.*)$ /kept/x/$1 break', '^ /wrong'], return: '200 \"$uri $args\"'}\n"
+    "      /break/: {rewrite: ['^/break/(.*)$ /kept/x/$1 break', '^ /wrong'], return: 200 never,\n"
+    "        try_files: [/nothing, '/done$uri?$args']}\n"
+    "      /goes-on/: {rewrite: '^/goes-on/(.*)$ /kept/$1', return: '200 \"$uri $args\"'}\n"
     "      /done/: {return: '200 \"$uri?$args\"'}\n"
     "      /around/: {rewrite: '^/around/ /around/x last'}\n"
     "      /temp/: {rewrite: '^/temp/(.*)$ /to/$1?q=$1 redirect'}\n"
@@ -116,7 +118,8 @@ static const struct {
     {"/moved/a%20b?q=1", 301, NULL, "Location", "/new/a%20b?q=1"},
     {"/chain/x?b=2", 200, "/done/x?a=1&b=2", NULL, NULL},
     {"/last/x?b=2", 200, "/done/x?", NULL, NULL},
-    {"/break/x?b=2", 200, "/kept/x/x b=2", NULL, NULL},
+    {"/break/x?b=2", 200, "/done/kept/x/x?b=2", NULL, NULL},
+    {"/goes-on/x?b=2", 200, "/kept/x b=2", NULL, NULL},
     {"/around/", 500, NULL, NULL, NULL},
     {"/temp/a%3fb%26c?z", 302, NULL, "Location", "/to/a%3Fb%26c?q=a%3Fb%26c&z"},
     {"/url/p?q", 302, NULL, "Location", "https://example.com/p?q"},
