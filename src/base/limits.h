@@ -132,7 +132,10 @@
 #define LIMIT_RESOLVE_TIMEOUT_MS    30000           /* of one question, where resolver_timeout says nothing */
 #define LIMIT_RESOLVE_TRY_MS        2000            /* before a name server is asked again */
 #define LIMIT_RESOLVE_SERVERS       8               /* name servers of one `resolver` */
-#define LIMIT_RESOLVE_RETRY_MS      5000            /* and so often where the answer was bad */
+#define LIMIT_RESOLVE_RETRY_MS      1000            /* a question that failed is asked again after this; each further failure doubles it, */
+#define LIMIT_RESOLVE_RETRY_MOST_MS 5000            /* up to this */
+#define LIMIT_RESOLVED_NAMES        256             /* whose addresses a worker that starts finds */
+#define LIMIT_RESOLVED_KEY          1024            /* bytes that tell them apart: host, port, service, name servers */
 
 /* limits of requests and connections */
 #define LIMIT_ZONE_LEAST            (32 * 1024)     /* memory of one zone */

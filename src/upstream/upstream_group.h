@@ -31,7 +31,7 @@ struct upstream_name {
     uint64_t again_ms;              /* when it is asked for again */
     struct resolver_query *query;   /* under way; NULL: none */
     bool asked;                     /* an answer, good or bad, has come */
-    bool failed;                    /* the last one was bad, and it was said */
+    unsigned failures;              /* bad answers in a row; the first of them was logged */
 };
 
 /* Names as one kind of settings wants them asked for. */
@@ -135,6 +135,11 @@ void upstream_checks_stop(struct upstream_group *group);
 
 /* Has every name of the group resolved, now and again. 0 or -ENOMEM. */
 MUST_CHECK int upstream_names_start(struct upstream_group *group);
+/*
+ * Until a name is asked for again after so many failures in a row (at least 1): LIMIT_RESOLVE_RETRY_MS, doubled up to
+ * LIMIT_RESOLVE_RETRY_MOST_MS, and at most valid_ms, if that is not 0.
+ */
+uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms);
 void upstream_names_stop(struct upstream_pool *pool);
 void upstream_names_finish(struct upstream_group *group);
 /* After the last group. */

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static void ask_due(struct upstream_pool *pool);
@@ -102,11 +103,66 @@ static void say(struct upstream_name *name, const char *reason)
 {
     struct log *log = name->group->pool->log;
 
-    if (reason && !name->failed)
-        log_write(log, LOG_ERROR, "upstream host \"" STR_FMT "\" cannot be resolved: %s; tried again every %d s",
-                  STR_ARG(name->server->host), reason, LIMIT_RESOLVE_RETRY_MS / 1000);
-    if (!reason && name->failed)
+    if (reason && name->failures == 0)
+        log_write(log, LOG_ERROR, "upstream host \"" STR_FMT "\" cannot be resolved: %s; retried every 1 to %d s",
+                  STR_ARG(name->server->host), reason, LIMIT_RESOLVE_RETRY_MOST_MS / 1000);
+    if (!reason && name->failures > 0)
         log_write(log, LOG_NOTICE, "upstream host \"" STR_FMT "\" is resolved again", STR_ARG(name->server->host));
+}
+
+static const struct resolver_settings *settings_of(const struct upstream_name *name)
+{
+    const struct resolver_settings *settings = name->group->upstream->resolver;
+
+    return settings ? settings : &upstream_resolver_default;
+}
+
+/* Names are the same where everything that decides their addresses is. Empty: too long to be stored. */
+static struct str shared_key(const struct upstream_name *name, char text[LIMIT_RESOLVED_KEY])
+{
+    const struct upstream_server *server = name->server;
+    const struct resolver_settings *settings = settings_of(name);
+    int length = snprintf(text, LIMIT_RESOLVED_KEY, STR_FMT ":%u " STR_FMT " " STR_FMT "%s%s", STR_ARG(server->host),
+                          server->port, STR_ARG(server->service), STR_ARG(settings->servers),
+                          settings->no_ipv4 ? " ipv4=off" : "", settings->no_ipv6 ? " ipv6=off" : "");
+
+    return length > 0 && length < LIMIT_RESOLVED_KEY ? str_of(text, (size_t)length) : STR("");
+}
+
+static void store_shared(const struct upstream_name *name, const struct resolver_answer *answer)
+{
+    struct resolved_names *names = upstream_zone_names(name->group->pool->zone);
+    char text[LIMIT_RESOLVED_KEY];
+
+    if (names)
+        resolved_names_store(names, shared_key(name, text), answer);
+}
+
+/* What the workers before this one used: requests need not wait for the first answer, which may not come. */
+static void load_shared(struct upstream_name *name)
+{
+    struct resolved_names *names = upstream_zone_names(name->group->pool->zone);
+    struct resolver_address addresses[LIMIT_UPSTREAM_ADDRESSES];
+    struct resolver_answer answer = {.addresses = addresses};
+    char text[LIMIT_RESOLVED_KEY];
+
+    if (names)
+        answer.count = resolved_names_load(names, shared_key(name, text), addresses);
+    if (answer.count == 0)
+        return;
+    apply(name, &answer);
+    name->asked = true;
+}
+
+uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms)
+{
+    uint64_t delay_ms = LIMIT_RESOLVE_RETRY_MS;
+
+    for (unsigned i = 1; i < failures && delay_ms < LIMIT_RESOLVE_RETRY_MOST_MS; i++)
+        delay_ms *= 2;
+    if (delay_ms > LIMIT_RESOLVE_RETRY_MOST_MS)
+        delay_ms = LIMIT_RESOLVE_RETRY_MOST_MS;
+    return valid_ms && valid_ms < delay_ms ? valid_ms : delay_ms;
 }
 
 /* What is known of a name stays in use where the answer is bad. */
@@ -117,12 +173,15 @@ static void answered(void *owner, const struct resolver_answer *answer)
 
     name->query = NULL;
     name->asked = true;
-    if (answer->count > 0)
+    if (answer->count > 0) {
         apply(name, answer);
+        store_shared(name, answer);
+    }
     say(name, answer->reason);
-    name->failed = answer->count == 0;
-    name->again_ms =
-        pool->loop->clock.monotonic_ms + (name->failed ? LIMIT_RESOLVE_RETRY_MS : answer->valid_ms);
+    name->failures = answer->count > 0 ? 0 : name->failures + 1;
+    name->again_ms = pool->loop->clock.monotonic_ms +
+                     (name->failures ? upstream_resolve_retry_ms(name->failures, settings_of(name)->valid_ms)
+                                     : answer->valid_ms);
     list_push(&pool->names_due, &name->due);
     tell_waiting(name->group);
     ask_due(pool);
@@ -159,9 +218,8 @@ static struct resolver *find_resolver(struct upstream_pool *pool, const struct r
 static void ask(struct upstream_name *name)
 {
     struct upstream_pool *pool = name->group->pool;
-    const struct resolver_settings *settings = name->group->upstream->resolver;
     const struct upstream_server *server = name->server;
-    struct resolver *resolver = find_resolver(pool, settings ? settings : &upstream_resolver_default);
+    struct resolver *resolver = find_resolver(pool, settings_of(name));
 
     if (resolver)
         name->query = resolver_ask(resolver, server->host, server->port, server->service, answered, name);
@@ -214,6 +272,7 @@ int upstream_names_start(struct upstream_group *group)
         group->names = name;
         list_init(&name->due);
         list_push(&pool->names_due, &name->due);
+        load_shared(name);
     }
     ask_due(pool);
     return 0;

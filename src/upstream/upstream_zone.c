@@ -20,6 +20,7 @@ struct hold {
 struct upstream_zone {
     struct shared_zone shared;
     unsigned workers;
+    struct resolved_names *names;   /* owned; at the same address in all processes */
     uint64_t leader;                /* of upstream_zone_lead: its lease's end, and who it is below */
     struct upstream_shared states[LIMIT_UPSTREAM_PEERS];
     struct hold holds[];            /* LIMIT_UPSTREAM_PEERS for each worker */
@@ -30,15 +31,27 @@ struct upstream_zone *upstream_zone_create(unsigned workers)
     size_t size = sizeof(struct upstream_zone) + (size_t)workers * LIMIT_UPSTREAM_PEERS * sizeof(struct hold);
     struct upstream_zone *zone = shared_zone_create(size);
 
-    if (zone)
-        zone->workers = workers;
-    return zone;
+    if (!zone)
+        return NULL;
+    zone->workers = workers;
+    zone->names = resolved_names_create();
+    if (zone->names)
+        return zone;
+    shared_zone_destroy(&zone->shared);
+    return NULL;
 }
 
 void upstream_zone_destroy(struct upstream_zone *zone)
 {
-    if (zone)
-        shared_zone_destroy(&zone->shared);
+    if (!zone)
+        return;
+    resolved_names_destroy(zone->names);
+    shared_zone_destroy(&zone->shared);
+}
+
+struct resolved_names *upstream_zone_names(const struct upstream_zone *zone)
+{
+    return zone ? zone->names : NULL;
 }
 
 /* Whoever dies with the lock leaves at worst a place that is held once too often. */

@@ -7,6 +7,7 @@
 
 #include "base/must_check.h"
 #include "base/str.h"
+#include "upstream/resolved_names.h"
 
 #include <stdint.h>
 
@@ -38,6 +39,8 @@ struct upstream_zone;
 struct upstream_zone *upstream_zone_create(unsigned workers);
 /* Accepts NULL. */
 void upstream_zone_destroy(struct upstream_zone *zone);
+/* The addresses of names, which the zone owns. NULL where there is no zone. */
+struct resolved_names *upstream_zone_names(const struct upstream_zone *zone);
 /* The worker has died: what it held and counted as active is taken back. */
 void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker);
 

@@ -1,10 +1,12 @@
 """Names of servers behind this one: asked for on the loop, again when they hold no more, and never in the way of a start."""
 import re
+import signal
 import socket
 import time
 
 import pytest
 from kit import http1, server as server_kit
+from kit.lifetime import wait_for
 from kit.dns import A, AAAA, SERVFAIL, SRV, Dns
 from kit.upstream import Upstream
 
@@ -167,6 +169,35 @@ def test_an_answer_outlives_its_name_server(world):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert world.who() == 'one'
+
+
+@pytest.mark.parametrize('failure', [SERVFAIL, None], ids=['an error', 'silence'])
+def test_a_reload_keeps_addresses_while_dns_fails(world, failure):
+    """New workers begin with the addresses that the old ones used, and take others as soon as there is an answer."""
+    one = world.upstream('one')
+    world.upstream('two', port=one.port, address='127.0.0.2')
+    world.dns.zone['app.test', A] = [(SECONDS, '127.0.0.1')]
+    world.start({'app': {'server': f'app.test:{one.port}'}}, locations={
+        '/': {'proxy_pass': 'http://app'}, '/variable': {'proxy_pass': f'http://$arg_name:{one.port}'}}, resolver='valid=1h')
+    assert world.who() == 'one'
+    assert world.who('/variable?name=app.test') == 'one'
+    del world.dns.zone['app.test', A]
+    world.dns.zone['app.test'] = failure
+    before, asked = world.server.workers(), len(world.dns.asked)
+    world.server.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: world.server.workers() and not set(world.server.workers()) & set(before), 'the old workers have ended')
+    assert len(world.dns.asked) > asked, 'the new workers ask'
+    assert [world.who() for _ in range(3)] == ['one'] * 3
+    assert world.who('/variable?name=app.test') == 'one'
+    del world.dns.zone['app.test']
+    world.dns.zone['app.test', A] = [(SECONDS, '127.0.0.2')]
+    world.until('two')
+
+
+def test_valid_bounds_the_time_until_a_failure_is_retried(world):
+    world.dns.zone['app.test'] = SERVFAIL
+    world.start({'app': {'server': 'app.test:80'}}, resolver='valid=100ms')
+    wait_for(lambda: len(world.dns.asked) >= 60, 'the name is asked for again and again')
 
 
 def test_a_name_server_that_is_not_there(world):

@@ -1,0 +1,96 @@
+/*
+ * A table in shared memory, searched from its beginning: names are resolved once in a while, and there are few.
+ */
+#include "upstream/resolved_names.h"
+
+#include "base/shared_zone.h"
+
+#include <string.h>
+
+struct resolved_name {
+    char key[LIMIT_RESOLVED_KEY];   /* empty: the place is free */
+    uint64_t stored;                /* grows with each store */
+    size_t count;
+    struct resolver_address addresses[LIMIT_UPSTREAM_ADDRESSES];
+};
+
+struct resolved_names {
+    struct shared_zone shared;
+    uint64_t stores;
+    struct resolved_name names[LIMIT_RESOLVED_NAMES];
+};
+
+struct resolved_names *resolved_names_create(void)
+{
+    return shared_zone_create(sizeof(struct resolved_names));
+}
+
+void resolved_names_destroy(struct resolved_names *names)
+{
+    if (names)
+        shared_zone_destroy(&names->shared);
+}
+
+/* A process that died with the lock may have left a name half written. */
+static void lock(struct resolved_names *names)
+{
+    if (shared_zone_lock(&names->shared))
+        memset(names->names, 0, sizeof(names->names));
+}
+
+static struct resolved_name *find_name(struct resolved_names *names, struct str key)
+{
+    for (size_t i = 0; i < LIMIT_RESOLVED_NAMES; i++) {
+        if (str_equal(str_from(names->names[i].key), key))
+            return &names->names[i];
+    }
+    return NULL;
+}
+
+static struct resolved_name *find_oldest(struct resolved_names *names)
+{
+    struct resolved_name *oldest = &names->names[0];
+
+    for (size_t i = 1; i < LIMIT_RESOLVED_NAMES; i++) {
+        if (names->names[i].stored < oldest->stored)
+            oldest = &names->names[i];
+    }
+    return oldest;
+}
+
+void resolved_names_store(struct resolved_names *names, struct str key, const struct resolver_answer *answer)
+{
+    size_t count = answer->count < LIMIT_UPSTREAM_ADDRESSES ? answer->count : LIMIT_UPSTREAM_ADDRESSES;
+    struct resolved_name *name;
+
+    if (count == 0 || str_empty(key) || key.length >= LIMIT_RESOLVED_KEY)
+        return;
+    lock(names);
+    name = find_name(names, key);
+    if (!name)
+        name = find_oldest(names);
+    memset(name->key, 0, sizeof(name->key));
+    memcpy(name->key, key.data, key.length);
+    memcpy(name->addresses, answer->addresses, count * sizeof(*name->addresses));
+    name->count = count;
+    name->stored = ++names->stores;
+    shared_zone_unlock(&names->shared);
+}
+
+size_t resolved_names_load(struct resolved_names *names, struct str key,
+                           struct resolver_address out[LIMIT_UPSTREAM_ADDRESSES])
+{
+    const struct resolved_name *name;
+    size_t count = 0;
+
+    if (str_empty(key))
+        return 0;
+    lock(names);
+    name = find_name(names, key);
+    if (name && name->count <= LIMIT_UPSTREAM_ADDRESSES) {
+        count = name->count;
+        memcpy(out, name->addresses, count * sizeof(*out));
+    }
+    shared_zone_unlock(&names->shared);
+    return count;
+}

@@ -1,0 +1,137 @@
+/* Addresses of names in shared memory, and how soon a name that failed is asked for again. */
+#include "upstream/resolved_names.h"
+#include "upstream/upstream_group.h"
+
+#include "../http/suite.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct resolved_names *names;
+static struct resolver_address found[LIMIT_UPSTREAM_ADDRESSES];
+
+/* 10.0.0.`first` and those that follow it. */
+static void store(const char *key, unsigned first, size_t count)
+{
+    struct resolver_address addresses[LIMIT_UPSTREAM_ADDRESSES + 1] = {0};
+    struct resolver_answer answer = {.addresses = addresses, .count = count};
+
+    for (size_t i = 0; i < count; i++) {
+        struct sockaddr_in *address = (struct sockaddr_in *)(void *)&addresses[i].socket;
+
+        address->sin_family = AF_INET;
+        address->sin_addr.s_addr = htonl(0x0a000000 + first + (uint32_t)i);
+        addresses[i].length = sizeof(*address);
+    }
+    resolved_names_store(names, str_from(key), &answer);
+}
+
+/* The last number of the first address. */
+static uint32_t first_of(const char *key)
+{
+    const struct sockaddr_in *address = (const struct sockaddr_in *)(const void *)&found[0].socket;
+
+    return resolved_names_load(names, str_from(key), found) ? ntohl(address->sin_addr.s_addr) & 0xff : 0;
+}
+
+START_TEST(the_last_answer_is_found)
+{
+    names = resolved_names_create();
+    ck_assert_ptr_nonnull(names);
+    ck_assert_uint_eq(resolved_names_load(names, STR("a.test:80"), found), 0);
+    store("a.test:80", 1, 2);
+    store("a.test:81", 7, 1);
+    ck_assert_uint_eq(resolved_names_load(names, STR("a.test:80"), found), 2);
+    ck_assert_uint_eq(first_of("a.test:80"), 1);
+    ck_assert_uint_eq(first_of("a.test:81"), 7);
+    store("a.test:80", 3, 1);
+    ck_assert_uint_eq(resolved_names_load(names, STR("a.test:80"), found), 1);
+    ck_assert_uint_eq(first_of("a.test:80"), 3);
+    ck_assert_uint_eq(first_of("a.test:8"), 0);
+    resolved_names_destroy(names);
+}
+END_TEST
+
+START_TEST(a_failure_stores_nothing)
+{
+    char longest[LIMIT_RESOLVED_KEY + 1];
+
+    names = resolved_names_create();
+    store("a.test:80", 1, 1);
+    store("a.test:80", 1, 0);
+    ck_assert_uint_eq(first_of("a.test:80"), 1);
+    store("", 1, 1);
+    ck_assert_uint_eq(first_of(""), 0);
+    memset(longest, 'x', sizeof(longest));
+    longest[LIMIT_RESOLVED_KEY] = 0;
+    store(longest, 1, 1);
+    ck_assert_uint_eq(first_of(longest), 0);
+    longest[LIMIT_RESOLVED_KEY - 1] = 0;
+    store(longest, 1, 1);
+    ck_assert_uint_eq(first_of(longest), 1);
+    resolved_names_destroy(names);
+    resolved_names_destroy(NULL);
+}
+END_TEST
+
+START_TEST(both_counts_are_bounded)
+{
+    char key[16];
+
+    names = resolved_names_create();
+    store("many", 1, LIMIT_UPSTREAM_ADDRESSES + 1);
+    ck_assert_uint_eq(resolved_names_load(names, STR("many"), found), LIMIT_UPSTREAM_ADDRESSES);
+    for (unsigned i = 0; i < LIMIT_RESOLVED_NAMES; i++) {
+        snprintf(key, sizeof(key), "%u", i);
+        store(key, 9, 1);
+        if (i == 1)
+            store("0", 8, 1); /* stored again, later than "1" */
+    }
+    ck_assert_uint_eq(first_of("many"), 0);
+    store("more", 5, 1);
+    ck_assert_uint_eq(first_of("1"), 0);
+    ck_assert_uint_eq(first_of("0"), 8);
+    ck_assert_uint_eq(first_of("more"), 5);
+    resolved_names_destroy(names);
+}
+END_TEST
+
+START_TEST(other_processes_see_it)
+{
+    int status;
+
+    names = resolved_names_create();
+    if (fork() == 0) {
+        store("a.test:80", 4, 1);
+        _exit(0);
+    }
+    ck_assert_int_gt(wait(&status), 0);
+    ck_assert_uint_eq(first_of("a.test:80"), 4);
+    resolved_names_destroy(names);
+}
+END_TEST
+
+START_TEST(failures_are_retried_soon_then_less_often)
+{
+    ck_assert_uint_eq(upstream_resolve_retry_ms(1, 0), 1000);
+    ck_assert_uint_eq(upstream_resolve_retry_ms(2, 0), 2000);
+    ck_assert_uint_eq(upstream_resolve_retry_ms(3, 0), 4000);
+    ck_assert_uint_eq(upstream_resolve_retry_ms(4, 0), 5000);
+    ck_assert_uint_eq(upstream_resolve_retry_ms(UINT32_MAX, 0), 5000);
+    ck_assert_uint_eq(upstream_resolve_retry_ms(1, 100), 100);
+    ck_assert_uint_eq(upstream_resolve_retry_ms(4, 100), 100);
+    ck_assert_uint_eq(upstream_resolve_retry_ms(1, 30000), 1000);
+    ck_assert_uint_eq(upstream_resolve_retry_ms(9, 3000), 3000);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {the_last_answer_is_found, a_failure_stores_nothing, both_counts_are_bounded,
+                                  other_processes_see_it, failures_are_retried_soon_then_less_often};
+
+    return suite_run("resolved_names", tests, COUNT(tests));
+}
