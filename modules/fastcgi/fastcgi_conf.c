@@ -299,10 +299,12 @@ const struct directive fastcgi_directives[] = {
     {.name = "fastcgi_temp_path",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_PATH,
+     .written = true,
      .offset = AT(proxy.buffering.folder),
      .fallback = "/var/tmp",
      .example = "fastcgi_temp_path: /var/cache/sluice",
-     .help = "The folder of temporary files, without names, with bodies of requests and answers."},
+     .help = "The folder of temporary files, without names, with bodies of requests and answers. It is made as that of "
+             "proxy_temp_path."},
     {.name = "fastcgi_hide_header",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_WORDS,

@@ -15,10 +15,34 @@ static int read_text(struct conf_reader *reader, const struct directive *directi
     return conf_read_text(reader, node, field);
 }
 
+static int note_folder(struct conf_reader *reader, struct str path)
+{
+    struct conf_words *folders = reader->folders;
+    struct str *grown;
+
+    for (size_t i = 0; i < folders->count; i++) {
+        if (str_equal(folders->items[i], path))
+            return 0;
+    }
+    grown = arena_zalloc(reader->arena, folders->count + 1, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    for (size_t i = 0; i < folders->count; i++)
+        grown[i] = folders->items[i];
+    grown[folders->count] = arena_copy(reader->arena, path);
+    folders->items = grown;
+    return grown[folders->count++].data ? 0 : -ENOMEM;
+}
+
+/* A fallback stands in no line: that folder is the system's. */
 static int read_path(struct conf_reader *reader, const struct directive *directive,
                      const struct conf_node *node, void *field)
 {
-    return conf_read_path(reader, node, field);
+    int error = conf_read_path(reader, node, field);
+
+    if (error == 0 && directive->written && reader->folders && node->mark.line > 0)
+        error = note_folder(reader, *(struct str *)field);
+    return error;
 }
 
 static int read_number(struct conf_reader *reader, const struct directive *directive,

@@ -77,6 +77,7 @@ struct directive {
     const char *example;            /* as it would be written in YAML, for the reference; NULL: name and fallback */
     const char *const *choices;
     uint64_t low, high;             /* numbers, sizes, durations (ms); high 0: no bound */
+    bool written;                   /* PATH: a folder that workers write; noted in reader->folders where the file names it */
     size_t row_size;
     directive_row *row;
     const struct directive *children; /* BLOCK */
@@ -110,6 +111,7 @@ struct conf_reader {
     struct own_variables *own;      /* variables and regular expressions that the file brings; not looked into here */
     struct caches *caches;          /* caches, for rows that name one; not looked into here */
     struct limits *limits;          /* zones of limits, likewise */
+    struct conf_words *folders;     /* that workers write, each once; NULL: they are not noted */
     const struct directive *directive; /* what is being read, for messages; NULL: none */
 };
 

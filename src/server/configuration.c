@@ -321,6 +321,7 @@ struct configuration *configuration_load(const struct configuration_source *sour
             .errors = errors,
             .upstreams = &configuration->upstreams,
             .caches = &configuration->caches,
+            .folders = &configuration->folders,
             .limits = &configuration->limits,
             .prefix = source->prefix,
             .test_only = source->test_only,

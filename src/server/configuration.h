@@ -152,6 +152,7 @@ struct configuration {
     size_t server_count;
     struct own_variables own, own_stream; /* what the file itself names in http, and in stream */
     struct caches caches;           /* of proxy_cache_path */
+    struct conf_words folders;      /* of temporary files */
     struct limits limits;           /* of limit_req_zone and limit_conn_zone */
     struct session_stores sessions; /* of ssl_session_cache */
     struct upstreams upstreams;     /* blocks, and the addresses of proxy_pass */

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "server/access_log.h"
+#include "server/folders.h"
 #include "server/log_file.h"
 #include "tls/ktls.h"
 
@@ -84,6 +85,14 @@ static int open_access_logs(struct master *master, struct generation *generation
         }
     }
     return 0;
+}
+
+static int make_folders(struct master *master, struct generation *generation)
+{
+    uid_t user = master->is_root ? generation->identity.user : (uid_t)-1;
+    gid_t group = master->is_root ? generation->identity.group : (gid_t)-1;
+
+    return folders_make(&generation->configuration->folders, user, group, &master->error_log.log);
 }
 
 static int open_caches(struct master *master, struct generation *generation)
@@ -217,9 +226,8 @@ static int open_sockets(struct master *master, struct generation *generation)
 struct generation *generation_open(struct master *master, struct configuration *configuration)
 {
     static int (*const steps[])(struct master *master, struct generation *generation) = {
-        find_identity, check_files, make_children, open_access_logs, open_caches, open_limits, open_sessions,
-        probe_ktls,
-        master_tickets_open, open_sockets,
+        find_identity, check_files, make_children, open_access_logs, make_folders, open_caches,
+        open_limits, open_sessions, probe_ktls, master_tickets_open, open_sockets,
     };
     struct generation *generation = calloc(1, sizeof(*generation));
     int result = generation ? 0 : -ENOMEM;

@@ -9,6 +9,7 @@
 #include "server/access_log.h"
 #include "server/daemon.h"
 #include "server/document_roots.h"
+#include "server/folders.h"
 #include "server/journey.h"
 #include "server/module.h"
 #include "server/renewal.h"
@@ -298,6 +299,9 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
         return -ENOMEM;
     upstream_pool_count(worker->upstreams, &worker->counters->upstream_wires);
     file_cache_count(worker->files, &worker->counters->files);
+    if (start->number == 0)
+        folders_check(worker->configuration, start->identity ? start->identity->name : "the server's user",
+                      worker->log);
     result = access_log_start(worker);
     if (result == 0)
         result = open_caches(worker, start->place);

@@ -346,7 +346,7 @@ def test_captures_where_head_is_asked_as_get(client, upstream, path):
     name = path('')[1:]
     upstream.answers[f'/of/kind/{name}'] = 'Cache-Control: max-age=60\nX-Name: ' + name
     assert ask(client, f'/captured/kind/{name}', method='HEAD').headers['x-name'] == name
-    wait_for(lambda: ask(client, f'/captured/kind/{name}').headers['x-cache'] == HIT, 'it is stored')
+    stored(client, f'/captured/kind/{name}')
     assert len(upstream.asked(f'/of/kind/{name}')) == 1
 
 
@@ -369,3 +369,68 @@ def test_an_update_asks_for_the_uri_as_the_client_wrote_it(client, upstream, pat
     ask(client, target)
     assert ask(client, target).headers['x-cache'] == STALE
     wait_for(lambda: len(upstream.asked(target)) == 2, 'the update')
+
+
+# Folders.
+
+def folders_site(folder, upstream, port):
+    """One worker with a cache and every folder of temporary files, beneath `folder`."""
+    location = {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'proxy_temp_path': f'{folder}/answers',
+                      'client_body_temp_path': f'{folder}/requests/', 'fastcgi_temp_path': f'{folder}/fastcgi'}}
+    return [{'listen': f'127.0.0.1:{port}', 'location': location}], {'proxy_cache_path': {'path': f'{folder}/cache', 'keys_zone': 'one:1m'}}
+
+
+@pytest.fixture
+def start_folders(base, upstream, sluice_for_all):
+    """start_folders(folder, user) -> a running server; `user` is nobody or root, who starts it."""
+    running = []
+
+    def start(folder, user, wait=True):
+        port = server_kit.free_port()
+        servers, http = folders_site(folder, upstream, port)
+        room = folder.parent / (folder.name + '-log')
+        made = server_kit.Server(room, servers, http=http)
+        os.chmod(room, 0o777)
+        os.chmod(made.config_path, 0o644)
+        if user == 'nobody':
+            made.under = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'sh', '-c', 'exec "$0" "$2" "$3"', sluice_for_all]
+        running.append(made)
+        if wait:
+            made.start([port])
+            wait_for(lambda: ' runs, ' in made.errors(), 'the worker is ready')
+        return made
+    yield start
+    for made in running:
+        made.stop(check=False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='root starts servers as somebody else')
+@pytest.mark.parametrize('user', ['root', 'nobody'])
+def test_folders_are_made_for_the_workers(fresh, start_folders, user):
+    folder = fresh()
+    os.chmod(folder, 0o777)
+    made = start_folders(folder, user)
+    for name in ('answers', 'requests', 'fastcgi', 'cache'):
+        found = os.stat(folder / name)
+        assert (found.st_uid, found.st_mode & 0o777) == (65534, 0o700), name
+    assert '[error]' not in made.errors() and '[crit]' not in made.errors()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='root starts servers as somebody else')
+@pytest.mark.parametrize('user', ['root', 'nobody'])
+def test_a_folder_that_the_workers_cannot_write_is_told_once(fresh, start_folders, user):
+    folder = fresh()
+    for name in ('answers', 'requests', 'fastcgi', 'cache'):
+        (folder / name).mkdir(mode=0o755)
+    made = start_folders(folder, user)
+    for name in ('answers', 'requests', 'fastcgi', 'cache'):
+        lines = [line for line in made.errors().splitlines() if f'{folder}/{name}' in line]
+        assert len(lines) == 1 and '[error]' in lines[0] and 'Permission denied' in lines[0], made.errors()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='root starts servers as somebody else')
+def test_a_folder_that_cannot_be_made_stops_the_start(fresh, start_folders):
+    folder = fresh() / 'missing'
+    made = start_folders(folder, 'root', wait=False)
+    answer = subprocess.run([server_kit.SLUICE, '-c', made.config_path], capture_output=True, text=True, check=False)
+    assert answer.returncode == 1 and f'"{folder}/answers" cannot be made (2: No such file or directory)' in answer.stderr + made.errors()
