@@ -206,7 +206,7 @@ static int limit_rate_shape(struct exchange *x, const void *conf)
 
     if (!x->response.body || x->request.method == METHOD_HEAD || x->response.status == 101)
         return 0;
-    if (size_of(x, own->rate, &rate) < 0 || size_of(x, own->after, &after) < 0)
+    if ((!exchange_rate(x, &rate) && size_of(x, own->rate, &rate) < 0) || size_of(x, own->after, &after) < 0)
         return -ENOMEM;
     if (rate == 0)
         return 0;
@@ -252,5 +252,6 @@ const struct module module_limit_rate = {
     .conf_size = sizeof(struct limit_rate_conf),
     .idle = limit_rate_idle,
     .shape = limit_rate_shape,
+    .limits_rate = true,
     .variables = &variable_table,
 };

@@ -291,6 +291,15 @@ bool proxy_may_try_next(const struct proxying *p, unsigned reason);
 /* No answer will come: refuses with `status`. */
 void proxy_give_up(struct proxying *p, int status);
 
+/* proxy_accel.c */
+
+/* What X-Accel-Limit-Rate says is the rate at which the answer leaves; what is no number counts as nothing. */
+void proxy_accel_rate(struct proxying *p, const struct headers *said);
+/* X-Accel-Charset among `said` becomes the charset of Content-Type in `headers`, where that has none. 0 or -ENOMEM. */
+MUST_CHECK int proxy_accel_charset(struct proxying *p, const struct headers *said, struct headers *headers);
+/* X-Accel-Redirect: another URI of this server answers, internal ones too, and p is over. False: there is none. */
+bool proxy_sent_elsewhere(struct proxying *p);
+
 /* proxy_reply.c */
 
 /* Reads on where there is room for all that one receive may bring. */

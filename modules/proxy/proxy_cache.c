@@ -64,7 +64,6 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
     struct proxying *p = cached->p;
     struct response *response = &p->x->response;
     const struct stored *stored = entry->note;
-    const struct header *type = headers_find(headers, STR("Content-Type"));
     struct representation whole = {.size = entry->body_length,
                                    .validators = stored->validators,
                                    .max_ranges = LIMIT_RANGES,
@@ -77,11 +76,15 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
     if (proxy_intercept(p, note->status, headers))
         return 0;
     response->headers.count = 0;
-    if (proxy_pass_fields(p, headers, &p->x->arena, &response->headers) < 0 || proxy_rewrite_location(p) < 0 ||
+    proxy_accel_rate(p, headers);
+    if (proxy_pass_fields(p, headers, &p->x->arena, &response->headers) < 0 ||
+        proxy_accel_charset(p, headers, &response->headers) < 0 || proxy_rewrite_location(p) < 0 ||
         proxy_rewrite_cookies(p) < 0 || cached_add_age(cached, note) < 0)
         return -ENOMEM;
     if (note->status == 200) {
-        whole.media_type = type ? type->value : STR("");
+        struct str type = headers_value(&response->headers, STR("Content-Type"));
+
+        whole.media_type = type.data ? type : STR("");
         return representation_answer(p->x, &whole);
     }
     response->status = note->status;

@@ -42,8 +42,10 @@ enum proxy_ignore {
     IGNORE_CACHE_CONTROL = 1 << 2,
     IGNORE_SET_COOKIE = 1 << 3,
     IGNORE_VARY = 1 << 4,
-    IGNORE_X_ACCEL_REDIRECT = 1 << 5, /* these two are no affair of the cache */
+    IGNORE_X_ACCEL_REDIRECT = 1 << 5, /* this one and the following are no affair of the cache */
     IGNORE_X_ACCEL_BUFFERING = 1 << 6,
+    IGNORE_X_ACCEL_LIMIT_RATE = 1 << 7,
+    IGNORE_X_ACCEL_CHARSET = 1 << 8,
 };
 
 /* proxy_cache_use_stale: bits in the order of its words. */
@@ -257,6 +259,11 @@ void proxy_cache_invalidate(struct proxying *p);
 MUST_CHECK int proxy_cache_fields(struct proxying *p, struct headers *fields);
 /* Fields of an answer without those of proxy_ignore_headers. 0 or -ENOMEM. */
 MUST_CHECK int cached_counting_fields(const struct proxying *p, const struct headers *from, struct headers *to);
+/*
+ * Cache-Control of the fields that count, but where X-Accel-Expires is among them: that has precedence, so that only extensions and what concerns stale answers
+ * are left of it.
+ */
+void cached_read_control(const struct headers *counting, int64_t came_s, struct cache_control *out);
 /* How long it is fresh, how old it is, and what it says of being stale, into `note`. */
 void cached_note_times(const struct proxying *p, const struct arrival *arrival, struct stored_note *note);
 /*

@@ -80,6 +80,13 @@ static int64_t accel_expires(struct str value, int64_t now_s)
     return seconds;
 }
 
+void cached_read_control(const struct headers *counting, int64_t came_s, struct cache_control *out)
+{
+    cache_control_read(counting, CACHE_OF_RESPONSE, out);
+    if (accel_expires(headers_value(counting, STR("X-Accel-Expires")), came_s) != DELTA_NONE)
+        out->no_store = out->no_cache = out->is_private = out->must_understand = out->malformed = false;
+}
+
 static int64_t configured_lifetime(const struct proxy_cache_conf *conf, int status)
 {
     const struct proxy_cache_valid *rows = conf->valid.items;
@@ -347,7 +354,7 @@ int proxy_cache_head(struct proxying *p)
         return cached_revalidated(p, &arrival);
     if (cached_counting_fields(p, &p->reply.headers, &counting) < 0)
         return -ENOMEM;
-    cache_control_read(&counting, CACHE_OF_RESPONSE, &said);
+    cached_read_control(&counting, arrival.came_s, &said);
     result = judge(p, &arrival, &note);
     if (result > 0)
         result = keep(cached, &counting, &note);

@@ -49,7 +49,8 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
     {.name = "proxy_ignore_headers", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.ignore),                  \
      .choices = proxy_ignored_headers, .example = "proxy_ignore_headers: [Cache-Control, Set-Cookie]",                                   \
      .help = "Fields of an answer that do not count: for the cache (an answer that sets a cookie is kept only with Set-Cookie), " \
-             "for a redirect within this server (X-Accel-Redirect), for proxy_buffering (X-Accel-Buffering)."},                  \
+             "for a redirect within this server (X-Accel-Redirect), for proxy_buffering (X-Accel-Buffering), "           \
+             "for limit_rate (X-Accel-Limit-Rate), for the charset of Content-Type (X-Accel-Charset)."},                                \
     {.name = "proxy_cache_use_stale", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.use_stale),              \
      .choices = cache_stale, .fallback = "off", .example = "proxy_cache_use_stale: [error, timeout, updating, http_502]",        \
      .help = "When something stale may be the answer: where servers fail like this, or (updating) while somebody fetches it. "   \

@@ -80,7 +80,7 @@ int cached_revalidated(struct proxying *p, struct arrival *arrival)
         error = cached_counting_fields(p, &merged, &counting);
     if (error < 0)
         return error;
-    cache_control_read(&counting, CACHE_OF_RESPONSE, &said);
+    cached_read_control(&counting, arrival->came_s, &said);
     arrival->headers = &counting;
     arrival->said = &said;
     arrival->status = note.status;

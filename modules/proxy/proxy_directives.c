@@ -11,7 +11,8 @@
 #define AT(field) offsetof(struct proxy_conf, field)
 
 const char *const proxy_ignored_headers[] = {"X-Accel-Expires", "Expires",           "Cache-Control",     "Set-Cookie",
-                                             "Vary",            "X-Accel-Redirect", "X-Accel-Buffering", NULL};
+                                             "Vary",            "X-Accel-Redirect", "X-Accel-Buffering",
+                                             "X-Accel-Limit-Rate", "X-Accel-Charset", NULL};
 
 const char *const proxy_next_words[] = {
     "error",    "timeout",  "invalid_header", "non_idempotent", "off",      "http_403", "http_404",

@@ -5,7 +5,6 @@
 #include "proxy.h"
 
 #include "base/limits.h"
-#include "http/url.h"
 
 #include <errno.h>
 
@@ -278,58 +277,6 @@ static bool without_body(struct proxying *p)
     return true;
 }
 
-/* What the application says of the answer itself holds for what is found at the other place. */
-static int insist(struct proxying *p)
-{
-    static const char *const names[] = {"Content-Type", "Content-Disposition", "Content-Language", "Cache-Control",
-                                        "Expires",      "Set-Cookie"};
-    struct headers fields = {0};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        struct str name = str_from(names[i]);
-        const struct header *field = headers_find(&p->reply.headers, name);
-
-        for (; field; field = headers_next(&p->reply.headers, name, field)) {
-            if (headers_add(&fields, &p->x->arena, name, field->value) < 0)
-                return -ENOMEM;
-        }
-    }
-    return exchange_insist(p->x, &fields);
-}
-
-static enum outcome reroute(struct proxying *p, struct str place)
-{
-    struct exchange *x = p->x;
-    struct url_target target;
-
-    if (insist(p) < 0)
-        return exchange_refuse(x, 500);
-    if (str_starts(place, STR("@")))
-        return exchange_reroute_named(x, place);
-    if (url_target_parse(&x->arena, place, true, &target) < 0 || !str_starts(place, STR("/")) || target.climbs)
-        return exchange_refuse_because(x, 500, LOG_ERROR, "X-Accel-Redirect: \"" STR_FMT "\" is no place here",
-                                       STR_ARG(place));
-    exchange_become_get(x);
-    return exchange_reroute(x, target.path, target.query.data ? target.query : STR(""));
-}
-
-/* The application has decided, and this server is to answer: by another of its own URIs, internal ones too. */
-static bool sent_elsewhere(struct proxying *p)
-{
-    struct str place = headers_value(&p->reply.headers, STR("X-Accel-Redirect"));
-    enum outcome outcome;
-
-    if (!place.data || (p->conf->cache.ignore & IGNORE_X_ACCEL_REDIRECT))
-        return false;
-    outcome = reroute(p, place);
-    proxy_cache_yield(p);
-    proxy_let_go(p, false);
-    buffer_finish(&p->input);
-    p->stage = PROXY_OVER;
-    exchange_resume(p->x, outcome);
-    return true;
-}
-
 static bool head_came(struct proxying *p)
 {
     struct response *response = &p->x->response;
@@ -345,7 +292,8 @@ static bool head_came(struct proxying *p)
         answered_otherwise(p);
         return false;
     }
-    if (sent_elsewhere(p))
+    proxy_accel_rate(p, &p->reply.headers);
+    if (proxy_sent_elsewhere(p))
         return false;
     kept = proxy_cache_head(p);
     if (kept == -EAGAIN) {
@@ -358,6 +306,7 @@ static bool head_came(struct proxying *p)
         return without_body(p);
     response->headers.count = 0;
     if (proxy_pass_fields(p, &p->reply.headers, &p->x->arena, &response->headers) < 0 || note_stream(p) < 0 ||
+        proxy_accel_charset(p, &p->reply.headers, &response->headers) < 0 ||
         (p->conf->speech->rewrites && (proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0)) ||
         stick(p) < 0)
         return no_memory(p);

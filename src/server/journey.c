@@ -271,7 +271,7 @@ static void journey_serve(struct visit *visit)
 /* From the last module to the first, each may edit the head and wrap the body. */
 static int shape_all(struct visit *visit)
 {
-    uint64_t left = visit->location->shaping;
+    uint64_t left = visit->location->shaping | visit->shaping;
     int rc = 0;
 
     while (left != 0 && rc == 0) {

@@ -77,6 +77,27 @@ enum outcome exchange_refuse(struct exchange *x, int status)
     return OUTCOME_ANSWERED;
 }
 
+void exchange_set_rate(struct exchange *x, uint64_t rate)
+{
+    struct visit *visit = visit_of(x);
+
+    visit->rate = rate;
+    for (unsigned i = 0; module_table[i] && i < LIMIT_MODULES; i++) {
+        if (module_table[i]->limits_rate)
+            visit->shaping |= UINT64_C(1) << i;
+    }
+}
+
+bool exchange_rate(const struct exchange *x, uint64_t *out_rate)
+{
+    const struct visit *visit = visit_of(x);
+
+    if (visit->shaping == 0)
+        return false;
+    *out_rate = visit->rate;
+    return true;
+}
+
 PRINTF_LIKE(3, 0)
 static void say(struct exchange *x, enum log_level level, const char *format, va_list args)
 {

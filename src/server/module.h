@@ -57,6 +57,7 @@ struct module {
     void (*finish)(struct exchange *x, const void *conf); /* once for each exchange, wherever it was routed */
     void (*cancel)(struct exchange *x, void *state);   /* the client is gone while PENDING: let go, do not resume */
     const struct variable_table *variables;
+    bool limits_rate;                               /* its shape applies what exchange_set_rate says, and is called then though it is idle */
     bool access;                                    /* its answer says who may: `satisfy` counts it. Such modules stand together in the list */
     enum others others;                             /* whom it asks */
     const struct stream_part *stream;               /* NULL: it has no part there */
@@ -123,6 +124,10 @@ typedef void exchange_answered(struct exchange *child, void *asker);
 MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *asker, struct exchange **out_child);
 /* Fields that x is answered with, whoever answers it after a reroute, in the place of that one's own; not copied. Not on refusals. 0 or -ENOMEM. */
 MUST_CHECK int exchange_insist(struct exchange *x, const struct headers *fields);
+/* The body that x is answered with leaves at `rate` bytes a second (0: without a limit), whatever limit_rate says, after a reroute, too. */
+void exchange_set_rate(struct exchange *x, uint64_t rate);
+/* True where exchange_set_rate was called: *out_rate is what it said. */
+bool exchange_rate(const struct exchange *x, uint64_t *out_rate);
 /* What x is rerouted to is asked for by GET (HEAD stays) and without a body, whatever the request was. */
 void exchange_become_get(struct exchange *x);
 /* The asker has what it wants. A short rest of the body is still read, so that its connection may be kept; nothing may be called on it. */

@@ -36,6 +36,8 @@ struct visit {
     bool succeeded;                 /* the connection is the successor's */
     struct visit_state *states;     /* exchange_state: of the modules that asked for one */
     struct own_values own;          /* of the configuration's own variables */
+    uint64_t shaping;               /* bits of modules whose shape is called though they are idle: exchange_set_rate */
+    uint64_t rate;                  /* exchange_set_rate; valid where `shaping` has a bit */
     bool early;                     /* it came before the handshake was over: $ssl_early_data */
     bool unroutable;                /* a regular expression failed: 500 */
     struct exchange *parent;        /* whose child this is (subrequest.c), held; NULL: a client asks */

@@ -1,5 +1,7 @@
 """X-Accel-Redirect: the application decides, and this server answers with something else of its own."""
 import pytest
+from kit import server as server_kit
+from kit.lifetime import wait_for
 from kit.upstream import Upstream
 
 OK = 'HTTP/1.1 200 OK\r\n'
@@ -9,6 +11,16 @@ def sends(place, more='', status='200 OK'):
     def script(talk):
         talk.read_body()
         talk.send(f'HTTP/1.1 {status}\r\nX-Accel-Redirect: {place}\r\n{more}Content-Length: 9\r\n\r\nnot this\n')
+        return True
+    return script
+
+
+def says(length):
+    """Answers with the fields that stand in the query, by `&`."""
+    def script(talk):
+        talk.read_body()
+        fields = talk.request.target.partition('?')[2].replace('%20', ' ').replace('&', '\r\n')
+        talk.send(f'{OK}Content-Length: {length}\r\n{fields}' + ('\r\n' if fields else '') + '\r\n' + 'x' * length)
         return True
     return script
 
@@ -28,6 +40,9 @@ SCRIPTS = {
     '/loop': sends('/loop'),
     '/said': lambda talk: talk.read_body() is not None and not talk.send(OK + f'Content-Length: {len(talk.request.method)}\r\n\r\n{talk.request.method}'),
     '/method': sends('/said'),
+    '/type': says(1),
+    '/rate': says(300),
+    '/rated-file': sends('/protected/one.txt', 'X-Accel-Limit-Rate: 2000\r\nContent-Type: text/x\r\nX-Accel-Charset: koi8-r\r\n'),
 }
 
 
@@ -40,12 +55,17 @@ def upstream():
 
 
 @pytest.fixture
-def served(launch, loop, transport, upstream, site):
+def served(launch, loop, transport, upstream, site, fresh):
     to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}
     return launch(loop, transport, server={'location': {
         '/': to, '/protected/': {'internal': True, 'alias': f'{site}/'}, '@named': {'return': '200 named'},
         '/lost/': {'internal': True, 'alias': f'{site}/', 'error_page': '404 =200 /page'}, '/page': {'return': '200 page'},
-        '/ignored': {**to, 'proxy_ignore_headers': 'X-Accel-Redirect'}}})
+        '/ignored': {**to, 'proxy_ignore_headers': 'X-Accel-Redirect'},
+        '/ignoring/': {'proxy_pass': to['proxy_pass'] + '/', 'proxy_ignore_headers': ['X-Accel-Charset', 'X-Accel-Limit-Rate'], 'limit_rate': '9k'},
+        '/passing/': {'proxy_pass': to['proxy_pass'] + '/', 'proxy_pass_header': 'X-Accel-Charset'},
+        '/limited/': {'proxy_pass': to['proxy_pass'] + '/', 'limit_rate': '9k'},
+        '/kept/': {'proxy_pass': to['proxy_pass'] + '/', 'proxy_cache': 'one', 'proxy_cache_valid': '60s'}}},
+        http={'proxy_cache_path': {'path': str(fresh()), 'keys_zone': 'one:1m'}, 'log_format': {'proof': '$request_uri $status $limit_rate'}})
 
 
 @pytest.fixture
@@ -102,3 +122,38 @@ def test_it_is_asked_for_by_get(client, upstream):
     assert client.ask('POST', '/method', body=b'x' * 1000).body == b'GET'
     assert upstream.last().header('content-length') in (None, '0')
     assert client.ask('POST', '/file', body=b'x').body == b'one\n'
+
+
+@pytest.mark.parametrize('path, type', [
+    ('/type?Content-Type: text/html&X-Accel-Charset: koi8-r', 'text/html; charset=koi8-r'),
+    ('/type?Content-Type: application/json;a=b&X-Accel-Charset: utf-8', 'application/json;a=b; charset=utf-8'),
+    ('/type?Content-Type: text/html; Charset=utf-8&X-Accel-Charset: koi8-r', 'text/html; Charset=utf-8'),
+    ('/type?X-Accel-Charset: koi8-r', None),
+    ('/type?Content-Type: text/html&X-Accel-Charset: a b', 'text/html'),
+    ('/type?Content-Type: text/html&X-Accel-Charset:', 'text/html'),
+    ('/ignoring/type?Content-Type: text/html&X-Accel-Charset: koi8-r', 'text/html'),
+    ('/passing/type?Content-Type: text/html&X-Accel-Charset: koi8-r', 'text/html; charset=koi8-r'),
+    ('/rated-file', 'text/x; charset=koi8-r'),
+])
+def test_the_charset(client, path, type):
+    answer = client.get(path.replace(' ', '%20'))
+    assert answer.status == 200 and answer.headers.get('content-type') == type
+    assert ('x-accel-charset' in answer.headers) == path.startswith('/passing/')
+
+
+@pytest.mark.parametrize('path, rate', [
+    ('/rate?X-Accel-Limit-Rate: 2000', 2000), ('/rate?X-Accel-Limit-Rate: 2k', 0), ('/rate?X-Accel-Limit-Rate: -1', 0),
+    ('/rate?X-Accel-Limit-Rate: 0', 0), ('/rate', 0), ('/limited/rate', 9216), ('/limited/rate?X-Accel-Limit-Rate: 2000', 2000),
+    ('/limited/rate?X-Accel-Limit-Rate: 0', 0), ('/ignoring/rate?X-Accel-Limit-Rate: 2000', 9216), ('/rated-file', 2000)])
+def test_the_rate(served, client, path, rate):
+    path = path.replace(' ', '%20')
+    answer = client.get(path)
+    assert answer.status == 200 and len(answer.body) in (300, 4) and 'x-accel-limit-rate' not in answer.headers
+    wait_for(lambda: f'{path} 200 {rate}\n' in server_kit.read_text(served.server.access_path), 'the access log')
+
+
+def test_what_is_stored_is_treated_alike(served, client):
+    path = '/kept/type?Content-Type:%20text/html&X-Accel-Charset:%20koi8-r&X-Accel-Limit-Rate:%202000'
+    for _ in range(2):
+        assert client.get(path).headers['content-type'] == 'text/html; charset=koi8-r'
+    wait_for(lambda: server_kit.read_text(served.server.access_path).count(f'{path} 200 2000\n') == 2, 'the access log')

@@ -126,6 +126,16 @@ ROWS = [
     ('', 'X-Accel-Expires: 0\nCache-Control: max-age=60', '', MISS),
     ('', 'X-Accel-Expires: @99999999999', '', HIT),
     ('', 'X-Accel-Expires: @1', '', MISS),
+    ('', 'Cache-Control: no-store\nX-Accel-Expires: 60', '', HIT),
+    ('', 'X-Accel-Expires: 60\nCache-Control: private, no-cache\nExpires: 0', '', HIT),
+    ('', 'Expires: {-60}\nX-Accel-Expires: 60', '', HIT),
+    ('', 'X-Accel-Expires: 60\nCache-Control: max-age=1\nAge: 5', '', HIT),
+    ('', 'X-Accel-Expires: 60\nSet-Cookie: a=b', '', MISS),
+    ('', 'X-Accel-Expires: 60\nVary: *', '', MISS),
+    ('', 'X-Accel-Expires: soon\nCache-Control: max-age=60', '', HIT),
+    ('', 'X-Accel-Expires: soon\nCache-Control: no-store', '', MISS),
+    ('', 'X-Accel-Expires: -1\nCache-Control: private', '', MISS),
+    ('', 'X-Accel-Expires: @soon\nCache-Control: no-store', '', MISS),
 ]
 
 

@@ -1,0 +1,100 @@
+/*
+ * The fields by which an application directs this server: X-Accel-Redirect, X-Accel-Limit-Rate and
+ * X-Accel-Charset. (X-Accel-Expires is the cache's, X-Accel-Buffering is read in proxy_spool.c.)
+ */
+#include "proxy.h"
+
+#include "http/h1_parse.h"
+#include "http/url.h"
+
+#include <errno.h>
+
+void proxy_accel_rate(struct proxying *p, const struct headers *said)
+{
+    struct str text = headers_value(said, STR("X-Accel-Limit-Rate"));
+    uint64_t rate;
+
+    if (!(p->conf->cache.ignore & IGNORE_X_ACCEL_LIMIT_RATE) && text.data && str_to_u64(text, &rate) == 0)
+        exchange_set_rate(p->x, rate);
+}
+
+/* True where a parameter of a media type is its charset. */
+static bool has_charset(struct str type)
+{
+    (void)str_cut(&type, ';');
+    while (type.data) {
+        struct str parameter = str_cut(&type, ';');
+
+        if (str_equal_nocase(str_trim(str_cut(&parameter, '=')), STR("charset")))
+            return true;
+    }
+    return false;
+}
+
+int proxy_accel_charset(struct proxying *p, const struct headers *said, struct headers *headers)
+{
+    struct str charset = headers_value(said, STR("X-Accel-Charset"));
+    struct header *type = headers_find(headers, STR("Content-Type"));
+    struct str value;
+
+    if ((p->conf->cache.ignore & IGNORE_X_ACCEL_CHARSET) || !h1_is_token(charset) || !type || has_charset(type->value))
+        return 0;
+    value = arena_join(&p->x->arena, (const struct str[]){type->value, STR("; charset="), charset}, 3);
+    if (!value.data)
+        return -ENOMEM;
+    type->value = value;
+    return 0;
+}
+
+/* What the application says of the answer itself holds for what is found at the other place. */
+static int insist(struct proxying *p)
+{
+    static const char *const names[] = {"Content-Type", "Content-Disposition", "Content-Language", "Cache-Control",
+                                        "Expires",      "Set-Cookie"};
+    struct headers fields = {0};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct str name = str_from(names[i]);
+        const struct header *field = headers_find(&p->reply.headers, name);
+
+        for (; field; field = headers_next(&p->reply.headers, name, field)) {
+            if (headers_add(&fields, &p->x->arena, name, field->value) < 0)
+                return -ENOMEM;
+        }
+    }
+    if (proxy_accel_charset(p, &p->reply.headers, &fields) < 0)
+        return -ENOMEM;
+    return exchange_insist(p->x, &fields);
+}
+
+static enum outcome reroute(struct proxying *p, struct str place)
+{
+    struct exchange *x = p->x;
+    struct url_target target;
+
+    if (insist(p) < 0)
+        return exchange_refuse(x, 500);
+    if (str_starts(place, STR("@")))
+        return exchange_reroute_named(x, place);
+    if (url_target_parse(&x->arena, place, true, &target) < 0 || !str_starts(place, STR("/")) || target.climbs)
+        return exchange_refuse_because(x, 500, LOG_ERROR, "X-Accel-Redirect: \"" STR_FMT "\" is no place here",
+                                       STR_ARG(place));
+    exchange_become_get(x);
+    return exchange_reroute(x, target.path, target.query.data ? target.query : STR(""));
+}
+
+bool proxy_sent_elsewhere(struct proxying *p)
+{
+    struct str place = headers_value(&p->reply.headers, STR("X-Accel-Redirect"));
+    enum outcome outcome;
+
+    if (!place.data || (p->conf->cache.ignore & IGNORE_X_ACCEL_REDIRECT))
+        return false;
+    outcome = reroute(p, place);
+    proxy_cache_yield(p);
+    proxy_let_go(p, false);
+    buffer_finish(&p->input);
+    p->stage = PROXY_OVER;
+    exchange_resume(p->x, outcome);
+    return true;
+}
