@@ -187,11 +187,28 @@ static enum outcome judge_sibling(struct search *search, struct file_entry *entr
     return answer_file(search, entry);
 }
 
+/* Methods other than GET and HEAD. */
+static enum outcome answer_method(struct exchange *x)
+{
+    int status = x->request.method == METHOD_OPTIONS ? 204 : x->request.method == METHOD_OTHER ? 501 : 405;
+
+    exchange_refuse(x, status);
+    if (status != 501 &&
+        headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("GET, HEAD, OPTIONS")) < 0)
+        return exchange_refuse(x, 500);
+    return OUTCOME_ANSWERED;
+}
+
+/* As in nginx a POST is 405 only where there is a file: elsewhere it is 404 or a redirect, which error_page may answer. */
 static enum outcome judge_file(struct search *search, struct file_entry *entry)
 {
     mode_t mode = entry->stat.st_mode;
     int error = entry->error;
 
+    if (error == 0 && S_ISREG(mode) && search->x->request.method == METHOD_POST) {
+        file_entry_unref(entry);
+        return answer_method(search->x);
+    }
     if (error == 0 && S_ISREG(mode))
         return search->conf->siblings.count ? begin_siblings(search, entry) : answer_file(search, entry);
     file_entry_unref(entry);
@@ -236,7 +253,7 @@ static enum outcome judge_folder(struct search *search, struct file_entry *entry
     file_entry_unref(entry);
     if (error < 0)
         return refuse_error(search, error);
-    if (has_autoindex())
+    if (has_autoindex() && search->x->request.method != METHOD_POST)
         return OUTCOME_PASS;
     return exchange_refuse_because(search->x, 403, LOG_ERROR,
                                    "directory index of \"" STR_FMT "/" STR_FMT "\" is forbidden",
@@ -379,25 +396,13 @@ static enum outcome search_step(struct search *search)
     return look_up(search, search->x->request.path);
 }
 
-/* Methods other than GET and HEAD. */
-static enum outcome answer_method(struct exchange *x)
-{
-    int status = x->request.method == METHOD_OPTIONS ? 204 : x->request.method == METHOD_OTHER ? 501 : 405;
-
-    exchange_refuse(x, status);
-    if (status != 501 &&
-        headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("GET, HEAD, OPTIONS")) < 0)
-        return exchange_refuse(x, 500);
-    return OUTCOME_ANSWERED;
-}
-
 static enum outcome static_answer(struct exchange *x, const void *conf, void *state)
 {
     struct search *search;
 
     if (!exchange_root(x).data)
         return OUTCOME_PASS;
-    if (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD)
+    if (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD && x->request.method != METHOD_POST)
         return answer_method(x);
     if (url_path_hidden(x->request.path))
         return exchange_refuse_because(x, 404, LOG_INFO,
