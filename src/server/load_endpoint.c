@@ -134,8 +134,17 @@ static int index_name(struct load *load, struct endpoint *endpoint, struct str n
     return set_name(load, endpoint, &endpoint->exact, name, server, name);
 }
 
-/* The default server stands first among the servers, but not among those that are asked. */
-static int index_patterns(struct load *load, struct endpoint *endpoint)
+static bool listens(const struct endpoint *endpoint, const struct virtual_server *server)
+{
+    for (size_t i = 0; i < endpoint->server_count; i++) {
+        if (endpoint->servers[i] == server)
+            return true;
+    }
+    return false;
+}
+
+/* The default server stands first among the endpoint's servers; names and patterns are asked in the order of the file. */
+static int index_names(struct load *load, struct endpoint *endpoint)
 {
     endpoint->patterns =
         arena_zalloc(load->reader.arena, endpoint->server_count, sizeof(*endpoint->patterns));
@@ -143,29 +152,19 @@ static int index_patterns(struct load *load, struct endpoint *endpoint)
         return -ENOMEM;
     for (size_t i = 0; i < load->server_count; i++) {
         struct virtual_server *server = load->servers[i].server;
-        bool here = false;
 
-        for (size_t k = 0; k < endpoint->server_count; k++)
-            here |= endpoint->servers[k] == server;
-        if (here && server->pattern_count)
-            endpoint->patterns[endpoint->pattern_count++] = server;
-    }
-    return 0;
-}
-
-static int index_names(struct load *load, struct endpoint *endpoint)
-{
-    for (size_t i = 0; i < endpoint->server_count; i++) {
-        struct virtual_server *server = endpoint->servers[i];
-
+        if (!listens(endpoint, server))
+            continue;
         for (size_t k = 0; k < server->names.count; k++) {
             int error = index_name(load, endpoint, server->names.items[k], server);
 
             if (error < 0)
                 return error;
         }
+        if (server->pattern_count)
+            endpoint->patterns[endpoint->pattern_count++] = server;
     }
-    return index_patterns(load, endpoint);
+    return 0;
 }
 
 int load_endpoints(struct load *load)
