@@ -310,6 +310,8 @@ static void carry_condition(struct import *import, const struct scope *scope,
         return;
     }
     body = draft_add(import->arena, conditions, DRAFT_MAP, condition, directive);
+    if (str_equal(directive->name, STR("limit_except")) && live(scope->block, "rewrite"))
+        draft_add(import->arena, body, DRAFT_LIST, STR("rewrite"), directive); /* nginx runs none for those methods */
     if (live(directive, "return") && live(scope->block, "rewrite") && !live(directive, "rewrite")) {
         if (scope->kind == SCOPE_LOCATION)
             draft_add(import->arena, body, DRAFT_LIST, STR("rewrite"), directive);
