@@ -138,7 +138,9 @@ def agree(there, here):
     """`here` without what nginx's own pages for errors do not let compare: each server has its own words there."""
     if 'body' in there:
         return here
-    return {name: value for name, value in here.items() if name not in ('body', 'length', 'content-type', 'vary')}
+    found = {name: value for name, value in here.items() if name not in ('body', 'length', 'content-type')}
+    vary = [name for name in here.get('vary', '').split(', ') if name not in ('', 'Accept')]  # which of its pages this is
+    return {**found, 'vary': ', '.join(vary)} if vary else {name: value for name, value in found.items() if name != 'vary'}
 
 
 def main_file(folder, text):

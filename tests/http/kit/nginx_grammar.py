@@ -130,7 +130,6 @@ PROXY_SHAPES = (
     Directive('proxy_redirect default'), Directive('proxy_cookie_path /a/ /z/'), Directive('proxy_cookie_domain one.test two.test'),
     Directive('proxy_buffering off'), Directive('proxy_request_buffering off'), Directive('proxy_ignore_headers X-Accel-Redirect'),
     Directive('proxy_ignore_headers X-Accel-Expires Expires'), Directive('proxy_pass_header Server'), Directive('proxy_http_version 1.1'),
-    Directive(r'proxy_redirect ~^http://([^/]+)/(.*)$ /$1/$2'),
 )
 
 # What shapes an answer, or says who may.
@@ -148,7 +147,7 @@ SHAPES = (
     Directive('log_not_found off'), Directive('add_header X-Only "$args"'), Directive('add_header Cache-Control "private, x=1"'),
     Directive('add_header Vary X-Kind'), Directive('set $s@N@ "$uri.$arg_x"'), Directive('chunked_transfer_encoding off'),
     Directive('sendfile on'), Directive('tcp_nodelay off'), Directive('limit_rate 100m'),
-    Directive('add_header Content-Type text/mine'), Directive('add_header Last-Modified ""'), Directive('autoindex on'),
+    Directive('add_header Last-Modified ""'), Directive('autoindex on'),
     Directive('gzip_static on'), Directive('proxy_set_header X-Mine outer'), Directive('proxy_intercept_errors on'),
 )
 CONDITIONS = ('$arg_x', '$arg_x = 1', '$request_method = POST', '$http_x_kind ~ ^a', '$http_x_kind !~* A', '$uri ~ ^/(a|b)/(.*)', '-f $request_filename',
@@ -158,7 +157,7 @@ CONDITIONS = ('$arg_x', '$arg_x = 1', '$request_method = POST', '$http_x_kind ~ 
 def error_page(make):
     codes = ' '.join(str(code) for code in make.some((403, 404, 405, 410, 413, 401, 500, 502, 503, 416, 400), 3)) or '404'
     change = make.pick(('', '', '=200 ', '= ', '=410 '))
-    target = make.pick(('/one.txt', '/none', '/a/x', '@NAMED', '/folder/', '/c/y?e=$args', 'http://example.test/e', '/$status', '/c/$1'))
+    target = make.pick(('/one.txt', '/none', '/a/x', '@NAMED', '/folder/', '/c/y?e=$args', 'http://example.test/e', '/c/y'))
     if target == '@NAMED':
         target = make.location_of('@first')
     return Directive(f'error_page {codes} {change}{target}')
