@@ -298,6 +298,16 @@ static struct str condition_text(struct import *import, const struct nginx_direc
                                                               : (struct str){NULL, 0};
 }
 
+/* Whether a location of the block rewrites, however deep. */
+static bool rewrites_below(const struct nginx_directive *block)
+{
+    for (const struct nginx_directive *child = block->first; child; child = child->next) {
+        if (is(child, "location") && (live(child, "rewrite") || rewrites_below(child)))
+            return true;
+    }
+    return false;
+}
+
 /* The directives of the block, where the condition holds. What a location rewrites must not come before a return. */
 static void carry_condition(struct import *import, const struct scope *scope,
                             const struct nginx_directive *directive, const char *below, struct str condition)
@@ -312,10 +322,10 @@ static void carry_condition(struct import *import, const struct scope *scope,
     body = draft_add(import->arena, conditions, DRAFT_MAP, condition, directive);
     if (str_equal(directive->name, STR("limit_except")) && live(scope->block, "rewrite"))
         draft_add(import->arena, body, DRAFT_LIST, STR("rewrite"), directive); /* nginx runs none for those methods */
-    if (live(directive, "return") && live(scope->block, "rewrite") && !live(directive, "rewrite")) {
-        if (scope->kind == SCOPE_LOCATION)
+    if (live(directive, "return") && !live(directive, "rewrite")) {
+        if (rewrites_below(scope->block) || (scope->kind == SCOPE_LOCATION && live(scope->block, "rewrite")))
             draft_add(import->arena, body, DRAFT_LIST, STR("rewrite"), directive);
-        else
+        if (scope->kind != SCOPE_LOCATION && live(scope->block, "rewrite"))
             note(import, IMPORT_CHANGED, directive, "rewrite of the server comes before this here");
     }
     carry_scope(import, scope, SCOPE_LOCATION, directive, body);
