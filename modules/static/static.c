@@ -199,7 +199,7 @@ static enum outcome answer_method(struct exchange *x)
     return OUTCOME_ANSWERED;
 }
 
-/* As in nginx a POST is 405 only where there is a file: elsewhere it is 404 or a redirect, which error_page may answer. */
+/* As in nginx a POST is 405 only where there is a file; else 404, for error_page, or a redirect. */
 static enum outcome judge_file(struct search *search, struct file_entry *entry)
 {
     mode_t mode = entry->stat.st_mode;

@@ -143,7 +143,7 @@ static bool listens(const struct endpoint *endpoint, const struct virtual_server
     return false;
 }
 
-/* The default server stands first among the endpoint's servers; names and patterns are asked in the order of the file. */
+/* The default server stands first among the endpoint's servers; names and patterns keep the order of the file. */
 static int index_names(struct load *load, struct endpoint *endpoint)
 {
     endpoint->patterns =

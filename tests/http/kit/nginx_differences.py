@@ -56,6 +56,13 @@ DELIBERATE = (
      lambda text, request, there, here: 'gzip_static' in text and here.get('vary', '').startswith('Accept-Encoding')),
     ('a status that nginx has no page for has one', 'each error has a page', ('body', 'length', 'content-type', 'vary'),
      lambda text, request, there, here: there.get('body') == b'' and f'return {there["status"]};' in text),
+    ('a request that is refused before its head is read is of no server in particular', 'its Host is not known',
+     ('x-where', 'x-only', 'content-type', 'cache-control', 'expires', 'vary'),
+     lambda text, request, there, here: there.get('status') == here.get('status') == 400),
+    ('error_page answers a request line that is refused, too', 'nginx: 500', ALL,
+     lambda text, request, there, here: there.get('status') == 500 and 400 in named_codes(text) and re.search(r'/\.\.|%2e%2e', target(request))),
+    ('an answer has a type, with default_type "" too', 'clients would guess it', ('content-type',),
+     lambda text, request, there, here: 'default_type ""' in text and here.get('content-type') == 'application/octet-stream'),
     ('charset is said with all of text/*', 'one rule for all text', ('content-type',),
      lambda text, request, there, here: charset_alone(there, here)),
 )

@@ -133,12 +133,13 @@ class Batch:
         return self
 
     def compare(self, number, site):
+        around = ''.join(line for one in self.prelude for line in one.lines())
         for request in site.requests:
             there, *heres = [answer(ports[number], filled(request, {**self.pairs.places, 'N': number})) for ports in self.pairs.ports]
             self.compared += 1
             for loop, here in zip(self.pairs.loops, heres):
                 here = nginx_kit.agree(there, here)
-                if here != there and not explained(site.text(), request, there, here):
+                if here != there and not explained(around + site.text(), request, there, here):
                     self.differences.append(Difference(site, request, loop, there, here))
                     break
 
