@@ -1,5 +1,6 @@
 """`sluice serve DIR` and `sluice doctor`: the first five minutes of a newcomer."""
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -173,6 +174,20 @@ WRONG = [(['--cert', '/nowhere.pem'], '"/nowhere.pem" cannot be opened (2: No su
 def test_serve_says_what_is_wrong(site, options, words):
     done = subprocess.run([SLUICE, 'serve', site, *options], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0 and words in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def test_the_page_names_commands_that_work(serve):
+    """What conf/www/index.html advises is for a server that `serve` has started; what needs a configuration stands apart."""
+    _, said, ports = serve(str(pathlib.Path(__file__).parents[2] / 'conf/www'))
+    page = http1.connect(ports['https'], 'user').get('/').body.decode()
+    steps, configured = page.split('<dl id="configured">')
+    commands = re.findall(r'<dt><code>sluice ([^<]*)</code>', steps)
+    assert len(commands) >= 3 and 'Ctrl-C' in steps and 'sluice.yaml' not in steps, said
+    for command in commands:
+        done = subprocess.run([SLUICE, *command.split()], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0 or command == 'doctor', f'sluice {command}: {done.stdout}{done.stderr}'
+        assert done.stdout, command
+    assert re.findall(r'sluice -s (\w+)', steps) == [] and 'sluice -s quit' in configured
 
 
 def test_help_names_the_options():
