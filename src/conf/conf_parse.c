@@ -426,12 +426,25 @@ static struct conf_node *empty_node(struct parse *parse)
     return node;
 }
 
+void parse_refuse_nginx(struct conf_loader *loader, struct conf_mark mark)
+{
+    conf_error(loader->errors, mark,
+               STR("sluice import FILE translates it; here it is YAML: 'worker_processes: auto', and indentation in "
+                   "place of braces"),
+               "this looks like nginx's own language");
+}
+
 struct conf_node *parse_source(struct conf_loader *loader, const struct conf_file *file)
 {
     struct str text = arena_copy(loader->arena, file->text);
     struct parse parse = {.loader = loader, .file = file};
     struct conf_node *root = NULL;
+    unsigned nginx = source_nginx_line(file);
 
+    if (nginx) {
+        parse_refuse_nginx(loader, (struct conf_mark){file, nginx, 1});
+        return NULL;
+    }
     if (!text.data)
         parse_out_of_memory(&parse);
     for (int attempt = 0; attempt <= LIMIT_CONF_ERRORS && !loader->stop; attempt++) {

@@ -15,6 +15,8 @@
  * a syntax error the broken block is left out and reading goes on, to find more. NULL: nothing could be read.
  */
 struct conf_node *parse_source(struct conf_loader *loader, const struct conf_file *file);
+/* Reports that the source is written in the language of nginx. */
+void parse_refuse_nginx(struct conf_loader *loader, struct conf_mark mark);
 
 /* What the parser's own files share. */
 /* Of the parser, for the translation of libyaml's messages: the scalar that came last. */

@@ -252,8 +252,9 @@ static void key_refuse(struct scope_reader *scope, const struct conf_node *key)
     struct conf_reader *reader = scope->reader;
     const char *here = conf_scope_name(scope->scope);
     unsigned elsewhere = scopes_of(scope->schema, key->text);
-    struct str missing = vocabulary_missing(key->text);
-    const char *nearest = elsewhere || missing.data ? NULL : nearest_name(scope, key->text);
+    struct str instead;
+    enum vocabulary_word word = vocabulary_look_up(scope->schema, key->text, &instead);
+    const char *nearest = elsewhere || word != VOCABULARY_UNKNOWN ? NULL : nearest_name(scope, key->text);
     struct str hint = STR("sluice help NAME explains a directive; conf/README.md lists them all");
 
     if (elsewhere && !(elsewhere & scope->scope)) {
@@ -262,8 +263,10 @@ static void key_refuse(struct scope_reader *scope, const struct conf_node *key)
                    here);
         return;
     }
-    if (missing.data) {
-        conf_error(reader->errors, key->mark, missing, "'" STR_FMT "' is known, but not carried",
+    if (word != VOCABULARY_UNKNOWN) {
+        conf_error(reader->errors, key->mark, instead,
+                   word == VOCABULARY_LEFT_OUT ? "'" STR_FMT "' is not in this build of sluice"
+                                               : "'" STR_FMT "' is not supported by sluice",
                    STR_ARG(key->text));
         return;
     }

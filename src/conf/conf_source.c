@@ -246,3 +246,27 @@ size_t source_offset(struct source_cursor *cursor, unsigned line, unsigned colum
     }
     return cursor->offset;
 }
+
+/* "user www-data;", "http {": a word without a colon, and nginx's signs at the end. */
+static bool is_nginx_line(struct str line)
+{
+    ssize_t comment = str_search(line, STR(" #"));
+    struct str text = str_trim(comment < 0 ? line : str_slice(line, 0, (size_t)comment));
+    size_t word = 0;
+
+    while (word < text.length && ((text.data[word] >= 'a' && text.data[word] <= 'z') || text.data[word] == '_'))
+        word++;
+    return word > 0 && word < text.length && (text.data[word] == ' ' || text.data[word] == '\t') &&
+           strchr(";{}", text.data[text.length - 1]);
+}
+
+unsigned source_nginx_line(const struct conf_file *file)
+{
+    for (unsigned number = 1; number <= file->line_count; number++) {
+        struct str line = str_trim(source_line(file, number));
+
+        if (!str_empty(line) && line.data[0] != '#')
+            return is_nginx_line(line) ? number : 0;
+    }
+    return 0;
+}

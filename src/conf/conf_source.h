@@ -41,5 +41,7 @@ bool source_allowed(uint32_t code);
 
 /* Line `number` (from one) of the file, without its line break; empty where there is none. */
 struct str source_line(const struct conf_file *file, unsigned number);
+/* The line with which a text in nginx's own language begins; 0 where the file does not begin with one. */
+unsigned source_nginx_line(const struct conf_file *file);
 
 #endif

@@ -278,7 +278,7 @@ static int duration_parse(struct str text, uint64_t *out_ms)
         if (error < 0)
             return error;
         if (!unit.length)
-            return -ENOMSG;
+            return rest.length ? -EINVAL : -ENOMSG;
         while (least < sizeof(durations) / sizeof(durations[0]) &&
                !str_equal(unit, str_from(durations[least].name)))
             least++;
@@ -291,6 +291,27 @@ static int duration_parse(struct str text, uint64_t *out_ms)
     } while (text.length);
     *out_ms = total;
     return 0;
+}
+
+/* "3 minutes" is 3m; empty where it names no unit. */
+static struct str duration_hint(struct conf_reader *reader, struct str text)
+{
+    static const struct {
+        const char *word, *unit;
+    } words[] = {{"millisecond", "ms"}, {"msec", "ms"}, {"ms", "ms"}, {"second", "s"}, {"sec", "s"}, {"s", "s"},
+                 {"minute", "m"},       {"min", "m"},   {"m", "m"},   {"hour", "h"},   {"hr", "h"},  {"h", "h"},
+                 {"day", "d"},          {"d", "d"},     {"week", "w"}, {"w", "w"}};
+    struct str digits = str_slice(text, 0, digits_of(text));
+    struct str word = str_trim(str_skip(text, digits.length));
+
+    for (size_t i = 0; digits.length && i < sizeof(words) / sizeof(words[0]); i++) {
+        struct str known = str_from(words[i].word);
+        struct str rest = str_skip(word, known.length);
+
+        if (str_starts(word, known) && (str_empty(rest) || str_equal(rest, STR("s"))))
+            return conf_hint(reader->errors, "write " STR_FMT "%s", STR_ARG(digits), words[i].unit);
+    }
+    return STR("");
 }
 
 int conf_read_duration(struct conf_reader *reader, const struct conf_node *node, uint64_t *out_ms)
@@ -306,7 +327,10 @@ int conf_read_duration(struct conf_reader *reader, const struct conf_node *node,
         *out_ms = ms;
         return 0;
     }
-    if (error == -ENOMSG)
+    if (error == -EINVAL && duration_hint(reader, text).length)
+        conf_error(reader->errors, node->mark, duration_hint(reader, text), "'" STR_FMT "' is no duration",
+                   STR_ARG(text));
+    else if (error == -ENOMSG)
         conf_error(reader->errors, node->mark,
                    conf_hint(reader->errors, "write " STR_FMT "s, " STR_FMT "ms or " STR_FMT "m",
                              STR_ARG(text), STR_ARG(text), STR_ARG(text)),

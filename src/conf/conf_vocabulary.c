@@ -1,6 +1,6 @@
 /*
- * Tables only: what people's existing files contain. A directive that a module of
- * this build declares is found before anything here is asked.
+ * Directives of nginx that existing files contain. A directive that a module of this build declares is found before
+ * anything here is asked.
  */
 #include "conf/conf_vocabulary.h"
 
@@ -35,85 +35,153 @@ const struct block_word *vocabulary_block(size_t index)
     return index < sizeof(blocks) / sizeof(blocks[0]) ? &blocks[index] : NULL;
 }
 
-/* Known and not carried; a name that ends with '*' stands for its family. */
+/* Directives of nginx that sluice does not have; a name that ends with '*' stands for its family. */
 static const struct {
     const char *name;
     const char *hint;
 } refused[] = {
-    {"if", "write 'when: {condition: {directives}}': sluice has no if"},
-    {"break", "use 'rewrite: regex replacement break', or 'when': sluice has no break of its own"},
-    {"ssl_stapling*", "delete it: certificate authorities have ended OCSP"},
-    {"ssl_ocsp*", "delete it: certificate authorities have ended OCSP; ssl_crl names revoked certificates"},
-    {"ssl_handshake_timeout", "client_header_timeout bounds the handshake, in stream preread_timeout"},
-    {"ssl", "write it behind the port: listen: 443 ssl"},
-    {"ssi*",
-     "sluice has no server-side includes: make the pages beforehand, or serve them by an application"},
-    {"perl*", "sluice runs no Perl: put the code behind a proxy"},
-    {"js_*", "sluice runs no JavaScript: put the code behind a proxy"},
-    {"lua_*", "sluice runs no Lua: put the code behind a proxy"},
-    {"uwsgi_*", "sluice does not speak uwsgi: let the application speak HTTP"},
-    {"scgi_*", "sluice does not speak SCGI: let the application speak HTTP"},
-    {"memcached_*", "sluice does not speak memcached"},
-    {"proxy_store*", "use proxy_cache: sluice keeps answers in a cache, not as files of a site"},
-    {"fastcgi_store*", "let the application write the file: sluice does not keep answers as files of a site"},
-    {"mail", "sluice is no mail proxy"},
-    {"load_module", "modules are built in: see sluice -V"},
-    {"aio*", "delete it: files are read without blocking anyway"},
-    {"directio*", "delete it: files leave from the page cache"},
-    {"tcp_nopush", "delete it: heads and files leave in full packets anyway"},
     {"accept_mutex*", "delete it: every worker has sockets of its own"},
-    {"worker_cpu_affinity", "delete it, or let the service manager do it"},
-    {"worker_rlimit_nofile", "set the limit in the service manager (LimitNOFILE=)"},
-    {"worker_rlimit_core", "set the limit in the service manager (LimitCORE=)"},
-    {"sendfile_max_chunk", "delete it: no connection takes the loop for itself"},
-    {"slow_start", "write it behind a server of the upstream: server: 127.0.0.1:9001 slow_start=30s"},
-    {"reuseport", "delete it: every worker has sockets of its own"},
+    {"add_before_body", "make the pages beforehand, or let an application add it"},
+    {"add_after_body", "make the pages beforehand, or let an application add it"},
+    {"addition_types", "make the pages beforehand, or let an application add to them"},
+    {"aio*", "delete it: files are read without blocking anyway"},
+    {"ancient_browser*", "use map with $http_user_agent"},
+    {"api", "use status: on, which has JSON"},
+    {"auth_delay", "use limit_req in the same location: it delays who asks too often"},
+    {"auth_jwt*", "use auth_request with an application that checks the token"},
+    {"auth_oidc*", "use auth_request with an application that signs users in"},
+    {"auth_require*", "use when with a condition that returns 403"},
+    {"break", "use 'rewrite: regex replacement break', or 'when'"},
+    {"charset_map", "store the files as UTF-8: sluice does not recode"},
+    {"charset_types", "delete it: charset is said with all of text/*"},
+    {"chunked_transfer_encoding", "delete it: a body goes in chunks where its length is not known"},
+    {"client_body_in_file_only", "use proxy_request_buffering: on, which keeps long bodies in files without names"},
+    {"client_body_in_single_buffer", "delete it: sluice has no $request_body"},
+    {"connection_pool_size", "delete it: memory is not set by hand"},
+    {"create_full_put_path", "serve uploads by an application: sluice does not speak WebDAV"},
+    {"dav_*", "serve uploads by an application: sluice does not speak WebDAV"},
+    {"min_delete_depth", "serve uploads by an application: sluice does not speak WebDAV"},
+    {"debug_connection", "use error_log: {path: ..., level: debug}"},
+    {"debug_points", "delete it: a debugger needs no directive"},
+    {"directio*", "delete it: files leave from the page cache"},
+    {"empty_gif", "serve a file, or use return: 204"},
+    {"env", "delete it: the environment is read at load, as ${NAME}"},
+    {"epoll_events", "delete it: the loop sizes itself"},
+    {"f4f*", "serve HLS or DASH as files: sluice does not split video"},
+    {"fastcgi_bind", "let the routing table choose the address"},
+    {"fastcgi_busy_buffers_size", "delete it: fastcgi_buffers bounds what is kept"},
+    {"fastcgi_cache*", "let the application speak HTTP and use proxy_cache: answers of FastCGI are not cached"},
+    {"fastcgi_no_cache", "delete it: answers of FastCGI are not cached"},
+    {"fastcgi_catch_stderr", "delete it: what the application says on standard error is in the error log"},
+    {"fastcgi_force_ranges", "let the application speak HTTP and use proxy_force_ranges"},
+    {"fastcgi_limit_rate", "use limit_rate, which limits what the client gets"},
+    {"fastcgi_pass_request_*", "delete it: the application gets body and fields"},
+    {"fastcgi_send_lowat", "delete it: the kernel knows best"},
+    {"fastcgi_socket_keepalive", "delete it: timeouts find a dead connection"},
+    {"fastcgi_store*", "let the application write the file: sluice does not keep answers as files of a site"},
+    {"fastcgi_temp_file_write_size", "delete it: the size of writes is not set by hand"},
+    {"flv", "serve the file: players ask for ranges"},
+    {"geoip_*", "use geo with the ranges of addresses, or map of a field that a CDN adds"},
+    {"geoip2*", "use geo with the ranges of addresses, or map of a field that a CDN adds"},
+    {"google_perftools_profiles", "delete it: perf needs no directive"},
+    {"grpc_*", "sluice does not speak gRPC: let clients reach the application directly, or use stream"},
     {"gunzip_buffers", "delete it: one small buffer holds what leaves next"},
+    {"gzip_disable", "delete it: the browsers that it was made for are gone"},
+    {"gzip_hash", "delete it: gzip_comp_level is all that is set"},
+    {"gzip_no_buffer", "delete it: a body that pauses is flushed anyway"},
+    {"gzip_window", "delete it: gzip_comp_level is all that is set"},
+    {"hls*", "serve HLS as files: sluice does not split video"},
+    {"http2*", "delete it: sluice does not speak HTTP/2 yet, and browsers use HTTP/1.1"},
     {"http3*", "delete it: sluice does not speak HTTP/3"},
-    {"quic_*", "delete it: sluice does not speak HTTP/3"},
-    {"types_hash_*", "delete it: tables size themselves"},
-    {"server_names_hash_*", "delete it: tables size themselves"},
-    {"variables_hash_*", "delete it: tables size themselves"},
+    {"if", "write 'when: {condition: {directives}}'"},
+    {"image_filter*", "make the images beforehand, or by an application"},
+    {"js_*", "sluice runs no JavaScript: put the code behind a proxy"},
+    {"keepalive_disable", "delete it: the browsers that it was made for are gone"},
+    {"keyval*", "use map with include:, and sluice -s reload"},
+    {"load_module", "delete it: modules are built in, and sluice -V lists them"},
+    {"lock_file", "delete it: there is no lock"},
+    {"log_not_found", "delete it: files that are not there are in the access log alone"},
+    {"log_subrequest", "delete it: requests that the server makes itself are not logged"},
+    {"lua_*", "sluice runs no Lua: put the code behind a proxy"},
+    {"mail", "sluice is no mail proxy: use stream for the bare connections"},
     {"map_hash_*", "delete it: tables size themselves"},
+    {"master_process", "delete it: there always is a master process"},
+    {"memcached_*", "use proxy_cache: sluice does not speak memcached"},
+    {"modern_browser*", "use map with $http_user_agent"},
+    {"mp4*", "serve the file: players ask for ranges"},
+    {"msie_*", "delete it: the browsers that it was made for are gone"},
+    {"njs*", "sluice runs no JavaScript: put the code behind a proxy"},
+    {"open_file_cache_events", "delete it: files are looked at again after open_file_cache_valid"},
+    {"open_log_file_cache", "delete it: logs stay open"},
+    {"otel_*", "log $request_id, and let the application trace"},
+    {"override_charset", "store the files as UTF-8: sluice does not recode"},
+    {"pcre_jit", "delete it: regular expressions are compiled to machine code where the system allows it"},
+    {"perl*", "sluice runs no Perl: put the code behind a proxy"},
+    {"post_action", "use mirror"},
+    {"postpone_gzipping", "delete it: gzip_min_length says what is compressed"},
+    {"postpone_output", "delete it: what belongs together leaves together"},
+    {"proxy_downstream_buffer", "use proxy_buffer_size"},
+    {"proxy_headers_hash_*", "delete it: tables size themselves"},
+    {"proxy_protocol_timeout", "use preread_timeout"},
+    {"proxy_requests", "delete it: datagrams are not passed on"},
+    {"proxy_responses", "delete it: datagrams are not passed on"},
+    {"proxy_send_lowat", "delete it: the kernel knows best"},
+    {"proxy_socket_keepalive", "delete it: timeouts find a dead connection"},
+    {"proxy_store*", "use proxy_cache: sluice keeps answers in a cache, not as files of a site"},
+    {"proxy_temp_file_write_size", "delete it: the size of writes is not set by hand"},
+    {"proxy_upstream_buffer", "use proxy_buffer_size"},
+    {"quic_*", "delete it: sluice does not speak HTTP/3"},
+    {"random_index", "use index, or let an application choose"},
+    {"read_ahead", "delete it: the kernel reads ahead"},
+    {"referer_hash_*", "delete it: tables size themselves"},
+    {"request_pool_size", "delete it: memory is not set by hand"},
+    {"reuseport", "delete it: every worker has sockets of its own"},
+    {"rewrite_log", "use sluice explain URL, which says what each rewrite does"},
+    {"scgi_*", "let the application speak HTTP or FastCGI: sluice does not speak SCGI"},
+    {"secure_link_secret", "use secure_link and secure_link_sha256"},
+    {"sendfile_max_chunk", "delete it: no connection takes the loop for itself"},
+    {"server_names_hash_*", "delete it: tables size themselves"},
+    {"session_log*", "use access_log with a format that names $cookie_..."},
+    {"slow_start", "write it behind a server of the upstream: server: 127.0.0.1:9001 slow_start=30s"},
+    {"smtp_*", "sluice is no mail proxy"},
+    {"source_charset", "store the files as UTF-8: sluice does not recode"},
+    {"split_clients", "use map with a regular expression of $request_id"},
+    {"ssi*", "make the pages beforehand, or by an application: sluice has no server-side includes"},
+    {"ssl", "write it behind the port: listen: 443 ssl"},
+    {"ssl_engine", "give the key as a file"},
+    {"ssl_handshake_timeout", "client_header_timeout bounds the handshake, in stream preread_timeout"},
+    {"ssl_ocsp*", "use ssl_crl, which names revoked certificates"},
+    {"ssl_stapling*", "delete it: certificate authorities have ended OCSP"},
+    {"status_zone", "use status: on, which counts by server"},
+    {"sub_filter*", "make the pages beforehand, or let the application write them so: sluice edits no bodies"},
+    {"subrequest_output_buffer_size", "delete it: memory is not set by hand"},
+    {"tcp_nopush", "delete it: heads and files leave in full packets anyway"},
+    {"thread_pool", "delete it: what would block has threads of its own"},
+    {"timer_resolution", "delete it: the clock is read once a turn anyway"},
+    {"types_hash_*", "delete it: tables size themselves"},
+    {"uninitialized_variable_warn", "delete it: a variable that is nowhere set is an error at load"},
+    {"upstream_conf", "change the file, and run sluice -s reload"},
+    {"userid*", "let the application set the cookie, or use add_header Set-Cookie with $request_id"},
+    {"uwsgi_*", "let the application speak HTTP or FastCGI: sluice does not speak uwsgi"},
+    {"valid_referers", "use when with a condition of $http_referer"},
+    {"variables_hash_*", "delete it: tables size themselves"},
+    {"worker_aio_requests", "delete it: the loop sizes itself"},
+    {"worker_cpu_affinity", "delete it, or let the service manager do it (CPUAffinity=)"},
+    {"worker_priority", "set it in the service manager (Nice=)"},
+    {"worker_rlimit_core", "set the limit in the service manager (LimitCORE=)"},
+    {"worker_rlimit_nofile", "set the limit in the service manager (LimitNOFILE=)"},
+    {"working_directory", "set it in the service manager (WorkingDirectory=)"},
+    {"xml_entities", "transform the pages beforehand, or by an application"},
+    {"xslt_*", "transform the pages beforehand, or by an application"},
+    {"zone_sync*", "use one machine, or let limits count on each: memory is not shared over the network"},
 };
 
-/* Words of modules that a build may leave out, and of HTTP/2. */
-static const char *const coming[] = {
-    "add_header",
-    "add_trailer",
-    "allow",
-    "auth_basic",
-    "auth_basic_user_file",
-    "auth_request",
-    "auth_request_set",
-    "autoindex*",
-    "brotli*",
-    "cors*",
-    "deny",
-    "expires",
-    "fastcgi_*",
-    "geo",
-    "gunzip",
-    "gzip*",
-    "http2*",
-    "limit_*",
-    "map",
-    "mirror*",
-    "precompressed",
-    "preload",
-    "proxy_*",
-    "real_ip_*",
-    "return",
-    "rewrite",
-    "secure_link*",
-    "security_headers",
-    "set",
-    "set_real_ip_from",
-    "status",
-    "stub_status",
-    "try_files",
-    "when",
-    "zstd*",
+/* Families of modules that a build may leave out. */
+static const char *const of_modules[] = {
+    "add_",   "allow",  "auth_",       "autoindex", "brotli",   "cors",    "deny",   "expires", "fastcgi_",
+    "geo",    "gunzip", "gzip",        "limit_",    "map",      "mirror",  "precompressed", "preload", "proxy_",
+    "real_ip_", "return", "rewrite",   "secure_link", "security_headers", "set", "set_real_ip_from", "status",
+    "stub_status", "try_files", "when", "zstd",
 };
 
 const char *vocabulary_refused(size_t index, const char **out_hint)
@@ -133,15 +201,40 @@ static bool matches(const char *pattern, struct str name)
     return str_equal(own, name);
 }
 
-struct str vocabulary_missing(struct str name)
+static bool is_family(struct str prefix, struct str name)
+{
+    return str_ends(prefix, STR("_")) ? str_starts(name, prefix) : str_equal(prefix, name);
+}
+
+/* The build has a directive of that family: a name that it does not have is a mistake. */
+static bool has_family(const struct conf_schema *schema, struct str prefix)
+{
+    for (size_t slot = 0; slot < schema->count; slot++) {
+        const struct directive *directives = schema->groups[slot]->directives;
+
+        for (size_t i = 0; directives && directives[i].name; i++) {
+            if (is_family(prefix, str_from(directives[i].name)))
+                return true;
+        }
+    }
+    return false;
+}
+
+enum vocabulary_word vocabulary_look_up(const struct conf_schema *schema, struct str name, struct str *out_hint)
 {
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-        if (matches(refused[i].name, name))
-            return str_from(refused[i].hint);
+        if (matches(refused[i].name, name)) {
+            *out_hint = str_from(refused[i].hint);
+            return VOCABULARY_UNSUPPORTED;
+        }
     }
-    for (size_t i = 0; i < sizeof(coming) / sizeof(coming[0]); i++) {
-        if (matches(coming[i], name))
-            return STR("this build of sluice does not carry it; sluice -V lists the modules it has");
+    for (size_t i = 0; i < sizeof(of_modules) / sizeof(of_modules[0]); i++) {
+        struct str family = str_from(of_modules[i]);
+
+        if (is_family(family, name) && !has_family(schema, family)) {
+            *out_hint = STR("sluice -V lists the modules that are");
+            return VOCABULARY_LEFT_OUT;
+        }
     }
-    return (struct str){NULL, 0};
+    return VOCABULARY_UNKNOWN;
 }

@@ -156,12 +156,14 @@ static void near_insert(struct near_name *near, const char *name, size_t distanc
 static int nearest_print(const struct conf_schema *schema, struct str name, struct buffer *out)
 {
     struct near_name near[NEAREST_MAX] = {0};
-    struct str missing = vocabulary_missing(name);
+    struct str instead;
+    enum vocabulary_word word = vocabulary_look_up(schema, name, &instead);
     int error;
 
-    if (missing.data)
-        return buffer_printf(out, "'" STR_FMT "' is known, but not carried: " STR_FMT "\n", STR_ARG(name),
-                             STR_ARG(missing));
+    if (word != VOCABULARY_UNKNOWN)
+        return buffer_printf(out, "'" STR_FMT "' is not %s: " STR_FMT "\n", STR_ARG(name),
+                             word == VOCABULARY_LEFT_OUT ? "in this build of sluice" : "supported by sluice",
+                             STR_ARG(instead));
     for (size_t slot = 0; slot < schema->count; slot++) {
         const struct directive *directives = schema->groups[slot]->directives;
 
@@ -197,7 +199,7 @@ static const struct block_word *block_find(struct str name)
     const struct block_word *block;
 
     for (size_t i = 0; (block = vocabulary_block(i)); i++) {
-        if (str_equal(name, str_from(block->name)) && !vocabulary_missing(name).data)
+        if (str_equal(name, str_from(block->name)))
             return block;
     }
     return NULL;

@@ -122,14 +122,15 @@ static void carry_unknown(struct import *import, const struct scope *scope,
                           const struct nginx_directive *directive)
 {
     const struct directive *elsewhere = own_directive(import, directive->name, ~0u);
-    struct str hint = vocabulary_missing(directive->name);
+    struct str hint;
+    bool known = vocabulary_look_up(import->source->schema, directive->name, &hint) != VOCABULARY_UNKNOWN;
 
     if (str_equal(directive->name, STR("include")))
         leave_out(import, scope->map, directive, "there is no such file to read");
     else if (elsewhere)
         leave_out(import, scope->map, directive, "in sluice it cannot stand in %s",
                   conf_scope_name(scope->kind));
-    else if (hint.data)
+    else if (known)
         leave_out(import, scope->map, directive, STR_FMT, STR_ARG(hint));
     else
         leave_out(import, scope->map, directive, "sluice has nothing of that name");

@@ -48,10 +48,11 @@ static void put_value(struct import *import, const struct scope *scope,
     const struct directive *own = own_directive(import, directive->name, scope->kind);
 
     if (!own) {
-        struct str hint = vocabulary_missing(directive->name);
+        struct str hint;
 
-        leave_out(import, scope->map, directive, STR_FMT,
-                  STR_ARG(hint.data ? hint : STR("sluice has nothing of that name here")));
+        if (vocabulary_look_up(import->source->schema, directive->name, &hint) == VOCABULARY_UNKNOWN)
+            hint = STR("sluice has nothing of that name here");
+        leave_out(import, scope->map, directive, STR_FMT, STR_ARG(hint));
         return;
     }
     switch (own->type) {

@@ -91,6 +91,48 @@ static void slash_unequal(struct lint *lint, const struct lint_place *place)
                  STR_ARG(location->pattern));
 }
 
+static const char *nearest_group(const struct conf_node *groups, struct str name)
+{
+    const char *nearest = NULL;
+    size_t best = name.length / 3 + 2;
+
+    for (size_t i = 0; groups && groups->kind == CONF_MAP && i < groups->count; i++) {
+        struct str own = groups->pairs[i].key->text;
+        size_t distance = own.length > 64 || name.length > 64 ? best : str_distance(own, name);
+
+        if (distance < best) {
+            nearest = own.data;
+            best = distance;
+        }
+    }
+    return nearest;
+}
+
+/* A name without a dot and a port is meant for an upstream; one with a port may be a host of a local network. */
+static void group_missing(struct lint *lint, const struct lint_place *place)
+{
+    static const char *const names[] = {"proxy_pass", "fastcgi_pass"};
+    const struct conf_node *groups =
+        conf_map_get(conf_map_get(lint->configuration->tree, STR("http")), STR("upstream"));
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct conf_node *pass = look_here(place->location->values, names[i]);
+        struct str path, host = host_of(look_text(pass), &path);
+        struct str name = str_slice(host, 0, str_find(host, ':') < 0 ? host.length : (size_t)str_find(host, ':'));
+        const char *nearest = nearest_group(groups, name);
+        struct str hint = STR("write the upstream, or a host with a port");
+
+        if (!pass || str_empty(name) || str_find(host, '.') >= 0 || str_find(host, '$') >= 0 ||
+            host.data[0] == '[' || str_equal(name, STR("unix")) || str_equal(name, STR("localhost")) ||
+            conf_map_get(groups, name) || (name.length < host.length && !nearest))
+            continue;
+        if (nearest)
+            hint = arena_printf(lint->arena, "did you mean \"%s\"?", nearest);
+        lint_say(lint, pass->mark, hint, "there is no upstream \"" STR_FMT "\", and the name is no host of a domain",
+                 STR_ARG(name));
+    }
+}
+
 /* Cookies of one visitor in the cache are everybody's. */
 static void cache_of_one(struct lint *lint, const struct lint_place *place)
 {
@@ -157,6 +199,8 @@ const struct lint_rule lint_rules_proxy[] = {
      "A location and the path of its proxy_pass end with a slash both, or neither."},
     {"php-unchecked", LINT_LOCATION, script_unchecked,
      "A location of PHP scripts does not ask whether the script exists."},
+    {"unknown-upstream", LINT_LOCATION, group_missing,
+     "Requests are passed to a name that is neither an upstream nor a host of a domain."},
     {"cached-cookie", LINT_LOCATION, cache_of_one, "A cache keeps answers with the cookie of one visitor."},
     {0},
 };

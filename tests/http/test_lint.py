@@ -96,6 +96,10 @@ RULES = {
     'php-unchecked': ('{server}      root: www\n      location:\n        ~ \\.php$: {{fastcgi_pass: "unix:/run/php.sock"}}\n', 6, '/avatar.jpg',
                       '{server}      root: www\n      location:\n'
                       '        ~ \\.php$: {{fastcgi_pass: "unix:/run/php.sock", try_files: $uri =404}}\n'),
+    'unknown-upstream': ('http:\n  upstream: {{backend: {{server: 127.0.0.1:9}}}}\n  server:\n    listen: 8080\n    location:\n'
+                         '      /a/: {{proxy_pass: "http://backend"}}\n      /: {{proxy_pass: "http://backnd"}}\n', 7, '"backnd"',
+                         'http:\n  upstream: {{backend: {{server: 127.0.0.1:9}}}}\n  server:\n    listen: 8080\n    location:\n'
+                         '      /a/: {{proxy_pass: "http://backend"}}\n      /: {{proxy_pass: "http://app:9000"}}\n'),
     'cached-cookie': ('http:\n  proxy_cache_path: {{path: cache, keys_zone: "c:1m"}}\n  server:\n    - listen: 8080\n      location:\n'
                       '        /:\n          proxy_pass: http://127.0.0.1:9\n          proxy_cache: c\n'
                       '          proxy_ignore_headers: Set-Cookie\n', 9, 'meant for one visitor',
@@ -175,6 +179,8 @@ SILENT = [
     ('proxy-slash', '/: {{proxy_pass: "http://unix:/run/app.sock"}}'), ('proxy-slash', '/: {{proxy_pass: "unix:/run/app.sock"}}'),
     ('proxy-slash', '/a/: {{proxy_pass: "http://unix:/run/app.sock:/b/"}}'),
     ('proxy-to-anywhere', '/: {{proxy_pass: "http://$hostname:9"}}'),
+    ('unknown-upstream', '/: {{proxy_pass: "http://localhost/"}}'), ('unknown-upstream', '/: {{proxy_pass: "http://[::1]/"}}'),
+    ('unknown-upstream', '/: {{proxy_pass: "unix:/run/app.sock"}}'), ('unknown-upstream', '/: {{proxy_pass: "http://app.test/x"}}'),
     ('loose-regex', '~ /\\.ht: {{deny: all}}'), ('loose-regex', '~ \\.git: {{deny: all}}'), ('loose-regex', '~ ^/v1\\.0: {{return: 200 a}}'),
     ('nothing-answers', '~ /\\.: {{deny: all}}'),
     ('php-unchecked', '~ \\.php$: {{fastcgi_pass: 127.0.0.1:9000, fastcgi_param: SCRIPT_FILENAME /srv/index.php}}'),
@@ -185,6 +191,7 @@ SILENT = [
 ]
 # The same as in RULES, written otherwise.
 SPOKEN = [
+    ('unknown-upstream', '/: {{proxy_pass: "http://app/x"}}'),
     ('proxy-slash', '/a: {{proxy_pass: "http://unix:/run/app.sock:/b/"}}'), ('proxy-to-anywhere', '/: {{proxy_pass: "http://${{host}}:9"}}'),
     ('proxy-to-anywhere', '/: {{proxy_pass: "http://a.$http_x"}}'), ('loose-regex', '~ ^/a/.+\\.php: {{return: 200 a}}'),
     ('php-unchecked', '~ [^/]\\.php(/|$): {{fastcgi_pass: 127.0.0.1:9000, fastcgi_split_path_info: ^(.+?\\.php)(/.*)$}}'),

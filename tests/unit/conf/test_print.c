@@ -130,7 +130,7 @@ static const struct {
      "server\n  A server: one mapping, or a list of them.\n\n  where     http\n"
      "  example   server: [{listen: 8080, server_name: a.test, root: www}]\n"},
     {"lisen", -ENOENT, "no directive is named 'lisen'; did you mean listen?\n"},
-    {"ssl", -ENOENT, "'ssl' is known, but not carried: write it behind the port: listen: 443 ssl\n"},
+    {"ssl", -ENOENT, "'ssl' is not supported by sluice: write it behind the port: listen: 443 ssl\n"},
     {"header", -ENOENT,
      "no directive is named 'header'; did you mean add_header, client_header_buffer_size?\n"},
     {"zzzzzzzzzz", -ENOENT, "no directive is named 'zzzzzzzzzz'\n"},

@@ -29,7 +29,7 @@ static size_t occurrences(struct str text, struct str of)
 static bool refused_for_modules(struct str said)
 {
     static const char *const refusals[] = {": error: unknown directive '", ": error: unknown variable $",
-                                           "' is known, but not carried\n",
+                                           "' is not in this build of sluice\n",
                                            "hint: it stands in stream", /* stream has some of the names too */
                                            "hint: it stands in a server of stream\n"};
     size_t refused = 0;

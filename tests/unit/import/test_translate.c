@@ -230,7 +230,7 @@ static const struct {
     {"location / { root /app; uwsgi_pass unix:/x; }",
      "location:\n  /:\n" INNER_MARK("uwsgi_pass unix:/x", "handler",
                                     "uwsgi_pass") "    root: /app\n    # not carried over: uwsgi_pass unix:/x\n",
-     "503 IS ANSWERED UNTIL IT IS REPLACED: sluice does not speak uwsgi"},
+     "503 IS ANSWERED UNTIL IT IS REPLACED: let the application speak HTTP or FastCGI"},
     {"auth_jwt \"closed\";",
      MARK("auth_jwt closed", "access", "auth_jwt") "# not carried over: auth_jwt closed\n",
      "503 IS ANSWERED"},
