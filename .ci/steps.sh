@@ -111,3 +111,28 @@ build_plain() ( # the flags of a Debian package
     eval "$(DEB_BUILD_MAINT_OPTIONS=hardening=+all dpkg-buildflags --export=sh)"
     build plain --buildtype=plain
 )
+
+# Another Debian, in a folder: as it is after its installation, with its own Python, compiler and libraries.
+make_debian() { # SUITE FOLDER: and a clone of what is committed here, in its /sluice
+    rm -rf "$2" && again as_root debootstrap --variant=minbase --include=ca-certificates "$1" "$2" >"$2.log" 2>&1 ||
+        { tail -20 "$2.log"; return 1; }
+    printf 'deb http://deb.debian.org/debian %s main\n' "$1" "$1-updates" >"$2/etc/apt/sources.list"
+    printf 'deb http://security.debian.org/debian-security %s main\n' "$1-security" >>"$2/etc/apt/sources.list"
+    printf 'Acquire::Retries "5";\n' >"$2/etc/apt/apt.conf.d/80-retries"
+    # What this machine needs to reach its network.
+    cp -L /etc/resolv.conf /etc/hosts "$2/etc/" && cp -L /etc/ssl/certs/ca-certificates.crt "$2/etc/ssl/certs/"
+    [ ! -e /etc/pip.conf ] || cp -L /etc/pip.conf "$2/etc/"
+    git clone -q --no-hardlinks . "$2/sluice"
+}
+
+enter() { # LINE: runs a line of shell in $debian; its mounts and its processes end with it
+    local name kept=()
+    for name in http_proxy https_proxy no_proxy PIP_INDEX_URL ${!SLUICE_@} ${!MESON_@}; do
+        [ -z "${!name-}" ] || kept+=("$name=${!name}")
+    done
+    # shellcheck disable=SC2016
+    as_root unshare --mount --pid --fork --kill-child env -i "${kept[@]}" HOME=/root \
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh -ec '
+            mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount --rbind /sys "$0/sys"
+            exec chroot "$0" /bin/bash -c "$1"' "$debian" "$1"
+}
