@@ -123,12 +123,14 @@ static enum outcome answer_error(struct listing *listing)
     int error = listing->error;
     bool gone = error == -ENOENT || error == -ENOTDIR;
     bool denied = error == -EACCES || error == -EPERM || error == -ELOOP || error == -EXDEV;
+    bool exhausted = error == -EMFILE || error == -ENFILE;
 
     return exchange_refuse_because(listing->x,
-                                   gone     ? 404
-                                   : denied ? 403
-                                            : 500,
-                                   gone ? LOG_INFO : LOG_ERROR,
+                                   gone        ? 404
+                                   : denied    ? 403
+                                   : exhausted ? exchange_out_of_descriptors(listing->x)
+                                               : 500,
+                                   gone || exhausted ? LOG_INFO : LOG_ERROR,
                                    "cannot list \"" STR_FMT "/" STR_FMT "\" (%d: %s)", STR_ARG(listing->root),
                                    STR_ARG(listing->path), -error, strerror(-error));
 }

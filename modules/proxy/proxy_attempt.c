@@ -323,6 +323,8 @@ static int connect_to(struct proxying *p)
         p->attempt->whole_us = 0;
         if (error == -EBUSY) /* another worker was faster: it is no worse for it */
             return -EAGAIN;
+        if (error == -EMFILE || error == -ENFILE) /* no fault of the server */
+            return exchange_out_of_descriptors(p->x);
         proxy_say(p, LOG_ERROR, "connect() failed", error);
         upstream_peer_failed(p->peer);
         return has_tries_left(p) && !(p->conf->next & NEXT_OFF) ? -EAGAIN : 502;

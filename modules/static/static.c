@@ -76,8 +76,8 @@ static enum outcome refuse_error(struct search *search, int error)
         break;
     case -EMFILE:
     case -ENFILE:
-        status = 503;
-        level = LOG_CRIT;
+        status = exchange_out_of_descriptors(x);
+        level = LOG_INFO; /* logged for all together */
         break;
     default:
         status = 500;

@@ -118,6 +118,8 @@
 #define LIMIT_UPSTREAM_PAUSE_MS     300000          /* a server that stays away is tried again so often, unless fail_timeout is longer */
 #define LIMIT_UPSTREAM_AUTHORITY    512             /* bytes of "name:port" that variables made */
 #define LIMIT_UPSTREAM_ADDRESSES    32              /* of one name */
+#define LIMIT_RECLAIMED             32              /* idle client connections closed at a time, when descriptors are exhausted */
+#define LIMIT_RECLAIM_MS            100             /* and so often at most */
 #define LIMIT_UPSTREAM_PARTING_MS   5000            /* what was given to a connection leaves, and the server ends its side */
 #define LIMIT_SPOOL_BLOCK           (1024 * 1024)   /* upper bound of a piece of a body that is kept in memory */
 #define LIMIT_SPOOL_MEMORY          (64 * 1024 * 1024) /* and of all pieces of one body */

@@ -58,7 +58,9 @@ static void shed_one(struct listener *listener)
 
 static void accept_failed(struct listener *listener, int error)
 {
-    if (error == -EMFILE || error == -ENFILE)
+    bool descriptors = error == -EMFILE || error == -ENFILE;
+
+    if (descriptors && !(listener->exhausted && listener->exhausted(listener->owner)))
         shed_one(listener);
     if (!listener->starved)
         log_write(listener->log, LOG_CRIT, "accept: %s, resting for %d ms at a time", strerror(-error), PAUSE_MS);

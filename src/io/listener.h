@@ -28,8 +28,8 @@ MUST_CHECK int listener_open(const struct listen_address *address, int backlog);
 
 /*
  * Accepts from one listening socket, again and again, one socket a time through `accepted`
- * (which owns the fd from then on). On EMFILE, ENFILE, ENOBUFS and ENOMEM it pauses for 100 ms after
- * giving a spare descriptor's place to one connection that is closed at once, and logs it once; never spins.
+ * (which owns the fd from then on). On EMFILE, ENFILE, ENOBUFS and ENOMEM it pauses for 100 ms; on the first two it asks `exhausted`, and where
+ * that gives nothing back, a spare descriptor's place goes to one connection that is closed at once. Logged once; never spins.
  */
 struct listener {
     struct loop *loop;
@@ -41,6 +41,7 @@ struct listener {
     struct sockaddr_storage peer;
     void (*accepted)(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer);
     void (*stopped)(void *owner, struct listener *listener); /* after listener_stop, when no op is left */
+    bool (*exhausted)(void *owner); /* no descriptor is left: true where some will be free soon. May be NULL */
     void *owner;
     bool paused;                    /* by listener_pause */
     bool draining;                  /* by listener_drain */

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "http/url.h"
+#include "server/descriptors.h"
 #include "server/journey_steps.h"
 #include "server/refuse.h"
 #include "server/route.h"
@@ -137,6 +138,13 @@ enum outcome exchange_refuse_because(struct exchange *x, int status, enum log_le
     say(x, level, format, args);
     va_end(args);
     return exchange_refuse(x, status);
+}
+
+int exchange_out_of_descriptors(struct exchange *x)
+{
+    (void)descriptors_reclaim(visit_of(x)->worker);
+    visit_of_client(x)->x->response.close_after = true;
+    return 503;
 }
 
 const struct when *exchange_when(const struct exchange *x, size_t index)

@@ -73,6 +73,11 @@ void exchange_resume(struct exchange *x, enum outcome outcome);
 
 /* Answers with a status: error pages and shape follow as for any other answer. Returns OUTCOME_ANSWERED. */
 enum outcome exchange_refuse(struct exchange *x, int status);
+/*
+ * EMFILE or ENFILE stands in the way of x: connections that only wait give their descriptors back, and x's own ends with its answer. Returns the
+ * status to refuse with, 503. Logged once per second, for all exchanges together.
+ */
+int exchange_out_of_descriptors(struct exchange *x);
 /* The same with a line in the error log that says what was being done, and why: "...: open() failed (13: Permission denied)". */
 enum outcome exchange_refuse_because(struct exchange *x, int status, enum log_level level, const char *format, ...) PRINTF_LIKE(4, 5);
 

@@ -4,6 +4,8 @@
  */
 #include "server/stream_steps.h"
 
+#include "server/descriptors.h"
+
 #include <errno.h>
 
 static uint64_t now_ms(const struct stream *stream)
@@ -149,9 +151,14 @@ static bool may_ask_another(const struct stream *stream)
 
 static void attempt_failed(struct stream *stream, int error)
 {
+    bool ours = descriptors_exhausted(error);
+
+    if (ours)
+        (void)descriptors_reclaim(stream->worker);
     stream_say(stream, LOG_ERROR, "connect() failed while connecting to upstream", error);
     stream->attempt->end_us = stream->worker->loop.clock.monotonic_us;
-    upstream_peer_failed(stream->peer);
+    if (!ours)
+        upstream_peer_failed(stream->peer);
 }
 
 /* A reset is passed on as one: what the client has got may not be all. */

@@ -65,6 +65,10 @@ struct worker {
     unsigned char random[512];              /* drawn for $request_id; the last `random_left` bytes are not used yet */
     unsigned random_left;
     struct op drain_deadline;
+    struct {
+        uint64_t reclaimed_ms, logged_ms;   /* when descriptors_reclaim closed connections last, and logged it; 0: never */
+        bool reclaimed;                     /* and whether there were any to close */
+    } exhausted;
     bool starved;                           /* no memory for a connection, and it has been said */
     bool draining;                          /* QUIT, and a reload: finish what is open, take nothing new */
     bool retiring;                          /* a reload: connections that are kept may bring one more request */

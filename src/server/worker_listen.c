@@ -1,6 +1,7 @@
 /* What a worker accepts from: see worker_listen.h. */
 #include "server/worker_listen.h"
 
+#include "server/descriptors.h"
 #include "server/journey.h"
 #include "server/stream.h"
 
@@ -22,6 +23,11 @@ static void listener_stopped(void *owner, struct listener *listener)
     }
 }
 
+static bool exhausted(void *owner)
+{
+    return descriptors_reclaim(owner);
+}
+
 static void begin(struct worker *worker, struct worker_listener *place, const struct endpoint *endpoint, int fd)
 {
     place->endpoint = endpoint;
@@ -30,6 +36,7 @@ static void begin(struct worker *worker, struct worker_listener *place, const st
     place->listener.fd = fd;
     place->listener.accepted = place->endpoint->servers[0]->stream ? stream_accept : journey_accept;
     place->listener.stopped = listener_stopped;
+    place->listener.exhausted = exhausted;
     place->listener.owner = worker;
     worker->listeners_open++;
     listener_start(&place->listener);

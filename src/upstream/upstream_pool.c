@@ -66,19 +66,48 @@ void upstream_peer_settle(struct upstream_peer *peer)
     free_peer(peer);
 }
 
-static void drop_idle(struct upstream_peer *peer)
+/* How many were closed. */
+static unsigned drop_idle(struct upstream_peer *peer)
 {
     struct list *link = peer->idle.next;
+    unsigned count = 0;
 
     while (link != &peer->idle) {
         struct list *next = link->next;
         bool last = next == &peer->idle; /* a peer that is gone may be freed with its last one */
 
         upstream_connection_drop(container_of(link, struct upstream_connection, link));
+        count++;
         if (last)
-            return;
+            break;
         link = next;
     }
+    return count;
+}
+
+static unsigned drop_idle_of_group(struct upstream_group *group)
+{
+    struct list *link = group->peers.next;
+    unsigned count = 0;
+
+    while (group->pool && link != &group->peers) {
+        struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
+
+        link = link->next; /* a peer that is gone may be freed with its last connection */
+        count += drop_idle(peer);
+    }
+    return count;
+}
+
+unsigned upstream_pool_close_idle(struct upstream_pool *pool)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < pool->group_count; i++)
+        count += drop_idle_of_group(&pool->groups[i]);
+    for (struct upstream_target *target = pool->targets; target; target = target->next)
+        count += drop_idle_of_group(&target->group);
+    return count;
 }
 
 void upstream_peer_retire(struct upstream_peer *peer)
@@ -188,17 +217,10 @@ void upstream_pool_stop(struct upstream_pool *pool)
 {
     pool->stopping = true;
     for (unsigned i = 0; i < pool->group_count; i++) {
-        struct upstream_group *group = &pool->groups[i];
-
-        if (group->pool)
-            upstream_checks_stop(group);
-        for (struct list *link = group->peers.next; group->pool && link != &group->peers; link = link->next)
-            drop_idle(container_of(link, struct upstream_peer, link));
+        if (pool->groups[i].pool)
+            upstream_checks_stop(&pool->groups[i]);
     }
-    for (struct upstream_target *target = pool->targets; target; target = target->next) {
-        for (struct list *link = target->group.peers.next; link != &target->group.peers; link = link->next)
-            drop_idle(container_of(link, struct upstream_peer, link));
-    }
+    (void)upstream_pool_close_idle(pool);
     upstream_connections_stop(pool);
     loop_cancel(pool->loop, &pool->tick);
     upstream_names_stop(pool);

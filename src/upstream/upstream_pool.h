@@ -105,6 +105,8 @@ void upstream_pool_count(struct upstream_pool *pool, struct wire_counters *count
 struct upstream_zone *upstream_pool_zone(const struct upstream_pool *pool);
 /* Others look after the servers' health from now on. */
 void upstream_pool_retire(struct upstream_pool *pool);
+/* Closes all idle connections. How many there were. */
+unsigned upstream_pool_close_idle(struct upstream_pool *pool);
 /* True while bytes that were given to a connection before its release are still leaving. */
 bool upstream_pool_draining(const struct upstream_pool *pool);
 /*

@@ -1,5 +1,8 @@
 """Master and workers from outside: signals, pid file, a worker that dies, logs reopened, privileges, limits."""
+import contextlib
 import os
+import re
+import resource
 import signal
 import socket
 import subprocess
@@ -278,6 +281,56 @@ def test_out_of_descriptors(site, certificate, tmp_path, loop):
         for sock in held:
             sock.close()
         until(lambda: answers(port), 'it serves again')
+    finally:
+        server.stop()
+
+
+def answered(port, client):
+    """Whether a request on a new connection, which is then kept, is answered."""
+    with contextlib.suppress(EOFError, OSError):
+        client.append(http1.connect(port))
+        return client[-1].get('/one.txt').status == 200
+    return False
+
+
+def test_idle_connections_give_their_descriptors_back(site, tmp_path, loop):
+    """More clients keep a connection than there are descriptors: those that came first lose theirs, and each new one is served."""
+    port = server_kit.free_port()
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
+                               under=['bash', '-c', 'ulimit -n 64; exec "$@"', 'bash']).start([port])
+    kept = []
+    try:
+        for number in range(100):
+            until(lambda: answered(port, kept), f'client {number} is answered')
+        lines = re.findall(r'^(.{19}) \[crit\] (\d+)#.*out of file descriptors: \d+ idle client', server.errors(), re.M)
+        assert lines
+        assert len(set(lines)) == len(lines), 'at most one line per second'
+    finally:
+        server.stop()
+
+
+def test_503_without_descriptors_ends_the_connection(site, tmp_path, loop):
+    port = server_kit.free_port()
+    server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site,
+                                                   'location': {'/': {}, '/page': {'error_page': '503 /error.html'},
+                                                                '/list/': {'alias': site, 'autoindex': 'on'},
+                                                                '/proxy': {'proxy_pass': f'http://127.0.0.1:{port}'}}}],
+                               loop=loop, http={'open_file_cache': 'off'},
+                               main={'user': 'root root'} if os.geteuid() == 0 else None).start([port])    # else its limit may not be set
+    try:
+        client = http1.connect(port)
+        assert client.get('/one.txt').status == 200
+        worker, = server.workers()
+        before = resource.prlimit(worker, resource.RLIMIT_NOFILE)
+        for path in ('/one.txt', '/page', '/list/', '/proxy'):
+            client = http1.connect(port)
+            assert client.get('/missing').status == 404
+            resource.prlimit(worker, resource.RLIMIT_NOFILE, (0, before[1]))
+            response = client.get(path)
+            resource.prlimit(worker, resource.RLIMIT_NOFILE, before)
+            assert (response.status, response.closes) == (503, True), path
+            assert client.at_end(), path
+        assert http1.connect(port).get('/one.txt').status == 200
     finally:
         server.stop()
 

@@ -1,0 +1,64 @@
+/* Exhaustion of file descriptors: see descriptors.h. */
+#include "server/descriptors.h"
+
+#include "base/limits.h"
+#include "server/journey_steps.h"
+
+#include <errno.h>
+
+bool descriptors_exhausted(int error)
+{
+    return error == -EMFILE || error == -ENFILE;
+}
+
+static bool is_idle(const struct journey *journey)
+{
+    return journey->session && wire_drained(&journey->wire) &&
+           journey->session->protocol->phase(journey->session) == SESSION_IDLE;
+}
+
+/* Without lingering or close_notify: the descriptor is needed now. */
+static unsigned close_idle_clients(struct worker *worker)
+{
+    unsigned count = 0;
+
+    for (struct list *link = worker->journeys.next; link != &worker->journeys && count < LIMIT_RECLAIMED;
+         link = link->next) {
+        struct journey *journey = container_of(link, struct journey, link);
+
+        if (journey->wire.state == WIRE_OPEN && is_idle(journey)) {
+            wire_close(&journey->wire, WIRE_END_ABORT);
+            count++;
+        }
+    }
+    return count;
+}
+
+static void log_exhaustion(struct worker *worker, unsigned clients, unsigned upstreams)
+{
+    uint64_t now_ms = worker->loop.clock.monotonic_ms;
+
+    if (worker->exhausted.logged_ms && now_ms - worker->exhausted.logged_ms < 1000)
+        return;
+    worker->exhausted.logged_ms = now_ms;
+    log_write(worker->log, LOG_CRIT,
+              "out of file descriptors: %u idle client and %u idle upstream connections are closed; raise the limit of open files "
+              "(RLIMIT_NOFILE), or lower worker_connections",
+              clients, upstreams);
+}
+
+bool descriptors_reclaim(struct worker *worker)
+{
+    uint64_t now_ms = worker->loop.clock.monotonic_ms;
+    unsigned clients;
+    unsigned upstreams;
+
+    if (worker->exhausted.reclaimed_ms && now_ms - worker->exhausted.reclaimed_ms < LIMIT_RECLAIM_MS)
+        return worker->exhausted.reclaimed;
+    worker->exhausted.reclaimed_ms = now_ms;
+    clients = close_idle_clients(worker);
+    upstreams = upstream_pool_close_idle(worker->upstreams);
+    worker->exhausted.reclaimed = clients + upstreams > 0;
+    log_exhaustion(worker, clients, upstreams);
+    return worker->exhausted.reclaimed;
+}
