@@ -42,8 +42,8 @@ static void log_exhaustion(struct worker *worker, unsigned clients, unsigned ups
         return;
     worker->exhausted.logged_ms = now_ms;
     log_write(worker->log, LOG_CRIT,
-              "out of file descriptors: %u idle client and %u idle upstream connections are closed; raise the limit of open files "
-              "(RLIMIT_NOFILE), or lower worker_connections",
+              "out of file descriptors: %u idle client and %u idle upstream connections are closed; raise the "
+              "limit of open files (RLIMIT_NOFILE), or lower worker_connections",
               clients, upstreams);
 }
 

@@ -1,4 +1,5 @@
 """How connections end: nothing is lost, nothing that was cut looks whole, and nothing is left behind (rules 13 and 15)."""
+import contextlib
 import ctypes
 import fcntl
 import hashlib
@@ -180,8 +181,14 @@ def test_rule_17_more_cold_bodies_than_threads(begin, files, transport):
 def test_rule_17_cold_bodies_without_descriptors(begin, files, transport):
     """No descriptor is left while bodies leave: those are finished, to the last byte, and afterwards all is as it was."""
     server = begin(under=['prlimit', '--nofile=40'], open_file_cache='off')
-    kept = http1.connect(server.ports[transport], transport, timeout=60 * server_kit.PATIENCE)
-    assert kept.get('/small').body == endings.SMALL
+
+    def status(path):
+        """Of an answer on a new connection; None where it is closed instead."""
+        with contextlib.suppress(EOFError, OSError):
+            return http1.connect(server.ports[transport], transport, timeout=60 * server_kit.PATIENCE).get(path).status
+        return None
+
+    assert status('/small') == 200
     worker = server.workers()
     readers = []
     for _ in range(8):
@@ -191,10 +198,10 @@ def test_rule_17_cold_bodies_without_descriptors(begin, files, transport):
         readers.append((reader, int(reader.head().headers['content-length'])))
     crowd = [socket.create_connection(('127.0.0.1', server.ports['plain'])) for _ in range(60)]
     deadline = time.monotonic() + 20 * server_kit.PATIENCE
-    while 'Too many open files' not in server.errors():
+    while 'out of file descriptors' not in server.errors():
         assert time.monotonic() < deadline, server.errors()
         time.sleep(0.05)
-    assert kept.get('/body').status in (200, 500, 503), 'an answer, whichever'
+    assert status('/body') in (None, 200, 503)
     for reader, length in readers:
         forget(os.path.join(files[0], 'two'))
         assert sip(reader, length) == files[1]
@@ -202,11 +209,10 @@ def test_rule_17_cold_bodies_without_descriptors(begin, files, transport):
     for sock in crowd:
         sock.close()
     deadline = time.monotonic() + 20 * server_kit.PATIENCE
-    while kept.get('/small').status != 200:
+    while status('/small') != 200:
         assert time.monotonic() < deadline, 'it serves again'
         time.sleep(0.05)
     assert server.workers() == worker, 'it is the same worker still'
-    kept.close()
 
 
 class Cut:
