@@ -236,23 +236,6 @@ static void answered_otherwise(struct proxying *p)
     exchange_resume(p->x, OUTCOME_ANSWERED);
 }
 
-bool proxy_intercept(struct proxying *p, int status, const struct headers *said)
-{
-    struct exchange *x = p->x;
-    const struct header *demand = status == 401 ? headers_find(said, STR("WWW-Authenticate")) : NULL;
-    struct str value;
-
-    if (!p->conf->intercept_errors || status < 300 || !exchange_has_error_page(x, status))
-        return false;
-    (void)exchange_refuse(x, status);
-    if (!demand)
-        return true;
-    value = arena_copy(&x->arena, demand->value);
-    if (!value.data || headers_add(&x->response.headers, &x->arena, STR("WWW-Authenticate"), value) < 0)
-        (void)exchange_refuse(x, 500);
-    return true;
-}
-
 /* The client is told which server it has, where it does not know it by now. */
 static int stick(struct proxying *p)
 {

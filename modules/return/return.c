@@ -72,6 +72,10 @@ static int read_return(struct conf_reader *reader, const struct conf_node *node,
         conf_error(reader->errors, node->mark, HINT, "return: %d needs to know where to go", value.status);
         return -EINVAL;
     }
+    if (is_redirect(value.status) && str_find(template_text(value.text), '\n') >= 0) {
+        conf_error(reader->errors, node->mark, HINT, "the URL of a redirect has a line break");
+        return -EINVAL;
+    }
     *into = value;
     return 0;
 }
@@ -116,7 +120,7 @@ static enum outcome return_answer(struct exchange *x, const void *conf, void *st
         if (!text.data)
             return exchange_refuse(x, 500);
     }
-    if (value->status >= 300 && (is_redirect(value->status) || !value->text))
+    if (value->status >= 300 && !value->text)
         exchange_own_status(x);
     if (is_redirect(value->status))
         return exchange_redirect(x, value->status, text);

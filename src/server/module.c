@@ -202,9 +202,10 @@ static struct str own_path(struct exchange *x, struct str location)
 
 enum outcome exchange_redirect(struct exchange *x, int status, struct str location)
 {
-    const struct visit *visit = visit_of(x);
+    struct visit *visit = visit_of(x);
 
     exchange_refuse(x, status);
+    visit->error_status = 0; /* an error page that redirects has the status of the redirect, as in nginx */
     location = own_path(x, location);
     if (str_starts(location, STR("/")) && visit->location->site->absolute_redirect) {
         struct str origin = own_origin(x);

@@ -26,9 +26,17 @@ def fails(talk):
     return True
 
 
+def advises(talk):
+    talk.read_body()
+    status = talk.request.target.split('?', 1)[1]
+    talk.send(f'HTTP/1.1 {status} Failed\r\nWWW-Authenticate: Basic realm="x"\r\nWWW-Authenticate: Bearer\r\nRetry-After: 7\r\nAllow: PUT\r\n'
+              'X-Own: 1\r\nContent-Length: 4\r\n\r\nown\n')
+    return True
+
+
 @pytest.fixture(scope='module')
 def upstream():
-    made = Upstream({'/moves': moves, '/bakes': bakes, '/fails': fails})
+    made = Upstream({'/advises': advises, '/moves': moves, '/bakes': bakes, '/fails': fails})
     yield made
     made.stop()
     assert not made.faults, made.faults
@@ -43,7 +51,7 @@ def client(launch, loop, transport, upstream):
                'proxy_cookie_flags': ['a secure httponly samesite=strict', 'b nosecure nohttponly nosamesite', 'c samesite=lax']}
     locations = {'/pairs/': {'proxy_pass': to + '/', 'proxy_redirect': pairs}, '/off/': {'proxy_pass': to + '/', 'proxy_redirect': False},
                  '/cookies/': {'proxy_pass': to + '/', **cookies}, '/plain/': {'proxy_pass': to + '/'},
-                 '/caught/': {'proxy_pass': to + '/', 'proxy_intercept_errors': True, 'error_page': ['404 503 /one.txt', '401 /one.txt', '500 =200 @other']},
+                 '/caught/': {'proxy_pass': to + '/', 'proxy_intercept_errors': True, 'error_page': ['404 405 429 503 /one.txt', '401 /one.txt', '500 =200 @other']},
                  '/passed/': {'proxy_pass': to + '/', 'error_page': '404 /one.txt'},
                  '@other': {'return': '200 other'}, '/one.txt': {}, '/put/': {'proxy_pass': to, 'proxy_method': 'PUT'},
                  '/head/': {'proxy_pass': to, 'proxy_method': 'HEAD'}, '/get/': {'proxy_pass': to, 'proxy_method': 'GET'},
@@ -102,6 +110,15 @@ def test_errors_are_caught_where_a_page_is_named(client, upstream):
     assert response.status == 404 and response.body == b'own\n'
     assert client.ask('POST', '/caught/fails?404', body=b'x' * 1000).body == b'one\n'
     assert client.alive()
+
+
+@pytest.mark.parametrize('status, kept', [(401, ['www-authenticate', 'retry-after']), (405, ['allow', 'retry-after']), (503, ['retry-after']),
+                                          (429, ['retry-after']), (404, ['retry-after'])])
+def test_what_a_client_needs_stays_beside_the_page(client, status, kept):
+    response = client.get(f'/caught/advises?{status}')
+    wanted = {'www-authenticate': 'Basic realm="x", Bearer', 'retry-after': '7', 'allow': 'PUT'}
+    assert response.status == status and response.body == b'one\n' and 'x-own' not in response.headers
+    assert {name: response.headers.get(name) for name in wanted} == {name: wanted[name] if name in kept else None for name in wanted}
 
 
 def test_methods(client, upstream):

@@ -1,0 +1,42 @@
+/*
+ * `proxy_intercept_errors`: an answer of a server that error_page answers instead.
+ */
+#include "proxy.h"
+
+#include <errno.h>
+
+/* What a client needs to go on after an error stays beside the page: all fields of these names. 0 or -ENOMEM. */
+static int keep_advice(struct exchange *x, int status, const struct headers *said)
+{
+    static const struct {
+        struct str name;
+        int status;                 /* 0: any */
+    } advice[] = {{{"WWW-Authenticate", 16}, 401}, {{"Allow", 5}, 405}, {{"Retry-After", 11}, 0}};
+    int error = 0;
+
+    for (size_t i = 0; i < sizeof(advice) / sizeof(advice[0]); i++) {
+        struct str name = advice[i].name;
+        const struct header *field = headers_find(said, name);
+
+        if (advice[i].status && advice[i].status != status)
+            continue;
+        for (; field && error == 0; field = headers_next(said, name, field)) {
+            struct str value = arena_copy(&x->arena, field->value);
+
+            error = value.data ? headers_add(&x->response.headers, &x->arena, name, value) : -ENOMEM;
+        }
+    }
+    return error;
+}
+
+bool proxy_intercept(struct proxying *p, int status, const struct headers *said)
+{
+    struct exchange *x = p->x;
+
+    if (!p->conf->intercept_errors || status < 300 || !exchange_has_error_page(x, status))
+        return false;
+    (void)exchange_refuse(x, status);
+    if (keep_advice(x, status, said) < 0)
+        (void)exchange_refuse(x, 500);
+    return true;
+}
