@@ -172,6 +172,7 @@ static int check_rows(void *conf, struct conf_reader *reader, const struct conf_
 static const struct directive directives[] = {
     {.name = "add_header",
      .scopes = SCOPE_SITE,
+     .line = true,
      .type = DIRECTIVE_REPEAT,
      .merge = MERGE_APPEND,
      .offset = offsetof(struct add_header_conf, rows),

@@ -84,6 +84,7 @@ static int read_trailer(struct conf_reader *reader, const struct conf_node *node
 static const struct directive directives[] = {
     {.name = "add_trailer",
      .scopes = SCOPE_SITE,
+     .line = true,
      .type = DIRECTIVE_REPEAT,
      .merge = MERGE_APPEND,
      .offset = offsetof(struct trailer_conf, rows),

@@ -86,6 +86,7 @@ static int check_auth_basic(void *conf, struct conf_reader *reader, const struct
 static const struct directive directives[] = {
     {.name = "auth_basic",
      .scopes = SCOPE_SITE,
+     .line = true,
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(realm),
      .row_size = sizeof(const struct template *),

@@ -90,6 +90,7 @@ static int read_sets(struct conf_reader *reader, const struct conf_node *node, v
 static const struct directive directives[] = {
     {.name = "auth_request",
      .scopes = SCOPE_SITE,
+     .line = true,
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(uri),
      .row_size = sizeof(const struct template *),

@@ -56,6 +56,7 @@ static const struct directive children[] = {
 static const struct directive directives[] = {
     {.name = "cors",
      .scopes = SCOPE_SITE,
+     .line = true,
      .type = DIRECTIVE_BLOCK,
      .offset = offsetof(struct cors_conf, cors),
      .children = children,

@@ -40,6 +40,7 @@ static int read_uri(struct conf_reader *reader, const struct conf_node *node, vo
 static const struct directive directives[] = {
     {.name = "mirror",
      .scopes = SCOPE_SITE,
+     .line = true,
      .type = DIRECTIVE_REPEAT,
      .offset = offsetof(struct mirror_conf, uris),
      .row_size = sizeof(struct mirror_uri),

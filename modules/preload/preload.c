@@ -61,6 +61,7 @@ static int read_hint(struct conf_reader *reader, const struct conf_node *node, v
 static const struct directive directives[] = {
     {.name = "preload",
      .scopes = SCOPE_SITE,
+     .line = true,
      .type = DIRECTIVE_REPEAT,
      .offset = offsetof(struct preload_conf, rows),
      .row_size = sizeof(struct hint),

@@ -117,6 +117,7 @@ static int check_rules(void *conf, struct conf_reader *reader, const struct conf
 static const struct directive directives[] = {
     {.name = "rewrite",
      .scopes = SCOPE_SERVER | SCOPE_LOCATION,
+     .line = true,
      .type = DIRECTIVE_REPEAT,
      .merge = MERGE_NONE,
      .offset = offsetof(struct rewrite_conf, rules),

@@ -78,6 +78,7 @@ int static_conf_check(void *conf, struct conf_reader *reader, const struct conf_
 const struct directive static_directives[] = {
     {.name = "index",
      .scopes = SCOPE_SITE,
+     .line = true,
      .type = DIRECTIVE_TEMPLATES,
      .offset = AT(index),
      .fallback = "index.html",

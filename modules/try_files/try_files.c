@@ -80,6 +80,7 @@ static int read_tries(struct conf_reader *reader, const struct conf_node *node, 
 static const struct directive directives[] = {
     {.name = "try_files",
      .scopes = SCOPE_SERVER | SCOPE_LOCATION,
+     .line = true,
      .type = DIRECTIVE_CUSTOM,
      .merge = MERGE_NONE,
      .offset = offsetof(struct try_files_conf, tries),

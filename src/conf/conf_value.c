@@ -107,10 +107,29 @@ int value_text(struct conf_reader *reader, const struct conf_node *node, const c
     return error < 0 ? error : comment_check(reader, node);
 }
 
+int value_check_line(struct conf_reader *reader, const struct conf_node *node, struct str text)
+{
+    if (!reader->directive || !reader->directive->line)
+        return 0;
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+
+        if (c == '\t' || (c >= 0x20 && c != 0x7f))
+            continue;
+        conf_error(reader->errors, node->mark, STR("write it on one line; a long text is folded by >- or by quotes"),
+                   "'%s' becomes a part of a message head, where %s cannot stand", reader->directive->name,
+                   c == '\n' || c == '\r' ? "a line break" : "a control byte");
+        return -EINVAL;
+    }
+    return 0;
+}
+
 int conf_read_text(struct conf_reader *reader, const struct conf_node *node, struct str *out_text)
 {
     int error = value_text(reader, node, "a text");
 
+    if (error == 0)
+        error = value_check_line(reader, node, node->text);
     if (error < 0)
         return error;
     *out_text = node->text;

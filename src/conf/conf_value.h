@@ -31,4 +31,7 @@ MUST_CHECK int field_fallback(struct conf_reader *reader, const struct directive
 /* Bytes of a field. */
 size_t field_size(const struct directive *directive);
 
+/* A value of a directive with `line` set, as it was written: 0, or -EINVAL where a control byte other than the tab stands in it. */
+MUST_CHECK int value_check_line(struct conf_reader *reader, const struct conf_node *node, struct str text);
+
 #endif

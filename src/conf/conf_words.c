@@ -110,6 +110,8 @@ int conf_read_words(struct conf_reader *reader, const struct conf_node *node, st
             memcpy(items, words.data, words.length);
         *out_words = (struct conf_words){items, words.length / sizeof(*items)};
     }
+    for (size_t i = 0; error == 0 && i < out_words->count; i++)
+        error = value_check_line(reader, node->kind == CONF_LIST ? node->items[i] : node, out_words->items[i]);
     buffer_finish(&words);
     return error;
 }
@@ -142,8 +144,11 @@ int conf_read_template_word(struct conf_reader *reader, const struct conf_node *
 {
     struct str text = {NULL, 0};
     size_t at = 0;
-    int error = template_compile(reader->arena, word, reader->variables, out_template, &at, &text);
+    int error = value_check_line(reader, node, word);
 
+    if (error < 0)
+        return error;
+    error = template_compile(reader->arena, word, reader->variables, out_template, &at, &text);
     if (error == -EINVAL)
         conf_error(reader->errors, conf_mark_within(node, word, at),
                    STR("a dollar sign itself is written $$; the environment is read as ${UPPER_CASE}"),

@@ -81,6 +81,7 @@ struct directive {
     size_t row_size;
     directive_row *row;
     const struct directive *children; /* BLOCK */
+    bool line;                      /* its value becomes a part of a message's head: line breaks and other control bytes are refused */
     const char *schema;             /* CUSTOM and REPEAT: the JSON Schema of one item, NULL: string */
 };
 

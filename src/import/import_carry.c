@@ -14,13 +14,14 @@ static struct str value_text(struct import *import, const struct directive *own,
     if (directive->count == 0)
         return STR("on");
     if (directive->count == 1 && (own->type == DIRECTIVE_TEXT || own->type == DIRECTIVE_TEMPLATE))
-        return word_variables(import, directive->words[0]);
+        return word_variables(import, own->line ? word_fold(import, directive->words[0]) : directive->words[0]);
     if (directive->count == 1 && own->type == DIRECTIVE_PATH)
         return word_path(import, import->prefix, directive->words[0]);
     words = arena_zalloc(import->arena, directive->count, sizeof(*words));
     import->out_of_memory |= !words;
     for (size_t i = 0; words && i < directive->count; i++) {
-        words[i] = word_variables(import, word_option(import, directive->words[i]));
+        words[i] = own->line ? word_fold(import, directive->words[i]) : directive->words[i];
+        words[i] = word_variables(import, word_option(import, words[i]));
         if (own->type == DIRECTIVE_DURATION)
             words[i] = word_time(import, words[i]);
     }

@@ -86,6 +86,8 @@ struct str word_quote(struct import *import, struct str word);
 struct str words_join(struct import *import, const struct str *words, size_t count);
 /* nginx knows variables in letters of either case. */
 struct str word_variables(struct import *import, struct str word);
+/* A line break with the blanks around it is one blank: a header field has one line, which nginx does not check. */
+struct str word_fold(struct import *import, struct str word);
 /* "65" is 65 seconds, in nginx alone; the same behind "=" in words that are known to be times. */
 struct str word_time(struct import *import, struct str word);
 struct str word_option(struct import *import, struct str word);

@@ -110,6 +110,35 @@ static bool digits(struct str word)
     return !str_empty(word);
 }
 
+static bool is_break(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
+struct str word_fold(struct import *import, struct str word)
+{
+    char *folded = arena_alloc(import->arena, word.length + 1);
+    size_t length = 0;
+
+    if (!folded) {
+        import->out_of_memory = true;
+        return STR("");
+    }
+    for (size_t i = 0; i < word.length;) {
+        if (!is_break(word.data[i])) {
+            folded[length++] = word.data[i++];
+            continue;
+        }
+        while (length > 0 && (folded[length - 1] == ' ' || folded[length - 1] == '\t'))
+            length--;
+        while (i < word.length && (is_break(word.data[i]) || word.data[i] == ' ' || word.data[i] == '\t'))
+            i++;
+        if (length > 0 && i < word.length)
+            folded[length++] = ' ';
+    }
+    return str_of(folded, length);
+}
+
 struct str word_time(struct import *import, struct str word)
 {
     return digits(word) && !str_equal(word, STR("0")) ? words_print(import, STR_FMT "s", STR_ARG(word))

@@ -113,6 +113,7 @@ static const struct {
     {"server_tokens off;", "server_tokens: off\n", ""},
     {"add_header X-A \"b c\" always;\nadd_header X-B $Host;",
      "add_header:\n  - X-A \"b c\" always\n  - X-B $host\n", ""},
+    {"add_header X-A \"b; \n   c\";", "add_header: X-A \"b; c\"\n", ""},
     {"add_header X-A \"say \\\"b\\\" c\";", "add_header: X-A \"say \\\"b\\\" c\"\n", ""},
     {"error_page 500 502 /50x.html;\nerror_page 404 = @x;\nlocation @x { return 204; }",
      "error_page:\n  - 500 502 /50x.html\n  - 404 = @x\nlocation:\n  '@x':\n    return: 204\n", ""},
