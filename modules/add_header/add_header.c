@@ -211,6 +211,12 @@ static bool is_single(struct str name)
     return false;
 }
 
+/* An empty value takes these away, as in nginx; of others it says nothing. */
+static bool is_validator(struct str name)
+{
+    return str_equal_nocase(name, STR("ETag")) || str_equal_nocase(name, STR("Last-Modified"));
+}
+
 static int add_header_shape(struct exchange *x, const void *conf)
 {
     const struct add_header_conf *own = conf;
@@ -223,11 +229,16 @@ static int add_header_shape(struct exchange *x, const void *conf)
 
         if (!good && !header->always)
             continue;
+        if (exchange_has_own_policy(x) && str_equal_nocase(header->name, STR("Content-Security-Policy")))
+            continue;
         value = exchange_eval(x, header->value);
         if (!value.data)
             return -ENOMEM;
-        if (str_empty(value))
+        if (str_empty(value)) {
+            if (is_validator(header->name))
+                headers_remove(&x->response.headers, header->name);
             continue;
+        }
         error = is_single(header->name) ? headers_set(&x->response.headers, &x->arena, header->name, value)
                                         : headers_add(&x->response.headers, &x->arena, header->name, value);
         if (error < 0)

@@ -96,7 +96,7 @@ static int add_fields(struct listing *listing)
     if (error == 0 && listing->conf->format == FORMAT_AUTO)
         error = headers_add(&x->response.headers, &x->arena, STR("Vary"), STR("Accept"));
     if (error == 0 && !listing->json)
-        error = headers_add(&x->response.headers, &x->arena, STR("Content-Security-Policy"), str_from(listing_policy));
+        error = exchange_own_policy(x, str_from(listing_policy));
     return error;
 }
 

@@ -82,7 +82,7 @@ static struct str make_html(struct arena *arena, const struct told *told)
                         "<meta name=\"viewport\" content=\"width=device-width\">\n"
                         "<meta name=\"color-scheme\" content=\"light dark\">\n"
                         "<title>%d " STR_FMT "</title>\n<style>" STYLE "</style>\n"
-                        "<h1><b>%d</b>" STR_FMT "</h1>\n<p>%s</p>\n" STR_FMT "</html>\n",
+                        "<h1><b>%d</b> " STR_FMT "</h1>\n<p>%s</p>\n" STR_FMT "</html>\n",
                         told->status, STR_ARG(told->reason), told->status, STR_ARG(told->reason), told->sentence,
                         STR_ARG(id));
 }
@@ -144,9 +144,8 @@ static int describe(struct exchange *x, const struct form *form, enum error_form
         return error;
     if (error == 0 && wanted == ERROR_AUTO)
         error = headers_add(fields, &x->arena, STR("Vary"), STR("Accept"));
-    if (error == 0 && form->format == ERROR_HTML && !headers_find(fields, STR("Content-Security-Policy")))
-        error = headers_add(fields, &x->arena, STR("Content-Security-Policy"),
-                            STR("default-src 'none'; style-src 'sha256-" STYLE_HASH
+    if (error == 0 && form->format == ERROR_HTML)
+        error = exchange_own_policy(x, STR("default-src 'none'; style-src 'sha256-" STYLE_HASH
                                 "'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"));
     return error;
 }

@@ -64,6 +64,8 @@ int load_names(struct load *load, struct virtual_server *server, const struct co
     }
     server->names.count = names->count;
     server->name = names->count ? server->names.items[0] : STR("");
+    if (str_starts(server->name, STR("."))) /* ".example.com": $server_name is "example.com" */
+        server->name = str_skip(server->name, 1);
     return 0;
 }
 

@@ -272,6 +272,9 @@ int load_whens(struct load *load, const struct conf_node *node, const struct loc
         return -ENOMEM;
     error = add_whens(load, except, read_methods, location);
     for (size_t i = 0; i < inherited; i++) {
+        /* What leads to a named location has asked those of the server before. */
+        if (location->kind == LOCATION_NAMED && !outer->whens[i].methods)
+            continue;
         if (!except || !outer->whens[i].methods)
             location->whens[location->when_count++] = outer->whens[i];
     }

@@ -73,6 +73,7 @@ void exchange_resume(struct exchange *x, enum outcome outcome)
 enum outcome exchange_refuse(struct exchange *x, int status)
 {
     body_close(&x->response.body);
+    visit_of(x)->own_policy = false;
     x->response.headers.count = 0;
     x->response.status = status;
     return OUTCOME_ANSWERED;

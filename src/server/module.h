@@ -111,6 +111,13 @@ const void *exchange_conf(const struct exchange *x, const struct module *module)
  * `absolute_redirect: on` asks for scheme, name and port before it, and begins with one slash alone. Returns OUTCOME_ANSWERED.
  */
 enum outcome exchange_redirect(struct exchange *x, int status, struct str location);
+/*
+ * The page that x is answered with was made by this server: its Content-Security-Policy is this one, in the place of any other, until x is answered
+ * with something else. 0 or -ENOMEM.
+ */
+MUST_CHECK int exchange_own_policy(struct exchange *x, struct str policy);
+/* True where it has one: a second policy would only take away from it. */
+bool exchange_has_own_policy(const struct exchange *x);
 /* Ends the connection without an answer (`return: 444`): status 444 is what the log shows. Returns OUTCOME_ANSWERED. */
 enum outcome exchange_cut(struct exchange *x);
 

@@ -61,6 +61,17 @@ int exchange_rewrite(struct exchange *x, struct str path, struct str query)
     return 0;
 }
 
+int exchange_own_policy(struct exchange *x, struct str policy)
+{
+    visit_of(x)->own_policy = true;
+    return headers_set(&x->response.headers, &x->arena, STR("Content-Security-Policy"), policy);
+}
+
+bool exchange_has_own_policy(const struct exchange *x)
+{
+    return visit_of(x)->own_policy;
+}
+
 void exchange_skip_return(struct exchange *x, bool of_server)
 {
     struct visit *visit = visit_of(x);

@@ -57,6 +57,26 @@ def test_its_policy_lets_its_own_style_through(served):
     assert page.body.count(b'style') == 2 and b'prefers-color-scheme:dark' in style and b'<script' not in page.body
 
 
+@pytest.mark.parametrize('target', ['/nowhere', '/list/'])
+def test_a_policy_of_the_site_does_not_intersect_with_it(launch, loop, transport, target):
+    """Browsers enforce all policies that an answer has: the page's own stands alone, and so does the site's on other answers."""
+    served = launch(loop, transport, server={'add_header': "Content-Security-Policy \"default-src 'self'\" always", 'location': {
+        '/': {}, '/list/': {'alias': served_root(launch, loop, transport), 'autoindex': 'on', 'index': 'none.html'}, '/said': {'return': '200 x'}}})
+    page = ask(served, target, 'text/html')
+    policy = page.headers['content-security-policy']
+    assert b'<style>' in page.body and "style-src 'sha256-" in policy and "default-src 'self'" not in policy
+    assert ask(served, '/said').headers['content-security-policy'] == "default-src 'self'"
+    assert ask(served, '/nowhere', 'text/plain').headers['content-security-policy'] == "default-src 'self'"
+
+
+def served_root(launch, loop, transport):
+    return launch(loop, transport).root + '/'
+
+
+def test_the_title_reads_as_words(served):
+    assert b'404</b> Not Found' in ask(served, '/nowhere', 'text/html').body
+
+
 def test_nothing_of_the_request_is_in_it(served):
     page = ask(served, '/%3Cscript%3Ealert(1)%3C/script%3E?<img>"\'')
     assert page.status in (400, 404)

@@ -60,3 +60,11 @@ def test_curl(served):
     said = subprocess.run(['curl', '-skL', '--max-redirs', '3', '-w', ' %{http_code} %{num_redirects}', served.url('/old/one.txt')],
                           capture_output=True, text=True, timeout=30, check=True).stdout
     assert said.endswith(' 404 1')
+
+
+def test_conditions_of_the_server_are_not_asked_in_a_named_location(launch, loop, transport):
+    served = launch(loop, transport, server={'when': {'$uri ~ ^/in/': {'return': '403'}}, 'location': {
+        '/go': {'rewrite': '^ /in/y break', 'try_files': ['/nothing', '@named']}, '@named': {'return': '200 "named $uri"'}, '/in/': {}}})
+    client = served.connect()
+    assert client.get('/go').body == b'named /in/y' and client.get('/in/y').status == 403
+    client.close()
