@@ -194,6 +194,7 @@ bool h1_body_drainable(const struct h1_exchange *h)
 void h1_body_drain(struct h1_exchange *h)
 {
     h->stage = STAGE_DRAINING;
+    h->awaited = false; /* the module that pulled it has let go of what it would be told by */
     buffer_finish(&h->input);
     h->input_at = 0;
 }

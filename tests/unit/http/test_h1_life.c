@@ -352,6 +352,38 @@ START_TEST(body_buffer_is_resized)
 }
 END_TEST
 
+static void count_wake(void *owner)
+{
+    ++*(unsigned *)owner;
+}
+
+/* A module that was answered early waits for no more of the body: what still comes of it is not told. */
+START_TEST(no_wake_after_the_end)
+{
+    struct table_server server;
+    struct request *request;
+    struct chunk chunk;
+    unsigned wakes = 0;
+
+    table_server_open(&server, &protocol_http1, rows);
+    table_server_feed(&server, STR("POST /later HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\n"), 0);
+    request = &server.later->request;
+    request->body->wake = count_wake;
+    request->body->owner = &wakes;
+    ck_assert_int_eq(request->body->ops->next(request->body, CHUNK_BYTES, 100, &chunk), -EAGAIN);
+    table_server_feed(&server, STR("12"), 0);
+    ck_assert_uint_eq(wakes, 1);
+    ck_assert_int_eq(request->body->ops->next(request->body, CHUNK_BYTES, 100, &chunk), 1);
+    ck_assert_int_eq(request->body->ops->next(request->body, CHUNK_BYTES, 100, &chunk), -EAGAIN);
+    table_server_answer(&server);
+    table_server_feed(&server, STR("3456"), 1);
+    ck_assert_uint_eq(wakes, 1);
+    ck_assert_text(table_server_take(&server), ECHOED("5", "later"));
+    ck_assert_int_eq(table_server_phase(&server), SESSION_IDLE);
+    table_server_close(&server);
+}
+END_TEST
+
 /* Chunks that nobody reads are dropped up to a cap. */
 START_TEST(drain_is_capped)
 {
@@ -416,7 +448,7 @@ int main(void)
     const TTest *const tests[] = {
         rests_small,      phases,           timeouts,          peer_closes,     drains,  cancels,
         keepalive_limits, asks_to_continue, body_presses_back, drain_is_capped, streams,
-        body_buffer_is_resized, held_past_the_end};
+        body_buffer_is_resized, no_wake_after_the_end, held_past_the_end};
 
     return suite_run("h1_life", tests, COUNT(tests));
 }
