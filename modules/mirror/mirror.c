@@ -101,10 +101,12 @@ static void ask_all(struct exchange *x, const struct mirror_conf *conf, bool wit
 /* Its body was read, or it was not: `error`. One that can be kept no further is the first one's alone. */
 static enum outcome go_on(struct exchange *x, const struct mirror_conf *conf, int error)
 {
-    if (error < 0)
+    if (error < 0) {
+        exchange_drop_body(x);
         return exchange_refuse_because(x, exchange_body_status(error), LOG_INFO,
                                        "mirror: the client's request body broke off (%d: %s)", -error,
                                        strerror(-error));
+    }
     if (kept_body_of(&x->request)->whole)
         ask_all(x, conf, true);
     else
@@ -140,6 +142,10 @@ static enum outcome mirror_answer(struct exchange *x, const void *conf, void *st
     mirroring->done = true; /* however often it is rerouted */
     if (!own->bodies || x->request.content_length == 0) {
         ask_all(x, own, false);
+        return OUTCOME_PASS;
+    }
+    if (proxy_body_is_lost(x)) {
+        exchange_say(x, LOG_ERROR, "mirror: cannot ask again: a part of the body is gone");
         return OUTCOME_PASS;
     }
     error = kept_body_of(&x->request) ? 0 : proxy_keep_body(x, body_read, x);

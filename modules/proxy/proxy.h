@@ -257,6 +257,8 @@ int proxy_begin(struct proxying *p);
 
 /* Reads the client's body first, where that is wanted and there is one; proxy_begin follows. False: it need not be waited for. */
 bool proxy_store(struct proxying *p);
+/* True where a server that was asked before an internal redirect has had some of x's body, and that was not kept. */
+bool proxy_body_is_lost(const struct exchange *x);
 /* x's body is read whole, whoever answers x: as kept_body_read. */
 MUST_CHECK int proxy_keep_body(struct exchange *x, void (*done)(void *owner, int error), void *owner);
 /* What was kept of x's body, whole, is the child's body, too. 0 or -errno. */

@@ -208,6 +208,7 @@ void proxy_request_broke(struct proxying *p, int error)
         return;
     }
     proxy_say(p, LOG_INFO, "the client's request body broke off", error);
+    exchange_drop_body(p->x);
     proxy_give_up(p, exchange_body_status(error));
 }
 

@@ -11,6 +11,13 @@ bool proxy_body_is_spent(const struct proxying *p)
     return p->request.pulled > 0 && !(p->kept && p->kept->whole) && !p->own_body.data;
 }
 
+bool proxy_body_is_lost(const struct exchange *x)
+{
+    const struct proxying *p = exchange_state_found(x, &module_proxy);
+
+    return p && p->x && (p->spent || proxy_body_is_spent(p));
+}
+
 int proxy_keep_body(struct exchange *x, void (*done)(void *owner, int error), void *owner)
 {
     struct proxying *p = exchange_state(x, &module_proxy, sizeof(*p));

@@ -347,7 +347,7 @@ static enum outcome ask(struct asking *asking)
         if (advance(asking, when, result == 1))
             return lay_over(asking, when);
     }
-    return OUTCOME_PASS;
+    return exchange_lay_over(asking->x, NULL);
 }
 
 static enum outcome when_answer(struct exchange *x, const void *conf, void *state)

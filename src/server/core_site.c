@@ -293,7 +293,8 @@ static const struct directive directives[] = {
      .offset = AT(client_max_body_size),
      .fallback = "1m",
      .example = "client_max_body_size: 64m",
-     .help = "The longest request body; more is answered 413. 0: no limit."},
+     .help = "The longest request body; more is answered 413. 0: no limit. An internal redirect checks it again, "
+             "error_page does not; the page of 413 gets no body."},
     {.name = "client_body_buffer_size",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SIZE,

@@ -158,10 +158,14 @@ const struct when *exchange_when(const struct exchange *x, size_t index)
 enum outcome exchange_lay_over(struct exchange *x, const struct when *when)
 {
     struct visit *visit = visit_of(x);
+    enum outcome outcome = OUTCOME_PASS;
 
-    visit->location = when->location;
-    journey_settle(visit);
-    return route_guard(visit);
+    if (when) {
+        visit->location = when->location;
+        journey_settle(visit);
+        outcome = route_guard(visit);
+    }
+    return outcome == OUTCOME_PASS ? route_limit_body(visit) : outcome;
 }
 
 const void *exchange_conf(const struct exchange *x, const struct module *module)
@@ -365,8 +369,9 @@ struct str exchange_eval(struct exchange *x, const struct template *template)
 bool exchange_has_error_page(const struct exchange *x, int status)
 {
     const struct visit *visit = visit_of(x);
+    const struct core_site *site = visit->location->site;
 
-    return !visit->error_page && refuse_has_page(visit->location->site, status);
+    return (!visit->error_page || site->recursive_error_pages) && refuse_has_page(site, status);
 }
 
 bool exchange_satisfies_any(const struct exchange *x)

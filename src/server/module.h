@@ -101,7 +101,10 @@ void exchange_skip_return(struct exchange *x, bool of_server);
 bool exchange_return_skipped(const struct exchange *x, bool of_server);
 /* The conditions of the location, in the order in which they are asked; NULL: no more. */
 const struct when *exchange_when(const struct exchange *x, size_t index);
-/* One of them holds: its location takes the place of this one. OUTCOME_PASS, or OUTCOME_ANSWERED where it refuses the request. */
+/*
+ * One of them holds: its location takes the place of this one; NULL: none holds. OUTCOME_PASS, or OUTCOME_ANSWERED where the location
+ * refuses the request.
+ */
 enum outcome exchange_lay_over(struct exchange *x, const struct when *when);
 /* A module's conf of the location as it is now. */
 const void *exchange_conf(const struct exchange *x, const struct module *module);
@@ -142,6 +145,8 @@ void exchange_set_rate(struct exchange *x, uint64_t rate);
 bool exchange_rate(const struct exchange *x, uint64_t *out_rate);
 /* What x is rerouted to is asked for by GET (HEAD stays) and without a body, whatever the request was. */
 void exchange_become_get(struct exchange *x);
+/* The request has no body from now on: it was refused, or it broke off. What still comes of it is the session's to drop. */
+void exchange_drop_body(struct exchange *x);
 /* The asker has what it wants. A short rest of the body is still read, so that its connection may be kept; nothing may be called on it. */
 void exchange_child_end(struct exchange *child);
 /* The same, but all of its body is read, as far as memory and LIMIT_SUBREQUESTS_APART allow, after x's end, too: it is of use to others. */
@@ -225,7 +230,7 @@ void exchange_set_client(struct exchange *x, const union proxy_address *client, 
 bool exchange_is_trusted(const struct exchange *x);
 /* One line in the error log, with client, server, request and host behind it. */
 void exchange_say(struct exchange *x, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
-/* True where error_page names the status, and no error page is being made yet. */
+/* True where error_page names the status, and either no error page is being made yet or recursive_error_pages is on. */
 bool exchange_has_error_page(const struct exchange *x, int status);
 /* `satisfy: any` holds: a refusal of one access module is no error yet. */
 bool exchange_satisfies_any(const struct exchange *x);

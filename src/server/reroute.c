@@ -89,14 +89,19 @@ bool exchange_return_skipped(const struct exchange *x, bool of_server)
     return of_server ? visit->server_return_skipped : visit->return_skipped == visit->location;
 }
 
+void exchange_drop_body(struct exchange *x)
+{
+    x->request.content_length = 0;
+    x->request.body = body_empty();
+}
+
 void exchange_become_get(struct exchange *x)
 {
     if (x->request.method == METHOD_HEAD || x->request.method == METHOD_GET)
         return;
     x->request.method = METHOD_GET;
     x->request.method_name = STR("GET");
-    x->request.content_length = 0;
-    x->request.body = body_empty();
+    exchange_drop_body(x);
 }
 
 int exchange_insist(struct exchange *x, const struct headers *fields)

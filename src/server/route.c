@@ -199,6 +199,20 @@ static void end_if_old(struct visit *visit)
         visit->x->response.close_after = true;
 }
 
+enum outcome route_limit_body(struct visit *visit)
+{
+    struct exchange *x = visit->x;
+    uint64_t most = visit->location->site->client_max_body_size;
+    uint64_t length = x->request.content_length;
+
+    if (visit->error_page || exchange_limit_body(x, most) != 413)
+        return OUTCOME_PASS;
+    exchange_drop_body(x);
+    return exchange_refuse_because(
+        x, 413, LOG_ERROR, "client intended to send too large a body (%llu bytes): client_max_body_size is %llu",
+        (unsigned long long)length, (unsigned long long)most);
+}
+
 enum outcome route_guard(struct visit *visit)
 {
     struct exchange *x = visit->x;
@@ -211,12 +225,7 @@ enum outcome route_guard(struct visit *visit)
     if (site->internal && !visit->internal)
         return exchange_refuse(x, 404);
     end_if_old(visit);
-    if (!visit->error_page && exchange_limit_body(x, site->client_max_body_size) == 413)
-        return exchange_refuse_because(
-            x, 413, LOG_ERROR,
-            "client intended to send too large a body (%llu bytes): client_max_body_size is %llu",
-            (unsigned long long)x->request.content_length, (unsigned long long)site->client_max_body_size);
     if (x->request.method == METHOD_OPTIONS && str_equal(x->request.path, STR("*")))
         return answer_asterisk(x);
-    return OUTCOME_PASS;
+    return visit->location->when_count > 0 ? OUTCOME_PASS : route_limit_body(visit);
 }

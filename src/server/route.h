@@ -16,10 +16,15 @@ const struct virtual_server *route_by_name(const struct endpoint *endpoint, stru
  * A regular expression that fails is answered 500 by route_guard. */
 void route_location(struct visit *visit);
 /*
- * What a location asks of every request before its modules: `internal` (404), client_max_body_size (413), and OPTIONS *, which the
- * server answers itself. OUTCOME_PASS: go on with the modules; OUTCOME_ANSWERED: x->response is set.
+ * What a location asks of every request before its modules: `internal` (404), OPTIONS *, which the server answers itself, and
+ * route_limit_body, unless the location has a `when`. OUTCOME_PASS: go on with the modules; OUTCOME_ANSWERED: x->response is set.
  */
 enum outcome route_guard(struct visit *visit);
+/*
+ * client_max_body_size: as route_guard, 413, and then the request has no body any more. Once it is known which `when` holds. The page
+ * of an error takes what was taken before it.
+ */
+enum outcome route_limit_body(struct visit *visit);
 /* A named location (@name), or NULL. */
 const struct location *route_named(const struct visit *visit, struct str name);
 

@@ -1,69 +1,362 @@
-"""Settings that change in the middle of an exchange: an internal redirect leads to a location with other ones."""
+"""Settings that change in the middle of an exchange: an internal redirect leads to a location with other ones.
+
+The table has each setting of a location that bears on a request's body or on how its answer leaves, in both directions; each row is
+tried with the redirect when the head has come, while the body arrives, and once it is whole, with a length and in chunks.
+"""
+import contextlib
+import gzip
+import signal
 import threading
 
 import pytest
+from kit import http1, server as server_kit
 from kit.lifetime import wait_for
 from kit.upstream import Upstream
 
 PIECE = bytes(range(256)) * 32      # 8 KB
-PIECES = 40
+PIECES = 12
+BODY = PIECE * PIECES
+MOMENTS = {'head': 0, 'arriving': PIECES // 2, 'whole': PIECES}
+
+# The setting, its value where the request begins, and where the redirect leads to.
+CHANGES = [
+    ('client_body_buffer_size', '64k', '1k'), ('client_body_buffer_size', '1k', '64k'), ('client_body_buffer_size', '16m', '4k'),
+    ('client_max_body_size', '1m', '1k'), ('client_max_body_size', '0', '1k'), ('client_max_body_size', '1m', '0'),
+    ('proxy_request_buffering', True, False), ('proxy_request_buffering', False, True),
+    ('proxy_buffering', True, False), ('proxy_buffering', False, True),
+    ('proxy_buffers', '8 32k', '2 4k'), ('proxy_buffers', '2 4k', '8 32k'),
+    ('proxy_max_temp_file_size', '1g', '0'), ('proxy_max_temp_file_size', '0', '1g'),
+    ('output_buffers', '2 32k', '1 4k'), ('output_buffers', '1 4k', '2 128k'),
+    ('sendfile', True, False), ('sendfile', False, True), ('tcp_nodelay', True, False), ('tcp_nodelay', False, True),
+    ('limit_rate', '0', '20m'), ('limit_rate', '20m', '0'), ('proxy_limit_rate', '0', '20m'), ('proxy_limit_rate', '20m', '0'),
+    ('client_min_rate', '0', '1'), ('client_min_rate', '1', '0'), ('gzip', True, False), ('gzip', False, True),
+    ('client_body_timeout', '60s', '90s'), ('client_body_timeout', '90s', '60s'), ('send_timeout', '60s', '90s'),
+    ('keepalive_timeout', '75s', '0'), ('keepalive_timeout', '0', '75s'), ('keepalive_requests', 1000, 1), ('keepalive_requests', 1, 1000),
+    ('lingering_close', 'always', 'off'), ('reset_timedout_connection', False, True), ('server_tokens', True, False),
+]
+ENDS = [('keepalive_timeout', '0'), ('keepalive_requests', 1)]     # a connection ends with an answer of such a location
 
 
 def echo(talk):
     """Answers with the body of the request."""
     body = talk.read_body()
-    talk.send(b'HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n' % len(body) + body)
+    talk.send(b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n' % len(body) + body)
     return True
 
 
-class Gate:
-    """A script for auth_request: the answer waits until `open`."""
+class Gates(Upstream):
+    """Answers auth_request: /gate/403 and so on, once the gate of the request's X-Case is open."""
 
-    def __init__(self, status):
-        self.status, self.asked, self.opened = status, threading.Event(), threading.Event()
+    def __init__(self):
+        self.cases = {}
+        super().__init__()
+        self.scripts = self
 
-    def __call__(self, talk):
-        talk.read_body()
-        self.asked.set()
-        assert self.opened.wait(60)
-        talk.send(f'HTTP/1.1 {self.status} Gate\r\nContent-Length: 0\r\n\r\n')
+    def get(self, path, plain):
+        return self.gate if path.startswith('/gate/') else echo
+
+    def gate(self, talk):
+        case = self.cases[talk.request.header('x-case')]
+        status = talk.request.target.rsplit('/', 1)[1]
+        case.asked.append(status)
+        assert case.opened[status].wait(60)
+        talk.send(f'HTTP/1.1 {status} Gate\r\nContent-Length: 0\r\n\r\n')
         return True
 
-    def open(self):
-        self.opened.set()
+
+class Case:
+    """One request: the gates that it has come to, and those that are open."""
+
+    def __init__(self):
+        self.asked, self.opened = [], {'403': threading.Event(), '200': threading.Event()}
 
 
-def send_pieces(served, client, pieces, coding):
-    """The server has read each piece that it will read when the answer to a request after it has come."""
-    other = served.connect()
-    for piece in pieces:
-        client.send(piece if coding == 'length' else b'%x\r\n%s\r\n' % (len(piece), piece))
-        assert other.get('/one.txt').status == 200
-    other.close()
+@pytest.fixture(scope='module')
+def gates():
+    made = Gates()
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
 
 
-@pytest.mark.parametrize('coding', ['length', 'chunked'])
-def test_a_smaller_body_buffer_while_the_body_comes(launch, loop, transport, coding):
-    gates = {'/first': Gate(403), '/second': Gate(200)}
-    upstream = Upstream({'/upload/': echo, **gates})
+def block_of(changes, to):
+    """Locations for each change: the first one refuses by a gate, and the page of that refusal waits for another gate."""
+    made = {'= /one.txt': {}, '/gate/': {'internal': True, 'proxy_pass': to, 'keepalive_timeout': 0, 'client_body_buffer_size': '2k'}}
+    for number, (name, before, after) in enumerate(changes):
+        made[f'/change{number}/'] = {name: before, 'auth_request': '/gate/403', 'error_page': f'403 = @change{number}'}
+        made[f'@change{number}'] = {name: after, 'auth_request': '/gate/200', 'proxy_pass': to}
+    return made
+
+
+@pytest.fixture
+def served(launch, loop, transport, gates):
+    return launch(loop, transport, server={'location': block_of(CHANGES, f'http://127.0.0.1:{gates.port}')})
+
+
+class Request:
+    """A POST whose body goes in pieces: each is with the server before the next step."""
+
+    def __init__(self, served, gates, path, coding, fields=''):
+        self.served, self.coding, self.sent = served, coding, 0
+        self.case = gates.cases[str(id(self))] = Case()
+        self.client, self.other = served.connect(), served.connect()
+        framing = f'Content-Length: {len(BODY)}' if coding == 'length' else 'Transfer-Encoding: chunked'
+        self.client.send(f'POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Case: {id(self)}\r\n{framing}\r\n{fields}\r\n')
+
+    def send_up_to(self, count):
+        if self.sent == PIECES:
+            return
+        for _ in range(self.sent, count):
+            self.client.send(PIECE if self.coding == 'length' else b'%x\r\n%s\r\n' % (len(PIECE), PIECE))
+            assert self.other.get('/one.txt').status == 200
+        if count == PIECES and self.coding == 'chunked':
+            self.client.send('0\r\n\r\n')
+        self.sent = count
+
+    def pass_gate(self, status):
+        wait_for(lambda: status in self.case.asked, f'the gate {status}')
+        self.case.opened[status].set()
+
+    def close(self):
+        for gate in self.case.opened.values():
+            gate.set()
+        self.client.close()
+        self.other.close()
+
+
+@pytest.mark.parametrize('number', range(len(CHANGES)), ids=[f'{name} {before} to {after}' for name, before, after in CHANGES])
+def test_a_setting_changes(served, gates, number):
+    name, _before, after = CHANGES[number]
+    for coding in ('length', 'chunked'):
+        for moment, pieces in MOMENTS.items():
+            request = Request(served, gates, f'/change{number}/', coding, 'Accept-Encoding: gzip\r\n' if name == 'gzip' else '')
+            request.send_up_to(pieces)
+            request.pass_gate('403')
+            wait_for(lambda: '200' in request.case.asked, 'the second location')    # noqa: B023
+            request.send_up_to(PIECES)
+            request.pass_gate('200')
+            answer = request.client.read()
+            body = gzip.decompress(answer.body) if answer.headers.get('content-encoding') == 'gzip' else answer.body
+            assert answer.status == 200 and body == BODY, (coding, moment, answer)
+            assert ('content-encoding' in answer.headers) == ((name, after) == ('gzip', True))
+            assert answer.closes == ((name, after) in ENDS), (coding, moment)
+            if not answer.closes:
+                assert request.client.get('/one.txt').body == b'one\n'
+            request.close()
+
+
+def test_a_child_changes_nothing(launch, loop, transport, gates):
+    """The location of auth_request has settings of its own: those of the connection and the body are its parent's."""
+    to = f'http://127.0.0.1:{gates.port}'
+    served = launch(loop, transport, server={'location': {
+        **block_of([], to), '/child/': {'client_body_buffer_size': '64k', 'auth_request': '/gate/200', 'proxy_pass': to}}})
+    for coding in ('length', 'chunked'):
+        request = Request(served, gates, '/child/', coding)
+        request.send_up_to(PIECES // 2)
+        request.pass_gate('200')
+        request.send_up_to(PIECES)
+        answer = request.client.read()
+        assert answer.body == BODY and not answer.closes
+        assert request.client.get('/one.txt').body == b'one\n'
+        request.close()
+
+
+# How a request comes to the second location, and what its body is there.
+WAYS = {
+    'try_files': ({'try_files': '/no-such-file @second'}, BODY),
+    'error_page': ({'return': 503, 'error_page': '503 = @second'}, BODY),
+    'error_page by path': ({'return': 503, 'error_page': '503 = /second/'}, b''),
+    'accel': ({'proxy_request_buffering': True, 'accel': '@second'}, BODY),
+    'accel by path': ({'proxy_request_buffering': True, 'accel': '/second/'}, b''),
+    'when': ({'when': {'$http_x_case': {'client_body_buffer_size': '1k', 'proxy_pass': 'upstream'}}}, BODY),
+}
+
+
+def way_block(directives, to):
+    block = {'client_body_buffer_size': '64k', **directives}
+    if 'accel' in block:
+        block.update({'proxy_pass': to['accel'], 'proxy_set_header': {'X-Place': block.pop('accel')}})
+    if 'when' in block:
+        block['when'] = {'$http_x_case': {**block['when']['$http_x_case'], 'proxy_pass': to['echo']}}
+    return block
+
+
+@pytest.fixture(scope='module')
+def sends_elsewhere():
+    def script(talk):
+        talk.read_body()
+        talk.send(f'HTTP/1.1 200 OK\r\nX-Accel-Redirect: {talk.request.header("x-place")}\r\nContent-Length: 0\r\n\r\n')
+        return True
+    made = Upstream()
+    made.scripts = type('Everywhere', (), {'get': lambda self, path, plain: script})()
+    yield made
+    made.stop()
+    assert not made.faults
+
+
+@pytest.mark.parametrize('way', sorted(WAYS))
+def test_each_way(launch, loop, transport, gates, sends_elsewhere, way):
+    to = {'echo': f'http://127.0.0.1:{gates.port}', 'accel': f'http://127.0.0.1:{sends_elsewhere.port}'}
+    small = {'client_body_buffer_size': '1k', 'proxy_pass': to['echo']}
+    directives, body = WAYS[way]
+    served = launch(loop, transport, server={'location': {
+        '= /one.txt': {}, '/first/': way_block(directives, to), '@second': small, '/second/': small}})
+    for coding in ('length', 'chunked'):
+        request = Request(served, gates, '/first/', coding)
+        with contextlib.suppress(OSError):      # it may have been answered, and closed, before all was sent
+            request.send_up_to(PIECES)
+        answer = request.client.read()
+        assert answer.status == 200 and answer.body == body, (coding, answer)
+        # The rest of a body that nothing reads may be too long to be dropped: then the connection ends.
+        assert way == 'error_page by path' or request.client.get('/one.txt').body == b'one\n'
+        request.close()
+
+
+def test_a_reload_while_the_body_comes(tmp_path, site, loop, gates):
+    """A request ends with the settings that it began with, and the next connection has the new ones."""
+    to = f'http://127.0.0.1:{gates.port}'
+    port = server_kit.free_port()
+
+    def block(buffer, most, generation):
+        return {'listen': f'127.0.0.1:{port}', 'root': site, 'location': {
+            '= /one.txt': {}, '= /generation': {'return': f'200 {generation}'},
+            '/': {'client_body_buffer_size': buffer, 'client_max_body_size': most, 'proxy_pass': to}}}
+    server = server_kit.Server(tmp_path / 'reloaded', [block('1m', '1m', 1)], loop=loop).start([port])
+    try:
+        request = Request(Plain(port), gates, '/upload', 'length')
+        request.send_up_to(PIECES // 2)
+        server.tree['http']['server'] = [block('1k', '1k', 2)]
+        with open(server.config_path, 'w', encoding='utf-8') as stream:
+            stream.write(server_kit.yaml(server.tree) + '\n')
+        server.process.send_signal(signal.SIGHUP)
+        request.other.close()
+        wait_for(lambda: Plain(port).answer('/generation') == b'2', 'the new configuration')
+        for _ in range(PIECES // 2):
+            request.client.send(PIECE)
+        answer = request.client.read()
+        assert answer.status == 200 and answer.body == BODY
+        request.close()
+        client = Plain(port).connect()
+        assert client.ask('POST', '/upload', body=BODY).status in (200, 413)    # 200: of an old worker
+        client.close()
+    finally:
+        server.stop()
+
+
+class Plain:
+    """The server at a port, without TLS."""
+
+    def __init__(self, port):
+        self.port = port
+
+    def connect(self):
+        return http1.connect(self.port, timeout=60)
+
+    def answer(self, target):
+        client = self.connect()
+        try:
+            return client.get(target).body
+        except EOFError:
+            return None
+        finally:
+            client.close()
+
+
+# A body that is refused, or breaks off, is not passed on by the page of that error.
+@pytest.mark.parametrize('coding, size, buffering, status', [
+    ('length', 5000, False, 413), ('length', 5000, True, 413), ('chunked', 5000, True, 413), ('bad chunk', 0, True, 400)])
+def test_a_refused_body_is_not_passed_on(launch, loop, transport, gates, coding, size, buffering, status):
+    to = f'http://127.0.0.1:{gates.port}'
+    served = launch(loop, transport, server={'location': {'/': {
+        'proxy_pass': to, 'client_max_body_size': '1k', 'proxy_request_buffering': buffering, 'error_page': '400 413 @page'},
+        '@page': {'proxy_pass': to, 'client_max_body_size': 0}}})
+    client = served.connect()
+    before = len(gates.requests)
+    body = {'length': b'x' * size, 'chunked': b'%x\r\n%s\r\n0\r\n\r\n' % (size, b'x' * size), 'bad chunk': b'zz\r\n'}[coding]
+    framing = f'Content-Length: {size}' if coding == 'length' else 'Transfer-Encoding: chunked'
+    client.send(f'POST /refused HTTP/1.1\r\nHost: localhost\r\n{framing}\r\n\r\n'.encode() + body)
+    answer = client.read()
+    assert answer.status == status and answer.body == b''
+    seen = gates.requests[before:]
+    assert [(request.method, request.body, request.header('transfer-encoding')) for request in seen] == [('POST', b'', None)]
+    client.close()
+
+
+@pytest.mark.parametrize('outer, laid, field, size, status', [
+    ('1k', '1m', 'X-Case: 1', 5000, 200), ('1k', '1m', 'X-None: 1', 5000, 413), ('1m', '1k', 'X-Case: 1', 5000, 413),
+    ('1m', '1k', 'X-None: 1', 5000, 200), ('1k', '0', 'X-Case: 1', 5000, 200)])
+def test_when_says_how_long_a_body_may_be(launch, loop, transport, gates, outer, laid, field, size, status):
+    to = f'http://127.0.0.1:{gates.port}'
+    served = launch(loop, transport, server={'location': {f'/{first}-{second}/': {
+        'proxy_pass': to, 'client_max_body_size': first, 'when': {'$http_x_case': {'client_max_body_size': second}}}
+        for first, second in (('1k', '1m'), ('1m', '1k'), ('1k', '0'))}})
+    for coding in ('length', 'chunked'):
+        client = served.connect()
+        framing = f'Content-Length: {size}' if coding == 'length' else 'Transfer-Encoding: chunked'
+        body = b'x' * size if coding == 'length' else b'%x\r\n%s\r\n0\r\n\r\n' % (size, b'x' * size)
+        client.send(f'POST /{outer}-{laid}/ HTTP/1.1\r\nHost: localhost\r\n{field}\r\n{framing}\r\n\r\n'.encode() + body)
+        assert client.read().status == status, coding
+        client.close()
+
+
+def refusing(talk):
+    """Reads all, and refuses; or answers, where another has refused before."""
+    talk.read_body()
+    talk.send('HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy')
+    return True
+
+
+def test_a_page_of_a_page_of_an_error(launch, loop, transport):
+    """recursive_error_pages holds for answers of a server behind, too (proxy_intercept_errors)."""
+    upstream = Upstream({'/': refusing})
+    to = f'http://127.0.0.1:{upstream.port}'
+    pages = {'/': {'return': 502, 'error_page': '502 = @busy'}, '@last': {'return': '200 last'},
+             '@busy': {'proxy_pass': to, 'proxy_intercept_errors': True, 'error_page': '503 = @last'}}
+    for recursive, wanted in ((True, (200, b'last')), (False, (503, b'busy'))):
+        client = launch(loop, transport, server={'recursive_error_pages': recursive, 'location': pages}).connect()
+        answer = client.get('/')
+        assert (answer.status, answer.body) == wanted
+        client.close()
+    upstream.stop()
+
+
+def test_a_mirror_has_all_of_a_body_or_none(launch, loop, transport, gates):
+    """Where a server that was asked before has had a part of the body, what is left of it is no copy."""
+    upstream = Upstream({'/mirrored': refusing, '/copy': echo})
     to = f'http://127.0.0.1:{upstream.port}'
     served = launch(loop, transport, server={'location': {
-        '/upload/': {'client_body_buffer_size': '64k', 'auth_request': '/first', 'error_page': '403 =200 @spare'},
-        '@spare': {'client_body_buffer_size': '1k', 'auth_request': '/second', 'proxy_pass': to, 'proxy_request_buffering': 'off'},
-        '/first': {'proxy_pass': to}, '/second': {'proxy_pass': to}}})
+        '= /one.txt': {}, '/mirrored': {'proxy_pass': to, 'proxy_intercept_errors': True, 'error_page': '503 @again'},
+        '@again': {'mirror': '/copy', 'proxy_pass': to}, '/copy': {'internal': True, 'proxy_pass': to}}})
     client = served.connect()
-    framing = f'Content-Length: {PIECES * len(PIECE)}' if coding == 'length' else 'Transfer-Encoding: chunked'
-    client.send(f'POST /upload/ HTTP/1.1\r\nHost: localhost\r\n{framing}\r\n\r\n')
-    send_pieces(served, client, [PIECE] * 5, coding)
-    gates['/first'].open()
-    wait_for(gates['/second'].asked.is_set, '@spare')
-    send_pieces(served, client, [PIECE] * (PIECES - 5), coding)
-    gates['/second'].open()
-    if coding == 'chunked':
-        client.send('0\r\n\r\n')
-    answer = client.read()
-    assert answer.status == 200 and answer.body == PIECE * PIECES
-    assert client.get('/one.txt').body == b'one\n'
+    assert client.ask('POST', '/mirrored', body=BODY).status == 503
+    assert client.get('/one.txt').status == 200
+    assert [request.target for request in upstream.requests] == ['/mirrored']
+    assert 'mirror: cannot ask again: a part of the body is gone' in served.server.errors()
     client.close()
     upstream.stop()
-    assert not upstream.faults, upstream.faults
+
+
+def test_a_body_that_is_answered_early(launch, loop, transport):
+    """A body that cannot be kept is passed on as it comes; after an early answer its rest is dropped, and the connection goes on."""
+    def early(talk):
+        talk.take(len(PIECE) * 6)
+        talk.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly')
+        talk.upstream.answered.set()
+        while talk.fill():
+            talk.buffer = b''
+    upstream = Upstream({'/early': early})
+    upstream.answered = threading.Event()
+    served = launch(loop, transport, server={'location': {'= /one.txt': {}, '/early': {
+        'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_request_buffering': True, 'client_body_temp_path': '/proc/no-such-folder'}}})
+    client, other = served.connect(), served.connect()
+    client.send(f'POST /early HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(BODY)}\r\n\r\n')
+    client.send(PIECE * 6)
+    assert upstream.answered.wait(60)
+    assert client.head().status == 200 and client.take(5) == b'early'
+    for _ in range(6):
+        client.send(PIECE)
+        assert other.get('/one.txt').status == 200
+    assert client.get('/one.txt').body == b'one\n'
+    client.close()
+    other.close()
+    upstream.stop()
