@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/list.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -144,7 +145,7 @@ static int file_lend(struct file_body *file, size_t room, struct chunk *out)
 {
     struct file_window *window = file->window;
     int count = window->result;
-    size_t left = count > 0 ? (size_t)count - window->lent : 0;
+    size_t left = count > 0 ? size_sub_sat((size_t)count, window->lent) : 0;
 
     if (count <= 0) {
         window->result = -EAGAIN;
@@ -157,7 +158,7 @@ static int file_lend(struct file_body *file, size_t room, struct chunk *out)
     if (room == left)
         window->result = -EAGAIN;
     file->at += (int64_t)room;
-    file->body.length -= room;
+    file->body.length = u64_sub_sat(file->body.length, room);
     return 1;
 }
 
@@ -288,7 +289,7 @@ static int concat_next(struct body *body, unsigned accept, size_t room, struct c
         result = part->ops->next(part, accept, room, out);
         if (result != 0) {
             if (result > 0 && body->length != BODY_LENGTH_UNKNOWN)
-                body->length -= chunk_length(out);
+                body->length = u64_sub_sat(body->length, chunk_length(out));
             return result;
         }
         body_close(&concat->parts[concat->current++]);

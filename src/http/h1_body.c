@@ -175,7 +175,7 @@ size_t h1_body_consume(struct h1_exchange *h, struct str bytes)
     h->continue_due = false;
     h->x.request.bytes += taken;
     if (h->request_body.length != BODY_LENGTH_UNKNOWN)
-        h->request_body.length = h->left + (h->input.length - h->input_at);
+        h->request_body.length = h->left + size_sub_sat(h->input.length, h->input_at);
     if (h->stage == STAGE_DRAINING)
         h->drained += taken;
     wake_puller(h);

@@ -5,6 +5,7 @@
 #include "http/h1_frame.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "http/h1_parse.h"
 
 #include <errno.h>
@@ -106,7 +107,7 @@ static int take_line(struct h1_chunked *chunked, struct str *in, size_t from, si
     struct str piece = feed < 0 ? *in : str_slice(*in, 0, (size_t)feed + 1);
     struct str line = piece;
 
-    if (chunked->pending.length - from + piece.length > longest)
+    if (size_sub_sat(chunked->pending.length, from) + piece.length > longest)
         return -EBADMSG;
     if (feed < 0 || chunked->state == CHUNKED_TRAILERS || chunked->pending.length > from) {
         int error = buffer_append(&chunked->pending, piece);

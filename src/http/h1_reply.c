@@ -5,6 +5,7 @@
 #include "http/h1_reply.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "http/connection_options.h"
 
 #include <errno.h>
@@ -221,7 +222,7 @@ static enum h1_reply_step read_head(struct h1_reply *reply, struct str *in)
         *in = str_skip(*in, in->length);
         return REPLY_MORE;
     }
-    *in = str_skip(*in, (size_t)end - before);
+    *in = str_skip(*in, size_sub_sat((size_t)end, before));
     arena = begins_interim(head) ? &reply->interim : reply->arena;
     head = h1_copy_lines(arena, str_slice(head, 0, (size_t)end));
     buffer_finish(&reply->head);
@@ -293,7 +294,7 @@ void h1_reply_skip(struct h1_reply *reply, uint64_t count)
 {
     if (reply->stage != READING_LENGTH)
         return;
-    reply->left -= count;
+    reply->left = u64_sub_sat(reply->left, count);
     if (reply->left == 0)
         reply->stage = READING_OVER;
 }

@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "base/list.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -171,7 +172,7 @@ static size_t consume_head(struct h1_session *h1, struct str bytes)
     else
         begin(h1, str_slice(bytes, scan.start, (size_t)end));
     buffer_finish(&gathered);
-    return (end < 0 ? bytes.length : (size_t)end) - before;
+    return size_sub_sat(end < 0 ? bytes.length : (size_t)end, before);
 }
 
 static void exchange_free(struct h1_exchange *h)
