@@ -7,6 +7,7 @@
 #include "io/backend.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "io/files.h"
 #include "io/helpers.h"
 
@@ -208,7 +209,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
     op->file.hot_until = 0; /* what was in memory may be gone again: time has passed */
     while (op->file.progress < op->file.length) {
         off_t at = op->file.at + (off_t)op->file.progress;
-        uint64_t want = op->file.length - op->file.progress;
+        uint64_t want = u64_sub_sat(op->file.length, op->file.progress);
         uint64_t room;
         ssize_t sent;
 
@@ -219,8 +220,8 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
             loop_defer(loop, op);
             return false;
         }
-        if (want > op->file.hot_until - (uint64_t)at)
-            want = op->file.hot_until - (uint64_t)at;
+        if (want > u64_sub_sat(op->file.hot_until, (uint64_t)at))
+            want = u64_sub_sat(op->file.hot_until, (uint64_t)at);
         if (want > room)
             want = room;
         if (op->file.narrow && want > LIMIT_RECORD_PLAINTEXT)

@@ -1,6 +1,8 @@
 /* The entries that are kept: see file_shelf.h. */
 #include "io/file_shelf.h"
 
+#include "base/saturate.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -38,7 +40,7 @@ static void entry_unlink(struct file_shelf *shelf, struct file_entry *entry)
     table_remove(&shelf->table, entry->key);
     list_remove(&entry->link);
     lru_of(shelf, entry)->count--;
-    shelf->content_bytes -= entry->content.length;
+    shelf->content_bytes = u64_sub_sat(shelf->content_bytes, entry->content.length);
     entry->linked = false;
     if (entry->references == 0)
         entry_free(entry);

@@ -5,6 +5,7 @@
 #include "io/files.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "io/backend.h"
 #include "io/helpers.h"
 
@@ -146,7 +147,7 @@ static uint64_t next_byte(const struct op *op)
 
 static uint64_t window_length(const struct op *op, uint64_t most)
 {
-    uint64_t left = op->file.length - op->file.progress;
+    uint64_t left = u64_sub_sat(op->file.length, op->file.progress);
 
     return left < most ? left : most;
 }

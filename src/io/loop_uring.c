@@ -8,6 +8,7 @@
 #include "io/loop.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "io/backend.h"
 #include "io/helpers.h"
 
@@ -172,7 +173,7 @@ static void submit_send(struct loop *loop, struct op *op, bool full)
 {
     struct io_uring_sqe *entry = take_entry(loop->backend_state);
     const struct iovec *part = op->send.parts;
-    size_t length = part->iov_len - op->send.progress;
+    size_t length = size_sub_sat(part->iov_len, op->send.progress);
 
     if (!entry) {
         loop_retry(loop, op);
