@@ -6,6 +6,7 @@
 #include "wire/wire_queue.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "tls/tls_client.h"
 
 #include <errno.h>
@@ -185,7 +186,7 @@ bool wire_unacknowledged(struct wire *wire)
 uint64_t wire_bytes_sent(const struct wire *wire)
 {
     if (wire->state == WIRE_LINGERING)
-        return wire->sent - in_tcp(wire);
+        return u64_sub_sat(wire->sent, in_tcp(wire)); /* TCP counts heads and tags of records, too */
     if (op_idle(&wire->send))
         return wire->sent;
     if (wire->send.verb == OP_SENDFILE)
@@ -200,7 +201,7 @@ uint64_t wire_bytes_confirmed(const struct wire *wire)
 
     if (wire->state == WIRE_LINGERING || ioctl(wire->fd, SIOCOUTQ, &bytes) < 0 || bytes < 0)
         return sent;
-    return sent > (uint64_t)bytes ? sent - (uint64_t)bytes : 0;
+    return u64_sub_sat(sent, (uint64_t)bytes);
 }
 
 uint64_t wire_bytes_received(const struct wire *wire)

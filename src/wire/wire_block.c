@@ -6,6 +6,7 @@
 #include "wire/wire_block.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <stdlib.h>
 
@@ -35,7 +36,7 @@ void wire_block_put(struct wire_shared *shared, struct wire_block *block)
 {
     if (!block)
         return;
-    shared->output_bytes -= block->capacity;
+    shared->output_bytes = size_sub_sat(shared->output_bytes, block->capacity);
     if (block->type == BLOCK_KEY)
         explicit_bzero(block->bytes, block->capacity);
     if (shared->blocks_kept >= LIMIT_BLOCKS_KEPT) {

@@ -5,6 +5,7 @@
 #include "wire/wire_queue.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ void wire_greet(struct wire *wire, struct str lent)
 {
     struct wire_greeting *greeting = wire->greeting;
     size_t before = greeting->length;
-    struct str taken = str_slice(lent, 0, sizeof(greeting->bytes) - before);
+    struct str taken = str_slice(lent, 0, size_sub_sat(sizeof(greeting->bytes), before));
     struct proxy_header header;
     ssize_t length;
 
@@ -66,7 +67,7 @@ void wire_greet(struct wire *wire, struct str lent)
         wire_log(wire, LOG_INFO, "a bad header of the PROXY protocol, or none", 0);
         wire_fail(wire, WIRE_END_PROTOCOL);
     } else {
-        greeted(wire, &header, str_skip(lent, (size_t)length - before));
+        greeted(wire, &header, str_skip(lent, size_sub_sat((size_t)length, before)));
     }
 }
 

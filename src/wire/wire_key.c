@@ -6,6 +6,7 @@
 #include "wire/wire_queue.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 
@@ -74,7 +75,7 @@ uint64_t wire_key_allows(struct wire *wire)
         return UINT64_MAX;
     if (is_past(wire, end))
         return wire->worn ? 0 : LEAST_RECORD;
-    return (end - wire->key.sequence) * LEAST_RECORD;
+    return u64_sub_sat(end, wire->key.sequence) * LEAST_RECORD;
 }
 
 int wire_queue_key(struct wire *wire, const struct record_key *key)

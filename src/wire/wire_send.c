@@ -6,6 +6,7 @@
 #include "wire/wire_queue.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -95,7 +96,7 @@ static size_t plaintext_in(const struct wire *wire, size_t space)
 
 static size_t block_room(const struct wire *wire, const struct wire_block *block)
 {
-    size_t room = plaintext_in(wire, block->capacity - block->filled);
+    size_t room = plaintext_in(wire, size_sub_sat(block->capacity, block->filled));
 
     return block->type || room < block->open ? 0 : room - block->open;
 }
@@ -170,7 +171,7 @@ size_t wire_record_room(const struct wire *wire, const struct wire_block *block)
     size_t added = overhead(wire), size = record_size(wire), room;
 
     /* Mostly there is room for all of the record, and what comes behind it needs no counting. */
-    if (added > 0 && block->type == 0 && block->open < size && block->capacity - block->filled >= size + added)
+    if (added > 0 && block->type == 0 && block->open < size && size_sub_sat(block->capacity, block->filled) >= size + added)
         return size - block->open;
     room = block_room(wire, block);
     return added > 0 && size - block->open < room ? size - block->open : room;
