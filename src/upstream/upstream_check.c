@@ -5,6 +5,7 @@
 #include "upstream/upstream_group.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -100,7 +101,7 @@ static size_t received(void *user, struct str bytes)
 {
     struct upstream_probe *probe = user;
     const struct upstream_check *check = probe->peer->group->upstream->check;
-    struct str part = str_slice(bytes, 0, STATUS_LINE - probe->length);
+    struct str part = str_slice(bytes, 0, size_sub_sat(STATUS_LINE, probe->length));
 
     if (str_empty(bytes)) {
         finish(probe, false, "got no answer");

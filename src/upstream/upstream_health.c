@@ -4,6 +4,8 @@
  */
 #include "upstream/upstream_group.h"
 
+#include "base/saturate.h"
+
 static uint64_t now_ms(const struct upstream_peer *peer)
 {
     return peer->group->pool->loop->clock.monotonic_ms;
@@ -19,7 +21,7 @@ static bool is_open(const struct upstream_peer *peer)
 static bool is_resting(const struct upstream_peer *peer)
 {
     return is_open(peer) &&
-           now_ms(peer) - shared_get(&peer->state->failed_ms) < shared_get(&peer->state->pause_ms);
+           u64_sub_sat(now_ms(peer), shared_get(&peer->state->failed_ms)) < shared_get(&peer->state->pause_ms);
 }
 
 bool upstream_peer_available(const struct upstream_peer *peer)
@@ -48,7 +50,7 @@ uint64_t upstream_peer_weight(const struct upstream_peer *peer)
     uint64_t whole = peer->effective_weight * UPSTREAM_WEIGHT_UNIT;
     uint64_t returned_ms = shared_get(&peer->state->returned_ms);
     uint64_t slow_ms = peer->server->slow_start_ms;
-    uint64_t since_ms = now_ms(peer) - returned_ms;
+    uint64_t since_ms = u64_sub_sat(now_ms(peer), returned_ms);
 
     if (slow_ms == 0 || returned_ms == 0 || since_ms >= slow_ms)
         return whole;
@@ -94,7 +96,7 @@ void upstream_peer_failed(struct upstream_peer *peer)
     uint64_t fails;
 
     shared_add(&state->failures, 1);
-    if (now - shared_get(&state->failed_ms) > server->fail_timeout_ms &&
+    if (u64_sub_sat(now, shared_get(&state->failed_ms)) > server->fail_timeout_ms &&
         shared_get(&state->fails) < server->max_fails)
         shared_set(&state->fails, 0);
     fails = shared_add(&state->fails, 1) + 1;

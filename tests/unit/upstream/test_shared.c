@@ -99,6 +99,21 @@ static struct upstream_peer *find(unsigned worker, int number)
     return NULL;
 }
 
+/* Each worker reads the clock once in a turn: the time that another one noted may lie ahead of it. */
+START_TEST(a_worker_whose_clock_is_behind)
+{
+    open_servers(BALANCE_ROUND_ROBIN, 2);
+    servers[0].max_fails = 1;
+    start();
+    upstream_peer_failed(find(0, 1));
+    ck_assert(!is_asked(1, 1));
+    loop.clock.monotonic_ms -= 5;
+    ck_assert(!is_asked(1, 1));
+    loop.clock.monotonic_ms += 5;
+    stop();
+}
+END_TEST
+
 START_TEST(failures_are_seen_by_all)
 {
     struct upstream_peer *peer;
@@ -384,7 +399,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        failures_are_seen_by_all,
+        a_worker_whose_clock_is_behind, failures_are_seen_by_all,
         pauses_grow,
         the_most_connections_are_those_of_all,
         the_least_busy_of_all_is_asked,
