@@ -6,6 +6,7 @@
 #include "cache/cache_zone_private.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 #include <string.h>
@@ -134,7 +135,7 @@ static void give_up_file(struct cache_zone *zone, struct node *node, struct cach
         return;
     victims->ids[victims->count++] = (struct cache_id){node->hash, node->sequence};
     zone->totals.files--;
-    zone->totals.bytes -= node->size;
+    zone->totals.bytes = u64_sub_sat(zone->totals.bytes, node->size);
     __atomic_store_n(&node->sequence, 0, __ATOMIC_RELEASE);
     node->size = 0;
 }
@@ -328,7 +329,7 @@ bool cache_zone_grow(struct cache_zone *zone, uint32_t place, uint64_t sequence,
     cache_zone_lock(zone);
     current = node->known && node->sequence == sequence;
     if (current) {
-        zone->totals.bytes += size - node->size;
+        zone->totals.bytes = u64_sub_sat(zone->totals.bytes + size, node->size);
         __atomic_store_n(&node->size, size, __ATOMIC_RELAXED);
     }
     cache_zone_unlock(zone);
