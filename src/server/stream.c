@@ -6,6 +6,7 @@
  * The client's bytes are asked for once there is a server to give them to (stream_server.c). Each direction
  * (stream_flow.c) ends by itself; when both have ended the connection has.
  */
+#include "base/saturate.h"
 #include "server/access_log.h"
 #include "server/route.h"
 #include "server/stream_steps.h"
@@ -167,7 +168,7 @@ static void keep_preread(struct stream *stream, const struct client_hello *hello
 /* What is no TLS, or not to the letter, asks for no name. */
 static size_t preread(struct stream *stream, struct str bytes)
 {
-    size_t room = (size_t)stream->conf->preread_size - stream->hello.length;
+    size_t room = size_sub_sat((size_t)stream->conf->preread_size, stream->hello.length);
     struct str taken = str_slice(bytes, 0, room);
     struct client_hello hello = {.name_length = 0};
     int error;
