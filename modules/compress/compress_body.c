@@ -7,6 +7,7 @@
 #include "compress.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -145,7 +146,7 @@ static void end_coder(struct stream *stream)
         return;
     stream->kind->close(stream->coder);
     stream->coder = NULL;
-    stream->shared->memory -= stream->kind->memory;
+    stream->shared->memory = size_sub_sat(stream->shared->memory, stream->kind->memory);
 }
 
 /* One step of the coder, of no more than its share, which goes by what was taken in or came of it: whichever is more.

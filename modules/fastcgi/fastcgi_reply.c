@@ -5,6 +5,7 @@
 #include "fastcgi_reply.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "http/connection_options.h"
 
 #include <errno.h>
@@ -135,13 +136,13 @@ static size_t head_end(struct fastcgi_reply *reply)
 static void take(struct fastcgi_reply *reply, struct str *in, size_t count)
 {
     *in = str_skip(*in, count);
-    reply->content -= count;
+    reply->content = size_sub_sat(reply->content, count);
 }
 
 static enum h1_reply_step read_head(struct fastcgi_reply *reply, struct str *in, struct str part)
 {
     size_t before = reply->text.length;
-    size_t room = reply->head_max - before;
+    size_t room = size_sub_sat(reply->head_max, before);
     enum h1_reply_step step;
     size_t end;
 
@@ -150,7 +151,7 @@ static enum h1_reply_step read_head(struct fastcgi_reply *reply, struct str *in,
     end = head_end(reply);
     if (end == 0 && reply->text.length == reply->head_max)
         return fail(reply, "too large a head");
-    take(reply, in, end ? end - before : part.length);
+    take(reply, in, end ? size_sub_sat(end, before) : part.length);
     if (end == 0)
         return REPLY_MORE;
     step = parse_head(reply, str_slice(buffer_str(&reply->text), 0, end));
@@ -178,7 +179,7 @@ static enum h1_reply_step read_body(struct fastcgi_reply *reply, struct str *in,
 
 static enum h1_reply_step read_said(struct fastcgi_reply *reply, struct str *in, struct str part)
 {
-    size_t room = LIMIT_FASTCGI_SAID - reply->said.length;
+    size_t room = size_sub_sat(LIMIT_FASTCGI_SAID, reply->said.length);
 
     take(reply, in, part.length);
     return buffer_append(&reply->said, str_slice(part, 0, room)) < 0 ? REPLY_NO_MEMORY : REPLY_MORE;

@@ -4,6 +4,7 @@
  * them as ever.
  */
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "server/module.h"
 
 #include <errno.h>
@@ -87,9 +88,9 @@ static void spend(struct paced *paced, uint64_t bytes)
     uint64_t given = bytes < paced->free ? bytes : paced->free;
 
     paced->free -= given;
-    paced->credit -= (bytes - given) * 1000;
+    paced->credit = u64_sub_sat(paced->credit, (bytes - given) * 1000);
     if (paced->body.length != BODY_LENGTH_UNKNOWN)
-        paced->body.length -= bytes;
+        paced->body.length = u64_sub_sat(paced->body.length, bytes);
 }
 
 static void due(struct op *op, int result)
@@ -106,7 +107,7 @@ static void due(struct op *op, int result)
 
 static int wait_for(struct paced *paced, uint64_t needed)
 {
-    uint64_t missing = needed * 1000 - paced->credit;
+    uint64_t missing = u64_sub_sat(needed * 1000, paced->credit);
 
     paced->waits = true;
     if (!op_idle(&paced->timer))

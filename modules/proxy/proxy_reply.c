@@ -5,6 +5,7 @@
 #include "proxy.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 
@@ -20,7 +21,7 @@ static bool has_room(const struct proxying *p)
 {
     if (p->buffers)
         return !p->spool || !spool_full(p->spool);
-    return p->input.capacity - p->input.length >= LIMIT_LENT_BYTES || p->input.length == 0;
+    return size_sub_sat(p->input.capacity, p->input.length) >= LIMIT_LENT_BYTES || p->input.length == 0;
 }
 
 void proxy_read_on(struct proxying *p)
@@ -401,7 +402,7 @@ size_t proxy_received(void *user, struct str bytes)
         (void)no_memory(p);
         return bytes.length;
     }
-    room = p->buffers ? bytes.length : p->input.capacity - p->input.length;
+    room = p->buffers ? bytes.length : size_sub_sat(p->input.capacity, p->input.length);
     in = str_slice(bytes, 0, room);
     p->attempt->bytes_received += in.length;
     while (step(p, &in, str_skip(bytes, room)))

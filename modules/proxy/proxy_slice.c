@@ -5,6 +5,7 @@
 #include "proxy.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "server/representation.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ struct range proxy_slice_range(const struct proxy_slice *slice)
     uint64_t last = first + size - 1;
 
     if (slice->of->known && last >= slice->of->facts.total)
-        last = slice->of->facts.total - 1;
+        last = u64_sub_sat(slice->of->facts.total, 1);
     return (struct range){first, last};
 }
 
@@ -120,7 +121,7 @@ static void woken(void *owner)
 static bool cut(struct slice_body *own, struct chunk *chunk)
 {
     struct slicing *s = own->slicing;
-    uint64_t skipped = own->at - s->at, length = chunk_length(chunk);
+    uint64_t skipped = u64_sub_sat(own->at, s->at), length = chunk_length(chunk);
 
     s->at += length;
     chunk_advance(chunk, skipped);

@@ -5,6 +5,7 @@
 #include "proxy.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static struct upstream_connection *let_go(struct tunnel *t)
 
 static void read_on(struct tunnel *t)
 {
-    if (t->connection && t->input.capacity - t->input.length >= LIMIT_LENT_BYTES)
+    if (t->connection && size_sub_sat(t->input.capacity, t->input.length) >= LIMIT_LENT_BYTES)
         wire_receive(&t->connection->wire);
     look_at_clock(t);
 }
@@ -89,7 +90,7 @@ static size_t received(void *user, struct str bytes)
         successor_wake(&t->successor);
         return bytes.length;
     }
-    bytes = str_slice(bytes, 0, t->input.capacity - t->input.length);
+    bytes = str_slice(bytes, 0, size_sub_sat(t->input.capacity, t->input.length));
     memcpy(t->input.data + t->input.length, bytes.data, bytes.length);
     t->input.length += bytes.length;
     t->attempt->bytes_received += bytes.length;

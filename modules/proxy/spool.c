@@ -6,6 +6,7 @@
 #include "spool.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "server/module.h"
 #include "spool_file.h"
 
@@ -77,7 +78,7 @@ static void drop(struct spool *spool, struct block *block)
 /* The front of the row was written, or lent. */
 static void advance(struct spool *spool, uint64_t count)
 {
-    spool->memory -= count;
+    spool->memory = u64_sub_sat(spool->memory, count);
     while (count > 0) {
         struct block *block = spool->first;
         size_t here = block->end - block->at;
@@ -130,7 +131,7 @@ int spool_put(struct spool *spool, struct str bytes)
             block = add_block(spool);
         if (!block)
             return -ENOMEM;
-        count = spool->settings.block - block->end;
+        count = size_sub_sat(spool->settings.block, block->end);
         if (count > bytes.length)
             count = bytes.length;
         memcpy(block->bytes + block->end, bytes.data, count);
@@ -251,7 +252,7 @@ static void written(struct op *op, int result)
 /* All that is in memory, as far as one call takes it. */
 static void write_out(struct spool *spool)
 {
-    uint64_t room = spool->settings.file_max - spool->file.end;
+    uint64_t room = u64_sub_sat(spool->settings.file_max, spool->file.end);
     struct spool_file *file = &spool->file;
 
     if (!spool_full(spool) || spool->writing || !may_write(spool))
@@ -294,7 +295,7 @@ static void fetched(struct op *op, int result)
 static void read_on(struct spool *spool)
 {
     struct spool_file *file = &spool->file;
-    uint64_t rest = file->end - spool->file_at;
+    uint64_t rest = u64_sub_sat(file->end, spool->file_at);
     int result;
 
     if (!spool->window)
@@ -337,7 +338,7 @@ static int next_of_file(struct spool *spool, unsigned accept, size_t room, struc
     *out = (struct chunk){.kind = CHUNK_FILE};
     out->file.fd = spool->file.fd;
     out->file.at = (int64_t)spool->file_at;
-    out->file.length = spool->file.end - spool->file_at;
+    out->file.length = u64_sub_sat(spool->file.end, spool->file_at);
     spool->file_at = spool->file.end;
     return 1;
 }

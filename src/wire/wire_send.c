@@ -171,7 +171,8 @@ size_t wire_record_room(const struct wire *wire, const struct wire_block *block)
     size_t added = overhead(wire), size = record_size(wire), room;
 
     /* Mostly there is room for all of the record, and what comes behind it needs no counting. */
-    if (added > 0 && block->type == 0 && block->open < size && size_sub_sat(block->capacity, block->filled) >= size + added)
+    if (added > 0 && block->type == 0 && block->open < size &&
+        size_sub_sat(block->capacity, block->filled) >= size + added)
         return size - block->open;
     room = block_room(wire, block);
     return added > 0 && size - block->open < room ? size - block->open : room;
