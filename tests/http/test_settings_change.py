@@ -336,7 +336,7 @@ def test_a_mirror_has_all_of_a_body_or_none(launch, loop, transport, gates):
     upstream.stop()
 
 
-def test_a_body_that_is_answered_early(launch, loop, transport):
+def test_a_body_that_is_answered_early(launch, loop, transport, tmp_path):
     """A body that cannot be kept is passed on as it comes; after an early answer its rest is dropped, and the connection goes on."""
     def early(talk):
         talk.take(len(PIECE) * 6)
@@ -344,10 +344,12 @@ def test_a_body_that_is_answered_early(launch, loop, transport):
         talk.upstream.answered.set()
         while talk.fill():
             talk.buffer = b''
+    folder = tmp_path / 'bodies'
     upstream = Upstream({'/early': early})
     upstream.answered = threading.Event()
     served = launch(loop, transport, server={'location': {'= /one.txt': {}, '/early': {
-        'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_request_buffering': True, 'client_body_temp_path': '/proc/no-such-folder'}}})
+        'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_request_buffering': True, 'client_body_temp_path': str(folder)}}})
+    folder.rmdir()
     client, other = served.connect(), served.connect()
     client.send(f'POST /early HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(BODY)}\r\n\r\n')
     client.send(PIECE * 6)
