@@ -1,0 +1,231 @@
+"""Chains of internal redirects with other settings at each step: what test_settings_fuzz.py generates, as a configuration, a
+scripted upstream, and the statuses that a request may end with."""
+import threading
+
+from hypothesis import strategies as st
+from kit.upstream import Upstream
+
+PATIENCE = 60
+
+sizes = st.sampled_from([0, 1, 100, 1023, 1024, 4096, 5000, 16384, 20000, 65536, 70000, 150000, 300000])
+
+# Every setting of a location that bears on a request's body or on how its answer leaves.
+settings = st.fixed_dictionaries({}, optional={
+    'client_body_buffer_size': st.sampled_from(['1k', '2k', '4k', '16k', '64k', '1m']),
+    'client_max_body_size': st.sampled_from(['0', '1k', '16k', '64k', '1m']),
+    'proxy_request_buffering': st.booleans(),
+    'proxy_buffering': st.booleans(),
+    'proxy_buffers': st.sampled_from(['2 4k', '8 4k', '8 32k']),
+    'proxy_max_temp_file_size': st.sampled_from(['0', '64k', '1g']),
+    'proxy_limit_rate': st.sampled_from(['0', '20m']),
+    'output_buffers': st.sampled_from(['1 4k', '2 32k', '1 128k']),
+    'sendfile': st.booleans(),
+    'tcp_nodelay': st.booleans(),
+    'gzip': st.booleans(),
+    'limit_rate': st.sampled_from(['0', '20m']),
+    'keepalive_timeout': st.sampled_from(['0', '20s', '75s']),
+    'keepalive_requests': st.sampled_from([1, 2, 1000]),
+    'client_body_timeout': st.sampled_from(['50s', '90s']),
+    'send_timeout': st.sampled_from(['50s', '90s']),
+    'client_min_rate': st.sampled_from(['0', '1']),
+    'lingering_close': st.sampled_from(['on', 'always']),
+    'reset_timedout_connection': st.booleans(),
+    'server_tokens': st.booleans(),
+})
+
+# How a step is left for the next one.
+LEAVES = ['try_files', 'return', 'dead', 'refuses late', 'refuses early', 'refuses midway', 'accel name', 'accel path', 'gate']
+ENDS = ['echo', 'gated echo', 'return', 'swallow']
+
+steps = st.fixed_dictionaries({'leave': st.sampled_from(LEAVES), 'settings': settings, 'when': st.none() | settings,
+                               'mirror': st.sampled_from([False, False, False, True])})
+ends = st.fixed_dictionaries({'leave': st.sampled_from(ENDS), 'settings': settings, 'when': st.none() | settings,
+                              'mirror': st.sampled_from([False, False, False, True])})
+chains = st.tuples(st.lists(steps, max_size=3), ends).map(lambda pair: pair[0] + [pair[1]])
+
+DEFAULTS = {'client_max_body_size': '1m', 'proxy_request_buffering': False}
+BYTES = {'0': 0, '1k': 1024, '16k': 16384, '64k': 65536, '1m': 1 << 20}
+
+
+class Case:
+    """One request: what it sends, what the upstream has seen of it, and its gates."""
+
+    def __init__(self, body):
+        self.body, self.seen, self.faults = body, [], []
+        self.gate = threading.Event()
+        self.gates_asked = 0
+
+
+class Actors(Upstream):
+    """Does what the header X-Act says, for the case that X-Case names."""
+
+    def __init__(self):
+        self.cases = {}
+        super().__init__()
+        self.scripts = self
+
+    def get(self, _path, _plain):
+        return self.act
+
+    def act(self, talk):
+        request = talk.request
+        case = self.cases.get(request.header('x-case'))
+        words = (request.header('x-act') or '').split(' ')
+        if case is None:        # a step of a request that was given up long ago
+            return False
+        return getattr(self, words[0])(talk, case, words[1:])
+
+    def read(self, talk, case):
+        """The body, which is the client's, or is none where the redirect dropped it."""
+        body = talk.read_body()
+        case.seen.append(len(body))
+        if body and body != case.body:
+            case.faults.append(f'{talk.request.line}: {len(body)} bytes of {len(case.body)}, the same up to '
+                               f'{next((at for at, pair in enumerate(zip(body, case.body)) if pair[0] != pair[1]), None)}')
+        return body
+
+    @staticmethod
+    def answer(talk, status, body=b'', fields=''):
+        talk.send(f'HTTP/1.1 {status} Said\r\n{fields}Content-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
+        return True
+
+    def last_answer(self, talk, status):
+        """An answer before the request is whole: what still comes is taken, so that no reset overtakes the answer."""
+        self.answer(talk, status, fields='Connection: close\r\n')
+        while talk.fill():
+            talk.buffer = b''
+        return False
+
+    def echo(self, talk, case, _words):
+        return self.answer(talk, 200, self.read(talk, case))
+
+    def sink(self, talk, case, _words):
+        self.read(talk, case)
+        return self.answer(talk, 204)
+
+    def swallow(self, talk, case, _words):
+        self.read(talk, case)
+        return False
+
+    def late(self, talk, case, _words):
+        self.read(talk, case)
+        return self.answer(talk, 503, b'late')
+
+    def early(self, talk, _case, _words):
+        return self.last_answer(talk, 503)
+
+    def midway(self, talk, case, _words):
+        has_body = talk.request.header('transfer-encoding') or talk.request.header('content-length') not in (None, '0')
+        wanted = len(case.body) // 2 if has_body else 0
+        while len(talk.buffer) < wanted and talk.fill():
+            pass
+        return self.last_answer(talk, 503)
+
+    def accel(self, talk, case, words):
+        self.read(talk, case)
+        return self.answer(talk, 200, b'not this', f'X-Accel-Redirect: {words[0]}\r\n')
+
+    def wait(self, talk, case, words):
+        talk.read_body()
+        case.gates_asked += 1
+        assert case.gate.wait(PATIENCE)
+        return self.answer(talk, int(words[0]))
+
+
+def leads_to(leave, place, port, closed):
+    """The directives that leave a step for the location `place`."""
+    def passed(act):
+        return {'proxy_pass': f'http://127.0.0.1:{port}', 'proxy_set_header': {'X-Act': act}}
+    if leave == 'try_files':
+        return {'try_files': f'/no-such-file {place}'}
+    if leave == 'return':
+        return {'return': 503, 'error_page': f'503 = {place}'}
+    if leave == 'dead':
+        return {'proxy_pass': f'http://127.0.0.1:{closed}', 'error_page': f'502 = {place}'}
+    if leave.startswith('refuses'):
+        return {**passed(leave.split()[1]), 'proxy_intercept_errors': True, 'error_page': f'503 = {place}'}
+    if leave.startswith('accel'):
+        return passed(f'accel {place}')
+    if leave == 'gate':
+        return {'auth_request': '/gate/403', 'error_page': f'403 = {place}', 'return': 500}
+    if leave == 'return end':
+        return {'return': '200 returned'}
+    if leave == 'gated echo':
+        return {'auth_request': '/gate/200', **passed('echo')}
+    return passed(leave)
+
+
+def place_of(number, index, chain):
+    """Where step `index` of a chain stands; a path is needed where it is entered by one."""
+    if index == 0:
+        return f'/chain{number}/'
+    if chain[index - 1]['leave'] == 'accel path':
+        return f'/chain{number}-{index}/'
+    return f'@chain{number}-{index}'
+
+
+def locations(all_chains, port, closed):
+    """The locations of a server for these chains."""
+    made = {'= /one.txt': {},
+            '/mirror': {'internal': True, 'proxy_pass': f'http://127.0.0.1:{port}', 'proxy_set_header': {'X-Act': 'sink'},
+                        'client_max_body_size': 0}}
+    for status in (200, 403):
+        made[f'/gate/{status}'] = {'internal': True, 'proxy_pass': f'http://127.0.0.1:{port}',
+                                   'proxy_set_header': {'X-Act': f'wait {status}'}}
+    for number, chain in enumerate(all_chains):
+        for index, step in enumerate(chain):
+            leave = step['leave']
+            following = place_of(number, index + 1, chain) if index + 1 < len(chain) else None
+            if following is None and leave == 'return':
+                leave = 'return end'
+            block = {**step['settings'], **leads_to(leave, following, port, closed)}
+            if step['mirror']:
+                block['mirror'] = '/mirror'
+            if step['when'] is not None:
+                block['when'] = {'$http_x_when': step['when']}
+            made[place_of(number, index, chain)] = block
+    return made
+
+
+class Outcome:
+    """What may come of a request: statuses, and whether an echo has the body (None: with or without it)."""
+
+    def __init__(self):
+        self.statuses, self.body = set(), True
+
+
+def expected(chain, size, coding, overlaid):
+    """The model: follows the chain as the server should."""
+    outcome = Outcome()
+    limited = False             # chunks, of which some location on the way takes fewer
+    spent = kept = by_error = False
+    has_body = True
+    for index, step in enumerate(chain):
+        own = {**DEFAULTS, **step['settings'], **((step['when'] or {}) if overlaid else {})}
+        leave, last = step['leave'], index + 1 == len(chain)
+        limit = BYTES[own['client_max_body_size']]
+        over = has_body and limit and size > limit and not by_error     # the page of an error takes what was taken before
+        if over and coding == 'length':
+            outcome.statuses = {413}
+            return outcome
+        limited |= bool(over and coding == 'chunked')
+        passes = leave not in ('try_files', 'return', 'gate')
+        if limited and passes:
+            outcome.statuses |= {413}
+        if has_body and size and spent and passes:
+            outcome.statuses |= {502, 503}      # of its body a part is gone
+        if has_body and ((step['mirror'] and leave not in ('return', 'gate')) or (passes and own['proxy_request_buffering'])):
+            kept |= not spent
+        if has_body and leave.startswith('refuses') and size and not kept:
+            spent = True
+        if has_body and leave.startswith('accel') and size and not kept:
+            spent = True
+        by_error |= leave not in ('try_files', 'accel name', 'accel path')
+        if leave == 'accel path':
+            has_body = False
+        if last:
+            outcome.statuses |= {502} if leave == 'swallow' else {200}
+    if limited:
+        outcome.statuses |= {413}
+    outcome.body = has_body
+    return outcome

@@ -1,0 +1,232 @@
+"""Request bodies through generated chains of internal redirects, at each step of which the settings are others.
+
+Each example is a configuration that a reload brings in, and requests to it: with a length or in chunks, in pieces of any size, with
+Expect, given up in the middle, with a reload in between. What a scripted server behind echoes must be what was sent, or the status
+must be one that the model in settings_chain.py allows; no worker dies, and no sanitizer reports.
+SLUICE_FUZZ_SECONDS: how long for each loop (30); SLUICE_FUZZ_SEED: the first seed (1); SLUICE_FUZZ_SHRINK=0: what fails is shown as
+it is, and not made smaller, which takes minutes.
+"""
+import itertools
+import os
+import queue
+import signal
+import socket
+import struct
+import threading
+import time
+import zlib
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings, strategies as st
+from kit import http1, server as server_kit
+from kit.lifetime import wait_for
+from settings_chain import PATIENCE, Actors, Case, chains, expected, locations, sizes
+
+SECONDS = float(os.environ.get('SLUICE_FUZZ_SECONDS', '30'))
+FIRST_SEED = int(os.environ.get('SLUICE_FUZZ_SEED', '1'))
+PHASES = [Phase.generate, Phase.shrink] if os.environ.get('SLUICE_FUZZ_SHRINK', '1') == '1' else [Phase.generate]
+EXAMPLES = 5        # of each seed: a seed is not cut short
+MARKS = ('ERROR: AddressSanitizer', 'runtime error:', 'exited on signal', 'exited with code 1')
+
+moments = st.sampled_from(['settle', 'settle', 'settle', 'gate', 'reload'])
+plans = st.fixed_dictionaries({
+    'chain': st.integers(0, 2), 'size': sizes, 'coding': st.sampled_from(['length', 'chunked']),
+    'cuts': st.lists(st.tuples(st.integers(0, 1000), moments), max_size=5), 'chunk': st.sampled_from([1, 100, 4096, 100000]),
+    'expect': st.booleans(), 'overlaid': st.booleans(), 'gzip': st.booleans(),
+    'end': st.sampled_from(['whole', 'whole', 'whole', 'whole', 'close', 'reset', 'half']),
+})
+
+
+class Sender:
+    """Sends what it is given from a thread of its own, as the server may take nothing for a while."""
+
+    def __init__(self, stream):
+        self.stream, self.pieces = stream, queue.Queue()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        while (piece := self.pieces.get()) is not None:
+            try:
+                self.stream.sendall(piece)
+            except OSError:
+                return
+
+    def finish(self):
+        self.pieces.put(None)
+        self.thread.join(PATIENCE)
+
+
+class Fuzzed(server_kit.Server):
+    """A server whose configuration each example replaces."""
+
+    def __init__(self, folder, root, loop):
+        self.port, self.root = server_kit.free_port(), root
+        self.refusing = socket.socket()     # bound, and not listening
+        self.refusing.bind(('127.0.0.1', 0))
+        self.closed = self.refusing.getsockname()[1]
+        self.actors, self.number, self.generation = Actors(), itertools.count(1), 0
+        super().__init__(folder, [self.block([], 0)], loop=loop)
+        self.start([self.port])
+
+    def block(self, all_chains, generation):
+        return {'listen': f'127.0.0.1:{self.port}', 'root': self.root, 'recursive_error_pages': True,
+                'location': {'= /generation': {'return': f'200 {generation}'},
+                             **locations(all_chains, self.actors.port, self.closed)}}
+
+    def ask(self, target):
+        client = http1.connect(self.port, timeout=PATIENCE)
+        try:
+            return client.get(target).body.decode()
+        except EOFError:        # an old worker that ends
+            return None
+        finally:
+            client.close()
+
+    def configure(self, all_chains):
+        """Reloads, and returns when new connections reach the new configuration."""
+        self.generation = next(self.number)
+        self.tree['http']['server'] = [self.block(all_chains, self.generation)]
+        with open(self.config_path, 'w', encoding='utf-8') as stream:
+            stream.write(server_kit.yaml(self.tree) + '\n')
+        self.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: self.ask('/generation') == str(self.generation), self.said)
+
+    def connect(self):
+        """A connection to a worker of the newest configuration: old ones still accept what was queued on their sockets."""
+        while True:
+            client = http1.connect(self.port, timeout=PATIENCE)
+            try:
+                if client.get('/generation').body.decode() == str(self.generation):
+                    return client
+            except EOFError:
+                pass
+            client.close()
+
+    def check(self):
+        """No worker has died, and no sanitizer has said anything, since the last look."""
+        said = self.said()
+        assert not [mark for mark in MARKS if mark in said], said[-20000:]
+        assert not self.actors.faults, self.actors.faults
+
+
+def encoded(plan, body):
+    """The body as it goes over the wire."""
+    if plan['coding'] == 'length':
+        return body
+    step = max(plan['chunk'], len(body) // 2000)
+    chunks = (body[at:at + step] for at in range(0, len(body), step))
+    return b''.join(b'%x\r\n%s\r\n' % (len(chunk), chunk) for chunk in chunks) + b'0\r\n\r\n'
+
+
+def head(plan, name):
+    lines = [f'POST /chain{plan["chain"]}/x HTTP/1.1', 'Host: localhost', f'X-Case: {name}']
+    lines.append(f'Content-Length: {plan["size"]}' if plan['coding'] == 'length' else 'Transfer-Encoding: chunked')
+    lines += ['Expect: 100-continue'] * plan['expect'] + ['X-When: 1'] * plan['overlaid'] + ['Accept-Encoding: gzip'] * plan['gzip']
+    return ('\r\n'.join(lines) + '\r\n\r\n').encode()
+
+
+def send_all(server, case, plan, sender, wire, all_chains):
+    """Pieces, with a moment between two of them. Returns whether there was a reload."""
+    at, reloaded = wire.index(b'\r\n\r\n') + 4, False
+    sender.stream.sendall(wire[:at])
+    assert server.ask('/one.txt') in ('one\n', None)        # the head has come: a reload does not take the connection for idle
+    for share, moment in sorted(plan['cuts']):
+        sender.pieces.put(wire[at:len(wire) * share // 1000])
+        at = max(at, len(wire) * share // 1000)
+        if moment == 'gate':
+            case.gate.set()
+        elif moment == 'reload':
+            server.configure(all_chains)
+            reloaded = True
+        assert server.ask('/one.txt') in ('one\n', None)
+    if plan['end'] == 'whole':
+        sender.pieces.put(wire[at:])
+    case.gate.set()
+    return reloaded
+
+
+def give_up(client, plan):
+    if plan['end'] == 'reset':
+        client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    if plan['end'] == 'half':
+        client.stream.shutdown(socket.SHUT_WR)
+        while client.fill():
+            client.buffer.clear()
+    client.close()
+
+
+def check_answer(answer, case, wanted, leave):
+    assert answer.status in wanted.statuses, (answer.status, wanted.statuses, answer.body[:200])
+    if answer.status != 200:
+        return
+    body = answer.body
+    if answer.headers.get('content-encoding') == 'gzip':
+        body = zlib.decompress(body, 31)
+    if leave == 'return':
+        assert body == b'returned'
+    else:
+        assert body == (case.body if wanted.body else b''), (len(body), len(case.body))
+
+
+def run_plan(server, plan, all_chains):
+    chain = all_chains[plan['chain'] % len(all_chains)]
+    plan = {**plan, 'chain': plan['chain'] % len(all_chains)}
+    name = str(next(server.number))
+    case = server.actors.cases[name] = Case(bytes(bytearray((at * 7 + at // 251) % 256 for at in range(plan['size']))))
+    client = server.connect()
+    sender = Sender(client.stream)
+    try:
+        reloaded = send_all(server, case, plan, sender, head(plan, name) + encoded(plan, case.body), all_chains)
+        if plan['end'] != 'whole':
+            sender.finish()
+            give_up(client, plan)
+            return
+        answer = client.read('POST')
+        check_answer(answer, case, expected(chain, plan['size'], plan['coding'], plan['overlaid']), chain[-1]['leave'])
+        # Chunks that nothing reads are dropped up to a limit: then the connection ends.
+        drained = plan['coding'] == 'length' or plan['size'] in case.seen or plan['size'] < 8000
+        if drained and not answer.closes and not reloaded:
+            sender.finish()
+            assert client.get('/one.txt').body == b'one\n'
+    finally:
+        case.gate.set()
+        client.close()
+        sender.finish()
+        del server.actors.cases[name]
+        assert not case.faults, case.faults
+
+
+def run_seed(server, number):
+    @seed(number)
+    @settings(max_examples=EXAMPLES, database=None, deadline=None, suppress_health_check=list(HealthCheck), print_blob=False,
+              phases=PHASES)
+    @given(all_chains=st.lists(chains, min_size=1, max_size=3), some=st.lists(plans, min_size=1, max_size=6))
+    def example(all_chains, some):
+        server.configure(all_chains)
+        for plan in some:
+            run_plan(server, plan, all_chains)
+            server.check()
+    example()
+
+
+def test_bodies_through_chains(tmp_path, site, loop):
+    server = Fuzzed(tmp_path / 'fuzzed', site, loop)
+    end = time.monotonic() + SECONDS
+    try:
+        for number in itertools.count(FIRST_SEED):
+            run_seed(server, number)
+            if time.monotonic() > end:
+                break
+    except BaseException:
+        print('seed', number, server.said()[-5000:])        # with SLUICE_FUZZ_SEED it is tried again
+        raise
+    finally:
+        server.stop(check=False)
+        server.actors.stop()
+        server.refusing.close()
+    said = server.said()
+    assert not [mark for mark in server_kit.SANITIZER_MARKS if mark in said], said[-20000:]
+
+
+pytestmark = pytest.mark.filterwarnings('ignore::hypothesis.errors.NonInteractiveExampleWarning')
