@@ -18,8 +18,8 @@ static int merge(struct proxying *p, const struct stored *stored, struct headers
     headers_remove(out, STR("Date"));
     for (size_t i = 0; i < sizeof(of_content) / sizeof(of_content[0]); i++)
         headers_remove(&newer, str_from(of_content[i]));
-    for (unsigned i = 0; i < newer.count; i++)
-        headers_remove(out, newer.items[i].name);
+    if (error == 0)
+        error = headers_remove_named(out, &p->x->arena, &newer);
     for (unsigned i = 0; i < newer.count && error == 0; i++)
         error = headers_add(out, &p->x->arena, newer.items[i].name, newer.items[i].value);
     return error;

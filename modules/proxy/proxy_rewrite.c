@@ -4,6 +4,8 @@
  */
 #include "proxy.h"
 
+#include "base/text_writer.h"
+
 #include <errno.h>
 
 /* `value` with what stands before `rest` replaced. 0 or -ENOMEM. */
@@ -117,14 +119,27 @@ static const struct proxy_flags *flags_of(const struct proxy_conf *conf, struct 
     return NULL;
 }
 
-static int add_part(struct arena *arena, struct str *cookie, struct str part)
-{
-    struct str made = arena_printf(arena, STR_FMT "; " STR_FMT, STR_ARG(*cookie), STR_ARG(part));
+/* Of a cookie: as many as it has semicolons, and what proxy_cookie_flags adds. */
+struct parts {
+    struct str *items;
+    size_t count;
+};
 
-    if (!made.data)
-        return -ENOMEM;
-    *cookie = made;
-    return 0;
+enum { ADDED_FLAGS = 3 };
+
+static int parts_init(struct arena *arena, struct str cookie, struct parts *parts)
+{
+    size_t most = 1 + ADDED_FLAGS;
+
+    for (size_t i = 0; i < cookie.length; i++)
+        most += cookie.data[i] == ';';
+    *parts = (struct parts){.items = arena_zalloc(arena, most, sizeof(struct str))};
+    return parts->items ? 0 : -ENOMEM;
+}
+
+static void add_part(struct parts *parts, struct str part)
+{
+    parts->items[parts->count++] = part;
 }
 
 /* An attribute as it goes on. data NULL: out of memory; empty: not at all. */
@@ -146,10 +161,10 @@ static struct str attribute(struct proxying *p, struct str part, const struct pr
     else
         return part;
     return error < 0 ? (struct str){NULL, 0}
-                     : arena_printf(&p->x->arena, STR_FMT "=" STR_FMT, STR_ARG(name), STR_ARG(value));
+                     : arena_join(&p->x->arena, (const struct str[]){name, STR("="), value}, 3);
 }
 
-static int add_flags(struct arena *arena, struct str *cookie, const struct proxy_flags *flags)
+static void add_flags(struct parts *parts, const struct proxy_flags *flags)
 {
     static const char *const same_sites[] = {[SAME_SITE_NONE] = "SameSite=None",
                                              [SAME_SITE_LAX] = "SameSite=Lax",
@@ -157,33 +172,43 @@ static int add_flags(struct arena *arena, struct str *cookie, const struct proxy
                                              [SAME_SITE_DROP] = NULL};
     const char *same_site = same_sites[flags->same_site];
 
-    if ((flags->secure > 0 && add_part(arena, cookie, STR("Secure")) < 0) ||
-        (flags->http_only > 0 && add_part(arena, cookie, STR("HttpOnly")) < 0) ||
-        (same_site && add_part(arena, cookie, str_from(same_site)) < 0))
-        return -ENOMEM;
-    return 0;
+    if (flags->secure > 0)
+        add_part(parts, STR("Secure"));
+    if (flags->http_only > 0)
+        add_part(parts, STR("HttpOnly"));
+    if (same_site)
+        add_part(parts, str_from(same_site));
 }
 
 static int rewrite_cookie(struct proxying *p, struct str *value)
 {
     struct arena *arena = &p->x->arena;
     struct str rest = *value;
-    struct str cookie = str_trim(str_cut(&rest, ';'));
-    struct str pair = cookie;
-    const struct proxy_flags *flags = flags_of(p->conf, str_trim(str_cut(&pair, '=')));
+    struct str pair = str_trim(str_cut(&rest, ';'));
+    const struct proxy_flags *flags;
+    struct parts parts;
+    struct str made;
 
+    if (parts_init(arena, *value, &parts) < 0)
+        return -ENOMEM;
+    add_part(&parts, pair);
+    flags = flags_of(p->conf, str_trim(str_cut(&pair, '=')));
     while (rest.data) {
         struct str part = str_trim(str_cut(&rest, ';'));
 
-        if (str_empty(part))
-            continue;
-        part = attribute(p, part, flags);
-        if (!part.data || (part.length && add_part(arena, &cookie, part) < 0))
+        if (!str_empty(part))
+            part = attribute(p, part, flags);
+        if (!part.data)
             return -ENOMEM;
+        if (!str_empty(part))
+            add_part(&parts, part);
     }
-    if (flags && add_flags(arena, &cookie, flags) < 0)
+    if (flags)
+        add_flags(&parts, flags);
+    made = arena_join_with(arena, parts.items, parts.count, STR("; "));
+    if (!made.data)
         return -ENOMEM;
-    *value = cookie;
+    *value = made;
     return 0;
 }
 

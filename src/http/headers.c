@@ -4,6 +4,7 @@
  */
 #include "http/headers.h"
 
+#include "base/table.h"
 #include "base/text_writer.h"
 
 #include <errno.h>
@@ -162,6 +163,54 @@ void headers_remove(struct headers *headers, struct str name)
             headers->items[kept++] = headers->items[i];
     }
     headers->count = kept;
+}
+
+/* Names of fields, hashed: 1 and the place of a field of that name, or 0; at least half of the slots are. */
+struct name_index {
+    const struct headers *headers;
+    uint32_t *slots;
+    uint32_t mask;
+};
+
+static uint32_t *find_slot(const struct name_index *index, struct str name)
+{
+    uint32_t at = table_hash(name, true) & index->mask;
+
+    while (index->slots[at] && !str_equal_nocase(index->headers->items[index->slots[at] - 1].name, name))
+        at = (at + 1) & index->mask;
+    return &index->slots[at];
+}
+
+static int index_names(struct name_index *index, struct arena *arena, const struct headers *headers)
+{
+    size_t slots = 16;
+
+    while (slots < 2 * (size_t)headers->count)
+        slots *= 2;
+    *index = (struct name_index){.headers = headers, .mask = (uint32_t)(slots - 1)};
+    index->slots = arena_zalloc(arena, slots, sizeof(*index->slots));
+    if (!index->slots)
+        return -ENOMEM;
+    for (unsigned i = 0; i < headers->count; i++)
+        *find_slot(index, headers->items[i].name) = i + 1;
+    return 0;
+}
+
+int headers_remove_named(struct headers *headers, struct arena *arena, const struct headers *named)
+{
+    struct name_index index;
+    unsigned kept = 0;
+
+    if (headers->count == 0 || named->count == 0)
+        return 0;
+    if (index_names(&index, arena, named) < 0)
+        return -ENOMEM;
+    for (unsigned i = 0; i < headers->count; i++) {
+        if (!*find_slot(&index, headers->items[i].name))
+            headers->items[kept++] = headers->items[i];
+    }
+    headers->count = kept;
+    return 0;
 }
 
 void header_list_start(struct header_list *list, const struct headers *headers, struct str name)

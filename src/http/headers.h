@@ -46,6 +46,11 @@ MUST_CHECK int headers_copy(struct headers *headers, struct arena *arena, const 
 MUST_CHECK int headers_join(const struct headers *headers, bool (*matches)(struct str wanted, struct str name), struct str wanted,
                             struct str separator, struct arena *arena, struct str *out_value);
 void headers_remove(struct headers *headers, struct str name);
+/*
+ * Removes every field whose name is one of those in `named`, by a hash index of these in the arena: the time is that of both lists, not
+ * of their product. 0 or -ENOMEM.
+ */
+MUST_CHECK int headers_remove_named(struct headers *headers, struct arena *arena, const struct headers *named);
 
 /* The same name for a CGI, for which "-" and "_" are equal (RFC 3875 4.1.18). */
 bool header_same_variable(struct str a, struct str b);

@@ -133,8 +133,7 @@ int reroute_insist(struct visit *visit)
         return 0;
     if (has_own_type(response))
         headers_remove(fields, STR("Content-Type"));
-    for (unsigned i = 0; i < fields->count; i++)
-        headers_remove(&response->headers, fields->items[i].name);
+    error = headers_remove_named(&response->headers, &visit->x->arena, fields);
     for (unsigned i = 0; i < fields->count && error == 0; i++)
         error = headers_add(&response->headers, &visit->x->arena, fields->items[i].name, fields->items[i].value);
     return error;

@@ -181,7 +181,9 @@ static size_t preread(struct stream *stream, struct str bytes)
         stream_refuse(stream, 500);
         return bytes.length;
     }
-    error = client_hello_read(buffer_str(&stream->hello), &hello);
+    error = client_hello_is_whole(&stream->hello_scan, buffer_str(&stream->hello))
+                ? client_hello_read(buffer_str(&stream->hello), &hello)
+                : -EAGAIN;
     if (error == 0)
         keep_preread(stream, &hello);
     if (error != -EAGAIN) {

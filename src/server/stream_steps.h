@@ -10,6 +10,7 @@
 #include "server/module.h"
 #include "server/stream.h"
 #include "server/stream_flow.h"
+#include "tls/client_hello.h"
 
 /* One server that was asked; for the $upstream_ variables. */
 struct stream_attempt {
@@ -35,6 +36,7 @@ struct stream {
     struct upstream_connection *server; /* owned until released; NULL: none */
     struct stream_flow up, down;    /* the client's bytes, the server's */
     struct buffer hello;            /* what was read before the server was chosen */
+    struct client_hello_scan hello_scan;
     struct {
         struct str name, protocol, alpn; /* of it, for variables; data NULL: nothing was read */
     } preread;

@@ -5,9 +5,11 @@
 #include "tls/client_hello.h"
 
 #include <errno.h>
+#include <stdint.h>
 
 enum {
     RECORD_HANDSHAKE_TYPE = 22,
+    RECORD_HEADER = 5,
     MESSAGE_CLIENT_HELLO = 1,
     EXTENSION_SERVER_NAME = 0,
     EXTENSION_ALPN = 16,
@@ -237,6 +239,45 @@ static void read_body(struct cursor *cursor, size_t left, struct client_hello *h
     if (left > 0)
         fail(cursor, -EPROTO);
     read_extensions(cursor, length, hello);
+}
+
+/* The bytes of the message's type and length that this record has. False where they have not come. */
+static bool scan_front(struct client_hello_scan *scan, struct str bytes, size_t at, size_t length)
+{
+    for (size_t i = scan->content; i < sizeof(scan->front) && i < scan->content + length; i++) {
+        if (at + i - scan->content >= bytes.length)
+            return false;
+        scan->front[i] = (uint8_t)bytes.data[at + i - scan->content];
+    }
+    return true;
+}
+
+/* Bytes of the whole message, with its type and length. */
+static size_t message_length(const struct client_hello_scan *scan)
+{
+    return 4 + ((size_t)scan->front[1] << 16 | (size_t)scan->front[2] << 8 | scan->front[3]);
+}
+
+bool client_hello_is_whole(struct client_hello_scan *scan, struct str bytes)
+{
+    while (scan->content < 4 || scan->content < message_length(scan)) {
+        const uint8_t *header = (const uint8_t *)bytes.data + scan->record;
+        size_t length;
+
+        if (scan->content >= 4 &&
+            (scan->front[0] != MESSAGE_CLIENT_HELLO || message_length(scan) > 4 + LIMIT_CLIENT_HELLO))
+            return true;
+        if (scan->record + RECORD_HEADER > bytes.length)
+            return bytes.length > 0 && (uint8_t)bytes.data[0] != RECORD_HANDSHAKE_TYPE;
+        length = (size_t)header[3] << 8 | header[4];
+        if (header[0] != RECORD_HANDSHAKE_TYPE || header[1] != 3 || length == 0 || length > LIMIT_RECORD_PLAINTEXT)
+            return true;
+        if (!scan_front(scan, bytes, scan->record + RECORD_HEADER, length))
+            return false;
+        scan->record += RECORD_HEADER + length;
+        scan->content += length;
+    }
+    return bytes.length >= scan->record - (scan->content - message_length(scan));
 }
 
 int client_hello_read(struct str bytes, struct client_hello *out_hello)

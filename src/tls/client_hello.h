@@ -17,6 +17,19 @@ struct client_hello {
     size_t alpn_length;
 };
 
+/* How much of a ClientHello has come, so that it is read once and not at every piece. Zeroed at the beginning. */
+struct client_hello_scan {
+    size_t record;                  /* where the next header of a record begins, if it has come */
+    size_t content;                 /* bytes of the message in the records so far, what is still to come of the last one included */
+    uint8_t front[4];               /* the first bytes of the message: its type and its length */
+};
+
+/*
+ * False while a ClientHello that begins `bytes`, all that came so far, is not whole: client_hello_read would give -EAGAIN. True otherwise,
+ * also for what is no ClientHello: client_hello_read decides. Over all calls each record is looked at once.
+ */
+bool client_hello_is_whole(struct client_hello_scan *scan, struct str bytes);
+
 /*
  * Reads the bytes that a client has sent so far, from the first on: 0, -EAGAIN: more are needed, or -EPROTO: that is no ClientHello, or not
  * one that keeps to the letter (lengths that do not agree, a name twice, a name with odd bytes in it). Bytes behind it are not looked at.

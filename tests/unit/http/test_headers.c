@@ -163,10 +163,34 @@ START_TEST(joins_many_in_one_piece)
 }
 END_TEST
 
+START_TEST(removes_named)
+{
+    static const char *const fields[][2] = {{"A", "1"}, {"b", "2"}, {"C", "3"}, {"a", "4"}};
+    static const char *const names[][2] = {{"a", ""}, {"B", ""}, {"A", ""}, {"D", ""}};
+    struct arena none;
+    struct headers named;
+    struct headers empty = {0};
+
+    fill(names, COUNT(names));
+    named = headers;
+    headers = (struct headers){0};
+    for (size_t i = 0; i < COUNT(fields); i++)
+        ck_assert_int_eq(headers_add(&headers, &arena, str_from(fields[i][0]), str_from(fields[i][1])), 0);
+    ck_assert_int_eq(headers_remove_named(&headers, &arena, &empty), 0);
+    ck_assert_uint_eq(headers.count, 4);
+    arena_init(&none, NULL, 1);
+    ck_assert_int_eq(headers_remove_named(&headers, &none, &named), -ENOMEM);
+    ck_assert_int_eq(headers_remove_named(&headers, &arena, &named), 0);
+    ck_assert_uint_eq(headers.count, 1);
+    ck_assert_text(headers.items[0].name, "C");
+    arena_reset(&arena);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {finds_without_case, grows_sets_removes, out_of_memory, lists, list_has, joins_values,
-                                  joins_many_in_one_piece};
+                                  joins_many_in_one_piece, removes_named};
 
     return suite_run("headers", tests, COUNT(tests));
 }

@@ -225,6 +225,71 @@ START_TEST(too_large_a_hello_is_none)
 }
 END_TEST
 
+/* Each prefix of a hello in records of `size` bytes is whole where it can be read; one scan sees all of them. */
+static void check_prefixes(const struct made *made, size_t size)
+{
+    static struct made cut;
+    struct client_hello_scan scan = {0};
+    struct client_hello hello;
+
+    cut.length = 0;
+    for (size_t at = 5; at < made->length; at += size) {
+        size_t part = made->length - at < size ? made->length - at : size;
+
+        put(&cut, "\x16\3\1", 3);
+        put_number(&cut, part, 2);
+        put(&cut, made->bytes + at, part);
+    }
+    for (size_t length = 0; length <= cut.length; length++) {
+        struct str bytes = str_of((const char *)cut.bytes, length);
+
+        ck_assert_int_eq(client_hello_is_whole(&scan, bytes), length == cut.length);
+        ck_assert_int_eq(client_hello_read(bytes, &hello), length == cut.length ? 0 : -EAGAIN);
+    }
+    put(&cut, "more", 4);
+    ck_assert(client_hello_is_whole(&scan, str_of((const char *)cut.bytes, cut.length)));
+}
+
+START_TEST(whole_where_it_can_be_read)
+{
+    static const char name[] = "\0\0\0\6\0\4\0\0\1a";
+    struct made made = hello_with(name, sizeof(name) - 1);
+
+    for (size_t size = 1; size <= made.length; size++)
+        check_prefixes(&made, size);
+}
+END_TEST
+
+/* What can become no hello is said to be whole at once, so that it is refused at once. */
+START_TEST(none_is_told_at_once)
+{
+    static const struct {
+        const char *bytes;
+        size_t length;
+        bool whole;
+    } cases[] = {
+        {"", 0, false},
+        {"G", 1, true},
+        {"\x16", 1, false},
+        {"\x16\3\1\0", 4, false},
+        {"\x16\2\1\0\1", 5, true},
+        {"\x16\3\1\0\0", 5, true},
+        {"\x16\3\1\x7f\xff", 5, true},
+        {"\x16\3\1\0\4\2\0\0\1", 9, true},
+        {"\x16\3\1\0\4\1\xff\0\0", 9, true},
+        {"\x16\3\1\0\4\1\0\0\1", 9, false},
+        {"\x16\3\1\0\4\1\0\0\1\x17\3\1\0\1", 14, true},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct client_hello_scan scan = {0};
+
+        ck_assert_msg(client_hello_is_whole(&scan, str_of(cases[i].bytes, cases[i].length)) == cases[i].whole,
+                      "row %zu", i);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("client_hello");
@@ -238,6 +303,8 @@ int main(void)
     tcase_add_test(tests, heads_are_read_to_the_letter);
     tcase_add_test(tests, real_hellos_in_small_records);
     tcase_add_test(tests, too_large_a_hello_is_none);
+    tcase_add_test(tests, whole_where_it_can_be_read);
+    tcase_add_test(tests, none_is_told_at_once);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
