@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Compares conf/README.md and conf/sluice.schema.json with what the tables of the build say.
+"""Compares conf/README.md, VARIABLES.md, NGINX.md and sluice.schema.json with what the tables of the build say.
 
 usage: check_generated.py [--write] CONF_REFERENCE CONF_FOLDER     exit 1 and a diff where they differ
 """
 import difflib
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
-FILES = {'reference': 'README.md', 'schema': 'sluice.schema.json'}
+FILES = {'reference': 'README.md', 'schema': 'sluice.schema.json', 'variables': 'VARIABLES.md', 'nginx': 'NGINX.md'}
 
 
 def schema_faults(schema, path='#'):
@@ -36,6 +37,21 @@ def schema_faults(schema, path='#'):
     return list(walk(schema, path))
 
 
+def anchors(text):
+    """The anchors that GitHub makes of the headings."""
+    return [re.sub(r'[^a-z0-9_ -]', '', line.lstrip('# ').lower()).replace(' ', '-')
+            for line in re.sub(r'^```.*?^```', '', text, flags=re.M | re.S).splitlines() if line.startswith('#')]
+
+
+def page_faults(text):
+    """Every heading has an anchor of its own, and every link into the page leads to one."""
+    known = anchors(text)
+    yield from (f'several headings have the anchor #{name}' for name in sorted(set(known)) if known.count(name) > 1)
+    yield from (f'no heading has the anchor #{name}' for name in re.findall(r'\]\(#([^)]*)\)', text) if name not in known)
+    yield from (f'no syntax: {line}' for line in text.splitlines() if re.search(r'Value: `\.\.\.`', line))
+    yield from (f'no type or meaning: {line}' for line in text.splitlines() if line.startswith('|') and '(null)' in line)
+
+
 def main():
     arguments = sys.argv[1:]
     write = arguments[:1] == ['--write']
@@ -47,6 +63,10 @@ def main():
         if kind == 'schema':
             for fault in schema_faults(json.loads(made)):
                 print(fault)
+                failed = True
+        else:
+            for fault in page_faults(made):
+                print(f'{name}: {fault}')
                 failed = True
         if write:
             path.write_text(made)

@@ -109,6 +109,7 @@ static const struct directive directives[] = {
      .offset = AT(allow),
      .row_size = sizeof(struct access_rule),
      .row = read_rule,
+     .syntax = "address | address/bits | unix: | all",
      .example = "allow: [10.0.0.0/8, \"2001:db8::/32\", \"unix:\"]",
      .help = "Addresses that may. Of all ranges here and in deny the most exact one decides, in whatever "
              "order they "
@@ -121,6 +122,7 @@ static const struct directive directives[] = {
      .offset = AT(deny),
      .row_size = sizeof(struct access_rule),
      .row = read_rule,
+     .syntax = "address | address/bits | unix: | all",
      .example = "deny: [10.0.0.1, all]",
      .help = "Addresses that may not: they are answered 403, and connections of stream are closed."},
     {0},

@@ -178,6 +178,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct add_header_conf, rows),
      .row_size = sizeof(struct added_row),
      .row = read_row,
+     .syntax = "name value [always] | {name: value | {value: ..., always: on}, ...}",
      .example = "add_header: [X-Frame-Options DENY always, {Cache-Control: 'public, max-age=60'}]",
      .help = "Header fields for answers that are no errors (always: for these too). Inner scopes add to "
              "outer ones, and "

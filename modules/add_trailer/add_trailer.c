@@ -90,6 +90,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct trailer_conf, rows),
      .row_size = sizeof(struct trailer),
      .row = read_trailer,
+     .syntax = "name value | {name: value, ...}",
      .example = "add_trailer: [X-Sent $body_bytes_sent]",
      .help = "Fields behind the body of answers that are no errors, made when it has left; the body goes in "
              "chunks then. "

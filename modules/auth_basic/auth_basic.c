@@ -91,6 +91,7 @@ static const struct directive directives[] = {
      .offset = AT(realm),
      .row_size = sizeof(const struct template *),
      .row = read_realm,
+     .syntax = "text | off",
      .example = "auth_basic: Members only",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
      .help = "Who may has a name and a password of auth_basic_user_file; browsers show this text when "

@@ -128,6 +128,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct expires_conf, expires),
      .row_size = sizeof(struct expires),
      .row = read_expires,
+     .syntax = "[modified] time | @time of day | epoch | max | off",
      .example = "expires: 30d",
      .help = "How long answers that are no errors stay fresh (Expires and Cache-Control): a time from now "
              "(30d, 1h30m; "

@@ -194,8 +194,12 @@ static struct str get_path_rest(const void *subject, struct str parameter, struc
     return rest.data ? rest : STR("");
 }
 
-static const struct variable variables[] = {{"fastcgi_path_info", false, get_path_rest},
-                                            {"fastcgi_script_name", false, get_script_name}};
+static const struct variable variables[] = {
+    {"fastcgi_path_info", false, get_path_rest, .type = "text",
+     .help = "What follows the script in the path, by fastcgi_split_path_info."},
+    {"fastcgi_script_name", false, get_script_name, .type = "text",
+     .help = "Path of the script, with fastcgi_index behind a slash."},
+};
 
 const struct variable_table fastcgi_variables = {variables, sizeof(variables) / sizeof(variables[0]), NULL};
 
@@ -223,6 +227,7 @@ const struct directive fastcgi_directives[] = {
      .offset = AT(proxy.pass),
      .row_size = sizeof(struct proxy_pass),
      .row = read_pass,
+     .syntax = "address:port | unix:path | upstream",
      .example = "fastcgi_pass: unix:/run/php/php-fpm.sock",
      .help = "Pass requests to an application that speaks FastCGI: an address, unix: and a path, or an upstream."},
     {.name = "fastcgi_param",
@@ -232,6 +237,7 @@ const struct directive fastcgi_directives[] = {
      .offset = AT(params),
      .row_size = sizeof(struct fastcgi_params),
      .row = read_params,
+     .syntax = "name value [if_not_empty] | {name: value, ...}",
      .example = "fastcgi_param: [SCRIPT_FILENAME /srv/app/index.php, {APP_ENV: production}]",
      .help = "What the application is told, beside SCRIPT_FILENAME and all else that it needs, which is told without "
              "being asked for; the last word on a name holds. With if_not_empty behind it, only where it has a value.",
@@ -256,6 +262,7 @@ const struct directive fastcgi_directives[] = {
      .offset = AT(split),
      .row_size = sizeof(const struct pattern *),
      .row = read_split,
+     .syntax = "regex",
      .example = "fastcgi_split_path_info: ^(.+\\.php)(/.*)$",
      .help = "A regular expression with two groups: what of the path is the script ($fastcgi_script_name), and what "
              "follows it ($fastcgi_path_info, told as PATH_INFO)."},
@@ -277,6 +284,7 @@ const struct directive fastcgi_directives[] = {
      .row_size = 2 * sizeof(uint64_t),
      .row = proxy_read_buffers,
      .fallback = "8 8k",
+     .syntax = "number size",
      .example = "fastcgi_buffers: 16 16k",
      .help = "Number and size of the pieces that are kept of an answer in memory, with fastcgi_buffering."},
     {.name = "fastcgi_buffer_size",

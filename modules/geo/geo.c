@@ -221,6 +221,7 @@ static const struct directive directives[] = {
      .merge = MERGE_NONE,
      .row_size = sizeof(char),
      .row = read_geos,
+     .syntax = "{[$address] $variable: {[default: value,] address/bits: value, ...}}",
      .example = "geo: {$place: {default: outside, 10.0.0.0/8: inside}}",
      .help = "Makes a variable of the client's address (or of another, named in front: $arg_ip $place): the value of "
              "the longest range that holds it, else default, else nothing.",

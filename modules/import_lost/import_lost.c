@@ -48,6 +48,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct import_lost_conf, handlers),
      .row_size = sizeof(struct str),
      .row = read_mark,
+     .syntax = "directive",
      .example = "import_lost_handler: uwsgi_pass",
      .help = "A mark of sluice import: the directive of nginx that answers here could not be carried over. "
              "503 is answered until the mark is deleted. Locations inside do not inherit it."},
@@ -58,6 +59,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct import_lost_conf, access),
      .row_size = sizeof(struct str),
      .row = read_mark,
+     .syntax = "directive",
      .example = "import_lost_access: [auth_jwt, access_by_lua_file]",
      .help = "A mark of sluice import: directives of nginx that protect what is answered here could not be "
              "carried over. 503 is answered, and connections of stream are closed, until the mark is "

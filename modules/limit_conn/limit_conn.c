@@ -88,6 +88,7 @@ static const struct directive directives[] = {
      .offset = AT(zones),
      .row_size = sizeof(struct limit_conf *),
      .row = limit_connections_read,
+     .syntax = "key zone=name:size",
      .example = "limit_conn_zone: \"$binary_remote_addr zone=addr:10m\"",
      .schema = "{\"type\": [\"string\", \"object\"]}",
      .help = "A zone for limit_conn: the key that open requests, or in stream connections, are counted by (an "
@@ -98,6 +99,7 @@ static const struct directive directives[] = {
      .offset = AT(limits),
      .row_size = sizeof(struct limit_conn_row),
      .row = read_limit,
+     .syntax = "zone number",
      .example = "limit_conn: addr 10",
      .schema = "{\"type\": [\"string\", \"object\"]}",
      .help = "How many requests of one key may be open at a time, or in stream how many connections; where the "
@@ -252,7 +254,8 @@ static struct str get_status(const void *subject, struct str parameter, struct a
     return holding ? str_from(names[holding->verdict]) : (struct str){NULL, 0};
 }
 
-static const struct variable variables[] = {{"limit_conn_status", false, get_status}};
+static const struct variable variables[] = {{"limit_conn_status", false, get_status, .type = "text",
+     .help = "What limit_conn has decided: PASSED, REJECTED or REJECTED_DRY_RUN."}};
 static const struct variable_table variable_table = {variables, 1, NULL};
 
 const struct module module_limit_conn = {

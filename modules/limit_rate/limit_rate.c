@@ -52,6 +52,7 @@ static const struct directive directives[] = {
      .offset = AT(rate),
      .row_size = sizeof(const struct template *),
      .row = read_rate,
+     .syntax = "size | variable",
      .example = "limit_rate: 500k",
      .schema = "{\"type\": [\"string\", \"integer\"]}",
      .help = "Bytes a second at which the body of each answer leaves; variables may say it. 0, or "
@@ -62,6 +63,7 @@ static const struct directive directives[] = {
      .offset = AT(after),
      .row_size = sizeof(const struct template *),
      .row = read_rate,
+     .syntax = "size | variable",
      .example = "limit_rate_after: 10m",
      .schema = "{\"type\": [\"string\", \"integer\"]}",
      .help = "Bytes of each answer that leave before limit_rate holds."},
@@ -244,7 +246,8 @@ static struct str get_rate(const void *subject, struct str parameter, struct are
     return arena_printf(arena, "%llu", paced ? (unsigned long long)paced->rate : 0);
 }
 
-static const struct variable variables[] = {{"limit_rate", false, get_rate}};
+static const struct variable variables[] = {{"limit_rate", false, get_rate, .type = "bytes a second",
+     .help = "Limit of the answer."}};
 static const struct variable_table variable_table = {variables, 1, NULL};
 
 const struct module module_limit_rate = {

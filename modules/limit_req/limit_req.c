@@ -104,6 +104,7 @@ static const struct directive directives[] = {
      .offset = AT(zones),
      .row_size = sizeof(struct limit_conf *),
      .row = limit_requests_read,
+     .syntax = "key zone=name:size rate=rate",
      .example = "limit_req_zone: \"$binary_remote_addr zone=one:10m rate=10r/s\"",
      .schema = "{\"type\": [\"string\", \"object\"]}",
      .help = "A zone for limit_req: the key that requests are counted by (an empty one is not limited), "
@@ -115,6 +116,7 @@ static const struct directive directives[] = {
      .offset = AT(limits),
      .row_size = sizeof(struct limit_req_row),
      .row = read_limit,
+     .syntax = "zone=name [burst=number] [nodelay | delay=number]",
      .example = "limit_req: zone=one burst=20 nodelay",
      .schema = "{\"type\": [\"string\", \"object\"]}",
      .help = "Requests beyond the zone's rate wait until it is kept, and beyond burst more of them are "
@@ -299,7 +301,8 @@ static struct str get_status(const void *subject, struct str parameter, struct a
     return limiting ? str_from(names[limiting->verdict]) : (struct str){NULL, 0};
 }
 
-static const struct variable variables[] = {{"limit_req_status", false, get_status}};
+static const struct variable variables[] = {{"limit_req_status", false, get_status, .type = "text",
+     .help = "What limit_req has decided: PASSED, DELAYED, REJECTED, or these with _DRY_RUN."}};
 static const struct variable_table variable_table = {variables, 1, NULL};
 
 const struct module module_limit_req = {

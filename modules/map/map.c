@@ -248,6 +248,8 @@ static const struct directive directives[] = {
      .merge = MERGE_NONE,
      .row_size = sizeof(char),
      .row = read_maps,
+     .syntax = "{source $variable: {[default: value,] [hostnames: on,] [volatile: on,] value | ~regex | "
+               "~*regex: value, ...}}",
      .example = "map: {$remote_addr $origin_kind: {default: visitor, 127.0.0.1: own, '~^10[.]': office}}",
      .help = "Makes a variable of another: the value of the line whose key is the same (letters of either case), with "
              "hostnames: on also *.example.com and www.*, then the first regular expression (~, ~*) that fits, else "

@@ -45,6 +45,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct mirror_conf, uris),
      .row_size = sizeof(struct mirror_uri),
      .row = read_uri,
+     .syntax = "URI | off",
      .example = "mirror: [/mirror, /other-mirror]",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
      .help = "Each request is asked again of these URIs, by its method, with its fields and its body, and what they "

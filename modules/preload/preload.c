@@ -66,6 +66,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct preload_conf, rows),
      .row_size = sizeof(struct hint),
      .row = read_hint,
+     .syntax = "URI [as=kind] [crossorigin]",
      .example = "preload: [/style.css as=style, /font.woff2 as=font crossorigin]",
      .help = "What pages here will need: said in Link with each page (text/html), and ahead of it as 103 "
              "Early Hints to "

@@ -13,6 +13,8 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
 #define PROXY_CACHE_ROWS                                                                                                         \
     {.name = "proxy_cache_path", .scopes = SCOPE_HTTP, .type = DIRECTIVE_REPEAT, .offset = AT(cache.paths),                      \
      .row_size = sizeof(struct cache_conf *), .row = caches_read, .schema = "{\"type\": \"object\"}",                            \
+     .syntax = "{path: folder, keys_zone: name:size, levels: number[:number[:number]], max_size: size, "                         \
+               "inactive: time, ...}",                                                                                           \
      .example = "proxy_cache_path: {path: /var/cache/sluice, keys_zone: \"one:10m\", max_size: 1g, inactive: 1h}",               \
      .help = "A cache on disk, and its name for proxy_cache. path: its folder. keys_zone: NAME:SIZE, the memory of its index "   \
              "(1m knows some 11,000 answers). levels (1:2): folders in it. max_size: bytes of all files; inactive (10m): what "  \
@@ -23,14 +25,15 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .help = "The cache that answers are kept in, by the name of its keys_zone, or off. What may be kept, and said again, "      \
              "RFC 9111 says."},                                                                                                  \
     {.name = "proxy_cache_key", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEMPLATE, .offset = AT(cache.key),                       \
-     .example = "proxy_cache_key: $scheme$proxy_host$request_uri",                                                              \
-     .help = "What tells one answer from another. Without it, all that the server is told of where the request goes: scheme, "  \
+     .example = "proxy_cache_key: $scheme$proxy_host$request_uri",                                                               \
+     .help = "What tells one answer from another. Without it, all that the server is told of where the request goes: scheme, "   \
              "server, host and port as the client asked for them, what a trusted peer says of these in X-Forwarded-Proto, "      \
-             "-Host and -Port, the target, the path that became of it, and what proxy_method and "          \
-             "proxy_set_body send."},                                                                                             \
+             "-Host and -Port, the target, the path that became of it, and what proxy_method and "                               \
+             "proxy_set_body send."},                                                                                            \
     {.name = "proxy_cache_valid", .scopes = SCOPE_SITE, .type = DIRECTIVE_REPEAT, .offset = AT(cache.valid),                     \
      .row_size = sizeof(struct proxy_cache_valid), .row = proxy_read_cache_valid,                                                \
-     .schema = "{\"type\": \"string\"}", .example = "proxy_cache_valid: [10m, 404 1m, any 10s]",                                 \
+     .schema = "{\"type\": \"string\"}", .syntax = "[status ... | any] time",                                                    \
+     .example = "proxy_cache_valid: [10m, 404 1m, any 10s]",                                                                     \
      .help = "How long answers of these statuses are fresh that do not say so themselves; a time alone: 200, 301 and 302. "      \
              "Without it they are not kept."},                                                                                   \
     {.name = "proxy_cache_methods", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.methods),                  \
@@ -47,7 +50,7 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .fallback = "1", .example = "proxy_cache_min_uses: 3", .low = 1, .high = 1000000,                                           \
      .help = "How often something must be asked for to be kept."},                                                               \
     {.name = "proxy_ignore_headers", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.ignore),                  \
-     .choices = proxy_ignored_headers, .example = "proxy_ignore_headers: [Cache-Control, Set-Cookie]",                                   \
+     .choices = proxy_ignored_headers, .example = "proxy_ignore_headers: [Cache-Control, Set-Cookie]",                           \
      .help = "Fields of an answer that do not count: for the cache (an answer that sets a cookie is kept only with Set-Cookie), " \
              "for a redirect within this server (X-Accel-Redirect), for proxy_buffering (X-Accel-Buffering), "           \
              "for limit_rate (X-Accel-Limit-Rate), for the charset of Content-Type (X-Accel-Charset)."},                                \
@@ -68,7 +71,7 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .fallback = "5s", .example = "proxy_cache_lock_timeout: 10s",                                                               \
      .help = "How long the others wait; then each asks for itself, and its answer is not kept."},                                \
     {.name = "proxy_cache_lock_age", .scopes = SCOPE_SITE, .type = DIRECTIVE_DURATION, .offset = AT(cache.lock_age_ms),          \
-     .fallback = "5s", .example = "proxy_cache_lock_age: 10s", .low = 1,                                                       \
+     .fallback = "5s", .example = "proxy_cache_lock_age: 10s", .low = 1,                                                         \
      .help = "How long the one may take before another may try."},                                                               \
     {.name = "proxy_cache_background_update", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH,                                    \
      .offset = AT(cache.background_update), .fallback = "off", .example = "proxy_cache_background_update: on",                   \
@@ -82,8 +85,9 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
              "asked for; answers are put together of them. 0: whole. A server that knows no ranges, or says nothing to tell "    \
              "one version from another, is asked as without."},                                                                  \
     {.name = "proxy_cache_max_range_offset", .scopes = SCOPE_SITE, .type = DIRECTIVE_CUSTOM, .offset = AT(cache.far),            \
-     .row_size = sizeof(struct proxy_cache_far), .row = proxy_read_cache_far,                                       \
-     .schema = "{\"type\": [\"string\", \"integer\"]}", .example = "proxy_cache_max_range_offset: 10m",                           \
+     .row_size = sizeof(struct proxy_cache_far), .row = proxy_read_cache_far,                                                    \
+     .schema = "{\"type\": [\"string\", \"integer\"]}", .syntax = "size",                                                        \
+     .example = "proxy_cache_max_range_offset: 10m",                                                                             \
      .help = "A range that begins behind so many bytes of what is not stored is asked for as it is, and not kept; else the "     \
              "whole is fetched for it. With slice there is no need of it."},                                                     \
     {.name = "proxy_cache_convert_head", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(cache.convert_head),       \
@@ -92,6 +96,7 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
              "is kept of that. What GET has stored answers HEAD either way."},                                                   \
     {.name = "proxy_cache_purge", .scopes = SCOPE_SITE, .type = DIRECTIVE_CUSTOM, .offset = AT(cache.purge),                     \
      .row_size = sizeof(struct proxy_cache_purge), .row = proxy_read_cache_purge, .schema = "{\"type\": \"string\"}",            \
+     .syntax = "method address ...",                                                                                             \
      .example = "proxy_cache_purge: PURGE 127.0.0.1 10.0.0.0/8",                                                                 \
      .help = "A method that forgets what is stored under its URI, and the addresses that may use it. 204: it is forgotten, "     \
              "in all its variants; 404: nothing was stored; 403: not from there. Without this key nobody may."}

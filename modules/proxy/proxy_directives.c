@@ -29,6 +29,7 @@ const struct directive proxy_directives[] = {
      .offset = AT(pass),
      .row_size = sizeof(struct proxy_pass),
      .row = proxy_read_pass,
+     .syntax = "http[s]://address[:port][/URI] | http[s]://unix:path[:/URI] | upstream",
      .example = "proxy_pass: http://127.0.0.1:9001",
      .help = "Pass requests to a server: http:// or https:// with an address, a name or an upstream, or "
              "unix: and a "
@@ -43,6 +44,7 @@ const struct directive proxy_directives[] = {
      .offset = AT(set_headers),
      .row_size = sizeof(struct proxy_fields),
      .row = proxy_read_fields,
+     .syntax = "name value | {name: value, ...}",
      .example = "proxy_set_header: [X-Request-Id $request_id, {Host: $host}]",
      .help =
          "Header fields of the request as it is passed on; an empty value takes one away. X-Forwarded-For, "
@@ -118,6 +120,7 @@ const struct directive proxy_directives[] = {
      .row_size = 2 * sizeof(uint64_t),
      .row = proxy_read_buffers,
      .fallback = "8 8k",
+     .syntax = "number size",
      .example = "proxy_buffers: 16 16k",
      .help = "Number and size of the pieces that are kept of an answer in memory, with proxy_buffering."},
     {.name = "proxy_busy_buffers_size",
@@ -226,6 +229,7 @@ const struct directive proxy_directives[] = {
      .row_size = sizeof(struct tls_command),
      .row = proxy_read_ssl_command,
      .schema = "{\"type\": \"string\"}",
+     .syntax = "name value",
      .example = "proxy_ssl_conf_command: [SignatureAlgorithms ECDSA+SHA256, Groups X25519]",
      .help = "Commands for OpenSSL, as its SSL_CONF_cmd has them, after all else that is said of TLS to servers. "
              "They cannot allow versions before TLS 1.2."},
@@ -287,6 +291,7 @@ const struct directive proxy_directives[] = {
      .row_size = sizeof(struct proxy_rewrite),
      .row = proxy_read_redirect,
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .syntax = "default | off | prefix replacement",
      .example = "proxy_redirect: [default, http://internal:8000/ /]",
      .help = "What a Location of the answer begins with, and what takes that place; the first that fits. "
              "default, which "
@@ -301,6 +306,7 @@ const struct directive proxy_directives[] = {
      .row_size = sizeof(struct proxy_rewrite),
      .row = proxy_read_cookie_pair,
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .syntax = "off | domain replacement",
      .example = "proxy_cookie_domain: internal.example $host",
      .help = "The domain of a Set-Cookie, and what takes its place; the first that fits."},
     {.name = "proxy_cookie_path",
@@ -311,6 +317,7 @@ const struct directive proxy_directives[] = {
      .row_size = sizeof(struct proxy_rewrite),
      .row = proxy_read_cookie_pair,
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .syntax = "off | prefix replacement",
      .example = "proxy_cookie_path: /app/ /",
      .help = "What the path of a Set-Cookie begins with, and what takes that place; the first that fits."},
     {.name = "proxy_cookie_flags",
@@ -321,6 +328,7 @@ const struct directive proxy_directives[] = {
      .row_size = sizeof(struct proxy_flags),
      .row = proxy_read_cookie_flags,
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .syntax = "off | cookie flag ...",
      .example = "proxy_cookie_flags: session secure httponly samesite=lax",
      .help = "A cookie, and what its Set-Cookie is to say: secure, httponly, samesite=strict, =lax or =none; "
              "with no before "
@@ -366,6 +374,7 @@ const struct directive proxy_directives[] = {
      .offset = AT(limit_rate),
      .row_size = sizeof(const struct template *),
      .row = proxy_read_rate,
+     .syntax = "size | variable",
      .example = "proxy_limit_rate: 1m",
      .schema = "{\"type\": [\"string\", \"integer\"]}",
      .help = "Bytes a second at which each answer is read from its server; variables may say it. 0, or nothing: no "

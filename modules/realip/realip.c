@@ -38,6 +38,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct realip_conf, from),
      .row_size = sizeof(struct cidr),
      .row = read_from,
+     .syntax = "address | address/bits | unix:",
      .example = "set_real_ip_from: [10.0.0.0/8, \"2001:db8::/32\", \"unix:\"]",
      .help = "Proxies that are believed when they say who their client is, by real_ip_header; what they say "
              "of X-Forwarded-For "

@@ -97,6 +97,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct return_conf, value),
      .row_size = sizeof(struct return_value),
      .row = read_return,
+     .syntax = "status [text | URL] | URL",
      .example = "return: 308 https://$host$request_uri",
      .help =
          "Answer with a status and perhaps a text, or redirect; 444 closes the connection without an answer.",

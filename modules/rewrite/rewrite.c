@@ -123,6 +123,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct rewrite_conf, rules),
      .row_size = sizeof(struct rule),
      .row = read_rule,
+     .syntax = "regex replacement [last | break | redirect | permanent]",
      .example = "rewrite: ['^/old/(.*)$ /new/$1 permanent', '^/(\\d+)$ /item?id=$1 last']",
      .help = "Where the regular expression fits the path, that becomes the replacement, and its location "
              "answers: last at once, break never (this location goes on), otherwise after the rules that follow and "

@@ -216,8 +216,10 @@ static struct str get_expires(const void *subject, struct str parameter, struct 
 }
 
 static const struct variable variables[] = {
-    {"secure_link", false, get_link},
-    {"secure_link_expires", false, get_expires},
+    {"secure_link", false, get_link, .type = "text",
+     .help = "\"1\" for a valid link, \"0\" for one that has expired, else empty."},
+    {"secure_link_expires", false, get_expires, .type = "seconds",
+     .help = "Time at which the link expires, as it stands in secure_link."},
 };
 static const struct variable_table variable_table = {variables, 2, NULL};
 

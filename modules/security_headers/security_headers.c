@@ -88,6 +88,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct security_conf, hsts),
      .row_size = sizeof(struct str),
      .row = read_hsts,
+     .syntax = "off | on | time [include_subdomains] [preload]",
      .example = "hsts: 365d include_subdomains",
      .help = "Browsers shall come by HTTPS alone for so long (on: a year; 0 takes it back); said over HTTPS "
              "only. Hard "

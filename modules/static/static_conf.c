@@ -120,6 +120,7 @@ const struct directive static_directives[] = {
      .offset = AT(precompressed),
      .row_size = sizeof(struct static_codings),
      .row = read_precompressed,
+     .syntax = "off | br | zst | gzip ...",
      .example = "precompressed: [br, zst, gzip]",
      .help =
          "Files that are encoded already, beside a file and named like it with .br, .zst or .gz behind: sent "

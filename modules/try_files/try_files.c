@@ -86,6 +86,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct try_files_conf, tries),
      .row_size = sizeof(struct tries),
      .row = read_tries,
+     .syntax = "file ... URI | @name | =status",
      .example = "try_files: [$uri, $uri/, /index.html]",
      .help = "The first file (with / at its end: folder) that is there answers; where none is, the last word "
              "does: a URI, "

@@ -133,6 +133,7 @@ static const struct directive directives[] = {
      .offset = offsetof(struct when_conf, sets),
      .row_size = sizeof(struct set_row),
      .row = read_set,
+     .syntax = "$variable value | {$variable: value, ...}",
      .example = "set: [$backend blue, {$greeting: 'hello, $remote_addr'}]",
      .help = "Gives variables of your own their values, before everything else in the location, those of the "
              "server once for a request; $args sets the query.",
@@ -145,6 +146,7 @@ static const struct directive directives[] = {
      .row_size = sizeof(bool),
      .row = read_when,
      .schema = "{\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/definitions/location\"}}",
+     .syntax = "{condition [and condition ...]: {directives}, ...}",
      .example = "when: {$request_method = POST: {return: 405}, -f $document_root/closed.html: {return: 503}}",
      .help = "Directives that are laid over the location where a condition holds: the first in the order of "
              "the file, those "
@@ -159,6 +161,7 @@ static const struct directive directives[] = {
      .row_size = sizeof(bool),
      .row = read_limit_except,
      .schema = "{\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/definitions/location\"}}",
+     .syntax = "{method ...: {directives}}",
      .example = "limit_except: {GET POST: {allow: 192.0.2.0/24, deny: all}}",
      .help = "Directives that are laid over the location for requests by other methods than these; HEAD goes with GET. "
              "It is asked before every `when`, none of which holds for such a request. Locations inside keep it, or "

@@ -55,6 +55,13 @@ const char *conf_scope_name(enum conf_scope scope);
 /* Printing; each 0 or -ENOMEM. */
 MUST_CHECK int conf_print_json_schema(const struct conf_schema *schema, struct buffer *out);
 MUST_CHECK int conf_print_reference(const struct conf_schema *schema, struct buffer *out); /* Markdown, conf/README.md */
+MUST_CHECK int conf_print_unsupported(struct buffer *out); /* what nginx has and sluice has not: conf/NGINX.md */
+/* All variables of http and of stream, in Markdown: conf/VARIABLES.md. */
+MUST_CHECK int conf_print_variables(const struct variable_table *http, const struct variable_table *stream,
+                                    struct buffer *out);
+/* A variable's help, `name` without its "$"; or -ENOENT with the nearest name in `out`. */
+MUST_CHECK int conf_print_variable_help(const struct variable_table *http, const struct variable_table *stream,
+                                        struct str name, struct buffer *out);
 /* One directive's help, or -ENOENT with the nearest names in `out`. */
 MUST_CHECK int conf_print_help(const struct conf_schema *schema, struct str name, struct buffer *out);
 /* The effective configuration (-T): the tree after includes, environment and anchors, as YAML. */

@@ -74,6 +74,7 @@ struct directive {
     size_t offset;
     const char *fallback;           /* as it would be written; NULL: none (the field stays zero) */
     const char *help;               /* one line */
+    const char *syntax;             /* CUSTOM and REPEAT: what is written, in the way of nginx's documentation */
     const char *example;            /* as it would be written in YAML, for the reference; NULL: name and fallback */
     const char *const *choices;
     uint64_t low, high;             /* numbers, sizes, durations (ms); high 0: no bound */

@@ -16,6 +16,8 @@ struct variable {
     struct str (*get)(const void *subject, struct str parameter, struct arena *arena);
     struct str parameter;           /* what `get` is told where it is no family */
     bool late;                      /* its value may change up to the end of the subject's life: bytes, times */
+    const char *type;               /* for the reference: text, number, bytes, seconds, address; NULL: of the configuration's own */
+    const char *help;               /* one line */
 };
 
 /* Tables of variables: the server's and the modules'. */

@@ -6,10 +6,12 @@
 
 #include "build_options.h"
 #include "server/configuration.h"
+#include "server/core.h"
 #include "server/error_log.h"
 #include "server/master.h"
 #include "server/module.h"
 #include "server/pid_file.h"
+#include "server/variables.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -222,7 +224,21 @@ static int list_directives(struct buffer *out)
         if (result == 0)
             result = buffer_append(out, STR("\n"));
     }
-    return result;
+    return result == 0 ? buffer_append(out, STR("\nblocks: events http server location upstream stream include\n"
+                                                "log formats: main combined json basic\n"
+                                                "variables: '$host', '$arg_NAME' and others (conf/VARIABLES.md)\n"))
+                       : result;
+}
+
+/* A directive, a block, "$variable" or a built-in format of a log. */
+static int help_print(struct str name, struct buffer *out)
+{
+    int error;
+
+    if (str_starts(name, STR("$")))
+        return conf_print_variable_help(variables_all(), &variables_stream, str_skip(name, 1), out);
+    error = core_log_format_print(name, out);
+    return error == -ENOENT ? conf_print_help(configuration_schema(), name, out) : error;
 }
 
 int command_help(const struct options *options)
@@ -231,7 +247,7 @@ int command_help(const struct options *options)
     int result;
 
     if (options->directive)
-        result = conf_print_help(configuration_schema(), str_from(options->directive), &text);
+        result = help_print(str_from(options->directive), &text);
     else
         result = list_directives(&text);
     /* An unknown name is answered with the nearest ones, on the stream for mistakes. */

@@ -121,6 +121,8 @@ MUST_CHECK int core_types_build(struct arena *arena, struct core_site *site);
 /* `log_format` into a struct conf_rows; `access_log` into a struct access_log_row. */
 directive_row core_log_formats_read;
 directive_row core_access_log_read;
+/* The built-in formats of that name, in words. 0, -ENOENT or -ENOMEM. */
+MUST_CHECK int core_log_format_print(struct str name, struct buffer *out);
 /* A format by name: those of the file, then `main`, `combined` and `json`, compiled when first asked for. NULL: unknown or out of memory. */
 const struct log_format *core_log_format_find(struct conf_reader *reader, const struct conf_rows *formats, struct str name);
 

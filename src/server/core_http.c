@@ -74,6 +74,7 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct conf_rows),
      .row = core_log_formats_read,
      .help = "Named line formats for access_log; main, combined and json are built in.",
+     .syntax = "{name: text | {escape: default | json | none, format: text}, ...}",
      .example = "log_format: {short: '$remote_addr \"$request\" $status $tls_path'}",
      .schema = "{\"type\": \"object\"}"},
     {.name = "open_file_cache",
@@ -83,6 +84,7 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct core_file_cache),
      .row = read_cache,
      .fallback = "max=1000 inactive=60s",
+     .syntax = "off | max=number [inactive=time]",
      .example = "open_file_cache: max=10000 inactive=5m",
      .help =
          "Descriptors, sizes and small contents of files, kept by each worker (absent files too), or off.",

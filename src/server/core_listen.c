@@ -188,6 +188,7 @@ static const struct directive directives[] = {
      .offset = AT(listens),
      .row_size = sizeof(struct listen_row),
      .row = read_listen,
+     .syntax = "[address:]port | unix:path [ssl] [proxy_protocol] [default_server] [backlog=number]",
      .example = "listen: [8443 ssl default_server, \"[::]:8443 ssl\"]",
      .help =
          "An address, and perhaps: ssl, proxy_protocol, default_server, backlog=N. reuseport always holds.",

@@ -49,6 +49,22 @@ static const struct {
 
 #define BUILT_IN (sizeof(built_in) / sizeof(built_in[0]))
 
+int core_log_format_print(struct str name, struct buffer *out)
+{
+    int error = -ENOENT;
+
+    for (size_t i = 0; i < BUILT_IN && (error == 0 || error == -ENOENT); i++) {
+        if (!str_equal(name, str_from(built_in[i].name)))
+            continue;
+        error = buffer_printf(out,
+                              "%s%s\n  A format of access_log that is built in.\n\n  where     %s\n"
+                              "  text      %s\n",
+                              error == 0 ? "\n" : "", built_in[i].name, built_in[i].stream ? "stream" : "http",
+                              built_in[i].text);
+    }
+    return error;
+}
+
 static int parse_escape(struct conf_reader *reader, const struct conf_node *node, struct str name,
                         enum log_escape *out_escape)
 {

@@ -169,6 +169,7 @@ static const struct directive directives[] = {
      .row_size = sizeof(uint64_t),
      .row = read_processes,
      .fallback = "auto",
+     .syntax = "auto | number",
      .example = "worker_processes: 4",
      .help = "How many workers serve; auto is one for each core.",
      .schema =
@@ -201,6 +202,7 @@ static const struct directive directives[] = {
      .row_size = 2 * sizeof(struct str),
      .row = read_user,
      .help = "User, and perhaps group, that workers become when the master is root.",
+     .syntax = "user [group]",
      .example = "user: www-data"},
     {.name = "error_log",
      .scopes = SCOPE_MAIN,
@@ -210,6 +212,8 @@ static const struct directive directives[] = {
      .row = read_error_log,
      .fallback = "stderr notice",
      .help = "Where the error log goes (a file, stderr, stdout), and from which level on.",
+     .syntax = "file | stderr | stdout [debug | info | notice | warn | error | crit | alert | emerg] | "
+               "{path: ..., level: ...}",
      .example = "error_log: {path: stderr, level: notice}",
      .schema =
          "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": false, "

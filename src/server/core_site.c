@@ -121,6 +121,7 @@ static const struct directive directives[] = {
      .offset = AT(root),
      .row_size = sizeof(const struct template *),
      .row = read_root,
+     .syntax = "path",
      .example = "root: www",
      .help = "The folder that files are served from: the path of the request is added to it."},
     {.name = "alias",
@@ -129,6 +130,7 @@ static const struct directive directives[] = {
      .offset = AT(alias.path),
      .row_size = sizeof(const struct template *),
      .row = read_root,
+     .syntax = "path",
      .example = "alias: /srv/pictures/",
      .help = "The folder (or, for one path, the file) that the location's prefix stands for: what follows the prefix "
              "is looked for in it, and never outside. In a location that is a regular expression it is the whole path, "
@@ -141,6 +143,7 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct conf_rows),
      .row = core_types_read,
      .schema = "{\"type\": \"object\"}",
+     .syntax = "{type: extension ..., ...} | {}",
      .example = "types: {text/x-log: [log, out]}",
      .help = "Media types by extension, laid over the built-in ones; an empty map forgets those."},
     {.name = "default_type",
@@ -165,6 +168,7 @@ static const struct directive directives[] = {
      .row_size = sizeof(((struct core_site *)0)->disable_symlinks),
      .row = read_symlinks,
      .fallback = "beneath",
+     .syntax = "off | on | if_not_owner | beneath [from=path]",
      .example = "disable_symlinks: if_not_owner from=$document_root",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
      .help = "Which symbolic links are refused: on all, if_not_owner those whose owner does not own the target "
@@ -177,6 +181,7 @@ static const struct directive directives[] = {
      .offset = AT(error_pages),
      .row_size = sizeof(struct error_page),
      .row = refuse_read_row,
+     .syntax = "status ... [=[status]] path | @name | URL",
      .example = "error_page: [404 /404.html, 500 502 503 =200 /busy.html]",
      .help = "What answers instead of an error: statuses, perhaps =status, and a path, @name or URL."},
     {.name = "recursive_error_pages",
@@ -202,6 +207,7 @@ static const struct directive directives[] = {
      .offset = AT(access_logs),
      .row_size = sizeof(struct access_log_row),
      .row = core_access_log_read,
+     .syntax = "off | file | stdout | stderr [format] [flush=time] | {path: ..., format: ..., flush: time}",
      .example = "access_log: {path: stdout, format: main}",
      .help = "Where a line for each request goes (a file, stdout, stderr), and in which format; or off. "
              "Lines for a file wait for others, at most as long as `flush` says (1s).",
@@ -285,6 +291,7 @@ static const struct directive directives[] = {
      .row_size = 2 * sizeof(uint64_t),
      .row = read_buffers,
      .fallback = "4 8k",
+     .syntax = "number size",
      .example = "large_client_header_buffers: 4 16k",
      .help = "Number and size of the buffers for long heads: one line fits one buffer (414, 431)."},
     {.name = "client_max_body_size",
@@ -351,6 +358,7 @@ static const struct directive directives[] = {
      .row_size = 2 * sizeof(uint64_t),
      .row = read_buffers,
      .fallback = "1 64k",
+     .syntax = "number size",
      .example = "output_buffers: 1 128k",
      .help = "Number and size of the buffers in which answers are sealed or copied; the size counts."},
     {.name = "merge_slashes",

@@ -95,6 +95,7 @@ static const struct directive directives[] = {
      .offset = AT(certificates),
      .row_size = sizeof(struct core_file),
      .row = read_certificate,
+     .syntax = "file | self-signed",
      .example = "ssl_certificate: [ecdsa.pem, rsa.pem]",
      .help =
          "PEM files, each a chain with the server's own certificate first; or self-signed: made at start."},
@@ -104,6 +105,7 @@ static const struct directive directives[] = {
      .offset = AT(keys),
      .row_size = sizeof(struct core_file),
      .row = read_file,
+     .syntax = "file",
      .example = "ssl_certificate_key: [ecdsa.key, rsa.key]",
      .help = "The private keys, in the order of ssl_certificate, as PEM; without it they are in those files."},
     {.name = "ssl_password_file",
@@ -112,6 +114,7 @@ static const struct directive directives[] = {
      .offset = AT(passwords),
      .row_size = sizeof(struct core_file),
      .row = read_file,
+     .syntax = "file",
      .example = "ssl_password_file: keys.pass",
      .help = "A file with the pass phrases of encrypted keys, one a line: each is tried. It is read at start, and "
              "again when a key is renewed, and wiped from memory after that."},
@@ -134,6 +137,7 @@ static const struct directive directives[] = {
          "{\"oneOf\": [{\"type\": \"boolean\"}, {\"type\": \"string\"}, {\"type\": \"object\", "
          "\"additionalProperties\": false, \"properties\": {\"valid\": {\"type\": \"string\"}, \"max\": "
          "{\"type\": \"integer\"}, \"inactive\": {\"type\": \"string\"}}}]}",
+     .syntax = "off | valid=time",
      .example = "ssl_certificate_cache: valid=1m",
      .help = "After how long the files of certificates, keys, ticket keys, authorities and revoked "
              "certificates are looked at "
@@ -178,6 +182,7 @@ static const struct directive directives[] = {
      .offset = AT(dh_parameters),
      .row_size = sizeof(struct core_file),
      .row = core_ssl_read_dh,
+     .syntax = "file | auto",
      .example = "ssl_dhparam: auto",
      .help = "Parameters for suites of TLS 1.2 whose names begin with DHE, where `ssl_ciphers` has any: a PEM file of "
              "at least 2048 bits, or auto: groups that OpenSSL knows, as strong as the certificate. Without it such "
@@ -190,6 +195,7 @@ static const struct directive directives[] = {
      .row = core_ssl_read_commands,
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": "
                "{\"type\": \"string\"}}]}",
+     .syntax = "name value",
      .example = "ssl_conf_command: [Options PrioritizeChaCha, {SignatureAlgorithms: 'ECDSA+SHA256:RSA-PSS+SHA256'}]",
      .help = "Settings of OpenSSL by its own names (SSL_CONF_cmd), done after all others, in their order. Those that "
              "name files, or are undone by sluice's own, are refused."},
@@ -214,6 +220,7 @@ static const struct directive directives[] = {
      .row_size = sizeof(struct core_ssl_cache),
      .row = core_ssl_read_cache,
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .syntax = "off | none | builtin[:number] | shared:name:size",
      .example = "ssl_session_cache: shared:SSL:10m",
      .help = "Keep sessions of clients that have no ticket of theirs: those of TLS 1.2 that know none, and all where "
              "`ssl_session_tickets: off`. shared:NAME:SIZE is memory that all workers and all servers with that "
@@ -243,6 +250,7 @@ static const struct directive directives[] = {
      .offset = AT(ticket_keys),
      .row_size = sizeof(struct core_file),
      .row = read_file,
+     .syntax = "file",
      .example = "ssl_session_ticket_key: [new.key, old.key]",
      .help = "Files of 80 bytes (or 48), for several machines that stand for one: the first one seals "
              "tickets, all of them "
@@ -276,6 +284,7 @@ static const struct directive directives[] = {
      .offset = AT(client_certificate),
      .row_size = sizeof(struct core_file),
      .row = read_file,
+     .syntax = "file",
      .example = "ssl_client_certificate: clients-ca.pem",
      .help = "PEM file of authorities whose certificates are trusted of clients; their names are told to "
              "clients."},
@@ -285,6 +294,7 @@ static const struct directive directives[] = {
      .offset = AT(trusted_certificate),
      .row_size = sizeof(struct core_file),
      .row = read_file,
+     .syntax = "file",
      .example = "ssl_trusted_certificate: clients-ca.pem",
      .help = "PEM file of authorities whose certificates are trusted of clients, without telling clients "
              "their names."},
@@ -303,6 +313,7 @@ static const struct directive directives[] = {
      .offset = AT(revoked),
      .row_size = sizeof(struct core_file),
      .row = read_file,
+     .syntax = "file",
      .example = "ssl_crl: revoked.pem",
      .help =
          "PEM file of lists of revoked certificates: one is needed from each authority of a client's chain."},

@@ -65,6 +65,7 @@ static const struct directive directives[] = {
      .offset = AT(pass),
      .row_size = sizeof(struct stream_pass),
      .row = read_pass,
+     .syntax = "address:port | unix:path | upstream",
      .example = "proxy_pass: 127.0.0.1:15432",
      .help = "Where connections are passed to: an address, unix:/path, or the name of an upstream; with variables it "
              "is known for each connection."},
@@ -81,6 +82,7 @@ static const struct directive directives[] = {
      .offset = AT(access_logs),
      .row_size = sizeof(struct access_log_row),
      .row = core_access_log_read,
+     .syntax = "off | file | stdout | stderr [format] [flush=time] | {path: ..., format: ..., flush: time}",
      .example = "access_log: {path: stdout, format: basic}",
      .help = "Where a line for each connection goes (a file, stdout, stderr), and in which format; or off. "
              "Lines for a file wait for others, at most as long as `flush` says (1s).",
@@ -93,6 +95,7 @@ static const struct directive directives[] = {
      .offset = AT(log_formats),
      .row_size = sizeof(struct conf_rows),
      .row = core_log_formats_read,
+     .syntax = "{name: text | {escape: default | json | none, format: text}, ...}",
      .example = "log_format: {short: '$remote_addr $status $upstream_addr'}",
      .schema = "{\"type\": \"object\"}",
      .help = "Named line formats for access_log; main, basic and json are built in."},
@@ -102,6 +105,7 @@ static const struct directive directives[] = {
      .offset = AT(bind),
      .row_size = sizeof(union proxy_address),
      .row = read_bind,
+     .syntax = "address | off",
      .example = "proxy_bind: 192.0.2.1",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
      .help = "The address of this machine that connections to servers come from; off: as the system likes."},

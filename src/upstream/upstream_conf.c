@@ -73,6 +73,8 @@ static const struct directive directives[] = {
      .offset = AT(servers),
      .row_size = sizeof(struct upstream_server),
      .row = upstream_read_server,
+     .syntax = "address [weight=number] [max_conns=number] [max_fails=number] [fail_timeout=time] "
+               "[slow_start=time] [backup] [down]",
      .example = "server: [127.0.0.1:9001, {address: 127.0.0.1:9002, weight: 2, backup: on}]",
      .help =
          "A server of the group: an address, unix: and a path, or a name; with weight, max_conns, max_fails, "
@@ -100,6 +102,8 @@ static const struct directive directives[] = {
      .offset = AT(sticky),
      .row_size = sizeof(struct upstream_sticky),
      .row = upstream_read_sticky,
+     .syntax = "cookie name [expires=time] [domain=name] [path=path] [httponly] [secure] [samesite=strict "
+               "| lax | none]",
      .example = "sticky: cookie srv_id expires=1h path=/ httponly",
      .help = "A client stays with the server that answered it first, by a cookie, as long as that can be asked; with "
              "expires, domain, path, httponly, secure and samesite as in nginx.",
@@ -110,6 +114,8 @@ static const struct directive directives[] = {
      .offset = AT(check),
      .row_size = sizeof(struct upstream_check *),
      .row = upstream_read_check,
+     .syntax = "on | {uri: path, interval: time, timeout: time, fails: number, passes: number, match: "
+               "[statuses], host: name, https: on}",
      .example = "health_check: {uri: /healthz, interval: 5s, fails: 1, passes: 1, match: [200-299, 304]}",
      .help = "Ask each server from time to time whether it is well, and pass no requests to one that is not: with uri, "
              "interval, timeout, fails, passes, match (good statuses), host and https. Without a uri a connection is "
@@ -135,6 +141,7 @@ static const struct directive directives[] = {
      .offset = AT(hash),
      .row_size = sizeof(struct hash_value),
      .row = read_hash,
+     .syntax = "key [consistent]",
      .example = "hash: $request_uri consistent",
      .help = "Ask the same server for the same key. Always consistent: where a server comes or goes, only "
              "its own "
@@ -145,6 +152,7 @@ static const struct directive directives[] = {
      .offset = AT(random),
      .row_size = sizeof(bool),
      .row = read_random,
+     .syntax = "on | two [least_conn]",
      .example = "random: two least_conn",
      .help = "Draw two servers, and ask the one with fewer connections."},
     {.name = "resolver",
@@ -153,6 +161,7 @@ static const struct directive directives[] = {
      .offset = AT(resolver),
      .row_size = sizeof(struct resolver_settings),
      .row = upstream_read_resolver,
+     .syntax = "address ... [valid=time] [ipv4=on | off] [ipv6=on | off]",
      .example = "resolver: 127.0.0.1:53 [::1]:5353 valid=30s ipv6=off",
      .help = "Name servers, by address, for the names of servers, with valid (how long an answer holds, in the "
              "place of its time to live), ipv4 and ipv6. Without it, those of resolv.conf. Names are looked up "

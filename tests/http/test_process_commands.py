@@ -1,6 +1,7 @@
 """The command line: testing and printing a configuration, signals by the pid file, versions, serve and doctor."""
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -159,6 +160,37 @@ def test_schema_and_help():
     every = run('help')
     assert every.returncode == 0
     assert {'listen', 'worker_processes', 'ssl_ktls', 'add_header'} <= set(every.stdout.replace(':', ' ').split())
+
+
+@pytest.mark.parametrize('name, words', [
+    ('server', ['where     http, stream', 'where     upstream', 'address [weight=number]']),
+    ('access_log', ['where     http, server, location', 'where     stream, a server of stream']),
+    ('include', ['include: conf.d/*.yaml']), ('location', ['example   location:']),
+    ('$host', ['where     http', 'type      text']), ('$arg_id', ['$arg_NAME']), ('$remote_addr', ['where     http, stream']),
+    ('$status', ['where     http', 'where     stream']), ('$protocol', ['where     stream']),
+    ('combined', ['$body_bytes_sent']), ('json', ['where     http', 'where     stream']), ('worker_processes', ['auto | number']),
+])
+def test_help_knows(name, words):
+    ran = run('help', name)
+    assert ran.returncode == 0 and ran.stderr == '', ran.stderr
+    assert not [word for word in words if word not in ran.stdout], ran.stdout
+
+
+@pytest.mark.parametrize('name, words', [
+    ('http2', "'http2' is not supported by sluice: "), ('uwsgi_pass', 'FastCGI'), ('$hots', 'did you mean $host?'),
+    ('$nothing_like_it', "no variable is named '$nothing_like_it'"), ('proxy_pas', 'did you mean proxy_pass'),
+])
+def test_help_names_the_way_out(name, words):
+    ran = run('help', name)
+    assert ran.returncode == 1 and words in ran.stderr and 'this build' not in ran.stderr and ran.stdout == '', ran.stderr
+
+
+def test_what_sluice_has_is_not_listed_as_missing():
+    every = {name for line in run('help').stdout.splitlines() if re.match(r'\w+: ', line) for name in line.split(': ')[1].split()}
+    page = (pathlib.Path(__file__).parents[2] / 'conf/NGINX.md').read_text()
+    missing = re.findall(r'^\| `(\S+)` \|', page, re.M)
+    assert len(every) > 250 and len(missing) > 100 and len(set(missing)) == len(missing)
+    assert not [(name, own) for name in missing for own in every if own == name or (name[-1] == '*' and own.startswith(name[:-1]))]
 
 
 def test_output_that_cannot_be_written_is_a_failure():

@@ -1,3 +1,4 @@
+#include "conf/conf_vocabulary.h"
 #include "sample.h"
 
 #include <check.h>
@@ -123,8 +124,7 @@ static const struct {
      "use\n  The backend.\n\n  where     events\n  value     one of auto, io_uring, epoll\n  default   auto\n"
      "  inherits  inner scopes replace it\n  example   use: auto\n"},
     {"listen", 0,
-     "listen\n  Where to listen.\n\n  where     server\n  value     as in the example; may be repeated as a "
-     "list\n"
+     "listen\n  Where to listen.\n\n  where     server\n  value     port [ssl], or a list of these\n"
      "  default   none\n  inherits  only where it is written\n  example   listen: [80, 443 ssl]\n"},
     {"server", 0,
      "server\n  A server: one mapping, or a list of them.\n\n  where     http\n"
@@ -162,8 +162,70 @@ START_TEST(reference_has_all)
             ck_assert_msg(str_search(buffer_str(&out), title) > 0, "no %s", directives[i].name);
         }
     }
-    ck_assert_int_gt(str_search(buffer_str(&out), STR("| `ssl_stapling*` | delete it")), 0);
+    ck_assert_int_gt(str_search(buffer_str(&out), STR("- [Directives: ")), 0);
+    ck_assert_int_gt(str_search(buffer_str(&out), STR("Value: `port [ssl]`, or a list of these")), 0);
     ck_assert_int_gt(str_search(buffer_str(&out), STR("```yaml\nkeepalive_timeout: 75s\n```\n")), 0);
+    buffer_finish(&out);
+}
+END_TEST
+
+START_TEST(unsupported_has_all)
+{
+    struct buffer out = {0};
+    const char *hint;
+    const char *name;
+
+    ck_assert_int_eq(conf_print_unsupported(&out), 0);
+    for (size_t i = 0; (name = vocabulary_refused(i, &hint)); i++)
+        ck_assert_msg(str_search(buffer_str(&out), arena_printf(&arena, "| `%s` | %s |\n", name, hint)) > 0,
+                      "no %s", name);
+    buffer_finish(&out);
+}
+END_TEST
+
+static struct str get_nothing(const void *subject, struct str parameter, struct arena *into)
+{
+    return (struct str){NULL, 0};
+}
+
+static const struct variable of_http[] = {
+    {"host", false, get_nothing, .type = "text", .help = "The host."},
+    {"arg_", true, get_nothing, .type = "text", .help = "A parameter."},
+    {"status", false, get_nothing, .type = "number", .help = "Of the answer."},
+};
+static const struct variable of_stream[] = {
+    {"status", false, get_nothing, .type = "number", .help = "Of the connection."},
+    {"host", false, get_nothing, .type = "text", .help = "The host."},
+};
+static const struct variable_table http_table = {of_http, 3, NULL}, stream_table = {of_stream, 2, NULL};
+
+static const struct {
+    const char *name;
+    int result;
+    const char *text;
+} variable_helps[] = {
+    {"host", 0, "$host\n  The host.\n\n  where     http, stream\n  type      text\n"},
+    {"arg_id", 0, "$arg_NAME\n  A parameter.\n\n  where     http\n  type      text\n"},
+    {"status", 0,
+     "$status\n  Of the answer.\n\n  where     http\n  type      number\n\n"
+     "$status\n  Of the connection.\n\n  where     stream\n  type      number\n"},
+    {"hots", -ENOENT, "no variable is named '$hots'; did you mean $host?\n"},
+    {"zzzzzz", -ENOENT, "no variable is named '$zzzzzz'\n"},
+};
+
+START_TEST(variables)
+{
+    struct buffer out = {0};
+
+    ck_assert_int_eq(
+        conf_print_variable_help(&http_table, &stream_table, str_from(variable_helps[_i].name), &out),
+        variable_helps[_i].result);
+    ck_assert_msg(str_equal(buffer_str(&out), str_from(variable_helps[_i].text)), "got\n" STR_FMT,
+                  STR_ARG(buffer_str(&out)));
+    buffer_consume(&out, out.length);
+    ck_assert_int_eq(conf_print_variables(&http_table, &stream_table, &out), 0);
+    ck_assert_int_gt(str_search(buffer_str(&out), STR("| `$arg_NAME` | text | A parameter. |\n| `$host` |")), 0);
+    ck_assert_int_gt(str_search(buffer_str(&out), STR("## Variables of stream\n")), 0);
     buffer_finish(&out);
 }
 END_TEST
@@ -224,6 +286,8 @@ int main(int count, char **arguments)
     tcase_add_test(tests, printed_as_expected);
     tcase_add_loop_test(tests, help, 0, COUNT(helps));
     tcase_add_test(tests, reference_has_all);
+    tcase_add_test(tests, unsupported_has_all);
+    tcase_add_loop_test(tests, variables, 0, COUNT(variable_helps));
     tcase_add_test(tests, schema_is_whole);
     tcase_add_test(tests, full_buffers);
     suite_add_tcase(suite, tests);

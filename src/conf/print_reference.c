@@ -1,0 +1,251 @@
+/*
+ * The reference in Markdown that conf/README.md is made of, and the page of what nginx has and sluice does not
+ * (conf/NGINX.md). Each heading is unique, so that its anchor is.
+ */
+#include "conf/conf_vocabulary.h"
+#include "conf/print_directive.h"
+
+static const char introduction[] =
+    "# The directives of sluice\n"
+    "\n"
+    "This page is made from the tables in the sources (`sluice help NAME` prints the same); a test keeps it "
+    "true.\n"
+    "The files beside it in the sources, and where `meson setup --prefix=/usr` has them installed:\n"
+    "\n"
+    "| file | what | installed in |\n"
+    "|-|-|-|\n"
+    "| `sluice.yaml` | the configuration that runs as it stands, on loopback only | `/etc/sluice` |\n"
+    "| `types.yaml` | media types for `include:` below `types:` | `/etc/sluice` |\n"
+    "| `sluice.schema.json` | what `sluice schema` prints, for editors | `/usr/share/sluice` |\n"
+    "| `www/` | the page that the default configuration serves | `/usr/share/sluice` |\n"
+    "| `examples/` | configurations to begin with | `/usr/share/doc/sluice` |\n"
+    "| `../modules/README.md` | what the modules do | `/usr/share/doc/sluice/modules.md` |\n"
+    "| `VARIABLES.md` | the variables | `/usr/share/doc/sluice` |\n"
+    "| `NGINX.md` | what nginx has and sluice does not | `/usr/share/doc/sluice` |\n"
+    "\n";
+
+static const char notation[] =
+    "## Scopes\n"
+    "\n"
+    "```yaml\n"
+    "worker_processes: auto        # the main scope\n"
+    "events: {worker_connections: 4096}\n"
+    "http:\n"
+    "  keepalive_timeout: 75s      # http: for all servers\n"
+    "  server:                     # one mapping, or a list of them\n"
+    "    - listen: 8443 ssl\n"
+    "      location:               # a prefix, '= exact', '^~ prefix', '~ regex', '@name'\n"
+    "        /images/: {root: media}\n"
+    "```\n"
+    "\n"
+    "Of the locations an exact one answers first; else the longest prefix, where it is `^~`; else the first\n"
+    "regular expression of the file that fits (`~*`: letters of either case); else that longest prefix. What a\n"
+    "regular expression captures is `$1` to `$9`, and `$name` for `(?<name>...)`, until another one captures\n"
+    "something.\n"
+    "\n"
+    "## How values are written\n"
+    "\n"
+    "| kind | written | |\n"
+    "|-|-|-|\n"
+    "| size | `512`, `4k`, `10m`, `1g` | bytes; `10MiB` too |\n"
+    "| duration | `500ms`, `30s`, `1h30m`, `7d` | a unit is required (but for `0`); larger units first |\n"
+    "| switch | `on`, `off` | `true`, `false`, `yes`, `no` too |\n"
+    "| words | `index: a.html b.html`, or `[a.html, b.html]` | in a scalar, quotes group words as in nginx "
+    "|\n"
+    "| text with variables | `https://$host$request_uri` | `${name}` where a letter follows; `$$` is a "
+    "dollar sign |\n"
+    "| environment | `${PORT}`, `${PORT:-8080}`, `${PORT:?say which}` | upper case, inside any value; unset "
+    "is an error |\n"
+    "\n"
+    "`include: conf.d/*.yaml` (one pattern, or a list) merges mappings where it stands; lists append, and so "
+    "does\n"
+    "`server`; anything given twice is an error. `- !include file.yaml` takes a list into a list. Anchors "
+    "and `<<`\n"
+    "work, and keys that begin with `x-` are free for them. Relative paths start at the folder of the file "
+    "they\n"
+    "stand in, or at `-p`. Inner scopes inherit from outer ones: `http`, then `server`, then `location`.\n"
+    "\n"
+    "Quote what begins with `*`, `@`, `%`, `!`, `` ` ``, `[` or `{`, what holds `: `, and what holds `,` "
+    "inside `{}`.\n"
+    "A `#` behind a blank begins a comment: behind a text, write a blank after it too, or quote the text.\n";
+
+/* How many entries have this name: rows of the tables, and the block of that name. */
+static unsigned entries_named(const struct conf_schema *schema, const char *name)
+{
+    const struct block_word *block;
+    unsigned count = 0;
+
+    for (size_t slot = 0; slot < schema->count; slot++) {
+        const struct directive *directives = schema->groups[slot]->directives;
+
+        for (size_t i = 0; directives && directives[i].name; i++)
+            count += strcmp(directives[i].name, name) == 0;
+    }
+    for (size_t i = 0; (block = vocabulary_block(i)); i++)
+        count += strcmp(block->name, name) == 0;
+    return count;
+}
+
+/* "`root`", or "`server` (upstream)" where several entries have the name. */
+static int heading_print(const struct conf_schema *schema, const char *name, unsigned scopes, struct buffer *out)
+{
+    int error = buffer_printf(out, "`%s`", name);
+
+    if (error < 0 || entries_named(schema, name) < 2)
+        return error;
+    error = buffer_append(out, STR(" ("));
+    if (error == 0)
+        error = scopes_print(scopes, out);
+    return error == 0 ? buffer_append(out, STR(")")) : error;
+}
+
+/* The anchor that Markdown makes of a heading: letters, digits, "_" and "-"; "-" for a blank. */
+static int anchor_print(struct str heading, struct buffer *out)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < heading.length && error == 0; i++) {
+        char c = heading.data[i] == ' ' ? '-' : str_lower(heading.data[i]);
+
+        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')
+            error = buffer_append(out, str_of(&c, 1));
+    }
+    return error;
+}
+
+/* "[heading](#anchor)". */
+static int link_print(const struct conf_schema *schema, const char *name, unsigned scopes, struct buffer *out)
+{
+    struct buffer heading = {0};
+    int error = heading_print(schema, name, scopes, &heading);
+
+    if (error == 0)
+        error = buffer_printf(out, "[" STR_FMT "](#", STR_ARG(buffer_str(&heading)));
+    if (error == 0)
+        error = anchor_print(buffer_str(&heading), out);
+    if (error == 0)
+        error = buffer_append(out, STR(")"));
+    buffer_finish(&heading);
+    return error;
+}
+
+static int group_links_print(const struct conf_schema *schema, const struct conf_group *group, struct buffer *out)
+{
+    int error = buffer_printf(out, "- [Directives: %s](#directives-%s): ", group->name, group->name);
+
+    for (size_t i = 0; group->directives[i].name && error == 0; i++) {
+        error = i ? buffer_append(out, STR(", ")) : 0;
+        if (error == 0)
+            error = link_print(schema, group->directives[i].name, group->directives[i].scopes, out);
+    }
+    return error == 0 ? buffer_append(out, STR("\n")) : error;
+}
+
+static int contents_print(const struct conf_schema *schema, struct buffer *out)
+{
+    const struct block_word *block;
+    int error = buffer_append(out, STR("## Contents\n\n- [Scopes](#scopes)\n- [How values are written]"
+                                       "(#how-values-are-written)\n- [Blocks](#blocks): "));
+
+    for (size_t i = 0; error == 0 && (block = vocabulary_block(i)); i++) {
+        error = i ? buffer_append(out, STR(", ")) : 0;
+        if (error == 0)
+            error = link_print(schema, block->name, block_scopes(schema, block), out);
+    }
+    if (error == 0)
+        error = buffer_append(out, STR("\n"));
+    for (size_t slot = 0; slot < schema->count && error == 0; slot++) {
+        const struct conf_group *group = schema->groups[slot];
+
+        if (group->directives && group->directives[0].name)
+            error = group_links_print(schema, group, out);
+    }
+    return error == 0 ? buffer_append(out, STR("\n")) : error;
+}
+
+static int blocks_print(const struct conf_schema *schema, struct buffer *out)
+{
+    const struct block_word *block;
+    int error = buffer_append(out, STR("\n## Blocks\n"));
+
+    for (size_t i = 0; error == 0 && (block = vocabulary_block(i)); i++) {
+        error = buffer_append(out, STR("\n### "));
+        if (error == 0)
+            error = heading_print(schema, block->name, block_scopes(schema, block), out);
+        if (error == 0)
+            error = buffer_printf(out, "\n\n%s\n\nWhere: ", block->help);
+        if (error == 0)
+            error = scopes_print(block_scopes(schema, block), out);
+        if (error == 0)
+            error = buffer_printf(out, ".\n\n```yaml\n%s\n```\n", block->example);
+    }
+    return error;
+}
+
+static int reference_entry(const struct conf_schema *schema, const struct directive *directive, struct buffer *out)
+{
+    int error = buffer_append(out, STR("\n### "));
+
+    if (error == 0)
+        error = heading_print(schema, directive->name, directive->scopes, out);
+    if (error == 0)
+        error = buffer_printf(out, "\n\n%s\n\nWhere: ", directive->help);
+    if (error == 0)
+        error = scopes_print(directive->scopes, out);
+    if (error == 0)
+        error = buffer_append(out, STR(". Value: "));
+    if (error == 0)
+        error = value_print(directive, "`", out);
+    if (error == 0 && directive->fallback && *directive->fallback)
+        error = buffer_printf(out, ". Default: `%s`", directive->fallback);
+    if (error == 0 && directive->scopes & ~(unsigned)(SCOPE_MAIN | SCOPE_EVENTS))
+        error = buffer_printf(out, ". Inheritance: %s", inheritance_text(directive));
+    if (error == 0)
+        error = buffer_append(out, STR(".\n\n```yaml\n"));
+    if (error == 0)
+        error = example_print(directive, out);
+    return error == 0 ? buffer_append(out, STR("\n```\n")) : error;
+}
+
+int conf_print_unsupported(struct buffer *out)
+{
+    static const char text[] =
+        "# What nginx has and sluice does not\n"
+        "\n"
+        "This page is made from the table in `src/conf/conf_vocabulary.c` (`sluice help NAME` prints the same); a test "
+        "keeps it\n"
+        "true. A name that ends with `*` stands for all that begin so. `sluice import` says the same of each directive "
+        "that it\n"
+        "finds; where one of them answers or protects, what it makes answers 503 until a person has replaced it.\n"
+        "\n"
+        "| directive | instead |\n|-|-|\n";
+    const char *hint;
+    const char *name;
+    int error = buffer_append(out, str_of(text, sizeof(text) - 1));
+
+    for (size_t i = 0; error == 0 && (name = vocabulary_refused(i, &hint)); i++)
+        error = buffer_printf(out, "| `%s` | %s |\n", name, hint);
+    return error;
+}
+
+int conf_print_reference(const struct conf_schema *schema, struct buffer *out)
+{
+    int error = buffer_append(out, str_of(introduction, sizeof(introduction) - 1));
+
+    if (error == 0)
+        error = contents_print(schema, out);
+    if (error == 0)
+        error = buffer_append(out, str_of(notation, sizeof(notation) - 1));
+    if (error == 0)
+        error = blocks_print(schema, out);
+    for (size_t slot = 0; slot < schema->count && error == 0; slot++) {
+        const struct conf_group *group = schema->groups[slot];
+
+        if (!group->directives || !group->directives[0].name)
+            continue;
+        error = buffer_printf(out, "\n## Directives: %s\n", group->name);
+        for (size_t i = 0; group->directives[i].name && error == 0; i++)
+            error = reference_entry(schema, &group->directives[i], out);
+    }
+    return error;
+}
