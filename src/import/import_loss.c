@@ -4,6 +4,8 @@
  */
 #include "import/import_scope.h"
 
+#include "conf/conf_vocabulary.h"
+
 enum loss {
     LOSS_HARMLESS,
     LOSS_HANDLER, /* it answers in its own location; locations inside do not inherit it */
@@ -22,6 +24,11 @@ static const struct {
     {"log_by_lua*", LOSS_HARMLESS},
     {"header_filter_by_lua*", LOSS_HARMLESS},
     {"body_filter_by_lua*", LOSS_HARMLESS},
+    {"more_*", LOSS_HARMLESS},
+    {"brotli*", LOSS_HARMLESS},
+    {"zstd*", LOSS_HARMLESS},
+    {"pagespeed*", LOSS_HARMLESS},
+    {"vhost_traffic_status*", LOSS_HARMLESS},
 
     {"*_pass", LOSS_HANDLER},
     {"content_by_lua*", LOSS_HANDLER},
@@ -92,13 +99,22 @@ static bool says_off(const struct nginx_directive *directive)
     return directive->count == 1 && str_equal(directive->words[0], STR("off"));
 }
 
-static enum loss loss_of(const struct nginx_directive *directive)
+/* Neither nginx's documentation nor sluice has it: a module of somebody else's, which may answer or protect. */
+static bool is_foreign(const struct import *import, struct str name)
+{
+    struct str hint;
+
+    return !own_directive(import, name, ~0u) && !rule_find(name, SCOPE_LOCATION) &&
+           vocabulary_look_up(import->source->schema, name, &hint) == VOCABULARY_UNKNOWN;
+}
+
+static enum loss loss_of(const struct import *import, const struct nginx_directive *directive)
 {
     if (str_equal(directive->name, STR("include")))
         return includes_parameters(directive) ? LOSS_HARMLESS : LOSS_ACCESS;
     if (str_equal(directive->name, STR("if"))) {
         for (const struct nginx_directive *child = directive->first; child; child = child->next) {
-            if (loss_of(child) != LOSS_HARMLESS)
+            if (loss_of(import, child) != LOSS_HARMLESS)
                 return LOSS_ACCESS;
         }
         return LOSS_HARMLESS;
@@ -109,7 +125,7 @@ static enum loss loss_of(const struct nginx_directive *directive)
                        ? LOSS_HARMLESS
                        : losses[i].loss;
     }
-    return LOSS_HARMLESS;
+    return is_foreign(import, directive->name) ? LOSS_ACCESS : LOSS_HARMLESS;
 }
 
 /* The mark's key in that scope; NULL: it holds none. */
@@ -151,7 +167,7 @@ static struct draft *scope_of(struct draft *map)
 bool mark_loss(struct import *import, struct draft *map, const struct nginx_directive *directive)
 {
     struct draft *scope = scope_of(map);
-    const char *key = scope ? mark_key(loss_of(directive), scope->scope) : NULL;
+    const char *key = scope ? mark_key(loss_of(import, directive), scope->scope) : NULL;
 
     if (key)
         put_mark(import, scope, key, directive);

@@ -32,7 +32,8 @@ LOST = [
     ('location /open/ { } location / { auth_basic closed; auth_basic_user_file $document_root/users; }', ['/app.py'], ['/open/page']),
     ('ssl_verify_client sometimes;', ['/app.py'], []),
     ('location /open/ { } location / { secure_link_secret word; if ($secure_link = "") { return 403; } }', ['/app.py'], ['/open/page']),
-    ('location /open/ { } location / { sub_filter a b; expires 1h; }', [], ['/app.py', '/open/page']),
+    ('location /open/ { } location / { echo hello; }', ['/app.py'], ['/open/page']),
+    ('location /open/ { } location / { more_set_headers a; sub_filter a b; expires 1h; }', [], ['/app.py', '/open/page']),
 ]
 
 
