@@ -117,21 +117,35 @@ const struct directive *own_directive(const struct import *import, struct str na
     return NULL;
 }
 
+struct str why_missing(const struct import *import, struct str name)
+{
+    struct str hint;
+
+    switch (vocabulary_look_up(import->source->schema, name, &hint)) {
+    case VOCABULARY_UNSUPPORTED:
+        return hint;
+    case VOCABULARY_LEFT_OUT:
+        return STR("it is not in this build of sluice");
+    case VOCABULARY_UNKNOWN:
+        break;
+    }
+    return (struct str){NULL, 0};
+}
+
 /* Neither a rule nor a directive of sluice's own in this scope. */
 static void carry_unknown(struct import *import, const struct scope *scope,
                           const struct nginx_directive *directive)
 {
     const struct directive *elsewhere = own_directive(import, directive->name, ~0u);
-    struct str hint;
-    bool known = vocabulary_look_up(import->source->schema, directive->name, &hint) != VOCABULARY_UNKNOWN;
+    struct str why = why_missing(import, directive->name);
 
     if (str_equal(directive->name, STR("include")))
         leave_out(import, scope->map, directive, "there is no such file to read");
     else if (elsewhere)
         leave_out(import, scope->map, directive, "in sluice it cannot stand in %s",
                   conf_scope_name(scope->kind));
-    else if (known)
-        leave_out(import, scope->map, directive, STR_FMT, STR_ARG(hint));
+    else if (why.data)
+        leave_out(import, scope->map, directive, STR_FMT, STR_ARG(why));
     else
         leave_out(import, scope->map, directive, "sluice has nothing of that name");
 }

@@ -107,7 +107,8 @@ static void add_slash(struct import *import, const struct scope *scope, struct d
     struct draft *made;
     struct str exact;
 
-    if (!passes || path.length < 2 || path.data[0] != '/' || !str_ends(path, STR("/")))
+    if (!passes || !own_directive(import, STR("return"), SCOPE_LOCATION) || path.length < 2 ||
+        path.data[0] != '/' || !str_ends(path, STR("/")))
         return;
     path.length--;
     exact = words_print(import, "= " STR_FMT, STR_ARG(path));

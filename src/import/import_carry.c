@@ -3,8 +3,6 @@
  */
 #include "import/import_scope.h"
 
-#include "conf/conf_vocabulary.h"
-
 /* The directive's value by the type that sluice's own has. */
 static struct str value_text(struct import *import, const struct directive *own,
                              const struct nginx_directive *directive)
@@ -49,11 +47,10 @@ static void put_value(struct import *import, const struct scope *scope,
     const struct directive *own = own_directive(import, directive->name, scope->kind);
 
     if (!own) {
-        struct str hint;
+        struct str why = why_missing(import, directive->name);
 
-        if (vocabulary_look_up(import->source->schema, directive->name, &hint) == VOCABULARY_UNKNOWN)
-            hint = STR("sluice has nothing of that name here");
-        leave_out(import, scope->map, directive, STR_FMT, STR_ARG(hint));
+        leave_out(import, scope->map, directive, STR_FMT,
+                  STR_ARG(why.data ? why : STR("sluice has nothing of that name here")));
         return;
     }
     switch (own->type) {
@@ -235,7 +232,8 @@ void carry_pass(struct import *import, const struct scope *scope, const struct n
     import->fastcgi |= fastcgi;
     import->proxies |= !fastcgi;
     put_value(import, scope, directive, word_variables(import, directive->words[0]));
-    if (str_starts(directive->words[0], STR("https://")) && !says(scope, STR("proxy_ssl_verify"))) {
+    if (str_starts(directive->words[0], STR("https://")) && !says(scope, STR("proxy_ssl_verify")) &&
+        own_directive(import, STR("proxy_ssl_verify"), scope->kind)) {
         struct draft *verify = put(import, scope->map, "proxy_ssl_verify", STR("off"), NULL);
 
         if (verify)

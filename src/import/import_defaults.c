@@ -96,7 +96,7 @@ void add_defaults(struct import *import, const struct nginx_directive *http)
         {"fastcgi_request_buffering", "on", import->fastcgi},
     };
 
-    if (import->proxies)
+    if (import->proxies && own_directive(import, STR("proxy_set_header"), SCOPE_HTTP))
         add_proxy_fields(import);
     add_presets(import, import->http, presets, sizeof(presets) / sizeof(presets[0]));
 }

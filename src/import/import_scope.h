@@ -52,6 +52,9 @@ const struct directive *own_directive(const struct import *import, struct str na
 
 /* import.c */
 
+/* Why sluice has no directive of that name, or what to do instead; data NULL: it is not known. */
+struct str why_missing(const struct import *import, struct str name);
+
 void carry_directive(struct import *import, const struct scope *scope, const struct nginx_directive *directive);
 /* Everything in the block; `map` is where it goes. */
 void carry_scope(struct import *import, const struct scope *outer, enum conf_scope kind,

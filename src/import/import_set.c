@@ -102,7 +102,8 @@ bool becomes_set(struct import *import, const struct nginx_directive *directive)
     size_t count;
     bool negated;
 
-    return only_sets(directive) && condition_words(import, directive, &words, &count) &&
+    return own_directive(import, STR("map"), SCOPE_HTTP) && only_sets(directive) &&
+           condition_words(import, directive, &words, &count) &&
            condition_keys(import, words, count, keys, &negated);
 }
 
