@@ -152,3 +152,74 @@ int nginx_lexer_next(struct nginx_lexer *lexer, struct nginx_token *out_token)
     out_token->kind = NGINX_WORD;
     return word_read(lexer, &out_token->text);
 }
+
+static bool next_is(const struct nginx_lexer *lexer, char c)
+{
+    return !at_end(lexer) && peek(lexer) == c;
+}
+
+/* Lua's "[[...]]" or "[==[...]==]", whose first bracket is taken; anything else stays. */
+static void long_text_skip(struct nginx_lexer *lexer)
+{
+    size_t level = 0, found;
+
+    while (lexer->at + level < lexer->source.length && lexer->source.data[lexer->at + level] == '=')
+        level++;
+    if (lexer->at + level >= lexer->source.length || lexer->source.data[lexer->at + level] != '[')
+        return;
+    while (!at_end(lexer)) {
+        if (take(lexer) != ']')
+            continue;
+        for (found = 0; found < level && next_is(lexer, '='); found++)
+            take(lexer);
+        if (found == level && next_is(lexer, ']')) {
+            take(lexer);
+            return;
+        }
+    }
+}
+
+static void quoted_skip(struct nginx_lexer *lexer, char quote)
+{
+    while (!at_end(lexer) && peek(lexer) != quote) {
+        if (take(lexer) == '\\' && !at_end(lexer))
+            take(lexer);
+    }
+    if (!at_end(lexer))
+        take(lexer);
+}
+
+static void lua_comment_skip(struct nginx_lexer *lexer)
+{
+    size_t before;
+
+    take(lexer);
+    before = lexer->at;
+    if (next_is(lexer, '[')) {
+        take(lexer);
+        long_text_skip(lexer);
+    }
+    if (lexer->at <= before + 1) /* no long text: it goes to the end of the line */
+        comment_read(lexer);
+}
+
+int nginx_lexer_skip_lua(struct nginx_lexer *lexer)
+{
+    unsigned depth = 1;
+
+    while (!at_end(lexer)) {
+        char c = take(lexer);
+
+        if (c == '"' || c == '\'')
+            quoted_skip(lexer, c);
+        else if (c == '[')
+            long_text_skip(lexer);
+        else if (c == '-' && next_is(lexer, '-'))
+            lua_comment_skip(lexer);
+        depth += c == '{';
+        depth -= c == '}';
+        if (depth == 0)
+            return 0;
+    }
+    return fail(lexer, "the file ends within a block of Lua");
+}

@@ -36,4 +36,7 @@ void nginx_lexer_init(struct nginx_lexer *lexer, struct arena *arena, struct str
 /* The next token. 0, -ENOMEM, or -EINVAL with lexer->fault; after either of these the lexer is of no more use. */
 MUST_CHECK int nginx_lexer_next(struct nginx_lexer *lexer, struct nginx_token *out_token);
 
+/* Goes behind the '}' of a block of Lua whose '{' was the last token: braces in texts and comments of Lua do not count. 0 or -EINVAL. */
+MUST_CHECK int nginx_lexer_skip_lua(struct nginx_lexer *lexer);
+
 #endif

@@ -153,6 +153,14 @@ static int include_parse(struct source *source, const struct nginx_directive *ma
 
 static int block_parse(struct source *source, struct nginx_directive *into, unsigned opened);
 
+/* The code of content_by_lua_block and its kin is not nginx's language. */
+static int lua_skip(struct source *source)
+{
+    int error = nginx_lexer_skip_lua(&source->lexer);
+
+    return error == -EINVAL ? fail(source, source->lexer.line, source->lexer.fault) : error;
+}
+
 /* A directive from its name on, which is `token`. */
 static int directive_parse(struct source *source, const struct nginx_token *token,
                            struct nginx_directive *into)
@@ -183,7 +191,8 @@ static int directive_parse(struct source *source, const struct nginx_token *toke
     if (error == 0)
         append(into, made);
     if (error == 0 && made->block)
-        error = block_parse(source, made, made->place.line);
+        error = str_ends(made->name, STR("_by_lua_block")) ? lua_skip(source)
+                                                           : block_parse(source, made, made->place.line);
     return error;
 }
 

@@ -142,6 +142,7 @@ def test_the_configuration_of_the_package(packaged):
 
 @pytest.mark.parametrize('text, status, said', [
     ('http {', 1, 'nginx.conf:1: error: this block is not closed'),
+    ('http { server { access_by_lua_block { a = "}', 1, 'nginx.conf:1: error: the file ends within a block of Lua'),
     ('http { server { listen 127.0.0.1:@PORT@; root /; } }', 0, ''),
     ('http { server { listen 127.0.0.1:@PORT@; root /; tcp_nopush on; } }', 0, 'not needed here (1)'),
     ('http { server { listen 127.0.0.1:@PORT@; root /; nonsense on; } }', 2, 'not carried over (1)'),

@@ -17,6 +17,7 @@ LOST = [
     ('location / { memcached_pass 127.0.0.1:9; error_page 503 /open/page; }', ['/app.py'], []),
     ('location /open/ { } location / { perl handler; }', ['/app.py'], ['/open/page']),
     ('location /open/ { } location / { content_by_lua_file a.lua; }', ['/app.py'], ['/open/page']),
+    ('location /open/ { } location / { content_by_lua_block { ngx.say("}") } }', ['/app.py'], ['/open/page']),
     ('location /open/ { } location / { js_content main.hello; }', ['/app.py'], ['/open/page']),
     ('location /open/ { } location / { auth_jwt "closed" token=$arg_t; }', ['/app.py'], ['/open/page']),
     ('auth_jwt "closed"; location /open/ { auth_jwt off; } location / { return 200 secret; }', ['/app.py', '/open/page'], []),

@@ -263,6 +263,11 @@ static const struct {
      "location:\n  /:\n" INNER_MARK("content_by_lua_file a", "handler",
                                     "content_by_lua_file") "    # not carried over: content_by_lua_file a\n",
      "503 IS ANSWERED"},
+    {"location / { content_by_lua_block { ngx.say(\"}\") -- } it's\n local a = {[[}]], "
+     "'\\'}', [==[}]]]==]} --[[ } ]] } }",
+     "location:\n  /:\n" INNER_MARK("content_by_lua_block", "handler", "content_by_lua_block")
+     "    # not carried over: content_by_lua_block { }\n",
+     "503 IS ANSWERED"},
     {"access_by_lua_file a;\nlog_by_lua_file b;\nsub_filter a b;",
      MARK("access_by_lua_file a", "access", "access_by_lua_file")
      "# not carried over: access_by_lua_file a\n# not carried over: log_by_lua_file b\n"
