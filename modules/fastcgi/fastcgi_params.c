@@ -209,11 +209,27 @@ static int tell_field(struct proxying *p, struct pairs *pairs, size_t own, const
     return 0;
 }
 
+/* The value that proxy_pass would send, in the place of what the client says; fastcgi_param may say otherwise. */
+static int tell_forwarded_for(struct proxying *p, struct pairs *pairs)
+{
+    struct str name = STR("HTTP_X_FORWARDED_FOR");
+    struct pair *pair;
+
+    if (find(pairs, name))
+        return 0;
+    pair = add(pairs, name);
+    pair->value = proxy_forwarded_for(p);
+    return pair->value.data ? 0 : -ENOMEM;
+}
+
 static int tell_fields(struct proxying *p, struct pairs *pairs)
 {
     const struct headers *headers = &p->x->request.headers;
-    size_t own = pairs->count;
+    size_t own;
 
+    if (tell_forwarded_for(p, pairs) < 0)
+        return -ENOMEM;
+    own = pairs->count;
     for (unsigned i = 0; i < headers->count; i++) {
         if (tell_field(p, pairs, own, &headers->items[i]) < 0)
             return -ENOMEM;
@@ -309,7 +325,7 @@ int fastcgi_write_head(struct proxying *p, struct str *out_fault)
 {
     const struct fastcgi_conf *conf = fastcgi_conf_of(p);
     const struct fastcgi_params *rows = conf->params.items;
-    size_t most = conf->usual.count + p->x->request.headers.count;
+    size_t most = conf->usual.count + p->x->request.headers.count + 1;
     struct arena *arena = &p->x->arena;
     struct pairs pairs;
     struct str params;

@@ -8,6 +8,8 @@
  */
 #include "proxy.h"
 
+#include "http/url.h"
+
 #include <errno.h>
 
 /* A target made of variables is known only now. 0, or a status. */
@@ -47,7 +49,7 @@ static int find_tls(struct proxying *p)
     if (!p->target.https)
         return 0;
     p->tls.context = upstream_pool_tls(worker_upstreams(exchange_worker(p->x)), &conf->ssl);
-    p->tls.name = conf->ssl_name ? exchange_eval(p->x, conf->ssl_name) : proxy_target_name(&p->target);
+    p->tls.name = url_without_port(conf->ssl_name ? exchange_eval(p->x, conf->ssl_name) : p->target.authority);
     return p->tls.context && p->tls.name.data ? 0 : 500;
 }
 
@@ -217,6 +219,8 @@ enum outcome proxy_pass_on(struct exchange *x, const struct proxy_conf *own)
                            .begun_ms = exchange_clock(x)->monotonic_ms};
     proxy_body_init(p);
     exchange_end_with_client(x, !own->ignore_client_abort);
+    if (proxy_is_last_hop(x))
+        return proxy_answer_as_last(x);
     p->starting = true;
     outcome = begin(p);
     p->starting = false;

@@ -215,8 +215,6 @@ int proxy_target_uri(const struct proxying *p, struct str *out_uri);
 uint16_t proxy_target_port(const struct proxy_target *target);
 /* "http", "https" and so on. */
 const char *proxy_scheme(const struct proxying *p);
-/* The host alone, for the certificate. */
-struct str proxy_target_name(const struct proxy_target *target);
 /* "127.0.0.1:9001" for Host and $proxy_host; "localhost" for unix:. */
 struct str proxy_target_host(const struct proxy_target *target);
 
@@ -234,6 +232,8 @@ struct str proxy_told(struct exchange *x, struct str name);
 struct str proxy_upgrade(const struct exchange *x);
 /* True where the client's Connection names fields that would be passed on else: the server answers another request than was asked. */
 bool proxy_drops_fields(const struct headers *asked);
+/* X-Forwarded-For as it goes on: what a trusted peer said, and its address; else the client's address alone. data NULL: out of memory. */
+struct str proxy_forwarded_for(struct proxying *p);
 /* The request's head into p->head. 0, -ENOMEM, or -EINVAL with *out_fault. */
 MUST_CHECK int proxy_write_head(struct proxying *p, struct str *out_fault);
 /* The fields of an answer that are not of its connection, into `out`. 0 or -ENOMEM. */
@@ -292,6 +292,15 @@ void proxy_ask_anew(struct proxying *p);
 bool proxy_may_try_next(const struct proxying *p, unsigned reason);
 /* No answer will come: refuses with `status`. */
 void proxy_give_up(struct proxying *p, int status);
+
+/* proxy_hops.c */
+
+/* True for OPTIONS and TRACE with Max-Forwards: 0, which are answered here (RFC 9110 7.6.2). */
+bool proxy_is_last_hop(const struct exchange *x);
+/* Answers them: 204 for OPTIONS, 405 for TRACE. */
+enum outcome proxy_answer_as_last(struct exchange *x);
+/* Max-Forwards of OPTIONS and TRACE goes on as one less. 0 or -ENOMEM. */
+MUST_CHECK int proxy_pass_hops(const struct proxying *p, struct headers *fields);
 
 /* proxy_accel.c */
 

@@ -291,7 +291,7 @@ static const struct upstream_events proxy_events = {
     .failed = failed,
 };
 
-static struct proxy_attempt *note_attempt(struct proxying *p)
+static struct proxy_attempt *note_attempt(struct proxying *p, struct str server)
 {
     struct proxy_attempt *attempt = arena_zalloc(&p->x->arena, 1, sizeof(*attempt));
     struct proxy_attempt **last = &p->attempts;
@@ -300,7 +300,7 @@ static struct proxy_attempt *note_attempt(struct proxying *p)
         return NULL;
     attempt->begun_us = now_us(p);
     attempt->connect_us = attempt->header_us = attempt->whole_us = UINT64_MAX;
-    attempt->server = arena_copy(&p->x->arena, str_from(p->peer->name));
+    attempt->server = arena_copy(&p->x->arena, server);
     while (*last)
         last = &(*last)->next;
     *last = p->attempt = attempt;
@@ -315,7 +315,7 @@ static int connect_to(struct proxying *p)
     p->stage = PROXY_CONNECTING;
     p->asked = p->blocked = p->heard = false;
     p->tries++;
-    if (!note_attempt(p))
+    if (!note_attempt(p, str_from(p->peer->name)))
         return 500;
     error = upstream_connect(p->peer, &p->tls, &proxy_events, p, p->conf->connect_timeout_ms, p->fresh,
                              &p->connection);
@@ -353,6 +353,11 @@ static int nobody_left(struct proxying *p, int error)
         upstream_wait(p->group, &p->waiter);
         return 0;
     }
+    if (p->tries == 0 && error != -ENOENT) {
+        if (!note_attempt(p, p->target.authority)) /* $upstream_addr then names the group */
+            return 500;
+        p->attempt->whole_us = 0;
+    }
     if (p->tries == 0 || error == -ENOENT)
         proxy_say(p, LOG_ERROR, error == -ENOENT ? "host not found" : "no live upstreams", 0);
     return 502;
@@ -362,6 +367,7 @@ int proxy_ask(struct proxying *p)
 {
     int error;
 
+    p->stage = PROXY_CONNECTING;
     do {
         p->peer = upstream_choose(p->group, &p->choice, &error);
         if (!p->peer)

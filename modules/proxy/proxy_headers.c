@@ -147,6 +147,17 @@ static struct str via(const struct exchange *x)
                                             : STR("2 sluice");
 }
 
+struct str proxy_forwarded_for(struct proxying *p)
+{
+    struct exchange *x = p->x;
+    struct str address = exchange_eval(x, exchange_is_trusted(x) ? p->conf->peer_addr : p->conf->remote_addr);
+    struct str told = proxy_told(x, STR("X-Forwarded-For"));
+
+    if (!told.data || !address.data || str_empty(told))
+        return told.data ? address : told;
+    return arena_join(&x->arena, (const struct str[]){told, STR(", "), address}, 3);
+}
+
 /* Who the client is, how it came, and by which name: what it said of that itself is not believed. */
 static int add_origin(struct proxying *p, struct headers *fields)
 {
@@ -240,6 +251,15 @@ struct str proxy_upgrade(const struct exchange *x)
     return field->value;
 }
 
+/* The trailers of an answer go on to a client of HTTP/1.1 that takes them (RFC 9110 10.1.4). */
+static bool passes_trailers(const struct proxying *p)
+{
+    const struct request *request = &p->x->request;
+
+    return request->version >= HTTP_1_1 && !p->conf->drop_fields && str_empty(p->upgrade) &&
+           headers_list_has(&request->headers, STR("TE"), STR("trailers"));
+}
+
 int proxy_write_head(struct proxying *p, struct str *out_fault)
 {
     static const struct headers none;
@@ -263,6 +283,13 @@ int proxy_write_head(struct proxying *p, struct str *out_fault)
     remove_second_names(p->conf, &fields);
     if (set_fields(p, &fields) < 0 || proxy_cache_fields(p, &fields) < 0)
         return -ENOMEM;
+    if (proxy_pass_hops(p, &fields) < 0)
+        return -ENOMEM;
+    if (passes_trailers(p)) {
+        head.connection = str_empty(head.connection) ? STR("TE") : STR("close, TE");
+        if (headers_add(&fields, arena, STR("TE"), STR("trailers")) < 0)
+            return -ENOMEM;
+    }
     headers_remove(&fields, STR("Upgrade"));
     if (!str_empty(p->upgrade)) {
         head.connection = STR("upgrade");

@@ -52,24 +52,55 @@ static int by_pair(struct proxying *p, const struct proxy_rewrite *row, struct s
     return replace_front(&p->x->arena, value, to, str_skip(*value, from.length)) < 0 ? -ENOMEM : 1;
 }
 
-int proxy_rewrite_location(struct proxying *p)
+/* By the first row that fits. 0 or -ENOMEM. */
+static int rewrite_place(struct proxying *p, struct str *place)
 {
     static const struct proxy_rewrite usual = {.kind = REWRITE_DEFAULT};
-    struct header *field = headers_find(&p->x->response.headers, STR("Location"));
     const struct proxy_rewrite *rows = p->conf->redirects.items;
     size_t count = p->conf->redirects.count;
     int done = 0;
 
-    if (!field)
-        return 0;
     if (count == 0) {
         rows = &usual;
         count = 1;
     }
     for (size_t i = 0; i < count && done == 0 && rows[i].kind != REWRITE_OFF; i++)
-        done = rows[i].kind == REWRITE_DEFAULT ? by_default(p, &field->value)
-                                               : by_pair(p, &rows[i], &field->value);
+        done = rows[i].kind == REWRITE_DEFAULT ? by_default(p, place)
+                                               : by_pair(p, &rows[i], place);
     return done < 0 ? done : 0;
+}
+
+/* Where the place begins in "5; url=http://backend/x", as nginx finds it; -1: it has none. */
+static ssize_t refresh_place(struct str value)
+{
+    for (size_t i = 0; i + 4 <= value.length; i++) {
+        if (str_equal_nocase(str_slice(value, i, i + 4), STR("url=")))
+            return (ssize_t)i + 4;
+    }
+    return -1;
+}
+
+static int rewrite_refresh(struct proxying *p, struct str *value)
+{
+    ssize_t at = refresh_place(*value);
+    struct str place = at < 0 ? STR("") : str_skip(*value, (size_t)at);
+    struct str was = place;
+
+    if (at < 0)
+        return 0;
+    if (rewrite_place(p, &place) < 0)
+        return -ENOMEM;
+    return place.data == was.data ? 0 : replace_front(&p->x->arena, value, str_slice(*value, 0, (size_t)at), place);
+}
+
+int proxy_rewrite_location(struct proxying *p)
+{
+    const struct headers *headers = &p->x->response.headers;
+    struct header *location = headers_find(headers, STR("Location"));
+    struct header *refresh = headers_find(headers, STR("Refresh"));
+    int error = location ? rewrite_place(p, &location->value) : 0;
+
+    return error == 0 && refresh ? rewrite_refresh(p, &refresh->value) : error;
 }
 
 /* Cookies. */

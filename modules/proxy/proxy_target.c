@@ -62,14 +62,6 @@ const char *proxy_scheme(const struct proxying *p)
     return p->target.https ? p->conf->speech->tls_scheme : p->conf->speech->scheme;
 }
 
-struct str proxy_target_name(const struct proxy_target *target)
-{
-    ssize_t colon = str_rfind(target->authority, ':');
-    ssize_t close = str_rfind(target->authority, ']');
-
-    return colon > close ? str_slice(target->authority, 0, (size_t)colon) : target->authority;
-}
-
 /* The path as it is now, encoded again, with the query. */
 static struct str made_of(struct exchange *x, struct str front, struct str path)
 {

@@ -117,11 +117,11 @@ static struct str get_header(const void *subject, struct str parameter, struct a
 {
     const struct proxying *p = proxying_of(subject);
 
-    for (unsigned i = 0; p && i < p->reply.headers.count; i++) {
-        if (names_field(parameter, p->reply.headers.items[i].name))
-            return p->reply.headers.items[i].value;
-    }
-    return ABSENT;
+    struct str joined;
+
+    if (!p || headers_join(&p->reply.headers, names_field, parameter, STR(", "), arena, &joined) < 0)
+        return ABSENT;
+    return joined;
 }
 
 static struct str get_cache_status(const void *subject, struct str parameter, struct arena *arena)

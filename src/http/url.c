@@ -327,3 +327,13 @@ bool url_path_climbs(struct str path)
     }
     return false;
 }
+
+/* An IPv6 address without brackets has no port. */
+struct str url_without_port(struct str authority)
+{
+    ssize_t colon = str_rfind(authority, ':');
+    ssize_t close = str_rfind(authority, ']');
+    bool has_port = colon > close && (close >= 0 || str_find(authority, ':') == colon);
+
+    return has_port ? str_slice(authority, 0, (size_t)colon) : authority;
+}

@@ -32,5 +32,7 @@ bool url_path_hidden(struct str path);
 bool url_path_climbs(struct str path);
 /* Percent-encodes a path for a Location header or a link (RFC 3986 3.3). data NULL when out of memory. */
 struct str url_path_encode(struct arena *arena, struct str path);
+/* "name:port", "[::1]:port" without its port, for SNI and certificates; data NULL stays so. */
+struct str url_without_port(struct str authority);
 
 #endif

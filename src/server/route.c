@@ -181,11 +181,10 @@ const struct location *route_named(const struct visit *visit, struct str name)
     return NULL;
 }
 
+/* No Allow: which methods are allowed depends on the resource. */
 static enum outcome answer_asterisk(struct exchange *x)
 {
     x->response.status = 204;
-    if (headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("GET, HEAD, OPTIONS")) < 0)
-        return exchange_refuse(x, 500);
     return OUTCOME_ANSWERED;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "server/stream_steps.h"
 
+#include "http/url.h"
 #include "server/descriptors.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static int find_tls(struct stream *stream)
         return 0;
     stream->tls.context = upstream_pool_tls(stream->worker->upstreams, &conf->ssl);
     if (conf->name)
-        stream->tls.name = stream_eval(stream, conf->name);
+        stream->tls.name = url_without_port(stream_eval(stream, conf->name));
     else
         stream->tls.name = host_of(upstream_group_upstream(stream->group));
     return stream->tls.context && stream->tls.name.data ? 0 : -ENOMEM;

@@ -83,9 +83,10 @@ static bool names_header(struct str parameter, struct str name)
 
 struct str variable_of_headers(const struct headers *headers, struct str parameter, struct arena *arena)
 {
+    struct str separator = str_equal_nocase(parameter, STR("cookie")) ? STR("; ") : STR(", "); /* RFC 6265 4.2.1 */
     struct str joined;
 
-    return headers_join(headers, names_header, parameter, STR(", "), arena, &joined) < 0 ? ABSENT : joined;
+    return headers_join(headers, names_header, parameter, separator, arena, &joined) < 0 ? ABSENT : joined;
 }
 
 static struct str get_http(const void *subject, struct str parameter, struct arena *arena)

@@ -180,7 +180,8 @@ def test_what_an_application_is_told(client, proxy, application):
     assert told['HTTP_X_MADE_BY'] == 'me' and told['HTTP_COOKIE'] == 'a=1; b=2' and told['HTTP_X_TWO'] == '1, 2'
     assert told['HTTP_HOST'] == 'localhost'
     assert (told['OUTER'], told['APP_ENV'], told['ADDED']) == ('one', 'inner', 'a 1%202 b')
-    assert not {'HTTP_PROXY', 'HTTP_X_FORWARDED_FOR', 'EMPTY', 'HTTP_CONNECTION', 'HTTP_CONTENT_LENGTH'} & set(told)
+    assert told['HTTP_X_FORWARDED_FOR'] == '127.0.0.1'      # and not what the client says
+    assert not {'HTTP_PROXY', 'EMPTY', 'HTTP_CONNECTION', 'HTTP_CONTENT_LENGTH'} & set(told)
     assert told.get('HTTPS') == (None if proxy.transport == 'plain' else 'on')
 
 
@@ -188,7 +189,7 @@ def test_many_fields_are_each_a_parameter(client, application):
     fields = [(f'X-{number % 400}', str(number)) for number in range(900)]
     assert client.ask('GET', '/a.php', fields).status == 200
     told = application.requests[-1].params
-    assert {name: value for name, value in told.items() if name.startswith('HTTP_X_')} == {
+    assert {name: value for name, value in told.items() if name.startswith('HTTP_X_') and name != 'HTTP_X_FORWARDED_FOR'} == {
         f'HTTP_X_{number}': ', '.join(str(value) for value in range(number, 900, 400)) for number in range(400)}
 
 
@@ -208,7 +209,17 @@ def test_underscores_say_nothing_that_dashes_may_not(behind_underscores, loop, t
     client.close()
     told = application.requests[-1].params
     assert told['HTTP_X_OWN'] == '1' and told.get('HTTP_X_FORWARDED_HOST') == ('told' if trusted else None)
-    assert not {'HTTP_X_FORWARDED_FOR', 'HTTP_X_REAL_IP', 'HTTP_CONTENT_LENGTH'} & set(told)
+    assert told['HTTP_X_FORWARDED_FOR'] == '127.0.0.1'
+    assert not {'HTTP_X_REAL_IP', 'HTTP_CONTENT_LENGTH'} & set(told)
+
+
+@pytest.mark.parametrize('trusted', [False, True])
+def test_forwarded_for_is_what_proxy_pass_sends(behind_underscores, loop, transport, application, trusted):
+    client = behind_underscores(loop, transport, trusted).connect()
+    assert client.ask('GET', '/a.php', [('X-Forwarded-For', '1.2.3.4, 5.6.7.8'), ('X-Forwarded-For', '9.9.9.9')]).status == 200
+    client.close()
+    told = application.requests[-1].params
+    assert told['HTTP_X_FORWARDED_FOR'] == ('1.2.3.4, 5.6.7.8, 9.9.9.9, 127.0.0.1' if trusted else '127.0.0.1')
 
 
 def test_a_name_with_underscores_is_no_second_value(behind_underscores, loop, transport, application):

@@ -53,7 +53,7 @@ def test_what_the_server_is_told(client, upstream, proxy):
                                 ('Cookie', 'a=b'), ('X-Custom', 'yes'), ('Accept-Encoding', 'gzip')])
     seen = upstream.last()
     names = {name.lower() for name, _ in seen.lines}
-    assert names == {'host', 'via', 'cookie', 'x-custom', 'accept-encoding', 'x-forwarded-for', 'x-forwarded-proto',
+    assert names == {'connection', 'te', 'host', 'via', 'cookie', 'x-custom', 'accept-encoding', 'x-forwarded-for', 'x-forwarded-proto',
                      'x-forwarded-host', 'forwarded'}
     assert seen.header('host') == f'127.0.0.1:{upstream.port}'
     assert seen.all('x-forwarded-for') == ['127.0.0.1']

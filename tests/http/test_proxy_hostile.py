@@ -32,6 +32,8 @@ def check(request):
     if request.header('upgrade'):       # the one way in which a connection is spoken of, and by us
         assert request.header('upgrade') == 'websocket' and request.all('connection') == ['upgrade'] and not request.body
         request.lines = [row for row in request.lines if row[0].lower() not in ('upgrade', 'connection')]
+    if request.all('te') == ['trailers'] and request.all('connection') == ['TE']:      # RFC 9110 10.1.4
+        request.lines = [row for row in request.lines if row[0].lower() not in ('te', 'connection')]
     names = [name.lower() for name, _ in request.lines]
     assert all(TOKEN.fullmatch(name) for name in names), request
     assert not any(re.search(r'[\x00-\x08\x0a-\x1f\x7f]', value) for _, value in request.lines), request

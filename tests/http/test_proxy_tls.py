@@ -77,6 +77,7 @@ def proxy(launch, loop, transport, upstream, plain, inner):
         '/': {'proxy_pass': to, **trusted},
         '/address/': {'proxy_pass': f'https://127.0.0.1:{upstream.port}', **trusted},
         '/name/': {'proxy_pass': f'https://127.0.0.1:{upstream.port}', 'proxy_ssl_name': 'inner.localhost', **trusted},
+        '/name-and-port/': {'proxy_pass': f'https://127.0.0.1:{upstream.port}', 'proxy_ssl_name': 'inner.localhost:443', **trusted},
         '/other/': {'proxy_pass': to, 'proxy_ssl_name': 'other.example', **trusted},
         '/unknown/': {'proxy_pass': to},
         '/unverified/': {'proxy_pass': to, 'proxy_ssl_verify': False},
@@ -111,6 +112,8 @@ def test_addresses_and_other_names(client, upstream):
     assert None in upstream.server_names
     assert client.get('/name/').status == 200
     assert 'inner.localhost' in upstream.server_names
+    assert client.get('/name-and-port/a').status == 200
+    assert upstream.server_names[-1] == 'inner.localhost'       # a port is no part of a name
     assert client.get('/unverified/').status == 200
 
 

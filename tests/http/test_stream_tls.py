@@ -42,7 +42,7 @@ class Sealed:
 def sealing(request, fresh, inner):
     folder = fresh()
     plain, asking = Sealed(inner), Sealed(inner, asks=True)
-    trusts = {'proxy_ssl': True, 'proxy_ssl_trusted_certificate': inner[0], 'proxy_ssl_name': 'inner.localhost'}
+    trusts = {'proxy_ssl': True, 'proxy_ssl_trusted_certificate': inner[0], 'proxy_ssl_name': 'inner.localhost:443'}
     shows = {'proxy_ssl_certificate': inner[0], 'proxy_ssl_certificate_key': inner[1]}
     port = plain.address.split(':')[1]
     servers = {

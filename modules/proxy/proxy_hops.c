@@ -1,0 +1,49 @@
+/*
+ * Max-Forwards (RFC 9110 7.6.2): the number of times that OPTIONS and TRACE may still be forwarded.
+ */
+#include "proxy.h"
+
+#include <errno.h>
+
+/* False where the request may be forwarded without end, or its Max-Forwards is no number. */
+static bool hops_left(const struct exchange *x, uint64_t *out_hops)
+{
+    const struct request *request = &x->request;
+    struct str value;
+
+    if (request->method != METHOD_OPTIONS && request->method != METHOD_TRACE)
+        return false;
+    value = headers_value(&request->headers, STR("Max-Forwards"));
+    return value.data && str_to_u64(value, out_hops) == 0;
+}
+
+bool proxy_is_last_hop(const struct exchange *x)
+{
+    uint64_t hops;
+
+    return hops_left(x, &hops) && hops == 0;
+}
+
+enum outcome proxy_answer_as_last(struct exchange *x)
+{
+    if (x->request.method == METHOD_OPTIONS) {
+        x->response.status = 204;
+        return OUTCOME_ANSWERED;
+    }
+    (void)exchange_refuse(x, 405); /* TRACE would give fields away that only the server may see */
+    if (headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("OPTIONS")) < 0)
+        return exchange_refuse(x, 500);
+    return OUTCOME_ANSWERED;
+}
+
+int proxy_pass_hops(const struct proxying *p, struct headers *fields)
+{
+    struct arena *arena = &p->x->arena;
+    uint64_t hops;
+    struct str value;
+
+    if (!hops_left(p->x, &hops) || hops == 0)
+        return 0;
+    value = arena_printf(arena, "%llu", (unsigned long long)(hops - 1));
+    return value.data ? headers_set(fields, arena, STR("Max-Forwards"), value) : -ENOMEM;
+}

@@ -1,0 +1,128 @@
+"""The reverse proxy by RFC 9110 and nginx's documentation: fields of one hop, Max-Forwards, what variables and logs say, Refresh."""
+import pytest
+from kit import server as server_kit
+from kit.lifetime import wait_for
+from kit.upstream import Upstream
+
+OK = 'HTTP/1.1 200 OK\r\n'
+
+
+def two(talk):
+    talk.read_body()
+    talk.send(OK + 'X-Two: 1\r\nX-One: a\r\nX-Two: 2, 3\r\nContent-Length: 0\r\n\r\n')
+    return True
+
+
+def refresh(talk):
+    talk.read_body()
+    value = talk.request.target.partition('?')[2].replace('SELF', f'http://127.0.0.1:{talk.upstream.port}').replace('%20', ' ')
+    talk.send(OK + f'Refresh: {value}\r\nContent-Length: 0\r\n\r\n')
+    return True
+
+
+CLOSING = {
+    '/length': 'Content-Length: 2\r\n\r\nok', '/zero': 'Content-Length: 0\r\n\r\n',
+    '/chunks': 'Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n', '/head': '\r\n',
+}
+
+
+def closing(talk):
+    """Says that it closes, and waits for the other side to do it first."""
+    talk.read_body()
+    talk.send(OK + 'Connection: close\r\n' + CLOSING[talk.request.target])
+    talk.upstream.heard += b'.' if talk.at_end() else b'?'
+
+
+@pytest.fixture(scope='module')
+def upstream():
+    made = Upstream({'/two': two, '/r': refresh, '/went/r': refresh, **{path: closing for path in CLOSING}})
+    yield made
+    made.stop()
+    assert not made.faults, made.faults
+
+
+@pytest.fixture
+def served(launch, loop, transport, upstream):
+    to = f'http://127.0.0.1:{upstream.port}'
+    return launch(loop, transport, server={'location': {
+        '/': {'proxy_pass': to},
+        '/below/': {'proxy_pass': to + '/'},
+        '/rewritten/': {'proxy_pass': to + '/', 'proxy_redirect': f'{to}/go/ /went/'},
+        '/off/': {'proxy_pass': to + '/', 'proxy_redirect': 'off'},
+        '/down': {'proxy_pass': 'http://down'},
+        '/kept/': {'proxy_pass': 'http://kept/'},
+        '/cookies': {'return': '200 $http_cookie|$http_x_a'}}},
+        http={'upstream': {'down': {'server': '127.0.0.1:9 down'}, 'kept': {'server': f'127.0.0.1:{upstream.port}', 'keepalive': 4}},
+              'log_format': {'proof': '$upstream_addr|$upstream_status|$request_uri|$upstream_http_x_two'}})
+
+
+@pytest.fixture
+def client(served):
+    made = served.connect()
+    yield made
+    made.close()
+
+
+def logged(served, line):
+    wait_for(lambda: line + '\n' in server_kit.read_text(served.server.access_path), f'no line {line}')
+
+
+def test_no_server_could_be_asked(served, client):
+    assert client.get('/down').status == 502
+    logged(served, 'down|502|/down|-')
+    assert 'no live upstreams while connecting to upstream, ' in served.server.errors()
+
+
+def test_fields_of_one_name_are_joined(served, client, upstream):
+    response = client.ask('GET', '/two')
+    assert response.status == 200
+    logged(served, '/two|1, 2, 3')
+    response = client.ask('GET', '/cookies', [('Cookie', 'a=1'), ('X-A', '1'), ('Cookie', 'b=2'), ('X-A', '2')])
+    assert response.body == b'a=1; b=2|1, 2'
+
+
+@pytest.mark.parametrize('path, said', [
+    ('/below/r?5;%20url=SELF/x', '5; url=/below/x'), ('/below/r?5;URL=SELF/x', '5;URL=/below/x'), ('/below/r?url=SELF/x', 'url=/below/x'),
+    ('/below/r?0;%20url=/abc', '0; url=/abc'), ('/below/r?5', '5'), ('/below/r?SELF/x', 'SELF/x'), ('/below/r?5;%20url="SELF/x"', '5; url="SELF/x"'),
+    ('/rewritten/r?5;%20url=SELF/go/x', '5; url=/went/x'), ('/off/r?5;%20url=SELF/x', '5; url=SELF/x'), ('/below/r?5;%20url=', '5; url=')])
+def test_refresh(client, upstream, path, said):
+    """As nginx answers, asked for the same."""
+    assert client.get(path).headers['refresh'] == said.replace('SELF', f'http://127.0.0.1:{upstream.port}')
+
+
+@pytest.mark.parametrize('method', ['OPTIONS', 'TRACE'])
+def test_max_forwards(client, upstream, method):
+    """RFC 9110 7.6.2: 0 is answered here; another number goes on as one less."""
+    before = len(upstream.requests)
+    assert client.ask(method, '/m', [('Max-Forwards', '0')]).status == (204 if method == 'OPTIONS' else 405)
+    assert len(upstream.requests) == before
+    for said, passed in ('1', '0'), ('10', '9'), ('x', 'x'), ('-1', '-1'):
+        assert client.ask(method, '/m', [('Max-Forwards', said)]).status == 200
+        assert upstream.last().all('max-forwards') == [passed]
+    assert client.ask('GET', '/m', [('Max-Forwards', '0')]).status == 200
+    assert upstream.last().all('max-forwards') == ['0']
+
+
+def test_options_of_the_server_names_no_methods(client):
+    response = client.ask('OPTIONS', '*')
+    assert response.status in (200, 204) and 'allow' not in response.headers
+
+
+@pytest.mark.parametrize('path', ['/m', '/kept/m'])
+def test_trailers_are_asked_for(client, upstream, path):
+    """RFC 9110 10.1.4: TE goes on for trailers alone, which go on, too; Connection names it."""
+    client.ask('GET', path, [('TE', 'gzip;q=0.5, trailers'), ('Connection', 'TE')])
+    assert upstream.last().all('te') == ['trailers']
+    assert 'te' in [option.strip().lower() for option in upstream.last().header('connection').split(',')]
+    client.ask('GET', path, [('TE', 'gzip'), ('Connection', 'TE')])
+    assert upstream.last().all('te') == []
+
+
+@pytest.mark.parametrize('path', CLOSING)
+def test_a_server_that_closes_is_not_asked_again(client, upstream, path):
+    heard = upstream.heard
+    assert client.ask('HEAD' if path == '/head' else 'GET', '/kept' + path).status == 200
+    wait_for(lambda: upstream.heard == heard + b'.', 'the connection stays open')
+    before = upstream.connections
+    assert client.get('/kept/m').status == 200
+    assert upstream.connections == before + 1
