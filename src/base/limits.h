@@ -42,6 +42,7 @@
 #define LIMIT_REFUSED_HEAD          1024            /* bytes kept of a head that was refused, for the log */
 #define LIMIT_HOST                  255
 #define LIMIT_VARY_FIELDS           32              /* names in the Vary of an answer that is stored */
+#define LIMIT_TARGETED_MEMBERS      64              /* of a targeted Cache-Control field (RFC 9213) */
 #define LIMIT_INTERIMS              16              /* 1xx of an upstream that are forwarded at once; further ones are dropped */
 #define LIMIT_INTERIM_MS            250             /* and one more is forwarded each time that this has passed */
 #define LIMIT_INTERIM_BYTES         (64 * 1024)     /* of 1xx that wait for the client; further ones are dropped */

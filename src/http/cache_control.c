@@ -89,20 +89,38 @@ static void note_seconds(struct cache_control *control, const struct term *term,
         *seconds = found;
 }
 
-static void note(struct cache_control *control, unsigned side, struct str member)
+void cache_control_note(struct cache_control *control, enum cache_side side, struct str name, struct str value,
+                        bool has_value)
+{
+    unsigned bit = 1u << side;
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if ((words[i].sides & bit) && str_equal_nocase(name, str_from(words[i].name)))
+            *(bool *)field_at(control, words[i].flag) = true;
+    }
+    for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
+        if ((terms[i].sides & bit) && str_equal_nocase(name, str_from(terms[i].name)))
+            note_seconds(control, &terms[i], has_value ? value : STR(""), has_value);
+    }
+}
+
+static void note(struct cache_control *control, enum cache_side side, struct str member)
 {
     bool has_value = str_find(member, '=') >= 0;
     struct str value = member;
     struct str name = str_trim(str_cut(&value, '='));
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if ((words[i].sides & side) && str_equal_nocase(name, str_from(words[i].name)))
-            *(bool *)field_at(control, words[i].flag) = true;
-    }
-    for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
-        if ((terms[i].sides & side) && str_equal_nocase(name, str_from(terms[i].name)))
-            note_seconds(control, &terms[i], has_value ? value : STR(""), has_value);
-    }
+    cache_control_note(control, side, name, value, has_value);
+}
+
+void cache_control_clear(struct cache_control *out)
+{
+    *out = (struct cache_control){.max_age = DELTA_NONE,
+                                  .s_maxage = DELTA_NONE,
+                                  .max_stale = DELTA_NONE,
+                                  .min_fresh = DELTA_NONE,
+                                  .stale_while_revalidate = DELTA_NONE,
+                                  .stale_if_error = DELTA_NONE};
 }
 
 /* A quoted-string (RFC 9110 5.6.4) from the first byte to the last. */
@@ -132,18 +150,13 @@ void cache_control_read(const struct headers *headers, enum cache_side side, str
     struct header_list list;
     struct str member;
 
-    *out = (struct cache_control){.max_age = DELTA_NONE,
-                                  .s_maxage = DELTA_NONE,
-                                  .max_stale = DELTA_NONE,
-                                  .min_fresh = DELTA_NONE,
-                                  .stale_while_revalidate = DELTA_NONE,
-                                  .stale_if_error = DELTA_NONE};
+    cache_control_clear(out);
     header_list_start(&list, headers, STR("Cache-Control"));
     if (!list.current && side == CACHE_OF_REQUEST)
         out->no_cache = headers_list_has(headers, STR("Pragma"), STR("no-cache"));
     while (header_list_next(&list, &member)) {
         out->malformed |= !is_directive(member);
-        note(out, 1u << side, member);
+        note(out, side, member);
     }
 }
 

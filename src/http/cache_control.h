@@ -29,6 +29,16 @@ struct cache_control {
  */
 void cache_control_read(const struct headers *headers, enum cache_side side, struct cache_control *out);
 
+/* Nothing is said. */
+void cache_control_clear(struct cache_control *out);
+/* One directive, perhaps with a value: a known one is noted, with what was noted before in mind. */
+void cache_control_note(struct cache_control *control, enum cache_side side, struct str name, struct str value, bool has_value);
+/*
+ * The same of a targeted field (RFC 9213) of a response: a Dictionary of RFC 9651, in which the last of several members of one name counts. 0, and *out is filled;
+ * -ENOENT: it is absent or empty; -EINVAL: malformed, and so to be ignored.
+ */
+MUST_CHECK int cache_control_read_targeted(const struct headers *headers, struct str name, struct cache_control *out);
+
 /* delta-seconds, perhaps in quotes, at most DELTA_MOST. 0 or -EINVAL. */
 MUST_CHECK int delta_read(struct str text, int64_t *out_seconds);
 
