@@ -102,7 +102,10 @@ bool proxy_cache_is_far(const struct proxying *p)
 
     if (!p->conf->cache.far.set || !range.data || !str_equal_nocase(str_trim(str_cut(&range, '=')), STR("bytes")))
         return false;
-    return range.data && str_to_u64(str_trim(str_cut(&range, '-')), &first) == 0 && first > p->conf->cache.far.bytes;
+    if (!range.data || p->conf->cache.far.bytes == 0)
+        return true;
+    return str_starts(str_trim(range), STR("-")) || /* where that begins is not known */
+           (str_to_u64(str_trim(str_cut(&range, '-')), &first) == 0 && first >= p->conf->cache.far.bytes);
 }
 
 int proxy_cache_check(struct proxy_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at)

@@ -15,6 +15,9 @@ struct ranged {
     struct body body;
     struct body *inner;
     uint64_t skip;
+    bool reads_all;                 /* the whole is being stored: the last byte leaves when all of it has come */
+    bool has_last;
+    char last;
 };
 
 static void clip(struct chunk *chunk, uint64_t most)
@@ -25,6 +28,33 @@ static void clip(struct chunk *chunk, uint64_t most)
         chunk->bytes.length = (size_t)most;
 }
 
+/* Reads what follows the range, then gives the last byte of the range, however the rest has ended. */
+static int give_last(struct ranged *ranged, size_t room, struct chunk *out)
+{
+    int result;
+
+    do
+        result = ranged->inner->ops->next(ranged->inner, CHUNK_BYTES, room, out);
+    while (result == 1);
+    if (result == -EAGAIN)
+        return result;
+    ranged->has_last = false;
+    ranged->body.length = 0;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_of(&ranged->last, 1)};
+    return 1;
+}
+
+/* The session ends the exchange with the last byte, and with that the reading. False: nothing is left of the chunk. */
+static bool hold_last(struct ranged *ranged, struct chunk *chunk)
+{
+    if (!ranged->reads_all || chunk_length(chunk) < ranged->body.length)
+        return true;
+    chunk->bytes.length--;
+    ranged->last = chunk->bytes.data[chunk->bytes.length];
+    ranged->has_last = true;
+    return chunk->bytes.length > 0;
+}
+
 /* Pipes are left out of `accept`: a part of what is in one cannot be dropped. */
 static int ranged_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
@@ -32,6 +62,10 @@ static int ranged_next(struct body *body, unsigned accept, size_t room, struct c
     uint64_t dropped = 0;
     int result = body->length > 0;
 
+    if (ranged->reads_all)
+        accept = CHUNK_BYTES;
+    if (ranged->has_last)
+        return give_last(ranged, room, out);
     while (result == 1) {
         result = ranged->inner->ops->next(ranged->inner, accept & ~(unsigned)CHUNK_PIPE, room, out);
         if (result != 1)
@@ -42,6 +76,8 @@ static int ranged_next(struct body *body, unsigned accept, size_t room, struct c
         if (chunk_length(out) == 0)
             continue;
         clip(out, body->length);
+        if (!hold_last(ranged, out))
+            return give_last(ranged, room, out);
         body->length -= chunk_length(out);
         break;
     }
@@ -60,7 +96,7 @@ static void inner_woken(void *owner)
     ranged->body.wake(ranged->body.owner);
 }
 
-static struct body *wrap(struct exchange *x, const struct range *range)
+static struct body *wrap(struct exchange *x, const struct range *range, bool reads_all)
 {
     static const struct body_ops ops = {.next = ranged_next, .close = ranged_close};
     struct ranged *ranged = arena_zalloc(&x->arena, 1, sizeof(*ranged));
@@ -69,18 +105,24 @@ static struct body *wrap(struct exchange *x, const struct range *range)
         return NULL;
     *ranged = (struct ranged){.body = {.ops = &ops, .length = range->last - range->first + 1},
                               .inner = x->response.body,
-                              .skip = range->first};
+                              .skip = range->first,
+                              .reads_all = reads_all};
     ranged->inner->wake = inner_woken;
     ranged->inner->owner = ranged;
     return &ranged->body;
+}
+
+static bool is_stored(const struct proxying *p)
+{
+    return p->cached && p->cached->fill;
 }
 
 static bool may_be_cut(const struct proxying *p)
 {
     const struct exchange *x = p->x;
 
-    return p->conf->force_ranges && x->response.status == 200 && p->body.length != BODY_LENGTH_UNKNOWN &&
-           !p->slice.of && !(p->cached && p->cached->fill) && !exchange_is_error_page(x) &&
+    return (p->conf->force_ranges || is_stored(p)) && x->response.status == 200 &&
+           p->body.length != BODY_LENGTH_UNKNOWN && !p->slice.of && !exchange_is_error_page(x) &&
            !headers_find(&x->response.headers, STR("Content-Range")) && !exchange_wants_whole(x);
 }
 
@@ -128,7 +170,7 @@ int proxy_cut_range(struct proxying *p)
         return 0;
     value = arena_printf(&x->arena, "bytes %llu-%llu/%llu", (unsigned long long)range.first,
                          (unsigned long long)range.last, (unsigned long long)length);
-    body = wrap(x, &range);
+    body = wrap(x, &range, is_stored(p));
     if (!value.data || !body || headers_set(&x->response.headers, &x->arena, STR("Content-Range"), value) < 0)
         return -ENOMEM;
     x->response.status = 206;
