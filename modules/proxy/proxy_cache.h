@@ -72,6 +72,8 @@ struct proxy_cache_conf {
     struct conf_rows valid;         /* struct proxy_cache_valid */
     unsigned methods;               /* enum method as bits; GET and HEAD always */
     struct conf_templates bypass, no_cache;
+    uint64_t heuristic_ms;          /* the longest heuristic lifetime; 0: none */
+    struct conf_words targeted;     /* names of fields that take the place of Cache-Control, the first that can be read */
     uint64_t min_uses;
     unsigned ignore;                /* enum proxy_ignore */
     unsigned use_stale;             /* enum proxy_stale */
@@ -257,13 +259,11 @@ void proxy_cache_invalidate(struct proxying *p);
 
 /* The fields with which the server is asked for something whole, or whether what is stored holds. 0 or -ENOMEM. */
 MUST_CHECK int proxy_cache_fields(struct proxying *p, struct headers *fields);
-/* Fields of an answer without those of proxy_ignore_headers. 0 or -ENOMEM. */
-MUST_CHECK int cached_counting_fields(const struct proxying *p, const struct headers *from, struct headers *to);
 /*
- * Cache-Control of the fields that count, but where X-Accel-Expires is among them: that has precedence, so that only extensions and what concerns stale answers
- * are left of it.
+ * Fields of an answer without those of proxy_ignore_headers, and what they say to this cache: in the place of Cache-Control and Expires, a targeted field (RFC 9213).
+ * X-Accel-Expires has precedence: beside it only extensions and what concerns stale answers are left. 0 or -ENOMEM.
  */
-void cached_read_control(const struct headers *counting, int64_t came_s, struct cache_control *out);
+MUST_CHECK int cached_policy(const struct proxying *p, const struct headers *from, int64_t came_s, struct headers *to, struct cache_control *out);
 /* How long it is fresh, how old it is, and what it says of being stale, into `note`. */
 void cached_note_times(const struct proxying *p, const struct arrival *arrival, struct stored_note *note);
 /*

@@ -46,7 +46,7 @@ int proxy_cache_fields(struct proxying *p, struct headers *fields)
     return modified.length > 0 ? headers_add(fields, arena, STR("If-Modified-Since"), arena_copy(arena, modified)) : 0;
 }
 
-int cached_counting_fields(const struct proxying *p, const struct headers *from, struct headers *to)
+static int counting_fields(const struct proxying *p, const struct headers *from, struct headers *to)
 {
     static const struct {
         const char *name;
@@ -80,11 +80,28 @@ static int64_t accel_expires(struct str value, int64_t now_s)
     return seconds;
 }
 
-void cached_read_control(const struct headers *counting, int64_t came_s, struct cache_control *out)
+/* What the first targeted field that can be read says, else Cache-Control. */
+static void read_control(const struct conf_words *targeted, struct headers *counting, struct cache_control *out)
 {
+    for (size_t i = 0; i < targeted->count; i++) {
+        if (cache_control_read_targeted(counting, targeted->items[i], out) < 0)
+            continue;
+        headers_remove(counting, STR("Cache-Control"));
+        headers_remove(counting, STR("Expires"));
+        return;
+    }
     cache_control_read(counting, CACHE_OF_RESPONSE, out);
-    if (accel_expires(headers_value(counting, STR("X-Accel-Expires")), came_s) != DELTA_NONE)
+}
+
+int cached_policy(const struct proxying *p, const struct headers *from, int64_t came_s, struct headers *to,
+                  struct cache_control *out)
+{
+    if (counting_fields(p, from, to) < 0)
+        return -ENOMEM;
+    read_control(&p->conf->cache.targeted, to, out);
+    if (accel_expires(headers_value(to, STR("X-Accel-Expires")), came_s) != DELTA_NONE)
         out->no_store = out->no_cache = out->is_private = out->must_understand = out->malformed = false;
+    return 0;
 }
 
 static int64_t configured_lifetime(const struct proxy_cache_conf *conf, int status)
@@ -132,6 +149,8 @@ void cached_note_times(const struct proxying *p, const struct arrival *arrival, 
     } else {
         note->lifetime_s = said;
     }
+    if (note->lifetime_s == DELTA_NONE && accel == DELTA_NONE && p->conf->cache.heuristic_ms > 0)
+        note->lifetime_s = freshness_heuristic(arrival, (int64_t)(p->conf->cache.heuristic_ms / 1000));
     note_rules(arrival, note);
 }
 
@@ -352,9 +371,8 @@ int proxy_cache_head(struct proxying *p)
     arrival.asked_s = cached->asked_s;
     if (cached->revalidates && p->reply.status == 304)
         return cached_revalidated(p, &arrival);
-    if (cached_counting_fields(p, &p->reply.headers, &counting) < 0)
+    if (cached_policy(p, &p->reply.headers, arrival.came_s, &counting, &said) < 0)
         return -ENOMEM;
-    cached_read_control(&counting, arrival.came_s, &said);
     result = judge(p, &arrival, &note);
     if (result > 0)
         result = keep(cached, &counting, &note);

@@ -36,6 +36,14 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .example = "proxy_cache_valid: [10m, 404 1m, any 10s]",                                                                     \
      .help = "How long answers of these statuses are fresh that do not say so themselves; a time alone: 200, 301 and 302. "      \
              "Without it they are not kept."},                                                                                   \
+    {.name = "proxy_cache_heuristic", .scopes = SCOPE_SITE, .type = DIRECTIVE_DURATION, .offset = AT(cache.heuristic_ms),        \
+     .fallback = "0", .high = 31536000000, .example = "proxy_cache_heuristic: 1d",                                               \
+     .help = "How long at most an answer is fresh for which neither its fields nor proxy_cache_valid say a time, but which has " \
+             "Last-Modified: a tenth of the time since then (RFC 9111 4.2.2). 0: it is not kept."},                              \
+    {.name = "proxy_cache_targeted", .scopes = SCOPE_SITE, .type = DIRECTIVE_WORDS, .offset = AT(cache.targeted),                \
+     .fallback = "CDN-Cache-Control", .example = "proxy_cache_targeted: [Sluice-Cache-Control, CDN-Cache-Control]",              \
+     .help = "Fields that say to this cache what Cache-Control and Expires say to all (RFC 9213): the first one of an answer "   \
+             "that is no empty and no malformed dictionary counts in their place. []: none does."},                              \
     {.name = "proxy_cache_methods", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.methods),                  \
      .choices = cache_methods, .fallback = "GET HEAD", .example = "proxy_cache_methods: GET HEAD POST",                          \
      .help = "Methods whose answers are kept; GET and HEAD always. POST needs a proxy_cache_key that tells one request from "    \
@@ -88,8 +96,8 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .row_size = sizeof(struct proxy_cache_far), .row = proxy_read_cache_far,                                                    \
      .schema = "{\"type\": [\"string\", \"integer\"]}", .syntax = "size",                                                        \
      .example = "proxy_cache_max_range_offset: 10m",                                                                             \
-     .help = "A range that begins behind so many bytes of what is not stored is asked for as it is, and not kept; else the "     \
-             "whole is fetched for it. With slice there is no need of it."},                                                     \
+     .help = "A range that begins at this byte or later, or counts from the end, of what is not stored is asked for as it is, "  \
+             "and not kept; else the whole is fetched for it. 0: every range. With slice there is no need of it."},              \
     {.name = "proxy_cache_convert_head", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(cache.convert_head),       \
      .fallback = "on", .example = "proxy_cache_convert_head: off",                                                               \
      .help = "Whether what is not stored is asked for by GET where a client asks by HEAD, and kept. off: by HEAD, and nothing "  \

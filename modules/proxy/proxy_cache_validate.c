@@ -77,10 +77,9 @@ int cached_revalidated(struct proxying *p, struct arrival *arrival)
     if (error == 0)
         error = stored_date(&merged, &p->x->arena, arrival->came_s);
     if (error == 0)
-        error = cached_counting_fields(p, &merged, &counting);
+        error = cached_policy(p, &merged, arrival->came_s, &counting, &said);
     if (error < 0)
         return error;
-    cached_read_control(&counting, arrival->came_s, &said);
     arrival->headers = &counting;
     arrival->said = &said;
     arrival->status = note.status;

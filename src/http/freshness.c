@@ -54,6 +54,29 @@ int64_t freshness_lifetime(const struct arrival *arrival)
     return within(expires - date_of(arrival));
 }
 
+static bool is_heuristically_cacheable(int status)
+{
+    static const int statuses[] = {200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501};
+
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+        if (statuses[i] == status)
+            return true;
+    }
+    return false;
+}
+
+int64_t freshness_heuristic(const struct arrival *arrival, int64_t most_s)
+{
+    int64_t modified, lifetime;
+
+    if (!is_heuristically_cacheable(arrival->status) && !arrival->said->is_public)
+        return DELTA_NONE;
+    if (!single_date(arrival->headers, STR("Last-Modified"), arrival->came_s, &modified))
+        return DELTA_NONE;
+    lifetime = within((date_of(arrival) - modified) / 10);
+    return lifetime < most_s ? lifetime : most_s;
+}
+
 /* The first value counts (5.1); one that is none is as if nothing were said. */
 static int64_t age_said(const struct headers *headers)
 {

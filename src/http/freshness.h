@@ -22,6 +22,11 @@ struct arrival {
 bool headers_have_date(const struct headers *headers, int64_t now_s);
 /* How long the answer says that it is fresh (4.2.1): s-maxage, max-age, Expires. DELTA_NONE: it says nothing. */
 int64_t freshness_lifetime(const struct arrival *arrival);
+/*
+ * The lifetime of an answer that says nothing of it (4.2.2): a tenth of the time between Last-Modified and Date, at most `most_s`. DELTA_NONE where it has no
+ * Last-Modified, or a status that is not heuristically cacheable (RFC 9110 15.1) without `public`.
+ */
+int64_t freshness_heuristic(const struct arrival *arrival, int64_t most_s);
 /* How old it was when it came (4.2.3), by Age and Date. */
 int64_t freshness_initial_age(const struct arrival *arrival);
 

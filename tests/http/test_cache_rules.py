@@ -39,6 +39,12 @@ def served(launch, loop, transport, fresh, upstream, sites):
             '~ ^/captured/(?<kind>[a-z]+)/(.*)$': {**to, 'proxy_pass': f'http://127.0.0.1:{upstream.port}/of/$kind/$2', 'proxy_cache_key': '$1 $2 $kind $mark',
                                                    'proxy_cache_background_update': True, 'set': '$mark m-$2'},
             '~ ^/cut/(.*)$': {**to, 'proxy_pass': f'http://127.0.0.1:{upstream.port}/of/$1', 'proxy_cache_key': '$1', 'slice': '4k'},
+            '/heuristic/': {**to, 'proxy_cache_heuristic': '1h'},
+            '/heuristic-valid/': {**to, 'proxy_cache_heuristic': '1h', 'proxy_cache_valid': '404 10m'},
+            '/targeted/': {**to, 'proxy_cache_targeted': ['Sluice-Cache-Control', 'CDN-Cache-Control']},
+            '/untargeted/': {**to, 'proxy_cache_targeted': []},
+            '/far/': {**to, 'proxy_cache_max_range_offset': '100'},
+            '/never/': {**to, 'proxy_cache_max_range_offset': 0},
             '/ignoring/': {**to, 'proxy_ignore_headers': 'Cache-Control', 'proxy_cache_valid': '60s'},
             '/posts/': {**to, 'proxy_cache_methods': 'POST', 'proxy_cache_key': '$request_method $uri $http_x_digest'},
         }
@@ -369,6 +375,116 @@ def test_an_update_asks_for_the_uri_as_the_client_wrote_it(client, upstream, pat
     ask(client, target)
     assert ask(client, target).headers['x-cache'] == STALE
     wait_for(lambda: len(upstream.asked(target)) == 2, 'the update')
+
+
+# Ranges of what is not stored yet.
+
+LONG = bytes(range(256)) * 2000
+
+
+@pytest.mark.parametrize('prefix', ['/', '/buffered/'])
+@pytest.mark.parametrize('wanted, part', [('0-9', LONG[:10]), ('7-7', LONG[7:8]), ('100000-300000', LONG[100000:300001]), ('-5', LONG[-5:]),
+                                          (f'{len(LONG) - 1}-', LONG[-1:]), ('0-', LONG)])
+def test_a_range_of_what_is_not_stored_is_a_part_and_the_whole_is_stored(client, upstream, path, prefix, wanted, part):
+    target = path(prefix)
+
+    def say(talk):
+        assert not talk.request.header('range')
+        return upstream.tell(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
+    upstream.answers[target] = say
+    first = ask(client, target, f'Range: bytes={wanted}')
+    assert (first.status, first.body, first.headers['x-cache']) == (206, part, MISS)
+    again = ask(client, target)
+    assert (again.status, again.body, again.headers['x-cache']) == (200, LONG, HIT)
+    assert first.headers['content-range'] == ask(client, target, f'Range: bytes={wanted}').headers['content-range']
+
+
+def test_a_range_of_what_breaks_off_behind_it_is_whole(client, upstream, path):
+    target = path()
+
+    def say(talk):
+        talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: "1"\r\nContent-Length: {len(LONG)}\r\n\r\n')
+        talk.send(LONG[:1000])
+        return False
+    upstream.answers[target] = say
+    for _ in range(2):
+        answer = ask(client, target, 'Range: bytes=0-9')
+        assert (answer.status, answer.body, answer.headers['x-cache']) == (206, LONG[:10], MISS)
+
+
+@pytest.mark.parametrize('fields, status', [(f'Range: bytes={len(LONG)}-', 416), ('Range: bytes=0-9\nIf-Range: "2"', 200), ('Range: bytes=0-1,5-6', 200),
+                                            ('Range: lines=0-1', 200)])
+def test_other_ranges_of_what_is_not_stored(client, upstream, path, fields, status):
+    target = path()
+    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
+    answer = ask(client, target, fields)
+    assert answer.status == status and (status == 416 or answer.body == LONG)
+
+
+@pytest.mark.parametrize('prefix, wanted, passed', [('/never/', 'bytes=0-0', True), ('/never/', 'bytes=-5', True), ('/never/', '', False),
+                                                    ('/far/', 'bytes=99-', False), ('/far/', 'bytes=100-', True), ('/far/', 'bytes=-5', True),
+                                                    ('/', 'bytes=-5', False)])
+def test_ranges_that_begin_too_far_in_go_to_the_server(client, upstream, path, prefix, wanted, passed):
+    target = path(prefix)
+    upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
+    ask(client, target, f'Range: {wanted}' if wanted else '')
+    assert upstream.asked(target)[0].header('range') == (wanted if passed else None)
+    assert ask(client, target).headers['x-cache'] == (MISS if passed else HIT)
+
+
+# Heuristic freshness and targeted fields.
+
+@pytest.mark.parametrize('prefix, answer, kept', [
+    ('/heuristic/', 'Last-Modified: {-10000}', True),
+    ('/heuristic/', 'Last-Modified: {-10000}\nAge: 500', True),
+    ('/heuristic/', 'Last-Modified: {-10000}\nAge: 2000', False),
+    ('/heuristic/', 'Last-Modified: {-10000000}\nAge: 4000', False),
+    ('/heuristic/', 'Last-Modified: {+10}', False),
+    ('/heuristic/', 'Last-Modified: yesterday', False),
+    ('/heuristic/', 'ETag: "1"', False),
+    ('/heuristic/', 'Last-Modified: {-10000}\nCache-Control: max-age=0', False),
+    ('/heuristic/', 'Last-Modified: {-10000}\nExpires: 0', False),
+    ('/heuristic/', 'Last-Modified: {-10000}\nCache-Control: private', False),
+    ('/heuristic/', 'Last-Modified: {-10000}\nX-Accel-Expires: 0', False),
+    ('/heuristic/', 'Status: 404\nLast-Modified: {-10000}', True),
+    ('/heuristic/', 'Status: 302\nLast-Modified: {-10000}', False),
+    ('/heuristic/', 'Status: 302\nLast-Modified: {-10000}\nCache-Control: public', True),
+    ('/heuristic-valid/', 'Status: 404\nLast-Modified: {+0}', True),
+    ('/', 'Last-Modified: {-10000}', False),
+])
+def test_heuristic_freshness(client, upstream, path, prefix, answer, kept):
+    target = path(prefix)
+    upstream.answers[target] = answer
+    ask(client, target)
+    second = ask(client, target)
+    assert second.headers['x-cache'] == (HIT if kept else MISS) and 'warning' not in second.headers
+
+
+@pytest.mark.parametrize('prefix, answer, kept', [
+    ('/', 'CDN-Cache-Control: max-age=60', True),
+    ('/', 'CDN-Cache-Control: max-age=60\nCache-Control: no-store\nExpires: 0', True),
+    ('/', 'CDN-Cache-Control: no-store\nCache-Control: max-age=60', False),
+    ('/', 'CDN-Cache-Control: must-revalidate\nExpires: {+60}', False),
+    ('/', 'CDN-Cache-Control: max-age=60,\nCache-Control: no-store', False),
+    ('/', 'CDN-Cache-Control: max-age=0,\nCache-Control: max-age=60', True),
+    ('/', 'CDN-Cache-Control: \nCache-Control: max-age=60', True),
+    ('/', 'CDN-Cache-Control: max-age="60"\nCache-Control: max-age=60', False),
+    ('/', 'CDN-Cache-Control: max-age=60\nSet-Cookie: a=b', False),
+    ('/', 'CDN-Cache-Control: max-age=60\nCache-Control: foo="x, no-store', True),
+    ('/', 'Sluice-Cache-Control: max-age=60', False),
+    ('/targeted/', 'Sluice-Cache-Control: max-age=60\nCDN-Cache-Control: no-store', True),
+    ('/targeted/', 'Sluice-Cache-Control: max-age=60,\nCDN-Cache-Control: max-age=60\nCache-Control: no-store', True),
+    ('/targeted/', 'Sluice-Cache-Control: private\nCDN-Cache-Control: max-age=60', False),
+    ('/untargeted/', 'CDN-Cache-Control: max-age=60', False),
+    ('/ignoring/', 'CDN-Cache-Control: no-store\nCache-Control: max-age=60', False),
+])
+def test_targeted_cache_control(client, upstream, path, prefix, answer, kept):
+    target = path(prefix)
+    upstream.answers[target] = answer
+    first = ask(client, target)
+    assert ask(client, target).headers['x-cache'] == (HIT if kept else MISS)
+    assert [value for name, value in first.lines if name == 'CDN-Cache-Control'] == [line.partition(': ')[2] for line in answer.split('\n')
+                                                                                     if line.startswith('CDN-Cache-Control')]
 
 
 # Folders.

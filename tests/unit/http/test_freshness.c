@@ -109,6 +109,44 @@ START_TEST(ages)
 }
 END_TEST
 
+START_TEST(heuristics)
+{
+    static const struct {
+        const char *fields;
+        int status;
+        int64_t lifetime; /* at most 100 */
+    } cases[] = {
+        {"", 200, NONE},
+        {"Last-Modified: " NOW_AS, 200, 0},
+        {"Last-Modified: " IN_10, 200, 0},
+        {"Last-Modified: " AGO_10, 200, 1},
+        {"Last-Modified: " AGO_10 "|Date: " AGO_10, 200, 0},
+        {"Last-Modified: Sun, 06 Nov 1994 08:39:37 GMT", 200, 60},
+        {"Last-Modified: Sun, 06 Nov 1994 08:39:37 GMT", 404, 60},
+        {"Last-Modified: Sun, 06 Nov 1994 08:39:37 GMT", 302, NONE},
+        {"Last-Modified: Sun, 06 Nov 1994 08:39:37 GMT|Cache-Control: public", 302, 60},
+        {"Last-Modified: Sun, 06 Nov 1983 08:39:37 GMT", 200, 100},
+        {"Last-Modified: 1983", 200, NONE},
+        {"Last-Modified: " AGO_10 "|Last-Modified: " IN_10, 200, NONE},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cache_control said;
+        struct arrival arrival = {.said = &said, .status = cases[i].status, .asked_s = NOW, .came_s = NOW};
+        struct headers headers;
+        struct arena arena;
+
+        arena_init(&arena, NULL, 0);
+        headers = fields(&arena, cases[i].fields);
+        arrival.headers = &headers;
+        cache_control_read(&headers, CACHE_OF_RESPONSE, &said);
+        ck_assert_msg(freshness_heuristic(&arrival, 100) == cases[i].lifetime, "row %zu: %lld", i,
+                      (long long)freshness_heuristic(&arrival, 100));
+        arena_reset(&arena);
+    }
+}
+END_TEST
+
 START_TEST(storing)
 {
     static const struct {
@@ -320,7 +358,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {lifetimes, ages, storing, reusing, in_error, never_fresh};
+    const TTest *const tests[] = {lifetimes, ages, heuristics, storing, reusing, in_error, never_fresh};
 
     return suite_run("freshness", tests, COUNT(tests));
 }
