@@ -95,15 +95,16 @@ static struct str path_encode(struct import *import, struct str path)
 }
 
 /*
- * Of "/app/" that passes requests on, nginx redirects "/app" there, whatever else would answer it. Not where a
- * location of that very path stands in nginx's file.
+ * Of "/app/" or "= /app/" that passes requests on, nginx redirects "/app" there, whatever else would answer it. Not
+ * where a location of that very path stands in nginx's file.
  */
 static void add_slash(struct import *import, const struct scope *scope, struct draft *locations,
                       const struct nginx_directive *directive, struct str key)
 {
     bool passes =
         nginx_tree_find(directive, STR("proxy_pass")) || nginx_tree_find(directive, STR("fastcgi_pass"));
-    struct str path = str_starts(key, STR("^~ ")) ? str_skip(key, 3) : key;
+    size_t sign = str_starts(key, STR("^~ ")) ? 3 : str_starts(key, STR("= ")) ? 2 : 0;
+    struct str path = str_skip(key, sign);
     struct draft *made;
     struct str exact;
 
