@@ -5,6 +5,8 @@ src/import/README.md has the same list in prose.
 import re
 
 ALL = None  # the whole answer is another one
+# What a location adds to its answers.
+SHAPED = ('x-where', 'x-only', 'cache-control', 'expires', 'vary', 'content-type')
 
 
 def method(request):
@@ -42,7 +44,7 @@ DELIBERATE = (
     ('a Range that is not valid is ignored, and a large one is cut', 'RFC 9110 14.1.2, 14.2', ALL,
      lambda text, request, there, here: there.get('status') == 416 and here.get('status') in (200, 206) and
         re.search(r'bytes=(x|5-2|\d*-\d{19,})$|lines', field(request, 'Range'))),
-    ('416 has the fields of an error', 'nginx adds those of the answer that is refused, too', ('cache-control', 'expires', 'x-where', 'x-only'),
+    ('416 has the fields of an error', 'nginx adds those of the answer that is refused, too', SHAPED,
      lambda text, request, there, here: there.get('status') == here.get('status') == 416),
     ('names that begin with a dot are hidden', 'they are rarely meant to be served', ALL,
      lambda text, request, there, here: re.search(r'/(\.|%2e)(hid|git)', target(request), re.I)),
@@ -52,17 +54,28 @@ DELIBERATE = (
      lambda text, request, there, here: 400 <= there.get('status', 0) != here.get('status') in named_codes(text)),
     ('server_name_in_redirect without a name leaves the redirect relative', 'nginx: http://:80/', ('location',),
      lambda text, request, there, here: there.get('location', '').startswith('http://:PORT')),
+    ('what a rewrite or an if of the server answers has the fields of the location', 'the location is found first', SHAPED,
+     lambda text, request, there, here: there.get('status') == here.get('status') and re.search('^    (rewrite|if) ', text, re.M)),
+    ('a path that climbs behind the prefix of an alias is refused', 'it leads out of the folder', ALL,
+     lambda text, request, there, here: 'alias' in text and re.search(r'\.\.', target(request)) and here.get('status') == 404),
     ('a location with gzip_static says Vary', 'a cache may hold both forms', ('vary',),
      lambda text, request, there, here: 'gzip_static' in text and here.get('vary', '').startswith('Accept-Encoding')),
     ('a status that nginx has no page for has one', 'each error has a page', ('body', 'length', 'content-type', 'vary'),
      lambda text, request, there, here: there.get('body') == b'' and f'return {there["status"]};' in text),
     ('a request that is refused before its head is read is of no server in particular', 'its Host is not known',
-     ('x-where', 'x-only', 'content-type', 'cache-control', 'expires', 'vary'),
+     SHAPED,
      lambda text, request, there, here: there.get('status') == here.get('status') == 400),
-    ('error_page answers a request line that is refused, too', 'nginx: 500', ALL,
-     lambda text, request, there, here: there.get('status') == 500 and 400 in named_codes(text) and re.search(r'/\.\.|%2e%2e', target(request))),
+    ('alias of a file with a slash behind it is 403 or 404', 'nginx: 500', ALL,
+     lambda text, request, there, here: there.get('status') == 500 and 'alias' in text and here.get('status') in (403, 404)),
+    ('a Range of another method than GET, or of parts that overlap, is ignored', 'RFC 9110 14.2', ALL,
+     lambda text, request, there, here: there.get('status') in (206, 416) and here.get('status') == 200 and field(request, 'Range') and
+        (method(request) != 'GET' or field(request, 'Range') == 'bytes=0-0,0-0,0-0')),
+    ('the redirect to what passes requests on has no fields of that location', 'import writes a location of its own for it',
+     SHAPED,
+     lambda text, request, there, here: there.get('status') == here.get('status') == 301 and 'proxy_pass' in text and
+        there.get('location', '').split('?')[0].endswith('/')),
     ('an answer has a type, with default_type "" too', 'clients would guess it', ('content-type',),
-     lambda text, request, there, here: 'default_type ""' in text and here.get('content-type') == 'application/octet-stream'),
+     lambda text, request, there, here: 'default_type ""' in text and 'content-type' not in there),
     ('charset is said with all of text/*', 'one rule for all text', ('content-type',),
      lambda text, request, there, here: charset_alone(there, here)),
 )

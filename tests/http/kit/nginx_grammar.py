@@ -98,7 +98,7 @@ def a_rewrite(make, path, kind):
     flags = ('last', 'break', 'redirect', 'permanent') if kind != 'server' else ('last', 'redirect', 'permanent')
     made = []
     for _ in range(make.draw(st.integers(1, 2))):
-        pattern = make.pick(('^/a/(.*)$', '^(.*)$', '^/b', r'^/(\w+)/(.*)$', '^/folder(/.*)$', '(.+)/$', r'\.css$', '^/none', r'^/(?<word>\w+)$'))
+        pattern = '^/old/(.*)$' if kind == 'server' else make.pick(('^/a/(.*)$', '^(.*)$', '^/b', r'^/(\w+)/(.*)$', '^/folder(/.*)$', '(.+)/$', r'\.css$', '^/none', r'^/(?<word>\w+)$'))
         groups = pattern.count('(')
         target = make.pick(('/one.txt', '/folder/inner.txt', '/c/y', '/b/$1' if groups else '/b/', '/$2/$1' if groups > 1 else '/ten.txt',
                             '/c/y?z=1', '/c/$1?' if groups else '/c/?', '/folder', '/none', 'https://example.test/$args', '/x%20y/$arg_x',
@@ -112,7 +112,7 @@ def a_pass(make, path, kind):
     if kind in ('regex', 'named'):
         uris = ('', '', '$request_uri', '$uri$is_args$args')
     made = [Directive(f'proxy_pass http://{make.pick(("127.0.0.1:@UPSTREAM@", "127.0.0.1:@UPSTREAM@", "up@N@"))}{make.pick(uris)}')]
-    return made + make.some(PROXY_SHAPES, 2)
+    return made + list({one.text.split()[0]: one for one in make.some(PROXY_SHAPES, 2)}.values())
 
 
 def a_file(make, path, kind):
@@ -127,7 +127,7 @@ PROXY_SHAPES = (
     Directive('proxy_set_header Accept-Encoding ""'), Directive('proxy_method POST'), Directive('proxy_pass_request_body off'),
     Directive('proxy_pass_request_headers off'), Directive('proxy_set_body "made $args"'), Directive('proxy_hide_header X-Said'),
     Directive('proxy_intercept_errors on'), Directive('proxy_redirect off'), Directive('proxy_redirect http://elsewhere.test/ /here/'),
-    Directive('proxy_redirect default'), Directive('proxy_cookie_path /a/ /z/'), Directive('proxy_cookie_domain one.test two.test'),
+    Directive('proxy_cookie_path /a/ /z/'), Directive('proxy_cookie_domain one.test two.test'),
     Directive('proxy_buffering off'), Directive('proxy_request_buffering off'), Directive('proxy_ignore_headers X-Accel-Redirect'),
     Directive('proxy_ignore_headers X-Accel-Expires Expires'), Directive('proxy_pass_header Server'), Directive('proxy_http_version 1.1'),
 )
@@ -153,11 +153,14 @@ SHAPES = (
 CONDITIONS = ('$arg_x', '$arg_x = 1', '$request_method = POST', '$http_x_kind ~ ^a', '$http_x_kind !~* A', '$uri ~ ^/(a|b)/(.*)', '-f $request_filename',
               '!-e $request_filename', '-d $request_filename', '$host != localhost', '$m@N@', '$args ~ "x=(?<got>[0-9]+)"', '$http_cookie ~ c=(.)')
 
+# Those of a server: nginx asks them again where an internal redirect has led, sluice once.
+CONSTANT = ('$http_x_kind ~ ^a', '$http_x_kind !~* A', '$host != localhost', '$http_cookie ~ c=(.)')
+
 
 def error_page(make):
-    codes = ' '.join(str(code) for code in make.some((403, 404, 405, 410, 413, 401, 500, 502, 503, 416, 400), 3)) or '404'
-    change = make.pick(('', '', '=200 ', '= ', '=410 '))
+    codes = ' '.join(str(code) for code in make.some((403, 404, 405, 410, 413, 401, 500, 502, 503, 416), 3)) or '404'
     target = make.pick(('/one.txt', '/none', '/a/x', '@NAMED', '/folder/', '/c/y?e=$args', 'http://example.test/e', '/c/y'))
+    change = make.pick(('', '', '=200 ', '= ', '=410 ')) if not target.startswith('http') else ''
     if target == '@NAMED':
         target = make.location_of('@first')
     return Directive(f'error_page {codes} {change}{target}')
@@ -168,7 +171,9 @@ def a_condition(make, kind):
         Directive('return 403'), Directive('return 200 "if $uri"'), Directive('return 302 /if?$args'), Directive('add_header X-If $uri'),
         Directive('expires 2h'), Directive('rewrite ^ /one.txt last'), Directive('rewrite ^(.*)$ /c$1 last'), Directive('return 404 "$1 $got@N@"'),
         Directive('root @WWW@/folder'), Directive('set $s@N@ if'), Directive('return 444'), Directive('rewrite ^/(.*)$ /b/$1 permanent')))
-    condition = make.pick(CONDITIONS).replace('<got>', '<got@N@>')
+    if kind == 'server' and not what.text.startswith(('return', 'rewrite')):
+        what = Directive('return 403')
+    condition = make.pick(CONDITIONS if kind != 'server' else CONSTANT).replace('<got>', '<got@N@>')
     return Directive(f'if ({condition})', (what,))
 
 
@@ -185,7 +190,7 @@ def shaped(make, kind):
     made = list(found.values())
     if make.chance(25):
         made.append(error_page(make))
-    if make.chance(15):
+    if make.chance(15 if kind == 'prefix' else 5):
         made.append(a_condition(make, kind))
     return made
 
@@ -259,6 +264,7 @@ def a_server(make, number, default):
     if make.chance(20):
         inside.append(Directive(f'merge_slashes {make.pick(("off", "on"))}'))
     if make.chance(10):
+        make.paths += ['/old/', '/old/x']
         inside += a_rewrite(make, '/', 'server')
     if make.chance(4):
         inside += a_return(make, '/', 'server')
