@@ -102,7 +102,7 @@ def a_rewrite(make, path, kind):
         groups = pattern.count('(')
         target = make.pick(('/one.txt', '/folder/inner.txt', '/c/y', '/b/$1' if groups else '/b/', '/$2/$1' if groups > 1 else '/ten.txt',
                             '/c/y?z=1', '/c/$1?' if groups else '/c/?', '/folder', '/none', 'https://example.test/$args', '/x%20y/$arg_x',
-                            '/$word' if '?<' in pattern else '/folder/', '/q?a=$uri', '/a%2Fb'))
+                            '/$word' if '?<' in pattern else '/folder/', '/q?a=$uri'))
         made.append(Directive(f'rewrite {pattern} {target}' + ('' if target.startswith('http') else f' {make.pick(flags)}')))
     return made
 
@@ -124,7 +124,7 @@ ANSWERS = (nothing, nothing, a_return, a_return, a_root, an_alias, an_alias, a_t
 
 PROXY_SHAPES = (
     Directive('proxy_set_header Host $host'), Directive('proxy_set_header X-Mine "$uri-$http_x_kind"'),
-    Directive('proxy_set_header Accept-Encoding ""'), Directive('proxy_method POST'), Directive('proxy_pass_request_body off'),
+    Directive('proxy_set_header Accept-Encoding ""'), Directive('proxy_method POST'), 
     Directive('proxy_pass_request_headers off'), Directive('proxy_set_body "made $args"'), Directive('proxy_hide_header X-Said'),
     Directive('proxy_intercept_errors on'), Directive('proxy_redirect off'), Directive('proxy_redirect http://elsewhere.test/ /here/'),
     Directive('proxy_cookie_path /a/ /z/'), Directive('proxy_cookie_domain one.test two.test'),
