@@ -1,6 +1,7 @@
 #include "loopback.h"
 
 #include "base/limits.h"
+#include "cache/cache_store.h"
 #include "server/access_log.h"
 #include "server/journey.h"
 #include "server/log_file.h"
@@ -137,6 +138,26 @@ static void start_modules(struct worker *worker)
     }
 }
 
+static void open_caches(struct loopback *loopback)
+{
+    struct worker *worker = &loopback->worker;
+    struct caches *caches = &loopback->configuration->caches;
+
+    ck_assert_int_eq(caches_open(caches, NULL, (uid_t)-1, (gid_t)-1, worker->log), 0);
+    worker->caches = calloc(caches->count + 1, sizeof(struct cache_store *));
+    ck_assert_ptr_nonnull(worker->caches);
+    for (size_t i = 0; i < caches->count; i++) {
+        worker->caches[i] = cache_store_create(&worker->loop, worker->log, caches->items[i], 0);
+        ck_assert_ptr_nonnull(worker->caches[i]);
+    }
+}
+
+static void each_cache(struct worker *worker, void (*call)(struct cache_store *store))
+{
+    for (size_t i = 0; i < worker->configuration->caches.count; i++)
+        call(worker->caches[i]);
+}
+
 void loopback_open(struct loopback *loopback, const char *configuration)
 {
     struct worker *worker = &loopback->worker;
@@ -179,6 +200,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     worker->upstreams = upstream_pool_create(&worker->loop, worker->log, &loopback->configuration->upstreams,
                                              loopback->shared->upstreams, 0);
     ck_assert_ptr_nonnull(worker->upstreams);
+    open_caches(loopback);
     open_logs(loopback);
     ck_assert_int_eq(access_log_start(worker), 0);
     start_modules(worker);
@@ -199,6 +221,11 @@ static int turn(struct loopback *loopback, uint64_t until_ms)
     if (loopback->inside)
         loopback->inside(false);
     return result;
+}
+
+void loopback_turn_once(struct loopback *loopback, unsigned milliseconds)
+{
+    ck_assert_int_ge(turn(loopback, loopback->worker.loop.clock.monotonic_ms + milliseconds), 0);
 }
 
 void loopback_turn(struct loopback *loopback, unsigned milliseconds)
@@ -347,11 +374,14 @@ void loopback_close(struct loopback *loopback)
         if (module_table[i]->worker_stop && worker->module_states[i])
             module_table[i]->worker_stop(worker->module_states[i]);
     }
+    each_cache(worker, cache_store_stop);
     upstream_pool_stop(worker->upstreams);
     for (int i = 0; i < 1000 && worker->loop.in_flight; i++)
         ck_assert_int_ge(loop_turn(&worker->loop, worker->loop.clock.monotonic_ms + 10), 0);
     ck_assert_uint_eq(worker->loop.in_flight, 0);
     journey_free_all(worker);
+    each_cache(worker, cache_store_destroy);
+    free(worker->caches);
     upstream_pool_destroy(worker->upstreams);
     file_cache_destroy(worker->files);
     wire_shared_finish(&worker->wires);

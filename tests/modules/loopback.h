@@ -38,6 +38,8 @@ void loopback_ask(struct loopback *loopback, const char *head);
 void loopback_ask_raw(struct loopback *loopback, struct str bytes);
 /* Asks, and leaves without waiting for an answer, after `turns` turns of the loop. */
 void loopback_leave(struct loopback *loopback, const char *head, unsigned turns);
+/* One turn of the loop, which waits at most so long for an event. */
+void loopback_turn_once(struct loopback *loopback, unsigned milliseconds);
 /* Turns the loop for some milliseconds. */
 void loopback_turn(struct loopback *loopback, unsigned milliseconds);
 

@@ -1,0 +1,341 @@
+/*
+ * Measures: for each kind a request of size 0, n and 2n. The memory that the server asks for is compared here; its
+ * instructions are counted by callgrind, one dump for each measurement, which check_complexity.py compares.
+ */
+#include "complexity.h"
+
+#include "../modules/loopback.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <valgrind/callgrind.h>
+
+#define UPSTREAMS 16
+/* Twice the input may cost 2.2 times the memory, and this much: arena blocks and buffers that double are not exact. */
+#define MEMORY_SLACK 65536
+
+static struct loopback server;
+
+/* What the server asks for, arenas included (they take no blocks from a pool here). */
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static unsigned measurements;
+static bool counting;
+static size_t asked_for;
+
+static void count(size_t size)
+{
+    if (counting)
+        asked_for += size;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    count(size);
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t number, size_t size)
+{
+    count(number * size);
+    return __real_calloc(number, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    size_t before = malloc_usable_size(memory);
+
+    count(size > before ? size - before : 0);
+    return __real_realloc(memory, size);
+}
+
+/* Texts. */
+
+static void append(struct buffer *text, struct str piece)
+{
+    if (buffer_append(text, piece) < 0) /* ck_assert notes each place where it passes, which takes a system call */
+        ck_abort_msg("out of memory");
+}
+
+/* `from`, with the number in the place of `sign`. */
+static void append_numbered(struct buffer *text, const char *from, char sign, size_t number)
+{
+    struct str rest = str_from(from);
+    char digits[24];
+
+    snprintf(digits, sizeof(digits), "%zu", number);
+    while (rest.data) {
+        append(text, str_cut(&rest, sign));
+        if (rest.data)
+            append(text, str_from(digits));
+    }
+}
+
+static void replace(struct buffer *text, char from, char to)
+{
+    for (size_t i = 0; i < text->length; i++) {
+        if (text->data[i] == from)
+            text->data[i] = to;
+    }
+}
+
+/* "~" is the number of the measurement. */
+static struct buffer grow(const struct grown *grown, size_t n)
+{
+    struct buffer text = {0};
+
+    append_numbered(&text, grown->front, '~', measurements);
+    for (size_t i = 0; i < n; i++)
+        append_numbered(&text, grown->unit, '#', i);
+    append_numbered(&text, grown->back, '~', measurements);
+    return text;
+}
+
+/* Upstreams: a connection answers with one text, once the request is whole. */
+
+struct answerer {
+    int fd;                         /* -1: free */
+    struct str answer;              /* what is left of it */
+    unsigned ends;                  /* empty lines that are still to come before it answers */
+    bool fastcgi;
+    char last[8];
+};
+
+static struct {
+    int http, fastcgi;              /* listening */
+    struct answerer connections[UPSTREAMS];
+    struct buffer first, later;
+    unsigned answered;
+    bool bodies;
+    size_t piece;
+} upstreams;
+
+static int listen_at(const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", loopback_path(&server, name));
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    ck_assert_int_eq(listen(fd, 64), 0);
+    return fd;
+}
+
+static void accept_from(int listener, bool fastcgi)
+{
+    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    size_t i = 0;
+
+    if (fd < 0)
+        return;
+    while (i < UPSTREAMS && upstreams.connections[i].fd >= 0)
+        i++;
+    ck_assert_uint_lt(i, UPSTREAMS);
+    upstreams.connections[i] = (struct answerer){.fd = fd, .fastcgi = fastcgi, .ends = upstreams.bodies ? 2 : 1};
+}
+
+/* An empty line ends a head, or a body where the kind has one; an empty record of STDIN ends a FastCGI request. */
+static void note_end(struct answerer *upstream, const char *bytes, size_t length)
+{
+    const char *end = upstream->fastcgi ? "\1\5\0\1\0\0\0\0" : "\r\n\r\n";
+    size_t size = upstream->fastcgi ? 8 : 4;
+
+    for (size_t i = 0; i < length && upstream->ends > 0; i++) {
+        memmove(upstream->last, upstream->last + 1, 7);
+        upstream->last[7] = bytes[i];
+        upstream->ends -= memcmp(upstream->last + 8 - size, end, size) == 0;
+    }
+}
+
+static void serve(struct answerer *upstream)
+{
+    char bytes[65536];
+    struct str rest;
+    ssize_t length = read(upstream->fd, bytes, sizeof(bytes));
+    ssize_t sent;
+
+    if (length == 0 || (length < 0 && errno != EAGAIN)) {
+        close(upstream->fd);
+        upstream->fd = -1;
+        return;
+    }
+    if (length > 0)
+        note_end(upstream, bytes, (size_t)length);
+    if (upstream->ends == 0) {
+        upstream->answer = buffer_str(upstreams.answered++ ? &upstreams.later : &upstreams.first);
+        upstream->ends = upstreams.bodies ? 2 : 1;
+    }
+    rest = upstreams.piece ? str_slice(upstream->answer, 0, upstreams.piece) : upstream->answer;
+    sent = rest.length ? send(upstream->fd, rest.data, rest.length, MSG_NOSIGNAL) : 0;
+    upstream->answer = str_skip(upstream->answer, sent > 0 ? (size_t)sent : 0);
+}
+
+static void play_upstreams(void)
+{
+    accept_from(upstreams.http, false);
+    accept_from(upstreams.fastcgi, true);
+    for (size_t i = 0; i < UPSTREAMS; i++) {
+        if (upstreams.connections[i].fd >= 0)
+            serve(&upstreams.connections[i]);
+    }
+}
+
+/* Of what runs here only the server's turns are counted. */
+static void inside(bool yes)
+{
+    if (!yes)
+        play_upstreams();
+    counting = yes;
+    CALLGRIND_TOGGLE_COLLECT;
+}
+
+static size_t count_answers(struct str text, int status)
+{
+    char line[32];
+    size_t answers = 0;
+    ssize_t at;
+
+    snprintf(line, sizeof(line), "HTTP/1.1 %d ", status);
+    while ((at = str_search(text, str_from(line))) >= 0) {
+        answers++;
+        text = str_skip(text, (size_t)at + 1);
+    }
+    return answers;
+}
+
+/* As loopback_ask_raw, by pieces, and as long as it takes: callgrind is slow. */
+static void ask(const struct kind *kind, struct str bytes)
+{
+    int fd = loopback_connect(&server);
+    bool over = false;
+
+    server.text.length = 0;
+    while (!over) {
+        struct str piece = kind->piece ? str_slice(bytes, 0, kind->piece) : bytes;
+        char got[65536];
+        ssize_t length;
+
+        if (piece.length) {
+            ssize_t sent = send(fd, piece.data, piece.length, MSG_NOSIGNAL);
+
+            bytes = str_skip(bytes, sent > 0 ? (size_t)sent : 0);
+        }
+        loopback_turn_once(&server, bytes.length ? 0 : 5);
+        length = read(fd, got, sizeof(got));
+        if (length > 0)
+            append(&server.text, str_of(got, (size_t)length));
+        over = length == 0 || (length < 0 && errno != EAGAIN);
+    }
+    close(fd);
+    loopback_turn_once(&server, 0);
+}
+
+/* The bytes that the server asked for. */
+static size_t measure(const struct kind *kind, size_t n, const char *label)
+{
+    static const struct grown short_answer = {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "", ""};
+    const struct grown *answer = kind->answer.front ? &kind->answer : &short_answer;
+    struct buffer request;
+    size_t answers = 0;
+    char name[128];
+
+    measurements++;
+    request = grow(&kind->request, n);
+    upstreams.first = grow(answer, n);
+    upstreams.later = grow(kind->later.front ? &kind->later : answer, n);
+    replace(&upstreams.first, '^', '\0');
+    replace(&upstreams.later, '^', '\0');
+    upstreams.piece = kind->piece;
+    upstreams.bodies = kind->body;
+    upstreams.answered = 0;
+    CALLGRIND_ZERO_STATS;
+    asked_for = 0;
+    for (unsigned i = 0; i < (kind->times ? kind->times : 1); i++) {
+        ask(kind, buffer_str(&request));
+        if (kind->times > 1)
+            loopback_turn(&server, 20); /* helper threads write what is stored */
+        answers += count_answers(buffer_str(&server.text), kind->status);
+    }
+    /* A limit that n passes may not be passed by 1. */
+    ck_assert_msg(n == 1 || answers >= (kind->stays ? n : 1) * (kind->times ? kind->times : 1),
+                  "%s, %s: %zu answers with %d:\n" STR_FMT "\n" STR_FMT, kind->name, label, answers, kind->status,
+                  (int)(server.text.length > 2000 ? 2000 : server.text.length), server.text.data,
+                  (int)(server.logged.length > 2000 ? 2000 : server.logged.length), server.logged.data);
+    snprintf(name, sizeof(name), "%s: %s", kind->name, label);
+    CALLGRIND_DUMP_STATS_AT(name);
+    for (size_t i = 0; i < UPSTREAMS; i++) {
+        if (upstreams.connections[i].fd >= 0)
+            close(upstreams.connections[i].fd);
+        upstreams.connections[i].fd = -1;
+    }
+    buffer_finish(&request);
+    buffer_finish(&upstreams.first);
+    buffer_finish(&upstreams.later);
+    server.logged.length = 0;
+    return asked_for;
+}
+
+static void open_server(void)
+{
+    static const char file[4096];
+
+    loopback_make_folder(&server);
+    loopback_write(&server, "file", str_of(file, sizeof(file)));
+    loopback_write(&server, "users", STR("ada:$5$x$4.aY3qEt1fZaTBVM5rFz5nA8WLPzEPLIeeBnDvdnWY9\n"));
+    loopback_mkdir(&server, "list");
+    loopback_mkdir(&server, "cache");
+    upstreams.http = listen_at("http");
+    upstreams.fastcgi = listen_at("fastcgi");
+    for (size_t i = 0; i < UPSTREAMS; i++)
+        upstreams.connections[i].fd = -1;
+    loopback_open(&server, complexity_configuration);
+    server.inside = inside;
+    server.error_log.log.level = LOG_DEBUG;
+}
+
+/* Each kind once before it is measured: what is made at the first use counts for none. */
+static void check(const struct kind *kind)
+{
+    size_t none, one, two;
+
+    (void)measure(kind, 2 * kind->n, "first");
+    none = measure(kind, 1, "1");
+    one = measure(kind, kind->n, "n");
+    two = measure(kind, 2 * kind->n, "2n");
+    printf("%-50s %7zu: %9zu %9zu %9zu bytes\n", kind->name, kind->n, none, one, two);
+    one = one > none ? one - none : 0;
+    two = two > none ? two - none : 0;
+    ck_assert_msg(two <= one * 22 / 10 + MEMORY_SLACK, "%s: %zu bytes for n, %zu for 2n", kind->name, one, two);
+}
+
+START_TEST(memory_grows_as_the_input)
+{
+    const char *only = getenv("COMPLEXITY_KIND");
+
+    open_server();
+    for (size_t i = 0; i < kind_count; i++) {
+        if (!only || !only[0] || strcmp(only, kinds[i].name) == 0)
+            check(&kinds[i]);
+    }
+    loopback_close(&server);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {memory_grows_as_the_input, NULL};
+
+    return loopback_run("complexity", tests);
+}

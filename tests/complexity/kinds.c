@@ -1,0 +1,268 @@
+/*
+ * The table of inputs, and the configuration that sends each of them through as much of the server as looks at it.
+ */
+#include "complexity.h"
+
+const char complexity_configuration[] =
+    "http:\n"
+    "  log_format:\n"
+    "    all: '$http_x $http_cookie $cookie_b $arg_b $http_user_agent "
+    "$upstream_http_x $upstream_addr $sent_http_set_cookie'\n"
+    "  large_client_header_buffers: 1 1m\n"
+    "  client_max_body_size: 100m\n"
+    "  client_header_timeout: 1h\n"
+    "  client_body_timeout: 1h\n"
+    "  send_timeout: 1h\n"
+    "  keepalive_requests: 1000000\n"
+    "  keepalive_timeout: 1h\n"
+    "  proxy_buffer_size: 1m\n"
+    "  proxy_read_timeout: 1h\n"
+    "  fastcgi_buffer_size: 1m\n"
+    "  fastcgi_read_timeout: 1h\n"
+    "  access_log: @/access.log all\n"
+    "  root: @/\n"
+    "  set_real_ip_from: [0.0.0.0/0, 127.0.0.1]\n"
+    "  real_ip_header: X-Forwarded-For\n"
+    "  real_ip_recursive: on\n"
+    "  proxy_cache_path: {path: '@/cache', keys_zone: 'one:1m'}\n"
+    "  map: {$http_x $mapped: {default: none, '~^(a+)b$': one, '~*c$': two}}\n"
+    "  server:\n"
+    "    listen: 8080\n"
+    "    location:\n"
+    "      /return: {return: 200 ok}\n"
+    "      /map: {return: 200 $mapped}\n"
+    "      '~ ^/regex/(.*)/end': {return: 200 $1}\n"
+    "      /rewrite/: {rewrite: '^/rewrite/(.*)$ /return?to=$1 last'}\n"
+    "      /try/: {try_files: '$uri /return'}\n"
+    "      /cors: {cors: {origins: ['https://a.example', 'https://*.b.example'], methods: GET PUT, "
+    "headers: X-A}, return: 200 ok}\n"
+    "      /gzip: {gzip: on, brotli: on, zstd: on, gzip_proxied: any, gzip_min_length: 1, "
+    "proxy_pass: 'http://unix:@/http'}\n"
+    "      /list/: {autoindex: on, autoindex_format: json}\n"
+    "      /status: {status: on}\n"
+    "      /auth: {auth_basic: x, auth_basic_user_file: '@/users', return: 200 ok}\n"
+    "      /ask: {auth_request: /asked, auth_request_set: '$said $upstream_http_x', return: 200 ok}\n"
+    "      /asked: {proxy_pass: 'http://unix:@/http'}\n"
+    "      /mirror: {mirror: /asked, proxy_pass: 'http://unix:@/http'}\n"
+    "      /proxy: {proxy_pass: 'http://unix:@/http', proxy_set_header: {X-Told: $proxy_add_x_forwarded_for, "
+    "X-A: ''}, proxy_hide_header: [X-1, X-2]}\n"
+    "      /buffered: {proxy_pass: 'http://unix:@/http', proxy_request_buffering: on}\n"
+    "      /cookies: {proxy_pass: 'http://unix:@/http', proxy_cookie_path: /app/ /, "
+    "proxy_cookie_domain: internal.example $host, proxy_cookie_flags: c secure httponly}\n"
+    "      /ranges: {proxy_pass: 'http://unix:@/http', proxy_force_ranges: on}\n"
+    "      /intercept: {proxy_pass: 'http://unix:@/http', proxy_intercept_errors: on, error_page: 404 /return}\n"
+    "      /cache: {proxy_pass: 'http://unix:@/http', proxy_cache: one, proxy_cache_revalidate: on}\n"
+    "      /fastcgi: {fastcgi_pass: 'unix:@/fastcgi', fastcgi_split_path_info: '^(/fastcgi)(/.*)$'}\n";
+
+#define HEAD(target) "GET " target " HTTP/1.1\r\nHost: localhost\r\n"
+#define POST(target) "POST " target " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+#define END          "Connection: close\r\n\r\n"
+#define OK           "HTTP/1.1 200 OK\r\n"
+#define RECORD_END   "\1\3^\1^\10^^^^^^^^^^"
+#define BODY         "Content-Length: 2\r\n\r\nok"
+
+const struct kind kinds[] = {
+    /* Request heads. */
+    {.name = "fields", .n = 450,
+     .request = {HEAD("/return"), "X-#: 1\r\n", END}, .status = 200},
+    {.name = "fields of one name, logged", .n = 450,
+     .request = {HEAD("/return"), "X: 1\r\n", END}, .status = 200},
+    {.name = "long fields of one name, logged", .n = 450,
+     .request = {HEAD("/return"), "X: 0123456789012345678901234567890123456789\r\n", END}, .status = 200},
+    {.name = "Cookie fields", .n = 450,
+     .request = {HEAD("/return"), "Cookie: a#=1\r\n", END}, .status = 200},
+    {.name = "cookies", .n = 20000,
+     .request = {HEAD("/return") "Cookie: ", "a#=1; ", "\r\n" END}, .status = 200},
+    {.name = "arguments", .n = 40000,
+     .request = {"GET /return?", "a#=1&", " HTTP/1.1\r\nHost: localhost\r\n" END}, .status = 200},
+    {.name = "path segments", .n = 100000,
+     .request = {"GET /return", "/a", " HTTP/1.1\r\nHost: localhost\r\n" END}, .status = 200},
+    {.name = "path segments removed", .n = 80000,
+     .request = {"GET /return", "/a/..", " HTTP/1.1\r\nHost: localhost\r\n" END}, .status = 200},
+    {.name = "slashes", .n = 200000,
+     .request = {"GET /return", "/", " HTTP/1.1\r\nHost: localhost\r\n" END}, .status = 200},
+    {.name = "escapes in the path", .n = 100000,
+     .request = {"GET /return", "%c3", " HTTP/1.1\r\nHost: localhost\r\n" END}, .status = 200},
+    {.name = "escapes passed on", .n = 50000,
+     .request = {"GET /proxy/", "%c3/", " HTTP/1.1\r\nHost: localhost\r\n" END}, .status = 200},
+    {.name = "a path for a regular expression", .n = 2000,
+     .request = {"GET /regex/", "a/", "end HTTP/1.1\r\nHost: localhost\r\n" END}, .status = 200},
+    {.name = "a path rewritten", .n = 50000,
+     .request = {"GET /rewrite/", "a/", " HTTP/1.1\r\nHost: localhost\r\n" END}, .status = 200},
+    {.name = "a path for try_files", .n = 50000,
+     .request = {"GET /try/", "a/", " HTTP/1.1\r\nHost: localhost\r\n" END}, .status = 200},
+    {.name = "input of map", .n = 2000,
+     .request = {HEAD("/map") "X: ", "a", "\r\n" END}, .status = 200},
+    {.name = "bytes escaped in the log", .n = 50000,
+     .request = {HEAD("/return") "User-Agent: ", "\xff\"", "\r\n" END}, .status = 200},
+    {.name = "options of Connection", .n = 15,
+     .request = {HEAD("/proxy") "Connection: ", "a#,", "\r\n" END}, .status = 200},
+    {.name = "fields beside Connection", .n = 450,
+     .request = {HEAD("/proxy") "Connection: a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p\r\n", "x#: 1\r\n", END}, .status =
+     200},
+    {.name = "members of Accept-Encoding", .n = 30000,
+     .request = {HEAD("/gzip") "Accept-Encoding: ", "x#;q=0.1,", "\r\n" END}, .status = 200},
+    {.name = "members of Accept", .n = 30000,
+     .request = {HEAD("/list/") "Accept: ", "a/#;q=1,", "\r\n" END}, .status = 200},
+    {.name = "members of Accept for the status page", .n = 30000,
+     .request = {HEAD("/status") "Accept: ", "a/#;q=1,", "\r\n" END}, .status = 200},
+    {.name = "members of Via", .n = 30000,
+     .request = {HEAD("/gzip") "Accept-Encoding: gzip\r\nVia: ", "a,", "\r\n" END}, .status = 200},
+    {.name = "members of TE and Trailer", .n = 50000,
+     .request = {HEAD("/proxy") "TE: trailers\r\nTrailer: ", "a,", "\r\n" END}, .status = 200},
+    {.name = "members of Cache-Control", .n = 50000,
+     .request = {HEAD("/cache/cc-~") "Cache-Control: ", "a#,", "\r\n" END}, .status = 200, .times = 2,
+     .answer = {OK "Cache-Control: max-age=60\r\n" BODY, "", ""}},
+    {.name = "members of If-None-Match", .n = 50000,
+     .request = {HEAD("/file") "If-None-Match: ", "\"a#\",", "\r\n" END}, .status = 200},
+    {.name = "members of If-Match", .n = 50000,
+     .request = {HEAD("/file") "If-Match: ", "\"a#\",", "\r\n" END}, .status = 412},
+    {.name = "ranges", .n = 49,
+     .request = {HEAD("/file") "Range: bytes=0-0", ",#0-#0", "\r\n" END}, .status = 206},
+    {.name = "overlapping ranges", .n = 49,
+     .request = {HEAD("/file") "Range: bytes=0-1", ",0-9", "\r\n" END}, .status = 206},
+    {.name = "too many ranges", .n = 50000,
+     .request = {HEAD("/file") "Range: bytes=0-1", ",0-9", "\r\n" END}, .status = 200},
+    {.name = "ranges of a forwarded answer", .n = 50,
+     .request = {HEAD("/ranges") "Range: bytes=0-0", ",0-1", "\r\n" END}, .status = 200},
+    {.name = "members of X-Forwarded-For", .n = 50000,
+     .request = {HEAD("/proxy") "X-Forwarded-For: ", "10.0.0.1, ", "\r\n" END}, .status = 200},
+    {.name = "X-Forwarded-For fields", .n = 450,
+     .request = {HEAD("/proxy"), "X-Forwarded-For: 10.0.0.1\r\n", END}, .status = 200},
+    {.name = "Forwarded fields", .n = 450,
+     .request = {HEAD("/proxy"), "Forwarded: for=10.0.0.1\r\n", END}, .status = 200},
+    {.name = "Authorization", .n = 100000,
+     .request = {HEAD("/auth") "Authorization: Basic ", "AAAA", "\r\n" END}, .status = 401},
+    {.name = "fields named by a preflight", .n = 50000,
+     .request = {"OPTIONS /cors HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.b.example\r\n"
+     "Access-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: ", "a#,", "\r\n" END}, .status = 204},
+    {.name = "labels of Origin", .n = 100000,
+     .request = {HEAD("/cors") "Origin: https://", "a.", "b.example\r\n" END}, .status = 200},
+    {.name = "fields passed on", .n = 450,
+     .request = {HEAD("/proxy"), "X-#: 1\r\n", END}, .status = 200},
+    {.name = "fields asked about", .n = 450,
+     .request = {HEAD("/ask"), "X-#: 1\r\n", END}, .status = 200},
+    {.name = "fields mirrored", .n = 450,
+     .request = {HEAD("/mirror"), "X-#: 1\r\n", END}, .status = 200},
+    {.name = "FastCGI parameters", .n = 450,
+     .request = {HEAD("/fastcgi"), "X-#: 1\r\n", END}, .status = 200,
+     .answer = {"\1\6^\1^\21^^Status: 200\r\n\r\nok" RECORD_END, "", ""}},
+    {.name = "a head in one-byte pieces", .n = 4000,
+     .request = {HEAD("/return") "X: ", "a", "\r\n" END}, .status = 200, .piece = 1},
+    {.name = "fields in one-byte pieces", .n = 450,
+     .request = {HEAD("/return"), "X: 1\r\n", END}, .status = 200, .piece = 1},
+    {.name = "pipelined requests", .n = 500,
+     .request = {"", HEAD("/return") "\r\n", HEAD("/return") END}, .status = 200, .stays = true},
+    {.name = "pipelined requests, forwarded", .n = 800,
+     .request = {"", HEAD("/proxy") "\r\n", HEAD("/proxy") END}, .status = 200, .stays = true},
+    /* Request bodies. */
+    {.name = "chunks", .n = 5000, .body = true,
+     .request = {POST("/proxy") "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n"}, .status = 200},
+    {.name = "chunks, buffered", .n = 20000, .body = true,
+     .request = {POST("/buffered") "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n",
+     "4\r\n\r\n\r\n\r\n0\r\n\r\n"}, .status = 200},
+    {.name = "chunk extensions", .n = 2000, .body = true,
+     .request = {POST("/proxy") "Transfer-Encoding: chunked\r\n\r\n", "1;a=b\r\na\r\n", "0\r\n\r\n"}, .status =
+     200},
+    {.name = "chunks in one-byte pieces", .n = 1000, .body = true,
+     .request = {POST("/proxy") "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n"}, .status = 200,
+     .piece = 1},
+    {.name = "request trailers", .n = 400, .body = true,
+     .request = {POST("/proxy") "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n", "x#: 1\r\n", "\r\n"}, .status =
+     200},
+    {.name = "request trailers that may not be", .n = 200, .body = true,
+     .request = {POST("/proxy") "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n", "Content-Length: 1\r\n",
+     "\r\n"}, .status = 200},
+    {.name = "FastCGI parameters of one name", .n = 450,
+     .request = {HEAD("/fastcgi"), "X: 0123456789012345678901234567890123456789\r\n", END}, .status = 200,
+     .answer = {"\1\6^\1^\21^^Status: 200\r\n\r\nok" RECORD_END, "", ""}},
+    /* Answers of upstreams. */
+    {.name = "FastCGI records", .n = 5000,
+     .request = {HEAD("/fastcgi") END, "", ""}, .status = 200,
+     .answer = {"\1\6^\1^\21^^Status: 200\r\n\r\nok", "\1\6^\1^\1^^a", RECORD_END}},
+    {.name = "FastCGI records of a head", .n = 5000,
+     .request = {HEAD("/fastcgi") END, "", ""}, .status = 200,
+     .answer = {"\1\6^\1^\20^^Status: 200\r\nX: ", "\1\6^\1^\1^^a", "\1\6^\1^\4^^\r\n\r\n" RECORD_END}},
+    {.name = "FastCGI fields", .n = 450,
+     .request = {HEAD("/fastcgi") END, "", ""}, .status = 200,
+     .answer = {"\1\6^\1^\15^^Status: 200\r\n", "\1\6^\1^\6^^X: 1\r\n", "\1\6^\1^\4^^\r\n\r\n" RECORD_END}},
+    {.name = "FastCGI log records", .n = 5000,
+     .request = {HEAD("/fastcgi") END, "", ""}, .status = 200,
+     .answer = {"", "\1\7^\1^\1^^a", "\1\6^\1^\21^^Status: 200\r\n\r\nok" RECORD_END}},
+    {.name = "answer fields", .n = 450,
+     .request = {HEAD("/proxy") END, "", ""}, .status = 200,
+     .answer = {OK, "X-#: 1\r\n", BODY}},
+    {.name = "answer fields of one name", .n = 450,
+     .request = {HEAD("/proxy") END, "", ""}, .status = 200,
+     .answer = {OK, "X: 1\r\n", BODY}},
+    {.name = "answer fields beside Connection", .n = 450,
+     .request = {HEAD("/proxy") END, "", ""}, .status = 200,
+     .answer = {OK "Connection: a,b,c,d,e,f,g,h,i,j,k,l\r\n", "x#: 1\r\n", BODY}},
+    {.name = "Set-Cookie fields", .n = 450,
+     .request = {HEAD("/cookies") END, "", ""}, .status = 200,
+     .answer = {OK, "Set-Cookie: c=#; Path=/app/; Domain=internal.example\r\n", BODY}},
+    {.name = "attributes of Set-Cookie", .n = 20000,
+     .request = {HEAD("/cookies") END, "", ""}, .status = 200,
+     .answer = {OK "Set-Cookie: c=1", "; Path=/app/", "\r\n" BODY}},
+    {.name = "Location", .n = 100000,
+     .request = {HEAD("/proxy") END, "", ""}, .status = 302,
+     .answer = {"HTTP/1.1 302 Found\r\nLocation: http://localhost", "/a", "\r\n" BODY}},
+    {.name = "Vary of an answer", .n = 15,
+     .request = {HEAD("/cache/vary-~") END, "", ""}, .status = 200, .times = 2,
+     .answer = {OK "Cache-Control: max-age=60\r\nVary: ", "x#,", "\r\n" BODY}},
+    {.name = "Vary of an answer, too long", .n = 50000,
+     .request = {HEAD("/cache/vary-long-~") END, "", ""}, .status = 200, .times = 2,
+     .answer = {OK "Cache-Control: max-age=60\r\nVary: ", "x#,", "\r\n" BODY}},
+    {.name = "Vary of an encoded answer", .n = 30000,
+     .request = {HEAD("/gzip") "Accept-Encoding: gzip\r\n" END, "", ""}, .status = 200,
+     .answer = {OK "Content-Type: text/html\r\nVary: ", "x#,", "\r\n" BODY}},
+    {.name = "members of a field in Vary", .n = 50000,
+     .request = {HEAD("/cache/members-~") "A: ", "a,", "\r\n" END}, .status = 200, .times = 2,
+     .answer = {OK "Cache-Control: max-age=60\r\nVary: A\r\n" BODY, "", ""}},
+    {.name = "Cache-Control of an answer", .n = 50000,
+     .request = {HEAD("/cache/control-~") END, "", ""}, .status = 200, .times = 2,
+     .answer = {OK "Cache-Control: max-age=60, ", "x#,", "\r\n" BODY}},
+    {.name = "fields of a stored answer", .n = 450,
+     .request = {HEAD("/cache/fields-~") END, "", ""}, .status = 200, .times = 2,
+     .answer = {OK "Cache-Control: max-age=60\r\n", "X-#: 1\r\n", BODY}},
+    {.name = "fields of a 304", .n = 450,
+     .request = {HEAD("/cache/304-~") END, "", ""}, .status = 200, .times = 2,
+     .answer = {OK "Cache-Control: no-cache\r\nETag: \"a\"\r\n", "X-#: 1\r\n", BODY},
+     .later = {"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n", "X-#: 1\r\n", "\r\n"}},
+    {.name = "fields of an intercepted error", .n = 450,
+     .request = {HEAD("/intercept") END, "", ""}, .status = 404,
+     .answer = {"HTTP/1.1 404 No\r\n", "X-#: 1\r\n", BODY}},
+    {.name = "fields of an asked answer", .n = 450,
+     .request = {HEAD("/ask") END, "", ""}, .status = 401,
+     .answer = {"HTTP/1.1 401 No\r\n", "WWW-Authenticate: Basic\r\n", BODY}},
+    {.name = "Set-Cookie with X-Accel-Redirect", .n = 450,
+     .request = {HEAD("/proxy") END, "", ""}, .status = 200,
+     .answer = {OK "X-Accel-Redirect: /return\r\n", "Set-Cookie: a#=1\r\n", BODY}},
+    {.name = "Set-Cookie with X-Accel-Redirect to an upstream", .n = 450,
+     .request = {HEAD("/proxy") END, "", ""}, .status = 200,
+     .answer = {OK "X-Accel-Redirect: /asked\r\n", "Set-Cookie: a#=1\r\n", BODY},
+     .later = {OK, "X-#: 1\r\n", BODY}},
+    {.name = "interim responses", .n = 500,
+     .request = {HEAD("/proxy") END, "", ""}, .status = 200,
+     .answer = {"", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", OK BODY}},
+    {.name = "fields of an interim response", .n = 450,
+     .request = {HEAD("/proxy") END, "", ""}, .status = 200,
+     .answer = {"HTTP/1.1 103 Early Hints\r\n", "X-#: 1\r\n", "\r\n" OK BODY}},
+    {.name = "answer chunks", .n = 20000,
+     .request = {HEAD("/proxy") END, "", ""}, .status = 200,
+     .answer = {OK "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n"}},
+    {.name = "answer trailers", .n = 400,
+     .request = {HEAD("/proxy") "TE: trailers\r\n" END, "", ""}, .status = 200,
+     .answer = {OK "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n", "x#: 1\r\n", "\r\n"}},
+    {.name = "answer trailers that may not be", .n = 200,
+     .request = {HEAD("/proxy") END, "", ""}, .status = 200,
+     .answer = {OK "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n", "Content-Length: 1\r\n", "\r\n"}},
+    {.name = "an answer in one-byte pieces", .n = 2000,
+     .request = {HEAD("/proxy") END, "", ""}, .status = 200, .piece = 1,
+     .answer = {OK "X: ", "a", "\r\n" BODY}},
+    {.name = "answer chunks in one-byte pieces", .n = 500,
+     .request = {HEAD("/proxy") END, "", ""}, .status = 200, .piece = 1,
+     .answer = {OK "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n"}},
+};
+
+const size_t kind_count = sizeof(kinds) / sizeof(kinds[0]);
