@@ -103,8 +103,9 @@ static const struct directive directives[] = {
      .offset = AT(file),
      .example = "auth_basic_user_file: users.htpasswd",
      .help = "Users, a line each, as htpasswd -B writes them: name:hash, by bcrypt, SHA-crypt ($5$, "
-             "$6$), yescrypt or scrypt; MD5, SHA-1 and DES are not taken. Read anew within a second when "
-             "it has changed."},
+             "$6$), yescrypt or scrypt. $apr1$, the default of htpasswd, is accepted but weak: a copy of the file "
+             "yields its passwords quickly, bcrypt (htpasswd -B) is better. $1$, SHA-1 and DES are refused. Read "
+             "anew within a second when it has changed."},
     {0},
 };
 

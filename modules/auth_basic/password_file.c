@@ -1,9 +1,10 @@
 /*
- * Hashes are libcrypt's: bcrypt, SHA-crypt, yescrypt and scrypt. What is older is not taken: MD5 (apr1), plain
- * SHA-1 and DES fall to anyone who gets hold of the file.
+ * Hashes are libcrypt's: bcrypt, SHA-crypt, yescrypt and scrypt; and $apr1$, the default of htpasswd, which is weak but
+ * common. Other old schemes are refused: plain MD5-crypt, SHA-1 and DES.
  */
 #include "password_file.h"
 
+#include "apr1.h"
 #include "base/limits.h"
 
 #include <crypt.h>
@@ -113,7 +114,7 @@ static bool next_line(struct str *rest, unsigned *number, struct line *out)
 
 static bool is_taken(struct str hash)
 {
-    static const char *const kinds[] = {"$2y$", "$2b$", "$2a$", "$5$", "$6$", "$y$", "$gy$", "$7$"};
+    static const char *const kinds[] = {"$2y$", "$2b$", "$2a$", "$5$", "$6$", "$y$", "$gy$", "$7$", "$apr1$"};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (str_starts(hash, str_from(kinds[i])))
@@ -140,7 +141,7 @@ static bool is_costly(struct str hash)
     return str_starts(hash, STR("$2")) ? cost > LIMIT_BCRYPT_COST : cost > LIMIT_SHA_ROUNDS;
 }
 
-/* "$apr1$", "{SHA}", or what a bare text is. */
+/* "$1$", "{SHA}", or what a bare text is. */
 static void name_scheme(struct str hash, char *out, size_t size)
 {
     struct str name = STR("DES or plain text");
@@ -155,7 +156,7 @@ static void name_scheme(struct str hash, char *out, size_t size)
     out[name.length] = '\0';
 }
 
-static bool matches(const char *password, struct str hash)
+static bool libcrypt_matches(const char *password, struct str hash)
 {
     struct crypt_data *memory = calloc(1, sizeof(*memory));
     char setting[CRYPT_OUTPUT_SIZE] = "";
@@ -173,6 +174,11 @@ static bool matches(const char *password, struct str hash)
         OPENSSL_cleanse(memory, sizeof(*memory));
     free(memory);
     return good;
+}
+
+static bool matches(const char *password, struct str hash)
+{
+    return str_starts(hash, STR("$apr1$")) ? apr1_matches(password, hash) : libcrypt_matches(password, hash);
 }
 
 /* The user's line, and a hash that takes as long as another's where there is none. */

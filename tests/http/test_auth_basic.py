@@ -9,16 +9,17 @@ import pytest
 from kit.lifetime import wait_for
 from kit.upstream import Upstream
 
-# "open sesame", by bcrypt at a cost of 4 and 12, and yescrypt.
+# "open sesame", by bcrypt at a cost of 4 and 12, yescrypt, and by `htpasswd -nbm`.
 QUICK = 'quick:$2y$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy\n'
 SLOW = 'slow:$2y$12$abcdefghijklmnopqrstuuq2uHH4t8IjTa8PV9VUUF1vssBH6WaR2\n'
 YES = 'yes:$y$j7T$abcdefghijklmnop$tuhKAXxK3ivTx8JKk9zEG0FkymOYgcnmkCtX1ub3bm2\n'
+APR1 = 'apr1:$apr1$wjftKpe/$xN5.8OhjwSSEYeHOg/uoB.\n'
 
 
 @pytest.fixture
 def users(tmp_path):
     path = tmp_path / 'users'
-    path.write_text(QUICK + SLOW + YES)
+    path.write_text(QUICK + SLOW + YES + APR1)
     path.chmod(0o644)
     return path
 
@@ -51,7 +52,7 @@ def test_who_is_let_in(served):
     refused = ask(served, '/in')
     assert refused.status == 401
     assert refused.headers['www-authenticate'] == 'Basic realm="Members", charset="UTF-8"'
-    for user in ('quick', 'slow', 'yes'):
+    for user in ('quick', 'slow', 'yes', 'apr1'):
         answer = ask(served, '/in', credentials(user))
         assert answer.status == 200 and answer.body == f'in {user}'.encode()
         assert ask(served, '/in', credentials(user, 'open sesamf')).status == 401
