@@ -25,7 +25,7 @@ struct search {
     size_t index; /* which of `index` */
     struct static_codings wanted;
     unsigned sibling;         /* which of `wanted` */
-    struct file_entry *plain; /* the file itself, while one beside it is looked for */
+    struct file_entry *plain; /* the file itself, or that it does not exist, while one beside it is looked for */
     enum coding coding;       /* of what is answered; CODINGS: none */
     struct op digesting;
     struct file_entry *entry; /* that is being digested */
@@ -154,6 +154,23 @@ static enum outcome answer_file(struct search *search, struct file_entry *entry)
     return OUTCOME_PENDING;
 }
 
+/* None of the encoded files can be sent. Other clients may get one of them, which caches have to know of a 404, too. */
+static enum outcome answer_plain(struct search *search)
+{
+    struct exchange *x = search->x;
+    struct file_entry *plain = search->plain;
+    int error = plain->error;
+
+    search->plain = NULL;
+    if (error == 0)
+        return answer_file(search, plain);
+    file_entry_unref(plain);
+    refuse_error(search, error);
+    if (headers_add(&x->response.headers, &x->arena, STR("Vary"), STR("Accept-Encoding")) < 0)
+        return exchange_refuse(x, 500);
+    return OUTCOME_ANSWERED;
+}
+
 /* The request says which codings it takes; `gzip_static: always` asks nobody. */
 static enum outcome begin_siblings(struct search *search, struct file_entry *plain)
 {
@@ -199,6 +216,14 @@ static enum outcome answer_method(struct exchange *x)
     return OUTCOME_ANSWERED;
 }
 
+/* As in nginx a file that exists only encoded is sent to the clients that accept the coding. */
+static bool tries_siblings(const struct search *search, const struct file_entry *entry)
+{
+    if (!search->conf->siblings.count || search->x->request.method == METHOD_POST)
+        return false;
+    return entry->error == -ENOENT || (entry->error == 0 && S_ISREG(entry->stat.st_mode));
+}
+
 /* As in nginx a POST is 405 only where there is a file; else 404, for error_page, or a redirect. */
 static enum outcome judge_file(struct search *search, struct file_entry *entry)
 {
@@ -209,8 +234,10 @@ static enum outcome judge_file(struct search *search, struct file_entry *entry)
         file_entry_unref(entry);
         return answer_method(search->x);
     }
+    if (tries_siblings(search, entry))
+        return begin_siblings(search, entry);
     if (error == 0 && S_ISREG(mode))
-        return search->conf->siblings.count ? begin_siblings(search, entry) : answer_file(search, entry);
+        return answer_file(search, entry);
     file_entry_unref(entry);
     if (error < 0)
         return refuse_error(search, error);
@@ -349,13 +376,10 @@ static struct str join(struct arena *arena, struct str path, struct str suffix)
 /* The next of those beside the file that the request likes; then the file as it is. */
 static enum outcome seek_sibling(struct search *search)
 {
-    struct file_entry *plain = search->plain;
     struct str path;
 
-    if (search->sibling == search->wanted.count) {
-        search->plain = NULL;
-        return answer_file(search, plain);
-    }
+    if (search->sibling == search->wanted.count)
+        return answer_plain(search);
     path = join(&search->x->arena, search->path, static_suffix(search->wanted.items[search->sibling]));
     return path.data ? open_path(search, path) : give_up(search, 500);
 }

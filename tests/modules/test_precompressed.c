@@ -64,8 +64,15 @@ static const struct {
     {"/none.css", "br, zstd, gzip", 200, "", "none"},
     {"/odd.css", "br, gzip", 200, "", "odd"},     /* an empty file and a folder */
     {"/away.css", "br", 200, "", "away"},         /* a link that leaves the root */
-    {"/alone.css", "gzip", 404, "", NULL},        /* it stands for nothing */
-    {"/alone.css.gz", "", 200, "", "<gzip>"},     /* but is itself */
+    {"/alone.css", "gzip", 200, "gzip", "<gzip>"},
+    {"/alone.css", "br, gzip;q=0.5", 200, "gzip", "<gzip>"},
+    {"/alone.css", "br", 404, "", NULL},
+    {"/alone.css", "", 404, "", NULL},
+    {"/alone.css", "gzip\nIf-None-Match: *", 304, "", ""},
+    {"/alone.css/x", "gzip", 404, "", NULL},
+    {"/neither.css", "gzip, br", 404, "", NULL},
+    {"/index.html", "br", 404, "", NULL},
+    {"/alone.css.gz", "", 200, "", "<gzip>"},     /* its own name sends it as it is */
     {"/a.css.gz", "gzip, br", 200, "", "<gzip>"}, /* which is encoded no further */
     {"/folder/", "br", 200, "br", "<index>"},
     {"/folder", "br", 301, "", NULL},
@@ -90,6 +97,8 @@ static void answers_each_case(const char *configuration)
             ck_assert_text(server.body, cases[i].body);
         if (server.status < 400 && server.status != 301)
             ck_assert_text(loopback_field(&server, "Vary"), "Accept-Encoding");
+        if (server.status == 404 && !strstr(cases[i].path, "/x"))
+            ck_assert_int_ge(str_search(server.head, STR("Vary: Accept-Encoding")), 0);
         if (server.status == 200)
             ck_assert(str_starts(loopback_field(&server, "Content-Type"),
                                  cases[i].path[strlen(cases[i].path) - 1] == 'z'   ? STR("application/gzip")
@@ -160,6 +169,12 @@ START_TEST(gzip_static)
     ck_assert_text(loopback_field(&server, "Vary"), "Accept-Encoding");
     ask("/folder/", "br");
     ck_assert_text(server.body, "<index>");
+    ask("/alone.css", "gzip");
+    ck_assert_text(server.body, "<gzip>");
+    ask("/alone.css", "identity");
+    ck_assert_int_eq(server.status, 404);
+    loopback_ask(&server, "POST /alone.css HTTP/1.1\nAccept-Encoding: gzip\nContent-Length: 0");
+    ck_assert_int_eq(server.status, 404);
     loopback_close(&server);
     set_up("http: {server: {listen: 8080, root: @/www, gzip_static: always, precompressed: br}}");
     ask("/a.css", "");
@@ -171,6 +186,11 @@ START_TEST(gzip_static)
     ck_assert_text(server.body, "<gzip>");
     ask("/a.css", "gzip");
     ck_assert_text(server.body, "<gzip>");
+    ask("/alone.css", "");
+    ck_assert_text(server.body, "<gzip>");
+    ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
+    ask("/neither.css", "");
+    ck_assert_int_eq(server.status, 404);
     loopback_close(&server);
 }
 END_TEST
@@ -183,6 +203,8 @@ START_TEST(off)
     ck_assert_text(server.body, "0123456789");
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "");
     ck_assert_text(loopback_field(&server, "Vary"), "");
+    ask("/alone.css", "gzip");
+    ck_assert_int_eq(server.status, 404);
     loopback_close(&server);
 }
 END_TEST
@@ -217,6 +239,8 @@ START_TEST(who_leaves)
            "etag: hash}}");
     for (unsigned turns = 0; turns < 6; turns++)
         loopback_leave(&server, "GET /a.css HTTP/1.1\nAccept-Encoding: gzip, br, zstd", turns);
+    for (unsigned turns = 0; turns < 6; turns++)
+        loopback_leave(&server, "GET /neither.css HTTP/1.1\nAccept-Encoding: gzip, br, zstd", turns);
     ask("/a.css", "gzip");
     ck_assert_text(server.body, "<gzip>");
     loopback_close(&server);

@@ -85,6 +85,7 @@ def make_packed(folder):
     for name in ('page.html', 'style.css'):
         (folder / name).write_text(name * 100)
         (folder / f'{name}.gz').write_bytes(gzip.compress(f'packed {name}'.encode()))
+    (folder / 'alone.txt.gz').write_bytes(gzip.compress(b'packed alone'))
     (folder / 'long.txt').write_text('long ' * 1000)
     (folder / 'users').write_text('bob:' + subprocess.run(
         ['openssl', 'passwd', '-6', '-salt', 'saltsalt', 'secret'], capture_output=True, text=True, check=True).stdout)
