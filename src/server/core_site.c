@@ -413,8 +413,8 @@ static const struct directive directives[] = {
      .offset = AT(internal),
      .fallback = "off",
      .example = "internal: on",
-     .help = "Answer only requests that were rerouted (error_page, index); others get 404.",
-     .merge = MERGE_NONE},
+     .help = "Answer only requests that were rerouted (error_page, index); others get 404. It holds in the locations "
+             "inside this one, too."},
     {.name = "satisfy",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
