@@ -103,12 +103,13 @@ static void add_slash(struct import *import, const struct scope *scope, struct d
 {
     bool passes =
         nginx_tree_find(directive, STR("proxy_pass")) || nginx_tree_find(directive, STR("fastcgi_pass"));
+    bool internal = nginx_tree_find(directive, STR("internal")) != NULL; /* then nginx answers 404 there */
     size_t sign = str_starts(key, STR("^~ ")) ? 3 : str_starts(key, STR("= ")) ? 2 : 0;
     struct str path = str_skip(key, sign);
     struct draft *made;
     struct str exact;
 
-    if (!passes || !own_directive(import, STR("return"), SCOPE_LOCATION) || path.length < 2 ||
+    if (!passes || internal || !own_directive(import, STR("return"), SCOPE_LOCATION) || path.length < 2 ||
         path.data[0] != '/' || !str_ends(path, STR("/")))
         return;
     path.length--;

@@ -101,15 +101,32 @@ static bool set_is_late(const struct nginx_directive *block, const struct nginx_
     return script && set->count > 1 && word_has_capture(set->words[1]);
 }
 
-static bool has_rules_of_access(const struct scope *scope)
+static bool says_who_may(const struct nginx_directive *block)
 {
     static const char *const names[] = {"deny", "auth_basic", "auth_request"};
 
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (nginx_tree_find(block, str_from(names[i])))
+            return true;
+    }
+    return false;
+}
+
+static bool has_rules_of_access(const struct scope *scope)
+{
     for (; scope; scope = scope->outer) {
-        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-            if (nginx_tree_find(scope->block, str_from(names[i])))
-                return true;
-        }
+        if (says_who_may(scope->block))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a location of the block has such rules, however deep. */
+static bool access_below(const struct nginx_directive *block)
+{
+    for (const struct nginx_directive *child = block->first; child; child = child->next) {
+        if (is(child, "location") && (says_who_may(child) || live(child, "limit_except") || access_below(child)))
+            return true;
     }
     return false;
 }
@@ -325,9 +342,12 @@ static void carry_condition(struct import *import, const struct scope *scope,
     if (live(directive, "return") && !live(directive, "rewrite")) {
         if (rewrites_below(scope->block) || (scope->kind == SCOPE_LOCATION && live(scope->block, "rewrite")))
             draft_add(import->arena, body, DRAFT_LIST, STR("rewrite"), directive);
-        if (scope->kind != SCOPE_LOCATION && live(scope->block, "rewrite"))
-            note(import, IMPORT_CHANGED, directive, "rewrite of the server comes before this here");
     }
+    if (scope->kind != SCOPE_LOCATION && live(scope->block, "rewrite") &&
+        (live(directive, "return") || live(directive, "rewrite")))
+        note(import, IMPORT_CHANGED, directive, "rewrite of the server comes before this here");
+    if (scope->kind == SCOPE_SERVER && live(directive, "return") && access_below(scope->block))
+        note(import, IMPORT_CHANGED, directive, "who may is asked before return here, and after it in nginx");
     carry_scope(import, scope, SCOPE_LOCATION, directive, body);
     if (rewrite_before(scope, directive))
         note(import, IMPORT_CHANGED, directive, "it is asked before the rewrite in line %u here",
