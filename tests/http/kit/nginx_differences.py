@@ -3,6 +3,7 @@
 src/import/README.md has the same list in prose.
 """
 import re
+import urllib.parse
 
 ALL = None  # the whole answer is another one
 # What a location adds to its answers.
@@ -26,6 +27,10 @@ def charset_alone(there, here):
     return charset and there.get('content-type') == kind and kind.startswith('text/')
 
 
+def same_but_slashes(one, other):
+    return re.sub('/+', '/', one or '') == re.sub('/+', '/', other or '')
+
+
 def named_codes(text):
     """Statuses that error_page of the site speaks of, or answers with."""
     return {int(code) for line in re.findall(r'error_page ([^;]*);', text) for code in re.findall(r'\b[2-5]\d\d\b', line)}
@@ -44,18 +49,59 @@ DELIBERATE = (
     ('a Range that is not valid is ignored, and a large one is cut', 'RFC 9110 14.1.2, 14.2', ALL,
      lambda text, request, there, here: there.get('status') == 416 and here.get('status') in (200, 206) and
         re.search(r'bytes=(x|5-2|\d*-\d{19,})$|lines', field(request, 'Range'))),
-    ('416 has the fields of an error', 'nginx adds those of the answer that is refused, too', SHAPED,
-     lambda text, request, there, here: there.get('status') == here.get('status') == 416),
+    ('416 has the fields of an error', 'nginx adds those of the answer that is refused, too', (*SHAPED, 'content-range'),
+     lambda text, request, there, here: there.get('status') == here.get('status') >= 400 and
+        (there['status'] == 416 or there.get('content-range', '').startswith('bytes */'))),
     ('names that begin with a dot are hidden', 'they are rarely meant to be served', ALL,
-     lambda text, request, there, here: re.search(r'/(\.|%2e)(hid|git)', target(request), re.I)),
-    ('If-None-Match: * fits any answer', 'RFC 9110 13.1.2; nginx wants an ETag', ALL,
-     lambda text, request, there, here: 'etag off' in text and field(request, 'If-None-Match') == '*' and here.get('status') in (304, 412)),
+     lambda text, request, there, here: re.search('/\\.(hid|git)', urllib.parse.unquote(target(request)))),
+    ('If-None-Match: * fits any answer, whatever If-Modified-Since says', 'RFC 9110 13.1.2, 13.1.3; nginx wants an ETag, and both', ALL,
+     lambda text, request, there, here: field(request, 'If-None-Match') == '*' and here.get('status') in (304, 412)),
+    ('no condition is asked of a text of the configuration', 'RFC 9110 13.2.1: they are of a resource with validators', ALL,
+     lambda text, request, there, here: 'If-' in request and there.get('status') in (304, 412) and 'return 20' in text),
+    ('client_max_body_size is asked before a server answers by itself', 'it is read with the head', ALL,
+     lambda text, request, there, here: 'client_max_body_size' in text and ' | =' in request and re.search('^    (rewrite|if|return) ', text, re.M)),
+    ('a list of a folder looks otherwise', 'each server has its own', ('body', 'content-type', 'length'),
+     lambda text, request, there, here: b'<title>Index of' in there.get('body', b'')),
+    ('fields of an error that is redirected are passed on', 'a client may heed Retry-After there', ('retry-after',),
+     lambda text, request, there, here: 'error_page' in text and 300 <= here.get('status', 0) < 400),
+    ('what was captured is encoded in a redirect', 'nginx: a query out of a path', ('location',),
+     lambda text, request, there, here: 'rewrite' in text and same_but_slashes(urllib.parse.unquote(here.get('location', ''), 'latin-1'), there.get('location'))),
+    ('an answer without a body has no type', 'there is nothing that it would be of', ('content-type',),
+     lambda text, request, there, here: here.get('length') == '0' and 'content-type' not in here),
     ('the first error stands where its page fails', 'the cause is the first one', ALL,
      lambda text, request, there, here: 400 <= there.get('status', 0) != here.get('status') in named_codes(text)),
     ('the page of an error is asked for without the body of the request', 'it is asked for with GET', ('body', 'length'),
      lambda text, request, there, here: 'error_page' in text and b'content-length: 0' in here.get('body', b'')),
     ('cycles of internal redirects end after ten, with the URI that the next one has', 'nginx says 500 there, too', SHAPED,
      lambda text, request, there, here: there.get('status') == here.get('status') == 500),
+    ('internal redirects merge slashes, too', 'one location answers both forms', ('x-where',),
+     lambda text, request, there, here: '//' in there.get('x-where', '') and same_but_slashes(there['x-where'], here.get('x-where'))),
+    ('an answer with trailers goes in chunks', 'RFC 9112 7.1.2', ('length',), lambda text, request, there, here: 'add_trailer' in text),
+    ('a relative Location of a server behind stays relative', 'it is right behind every name and port', ('location',),
+     lambda text, request, there, here: 'proxy_pass' in text and here.get('location', '').startswith('/') and
+        re.sub('^https?://[^/]*', '', there.get('location', '')) == here['location']),
+    ('the page of an error is whole, and not asked for with conditions', 'they are of the resource that was asked for', ALL,
+     lambda text, request, there, here: 'error_page' in text and here.get('status') == 200 and there.get('status') in (206, 304, 412, 416)),
+    ('the page of an error says its own type', 'not that of the answer that led there', ('content-type',),
+     lambda text, request, there, here: 'X-Accel-Redirect' in request and here.get('status', 0) >= 400),
+    ('if_modified_since off holds for If-Unmodified-Since, too', 'no date is looked at', ALL,
+     lambda text, request, there, here: 'if_modified_since off' in text and there.get('status') == 412),
+    ('no part of an empty file is there', 'RFC 9110 15.5.17', ALL,
+     lambda text, request, there, here: 'empty' in target(request) and field(request, 'Range') and here.get('status') == 416),
+    ('charset is said with what this server has itself', 'a server behind says its own', ('content-type',),
+     lambda text, request, there, here: 'proxy_pass' in text and there.get('content-type', '').startswith(here.get('content-type', '-') + '; charset=')),
+    ('expires of multipart/byteranges is that of this type', 'nginx: of the parts', ('expires', 'cache-control'),
+     lambda text, request, there, here: here.get('content-type') == 'multipart/byteranges'),
+    ('a URI with blanks is not passed on', 'RFC 9112 3.2; nginx passes it on as it is', ALL,
+     lambda text, request, there, here: b'Bad request syntax' in there.get('body', b'')),
+    ('a list of a folder has a length', 'it is made before it is sent', ('length',),
+     lambda text, request, there, here: 'autoindex on' in text and there.get('length') is None),
+    ('a large Range is cut before error_page 416 is asked', 'RFC 9110 14.1.2', ALL,
+     lambda text, request, there, here: here.get('status') == 206 and re.search(r'-\d{19,}$', field(request, 'Range'))),
+    ('WWW-Authenticate is said once', 'nginx says it again with the page of the error', ('www-authenticate',),
+     lambda text, request, there, here: there.get('www-authenticate') == ', '.join([here.get('www-authenticate', '')] * 2)),
+    ('alias names a folder, with a slash behind it or not', 'no file beside the folder is served', ALL,
+     lambda text, request, there, here: re.search('alias [^;]*[^/;];', text) and 404 in (there.get('status'), here.get('status'))),
     ('server_name_in_redirect without a name leaves the redirect relative', 'nginx: http://:80/', ('location',),
      lambda text, request, there, here: there.get('location', '').startswith('http://:PORT')),
     ('what a rewrite or an if of the server answers has the fields of the location', 'the location is found first', SHAPED,
@@ -70,14 +116,14 @@ DELIBERATE = (
      SHAPED,
      lambda text, request, there, here: there.get('status') == here.get('status') == 400),
     ('alias of a file with a slash behind it is 403 or 404', 'nginx: 500', ALL,
-     lambda text, request, there, here: there.get('status') == 500 and 'alias' in text and here.get('status') in (403, 404)),
+     lambda text, request, there, here: there.get('status') == 500 and 'alias' in text and here.get('status') in (200, 403, 404)),
     ('a Range of another method than GET, or of parts that overlap, is ignored', 'RFC 9110 14.2', ALL,
      lambda text, request, there, here: there.get('status') in (206, 416) and here.get('status') == 200 and field(request, 'Range') and
         (method(request) != 'GET' or field(request, 'Range') == 'bytes=0-0,0-0,0-0')),
     ('the redirect to what passes requests on has no fields of that location', 'import writes a location of its own for it',
      SHAPED,
-     lambda text, request, there, here: there.get('status') == here.get('status') == 301 and 'proxy_pass' in text and
-        there.get('location', '').split('?')[0].endswith('/')),
+     lambda text, request, there, here: there.get('status') == here.get('status') and 'proxy_pass' in text and
+        (there.get('location', '').split('?')[0].endswith('/') or 'internal' in text and there['status'] == 404)),
     ('an answer has a type, with default_type "" too', 'clients would guess it', ('content-type',),
      lambda text, request, there, here: 'default_type ""' in text and 'content-type' not in there),
     ('charset is said with all of text/*', 'one rule for all text', ('content-type',),

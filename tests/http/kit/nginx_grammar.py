@@ -88,7 +88,7 @@ def an_alias(make, path, kind):
 def a_try(make, path, kind):
     tried = [make.pick(('$uri', '$uri/', '/one.txt', '/folder/', '/none', '$uri.txt', '/folder$uri', '$uri/index.html', '/$arg_x',
                         '/folder/$1', '/bare/')) for _ in range(make.draw(st.integers(1, 3)))]
-    last = make.pick(('=404', '=403', '=204', '@NAMED', '/one.txt', '/none', '/folder/', '/a/x?y=$arg_x', '/c/y?$args', '$uri/', '=200'))
+    last = make.pick(('=404', '=403', '=204', '@NAMED', '/one.txt', '/none', '/folder/', '/a/x?y=$arg_x', '/c/y?$args', '$uri/'))    # nginx never answers =200
     if last == '@NAMED':
         last = make.location_of('@first')
     return [Directive('try_files ' + ' '.join([*tried, last]))]
@@ -228,7 +228,8 @@ def a_location(make, outer, depth, label):
         make.paths.append(path.strip('"'))
     answers = make.pick(ANSWERS)(make, path.strip('"'), kind)
     inside = [where(label), *unguarded(shaped(make, kind), answers), *answers]
-    if depth < 2 and kind != 'exact' and make.chance(25):
+    aliased = kind == 'regex' and any(one.text.startswith('alias') for one in answers)   # whose $1 would be another one's
+    if depth < 2 and kind != 'exact' and not aliased and make.chance(25):
         inside += locations(make, None if kind == 'regex' else path, depth + 1, label)
     return key, Directive(f'location {key}', tuple(inside))
 

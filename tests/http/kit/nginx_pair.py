@@ -32,7 +32,8 @@ def parts(found):
     kind, _, boundary = found.get('content-type', '').partition('; boundary=')
     if kind != 'multipart/byteranges' or 'body' not in found:
         return {}
-    return {'content-type': kind, 'body': found['body'].replace(boundary.encode(), b'').lstrip(), 'length': None}
+    return {'content-type': kind, 'body': found['body'].replace(boundary.encode(), b'').replace(b'; charset=utf-8', b'').lstrip(),
+            'length': None}
 
 
 def answer(port, request):
