@@ -118,17 +118,16 @@ static enum outcome answer_last(struct trial *trial)
 static enum outcome judge(struct trial *trial, struct file_entry *entry)
 {
     struct exchange *x = trial->x;
-    bool there =
-        entry->error == 0 && !S_ISDIR(entry->stat.st_mode) == !trial->tries->items[trial->index].folder;
+    bool folder = trial->tries->items[trial->index].folder;
+    bool there = entry->error == 0 && !S_ISDIR(entry->stat.st_mode) == !folder;
 
     if (entry->error < 0 && entry->error != -ENOENT && entry->error != -ENOTDIR &&
         entry->error != -ENAMETOOLONG)
         exchange_say(x, LOG_ERROR, "try_files: \"" STR_FMT "\" cannot be opened (%d: %s)",
                      STR_ARG(trial->uri), -entry->error, strerror(-entry->error));
     file_entry_unref(entry);
-    if (there) {
-        return exchange_rewrite(x, trial->uri, x->request.query) < 0 ? exchange_refuse(x, 500) : OUTCOME_PASS;
-    }
+    if (there)
+        return exchange_take_file(x, trial->uri, folder) < 0 ? exchange_refuse(x, 500) : OUTCOME_PASS;
     trial->index++;
     return try_on(trial);
 }

@@ -273,12 +273,15 @@ static void split_name(struct str whole, struct str *out_root, struct str *out_p
 }
 
 /* An alias of a regular expression is the whole path: what stands in it before the first variable is not left. */
-static int whole_alias(struct exchange *x, struct str whole, struct str rest, struct str *out_root,
+static int whole_alias(struct exchange *x, struct str whole, struct str uri, struct str *out_root,
                        struct str *out_path)
 {
     struct str front = template_front(visit_of(x)->location->site->alias.path);
+    bool below = str_starts(uri, x->request.path);
+    struct str kept = below ? visit_of(x)->alias_rest : STR("");
 
-    whole = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(whole), STR_ARG(rest));
+    uri = below ? str_skip(uri, x->request.path.length) : uri;
+    whole = arena_printf(&x->arena, STR_FMT STR_FMT STR_FMT, STR_ARG(whole), STR_ARG(kept), STR_ARG(uri));
     if (!whole.data)
         return -ENOMEM;
     split_name(str_starts(front, STR("/")) ? front : STR("/"), out_root, out_path);
@@ -297,13 +300,12 @@ int exchange_file(struct exchange *x, struct str uri, struct str *out_root, stru
 {
     const struct core_site *site = visit_of(x)->location->site;
     struct str root = exchange_root(x);
-    struct str rest = str_starts(uri, x->request.path) ? str_skip(uri, x->request.path.length) : uri;
 
     if (!root.data)
         return -ENOENT;
     *out_root = root;
     *out_path = uri;
-    if (site->alias.whole && whole_alias(x, root, rest, out_root, out_path) < 0)
+    if (site->alias.whole && whole_alias(x, root, uri, out_root, out_path) < 0)
         return -ENOMEM;
     if (site->alias.path && !site->alias.whole && str_starts(uri, site->alias.prefix))
         *out_path = str_skip(uri, site->alias.prefix.length);
@@ -318,6 +320,17 @@ int exchange_file(struct exchange *x, struct str uri, struct str *out_root, stru
         *out_path = str_skip(*out_path, 1);
     /* And it climbs nowhere; what is left of it ("/i../x") may. */
     return site->alias.path && url_path_climbs(*out_path) ? -ENOENT : 0;
+}
+
+int exchange_take_file(struct exchange *x, struct str uri, bool folder)
+{
+    bool whole = visit_of(x)->location->site->alias.whole;
+
+    if (whole && folder)
+        return 0;
+    if (whole)
+        visit_of(x)->alias_rest = str_starts(uri, x->request.path) ? str_skip(uri, x->request.path.length) : uri;
+    return exchange_rewrite(x, uri, x->request.query);
 }
 
 struct str exchange_media_type(struct exchange *x, struct str path)

@@ -188,6 +188,11 @@ struct str exchange_root(struct exchange *x);
  * `alias`. 0; -ENOENT where the location has neither, or the path cannot be one; or -ENOMEM.
  */
 MUST_CHECK int exchange_file(struct exchange *x, struct str uri, struct str *out_root, struct str *out_path);
+/*
+ * Goes on in this location with the URI of a file (or folder) that exchange_file found: for it exchange_file gives the same file from
+ * then on. As in nginx the path stays as it is for a folder by the alias of a regular expression. Errors as of exchange_rewrite.
+ */
+MUST_CHECK int exchange_take_file(struct exchange *x, struct str uri, bool folder);
 /* Media type of a path by `types` and `default_type`, with `charset`. */
 struct str exchange_media_type(struct exchange *x, struct str path);
 /* Media type of a text that the configuration gives (`return`): the same, but text/plain where neither key says anything. */

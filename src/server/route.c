@@ -161,6 +161,7 @@ static bool find_inside(struct visit *visit, const struct location *outer)
 void route_location(struct visit *visit)
 {
     visit->return_skipped = NULL;
+    visit->alias_rest = STR("");
     if (visit->named) {
         visit->location = visit->named;
         visit->named = NULL;

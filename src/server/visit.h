@@ -18,6 +18,7 @@ struct visit {
     unsigned reroutes;
     const struct location *named;   /* where route_location goes next (error_page 404 = @name); else NULL */
     bool rewritten;                 /* the path is no longer the client's */
+    struct str alias_rest;          /* what follows a whole alias for the current path (exchange_take_file) */
     bool own_policy;                /* exchange_own_policy */
     bool server_return_skipped;     /* exchange_skip_return */
     const struct location *return_skipped; /* and of which location; NULL: none */

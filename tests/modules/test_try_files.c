@@ -26,6 +26,8 @@ static const char configuration[] =
     "      = /one: {alias: '@/pictures/a.txt'}\n"
     "      ~ ^/user/(\\w+)/(.*)$: {alias: '@/pictures/$1/$2'}\n"
     "      ~ ^/bad(.*)$: {alias: '@/pictures/$1'}\n"
+    "      ~ ^/whole/(.*)$: {alias: '@/pictures', try_files: [/$1, /$1/, /ann/b.txt, =404]}\n"
+    "      ~ ^/kind/(.*)$: {alias: '@/pictures/$1', try_files: [$uri, $uri.txt, =404]}\n"
     "      ~ ^/kept-(.*)$: {alias: '@/pictures/.kept/$1'}\n"
     "      ~ ^/of-(\\w+)-(.*)$: {alias: '@/$1/.kept/$2'}\n"
     "      = /dot: {alias: '@/www/.env'}\n"
@@ -55,6 +57,15 @@ static const struct {
     {"/climb/x", 404, NULL},
     {"/hidden/x", 404, NULL},
     {"/other/x", 200, "other"},
+    {"/whole/a.txt", 200, "a"},
+    {"/whole/ann/b.txt", 200, "b"},
+    {"/whole/ann/up/x", 200, "x of ann"},
+    {"/whole/none", 200, "b"},
+    {"/whole/ann", 301, NULL},
+    {"/kind/a.txt", 200, "a"},
+    {"/kind/a", 200, "a"}, /* $uri.txt */
+    {"/kind/ann/b", 200, "b"},
+    {"/kind/none", 404, NULL},
     {"/i/a.txt", 200, "a"},
     {"/i/none", 404, NULL},
     {"/i/ann/b.txt", 200, "b"},
