@@ -94,8 +94,8 @@ static const struct directive directives[] = {
      .syntax = "text | off",
      .example = "auth_basic: Members only",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
-     .help = "Who may has a name and a password of auth_basic_user_file; browsers show this text when "
-             "they ask for them. off: nobody is asked. A worker computes two hashes of passwords at a time, 256 "
+     .help = "Requires a user name and a password of auth_basic_user_file; browsers show this text when "
+             "they ask for them. off: none is required. A worker computes two password hashes at a time, 256 "
              "requests wait, and further ones are answered 503: limit_req beside it refuses floods before."},
     {.name = "auth_basic_user_file",
      .scopes = SCOPE_SITE,

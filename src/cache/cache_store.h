@@ -66,7 +66,7 @@ void cache_store_update(struct cache_store *store, const struct cache_entry *ent
 /* An answer that is being stored (cache_fill.c). */
 struct cache_fill {
     void (*relieved)(void *owner);  /* cache_fill_behind was true, and is not any more; the owner's, NULL: nobody waits */
-    void (*ended)(struct cache_fill *fill); /* once: it is stored and others find it, or it was given up; freed after that. The owner's; NULL: nobody waits */
+    void (*ended)(struct cache_fill *fill); /* once: it is stored and others find it, or it was given up; freed after that. The owner's; may be NULL */
     void *owner;
     struct cache_store *store;      /* from here on: its own */
     struct op op;

@@ -47,7 +47,7 @@ static const struct {
     {"aio*", "delete it: files are read without blocking anyway"},
     {"ancient_browser*", "use map with $http_user_agent"},
     {"api", "use status: on, which has JSON"},
-    {"auth_delay", "use limit_req in the same location: it delays who asks too often"},
+    {"auth_delay", "use limit_req in the same location: it delays clients that ask too often"},
     {"auth_jwt*", "use auth_request with an application that checks the token"},
     {"auth_oidc*", "use auth_request with an application that signs users in"},
     {"auth_require*", "use when with a condition that returns 403"},

@@ -9,7 +9,7 @@
 enum loss {
     LOSS_HARMLESS,
     LOSS_HANDLER, /* it answers in its own location; locations inside do not inherit it */
-    LOSS_ACCESS,  /* it decides who may or what is reached; inner scopes inherit it */
+    LOSS_ACCESS,  /* it restricts access; inner scopes inherit it */
 };
 
 /* The first row that matches counts. */

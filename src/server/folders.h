@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 /*
- * Makes the folders of temporary files that are missing, each in a folder that is there, and gives them to `user` and `group` (-1: to nobody else).
+ * Makes the folders of temporary files that are missing, each in a folder that is there, and gives them to `user` and `group` (-1: unchanged).
  * 0, or -errno: said in the log.
  */
 MUST_CHECK int folders_make(const struct conf_words *folders, uid_t user, gid_t group, struct log *log);

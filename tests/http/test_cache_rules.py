@@ -288,7 +288,7 @@ def test_accept_ranges_is_said_once(client, upstream, path):
         assert names.count('accept-ranges') == 1 and len(names) == len(set(names)), fields
 
 
-# What a client has had is found by whoever asks next.
+# The next request finds what a client has received.
 
 BODIES = {'nothing': b'', 'a byte': b'x', 'a little': b'x' * 1000, 'several reads': b'0123456789' * 20_000}
 

@@ -132,7 +132,7 @@ PROXY_SHAPES = (
     Directive('proxy_ignore_headers X-Accel-Expires Expires'), Directive('proxy_pass_header Server'), Directive('proxy_http_version 1.1'),
 )
 
-# What shapes an answer, or says who may.
+# Directives that change an answer or restrict access.
 SHAPES = (
     Directive('expires 1h'), Directive('expires -1'), Directive('expires max'), Directive('expires epoch'), Directive('expires off'),
     Directive('expires $e@N@'), Directive('charset utf-8'), Directive('charset off'), Directive('charset iso-8859-1'),
