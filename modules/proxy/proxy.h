@@ -166,8 +166,10 @@ struct proxying {
     struct kept_body *made;         /* closed at the exchange's end: what was kept of the client's body, by whomever; NULL: nothing */
     struct kept_body *kept;         /* the same, where that is still the request's body; NULL: it is passed on as it comes */
     struct h1_request request;
+    struct proxy_expect *expect;    /* the timer of a body that is held back until 100; NULL: none runs */
     struct h1_reply reply;
     void *reader;                   /* the speech's own, where it is not HTTP */
+    bool expects;                   /* the head that is sent has Expect: 100-continue */
     bool spent;                     /* a server that was asked before has had some of the client's body */
     bool asked;                     /* the whole request has been given to the wire */
     bool blocked;                   /* the wire had no room for more of it */
@@ -333,6 +335,18 @@ void proxy_wake_puller(struct proxying *p);
 
 /* 101 has left: both connections are the tunnel's, and the exchange is about to end. 0 or -ENOMEM. */
 MUST_CHECK int proxy_tunnel(struct proxying *p);
+
+/* proxy_expect.c */
+
+struct proxy_expect;
+/* True where the server is sent `Expect: 100-continue`: the client is waiting, and its body is passed on as it comes. */
+bool proxy_forwards_expect(const struct proxying *p);
+/* Holds p->request's body back until proxy_expect_met, or LIMIT_CONTINUE_MS have passed. 0 or -ENOMEM. */
+MUST_CHECK int proxy_expect_begin(struct proxying *p);
+/* The server said 100: the body is pulled from the loop on, and the client gets its 100 with that. No effect once the answer has begun. */
+void proxy_expect_met(struct proxying *p);
+/* Stops the timer; a body that is held back stays so. */
+void proxy_expect_end(struct proxying *p);
 
 /* proxy_pace.c */
 

@@ -42,6 +42,7 @@ void proxy_let_go(struct proxying *p, bool keep)
 
     p->connection = NULL;
     proxy_pace_end(p);
+    proxy_expect_end(p);
     upstream_wait_end(&p->waiter);
     p->conf->speech->finish(p);
     if (!connection)
@@ -267,7 +268,7 @@ static void begin(struct proxying *p)
                                      .chunked = p->content_length == BODY_LENGTH_UNKNOWN};
     if (p->content_length > 0)
         p->request.body = proxy_request_body(p);
-    if (p->conf->speech->begin(p) < 0) {
+    if (p->conf->speech->begin(p) < 0 || (p->expects && proxy_expect_begin(p) < 0)) {
         proxy_lost(p, -ENOMEM);
         return;
     }

@@ -290,6 +290,9 @@ int proxy_write_head(struct proxying *p, struct str *out_fault)
         if (headers_add(&fields, arena, STR("TE"), STR("trailers")) < 0)
             return -ENOMEM;
     }
+    p->expects = proxy_forwards_expect(p);
+    if (p->expects && headers_add(&fields, arena, STR("Expect"), STR("100-continue")) < 0)
+        return -ENOMEM;
     headers_remove(&fields, STR("Upgrade"));
     if (!str_empty(p->upgrade)) {
         head.connection = STR("upgrade");

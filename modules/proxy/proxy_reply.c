@@ -173,11 +173,13 @@ static bool may_forward_interim(struct proxying *p)
     return true;
 }
 
-/* 100 was asked for by nobody but us; others are the client's. */
+/* A 100 is the session's to send, when the client's body is pulled. */
 static bool interim(struct proxying *p)
 {
     struct headers fields = {0};
 
+    if (p->reply.status == 100)
+        proxy_expect_met(p);
     if (p->reply.status == 100 || !may_forward_interim(p))
         return true;
     if (proxy_pass_fields(p, &p->reply.headers, &p->reply.interim, &fields) == -ENOMEM ||

@@ -45,6 +45,7 @@
 #define LIMIT_TARGETED_MEMBERS      64              /* of a targeted Cache-Control field (RFC 9213) */
 #define LIMIT_INTERIMS              16              /* 1xx of an upstream that are forwarded at once; further ones are dropped */
 #define LIMIT_INTERIM_MS            250             /* and one more is forwarded each time that this has passed */
+#define LIMIT_CONTINUE_MS           1000            /* a server that was sent Expect says 100 within this, or is sent the body all the same */
 #define LIMIT_INTERIM_BYTES         (64 * 1024)     /* of 1xx that wait for the client; further ones are dropped */
 #define LIMIT_REROUTES              10
 #define LIMIT_LISTING_ITEMS         10000           /* of a folder that is listed */

@@ -59,6 +59,8 @@ int h1_request_next(struct h1_request *request, size_t room, struct chunk *out)
             return give_part(request, room, out);
         if (request->last || !request->body)
             return 0;
+        if (request->held)
+            return -EAGAIN;
         error = pull(request, room);
         if (error < 0)
             return error;

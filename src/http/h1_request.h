@@ -28,6 +28,7 @@ struct h1_request {
     struct headers *trailers;       /* not owned; read once the body has ended */
     bool chunked;
     bool last;                      /* nothing follows `pending` */
+    bool held;                      /* the body is not pulled yet: -EAGAIN once `pending` was given */
     struct str part;                /* of the body, being passed on */
     uint64_t pulled;                /* body bytes so far */
     char line[H1_CHUNK_LINE];

@@ -111,7 +111,31 @@ def heartbeats(talk):
     return True
 
 
+def wants_the_body(talk):
+    """Nothing of the body comes before this has said 100."""
+    assert talk.request.header('expect') == '100-continue'
+    talk.stream.settimeout(0.2)
+    try:
+        talk.early = bool(talk.buffer or talk.fill())
+    except TimeoutError:
+        talk.early = False
+    talk.stream.settimeout(30)
+    talk.send('HTTP/1.1 100 Continue\r\n\r\n')
+    body = talk.read_body()
+    talk.send(OK + f'Content-Length: {len(body) + 6}\r\n\r\n{talk.early:<6}' + body.decode())
+    return True
+
+
+def rejects_the_body(talk):
+    """A final status in the place of 100."""
+    assert talk.request.header('expect') == '100-continue'
+    talk.send('HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 3\r\n\r\nno\n')
+    talk.upstream.unsent = talk.at_end()
+
+
 SCRIPTS = {
+    '/wants': wants_the_body,
+    '/rejects': rejects_the_body,
     '/socket': echo,
     '/no-socket': says(OK + 'Content-Length: 2\r\n\r\nno', keep=True),
     '/events': events,

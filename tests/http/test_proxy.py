@@ -3,6 +3,7 @@ import time
 
 import pytest
 from kit import server as server_kit
+from kit.lifetime import wait_for
 from proxy_site import BIG, client, closed_port, local, other, proxy, upstream  # noqa: F401
 
 
@@ -193,9 +194,28 @@ def test_no_origin_comes_in_trailers(client, upstream):
     assert upstream.last().trailers == ['X-Sum: 1']
 
 
-def test_expect_100(client, upstream):
-    client.send('POST /expected HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
+@pytest.mark.parametrize('path, framing, body', [
+    ('/wants', 'Content-Length: 4', 'body'), ('/wants', 'Transfer-Encoding: chunked', '4\r\nbody\r\n0\r\n\r\n'),
+    ('/expected', 'Content-Length: 4', 'body')], ids=['a length', 'chunks', 'a server that ignores it'])
+def test_expect_100(client, upstream, path, framing, body):
+    """The server is asked whether it wants the body; the client gets 100 once the server has said so, or keeps silent."""
+    client.send(f'POST {path} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n{framing}\r\n\r\n')
     assert client.head().status == 100
-    client.send('body')
-    assert client.read().status == 200
-    assert upstream.last().body == b'body' and upstream.last().header('expect') is None
+    client.send(body)
+    response = client.read()
+    assert response.status == 200
+    assert path != '/wants' or response.body == b'0     body'
+    assert upstream.last().body == b'body' and upstream.last().all('expect') == ['100-continue']
+    assert client.get('/after').status == 200
+
+
+def test_a_final_status_in_the_place_of_100(client, upstream):
+    """The body is not asked for, and nothing of it is sent to the server."""
+    client.send('POST /rejects HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
+    head = client.head()
+    assert (head.status, head.headers['www-authenticate']) == (401, 'Basic')
+    assert client.take(3) == b'no\n'
+    wait_for(lambda: hasattr(upstream, 'unsent'), 'the server sees the end of its connection')
+    assert upstream.unsent
+    del upstream.unsent
+    assert client.at_end()

@@ -1,0 +1,63 @@
+/*
+ * `Expect: 100-continue` (RFC 9110 10.1.1): where the client's body is passed on as it comes, the server is asked
+ * whether it wants it. The client gets its 100 when the server has said 100, or after LIMIT_CONTINUE_MS, for servers
+ * that ignore the expectation; and none where the final status comes first.
+ */
+#include "proxy.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+
+/* In the exchange's arena, which is held while the timer runs. */
+struct proxy_expect {
+    struct proxying *p;
+    struct op timer;
+};
+
+bool proxy_forwards_expect(const struct proxying *p)
+{
+    return p->x->request.expects_continue && p->content_length > 0 && !p->own_body.data && !p->kept;
+}
+
+static void due(struct op *op, int result)
+{
+    struct proxy_expect *expect = container_of(op, struct proxy_expect, timer);
+    struct exchange *x = expect->p->x;
+
+    if (expect->p->expect == expect)
+        proxy_expect_met(expect->p);
+    exchange_release(x);
+}
+
+int proxy_expect_begin(struct proxying *p)
+{
+    struct proxy_expect *expect = arena_zalloc(&p->x->arena, 1, sizeof(*expect));
+
+    if (!expect)
+        return -ENOMEM;
+    *expect = (struct proxy_expect){.p = p, .timer.done = due};
+    p->expect = expect;
+    p->request.held = true;
+    exchange_hold(p->x);
+    worker_timer(exchange_worker(p->x), &expect->timer, LIMIT_CONTINUE_MS);
+    return 0;
+}
+
+void proxy_expect_met(struct proxying *p)
+{
+    if (!p->request.held || p->stage != PROXY_ASKING || !p->connection)
+        return;
+    p->request.held = false;
+    upstream_wake(p->connection);
+    proxy_expect_end(p);
+}
+
+void proxy_expect_end(struct proxying *p)
+{
+    struct proxy_expect *expect = p->expect;
+
+    p->expect = NULL;
+    if (expect && !op_idle(&expect->timer))
+        worker_cancel(exchange_worker(p->x), &expect->timer);
+}
