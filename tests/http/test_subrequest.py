@@ -90,7 +90,7 @@ def served(launch, loop, transport, asked, behind):
         '/copied/': {'mirror': ['/mirror/one', '/mirror/two?own=1'], **passed},
         '/bodiless-copy/': {'mirror': '/mirror/one', 'mirror_request_body': False, **passed},
         '/streamed/': {'mirror': ['/mirror/one', '/mirror/two'], 'proxy_request_buffering': False, **passed},
-        '/lost/': {'mirror': '/mirror/one', 'client_body_temp_path': '/proc/no-such-folder', **passed},
+        '/lost/': {'mirror': '/mirror/one', 'client_body_temp_path': '/proc', **passed},
         '/short/': {'mirror': '/mirror/one', 'client_max_body_size': '1k', **passed},
         '/slow-copy/': {'mirror': '/mirror/waits', **passed},
         '= /one.txt': {'mirror': '/mirror/one'},
