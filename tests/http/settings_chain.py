@@ -206,7 +206,7 @@ def expected(chain, size, coding, overlaid):
         limit = BYTES[own['client_max_body_size']]
         over = has_body and limit and size > limit and not by_error     # the page of an error takes what was taken before
         if over and coding == 'length':
-            outcome.statuses = {413}
+            outcome.statuses |= {413}       # beside those of a step that had no body any more
             return outcome
         limited |= bool(over and coding == 'chunked')
         passes = leave not in ('try_files', 'return', 'gate')
