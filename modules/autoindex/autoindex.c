@@ -90,8 +90,8 @@ static int read_folder(void *argument)
 static int add_fields(struct listing *listing)
 {
     struct exchange *x = listing->x;
-    int error = headers_add(&x->response.headers, &x->arena, STR("Content-Type"),
-                            listing->json ? STR("application/json") : STR("text/html; charset=utf-8"));
+    struct str type = listing->json ? STR("application/json") : STR("text/html; charset=utf-8");
+    int error = headers_add(&x->response.headers, &x->arena, STR("Content-Type"), exchange_own_type(x, type));
 
     if (error == 0 && listing->conf->format == FORMAT_AUTO)
         error = headers_add(&x->response.headers, &x->arena, STR("Vary"), STR("Accept"));

@@ -74,6 +74,7 @@ enum outcome exchange_refuse(struct exchange *x, int status)
 {
     body_close(&x->response.body);
     visit_of(x)->own_policy = false;
+    visit_of(x)->own_type = (struct str){NULL, 0};
     x->response.headers.count = 0;
     x->response.status = status;
     return OUTCOME_ANSWERED;
@@ -333,9 +334,15 @@ int exchange_take_file(struct exchange *x, struct str uri, bool folder)
     return exchange_rewrite(x, uri, x->request.query);
 }
 
+struct str exchange_own_type(struct exchange *x, struct str type)
+{
+    visit_of(x)->own_type = type;
+    return type;
+}
+
 struct str exchange_media_type(struct exchange *x, struct str path)
 {
-    return mime_lookup(&visit_of(x)->location->site->mime, path);
+    return exchange_own_type(x, mime_lookup(&visit_of(x)->location->site->mime, path));
 }
 
 struct str exchange_text_type(struct exchange *x)
@@ -344,8 +351,8 @@ struct str exchange_text_type(struct exchange *x)
     struct str type = mime_lookup(&site->mime, x->request.path);
 
     if (type.data == site->mime.fallback.data && str_empty(site->default_type))
-        return mime_lookup(&site->mime, STR(".txt"));
-    return type;
+        type = mime_lookup(&site->mime, STR(".txt"));
+    return exchange_own_type(x, type);
 }
 
 enum symlinks exchange_symlinks(const struct exchange *x)

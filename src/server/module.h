@@ -193,7 +193,12 @@ MUST_CHECK int exchange_file(struct exchange *x, struct str uri, struct str *out
  * then on. As in nginx the path stays as it is for a folder by the alias of a regular expression. Errors as of exchange_rewrite.
  */
 MUST_CHECK int exchange_take_file(struct exchange *x, struct str uri, bool folder);
-/* Media type of a path by `types` and `default_type`, with `charset`. */
+/*
+ * Notes that this server, not a server behind it, has made this Content-Type, and returns it: until the head is written
+ * $sent_http_content_type gives it without "; charset=...", which nginx adds no sooner. The text lives as long as the exchange.
+ */
+struct str exchange_own_type(struct exchange *x, struct str type);
+/* Media type of a path by `types` and `default_type`, with `charset`; noted by exchange_own_type. */
 struct str exchange_media_type(struct exchange *x, struct str path);
 /* Media type of a text that the configuration gives (`return`): the same, but text/plain where neither key says anything. */
 struct str exchange_text_type(struct exchange *x);

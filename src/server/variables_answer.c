@@ -80,6 +80,18 @@ static struct str get_sent_http(const void *subject, struct str parameter, struc
     return variable_of_headers(&x->response.headers, parameter, arena);
 }
 
+/* As in nginx `map` and `expires` see the type without the charset, and the access log sees it as it was sent. */
+static struct str get_sent_http_content_type(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct exchange *x = subject;
+    struct str type = get_sent_http(subject, STR("content_type"), arena);
+    ssize_t at = str_search(type, STR("; charset="));
+
+    if (x->response.head.data || at < 0 || !str_equal(type, visit_of(x)->own_type))
+        return type;
+    return str_slice(type, 0, (size_t)at);
+}
+
 /* Before the head is written the length is the body's. */
 static struct str get_sent_http_content_length(const void *subject, struct str parameter, struct arena *arena)
 {
@@ -118,6 +130,9 @@ static const struct variable variables[] = {
      .help = "Field of the answer with that name, as in $http_."},
     {"sent_http_content_length", false, get_sent_http_content_length, .type = "number",
      .help = "Content-Length of the answer."},
+    {"sent_http_content_type", false, get_sent_http_content_type, .type = "text",
+     .help = "Content-Type of the answer; before the head is written (expires, add_header) without the charset "
+             "parameter that this server adds."},
     {"status", false, get_status, .type = "number",
      .help = "Status of the answer."},
     {"tls_path", false, get_tls_path, .late = true, .type = "text",

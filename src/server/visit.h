@@ -20,6 +20,7 @@ struct visit {
     bool rewritten;                 /* the path is no longer the client's */
     struct str alias_rest;          /* what follows a whole alias for the current path (exchange_take_file) */
     bool own_policy;                /* exchange_own_policy */
+    struct str own_type;            /* exchange_own_type */
     bool server_return_skipped;     /* exchange_skip_return */
     const struct location *return_skipped; /* and of which location; NULL: none */
     bool internal;                  /* rerouted: `internal` locations may answer */
