@@ -19,7 +19,7 @@ from kit import nginx as nginx_kit, site as site_kit  # noqa: E402
 
 FIRST = int(os.environ.get('SLUICE_DIFFERENTIAL_SEED', '1'))
 SECONDS = float(os.environ.get('SLUICE_DIFFERENTIAL_SECONDS', '0'))
-SEEDS = 60      # about a minute
+SEEDS = 50      # about a minute
 TOLD = 5        # differences that are made small and told in full
 
 

@@ -107,7 +107,6 @@ class Batch:
             return self
         started = []
         try:
-            live = list(self.sites)
             paths = []
             for number, loop in enumerate(self.pairs.loops, 1):
                 folder = self.pairs.folder / loop
@@ -122,16 +121,19 @@ class Batch:
             if not self.sites:
                 return self
             folder = self.pairs.folder / 'nginx'
-            started.append(nginx_kit.Running(nginx_kit.nginx_command(folder, conf), [self.pairs.ports[0][live[0]]], folder / 'output'))
+            started.append(nginx_kit.Running(nginx_kit.nginx_command(folder, conf), self.listening(0), folder / 'output'))
             for number, (folder, _, _) in enumerate(paths, 1):
                 started.append(nginx_kit.Running([server_kit.SLUICE, '-c', str(folder / 'sluice.yaml')],
-                                                 [self.pairs.ports[number][live[0]]], folder / 'output'))
+                                                 self.listening(number), folder / 'output'))
             for number, site in self.sites.items():
                 self.compare(number, site)
         finally:
             for one in started:
                 one.stop()
         return self
+
+    def listening(self, server):
+        return [port for number, port in enumerate(self.pairs.ports[server]) if number in self.sites]
 
     def compare(self, number, site):
         around = ''.join(line for one in self.prelude for line in one.lines())
