@@ -196,6 +196,8 @@ static struct upstream_peer *choose(struct upstream_group *group, const struct u
         return better_of_two(group, choice, backup);
     case BALANCE_IP_HASH:
     case BALANCE_HASH:
+        if (str_empty(choice->key)) /* a cookie that the client does not have; nginx takes turns, too */
+            break;
         return by_key(group, choice, backup);
     }
     return next_in_turn(group, choice, backup, HUGE_VAL);

@@ -145,7 +145,7 @@ static const struct directive directives[] = {
      .example = "hash: $request_uri consistent",
      .help = "Ask the same server for the same key. Always consistent: where a server comes or goes, only "
              "its own "
-             "keys move."},
+             "keys move. Requests with an empty key take turns."},
     {.name = "random",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_CUSTOM,

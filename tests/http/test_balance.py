@@ -176,6 +176,13 @@ def test_a_client_stays_with_its_server(world, sticky, attributes):
     assert world.get(Cookie='srv_id=0123456789abcdef').headers['set-cookie'].startswith('srv_id=')
 
 
+def test_an_empty_hash_key_takes_turns(world):
+    names = ('first', 'second', 'third')
+    world.start([address(world.upstream(name)) for name in names], hash='$cookie_x')
+    assert sorted(world.who() for _ in range(6)) == sorted(2 * names)
+    assert len({world.who(Cookie='x=1') for _ in range(6)}) == 1
+
+
 def test_an_address_without_a_port(tmp_path):
     """http and https lend [::1] ports of their own: neither is asked on the other's."""
     port = server_kit.free_port()

@@ -234,6 +234,19 @@ START_TEST(a_key_stays_with_its_server)
 }
 END_TEST
 
+/* As in nginx; else all clients without the cookie of `hash: $cookie_x` would share one server. */
+START_TEST(an_empty_key_takes_turns)
+{
+    char seen[16];
+
+    open_group(BALANCE_HASH, three);
+    start();
+    asks(6, seen);
+    ck_assert_str_eq(seen, "123123");
+    stop();
+}
+END_TEST
+
 START_TEST(a_network_stays_with_its_server)
 {
     char first;
@@ -299,6 +312,7 @@ int main(void)
         the_least_busy_is_asked,
         full_servers_are_passed_over,
         a_key_stays_with_its_server,
+        an_empty_key_takes_turns,
         a_network_stays_with_its_server,
         of_two_drawn_the_idler_is_asked,
         targets_of_variables,
