@@ -151,6 +151,8 @@ static struct str write_page(struct exchange *x, const struct format *format)
 
     if (!values)
         return text;
+    if (format == &nginx) /* which counts the request for the page under Writing */
+        exchange_count_as_writing(x);
     worker_counters(exchange_worker(x), &values->total);
     values->upstreams = upstream_pool_zone(worker_upstreams(exchange_worker(x)));
     status_collect(values);

@@ -237,6 +237,18 @@ static void timer_done(struct op *op, int result)
         journey_clock_look(journey);
 }
 
+void journey_clock_answers(struct journey *journey)
+{
+    enum phase phase = (enum phase)journey->phase;
+
+    /* The journey of a request that no client waits for is counted nowhere, and has no session. */
+    if (!journey->session || (phase != PHASE_FIRST && phase != PHASE_IDLE && phase != PHASE_HEAD))
+        return;
+    --*gauge(journey, phase);
+    ++*gauge(journey, PHASE_WAITING);
+    journey->phase = PHASE_WAITING;
+}
+
 void journey_clock_start(struct journey *journey)
 {
     journey->phase = (uint8_t)phase_of(journey);

@@ -66,6 +66,8 @@ int journey_trust(struct visit *visit);
 void journey_clock_start(struct journey *journey);
 /* After each event: what are we waiting for now, and until when? */
 void journey_clock_look(struct journey *journey);
+/* Counts the connection as one that is written to, ahead of the next journey_clock_look, for the page that tells of it. */
+void journey_clock_answers(struct journey *journey);
 /* The wire is closed: stops the clock, then gives the journey back. */
 void journey_clock_stop(struct journey *journey);
 

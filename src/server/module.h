@@ -269,6 +269,8 @@ struct file_cache *worker_file_cache(struct worker *worker);
 unsigned worker_place(const struct worker *worker);
 /* What all workers have counted together, whichever of them answers (server/counters.h). */
 void worker_counters(const struct worker *worker, struct counters_total *out_total);
+/* Counts the exchange's connection as one that is written to from now on, not only once the answer has begun. */
+void exchange_count_as_writing(struct exchange *x);
 /* The worker's connections to servers behind it: upstream/upstream_pool.h. */
 struct upstream_pool *worker_upstreams(struct worker *worker);
 /* The worker's side of a cache: cache/cache_store.h. */

@@ -295,11 +295,21 @@ def test_reading_is_seen(watch, transport):
 def test_as_nginx_tells_it(watch):
     watched = watch()
     client = watched.connect('plain')
-    wanted = re.compile(r'Active connections: 1 \nserver accepts handled requests\n (\d+) \1 (\d+) \nReading: 0 Writing: 0 Waiting: 1 \n')
+    wanted = re.compile(r'Active connections: 1 \nserver accepts handled requests\n (\d+) \1 (\d+) \nReading: 0 Writing: 1 Waiting: 0 \n')
     until(lambda: wanted.fullmatch(client.get('/nginx').body.decode()), 'nginx\'s words')
     # A client that is quick asks before its last answer is known to have left: then it is one that is written to.
     numbers = [int(re.search(r'\n \d+ \d+ (\d+) \n', client.get('/nginx').body.decode()).group(1)) for _ in range(2)]
     assert numbers[1] == numbers[0] + 1
+    idle = watched.connect('plain')
+    idle.get('/one.txt')
+    until(lambda: b'Reading: 0 Writing: 1 Waiting: 1 ' in client.get('/nginx').body, 'the other connection is idle')
+    idle.close()
+    until(lambda: b'Active connections: 1 ' in client.get('/nginx').body, 'it is gone')
+    assert b'Reading: 0 Writing: 1 Waiting: 0 ' in client.get('/nginx').body
+    client.close()
+    # The connection of the page has been counted down where it was counted up.
+    last = watched.connect('plain')
+    until(lambda: page(last)['sluice_connections'] == {'handshake': 0, 'reading': 0, 'writing': 0, 'waiting': 1}, 'only this one')
 
 
 def test_lost_log_lines(site, tmp_path, loop):

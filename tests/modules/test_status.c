@@ -172,7 +172,7 @@ START_TEST(tells_as_nginx_does)
     ck_assert_text(server.body, "Active connections: 11 \n"
                                 "server accepts handled requests\n"
                                 " 1001 1001 2001 \n"
-                                "Reading: 3 Writing: 3 Waiting: 5 \n");
+                                "Reading: 3 Writing: 4 Waiting: 4 \n");
     counters_abandoned(server.worker.counters);
     loopback_close(&server);
 }
