@@ -157,7 +157,7 @@ static int locate(struct listing *listing)
 
     if (error < 0)
         return error;
-    if (!exchange_symlinks_from(x, &root, &path))
+    if (!exchange_symlinks_from(x, &root, &path, &listing->symlinks))
         return -ENOMEM;
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);
@@ -179,7 +179,6 @@ static enum outcome begin(struct exchange *x, const struct autoindex_conf *conf)
         .x = x,
         .conf = conf,
         .granted = file_cache_granted(worker_file_cache(exchange_worker(x))),
-        .symlinks = exchange_symlinks(x),
         .sort = str_equal(sort, STR("size"))   ? SORT_SIZE
                 : str_equal(sort, STR("date")) ? SORT_DATE
                                                : SORT_NAME,

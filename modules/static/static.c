@@ -332,14 +332,15 @@ static enum outcome open_path(struct search *search, struct str path)
     struct exchange *x = search->x;
     struct str folder = search->folder;
     struct file_entry *entry;
+    enum symlinks symlinks;
     bool pending = false;
 
-    if (!exchange_symlinks_from(x, &folder, &path))
+    if (!exchange_symlinks_from(x, &folder, &path, &symlinks))
         return give_up(search, 500);
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);
     entry = file_cache_get(worker_file_cache(exchange_worker(x)), &search->lookup, folder, path,
-                           exchange_symlinks(x), &pending);
+                           symlinks, &pending);
     if (entry)
         return judge(search, entry);
     if (!pending)

@@ -170,14 +170,15 @@ static struct file_entry *look_up(struct trial *trial, bool *out_pending)
 {
     struct exchange *x = trial->x;
     struct str folder, path;
+    enum symlinks symlinks;
 
     if (!make_uri(trial) || exchange_file(x, trial->uri, &folder, &path) < 0 ||
-        !exchange_symlinks_from(x, &folder, &path))
+        !exchange_symlinks_from(x, &folder, &path, &symlinks))
         return NULL;
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);
     return file_cache_get(worker_file_cache(exchange_worker(x)), &trial->lookup, folder, path,
-                          exchange_symlinks(x), out_pending);
+                          symlinks, out_pending);
 }
 
 static enum outcome try_on(struct trial *trial)

@@ -266,10 +266,10 @@ static struct file_entry *look_up(struct asking *asking, struct str path, bool *
     struct str root = exchange_root(x);
     bool served = is_below(path, root);
     struct str folder = served ? root : STR("/");
-    enum symlinks symlinks = served ? exchange_symlinks(x) : SYMLINKS_ANYWHERE;
+    enum symlinks symlinks = SYMLINKS_ANYWHERE;
 
     path = str_skip(path, folder.length);
-    if (served && !exchange_symlinks_from(x, &folder, &path))
+    if (served && !exchange_symlinks_from(x, &folder, &path, &symlinks))
         return NULL;
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);

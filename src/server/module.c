@@ -5,7 +5,6 @@
 #include "server/visit.h"
 
 #include "base/limits.h"
-#include "http/url.h"
 #include "server/descriptors.h"
 #include "server/journey_steps.h"
 #include "server/refuse.h"
@@ -14,7 +13,6 @@
 #include "server/variables.h"
 #include "server/when.h"
 
-#include <errno.h>
 #include <stdalign.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -253,92 +251,6 @@ const struct clock *exchange_clock(const struct exchange *x)
     return &visit_of(x)->worker->loop.clock;
 }
 
-struct str exchange_root(struct exchange *x)
-{
-    const struct core_site *site = visit_of(x)->location->site;
-    const struct template *folder = site->alias.path ? site->alias.path : site->root;
-    struct str root;
-
-    if (!folder)
-        return (struct str){NULL, 0};
-    root = template_eval(folder, x, &x->arena);
-    /* A variable may have been empty or hostile: only an absolute path is a root, and only the configuration climbs. */
-    if (!root.data || !str_starts(root, STR("/")) ||
-        (!template_constant(folder) && url_path_climbs(root) && !url_path_climbs(template_text(folder))))
-        return (struct str){NULL, 0};
-    return root;
-}
-
-/* Of "/a/b" the folder "/a/" and "b". */
-static void split_name(struct str whole, struct str *out_root, struct str *out_path)
-{
-    size_t slash = (size_t)str_rfind(whole, '/') + 1;
-
-    *out_root = str_slice(whole, 0, slash);
-    *out_path = str_skip(whole, slash);
-}
-
-/* An alias of a regular expression is the whole path: what stands in it before the first variable is not left. */
-static int whole_alias(struct exchange *x, struct str whole, struct str uri, struct str *out_root,
-                       struct str *out_path)
-{
-    struct str front = template_front(visit_of(x)->location->site->alias.path);
-    bool below = str_starts(uri, x->request.path);
-    struct str kept = below ? visit_of(x)->alias_rest : STR("");
-
-    uri = below ? str_skip(uri, x->request.path.length) : uri;
-    whole = arena_printf(&x->arena, STR_FMT STR_FMT STR_FMT, STR_ARG(whole), STR_ARG(kept), STR_ARG(uri));
-    if (!whole.data)
-        return -ENOMEM;
-    split_name(str_starts(front, STR("/")) ? front : STR("/"), out_root, out_path);
-    *out_path = str_skip(whole, out_root->length);
-    return 0;
-}
-
-/* A name below `root` begins with a dot, and not because the configuration says so of a whole path. */
-static bool alias_hides(const struct core_site *site, struct str root, struct str path)
-{
-    return url_path_hidden(path) &&
-           !(site->alias.whole && url_path_hidden(str_skip(template_text(site->alias.path), root.length)));
-}
-
-int exchange_file(struct exchange *x, struct str uri, struct str *out_root, struct str *out_path)
-{
-    const struct core_site *site = visit_of(x)->location->site;
-    struct str root = exchange_root(x);
-
-    if (!root.data)
-        return -ENOENT;
-    *out_root = root;
-    *out_path = uri;
-    if (site->alias.whole && whole_alias(x, root, uri, out_root, out_path) < 0)
-        return -ENOMEM;
-    if (site->alias.path && !site->alias.whole && str_starts(uri, site->alias.prefix))
-        *out_path = str_skip(uri, site->alias.prefix.length);
-    /* The URI hides nothing; what is left of it behind a prefix ("/i.git/x" of "/i") or a capture may. */
-    if (site->alias.path && alias_hides(site, *out_root, *out_path))
-        return -ENOENT;
-    /* The alias of one file. */
-    if (site->alias.path && str_empty(*out_path) && !str_ends(root, STR("/")))
-        split_name(root, out_root, out_path);
-    /* With merge_slashes: off a path may begin with several, and is relative to the root all the same. */
-    while (str_starts(*out_path, STR("/")))
-        *out_path = str_skip(*out_path, 1);
-    /* And it climbs nowhere; what is left of it ("/i../x") may. */
-    return site->alias.path && url_path_climbs(*out_path) ? -ENOENT : 0;
-}
-
-int exchange_take_file(struct exchange *x, struct str uri, bool folder)
-{
-    bool whole = visit_of(x)->location->site->alias.whole;
-
-    if (whole && folder)
-        return 0;
-    if (whole)
-        visit_of(x)->alias_rest = str_starts(uri, x->request.path) ? str_skip(uri, x->request.path.length) : uri;
-    return exchange_rewrite(x, uri, x->request.query);
-}
-
 struct str exchange_own_type(struct exchange *x, struct str type)
 {
     visit_of(x)->own_type = type;
@@ -358,32 +270,6 @@ struct str exchange_text_type(struct exchange *x)
     if (type.data == site->mime.fallback.data && str_empty(site->default_type))
         type = mime_lookup(&site->mime, STR(".txt"));
     return exchange_own_type(x, type);
-}
-
-enum symlinks exchange_symlinks(const struct exchange *x)
-{
-    return (enum symlinks)visit_of(x)->location->site->disable_symlinks.policy;
-}
-
-bool exchange_symlinks_from(struct exchange *x, struct str *root, struct str *path)
-{
-    const struct template *from = visit_of(x)->location->site->disable_symlinks.from;
-    enum symlinks symlinks = exchange_symlinks(x);
-    struct str folder, name;
-
-    if (symlinks == SYMLINKS_BENEATH || symlinks == SYMLINKS_ANYWHERE)
-        return true;
-    name = arena_printf(&x->arena, STR_FMT "/" STR_FMT, STR_ARG(*root), STR_ARG(*path));
-    folder = from ? template_eval(from, x, &x->arena) : STR("");
-    if (!name.data || !folder.data)
-        return false;
-    while (str_ends(folder, STR("/")))
-        folder.length--;
-    if (!str_starts(name, folder) || name.data[folder.length] != '/')
-        folder.length = 0;
-    *root = folder.length ? folder : STR("/");
-    *path = str_skip(name, folder.length);
-    return true;
 }
 
 struct str exchange_eval(struct exchange *x, const struct template *template)

@@ -204,8 +204,11 @@ struct str exchange_media_type(struct exchange *x, struct str path);
 struct str exchange_text_type(struct exchange *x);
 /* `disable_symlinks` of the location. */
 enum symlinks exchange_symlinks(const struct exchange *x);
-/* A root and a path beneath it become the folder behind which links are looked at, and the path from there. False: out of memory. */
-bool exchange_symlinks_from(struct exchange *x, struct str *root, struct str *path);
+/*
+ * A root and a path beneath it become the folder behind which links are looked at, and the path from there. *out_symlinks: the rule that
+ * holds; as in nginx from= with the whole path ends all checks. False: out of memory.
+ */
+bool exchange_symlinks_from(struct exchange *x, struct str *root, struct str *path, enum symlinks *out_symlinks);
 /* The value of a template for this exchange. data NULL: out of memory. */
 struct str exchange_eval(struct exchange *x, const struct template *template);
 /*

@@ -259,6 +259,30 @@ def test_disable_symlinks_on_the_way_to_the_root(launch, loop, base, mode, start
     assert client.get('/link').status == 403
 
 
+def test_disable_symlinks_from_below_an_alias(launch, loop, fresh):
+    """As nginx does: from= may lie below the folder, however that is written, and ends no check where it ends inside a name."""
+    top = fresh()
+    (top / 'real' / 'sub').mkdir(parents=True)
+    for folder in (top, top / 'real', top / 'real' / 'sub'):
+        folder.chmod(0o755)
+    (top / 'real' / 'sub' / 'file.txt').write_text('here')
+    (top / 'real' / 'sub' / 'link.txt').symlink_to('file.txt')
+    (top / 'way').symlink_to('real')
+    way = f'{top}/way'
+    client = launch(loop, 'plain', server={'location': {
+        '/a/': {'alias': f'{way}/', 'disable_symlinks': f'on from={way}/sub'},
+        '/b/': {'root': f'{way}/', 'rewrite': '^/b(/.*) $1 break', 'disable_symlinks': f'on from={way}/sub/'},
+        '~ ^/c/(.*)$': {'alias': f'{way}/$1', 'disable_symlinks': f'on from={way}/sub'},
+        '/d/': {'alias': f'{way}/', 'disable_symlinks': f'on from={way}/su'},
+        '= /whole': {'alias': f'{way}/sub/link.txt', 'disable_symlinks': f'on from={way}/sub/link.txt'},
+        '= /slash': {'alias': f'{way}/sub/link.txt', 'disable_symlinks': f'on from={way}/sub/link.txt/'},
+        '/way': {'alias': way, 'disable_symlinks': 'on from=$document_root'}}}).connect()
+    for target, status in (('/a/sub/file.txt', 200), ('/a/sub/link.txt', 403), ('/b/sub/file.txt', 200), ('/b/sub/link.txt', 403),
+                           ('/c/sub/file.txt', 200), ('/c/sub/link.txt', 403), ('/d/sub/file.txt', 403), ('/whole', 200), ('/slash', 403),
+                           ('/way', 301), ('/way/sub/file.txt', 200), ('/way/sub/link.txt', 403)):
+        assert client.get(target).status == status, target
+
+
 def test_a_changed_file_is_seen(launch, loop, transport, base):
     folder = base / f'changing-{loop}-{transport}'
     folder.mkdir()
