@@ -87,8 +87,9 @@ def make_packed(folder):
         (folder / f'{name}.gz').write_bytes(gzip.compress(f'packed {name}'.encode()))
     (folder / 'alone.txt.gz').write_bytes(gzip.compress(b'packed alone'))
     (folder / 'long.txt').write_text('long ' * 1000)
-    (folder / 'users').write_text('bob:' + subprocess.run(
-        ['openssl', 'passwd', '-6', '-salt', 'saltsalt', 'secret'], capture_output=True, text=True, check=True).stdout)
+    (folder / 'users').write_text(''.join(f'{name}:' + subprocess.run(
+        ['openssl', 'passwd', kind, '-salt', 'saltsalt', 'secret'], capture_output=True, text=True, check=True).stdout
+        for name, kind in (('bob', '-6'), ('ann', '-apr1'))))
     return folder
 
 
