@@ -77,7 +77,7 @@ def test_every_answer_has_a_date_and_a_frame(client):
 def test_options_star(client):
     response = client.ask('OPTIONS', '*')
     assert response.status in (200, 204)
-    assert {'GET', 'HEAD'} <= {word.strip() for word in response.headers['allow'].split(',')}
+    assert 'allow' not in response.headers      # methods are those of a location
     assert client.alive()
 
 
