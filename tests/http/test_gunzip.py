@@ -199,6 +199,7 @@ def test_a_bomb_takes_no_memory_and_stops_nobody(served):
     """Little that becomes much: it is decoded as it is taken, and a client that takes nothing stops it; others are served meanwhile."""
     client, other = served.connect(promoted=False), served.connect(promoted=False)
     client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    assert other.get('/page.html').body == TEXT     # a worker runs
     before, most, got = memory(served.server), 0, 0
     client.send('GET /direct/bomb HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert 'content-encoding' not in client.head().headers
