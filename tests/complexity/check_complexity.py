@@ -47,6 +47,9 @@ def main():
         print('skipped: valgrind is not installed, and instructions cannot be counted without it')
         return SKIPPED
     found = run(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else '')
+    # Buffers that other kinds left, and the log's helper thread, cost one kind more than another: in a process of its own none does.
+    for kind in [kind for kind, costs in found.items() if too_steep(costs)]:
+        found[kind] = run(sys.argv[1], kind)[kind]
     steep = [kind for kind, costs in found.items() if too_steep(costs)]
     for kind, costs in sorted(found.items()):
         print(f'{kind:50} {costs["1"]:11} {costs["n"]:11} {costs["2n"]:11}{"  TOO STEEP" if kind in steep else ""}')

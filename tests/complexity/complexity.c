@@ -20,6 +20,7 @@
 #define UPSTREAMS 16
 /* Twice the input may cost 2.2 times the memory, and this much: arena blocks and buffers that double are not exact. */
 #define MEMORY_SLACK 65536
+#define MEASUREMENTS 3
 
 static struct loopback server;
 
@@ -305,19 +306,38 @@ static void open_server(void)
     server.error_log.log.level = LOG_DEBUG;
 }
 
-/* Each kind once before it is measured: what is made at the first use counts for none. */
+/* The least of a few: a buffer of the log that is still being written has to be replaced by another one. */
+static size_t measure_least(const struct kind *kind, size_t n, const char *label)
+{
+    size_t least = measure(kind, n, label);
+
+    for (int i = 1; i < MEASUREMENTS && !RUNNING_ON_VALGRIND; i++) {
+        size_t again;
+
+        loopback_turn(&server, 20);
+        again = measure(kind, n, label);
+        least = again < least ? again : least;
+    }
+    return least;
+}
+
+/*
+ * Each kind once before it is measured: what is made at the first use counts for none. Under valgrind only
+ * instructions are compared, by check_complexity.py.
+ */
 static void check(const struct kind *kind)
 {
     size_t none, one, two;
 
     (void)measure(kind, 2 * kind->n, "first");
-    none = measure(kind, 1, "1");
-    one = measure(kind, kind->n, "n");
-    two = measure(kind, 2 * kind->n, "2n");
+    none = measure_least(kind, 1, "1");
+    one = measure_least(kind, kind->n, "n");
+    two = measure_least(kind, 2 * kind->n, "2n");
     printf("%-50s %7zu: %9zu %9zu %9zu bytes\n", kind->name, kind->n, none, one, two);
     one = one > none ? one - none : 0;
     two = two > none ? two - none : 0;
-    ck_assert_msg(two <= one * 22 / 10 + MEMORY_SLACK, "%s: %zu bytes for n, %zu for 2n", kind->name, one, two);
+    ck_assert_msg(RUNNING_ON_VALGRIND || two <= one * 22 / 10 + MEMORY_SLACK, "%s: %zu bytes for n, %zu for 2n",
+                  kind->name, one, two);
 }
 
 START_TEST(memory_grows_as_the_input)

@@ -82,7 +82,7 @@ def test_a_new_configuration_takes_over(begin):
     server.reload()
     assert server.answers('second') and server.answers('second', 'user')
     wait_for(lambda: not any(alive(pid) for pid in workers), 'the old workers have ended')
-    assert len(server.workers()) == 2
+    wait_for(lambda: len(server.workers()) == 2, 'two workers, and nothing else of the master')
     client = http1.connect(other, 'plain')
     assert client.get('/').body == b'second'
     # And back: the address that was added is gone, nobody is queued there.
