@@ -221,7 +221,7 @@ void judge_order(struct import *import, const struct scope *scope)
     if (scope->kind == SCOPE_SERVER)
         judge_locations(import, scope, end->place.line);
     if (has_rules_of_access(scope))
-        note(import, IMPORT_CHANGED, end, "who may is asked before return here, and after it in nginx");
+        note(import, IMPORT_CHANGED, end, "access rules are checked before return here, and after it in nginx");
 }
 
 /* A server's `if` that leads elsewhere inside, and behind which nginx may go on in another location than we do, or by
@@ -347,7 +347,7 @@ static void carry_condition(struct import *import, const struct scope *scope,
         (live(directive, "return") || live(directive, "rewrite")))
         note(import, IMPORT_CHANGED, directive, "rewrite of the server comes before this here");
     if (scope->kind == SCOPE_SERVER && live(directive, "return") && access_below(scope->block))
-        note(import, IMPORT_CHANGED, directive, "who may is asked before return here, and after it in nginx");
+        note(import, IMPORT_CHANGED, directive, "access rules are checked before return here, and after it in nginx");
     carry_scope(import, scope, SCOPE_LOCATION, directive, body);
     if (rewrite_before(scope, directive))
         note(import, IMPORT_CHANGED, directive, "it is asked before the rewrite in line %u here",

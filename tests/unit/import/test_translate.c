@@ -229,7 +229,7 @@ static const struct {
     {"location / { return 204; rewrite ^ /b; }", "location:\n  /:\n    return: 204\n",
      "never reached: line 3 has ended it"},
     {"location / { return 204; deny all; }", "location:\n  /:\n    return: 204\n    deny: all\n",
-     "who may is asked before return"},
+     "access rules are checked before return"},
     /* What answers or protects, and is lost: 503 is answered until a person replaces it. */
     {"location / { root /app; uwsgi_pass unix:/x; }",
      "location:\n  /:\n" INNER_MARK("uwsgi_pass unix:/x", "handler",
