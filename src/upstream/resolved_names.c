@@ -47,6 +47,18 @@ static struct resolved_name *find_name(struct resolved_names *names, struct str 
     return NULL;
 }
 
+/* Another process wrote it: nothing beyond the addresses may be read. */
+static bool is_sound(const struct resolved_name *name)
+{
+    if (name->count > LIMIT_UPSTREAM_ADDRESSES)
+        return false;
+    for (size_t i = 0; i < name->count; i++) {
+        if (name->addresses[i].length > sizeof(name->addresses[i].socket))
+            return false;
+    }
+    return true;
+}
+
 static struct resolved_name *find_oldest(struct resolved_names *names)
 {
     struct resolved_name *oldest = &names->names[0];
@@ -87,7 +99,7 @@ size_t resolved_names_load(struct resolved_names *names, struct str key,
         return 0;
     lock(names);
     name = find_name(names, key);
-    if (name && name->count <= LIMIT_UPSTREAM_ADDRESSES) {
+    if (name && is_sound(name)) {
         count = name->count;
         memcpy(out, name->addresses, count * sizeof(*out));
     }

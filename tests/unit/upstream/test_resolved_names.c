@@ -114,6 +114,21 @@ START_TEST(other_processes_see_it)
 }
 END_TEST
 
+START_TEST(an_address_longer_than_its_memory_is_left_out)
+{
+    struct resolver_address broken = {.length = sizeof(broken.socket) + 1};
+    struct resolver_answer answer = {.addresses = &broken, .count = 1};
+
+    names = resolved_names_create();
+    resolved_names_store(names, STR("a.test:80"), &answer);
+    ck_assert_uint_eq(resolved_names_load(names, STR("a.test:80"), found), 0);
+    broken.length = sizeof(broken.socket);
+    resolved_names_store(names, STR("a.test:80"), &answer);
+    ck_assert_uint_eq(resolved_names_load(names, STR("a.test:80"), found), 1);
+    resolved_names_destroy(names);
+}
+END_TEST
+
 START_TEST(failures_are_retried_soon_then_less_often)
 {
     ck_assert_uint_eq(upstream_resolve_retry_ms(1, 0), 1000);
@@ -131,7 +146,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {the_last_answer_is_found, a_failure_stores_nothing, both_counts_are_bounded,
-                                  other_processes_see_it, failures_are_retried_soon_then_less_often};
+                                  other_processes_see_it,
+                                  an_address_longer_than_its_memory_is_left_out,
+                                  failures_are_retried_soon_then_less_often};
 
     return suite_run("resolved_names", tests, COUNT(tests));
 }
