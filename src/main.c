@@ -7,6 +7,7 @@
 #include "lint/lint.h"
 #include "server/commands.h"
 #include "server/daemon.h"
+#include "server/doctor.h"
 #include "server/error_log.h"
 #include "server/options.h"
 

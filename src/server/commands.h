@@ -26,8 +26,6 @@ int command_help(const struct options *options);
 int command_import(const struct options *options);
 /* serve.c: HTTPS for a folder, without a configuration file. */
 int command_serve(const struct options *options);
-/* doctor.c: is kernel TLS engaged here, and if not, why. */
-int command_doctor(const struct options *options);
 /* command_fmt.c: files in one layout. Exit 1 where one cannot be read or, with --check or --diff, is laid out otherwise. */
 int command_fmt(const struct options *options);
 

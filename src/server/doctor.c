@@ -4,8 +4,6 @@
  */
 #include "server/doctor.h"
 
-#include "server/commands.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 

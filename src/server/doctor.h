@@ -7,6 +7,7 @@
 #define SERVER_DOCTOR_H
 
 #include "base/log.h"
+#include "server/options.h"
 #include "tls/ktls.h"
 
 enum verdict {
@@ -101,5 +102,8 @@ void doctor_try(const struct ktls_support *support, const struct suite *suite, s
 bool doctor_judge_first(struct diagnosis *diagnosis, const struct trial *trial);
 /* Of each suite; `trial` is NULL where the kernel had refused it already. */
 bool doctor_judge_suite(struct diagnosis *diagnosis, const struct suite *suite, const struct trial *trial);
+
+/* The command. Exit status 0 where the kernel encrypted a transfer that arrived whole. */
+int command_doctor(const struct options *options);
 
 #endif

@@ -1,7 +1,7 @@
 #include "server/configuration.h"
 
 #include "io/backends.h"
-#include "runner.h"
+#include "../runner.h"
 #include "server/access_log.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "server/shared.h"
 
-#include "runner.h"
+#include "../runner.h"
 
 #include <errno.h>
 #include <stdint.h>

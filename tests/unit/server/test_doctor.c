@@ -1,8 +1,7 @@
-#include "server/commands.h"
 #include "server/doctor.h"
 #include "wire/wire.h"
 
-#include "runner.h"
+#include "../runner.h"
 
 #include <fcntl.h>
 #include <signal.h>

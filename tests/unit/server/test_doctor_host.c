@@ -4,7 +4,7 @@
  */
 #include "server/doctor.h"
 
-#include "runner.h"
+#include "../runner.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "server/error_log.h"
 
-#include "runner.h"
+#include "../runner.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "server/log_file.h"
 
-#include "runner.h"
+#include "../runner.h"
 
 #include <errno.h>
 #include <fcntl.h>

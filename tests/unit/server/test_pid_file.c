@@ -1,6 +1,6 @@
 #include "server/pid_file.h"
 
-#include "runner.h"
+#include "../runner.h"
 
 #include <errno.h>
 #include <fcntl.h>

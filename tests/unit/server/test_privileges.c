@@ -1,6 +1,6 @@
 #include "server/privileges.h"
 
-#include "runner.h"
+#include "../runner.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "server/route.h"
 
-#include "runner.h"
+#include "../runner.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 #include "server/sockets.h"
 
-#include "runner.h"
+#include "../runner.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-/* The main function of a unit test of this folder: runs every test of a NULL-terminated table. */
+/* The main function of a unit test: runs every test of a NULL-terminated table. */
 #ifndef TEST_RUNNER_H
 #define TEST_RUNNER_H
 
