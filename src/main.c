@@ -3,11 +3,11 @@
  * asked to do. What the words mean is options.c's; how it is done is the server's.
  */
 #include "build_options.h"
+#include "doctor/doctor.h"
 #include "explain/explain.h"
 #include "lint/lint.h"
 #include "server/commands.h"
 #include "server/daemon.h"
-#include "server/doctor.h"
 #include "server/error_log.h"
 #include "server/options.h"
 

@@ -25,6 +25,7 @@ ARROWS = {
     'limit': {'base', 'conf'},
     'upstream': {'base', 'io', 'tls', 'wire', 'conf'},
     'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'import', 'cache', 'limit', 'upstream'},
+    'doctor': {'base', 'io', 'tls', 'wire', 'server'},
     'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server'},
     'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'server'},
 }

@@ -2,7 +2,7 @@
  * `sluice doctor`: examines, tries, and prints what it found for people or as JSON. Exit status 0
  * where the kernel encrypted a transfer that arrived whole.
  */
-#include "server/doctor.h"
+#include "doctor/doctor.h"
 
 #include <stdio.h>
 #include <stdlib.h>

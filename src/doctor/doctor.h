@@ -3,8 +3,8 @@
  * kernel to encrypt, each with what to do where it does not. doctor.c prints; doctor_host.c, doctor_module.c and
  * doctor_limits.c ask the machine; doctor_trial.c proves it by hand-offs with itself, doctor_judge.c says what came of them.
  */
-#ifndef SERVER_DOCTOR_H
-#define SERVER_DOCTOR_H
+#ifndef DOCTOR_DOCTOR_H
+#define DOCTOR_DOCTOR_H
 
 #include "base/log.h"
 #include "server/options.h"

@@ -2,7 +2,7 @@
  * The client of the doctor's trial: plain OpenSSL on a blocking socket, in a process
  * of its own, which trusts nothing of ours: it decrypts and compares.
  */
-#include "server/doctor_client.h"
+#include "doctor/doctor_client.h"
 
 #include <openssl/ssl.h>
 #include <sys/socket.h>

@@ -1,8 +1,8 @@
 /* The other end of the doctor's trial, run in a child process. */
-#ifndef SERVER_DOCTOR_CLIENT_H
-#define SERVER_DOCTOR_CLIENT_H
+#ifndef DOCTOR_DOCTOR_CLIENT_H
+#define DOCTOR_DOCTOR_CLIENT_H
 
-#include "server/doctor.h"
+#include "doctor/doctor.h"
 
 enum doctor_client_end {
     DOCTOR_CLIENT_WHOLE,            /* every byte right, then close_notify */

@@ -1,7 +1,7 @@
 /*
  * Asks a network device for one of its features by name, as ethtool -k does: linux/ethtool.h.
  */
-#include "server/doctor.h"
+#include "doctor/doctor.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>

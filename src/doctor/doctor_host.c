@@ -1,7 +1,7 @@
 /*
  * The machine as its files tell it, and the order in which it is examined.
  */
-#include "server/doctor.h"
+#include "doctor/doctor.h"
 
 #include "tls/tls_context.h"
 

@@ -1,7 +1,7 @@
 /*
  * What came of the trials, in words: OpenSSL's build, the first transfer, and each protocol and cipher.
  */
-#include "server/doctor.h"
+#include "doctor/doctor.h"
 
 #include "build_options.h"
 #include "wire/wire.h"

@@ -2,7 +2,7 @@
  * What bounds a server: the loop that it may have, descriptors, locked memory, send buffers; and whether a
  * network device would encrypt in its stead.
  */
-#include "server/doctor.h"
+#include "doctor/doctor.h"
 
 #include "server/core.h"
 

@@ -2,7 +2,7 @@
  * The kernel and its tls module: is it there, could it be, and would the kernel load it by itself when a
  * server asks? That takes CAP_NET_ADMIN of the machine itself, and modprobe.
  */
-#include "server/doctor.h"
+#include "doctor/doctor.h"
 
 #include <errno.h>
 #include <linux/capability.h>

@@ -3,11 +3,11 @@
  * OpenSSL's in another process, over loopback. Nothing in here is special to it but
  * the file, which is made in memory.
  */
-#include "server/doctor.h"
+#include "doctor/doctor.h"
 
 #include "base/limits.h"
+#include "doctor/doctor_client.h"
 #include "io/listener.h"
-#include "server/doctor_client.h"
 #include "tls/tls_context.h"
 #include "wire/wire.h"
 

@@ -1,4 +1,4 @@
-#include "server/doctor.h"
+#include "doctor/doctor.h"
 #include "wire/wire.h"
 
 #include "../runner.h"

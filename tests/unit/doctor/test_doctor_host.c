@@ -2,7 +2,7 @@
  * What the doctor says of machines that this one is not: each a folder with the files that such a kernel
  * shows.
  */
-#include "server/doctor.h"
+#include "doctor/doctor.h"
 
 #include "../runner.h"
 
