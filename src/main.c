@@ -3,13 +3,13 @@
  * asked to do. What the words mean is options.c's; how it is done is the server's.
  */
 #include "build_options.h"
+#include "command/commands.h"
+#include "command/options.h"
 #include "doctor/doctor.h"
 #include "explain/explain.h"
 #include "lint/lint.h"
-#include "server/commands.h"
 #include "server/daemon.h"
 #include "server/error_log.h"
-#include "server/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -24,10 +24,11 @@ ARROWS = {
     'cache': {'base', 'io', 'conf'},
     'limit': {'base', 'conf'},
     'upstream': {'base', 'io', 'tls', 'wire', 'conf'},
-    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'import', 'cache', 'limit', 'upstream'},
-    'doctor': {'base', 'io', 'tls', 'wire', 'server'},
-    'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server'},
-    'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'server'},
+    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'upstream'},
+    'command': {'base', 'conf', 'import', 'server'},
+    'doctor': {'base', 'io', 'tls', 'wire', 'server', 'command'},
+    'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server', 'command'},
+    'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'server', 'command'},
 }
 MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream'}
 MODULES_MAY_FILES = {'modules/proxy/proxy.h',   # for those that pass requests on

@@ -7,7 +7,7 @@
 #define DOCTOR_DOCTOR_H
 
 #include "base/log.h"
-#include "server/options.h"
+#include "command/options.h"
 #include "tls/ktls.h"
 
 enum verdict {

@@ -6,8 +6,8 @@
 #ifndef EXPLAIN_EXPLAIN_H
 #define EXPLAIN_EXPLAIN_H
 
+#include "command/options.h"
 #include "server/configuration.h"
-#include "server/options.h"
 #include "server/trace.h"
 
 #define EXPLAIN_STEPS 64            /* more than LIMIT_REROUTES lets happen */

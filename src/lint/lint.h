@@ -5,8 +5,8 @@
 #ifndef LINT_LINT_H
 #define LINT_LINT_H
 
+#include "command/options.h"
 #include "server/configuration.h"
-#include "server/options.h"
 
 struct lint_rule;
 

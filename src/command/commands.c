@@ -2,7 +2,7 @@
  * The commands around the configuration: run it, test it, print it, explain it, and signal
  * the server that runs by it.
  */
-#include "server/commands.h"
+#include "command/commands.h"
 
 #include "build_options.h"
 #include "server/configuration.h"

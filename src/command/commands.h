@@ -2,10 +2,10 @@
  * What sluice can be asked to do, one function each. They print for people, and
  * return the exit status of the process.
  */
-#ifndef SERVER_COMMANDS_H
-#define SERVER_COMMANDS_H
+#ifndef COMMAND_COMMANDS_H
+#define COMMAND_COMMANDS_H
 
-#include "server/options.h"
+#include "command/options.h"
 
 /* Loads the configuration and runs the server until a signal ends it. */
 int command_run(const struct options *options);
@@ -20,7 +20,7 @@ int command_schema(void);
 /* One directive, or the names of all. */
 int command_help(const struct options *options);
 /*
- * import.c: nginx's configuration as sluice's. 0: all of it was carried, or is not needed; 2: not all, or with another meaning; 1: it
+ * command_import.c: nginx's configuration as sluice's. 0: all of it was carried, or is not needed; 2: not all, or with another meaning; 1: it
  * could not be read, or written.
  */
 int command_import(const struct options *options);

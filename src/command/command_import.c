@@ -5,7 +5,7 @@
 #include "import/import.h"
 
 #include "base/limits.h"
-#include "server/commands.h"
+#include "command/commands.h"
 #include "server/configuration.h"
 #include "server/core.h"
 #include "server/error_log.h"

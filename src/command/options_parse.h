@@ -1,10 +1,10 @@
 /*
  * A command line being parsed: what the files of options share.
  */
-#ifndef SERVER_OPTIONS_PARSE_H
-#define SERVER_OPTIONS_PARSE_H
+#ifndef COMMAND_OPTIONS_PARSE_H
+#define COMMAND_OPTIONS_PARSE_H
 
-#include "server/options.h"
+#include "command/options.h"
 
 struct parse {
     int argc;

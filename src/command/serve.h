@@ -1,8 +1,8 @@
 /*
  * The configuration that `sluice serve` runs with: YAML text, loaded like any other.
  */
-#ifndef SERVER_SERVE_H
-#define SERVER_SERVE_H
+#ifndef COMMAND_SERVE_H
+#define COMMAND_SERVE_H
 
 #include "base/buffer.h"
 

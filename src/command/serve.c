@@ -2,9 +2,9 @@
  * `sluice serve [DIR]`: HTTPS for a folder, on this machine alone unless it is opened to the network, with a
  * certificate made at start unless one is given. There is one mechanism: this writes a configuration and runs it.
  */
-#include "server/serve.h"
+#include "command/serve.h"
 
-#include "server/commands.h"
+#include "command/commands.h"
 #include "server/configuration.h"
 #include "server/error_log.h"
 #include "server/master.h"

@@ -1,4 +1,4 @@
-#include "server/options.h"
+#include "command/options.h"
 
 #include <check.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
  * The command line, parsed and not yet acted upon: nginx's flags by one table, and
  * sluice's subcommands. Nothing is opened or printed in here.
  */
-#ifndef SERVER_OPTIONS_H
-#define SERVER_OPTIONS_H
+#ifndef COMMAND_OPTIONS_H
+#define COMMAND_OPTIONS_H
 
 #include "base/buffer.h"
 

@@ -2,7 +2,7 @@
  * Parses the command line. One table says what each flag is; the loop over the
  * arguments knows no flag by name. Subcommands are a second, smaller table.
  */
-#include "server/options_parse.h"
+#include "command/options_parse.h"
 
 #include "build_options.h"
 

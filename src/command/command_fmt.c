@@ -2,7 +2,7 @@
  * `sluice fmt`: files in the one layout. A file is replaced as a whole or not at all:
  * the new text is written beside it, with its owner and mode, and then takes its name.
  */
-#include "server/commands.h"
+#include "command/commands.h"
 
 #include "base/limits.h"
 #include "conf/format.h"

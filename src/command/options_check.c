@@ -1,7 +1,7 @@
 /*
  * Arguments of the subcommands that look at configurations: fmt, lint, explain.
  */
-#include "server/options_parse.h"
+#include "command/options_parse.h"
 
 #include <string.h>
 
