@@ -18,7 +18,7 @@ part() { # NAME FILES...: one pytest, if it is asked for
     [[ $only = *"|$name|"* ]] || return 0
     # shellcheck disable=SC2016
     TMPDIR=/dev/shm unshare --net --mount sh -c 'ip link set lo up && mount -t tmpfs none /dev/shm && exec "$@"' - \
-        "$python" -m pytest -p no:cacheprovider --basetemp=/dev/shm/tests -v -rA --durations=15 --tb=short "$@" "${more[@]}" \
+        "$python" -m pytest --basetemp=/dev/shm/tests -v -rA --durations=15 --tb=short "$@" "${more[@]}" \
         >"$out/$name.log" 2>&1 </dev/null
     echo $? >"$out/$name.status"
 }
