@@ -73,10 +73,16 @@ END_TEST
 
 START_TEST(without_a_sink)
 {
-    struct log log = {.level = LOG_DEBUG};
+    struct kept kept = {.count = 0};
+    struct log log = {.level = LOG_DEBUG, .owner = &kept};
 
     log_write(&log, LOG_ERROR, "nowhere");
     log_write(NULL, LOG_ERROR, "nowhere");
+    ck_assert_int_eq(kept.count, 0);
+    log.sink = keep;
+    log_write(&log, LOG_ERROR, "somewhere");
+    ck_assert_int_eq(kept.count, 1);
+    ck_assert_ptr_nonnull(strstr(kept.line, "somewhere"));
 }
 END_TEST
 
