@@ -9,6 +9,7 @@
 #include "logins.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
@@ -105,7 +106,7 @@ static struct known *find_known(struct logins *logins, const struct login *login
     struct known *set = set_of(logins, login);
 
     for (unsigned i = 0; i < WAYS; i++) {
-        if (set[i].used_ms && now_of(logins) - set[i].used_ms < LIMIT_LOGIN_KNOWN_MS &&
+        if (set[i].used_ms && u64_sub_sat(now_of(logins), set[i].used_ms) < LIMIT_LOGIN_KNOWN_MS &&
             CRYPTO_memcmp(set[i].key, login->key, LOGIN_KEY) == 0)
             return &set[i];
     }
@@ -150,7 +151,7 @@ static bool is_known(struct logins *logins, struct login *login)
     if (!known)
         return false;
     login->question.state = known->state;
-    if (now_of(logins) - known->looked_ms > TRUSTED_MS)
+    if (u64_sub_sat(now_of(logins), known->looked_ms) > TRUSTED_MS)
         return false;
     known->used_ms = now_of(logins);
     login->question.verdict = PASSWORD_GOOD;

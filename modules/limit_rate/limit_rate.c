@@ -74,7 +74,7 @@ static const struct directive directives[] = {
 static void count_time(struct paced *paced)
 {
     uint64_t now_ms = exchange_clock(paced->x)->monotonic_ms;
-    uint64_t passed_ms = now_ms - paced->counted_ms;
+    uint64_t passed_ms = u64_sub_sat(now_ms, paced->counted_ms);
     uint64_t most = (paced->rate > paced->share ? paced->rate : paced->share) * 1000;
 
     paced->counted_ms = now_ms;

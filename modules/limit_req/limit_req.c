@@ -4,6 +4,7 @@
  * often it is rerouted.
  */
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "base/table.h"
 #include "limit/limit_use.h"
 #include "server/module.h"
@@ -161,7 +162,7 @@ static void say(struct exchange *x, const struct limit_req_conf *own, const char
 static enum outcome refuse(struct exchange *x, const struct limit_req_conf *own, const struct limit_req_row *row,
                            uint64_t level)
 {
-    uint64_t wait_ms = (level - row->burst) / row->use.zone->rate + 1;
+    uint64_t wait_ms = u64_sub_sat(level, row->burst) / row->use.zone->rate + 1;
     struct str seconds;
 
     exchange_refuse(x, (int)own->status);

@@ -5,6 +5,7 @@
 #include "proxy.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 
@@ -48,7 +49,7 @@ void proxy_let_go(struct proxying *p, bool keep)
     if (!connection)
         return;
     if (p->attempt->whole_us == UINT64_MAX)
-        p->attempt->whole_us = now_us(p) - p->attempt->begun_us;
+        p->attempt->whole_us = u64_sub_sat(now_us(p), p->attempt->begun_us);
     upstream_release(connection, keep);
 }
 
@@ -110,7 +111,7 @@ static bool may_ask_again(const struct proxying *p)
 
 static bool has_tries_left(const struct proxying *p)
 {
-    uint64_t spent_ms = exchange_clock(p->x)->monotonic_ms - p->begun_ms;
+    uint64_t spent_ms = u64_sub_sat(exchange_clock(p->x)->monotonic_ms, p->begun_ms);
 
     return (p->conf->next_tries == 0 || p->tries < p->conf->next_tries) &&
            (p->conf->next_timeout_ms == 0 || spent_ms < p->conf->next_timeout_ms);
@@ -195,7 +196,7 @@ static void failed(void *user, int error)
 {
     struct proxying *p = user;
 
-    p->attempt->whole_us = now_us(p) - p->attempt->begun_us;
+    p->attempt->whole_us = u64_sub_sat(now_us(p), p->attempt->begun_us);
     p->connection = NULL;
     proxy_lost(p, error);
 }
@@ -280,7 +281,7 @@ static void opened(void *user)
 {
     struct proxying *p = user;
 
-    p->attempt->connect_us = now_us(p) - p->attempt->begun_us;
+    p->attempt->connect_us = u64_sub_sat(now_us(p), p->attempt->begun_us);
     begin(p);
 }
 

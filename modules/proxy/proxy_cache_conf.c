@@ -3,6 +3,8 @@
  */
 #include "proxy.h"
 
+#include "base/saturate.h"
+
 #include <errno.h>
 
 #define VALID_HINT STR("write: proxy_cache_valid: [10m, 404 1m, any 10s]")
@@ -20,7 +22,7 @@ static int read_statuses(struct conf_reader *reader, const struct conf_node *nod
                          struct proxy_cache_valid *valid)
 {
     static unsigned usual[] = {200, 301, 302};
-    size_t count = words->count - 1;
+    size_t count = size_sub_sat(words->count, 1);
 
     if (count == 0) {
         valid->statuses = usual;

@@ -269,7 +269,7 @@ static bool head_came(struct proxying *p)
     int kept;
 
     p->attempt->status = p->reply.status;
-    p->attempt->header_us = exchange_clock(p->x)->monotonic_us - p->attempt->begun_us;
+    p->attempt->header_us = u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us);
     if (asks_another(p))
         return false;
     upstream_peer_worked(p->peer);
@@ -318,7 +318,7 @@ void proxy_answer_whole(struct proxying *p, bool surplus)
 {
     bool keep = p->reply.keepalive && p->asked && !surplus;
 
-    upstream_peer_took(p->peer, UINT64_MAX, exchange_clock(p->x)->monotonic_us - p->attempt->begun_us);
+    upstream_peer_took(p->peer, UINT64_MAX, u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us));
     if (p->reply.keepalive && surplus)
         proxy_say(p, LOG_WARN, "upstream sent more than its answer", 0);
     proxy_let_go(p, keep);

@@ -42,7 +42,7 @@ uint64_t proxy_slice_length(const struct proxy_slice *slice)
 {
     struct range range = proxy_slice_range(slice);
 
-    return range.last - range.first + 1;
+    return u64_sub_sat(range.last + 1, range.first);
 }
 
 struct str proxy_slice_key(const struct proxying *child)

@@ -56,7 +56,7 @@ static struct upstream_connection *let_go(struct tunnel *t)
 {
     struct upstream_connection *connection = t->connection;
 
-    t->attempt->whole_us = now_us(t) - t->attempt->begun_us;
+    t->attempt->whole_us = u64_sub_sat(now_us(t), t->attempt->begun_us);
     t->connection = NULL;
     return connection;
 }

@@ -4,6 +4,7 @@
 #include "cache/cache_file.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -291,7 +292,7 @@ static int read_text(struct cache_opened *opened, const struct mark *mark, uint6
     int error = buffer_reserve(&opened->text, noted + content + 1);
 
     if (error == 0)
-        error = read_all(opened->fd, opened->text.data, noted, size - sizeof(*mark) - noted);
+        error = read_all(opened->fd, opened->text.data, noted, u64_sub_sat(size, sizeof(*mark) + noted));
     if (error == 0 && content > 0)
         error = read_all(opened->fd, opened->text.data + noted, content, 0);
     if (error < 0)

@@ -6,6 +6,7 @@
 #include "cache/cache_store_private.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -111,7 +112,7 @@ static bool walk_on(struct cache_keeper *keeper)
         else
             ascend(keeper);
         clock_read(&now);
-        if (now.monotonic_ms - keeper->now_ms >= conf->step_ms)
+        if (u64_sub_sat(now.monotonic_ms, keeper->now_ms) >= conf->step_ms)
             break;
     }
     return keeper->depth > 0;

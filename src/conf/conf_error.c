@@ -137,7 +137,7 @@ static int excerpt_print(const struct conf_mark *mark, struct buffer *out)
     struct str line = source_line(mark->file, mark->line);
     unsigned from = mark->column > SHOWN_BEFORE ? mark->column - SHOWN_BEFORE : 1;
     unsigned column = 1;
-    unsigned shown = mark->column - from;
+    unsigned shown = mark->column > from ? mark->column - from : 0;
     size_t at = 0;
     int error = buffer_printf(out, "%5u | %s", mark->line, from > 1 ? "..." : "");
 

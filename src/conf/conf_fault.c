@@ -4,6 +4,8 @@
  */
 #include "conf/conf_fault.h"
 
+#include "base/saturate.h"
+
 #define QUOTED_MAX 60 /* longer texts are not repeated in a hint */
 
 struct conf_mark fault_mark(const struct fault *fault, size_t line, size_t column)
@@ -16,7 +18,7 @@ struct str fault_text(const struct fault *fault, struct conf_mark mark)
     struct source_cursor cursor = {.file = fault->file};
     struct str line = source_line(fault->file, mark.line);
     size_t at = source_offset(&cursor, mark.line, mark.column);
-    size_t start = (size_t)(line.data - fault->file->text.data);
+    size_t start = line.length ? fault->file->lines[mark.line - 1] : 0;
 
     return line.length && at >= start ? str_skip(line, at - start) : STR("");
 }
@@ -192,7 +194,7 @@ unsigned flow_content(const struct fault *fault)
 {
     char c = fault_byte(fault, fault->at);
     struct str line = source_line(fault->file, fault->at.line);
-    size_t start = (size_t)(fault_text(fault, fault->at).data - line.data);
+    size_t start = size_sub_sat(line.length, fault_text(fault, fault->at).length);
 
     if (c == ':' && !strcmp(fault->context, "while parsing a flow node")) {
         struct str word;

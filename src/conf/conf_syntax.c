@@ -4,6 +4,8 @@
  */
 #include "conf/conf_fault.h"
 
+#include "base/saturate.h"
+
 /* A line that should have been "key: value". */
 static unsigned colon_missing(const struct fault *fault, unsigned line)
 {
@@ -78,7 +80,7 @@ static unsigned second_colon(const struct fault *fault)
                                                             : too_deep(fault);
     value = fault_text(fault, fault_mark(fault, last->line, last->column));
     key = fault_content(fault, last->line);
-    key.length = (size_t)(value.data - key.data);
+    key.length = size_sub_sat(key.length, str_trim(value).length);
     value = fault_uncomment(value);
     conf_error(fault->errors, fault->at,
                conf_hint(fault->errors, "quote the value: " STR_FMT "%c" STR_FMT "%c", STR_ARG(key),

@@ -6,6 +6,7 @@
  */
 #include "io/file_cache.h"
 
+#include "base/saturate.h"
 #include "io/file_shelf.h"
 
 #include <errno.h>
@@ -93,7 +94,7 @@ static int root_descriptor(struct file_cache *cache, const char *root)
     char *copy;
     int fd;
 
-    if (cache->root_fd >= 0 && now - cache->root_checked_ms < valid_ms && str_equal(cache->root, name))
+    if (cache->root_fd >= 0 && u64_sub_sat(now, cache->root_checked_ms) < valid_ms && str_equal(cache->root, name))
         return cache->root_fd;
     fd = root_open(root, cache->granted, false);
     if (fd < 0)

@@ -66,7 +66,7 @@ void file_shelf_evict_inactive(struct file_shelf *shelf)
     for (int i = 0; i < EVICTED_AT_ONCE; i++) {
         struct file_entry *last = lru_last(i % 2 ? &shelf->errors : &shelf->files);
 
-        if (last && now - last->used_ms > shelf->limits.inactive_ms)
+        if (last && u64_sub_sat(now, last->used_ms) > shelf->limits.inactive_ms)
             entry_unlink(shelf, last);
     }
 }
@@ -213,7 +213,7 @@ struct file_entry *file_shelf_find(struct file_shelf *shelf, struct str key)
     struct file_entry *entry = table_get(&shelf->table, key);
     uint64_t now = shelf->loop->clock.monotonic_ms;
 
-    if (!entry || entry->counted || now - entry->checked_ms >= shelf->limits.valid_ms)
+    if (!entry || entry->counted || u64_sub_sat(now, entry->checked_ms) >= shelf->limits.valid_ms)
         return NULL;
     entry_touch(shelf, entry);
     return file_entry_ref(entry);

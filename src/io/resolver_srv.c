@@ -4,6 +4,8 @@
 #define CARES_NO_DEPRECATED
 #include "io/resolver_srv.h"
 
+#include "base/saturate.h"
+
 #include <ares.h>
 #include <errno.h>
 #include <limits.h>
@@ -29,7 +31,7 @@ static uint32_t number32(const unsigned char *at)
 
 static bool has(const struct message *message, size_t count)
 {
-    return message->length - message->at >= count;
+    return size_sub_sat(message->length, message->at) >= count;
 }
 
 /* Steps over a name; into `out` (LIMIT_HOST + 1 bytes) where it is wanted. */

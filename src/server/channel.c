@@ -4,6 +4,8 @@
  */
 #include "server/channel.h"
 
+#include "base/saturate.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -78,7 +80,7 @@ static int take_descriptors(struct msghdr *head, int *out_fd)
 
         if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS)
             continue;
-        held = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        held = size_sub_sat(item->cmsg_len, CMSG_LEN(0)) / sizeof(int);
         for (size_t i = 0; i < held; i++) {
             int fd;
 

@@ -6,6 +6,7 @@
 #include "server/master_state.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "server/access_log.h"
 #include "server/worker.h"
 
@@ -142,7 +143,7 @@ static void plan_restart(struct master *master, struct child *child)
 {
     uint64_t delay_ms = 0;
 
-    if (master->clock.monotonic_ms - child->started_ms < SOON_MS)
+    if (u64_sub_sat(master->clock.monotonic_ms, child->started_ms) < SOON_MS)
         child->deaths++;
     else
         child->deaths = 0;

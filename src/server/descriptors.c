@@ -2,6 +2,7 @@
 #include "server/descriptors.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "server/journey_steps.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ static void log_exhaustion(struct worker *worker, unsigned clients, unsigned ups
 {
     uint64_t now_ms = worker->loop.clock.monotonic_ms;
 
-    if (worker->exhausted.logged_ms && now_ms - worker->exhausted.logged_ms < 1000)
+    if (worker->exhausted.logged_ms && u64_sub_sat(now_ms, worker->exhausted.logged_ms) < 1000)
         return;
     worker->exhausted.logged_ms = now_ms;
     log_write(worker->log, LOG_CRIT,
@@ -53,7 +54,7 @@ bool descriptors_reclaim(struct worker *worker)
     unsigned clients;
     unsigned upstreams;
 
-    if (worker->exhausted.reclaimed_ms && now_ms - worker->exhausted.reclaimed_ms < LIMIT_RECLAIM_MS)
+    if (worker->exhausted.reclaimed_ms && u64_sub_sat(now_ms, worker->exhausted.reclaimed_ms) < LIMIT_RECLAIM_MS)
         return worker->exhausted.reclaimed;
     worker->exhausted.reclaimed_ms = now_ms;
     clients = close_idle_clients(worker);

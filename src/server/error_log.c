@@ -5,6 +5,7 @@
 #include "server/error_log.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "server/log_file.h"
 
 #include <inttypes.h>
@@ -16,7 +17,7 @@ static void say_dropped(struct error_log *error_log)
     char line[128];
     int length =
         snprintf(line, sizeof(line), "error log: %" PRIu64 " lines were lost, nobody read them in time\n",
-                 error_log->dropped - error_log->dropped_said);
+                 u64_sub_sat(error_log->dropped, error_log->dropped_said));
 
     if (log_file_write(error_log->fd, str_of(line, (size_t)length)))
         error_log->dropped_said = error_log->dropped;

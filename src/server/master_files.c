@@ -5,6 +5,7 @@
  */
 #include "server/master_state.h"
 
+#include "base/saturate.h"
 #include "server/renewal.h"
 
 #include <errno.h>
@@ -74,7 +75,7 @@ int master_files_next_ms(const struct master *master)
     const struct generation *generation = master->current;
     uint64_t valid =
         generation && generation->phase == PHASE_RUNNING ? valid_ms(generation->configuration) : 0;
-    uint64_t age_ms = valid ? master->clock.monotonic_ms - generation->files_seen_ms : 0;
+    uint64_t age_ms = valid ? u64_sub_sat(master->clock.monotonic_ms, generation->files_seen_ms) : 0;
 
     if (valid == 0)
         return -1;

@@ -5,6 +5,8 @@
  */
 #include "server/master_state.h"
 
+#include "base/saturate.h"
+
 static uint64_t life_of(const struct configuration *configuration)
 {
     uint64_t longest_s = 0;
@@ -57,7 +59,7 @@ int master_tickets_open(struct master *master, struct generation *generation)
 int master_tickets_next_ms(const struct master *master)
 {
     uint64_t life_ms = longest_life_ms(master),
-             age_ms = master->clock.monotonic_ms - master->tickets_drawn_ms;
+             age_ms = u64_sub_sat(master->clock.monotonic_ms, master->tickets_drawn_ms);
 
     if (life_ms == 0)
         return -1;

@@ -4,6 +4,7 @@
  */
 #include "server/stream_steps.h"
 
+#include "base/saturate.h"
 #include "http/url.h"
 #include "server/descriptors.h"
 
@@ -16,7 +17,7 @@ static uint64_t now_ms(const struct stream *stream)
 
 static uint64_t since_begun(const struct stream *stream)
 {
-    return stream->worker->loop.clock.monotonic_us - stream->attempt->begun_us;
+    return u64_sub_sat(stream->worker->loop.clock.monotonic_us, stream->attempt->begun_us);
 }
 
 void stream_let_go(struct stream *stream, bool orderly)
@@ -146,7 +147,7 @@ static bool may_ask_another(const struct stream *stream)
     const struct core_stream *conf = stream->conf;
 
     return conf->next_upstream && (conf->next_tries == 0 || stream->tries < conf->next_tries) &&
-           (conf->next_timeout_ms == 0 || now_ms(stream) - stream->began_ms < conf->next_timeout_ms) &&
+           (conf->next_timeout_ms == 0 || u64_sub_sat(now_ms(stream), stream->began_ms) < conf->next_timeout_ms) &&
            upstream_has_another(stream->group, &stream->choice);
 }
 

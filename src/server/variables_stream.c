@@ -4,6 +4,7 @@
  */
 #include "server/variables.h"
 
+#include "base/saturate.h"
 #include "base/text_writer.h"
 #include "build_options.h"
 #include "server/stream_steps.h"
@@ -151,7 +152,7 @@ static struct str get_session_time(const void *subject, struct str parameter, st
 {
     const struct stream *stream = subject;
 
-    return seconds(arena, clock_of(subject)->monotonic_us - stream->began_us);
+    return seconds(arena, u64_sub_sat(clock_of(subject)->monotonic_us, stream->began_us));
 }
 
 static struct str get_bytes_zero_copy(const void *subject, struct str parameter, struct arena *arena)
@@ -219,7 +220,7 @@ static struct str session_time(const struct stream *stream, const struct stream_
 {
     uint64_t end_us = attempt->end_us ? attempt->end_us : stream->worker->loop.clock.monotonic_us;
 
-    return seconds(arena, end_us - attempt->begun_us);
+    return seconds(arena, u64_sub_sat(end_us, attempt->begun_us));
 }
 
 /* Only the last one was connected to. */

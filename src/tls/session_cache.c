@@ -6,6 +6,7 @@
 #include "tls/session_cache.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 #include "base/shared_zone.h"
 
 #include <errno.h>
@@ -142,7 +143,7 @@ static void make_room(struct session_cache *cache, uint64_t size)
 {
     uint64_t end = rest(cache, cache->head), unused = end < size ? end : 0;
 
-    while (cache->head + unused + size - cache->tail > cache->room)
+    while (u64_sub_sat(cache->head + unused + size, cache->tail) > cache->room)
         drop_oldest(cache);
     if (unused >= sizeof(struct record))
         *at(cache, cache->head) = (struct record){.size = (uint32_t)unused};

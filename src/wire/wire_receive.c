@@ -6,6 +6,7 @@
 #include "wire/wire_queue.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -167,7 +168,7 @@ static void read_records(struct wire *wire, struct str cipher)
             return;
         }
         if (!offer(wire, str_of(wire->shared->plaintext, (size_t)count),
-                   str_skip(cipher, cipher.length - lent)))
+                   str_skip(cipher, size_sub_sat(cipher.length, lent))))
             return;
     }
 }

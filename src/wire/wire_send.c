@@ -66,7 +66,7 @@ static void look_for_rest(struct wire *wire)
 {
     if (wire->reading || (wire->last && wire->last->open))
         return;
-    if (wire->shared->loop->clock.monotonic_ms - wire->sealed_ms >= SMALL_RECORD_REST_MS)
+    if (u64_sub_sat(wire->shared->loop->clock.monotonic_ms, wire->sealed_ms) >= SMALL_RECORD_REST_MS)
         wire->stretch = 0;
 }
 
@@ -175,7 +175,7 @@ size_t wire_record_room(const struct wire *wire, const struct wire_block *block)
         size_sub_sat(block->capacity, block->filled) >= size + added)
         return size - block->open;
     room = block_room(wire, block);
-    return added > 0 && size - block->open < room ? size - block->open : room;
+    return added > 0 && size_sub_sat(size, block->open) < room ? size_sub_sat(size, block->open) : room;
 }
 
 char *wire_record_end(const struct wire *wire, struct wire_block *block)

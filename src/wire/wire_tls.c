@@ -15,7 +15,7 @@ int wire_append(struct wire *wire, struct str bytes)
         struct wire_block *block = wire->last;
         size_t count;
 
-        if (!block || block->type || block->open || block->filled == block->capacity) {
+        if (!block || block->type || block->open || block->filled >= block->capacity) {
             block = wire_block_get(wire->shared, wire_block_capacity(wire));
             if (!block)
                 return -ENOMEM;
