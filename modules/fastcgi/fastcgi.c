@@ -10,14 +10,14 @@
 
 extern const struct module module_fastcgi;
 
-static int parse_target(struct str text, struct proxy_target *out_target)
+static int parse_target(struct str text, struct gateway_target *out_target)
 {
-    *out_target = (struct proxy_target){.authority = text};
+    *out_target = (struct gateway_target){.authority = text};
     return str_empty(text) || (str_starts(text, STR("unix:")) && !str_starts(text, STR("unix:/"))) ? -EINVAL
                                                                                                    : 0;
 }
 
-static int begin(struct proxying *p)
+static int begin(struct gateway_request *p)
 {
     if (!p->reader)
         p->reader = arena_zalloc(&p->x->arena, 1, sizeof(struct fastcgi_reply));
@@ -51,7 +51,7 @@ static int pull(struct h1_request *request, size_t room)
     return 0;
 }
 
-static int next(struct proxying *p, size_t room, struct chunk *out)
+static int next(struct gateway_request *p, size_t room, struct chunk *out)
 {
     struct h1_request *request = &p->request;
 
@@ -71,7 +71,7 @@ static int next(struct proxying *p, size_t room, struct chunk *out)
 }
 
 /* What the application says beside its answer, a line at a time. */
-static void say(struct proxying *p, struct fastcgi_reply *reply)
+static void say(struct gateway_request *p, struct fastcgi_reply *reply)
 {
     struct str text = buffer_str(&reply->said);
 
@@ -84,19 +84,19 @@ static void say(struct proxying *p, struct fastcgi_reply *reply)
     buffer_finish(&reply->said);
 }
 
-static enum h1_reply_step read_reply(struct proxying *p, struct str *in, struct str *out_part)
+static enum h1_reply_step read_reply(struct gateway_request *p, struct str *in, struct str *out_part)
 {
     return fastcgi_reply_read(p->reader, in, out_part);
 }
 
 /* The end of an answer is said, not seen. */
-static enum h1_reply_step ended(struct proxying *p, bool cut)
+static enum h1_reply_step ended(struct gateway_request *p, bool cut)
 {
     p->reply.fault = "an end in the middle of it";
     return REPLY_BAD;
 }
 
-static void finish(struct proxying *p)
+static void finish(struct gateway_request *p)
 {
     struct fastcgi_reply *reply = p->reader;
 
@@ -106,7 +106,7 @@ static void finish(struct proxying *p)
     fastcgi_reply_finish(reply);
 }
 
-const struct proxy_speech fastcgi_speech = {
+const struct gateway fastcgi_gateway = {
     .scheme = "fastcgi",
     .tls_scheme = "fastcgi",
     .port = 9000,
@@ -124,7 +124,7 @@ static enum outcome fastcgi_answer(struct exchange *x, const void *conf, void *s
 {
     const struct fastcgi_conf *own = conf;
 
-    return proxy_pass_on(x, &own->proxy);
+    return gateway_answer(x, &own->proxy);
 }
 
 static bool fastcgi_idle(const void *conf)
@@ -141,7 +141,7 @@ const struct module module_fastcgi = {
     .conf_check = fastcgi_conf_check,
     .idle = fastcgi_idle,
     .answer = fastcgi_answer,
-    .cancel = proxy_cancel,
+    .cancel = gateway_cancel,
     .variables = &fastcgi_variables,
     .others = OTHERS_ANSWER,
 };

@@ -31,9 +31,9 @@ struct fastcgi_conf {
 
 extern const struct directive fastcgi_directives[];
 extern const struct variable_table fastcgi_variables;
-extern const struct proxy_speech fastcgi_speech;
+extern const struct gateway fastcgi_gateway;
 
-static inline const struct fastcgi_conf *fastcgi_conf_of(const struct proxying *p)
+static inline const struct fastcgi_conf *fastcgi_conf_of(const struct gateway_request *p)
 {
     return container_of(p->conf, struct fastcgi_conf, proxy);
 }
@@ -44,7 +44,7 @@ int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf
 
 /* fastcgi_params.c */
 
-/* The beginning of a request, with all parameters, into p->head. As proxy_speech.write_head. */
-int fastcgi_write_head(struct proxying *p, struct str *out_fault);
+/* The beginning of a request, with all parameters, into p->head. As gateway.write_head. */
+int fastcgi_write_head(struct gateway_request *p, struct str *out_fault);
 
 #endif

@@ -41,17 +41,17 @@ static const struct {
 
 static int read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
-    struct proxy_pass pass = {.of_location = reader->scope == SCOPE_LOCATION};
-    struct proxy_pass *into = out;
+    struct gateway_pass pass = {.of_location = reader->scope == SCOPE_LOCATION};
+    struct gateway_pass *into = out;
     int error = conf_read_template(reader, node, &pass.text);
 
     if (error < 0)
         return error;
     if (template_constant(pass.text)) {
-        error = fastcgi_speech.parse(template_text(pass.text), &pass.target);
+        error = fastcgi_gateway.parse(template_text(pass.text), &pass.target);
         if (error == 0)
             pass.upstream =
-                upstreams_target(reader->upstreams, pass.target.authority, fastcgi_speech.port, &error);
+                upstreams_target(reader->upstreams, pass.target.authority, fastcgi_gateway.port, &error);
         if (!pass.upstream && error == -EINVAL)
             conf_error(reader->errors, node->mark, PASS_HINT, "\"" STR_FMT "\" is no address to pass requests to",
                        STR_ARG(template_text(pass.text)));
@@ -131,11 +131,11 @@ int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf
     struct fastcgi_conf *own = conf;
     int error;
 
-    own->proxy.speech = &fastcgi_speech;
+    own->proxy.gateway = &fastcgi_gateway;
     own->proxy.buffering.requests_folder = own->proxy.buffering.folder;
     if (own->proxy.pass.of_location && !reader->laid_over && !conf_map_get(at, STR("fastcgi_pass")))
-        own->proxy.pass = (struct proxy_pass){0};
-    error = proxy_conf_complete(&own->proxy, reader, at);
+        own->proxy.pass = (struct gateway_pass){0};
+    error = gateway_conf_complete(&own->proxy, reader, at);
     return error == 0 && own->usual.count == 0 ? find_usual(&own->usual, reader, at) : error;
 }
 
@@ -156,9 +156,9 @@ static int read_split(struct conf_reader *reader, const struct conf_node *node, 
 
 static const struct fastcgi_conf *conf_of(const struct exchange *x)
 {
-    const struct proxying *p = exchange_state_found(x, &module_proxy);
+    const struct gateway_request *p = exchange_state_found(x, &module_proxy);
 
-    return p && p->x && p->conf->speech == &fastcgi_speech ? fastcgi_conf_of(p) : NULL;
+    return p && p->x && p->conf->gateway == &fastcgi_gateway ? fastcgi_conf_of(p) : NULL;
 }
 
 /* Group 1 or 2 of the path; data NULL where it is not to be split, or cannot be. */
@@ -225,7 +225,7 @@ const struct directive fastcgi_directives[] = {
      .scopes = SCOPE_LOCATION,
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(proxy.pass),
-     .row_size = sizeof(struct proxy_pass),
+     .row_size = sizeof(struct gateway_pass),
      .row = read_pass,
      .syntax = "address:port | unix:path | upstream",
      .example = "fastcgi_pass: unix:/run/php/php-fpm.sock",
@@ -282,7 +282,7 @@ const struct directive fastcgi_directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(proxy.buffering.count),
      .row_size = 2 * sizeof(uint64_t),
-     .row = proxy_read_buffers,
+     .row = gateway_read_buffers,
      .fallback = "8 8k",
      .syntax = "number size",
      .example = "fastcgi_buffers: 16 16k",
@@ -331,14 +331,14 @@ const struct directive fastcgi_directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_FLAGS,
      .offset = AT(proxy.cache.ignore),
-     .choices = proxy_ignored_headers,
+     .choices = gateway_ignored_headers,
      .example = "fastcgi_ignore_headers: X-Accel-Redirect",
      .help = "Fields of an answer that do not count, as proxy_ignore_headers."},
     {.name = "fastcgi_next_upstream",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_FLAGS,
      .offset = AT(proxy.next),
-     .choices = proxy_next_words,
+     .choices = gateway_next_words,
      .fallback = "error timeout",
      .example = "fastcgi_next_upstream: [error, timeout, http_503]",
      .help = "When another server of the group is asked: as proxy_next_upstream."},

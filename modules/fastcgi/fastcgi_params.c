@@ -95,7 +95,7 @@ static struct pair *add(struct pairs *pairs, struct str name)
 }
 
 /* The last word holds. 0, -ENOENT where a file is named by a path that climbs, or -ENOMEM. */
-static int tell(struct proxying *p, struct pairs *pairs, const struct fastcgi_params *params)
+static int tell(struct gateway_request *p, struct pairs *pairs, const struct fastcgi_params *params)
 {
     for (size_t i = 0; i < params->count; i++) {
         const struct fastcgi_param *param = &params->items[i];
@@ -132,7 +132,7 @@ static struct str field_name(struct arena *arena, struct str name)
 }
 
 /* Who is trusted writes dashes: underscores came with the client, past it. */
-static bool may_tell_origin(const struct proxying *p, const struct header *field)
+static bool may_tell_origin(const struct gateway_request *p, const struct header *field)
 {
     return exchange_is_trusted(p->x) && str_find(field->name, '_') < 0;
 }
@@ -180,7 +180,7 @@ static int join_values(struct arena *arena, struct pairs *pairs)
 }
 
 /* What fastcgi_param names (the first `own` pairs) is not the client's to say. */
-static int tell_field(struct proxying *p, struct pairs *pairs, size_t own, const struct header *field)
+static int tell_field(struct gateway_request *p, struct pairs *pairs, size_t own, const struct header *field)
 {
     struct str name = field_name(&p->x->arena, field->name);
     struct pair *pair = name.data ? find(pairs, name) : NULL;
@@ -202,7 +202,7 @@ static int tell_field(struct proxying *p, struct pairs *pairs, size_t own, const
     if (pair)
         return note_more(&p->x->arena, pair, field->value);
     /* HTTP_HOST is what the server was found by (RFC 9112 3.2.2). */
-    value = str_equal(name, STR("HTTP_HOST")) ? proxy_asked_host(p->x) : field->value;
+    value = str_equal(name, STR("HTTP_HOST")) ? gateway_request_host(p->x) : field->value;
     pair = add(pairs, name);
     pair->value = value.data ? value : STR("");
     pair->underscore = underscore;
@@ -210,7 +210,7 @@ static int tell_field(struct proxying *p, struct pairs *pairs, size_t own, const
 }
 
 /* The value that proxy_pass would send, in the place of what the client says; fastcgi_param may say otherwise. */
-static int tell_forwarded_for(struct proxying *p, struct pairs *pairs)
+static int tell_forwarded_for(struct gateway_request *p, struct pairs *pairs)
 {
     struct str name = STR("HTTP_X_FORWARDED_FOR");
     struct pair *pair;
@@ -218,11 +218,11 @@ static int tell_forwarded_for(struct proxying *p, struct pairs *pairs)
     if (find(pairs, name))
         return 0;
     pair = add(pairs, name);
-    pair->value = proxy_forwarded_for(p);
+    pair->value = gateway_forwarded_for(p);
     return pair->value.data ? 0 : -ENOMEM;
 }
 
-static int tell_fields(struct proxying *p, struct pairs *pairs)
+static int tell_fields(struct gateway_request *p, struct pairs *pairs)
 {
     const struct headers *headers = &p->x->request.headers;
     size_t own;
@@ -237,7 +237,7 @@ static int tell_fields(struct proxying *p, struct pairs *pairs)
     return join_values(&p->x->arena, pairs);
 }
 
-static int tell_length(struct proxying *p, struct pairs *pairs)
+static int tell_length(struct gateway_request *p, struct pairs *pairs)
 {
     struct pair *pair = find(pairs, STR("CONTENT_LENGTH"));
 
@@ -321,7 +321,7 @@ static struct str write_records(struct arena *arena, struct str params, bool kee
     return str_of(text, (size_t)(at - text));
 }
 
-int fastcgi_write_head(struct proxying *p, struct str *out_fault)
+int fastcgi_write_head(struct gateway_request *p, struct str *out_fault)
 {
     const struct fastcgi_conf *conf = fastcgi_conf_of(p);
     const struct fastcgi_params *rows = conf->params.items;

@@ -81,7 +81,7 @@ static int ask_again(struct exchange *x, const struct template *text, bool with_
     if (!child->request.query.data)
         child->request.query = x->request.query;
     if (with_body)
-        error = proxy_give_body(x, child);
+        error = gateway_share_body(x, child);
     if (error < 0)
         exchange_child_end(child);
     return error;
@@ -108,7 +108,7 @@ static enum outcome go_on(struct exchange *x, const struct mirror_conf *conf, in
                                        "mirror: the client's request body broke off (%d: %s)", -error,
                                        strerror(-error));
     }
-    if (kept_body_of(&x->request)->whole)
+    if (buffered_body_of(&x->request)->whole)
         ask_all(x, conf, true);
     else
         exchange_say(x, LOG_ERROR, "mirror: cannot ask again: the body cannot be kept");
@@ -145,17 +145,17 @@ static enum outcome mirror_answer(struct exchange *x, const void *conf, void *st
         ask_all(x, own, false);
         return OUTCOME_PASS;
     }
-    if (proxy_body_is_lost(x)) {
+    if (gateway_body_is_lost(x)) {
         exchange_say(x, LOG_ERROR, "mirror: cannot ask again: a part of the body is gone");
         return OUTCOME_PASS;
     }
-    error = kept_body_of(&x->request) ? 0 : proxy_keep_body(x, body_read, x);
+    error = buffered_body_of(&x->request) ? 0 : gateway_buffer_body(x, body_read, x);
     return error == -EAGAIN ? OUTCOME_PENDING : go_on(x, own, error);
 }
 
 static void mirror_cancel(struct exchange *x, void *state)
 {
-    kept_body_cancel(kept_body_of(&x->request));
+    buffered_body_cancel(buffered_body_of(&x->request));
 }
 
 static bool mirror_idle(const void *conf)

@@ -3,8 +3,8 @@
  * answer as it comes back; nothing is kept but what one read brings, so that whoever is slow
  * slows the other down.
  *
- *      proxy_answer -> proxy_ask -> opened -> send_request
- *                                   proxy_received -> head_came -> body_next -> body_closed
+ *      proxy_answer -> gateway_connect -> opened -> send_request
+ *                                   gateway_received -> head_came -> body_next -> body_closed
  */
 #include "proxy.h"
 
@@ -13,10 +13,10 @@
 #include <errno.h>
 
 /* A target made of variables is known only now. 0, or a status. */
-static int find_group(struct proxying *p)
+static int find_group(struct gateway_request *p)
 {
-    const struct proxy_speech *speech = p->conf->speech;
-    const struct proxy_pass *pass = &p->conf->pass;
+    const struct gateway *gateway = p->conf->gateway;
+    const struct gateway_pass *pass = &p->conf->pass;
     struct upstream_pool *pool = worker_upstreams(exchange_worker(p->x));
     struct str text;
     int error = -EINVAL;
@@ -29,20 +29,20 @@ static int find_group(struct proxying *p)
     text = exchange_eval(p->x, pass->text);
     if (!text.data)
         return 500;
-    if (speech->parse(text, &p->target) == 0)
+    if (gateway->parse(text, &p->target) == 0)
         p->group = upstream_pool_target(pool, p->target.authority,
-                                        speech->port ? speech->port : proxy_target_port(&p->target), &error);
+                                        gateway->port ? gateway->port : proxy_target_port(&p->target), &error);
     if (p->group && exchange_climbs(p->x, pass->text, text, p->target.uri, true))
         return 404;
     if (p->group)
         return 0;
     exchange_say(p->x, LOG_ERROR, "%s_pass: \"" STR_FMT "\" is no address to pass a request to (%s)",
-                 speech->rewrites ? "proxy" : speech->scheme, STR_ARG(text), strerror(-error));
+                 gateway->rewrites ? "proxy" : gateway->scheme, STR_ARG(text), strerror(-error));
     return error == -ENOMEM ? 500 : 502;
 }
 
 /* How it is to be encrypted. 0, or a status. */
-static int find_tls(struct proxying *p)
+static int find_tls(struct gateway_request *p)
 {
     const struct proxy_conf *conf = p->conf;
 
@@ -54,7 +54,7 @@ static int find_tls(struct proxying *p)
 }
 
 /* What is said to the server of the client, before all else. */
-static void find_greeting(struct proxying *p)
+static void find_greeting(struct gateway_request *p)
 {
     union proxy_address own;
 
@@ -66,7 +66,7 @@ static void find_greeting(struct proxying *p)
 }
 
 /* What decides, beside the group's rule, which server is asked. 0, or a status. */
-static int find_key(struct proxying *p)
+static int find_key(struct gateway_request *p)
 {
     const struct upstream *upstream = upstream_group_upstream(p->group);
 
@@ -83,7 +83,7 @@ static int find_key(struct proxying *p)
     return 0;
 }
 
-static int find_method(struct proxying *p)
+static int find_method(struct gateway_request *p)
 {
     const struct template *text = p->conf->method;
 
@@ -93,7 +93,7 @@ static int find_method(struct proxying *p)
 }
 
 /* What is sent in the place of the client's body, which is not read then. */
-static int find_body(struct proxying *p)
+static int find_body(struct gateway_request *p)
 {
     if (p->conf->set_body)
         p->own_body = exchange_eval(p->x, p->conf->set_body);
@@ -104,7 +104,7 @@ static int find_body(struct proxying *p)
 
 /* A length that is promised and a body that is gone: the next request on the connection would be taken for
  * it. */
-static bool lacks_body(const struct proxying *p)
+static bool lacks_body(const struct gateway_request *p)
 {
     if (!p->spent || p->own_body.data || p->x->request.content_length == 0)
         return false;
@@ -113,7 +113,7 @@ static bool lacks_body(const struct proxying *p)
 }
 
 /* Everything that is the same for each server that is asked. 0, or a status. */
-static int prepare(struct proxying *p)
+static int prepare(struct gateway_request *p)
 {
     int status = find_tls(p);
 
@@ -130,62 +130,62 @@ static int prepare(struct proxying *p)
     if (status)
         return status;
     p->upgrade = str_empty(p->own_body) ? proxy_upgrade(p->x) : STR("");
-    return proxy_target_uri(p, &p->uri);
+    return gateway_target_uri(p, &p->uri);
 }
 
 /* A body that was read before has a length, however it came; trailers need chunks to stand behind. */
-static uint64_t content_length(const struct proxying *p)
+static uint64_t content_length(const struct gateway_request *p)
 {
     const struct request *request = &p->x->request;
 
-    bool chunks = request->trailers.count > 0 && !p->conf->speech->measured;
+    bool chunks = request->trailers.count > 0 && !p->conf->gateway->measured;
 
     if (p->own_body.data)
         return p->own_body.length;
     return p->kept && p->kept->whole && !chunks ? spool_length(p->kept->spool) : request->content_length;
 }
 
-int proxy_begin(struct proxying *p)
+int gateway_begin(struct gateway_request *p)
 {
     struct str fault;
     int error;
 
     p->content_length = content_length(p);
-    error = p->conf->speech->write_head(p, &fault);
+    error = p->conf->gateway->write_head(p, &fault);
     if (error == -EINVAL)
         exchange_say(p->x, LOG_ERROR, "the request cannot be passed on: " STR_FMT " would break it",
                      STR_ARG(fault));
     if (error < 0)
         return error == -ENOENT ? 404 : 500;
-    return proxy_ask(p);
+    return gateway_connect(p);
 }
 
 /* Asks a server. 0, or a status. */
-static int fetch(struct proxying *p)
+static int fetch(struct gateway_request *p)
 {
     int status = prepare(p);
 
-    if (status == 0 && !proxy_store(p))
-        status = proxy_begin(p);
+    if (status == 0 && !gateway_buffer_request(p))
+        status = gateway_begin(p);
     return status;
 }
 
-void proxy_cache_resume(struct proxying *p, enum outcome outcome)
+void gateway_resume(struct gateway_request *p, enum outcome outcome)
 {
     int status;
 
     if (outcome == OUTCOME_PASS) {
         status = fetch(p);
         if (status)
-            proxy_give_up(p, status);
+            gateway_fail(p, status);
     } else if (outcome == OUTCOME_ANSWERED) {
-        p->stage = PROXY_OVER;
+        p->stage = GATEWAY_DONE;
         exchange_resume(p->x, outcome);
     }
 }
 
 /* The target is known before the cache is asked: $proxy_host is a part of the key. */
-static enum outcome begin(struct proxying *p)
+static enum outcome begin(struct gateway_request *p)
 {
     int status = find_group(p);
     enum outcome outcome = status ? OUTCOME_PASS : proxy_cache_begin(p);
@@ -195,32 +195,32 @@ static enum outcome begin(struct proxying *p)
     if (status == 0)
         status = fetch(p);
     if (status)
-        proxy_give_up(p, status);
-    return status || p->stage == PROXY_OVER ? OUTCOME_ANSWERED : OUTCOME_PENDING;
+        gateway_fail(p, status);
+    return status || p->stage == GATEWAY_DONE ? OUTCOME_ANSWERED : OUTCOME_PENDING;
 }
 
-enum outcome proxy_pass_on(struct exchange *x, const struct proxy_conf *own)
+enum outcome gateway_answer(struct exchange *x, const struct proxy_conf *own)
 {
-    struct proxying *p;
+    struct gateway_request *p;
     enum outcome outcome;
 
     p = exchange_state(x, &module_proxy, sizeof(*p));
     if (!p)
         return exchange_refuse(x, 500);
     proxy_cache_end(p);
-    *p = (struct proxying){.x = x,
-                           .conf = own,
-                           .update = p->update,
-                           .slice = p->slice,
-                           .attempts = p->attempts,
-                           .spent = p->spent || proxy_body_is_spent(p) || (p->kept && !p->kept->whole),
-                           .made = p->made,
-                           .kept = kept_body_of(&x->request),
-                           .begun_ms = exchange_clock(x)->monotonic_ms};
-    proxy_body_init(p);
+    *p = (struct gateway_request){.x = x,
+                                  .conf = own,
+                                  .update = p->update,
+                                  .slice = p->slice,
+                                  .attempts = p->attempts,
+                                  .spent = p->spent || gateway_body_is_spent(p) || (p->kept && !p->kept->whole),
+                                  .made = p->made,
+                                  .kept = buffered_body_of(&x->request),
+                                  .begun_ms = exchange_clock(x)->monotonic_ms};
+    gateway_body_init(p);
     exchange_end_with_client(x, !own->ignore_client_abort);
-    if (proxy_is_last_hop(x))
-        return proxy_answer_as_last(x);
+    if (gateway_is_last_hop(x))
+        return gateway_answer_last_hop(x);
     p->starting = true;
     outcome = begin(p);
     p->starting = false;
@@ -229,31 +229,31 @@ enum outcome proxy_pass_on(struct exchange *x, const struct proxy_conf *own)
 
 static enum outcome proxy_answer(struct exchange *x, const void *conf, void *state)
 {
-    return proxy_pass_on(x, conf);
+    return gateway_answer(x, conf);
 }
 
-void proxy_cancel(struct exchange *x, void *state)
+void gateway_cancel(struct exchange *x, void *state)
 {
-    struct proxying *p = exchange_state(x, &module_proxy, sizeof(*p));
+    struct gateway_request *p = exchange_state(x, &module_proxy, sizeof(*p));
 
-    proxy_let_go(p, false);
+    gateway_discard(p);
     proxy_cache_end(p);
     buffer_finish(&p->input);
     if (p->kept)
-        kept_body_cancel(p->kept);
-    p->stage = PROXY_OVER;
+        buffered_body_cancel(p->kept);
+    p->stage = GATEWAY_DONE;
 }
 
 static void proxy_finish(struct exchange *x, const void *conf)
 {
-    struct proxying *p = exchange_state_found(x, &module_proxy);
+    struct gateway_request *p = exchange_state_found(x, &module_proxy);
 
     if (p) {
         proxy_cache_give_back(&p->update);
         proxy_cache_end(p);
         buffer_finish(&p->input); /* where the answer was not its body */
         if (p->made)
-            kept_body_close(p->made);
+            buffered_body_close(p->made);
     }
 }
 
@@ -272,7 +272,7 @@ const struct module module_proxy = {
     .idle = proxy_idle,
     .answer = proxy_answer,
     .finish = proxy_finish,
-    .cancel = proxy_cancel,
+    .cancel = gateway_cancel,
     .variables = &proxy_variables,
     .others = OTHERS_ANSWER,
 };

@@ -48,7 +48,7 @@ int cached_add_age(const struct cached *cached, const struct stored_note *note)
     return age.data ? headers_set(&x->response.headers, &x->arena, STR("Age"), age) : -ENOMEM;
 }
 
-void proxy_cache_yield(struct proxying *p)
+void proxy_cache_yield(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
 
@@ -61,7 +61,7 @@ void proxy_cache_yield(struct proxying *p)
 int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_note *note,
                   const struct headers *headers)
 {
-    struct proxying *p = cached->p;
+    struct gateway_request *p = cached->p;
     struct response *response = &p->x->response;
     const struct stored *stored = entry->note;
     struct representation whole = {.size = entry->body_length,
@@ -73,12 +73,12 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
                                    .release = release,
                                    .held = entry};
 
-    if (proxy_intercept(p, note->status, headers))
+    if (gateway_intercept(p, note->status, headers))
         return 0;
     response->headers.count = 0;
-    proxy_accel_rate(p, headers);
-    if (proxy_pass_fields(p, headers, &p->x->arena, &response->headers) < 0 ||
-        proxy_accel_charset(p, headers, &response->headers) < 0 || proxy_rewrite_location(p) < 0 ||
+    gateway_accel_rate(p, headers);
+    if (gateway_pass_fields(p, headers, &p->x->arena, &response->headers) < 0 ||
+        gateway_accel_charset(p, headers, &response->headers) < 0 || proxy_rewrite_location(p) < 0 ||
         proxy_rewrite_cookies(p) < 0 || cached_add_age(cached, note) < 0)
         return -ENOMEM;
     if (note->status == 200) {
@@ -99,7 +99,7 @@ enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry
     int error;
 
     cached->status = status;
-    cached->p->stage = PROXY_OVER;
+    cached->p->stage = GATEWAY_DONE;
     proxy_cache_yield(cached->p);
     cache_entry_unref(cached->stale);
     cached->stale = entry;
@@ -131,7 +131,7 @@ static void waited(struct cache_waiter *waiter, bool late)
 
     if (late)
         cached->stores = false;
-    proxy_cache_resume(cached->p, late ? fetch(cached) : look(cached));
+    gateway_resume(cached->p, late ? fetch(cached) : look(cached));
 }
 
 /* Somebody fetches it already. */
@@ -180,7 +180,7 @@ static enum outcome miss(struct cached *cached)
     return cached_fetch_alone(cached);
 }
 
-enum outcome proxy_cache_miss(struct proxying *p)
+enum outcome proxy_cache_miss(struct gateway_request *p)
 {
     return cached_fetch_alone(p->cached);
 }
@@ -257,7 +257,7 @@ static void found(struct cache_lookup *lookup, struct cache_entry *entry)
 {
     struct cached *cached = container_of(lookup, struct cached, lookup);
 
-    proxy_cache_resume(cached->p, judge_found(cached, entry));
+    gateway_resume(cached->p, judge_found(cached, entry));
 }
 
 static enum outcome look(struct cached *cached)
@@ -271,7 +271,7 @@ static enum outcome look(struct cached *cached)
 }
 
 /* Methods of proxy_cache_methods, and a request whose answer is not one of a kind: bodies of GET are in no key. */
-static bool wants_cache(const struct proxying *p)
+static bool wants_cache(const struct gateway_request *p)
 {
     const struct request *request = &p->x->request;
     bool is_usual = request->method == METHOD_GET || request->method == METHOD_HEAD;
@@ -304,7 +304,7 @@ static void take_over(struct cached *cached)
     }
 }
 
-static struct cached *make(struct proxying *p)
+static struct cached *make(struct gateway_request *p)
 {
     const struct proxy_cache_conf *conf = &p->conf->cache;
     struct exchange *x = p->x;
@@ -331,9 +331,9 @@ static enum outcome sliced(struct cached *cached, enum outcome outcome)
     return outcome == OUTCOME_PASS && !cached->p->slicing->plain ? look(cached) : outcome;
 }
 
-void proxy_slice_looked(struct proxying *p, enum outcome outcome)
+void proxy_slice_looked(struct gateway_request *p, enum outcome outcome)
 {
-    proxy_cache_resume(p, sliced(p->cached, outcome));
+    gateway_resume(p, sliced(p->cached, outcome));
 }
 
 /* A piece of another's answer: where nothing is known of that yet, it is asked for to find out. */
@@ -352,7 +352,7 @@ static enum outcome begin_slice(struct cached *cached)
 }
 
 /* RFC 9111 4.3.2: these two are evaluated by the origin alone. */
-static bool is_for_origin(const struct proxying *p)
+static bool is_for_origin(const struct gateway_request *p)
 {
     const struct headers *headers = &p->x->request.headers;
 
@@ -369,7 +369,7 @@ static enum outcome pass_by(struct cached *cached)
     return fetch(cached);
 }
 
-enum outcome proxy_cache_begin(struct proxying *p)
+enum outcome proxy_cache_begin(struct gateway_request *p)
 {
     struct exchange *x = p->x;
     struct cached *cached;
@@ -392,7 +392,7 @@ enum outcome proxy_cache_begin(struct proxying *p)
         return OUTCOME_PENDING;
     if (cached->background)
         exchange_end_with_client(x, false);
-    cached->stores = x->request.method != METHOD_HEAD && !proxy_drops_fields(&x->request.headers) &&
+    cached->stores = x->request.method != METHOD_HEAD && !gateway_drops_fields(&x->request.headers) &&
                      (p->slice.of || proxy_slices(p) || !proxy_cache_is_far(p));
     if (p->slice.of)
         return begin_slice(cached);
@@ -406,7 +406,7 @@ enum outcome proxy_cache_begin(struct proxying *p)
     return proxy_slices(p) ? sliced(cached, proxy_slice_begin(p)) : look(cached);
 }
 
-void proxy_cache_end(struct proxying *p)
+void proxy_cache_end(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
 

@@ -13,7 +13,7 @@
 #include "http/freshness.h"
 #include "server/module.h"
 
-struct proxying;
+struct gateway_request;
 
 
 /* proxy_cache_valid: how long an answer of these statuses is fresh that does not say so itself. */
@@ -36,7 +36,7 @@ struct proxy_cache_far {
     bool set;
 };
 
-enum proxy_ignore {
+enum gateway_ignore {
     IGNORE_X_ACCEL_EXPIRES = 1 << 0,
     IGNORE_EXPIRES = 1 << 1,
     IGNORE_CACHE_CONTROL = 1 << 2,
@@ -75,7 +75,7 @@ struct proxy_cache_conf {
     uint64_t heuristic_ms;          /* the longest heuristic lifetime; 0: none */
     struct conf_words targeted;     /* names of fields that take the place of Cache-Control, the first that can be read */
     uint64_t min_uses;
-    unsigned ignore;                /* enum proxy_ignore */
+    unsigned ignore;                /* enum gateway_ignore */
     unsigned use_stale;             /* enum proxy_stale */
     uint64_t slice;                 /* bytes of one piece; 0: whole */
     bool revalidate, lock, background_update, obey;
@@ -128,7 +128,7 @@ struct proxy_update {
 
 /* One exchange's part. In its arena. */
 struct cached {
-    struct proxying *p;
+    struct gateway_request *p;
     struct cache_store *store;
     enum cached_status status;
     struct cache_lookup lookup;
@@ -159,7 +159,7 @@ struct cached {
 
 directive_row proxy_read_cache_valid, proxy_read_cache_purge, proxy_read_cache_far;
 /* The request asks for a range that begins so far in that its server is asked for that alone, and nothing is kept. */
-bool proxy_cache_is_far(const struct proxying *p);
+bool proxy_cache_is_far(const struct gateway_request *p);
 int proxy_cache_check(struct proxy_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
 /* For a location that passes requests on: answers to POST are stored only under a key that the configuration gives. 0, or -EINVAL (reported). */
 int proxy_cache_check_methods(const struct proxy_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
@@ -183,7 +183,7 @@ const struct stored *stored_of(struct cache_entry *entry, int64_t now_s);
  * Before a server is asked: what is stored may be the answer. OUTCOME_ANSWERED, OUTCOME_PENDING (proxy_fetch follows, or an answer), or
  * OUTCOME_PASS: a server is to be asked.
  */
-enum outcome proxy_cache_begin(struct proxying *p);
+enum outcome proxy_cache_begin(struct gateway_request *p);
 /* Fills x->response with an entry, of which this is noted. 0 or -errno. */
 MUST_CHECK int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_note *note,
                              const struct headers *headers);
@@ -205,29 +205,29 @@ enum outcome cached_fetch_alone(struct cached *cached);
  * 304 came: what is stored is the answer, and what is noted of it is what 304 says. 1; -EAGAIN where the 304 is about another version: the entry is dropped, and the
  * server is to be asked again; or -ENOMEM.
  */
-MUST_CHECK int cached_revalidated(struct proxying *p, struct arrival *arrival);
+MUST_CHECK int cached_revalidated(struct gateway_request *p, struct arrival *arrival);
 
 /* proxy_cache_stale.c */
 
 /* Stale. `allowed`: what is stored says that it may be used while it is updated. Takes the reference over. */
 enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bool allowed);
 /* True where the answer is a stored one though it is stale, since the server has failed by `reason` (enum proxy_stale); x->response is filled. */
-bool proxy_cache_rescue(struct proxying *p, unsigned reason);
+bool proxy_cache_rescue(struct gateway_request *p, unsigned reason);
 /* The same for a status of the server's own. */
-bool proxy_cache_rescue_status(struct proxying *p, int status);
+bool proxy_cache_rescue_status(struct gateway_request *p, int status);
 
 /* proxy_cache.c */
 
 /* Lets go of everything: the exchange, or its part in the proxy, is over. */
-void proxy_cache_end(struct proxying *p);
+void proxy_cache_end(struct gateway_request *p);
 /* What it will answer with is known, and stored or not to be: others need not wait for it any more. */
-void proxy_cache_yield(struct proxying *p);
+void proxy_cache_yield(struct gateway_request *p);
 /* Whoever was to use the right to fetch did not come here, or not for that. */
 void proxy_cache_give_back(struct proxy_update *update);
 /* What a miss does: one asks, or somebody does already. As proxy_cache_begin. */
-enum outcome proxy_cache_miss(struct proxying *p);
+enum outcome proxy_cache_miss(struct gateway_request *p);
 /* Goes on with what was found of slices, from the loop: OUTCOME_PASS: as without them. */
-void proxy_slice_looked(struct proxying *p, enum outcome outcome);
+void proxy_slice_looked(struct gateway_request *p, enum outcome outcome);
 /* Whether something stored may be said to who asks so. */
 enum reuse cached_reuse(const struct cached *cached, const struct stored *stored);
 /* The Age of what is said. 0 or -ENOMEM. */
@@ -236,59 +236,59 @@ MUST_CHECK int cached_add_age(const struct cached *cached, const struct stored_n
 /* proxy_cache_head.c */
 
 /* Before the cache is: a child asks by GET what the client asks by HEAD, where that is wanted. OUTCOME_PENDING: the answer follows; or OUTCOME_PASS: as it is. */
-enum outcome proxy_cache_convert(struct proxying *p);
+enum outcome proxy_cache_convert(struct gateway_request *p);
 
 /* proxy_cache_key.c */
 
 /* Under it stands what all slices have in common. data NULL: out of memory. */
-struct str proxy_cache_facts_key(struct proxying *p, struct str key);
+struct str proxy_cache_facts_key(struct gateway_request *p, struct str key);
 /* Forgets what is stored under a key, in slices, too. False: nothing was. */
-bool proxy_cache_forget(struct proxying *p, struct cache_store *store, struct str key);
+bool proxy_cache_forget(struct gateway_request *p, struct cache_store *store, struct str key);
 /* What the answer is looked for by: proxy_cache_key, or all that the server is told of where the request goes. data NULL: out of memory. */
-struct str proxy_cache_key(struct proxying *p);
+struct str proxy_cache_key(struct gateway_request *p);
 /* The key of one among several, by what the request says in their names (vary_text). data NULL: out of memory. */
 struct str cached_key(const struct cached *cached, struct str text);
 /* True where it is asked to forget what is stored under the request's key. */
-bool proxy_cache_is_purge(const struct proxying *p);
+bool proxy_cache_is_purge(const struct gateway_request *p);
 /* Forgets it, in all its variants, where this client may. */
-enum outcome proxy_cache_purge(struct proxying *p);
+enum outcome proxy_cache_purge(struct gateway_request *p);
 /* RFC 9111 4.4: what an unsafe method may have changed is asked for anew. */
-void proxy_cache_invalidate(struct proxying *p);
+void proxy_cache_invalidate(struct gateway_request *p);
 
 /* proxy_cache_fill.c */
 
 /* The fields with which the server is asked for something whole, or whether what is stored holds. 0 or -ENOMEM. */
-MUST_CHECK int proxy_cache_fields(struct proxying *p, struct headers *fields);
+MUST_CHECK int proxy_cache_fields(struct gateway_request *p, struct headers *fields);
 /*
  * Fields of an answer without those of proxy_ignore_headers, and what they say to this cache: in the place of Cache-Control and Expires, a targeted field (RFC 9213).
  * X-Accel-Expires has precedence: beside it only extensions and what concerns stale answers are left. 0 or -ENOMEM.
  */
-MUST_CHECK int cached_policy(const struct proxying *p, const struct headers *from, int64_t came_s, struct headers *to, struct cache_control *out);
+MUST_CHECK int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t came_s, struct headers *to, struct cache_control *out);
 /* How long it is fresh, how old it is, and what it says of being stale, into `note`. */
-void cached_note_times(const struct proxying *p, const struct arrival *arrival, struct stored_note *note);
+void cached_note_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_note *note);
 /*
  * The answer's head has come: whether it is kept, and what is kept no longer. 0; 1 where x->response was filled with what was stored (304); -EAGAIN where the server
  * is to be asked again, without conditions; or -ENOMEM.
  */
-MUST_CHECK int proxy_cache_head(struct proxying *p);
+MUST_CHECK int proxy_cache_head(struct gateway_request *p);
 /* 1 where request, answer and `proxy_no_cache` allow it to be kept: times are noted. 0, or -ENOMEM. */
-MUST_CHECK int proxy_cache_may_keep(struct proxying *p, const struct arrival *arrival, struct stored_note *note);
+MUST_CHECK int proxy_cache_may_keep(struct gateway_request *p, const struct arrival *arrival, struct stored_note *note);
 /* A piece of the body. */
-void proxy_cache_part(struct proxying *p, struct str part);
+void proxy_cache_part(struct gateway_request *p, struct str part);
 /*
  * True while what is left of the answer waits until all of it is stored, so that a client that has had the answer finds it in the cache; the body is woken after that, or
  * the exchange resumed (`holds_head`).
  */
-bool proxy_cache_holds(const struct proxying *p);
+bool proxy_cache_holds(const struct gateway_request *p);
 /* The head is known. True where it waits, too: the answer has no body that could. */
-bool proxy_cache_holds_head(struct proxying *p);
+bool proxy_cache_holds_head(struct gateway_request *p);
 /* The body broke off: nothing is stored, and nothing waits for that. */
-void proxy_cache_broke(struct proxying *p);
+void proxy_cache_broke(struct gateway_request *p);
 /* The answer waits for `fill`, which cache_fill_end follows, too. */
 void cached_publish(struct cached *cached, struct cache_fill *fill);
-/* True where more of it is to wait for the disk; proxy_read_on follows. */
-bool proxy_cache_behind(struct proxying *p);
+/* True where more of it is to wait for the disk; gateway_read follows. */
+bool proxy_cache_behind(struct gateway_request *p);
 /* The body is whole. */
-void proxy_cache_whole(struct proxying *p);
+void proxy_cache_whole(struct gateway_request *p);
 
 #endif

@@ -97,7 +97,7 @@ int proxy_read_cache_far(struct conf_reader *reader, const struct conf_node *nod
     return conf_read_size(reader, node, &far->bytes);
 }
 
-bool proxy_cache_is_far(const struct proxying *p)
+bool proxy_cache_is_far(const struct gateway_request *p)
 {
     struct str range = headers_value(&p->x->request.headers, STR("Range"));
     uint64_t first;

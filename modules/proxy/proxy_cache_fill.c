@@ -11,7 +11,7 @@
 static const char *const of_client[] = {"Range",         "If-Range",          "If-Match",
                                         "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"};
 
-static int set_range(struct proxying *p, struct headers *fields)
+static int set_range(struct gateway_request *p, struct headers *fields)
 {
     struct range range = proxy_slice_range(&p->slice);
     struct str value = arena_printf(&p->x->arena, "bytes=%llu-%llu", (unsigned long long)range.first,
@@ -20,7 +20,7 @@ static int set_range(struct proxying *p, struct headers *fields)
     return value.data ? headers_add(fields, &p->x->arena, STR("Range"), value) : -ENOMEM;
 }
 
-int proxy_cache_fields(struct proxying *p, struct headers *fields)
+int proxy_cache_fields(struct gateway_request *p, struct headers *fields)
 {
     struct cached *cached = p->cached;
     struct arena *arena = &p->x->arena;
@@ -46,7 +46,7 @@ int proxy_cache_fields(struct proxying *p, struct headers *fields)
     return modified.length > 0 ? headers_add(fields, arena, STR("If-Modified-Since"), arena_copy(arena, modified)) : 0;
 }
 
-static int counting_fields(const struct proxying *p, const struct headers *from, struct headers *to)
+static int counting_fields(const struct gateway_request *p, const struct headers *from, struct headers *to)
 {
     static const struct {
         const char *name;
@@ -93,7 +93,7 @@ static void read_control(const struct conf_words *targeted, struct headers *coun
     cache_control_read(counting, CACHE_OF_RESPONSE, out);
 }
 
-int cached_policy(const struct proxying *p, const struct headers *from, int64_t came_s, struct headers *to,
+int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t came_s, struct headers *to,
                   struct cache_control *out)
 {
     if (counting_fields(p, from, to) < 0)
@@ -133,7 +133,7 @@ static void note_rules(const struct arrival *arrival, struct stored_note *note)
 }
 
 /* The age of an answer does not count where the configuration gives the time. */
-void cached_note_times(const struct proxying *p, const struct arrival *arrival, struct stored_note *note)
+void cached_note_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_note *note)
 {
     int64_t accel = accel_expires(headers_value(arrival->headers, STR("X-Accel-Expires")), arrival->came_s);
     int64_t said = freshness_lifetime(arrival);
@@ -155,7 +155,7 @@ void cached_note_times(const struct proxying *p, const struct arrival *arrival, 
 }
 
 /* One that must be validated before it is said again is worth keeping where the configuration validates. */
-static bool is_worth_it(const struct proxying *p, const struct arrival *arrival, struct stored_note *note)
+static bool is_worth_it(const struct gateway_request *p, const struct arrival *arrival, struct stored_note *note)
 {
     bool validated =
         headers_find(arrival->headers, STR("ETag")) || headers_find(arrival->headers, STR("Last-Modified"));
@@ -168,14 +168,14 @@ static bool is_worth_it(const struct proxying *p, const struct arrival *arrival,
 }
 
 /* Bytes of the largest answer that is stored. */
-static uint64_t most_kept(const struct proxying *p)
+static uint64_t most_kept(const struct gateway_request *p)
 {
     uint64_t all = p->conf->cache.cache->max_size;
 
     return all < LIMIT_CACHE_BODY ? all : LIMIT_CACHE_BODY;
 }
 
-int proxy_cache_may_keep(struct proxying *p, const struct arrival *arrival, struct stored_note *note)
+int proxy_cache_may_keep(struct gateway_request *p, const struct arrival *arrival, struct stored_note *note)
 {
     const struct cached *cached = p->cached;
     const struct proxy_cache_conf *conf = &p->conf->cache;
@@ -212,7 +212,7 @@ static void published(struct cache_fill *fill)
     if (cached->holds_head)
         exchange_resume(cached->p->x, OUTCOME_ANSWERED);
     else
-        proxy_wake_puller(cached->p);
+        gateway_wake_body(cached->p);
     cached->holds_head = false;
 }
 
@@ -227,7 +227,7 @@ void cached_publish(struct cached *cached, struct cache_fill *fill)
     fill->ended = published;
 }
 
-bool proxy_cache_holds(const struct proxying *p)
+bool proxy_cache_holds(const struct gateway_request *p)
 {
     const struct cached *cached = p->cached;
 
@@ -236,7 +236,7 @@ bool proxy_cache_holds(const struct proxying *p)
     return cached->fill ? cached->kept == p->reply.content_length : is_publishing(cached);
 }
 
-bool proxy_cache_holds_head(struct proxying *p)
+bool proxy_cache_holds_head(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
 
@@ -291,7 +291,7 @@ static int find_key(struct cached *cached, const struct headers *counting)
 
 static void relieved(void *owner)
 {
-    proxy_read_on(owner);
+    gateway_read(owner);
 }
 
 /* The key of a slice depends on nothing but what it is a slice of. Who hears of the others now waits for this one. */
@@ -310,7 +310,7 @@ static int find_slice_key(struct cached *cached)
 
 static int keep(struct cached *cached, const struct headers *counting, const struct stored_note *note)
 {
-    struct proxying *p = cached->p;
+    struct gateway_request *p = cached->p;
     struct headers fields = {0};
     bool slice = p->slice.of && note->status == 206;
     int error = slice ? find_slice_key(cached) : find_key(cached, counting);
@@ -318,7 +318,7 @@ static int keep(struct cached *cached, const struct headers *counting, const str
     if (error == -ENOTSUP)
         return 0;
     if (error == 0)
-        error = proxy_keep_fields(p, &p->reply.headers, &fields);
+        error = gateway_end_to_end_fields(p, &p->reply.headers, &fields);
     if (error == 0)
         error = stored_date(&fields, &p->x->arena, note->came_s);
     if (error < 0)
@@ -336,7 +336,7 @@ static int keep(struct cached *cached, const struct headers *counting, const str
 }
 
 /* 1: it is kept; 0 or -ENOMEM. */
-static int judge(struct proxying *p, struct arrival *arrival, struct stored_note *note)
+static int judge(struct gateway_request *p, struct arrival *arrival, struct stored_note *note)
 {
     int result = p->slice.of ? proxy_slice_judge(p, arrival, note) : -ENOTSUP;
 
@@ -348,7 +348,7 @@ static bool is_safe(enum method method)
     return method == METHOD_GET || method == METHOD_HEAD || method == METHOD_OPTIONS || method == METHOD_TRACE;
 }
 
-int proxy_cache_head(struct proxying *p)
+int proxy_cache_head(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
     struct headers counting = {0};
@@ -381,7 +381,7 @@ int proxy_cache_head(struct proxying *p)
     return result;
 }
 
-void proxy_cache_part(struct proxying *p, struct str part)
+void proxy_cache_part(struct gateway_request *p, struct str part)
 {
     struct cached *cached = p->cached;
 
@@ -396,12 +396,12 @@ void proxy_cache_part(struct proxying *p, struct str part)
     cached->fill = NULL;
 }
 
-bool proxy_cache_behind(struct proxying *p)
+bool proxy_cache_behind(struct gateway_request *p)
 {
     return p->cached && p->cached->fill && cache_fill_behind(p->cached->fill);
 }
 
-void proxy_cache_whole(struct proxying *p)
+void proxy_cache_whole(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
     struct cache_fill *fill = cached ? cached->fill : NULL;
@@ -416,7 +416,7 @@ void proxy_cache_whole(struct proxying *p)
         cache_fill_end(fill, cached->head);
 }
 
-void proxy_cache_broke(struct proxying *p)
+void proxy_cache_broke(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
 

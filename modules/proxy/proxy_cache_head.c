@@ -17,12 +17,12 @@ static void headless_close(struct body *body)
 }
 
 /* For the log: who was asked outlives the child. */
-static int copy_attempts(const struct proxying *from, struct proxying *p)
+static int copy_attempts(const struct gateway_request *from, struct gateway_request *p)
 {
-    struct proxy_attempt **last = &p->attempts;
+    struct gateway_attempt **last = &p->attempts;
 
-    for (const struct proxy_attempt *attempt = from->attempts; attempt; attempt = attempt->next) {
-        struct proxy_attempt *copy = arena_alloc(&p->x->arena, sizeof(*copy));
+    for (const struct gateway_attempt *attempt = from->attempts; attempt; attempt = attempt->next) {
+        struct gateway_attempt *copy = arena_alloc(&p->x->arena, sizeof(*copy));
 
         if (!copy)
             return -ENOMEM;
@@ -35,7 +35,7 @@ static int copy_attempts(const struct proxying *from, struct proxying *p)
     return 0;
 }
 
-static int copy_head(struct proxying *p, const struct response *from)
+static int copy_head(struct gateway_request *p, const struct response *from)
 {
     static const struct body_ops ops = {.next = headless_next, .close = headless_close};
     struct exchange *x = p->x;
@@ -53,19 +53,19 @@ static int copy_head(struct proxying *p, const struct response *from)
 }
 
 /* A refusal of the child's is one of ours; what a server has said may be intercepted here, as it is not there. */
-static enum outcome take(struct proxying *p, const struct exchange *child)
+static enum outcome take(struct gateway_request *p, const struct exchange *child)
 {
     const struct response *said = &child->response;
-    const struct proxying *behind = exchange_state_found(child, &module_proxy);
+    const struct gateway_request *behind = exchange_state_found(child, &module_proxy);
 
-    p->stage = PROXY_OVER;
+    p->stage = GATEWAY_DONE;
     if (behind && behind->cached)
         p->cached->status = behind->cached->status;
     if (behind && copy_attempts(behind, p) < 0)
         return exchange_refuse(p->x, 500);
     if (!said->body && said->status >= 400)
         return exchange_refuse(p->x, said->status);
-    if (proxy_intercept(p, said->status, &said->headers))
+    if (gateway_intercept(p, said->status, &said->headers))
         return OUTCOME_ANSWERED;
     p->x->response.headers.count = 0;
     return copy_head(p, said) < 0 ? exchange_refuse(p->x, 500) : OUTCOME_ANSWERED;
@@ -73,21 +73,21 @@ static enum outcome take(struct proxying *p, const struct exchange *child)
 
 static void answered(struct exchange *child, void *asker)
 {
-    struct proxying *p = asker;
+    struct gateway_request *p = asker;
     enum outcome outcome = take(p, child);
 
     proxy_part_from(child);
-    proxy_cache_resume(p, outcome);
+    gateway_resume(p, outcome);
 }
 
 /* Of slices the first is fetched by GET, anyway. */
-static bool converts(const struct proxying *p)
+static bool converts(const struct gateway_request *p)
 {
     return p->x->request.method == METHOD_HEAD && p->conf->cache.convert_head && !proxy_slices(p) &&
-           !proxy_drops_fields(&p->x->request.headers);
+           !gateway_drops_fields(&p->x->request.headers);
 }
 
-enum outcome proxy_cache_convert(struct proxying *p)
+enum outcome proxy_cache_convert(struct gateway_request *p)
 {
     struct exchange *child;
 

@@ -10,7 +10,7 @@
  * The method and the body that the configuration sends in the place of the client's; empty where that is GET or HEAD
  * without a body. data NULL: out of memory.
  */
-static struct str changed_request(struct proxying *p)
+static struct str changed_request(struct gateway_request *p)
 {
     const struct proxy_conf *conf = p->conf;
     struct str method = conf->method ? exchange_eval(p->x, conf->method) : STR("");
@@ -25,7 +25,7 @@ static struct str changed_request(struct proxying *p)
     return arena_join(&p->x->arena, (const struct str[]){STR(" "), method, STR(" "), body}, 4);
 }
 
-struct str proxy_cache_key(struct proxying *p)
+struct str proxy_cache_key(struct gateway_request *p)
 {
     const struct request *request = &p->x->request;
     struct str scheme, host, changed, told[3];
@@ -34,27 +34,27 @@ struct str proxy_cache_key(struct proxying *p)
         return exchange_eval(p->x, p->conf->cache.key);
     scheme = exchange_eval(p->x, p->conf->scheme);
     changed = changed_request(p);
-    host = proxy_asked_host(p->x);
-    told[0] = proxy_told(p->x, STR("X-Forwarded-Proto"));
-    told[1] = proxy_told(p->x, STR("X-Forwarded-Host"));
-    told[2] = proxy_told(p->x, STR("X-Forwarded-Port"));
+    host = gateway_request_host(p->x);
+    told[0] = gateway_forwarded_field(p->x, STR("X-Forwarded-Proto"));
+    told[1] = gateway_forwarded_field(p->x, STR("X-Forwarded-Host"));
+    told[2] = gateway_forwarded_field(p->x, STR("X-Forwarded-Port"));
     if (!scheme.data || !changed.data || (request->port && !host.data) || !told[0].data || !told[1].data ||
         !told[2].data)
         return (struct str){NULL, 0};
     return arena_printf(&p->x->arena,
                         STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT "?" STR_FMT " " STR_FMT
                                 " " STR_FMT " " STR_FMT STR_FMT,
-                        STR_ARG(scheme), STR_ARG(proxy_target_host(&p->target)), STR_ARG(host),
+                        STR_ARG(scheme), STR_ARG(gateway_target_host(&p->target)), STR_ARG(host),
                         STR_ARG(request->target), STR_ARG(request->path), STR_ARG(request->query),
                         STR_ARG(told[0]), STR_ARG(told[1]), STR_ARG(told[2]), STR_ARG(changed));
 }
 
-struct str proxy_cache_facts_key(struct proxying *p, struct str key)
+struct str proxy_cache_facts_key(struct gateway_request *p, struct str key)
 {
     return arena_printf(&p->x->arena, STR_FMT "\nslices", STR_ARG(key));
 }
 
-bool proxy_cache_forget(struct proxying *p, struct cache_store *store, struct str key)
+bool proxy_cache_forget(struct gateway_request *p, struct cache_store *store, struct str key)
 {
     struct str facts = proxy_cache_facts_key(p, key);
     bool whole = cache_store_remove(store, key);
@@ -70,7 +70,7 @@ struct str cached_key(const struct cached *cached, struct str text)
                         (unsigned long long)cached->salt, STR_ARG(text));
 }
 
-static bool may_purge(const struct proxying *p)
+static bool may_purge(const struct gateway_request *p)
 {
     const struct proxy_cache_purge *purge = &p->conf->cache.purge;
 
@@ -81,14 +81,14 @@ static bool may_purge(const struct proxying *p)
     return false;
 }
 
-bool proxy_cache_is_purge(const struct proxying *p)
+bool proxy_cache_is_purge(const struct gateway_request *p)
 {
     const struct proxy_cache_conf *conf = &p->conf->cache;
 
     return conf->cache && conf->purge.count > 0 && str_equal(p->x->request.method_name, conf->purge.method);
 }
 
-enum outcome proxy_cache_purge(struct proxying *p)
+enum outcome proxy_cache_purge(struct gateway_request *p)
 {
     struct exchange *x = p->x;
     struct str key = proxy_cache_key(p);
@@ -126,7 +126,7 @@ static void forget_uri(struct cached *cached, struct str target)
 }
 
 /* A place of the same server, as a target; data NULL: it is another's, or none. */
-static struct str own_target(const struct proxying *p, struct str place)
+static struct str own_target(const struct gateway_request *p, struct str place)
 {
     ssize_t scheme = str_search(place, STR("://"));
     struct str host;
@@ -141,7 +141,7 @@ static struct str own_target(const struct proxying *p, struct str place)
     return str_starts(place, STR("/")) && !str_starts(place, STR("//")) ? place : (struct str){NULL, 0};
 }
 
-void proxy_cache_invalidate(struct proxying *p)
+void proxy_cache_invalidate(struct gateway_request *p)
 {
     static const char *const places[] = {"Location", "Content-Location"};
     struct cached cached = {.p = p, .store = worker_cache(exchange_worker(p->x), p->conf->cache.cache)};

@@ -1,5 +1,5 @@
 /*
- * The rows of the cache in the table of proxying, which proxy_conf.c puts together. AT is the offset of a field in proxy_conf.
+ * The rows of the cache in the table of gateway_request, which proxy_conf.c puts together. AT is the offset of a field in proxy_conf.
  */
 #ifndef MODULES_PROXY_PROXY_CACHE_ROWS_H
 #define MODULES_PROXY_PROXY_CACHE_ROWS_H
@@ -58,7 +58,7 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .fallback = "1", .example = "proxy_cache_min_uses: 3", .low = 1, .high = 1000000,                                           \
      .help = "How often something must be asked for to be kept."},                                                               \
     {.name = "proxy_ignore_headers", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(cache.ignore),                  \
-     .choices = proxy_ignored_headers, .example = "proxy_ignore_headers: [Cache-Control, Set-Cookie]",                           \
+     .choices = gateway_ignored_headers, .example = "proxy_ignore_headers: [Cache-Control, Set-Cookie]",                           \
      .help = "Fields of an answer that do not count: for the cache (an answer that sets a cookie is kept only with Set-Cookie), " \
              "for a redirect within this server (X-Accel-Redirect), for proxy_buffering (X-Accel-Buffering), "           \
              "for limit_rate (X-Accel-Limit-Rate), for the charset of Content-Type (X-Accel-Charset)."},                                \

@@ -10,7 +10,7 @@ static void update_behind(struct cached *cached)
     const struct proxy_cache_conf *conf = &cached->p->conf->cache;
     struct exchange *x = cached->p->x;
     struct exchange *child;
-    struct proxying *behind;
+    struct gateway_request *behind;
     uint64_t token = cache_store_lease(cached->store, cached_hash(cached), conf->lock_age_ms);
 
     if (token == 0)
@@ -69,7 +69,7 @@ static bool may_rescue(const struct cached *cached, struct cache_entry *entry, u
     return freshness_in_error(&now, &cached->asked, (use & reason) && !(use & STALE_OFF));
 }
 
-bool proxy_cache_rescue(struct proxying *p, unsigned reason)
+bool proxy_cache_rescue(struct gateway_request *p, unsigned reason)
 {
     struct cached *cached = p->cached;
     struct slicing *whole = p->slice.of;
@@ -84,7 +84,7 @@ bool proxy_cache_rescue(struct proxying *p, unsigned reason)
     return true;
 }
 
-bool proxy_cache_rescue_status(struct proxying *p, int status)
+bool proxy_cache_rescue_status(struct gateway_request *p, int status)
 {
     static const struct {
         int status;

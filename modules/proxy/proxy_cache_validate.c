@@ -6,11 +6,11 @@
 #include <errno.h>
 
 /* RFC 9111 3.2: what 304 says takes the place of what was stored, but for what tells of the bytes of the body. */
-static int merge(struct proxying *p, const struct stored *stored, struct headers *out)
+static int merge(struct gateway_request *p, const struct stored *stored, struct headers *out)
 {
     static const char *const of_content[] = {"Content-Encoding", "Content-Length", "Content-Range", "ETag"};
     struct headers newer = {0};
-    int error = proxy_keep_fields(p, &p->reply.headers, &newer);
+    int error = gateway_end_to_end_fields(p, &p->reply.headers, &newer);
 
     for (unsigned i = 0; i < stored->headers.count && error == 0; i++)
         error = headers_add(out, &p->x->arena, stored->headers.items[i].name, stored->headers.items[i].value);
@@ -61,7 +61,7 @@ static int ask_without_conditions(struct cached *cached)
     return -EAGAIN;
 }
 
-int cached_revalidated(struct proxying *p, struct arrival *arrival)
+int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
 {
     struct cached *cached = p->cached;
     const struct stored *stored = cached->stale->note;

@@ -1,5 +1,5 @@
 /*
- * What the directives of proxying say, read and checked; their table is in proxy_directives.c.
+ * What the directives of gateway_request say, read and checked; their table is in proxy_directives.c.
  */
 #include "proxy.h"
 
@@ -19,8 +19,8 @@ static int refuse_pass(struct conf_reader *reader, const struct conf_node *node,
 
 int proxy_read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
-    struct proxy_pass pass = {.of_location = reader->scope == SCOPE_LOCATION};
-    struct proxy_pass *into = out;
+    struct gateway_pass pass = {.of_location = reader->scope == SCOPE_LOCATION};
+    struct gateway_pass *into = out;
     int error = conf_read_template(reader, node, &pass.text);
     struct str text;
 
@@ -113,7 +113,7 @@ int proxy_read_fields(struct conf_reader *reader, const struct conf_node *node, 
 }
 
 /* "8 8k": number and size. */
-int proxy_read_buffers(struct conf_reader *reader, const struct conf_node *node, void *out)
+int gateway_read_buffers(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     uint64_t *into = out;
     uint64_t count, size;
@@ -162,7 +162,7 @@ int proxy_read_ssl_command(struct conf_reader *reader, const struct conf_node *n
 }
 
 /* Where requests may go to https://. */
-static bool wants_tls(const struct proxy_pass *pass)
+static bool wants_tls(const struct gateway_pass *pass)
 {
     struct str text = pass->text ? template_text(pass->text) : STR("");
 
@@ -211,7 +211,7 @@ static int make_tls(struct proxy_conf *conf, struct conf_reader *reader, const s
     return -EINVAL;
 }
 
-int proxy_conf_complete(struct proxy_conf *own, struct conf_reader *reader, const struct conf_node *at)
+int gateway_conf_complete(struct proxy_conf *own, struct conf_reader *reader, const struct conf_node *at)
 {
     int error = 0;
 
@@ -233,11 +233,11 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
     struct proxy_conf *own = conf;
     int error;
 
-    own->speech = &proxy_speaks_http;
+    own->gateway = &proxy_gateway;
     own->drop_body = !own->pass_body;
     own->drop_fields = !own->pass_fields;
     if (own->pass.of_location && !reader->laid_over && !conf_map_get(at, STR("proxy_pass")))
-        own->pass = (struct proxy_pass){0};
+        own->pass = (struct gateway_pass){0};
     error = make_tls(own, reader, at);
-    return error < 0 ? error : proxy_conf_complete(own, reader, at);
+    return error < 0 ? error : gateway_conf_complete(own, reader, at);
 }

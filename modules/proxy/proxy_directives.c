@@ -1,5 +1,5 @@
 /*
- * The directives of proxying.
+ * The directives of gateway_request.
  */
 #include "proxy.h"
 
@@ -10,11 +10,11 @@
 
 #define AT(field) offsetof(struct proxy_conf, field)
 
-const char *const proxy_ignored_headers[] = {"X-Accel-Expires", "Expires",           "Cache-Control",     "Set-Cookie",
-                                             "Vary",            "X-Accel-Redirect", "X-Accel-Buffering",
-                                             "X-Accel-Limit-Rate", "X-Accel-Charset", NULL};
+const char *const gateway_ignored_headers[] = {
+    "X-Accel-Expires",  "Expires",           "Cache-Control",      "Set-Cookie",      "Vary",
+    "X-Accel-Redirect", "X-Accel-Buffering", "X-Accel-Limit-Rate", "X-Accel-Charset", NULL};
 
-const char *const proxy_next_words[] = {
+const char *const gateway_next_words[] = {
     "error",    "timeout",  "invalid_header", "non_idempotent", "off",      "http_403", "http_404",
     "http_429", "http_500", "http_502",       "http_503",       "http_504", NULL};
 static const char *const protocols[] = {"TLSv1.2", "TLSv1.3", NULL};
@@ -27,7 +27,7 @@ const struct directive proxy_directives[] = {
      .line = true,
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(pass),
-     .row_size = sizeof(struct proxy_pass),
+     .row_size = sizeof(struct gateway_pass),
      .row = proxy_read_pass,
      .syntax = "http[s]://address[:port][/URI] | http[s]://unix:path[:/URI] | upstream",
      .example = "proxy_pass: http://127.0.0.1:9001",
@@ -118,7 +118,7 @@ const struct directive proxy_directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(buffering.count),
      .row_size = 2 * sizeof(uint64_t),
-     .row = proxy_read_buffers,
+     .row = gateway_read_buffers,
      .fallback = "8 8k",
      .syntax = "number size",
      .example = "proxy_buffers: 16 16k",
@@ -162,7 +162,7 @@ const struct directive proxy_directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_FLAGS,
      .offset = AT(next),
-     .choices = proxy_next_words,
+     .choices = gateway_next_words,
      .fallback = "error timeout",
      .example = "proxy_next_upstream: [error, timeout, http_503]",
      .help = "When another server of the group is asked. Never once a part of the client's body was passed "
@@ -373,7 +373,7 @@ const struct directive proxy_directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(limit_rate),
      .row_size = sizeof(const struct template *),
-     .row = proxy_read_rate,
+     .row = gateway_read_rate,
      .syntax = "size | variable",
      .example = "proxy_limit_rate: 1m",
      .schema = "{\"type\": [\"string\", \"integer\"]}",

@@ -11,11 +11,11 @@
 
 /* In the exchange's arena, which is held while the timer runs. */
 struct proxy_expect {
-    struct proxying *p;
+    struct gateway_request *p;
     struct op timer;
 };
 
-bool proxy_forwards_expect(const struct proxying *p)
+bool proxy_forwards_expect(const struct gateway_request *p)
 {
     return p->x->request.expects_continue && p->content_length > 0 && !p->own_body.data && !p->kept;
 }
@@ -30,7 +30,7 @@ static void due(struct op *op, int result)
     exchange_release(x);
 }
 
-int proxy_expect_begin(struct proxying *p)
+int proxy_expect_begin(struct gateway_request *p)
 {
     struct proxy_expect *expect = arena_zalloc(&p->x->arena, 1, sizeof(*expect));
 
@@ -44,16 +44,16 @@ int proxy_expect_begin(struct proxying *p)
     return 0;
 }
 
-void proxy_expect_met(struct proxying *p)
+void proxy_expect_met(struct gateway_request *p)
 {
-    if (!p->request.held || p->stage != PROXY_ASKING || !p->connection)
+    if (!p->request.held || p->stage != GATEWAY_SENDING || !p->connection)
         return;
     p->request.held = false;
     upstream_wake(p->connection);
     proxy_expect_end(p);
 }
 
-void proxy_expect_end(struct proxying *p)
+void proxy_expect_end(struct gateway_request *p)
 {
     struct proxy_expect *expect = p->expect;
 

@@ -46,7 +46,7 @@ static bool is_in_words(const struct conf_words *words, struct str name)
     return false;
 }
 
-bool proxy_drops_fields(const struct headers *asked)
+bool gateway_drops_fields(const struct headers *asked)
 {
     struct connection_options options;
 
@@ -77,7 +77,7 @@ static int copy_fields(const struct headers *from, const struct str *own, struct
     return error;
 }
 
-struct str proxy_asked_host(struct exchange *x)
+struct str gateway_request_host(struct exchange *x)
 {
     char digits[6];
     size_t at = sizeof(digits);
@@ -112,7 +112,7 @@ static struct str forwarded(struct exchange *x, struct str address, struct str h
                       (const struct str[]){STR("for="), from, STR(";host=\""), host, STR("\";proto="), scheme}, 6);
 }
 
-struct str proxy_told(struct exchange *x, struct str name)
+struct str gateway_forwarded_field(struct exchange *x, struct str name)
 {
     struct str all = STR("");
 
@@ -124,10 +124,10 @@ struct str proxy_told(struct exchange *x, struct str name)
 }
 
 /* What a trusted peer says of those before it stays: of a field that it wrote, ours only continues a list. */
-static int add_told(struct proxying *p, struct headers *fields, struct str name, struct str own, bool is_list)
+static int add_told(struct gateway_request *p, struct headers *fields, struct str name, struct str own, bool is_list)
 {
     struct arena *arena = &p->x->arena;
-    struct str all = proxy_told(p->x, name);
+    struct str all = gateway_forwarded_field(p->x, name);
 
     if (!all.data)
         return -ENOMEM;
@@ -147,11 +147,11 @@ static struct str via(const struct exchange *x)
                                             : STR("2 sluice");
 }
 
-struct str proxy_forwarded_for(struct proxying *p)
+struct str gateway_forwarded_for(struct gateway_request *p)
 {
     struct exchange *x = p->x;
     struct str address = exchange_eval(x, exchange_is_trusted(x) ? p->conf->peer_addr : p->conf->remote_addr);
-    struct str told = proxy_told(x, STR("X-Forwarded-For"));
+    struct str told = gateway_forwarded_field(x, STR("X-Forwarded-For"));
 
     if (!told.data || !address.data || str_empty(told))
         return told.data ? address : told;
@@ -159,12 +159,12 @@ struct str proxy_forwarded_for(struct proxying *p)
 }
 
 /* Who the client is, how it came, and by which name: what it said of that itself is not believed. */
-static int add_origin(struct proxying *p, struct headers *fields)
+static int add_origin(struct gateway_request *p, struct headers *fields)
 {
     struct exchange *x = p->x;
     struct str address = exchange_eval(x, exchange_is_trusted(x) ? p->conf->peer_addr : p->conf->remote_addr);
     struct str scheme = exchange_eval(x, p->conf->scheme);
-    struct str host = proxy_asked_host(x);
+    struct str host = gateway_request_host(x);
     struct str all = forwarded(x, address, host, scheme);
 
     if (!address.data || !scheme.data || !all.data || (x->request.port && !host.data) ||
@@ -208,7 +208,7 @@ static void remove_second_names(const struct proxy_conf *conf, struct headers *f
 }
 
 /* proxy_set_header, from the outermost scope to the innermost: the last word holds. */
-static int set_fields(struct proxying *p, struct headers *fields)
+static int set_fields(struct gateway_request *p, struct headers *fields)
 {
     const struct proxy_fields *rows = p->conf->set_headers.items;
 
@@ -252,7 +252,7 @@ struct str proxy_upgrade(const struct exchange *x)
 }
 
 /* The trailers of an answer go on to a client of HTTP/1.1 that takes them (RFC 9110 10.1.4). */
-static bool passes_trailers(const struct proxying *p)
+static bool passes_trailers(const struct gateway_request *p)
 {
     const struct request *request = &p->x->request;
 
@@ -260,7 +260,7 @@ static bool passes_trailers(const struct proxying *p)
            headers_list_has(&request->headers, STR("TE"), STR("trailers"));
 }
 
-int proxy_write_head(struct proxying *p, struct str *out_fault)
+int proxy_write_head(struct gateway_request *p, struct str *out_fault)
 {
     static const struct headers none;
     const struct request *request = &p->x->request;
@@ -276,14 +276,14 @@ int proxy_write_head(struct proxying *p, struct str *out_fault)
         .content_length = p->content_length,
     };
 
-    if (headers_add(&fields, arena, STR("Host"), proxy_target_host(&p->target)) < 0 ||
+    if (headers_add(&fields, arena, STR("Host"), gateway_target_host(&p->target)) < 0 ||
         copy_fields(p->conf->drop_fields ? &none : &request->headers, own_of_request, arena, &fields) < 0 ||
         add_origin(p, &fields) < 0)
         return -ENOMEM;
     remove_second_names(p->conf, &fields);
     if (set_fields(p, &fields) < 0 || proxy_cache_fields(p, &fields) < 0)
         return -ENOMEM;
-    if (proxy_pass_hops(p, &fields) < 0)
+    if (gateway_forward_hops(p, &fields) < 0)
         return -ENOMEM;
     if (passes_trailers(p)) {
         head.connection = str_empty(head.connection) ? STR("TE") : STR("close, TE");
@@ -315,13 +315,13 @@ static bool is_hidden(const struct proxy_conf *conf, struct str name)
     return !is_in_words(&conf->pass_headers, name);
 }
 
-int proxy_keep_fields(const struct proxying *p, const struct headers *headers, struct headers *out)
+int gateway_end_to_end_fields(const struct gateway_request *p, const struct headers *headers, struct headers *out)
 {
     return copy_fields(headers, own_of_answer, &p->x->arena, out);
 }
 
-int proxy_pass_fields(const struct proxying *p, const struct headers *headers, struct arena *arena,
-                      struct headers *out)
+int gateway_pass_fields(const struct gateway_request *p, const struct headers *headers, struct arena *arena,
+                        struct headers *out)
 {
     unsigned kept = 0;
     int error = copy_fields(headers, own_of_answer, arena, out);

@@ -3,7 +3,7 @@
  */
 #include "proxy.h"
 
-static int begin(struct proxying *p)
+static int begin(struct gateway_request *p)
 {
     const struct h1_reply_settings expected = {.head = p->method == METHOD_HEAD,
                                                .upgrade = !str_empty(p->upgrade),
@@ -13,27 +13,27 @@ static int begin(struct proxying *p)
     return 0;
 }
 
-static int next(struct proxying *p, size_t room, struct chunk *out)
+static int next(struct gateway_request *p, size_t room, struct chunk *out)
 {
     return h1_request_next(&p->request, room, out);
 }
 
-static enum h1_reply_step read_reply(struct proxying *p, struct str *in, struct str *out_part)
+static enum h1_reply_step read_reply(struct gateway_request *p, struct str *in, struct str *out_part)
 {
     return h1_reply_read(&p->reply, in, out_part);
 }
 
-static enum h1_reply_step ended(struct proxying *p, bool cut)
+static enum h1_reply_step ended(struct gateway_request *p, bool cut)
 {
     return h1_reply_ended(&p->reply, cut);
 }
 
-static void finish(struct proxying *p)
+static void finish(struct gateway_request *p)
 {
     h1_reply_finish(&p->reply);
 }
 
-const struct proxy_speech proxy_speaks_http = {
+const struct gateway proxy_gateway = {
     .scheme = "http",
     .tls_scheme = "https",
     .parse = proxy_target_parse,

@@ -21,7 +21,7 @@ static int replace_front(struct arena *arena, struct str *value, struct str fron
 
 /* "http://backend/one/x" is "/two/x" where the location /two/ passes to http://backend/one/. 1 where it was.
  */
-static int by_default(struct proxying *p, struct str *location)
+static int by_default(struct gateway_request *p, struct str *location)
 {
     struct exchange *x = p->x;
     struct str uri = p->target.uri.data ? p->target.uri : STR("/");
@@ -30,8 +30,8 @@ static int by_default(struct proxying *p, struct str *location)
 
     if (!p->conf->pass.upstream || !front.data)
         return 0;
-    from = arena_printf(&x->arena, "%s://" STR_FMT STR_FMT, proxy_scheme(p),
-                        STR_ARG(proxy_target_host(&p->target)), STR_ARG(uri));
+    from = arena_printf(&x->arena, "%s://" STR_FMT STR_FMT, gateway_scheme(p),
+                        STR_ARG(gateway_target_host(&p->target)), STR_ARG(uri));
     if (!from.data)
         return -ENOMEM;
     if (!str_starts(*location, from))
@@ -40,7 +40,7 @@ static int by_default(struct proxying *p, struct str *location)
 }
 
 /* 1 where the row changed it. */
-static int by_pair(struct proxying *p, const struct proxy_rewrite *row, struct str *value)
+static int by_pair(struct gateway_request *p, const struct proxy_rewrite *row, struct str *value)
 {
     struct str from = exchange_eval(p->x, row->from);
     struct str to = exchange_eval(p->x, row->to);
@@ -53,7 +53,7 @@ static int by_pair(struct proxying *p, const struct proxy_rewrite *row, struct s
 }
 
 /* By the first row that fits. 0 or -ENOMEM. */
-static int rewrite_place(struct proxying *p, struct str *place)
+static int rewrite_place(struct gateway_request *p, struct str *place)
 {
     static const struct proxy_rewrite usual = {.kind = REWRITE_DEFAULT};
     const struct proxy_rewrite *rows = p->conf->redirects.items;
@@ -80,7 +80,7 @@ static ssize_t refresh_place(struct str value)
     return -1;
 }
 
-static int rewrite_refresh(struct proxying *p, struct str *value)
+static int rewrite_refresh(struct gateway_request *p, struct str *value)
 {
     ssize_t at = refresh_place(*value);
     struct str place = at < 0 ? STR("") : str_skip(*value, (size_t)at);
@@ -93,7 +93,7 @@ static int rewrite_refresh(struct proxying *p, struct str *value)
     return place.data == was.data ? 0 : replace_front(&p->x->arena, value, str_slice(*value, 0, (size_t)at), place);
 }
 
-int proxy_rewrite_location(struct proxying *p)
+int proxy_rewrite_location(struct gateway_request *p)
 {
     const struct headers *headers = &p->x->response.headers;
     struct header *location = headers_find(headers, STR("Location"));
@@ -111,7 +111,7 @@ static struct str without_dot(struct str domain)
 }
 
 /* A domain is replaced whole, whatever its case and a dot before it. */
-static int rewrite_domain(struct proxying *p, struct str *value)
+static int rewrite_domain(struct gateway_request *p, struct str *value)
 {
     const struct proxy_rewrite *rows = p->conf->cookie_domains.items;
 
@@ -129,7 +129,7 @@ static int rewrite_domain(struct proxying *p, struct str *value)
     return 0;
 }
 
-static int rewrite_path(struct proxying *p, struct str *value)
+static int rewrite_path(struct gateway_request *p, struct str *value)
 {
     const struct proxy_rewrite *rows = p->conf->cookie_paths.items;
     int done = 0;
@@ -174,7 +174,7 @@ static void add_part(struct parts *parts, struct str part)
 }
 
 /* An attribute as it goes on. data NULL: out of memory; empty: not at all. */
-static struct str attribute(struct proxying *p, struct str part, const struct proxy_flags *flags)
+static struct str attribute(struct gateway_request *p, struct str part, const struct proxy_flags *flags)
 {
     struct str value = part;
     struct str name = str_trim(str_cut(&value, '='));
@@ -211,7 +211,7 @@ static void add_flags(struct parts *parts, const struct proxy_flags *flags)
         add_part(parts, str_from(same_site));
 }
 
-static int rewrite_cookie(struct proxying *p, struct str *value)
+static int rewrite_cookie(struct gateway_request *p, struct str *value)
 {
     struct arena *arena = &p->x->arena;
     struct str rest = *value;
@@ -243,7 +243,7 @@ static int rewrite_cookie(struct proxying *p, struct str *value)
     return 0;
 }
 
-int proxy_rewrite_cookies(struct proxying *p)
+int proxy_rewrite_cookies(struct gateway_request *p)
 {
     const struct proxy_conf *conf = p->conf;
     const struct headers *headers = &p->x->response.headers;

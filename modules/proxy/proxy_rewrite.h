@@ -6,7 +6,7 @@
 
 #include "server/module.h"
 
-struct proxying;
+struct gateway_request;
 
 /* One row of proxy_redirect, proxy_cookie_domain or proxy_cookie_path: `from` becomes `to`. */
 struct proxy_rewrite {
@@ -26,8 +26,8 @@ struct proxy_flags {
 directive_row proxy_read_redirect, proxy_read_cookie_pair, proxy_read_cookie_flags;
 
 /* proxy_redirect: a Location that names the server as we do names us instead. 0 or -ENOMEM. */
-MUST_CHECK int proxy_rewrite_location(struct proxying *p);
+MUST_CHECK int proxy_rewrite_location(struct gateway_request *p);
 /* proxy_cookie_domain, _path and _flags: every Set-Cookie of the answer. 0 or -ENOMEM. */
-MUST_CHECK int proxy_rewrite_cookies(struct proxying *p);
+MUST_CHECK int proxy_rewrite_cookies(struct gateway_request *p);
 
 #endif

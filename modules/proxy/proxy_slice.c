@@ -21,11 +21,11 @@ static uint64_t size_of(const struct slicing *s)
     return s->p->conf->cache.slice;
 }
 
-bool proxy_slices(const struct proxying *p)
+bool proxy_slices(const struct gateway_request *p)
 {
     return p->conf->cache.slice > 0 && !p->slice.of &&
            (p->x->request.method == METHOD_GET || p->x->request.method == METHOD_HEAD) &&
-           !proxy_drops_fields(&p->x->request.headers);
+           !gateway_drops_fields(&p->x->request.headers);
 }
 
 struct range proxy_slice_range(const struct proxy_slice *slice)
@@ -45,7 +45,7 @@ uint64_t proxy_slice_length(const struct proxy_slice *slice)
     return u64_sub_sat(range.last + 1, range.first);
 }
 
-struct str proxy_slice_key(const struct proxying *child)
+struct str proxy_slice_key(const struct gateway_request *child)
 {
     const struct slicing *s = child->slice.of;
 
@@ -64,7 +64,7 @@ static void give_back(struct slicing *s)
 
 void proxy_part_from(struct exchange *child)
 {
-    const struct proxying *p = exchange_state_found(child, &module_proxy);
+    const struct gateway_request *p = exchange_state_found(child, &module_proxy);
 
     if (p && p->connection && p->cached && p->cached->fill)
         exchange_child_leave(child);
@@ -88,7 +88,7 @@ static void answered(struct exchange *child, void *asker);
 
 static int ask(struct slicing *s, uint64_t index)
 {
-    struct proxying *p;
+    struct gateway_request *p;
     int error;
 
     let_go(s);
@@ -140,7 +140,7 @@ static bool cut(struct slice_body *own, struct chunk *chunk)
 /* What an application has sent elsewhere may have another answer, with a range of its own. */
 static bool has_piece(const struct exchange *child)
 {
-    const struct proxying *p = exchange_state_found(child, &module_proxy);
+    const struct gateway_request *p = exchange_state_found(child, &module_proxy);
 
     return p && p->slice.fits && child->response.status == 206;
 }
@@ -218,7 +218,7 @@ static struct body *slice_span(struct arena *arena, void *held, uint64_t at, uin
 
 static enum outcome answer(struct slicing *s)
 {
-    struct proxying *p = s->p;
+    struct gateway_request *p = s->p;
     struct headers *fields = &p->x->response.headers;
     struct str type = headers_value(&s->facts.headers, STR("Content-Type"));
     const struct representation whole = {.size = s->facts.total,
@@ -229,9 +229,9 @@ static enum outcome answer(struct slicing *s)
                                          .held = s};
 
     s->begun = true;
-    p->stage = PROXY_OVER;
+    p->stage = GATEWAY_DONE;
     fields->count = 0;
-    if (proxy_pass_fields(p, &s->facts.headers, &p->x->arena, fields) < 0 ||
+    if (gateway_pass_fields(p, &s->facts.headers, &p->x->arena, fields) < 0 ||
         cached_add_age(p->cached, &s->facts.note) < 0)
         return exchange_refuse(p->x, 500);
     if (representation_answer(p->x, &whole) < 0)
@@ -321,7 +321,7 @@ static enum outcome take_answer(struct slicing *s)
     }
     give_back(s);
     s->begun = true;
-    s->p->stage = PROXY_OVER;
+    s->p->stage = GATEWAY_DONE;
     if (!s->child->response.body || pass_on(s) < 0) {
         let_go(s);
         return exchange_refuse(x, status < 300 ? 500 : status);
@@ -341,7 +341,7 @@ static void answered(struct exchange *child, void *asker)
     s->answered = true;
     s->waiting = NULL;
     if (!s->begun)
-        proxy_cache_resume(s->p, take_answer(s));
+        gateway_resume(s->p, take_answer(s));
     else if (waiting)
         waiting->body.wake(waiting->body.owner);
 }
@@ -403,7 +403,7 @@ static enum outcome look(struct slicing *s)
     return pending ? OUTCOME_PENDING : judge(s, entry);
 }
 
-enum outcome proxy_slice_begin(struct proxying *p)
+enum outcome proxy_slice_begin(struct gateway_request *p)
 {
     struct slicing *s = arena_zalloc(&p->x->arena, 1, sizeof(*s));
 
@@ -429,7 +429,7 @@ static void waited(struct cache_waiter *waiter, bool late)
     proxy_slice_looked(s->p, late ? go_plain(s) : look(s));
 }
 
-enum outcome proxy_slice_fetch(struct proxying *p)
+enum outcome proxy_slice_fetch(struct gateway_request *p)
 {
     const struct proxy_cache_conf *conf = &p->conf->cache;
     struct slicing *s = p->slicing;
@@ -448,7 +448,7 @@ enum outcome proxy_slice_fetch(struct proxying *p)
     return ask(s, s->first) < 0 ? exchange_refuse(p->x, 500) : OUTCOME_PENDING;
 }
 
-void proxy_slice_end(struct proxying *p)
+void proxy_slice_end(struct gateway_request *p)
 {
     struct slicing *s = p->slicing;
 

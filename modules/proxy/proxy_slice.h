@@ -25,7 +25,7 @@ struct slice_facts {
 
 /* One exchange that is answered with pieces. In its arena. */
 struct slicing {
-    struct proxying *p;
+    struct gateway_request *p;
     struct str key;                 /* of the facts */
     struct cache_lookup lookup;
     struct cache_waiter waiter;
@@ -55,26 +55,26 @@ struct proxy_slice {
 };
 
 /* True where the request is one for slices. */
-bool proxy_slices(const struct proxying *p);
+bool proxy_slices(const struct gateway_request *p);
 /* Before a server is asked: OUTCOME_ANSWERED, OUTCOME_PENDING, or OUTCOME_PASS: go on as without slices, up to a miss. */
-enum outcome proxy_slice_begin(struct proxying *p);
+enum outcome proxy_slice_begin(struct gateway_request *p);
 /* Nothing is stored: the first piece is fetched. As above; OUTCOME_PASS: a server is asked for it as it is. */
-enum outcome proxy_slice_fetch(struct proxying *p);
+enum outcome proxy_slice_fetch(struct gateway_request *p);
 /* Bytes of a child's piece: known once the facts are. */
 struct range proxy_slice_range(const struct proxy_slice *slice);
 uint64_t proxy_slice_length(const struct proxy_slice *slice);
 /* The key of a child's piece, once the facts are known. data NULL: out of memory. */
-struct str proxy_slice_key(const struct proxying *child);
+struct str proxy_slice_key(const struct gateway_request *child);
 /*
  * The head of an answer to a child has come: the facts are learned of the first one, and hold for all others. 1: the piece is to be kept, 0: not, -ENOTSUP: it is
  * none, and to be judged as any answer; or -ENOMEM. `arrival` and `note` are filled in as for any answer.
  */
-MUST_CHECK int proxy_slice_judge(struct proxying *child, struct arrival *arrival, struct stored_note *note);
+MUST_CHECK int proxy_slice_judge(struct gateway_request *child, struct arrival *arrival, struct stored_note *note);
 /* Fields of the whole, into s->facts: those of one piece are left out. 0 or -ENOMEM. */
 MUST_CHECK int slice_copy_fields(struct slicing *s, const struct headers *from);
 /* A child was answered: of what others may use all is read; of what lies in the cache, or is of no use, nothing more. */
 void proxy_part_from(struct exchange *child);
 /* The exchange is over. */
-void proxy_slice_end(struct proxying *p);
+void proxy_slice_end(struct gateway_request *p);
 
 #endif

@@ -41,7 +41,7 @@ static bool read_place(const struct headers *headers, struct range *out, uint64_
 }
 
 /* It is the piece that was asked for, of a whole of that length. */
-static bool is_piece(const struct proxying *child, uint64_t *out_total)
+static bool is_piece(const struct gateway_request *child, uint64_t *out_total)
 {
     struct range wanted = proxy_slice_range(&child->slice), got;
 
@@ -113,7 +113,7 @@ static int store_facts(struct slicing *s, bool renewed, struct cached *asker)
 }
 
 /* 1: the facts are known now; 0: it is not for slices, or not to be kept. */
-static int learn(struct proxying *child, struct arrival *arrival, struct stored_note *note, uint64_t total)
+static int learn(struct gateway_request *child, struct arrival *arrival, struct stored_note *note, uint64_t total)
 {
     struct slicing *s = child->slice.of;
     uint64_t salt = s->facts.note.salt;
@@ -125,7 +125,7 @@ static int learn(struct proxying *child, struct arrival *arrival, struct stored_
     result = proxy_cache_may_keep(child, arrival, note);
     if (result <= 0 || headers_find(arrival->headers, STR("Vary")))
         return result < 0 ? result : 0;
-    if (proxy_keep_fields(child, &child->reply.headers, &fields) < 0 ||
+    if (gateway_end_to_end_fields(child, &child->reply.headers, &fields) < 0 ||
         stored_date(&fields, &child->x->arena, note->came_s) < 0)
         return -ENOMEM;
     renewed = still_hold(s, &fields, total);
@@ -144,7 +144,7 @@ static int learn(struct proxying *child, struct arrival *arrival, struct stored_
 }
 
 /* What is being sent is of a version that is no more: it breaks off, and the next one to ask finds out anew. */
-static void changed(struct proxying *child)
+static void changed(struct gateway_request *child)
 {
     struct slicing *s = child->slice.of;
 
@@ -153,10 +153,10 @@ static void changed(struct proxying *child)
     exchange_say(child->x, LOG_ERROR,
                  "upstream has another version now, or no such slice: the answer breaks off, upstream: \"%s://" STR_FMT
                  STR_FMT "\"",
-                 proxy_scheme(child), STR_ARG(child->attempt->server), STR_ARG(child->uri));
+                 gateway_scheme(child), STR_ARG(child->attempt->server), STR_ARG(child->uri));
 }
 
-int proxy_slice_judge(struct proxying *child, struct arrival *arrival, struct stored_note *note)
+int proxy_slice_judge(struct gateway_request *child, struct arrival *arrival, struct stored_note *note)
 {
     struct slicing *s = child->slice.of;
     uint64_t total;

@@ -9,13 +9,13 @@
 #include <errno.h>
 
 /* "unix:/path" or "unix:/path:/uri" */
-static int parse_unix(struct str rest, struct proxy_target *out_target)
+static int parse_unix(struct str rest, struct gateway_target *out_target)
 {
     ssize_t colon = str_find(str_skip(rest, 5), ':');
 
     if (!str_starts(str_skip(rest, 5), STR("/")))
         return -EINVAL;
-    *out_target = (struct proxy_target){.authority = rest};
+    *out_target = (struct gateway_target){.authority = rest};
     if (colon < 0)
         return 0;
     out_target->authority = str_slice(rest, 0, (size_t)colon + 5);
@@ -25,7 +25,7 @@ static int parse_unix(struct str rest, struct proxy_target *out_target)
     return out_target->uri.data[0] == '/' ? 0 : -EINVAL;
 }
 
-int proxy_target_parse(struct str text, struct proxy_target *out_target)
+int proxy_target_parse(struct str text, struct gateway_target *out_target)
 {
     struct str rest = text;
     size_t end = 0;
@@ -41,25 +41,25 @@ int proxy_target_parse(struct str text, struct proxy_target *out_target)
         end++;
     if (end == 0)
         return -EINVAL;
-    *out_target = (struct proxy_target){.https = https, .authority = str_slice(rest, 0, end)};
+    *out_target = (struct gateway_target){.https = https, .authority = str_slice(rest, 0, end)};
     if (end < rest.length)
         out_target->uri = str_skip(rest, end);
     return out_target->uri.data && out_target->uri.data[0] != '/' ? -EINVAL : 0;
 }
 
-struct str proxy_target_host(const struct proxy_target *target)
+struct str gateway_target_host(const struct gateway_target *target)
 {
     return str_starts(target->authority, STR("unix:")) ? STR("localhost") : target->authority;
 }
 
-uint16_t proxy_target_port(const struct proxy_target *target)
+uint16_t proxy_target_port(const struct gateway_target *target)
 {
     return target->https ? 443 : 80;
 }
 
-const char *proxy_scheme(const struct proxying *p)
+const char *gateway_scheme(const struct gateway_request *p)
 {
-    return p->target.https ? p->conf->speech->tls_scheme : p->conf->speech->scheme;
+    return p->target.https ? p->conf->gateway->tls_scheme : p->conf->gateway->scheme;
 }
 
 /* The path as it is now, encoded again, with the query. */
@@ -92,7 +92,7 @@ static bool rest_climbs(struct str front, struct str rest)
  * Without a URI in proxy_pass, what the client asked for, as it came. With one, it takes the place of the
  * location's prefix. Where variables made it, it is the whole.
  */
-int proxy_target_uri(const struct proxying *p, struct str *out_uri)
+int gateway_target_uri(const struct gateway_request *p, struct str *out_uri)
 {
     struct exchange *x = p->x;
     struct str location = exchange_location(x);

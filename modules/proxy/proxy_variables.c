@@ -8,29 +8,29 @@
 
 #define ABSENT ((struct str){NULL, 0})
 
-static const struct proxying *proxying_of(const void *subject)
+static const struct gateway_request *proxying_of(const void *subject)
 {
     /* The state is made when first asked for: that does not change the exchange. */
     struct exchange *x = (struct exchange *)(uintptr_t)subject;
-    const struct proxying *p = exchange_state(x, &module_proxy, sizeof(struct proxying));
+    const struct gateway_request *p = exchange_state(x, &module_proxy, sizeof(struct gateway_request));
 
     return p && p->x ? p : NULL;
 }
 
 static struct str each(const void *subject, struct arena *arena,
-                       struct str (*value)(const struct proxy_attempt *attempt, struct arena *arena))
+                       struct str (*value)(const struct gateway_attempt *attempt, struct arena *arena))
 {
-    const struct proxying *p = proxying_of(subject);
+    const struct gateway_request *p = proxying_of(subject);
     struct str *values;
     size_t count = 0;
 
-    for (const struct proxy_attempt *attempt = p ? p->attempts : NULL; attempt; attempt = attempt->next)
+    for (const struct gateway_attempt *attempt = p ? p->attempts : NULL; attempt; attempt = attempt->next)
         count++;
     values = count ? arena_zalloc(arena, count, sizeof(*values)) : NULL;
     if (!values)
         return ABSENT;
     count = 0;
-    for (const struct proxy_attempt *attempt = p->attempts; attempt; attempt = attempt->next)
+    for (const struct gateway_attempt *attempt = p->attempts; attempt; attempt = attempt->next)
         values[count++] = value(attempt, arena);
     return count == 1 ? values[0] : arena_join_with(arena, values, count, STR(", "));
 }
@@ -49,38 +49,38 @@ static struct str number(struct arena *arena, uint64_t value)
     return arena_printf(arena, "%llu", (unsigned long long)value);
 }
 
-static struct str server(const struct proxy_attempt *attempt, struct arena *arena)
+static struct str server(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return attempt->server;
 }
 
 /* What the client is told where no answer came. */
-static struct str status(const struct proxy_attempt *attempt, struct arena *arena)
+static struct str status(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return number(arena, attempt->status ? (uint64_t)attempt->status : 502);
 }
 
-static struct str connect_time(const struct proxy_attempt *attempt, struct arena *arena)
+static struct str connect_time(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return seconds(arena, attempt->connect_us);
 }
 
-static struct str header_time(const struct proxy_attempt *attempt, struct arena *arena)
+static struct str header_time(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return seconds(arena, attempt->header_us);
 }
 
-static struct str response_time(const struct proxy_attempt *attempt, struct arena *arena)
+static struct str response_time(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return seconds(arena, attempt->whole_us);
 }
 
-static struct str bytes_received(const struct proxy_attempt *attempt, struct arena *arena)
+static struct str bytes_received(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return number(arena, attempt->bytes_received);
 }
 
-static struct str bytes_sent(const struct proxy_attempt *attempt, struct arena *arena)
+static struct str bytes_sent(const struct gateway_attempt *attempt, struct arena *arena)
 {
     return number(arena, attempt->bytes_sent);
 }
@@ -115,7 +115,7 @@ static bool names_field(struct str parameter, struct str name)
 
 static struct str get_header(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct proxying *p = proxying_of(subject);
+    const struct gateway_request *p = proxying_of(subject);
 
     struct str joined;
 
@@ -131,7 +131,7 @@ static struct str get_cache_status(const void *subject, struct str parameter, st
         [CACHED_EXPIRED] = "EXPIRED", [CACHED_STALE] = "STALE", [CACHED_UPDATING] = "UPDATING",
         [CACHED_REVALIDATED] = "REVALIDATED", [CACHED_HIT] = "HIT",
     };
-    const struct proxying *p = proxying_of(subject);
+    const struct gateway_request *p = proxying_of(subject);
     const char *name = p && p->cached ? names[p->cached->status] : NULL;
 
     return name ? str_from(name) : ABSENT;
@@ -139,14 +139,14 @@ static struct str get_cache_status(const void *subject, struct str parameter, st
 
 static struct str get_proxy_host(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct proxying *p = proxying_of(subject);
+    const struct gateway_request *p = proxying_of(subject);
 
-    return p ? proxy_target_host(&p->target) : ABSENT;
+    return p ? gateway_target_host(&p->target) : ABSENT;
 }
 
 static struct str get_proxy_port(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct proxying *p = proxying_of(subject);
+    const struct gateway_request *p = proxying_of(subject);
     ssize_t colon = p ? str_rfind(p->target.authority, ':') : -1;
     struct str port;
     uint64_t value;
@@ -160,7 +160,7 @@ static struct str get_proxy_port(const void *subject, struct str parameter, stru
 /* What the client said of those before it, and the client behind it. */
 static struct str get_add_forwarded(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct proxying *p = proxying_of(subject);
+    const struct gateway_request *p = proxying_of(subject);
     const struct exchange *x = subject;
     struct str told, address;
 

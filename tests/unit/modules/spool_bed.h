@@ -5,10 +5,10 @@
 #ifndef TESTS_UNIT_MODULES_SPOOL_BED_H
 #define TESTS_UNIT_MODULES_SPOOL_BED_H
 
-#include "modules/proxy/spool.h"
+#include "modules/gateway/spool.h"
 
 #include "../http/suite.h"
-#include "modules/proxy/spool_file.h"
+#include "modules/gateway/spool_file.h"
 #include "server/module.h"
 
 #include <errno.h>

@@ -2,12 +2,12 @@
  * An answer's body, read as fast as the server gives it (proxy_buffering), so that the server is free however slow
  * the client is.
  */
-#include "proxy.h"
+#include "modules/proxy/proxy.h"
 
 #include <errno.h>
 
 /* Where there is a body, and the server does not say otherwise. Another protocol is never kept. */
-bool proxy_wants_spool(const struct proxying *p)
+bool gateway_wants_spool(const struct gateway_request *p)
 {
     bool ignored = p->conf->cache.ignore & IGNORE_X_ACCEL_BUFFERING;
     struct str said = ignored ? STR("") : headers_value(&p->reply.headers, STR("X-Accel-Buffering"));
@@ -21,25 +21,25 @@ bool proxy_wants_spool(const struct proxying *p)
 
 static void spool_moved(void *owner)
 {
-    struct proxying *p = owner;
+    struct gateway_request *p = owner;
 
-    proxy_read_on(p);
-    proxy_wake_puller(p);
+    gateway_read(p);
+    gateway_wake_body(p);
 }
 
 static void spooling_failed(void *owner, const char *doing, int error)
 {
-    struct proxying *p = owner;
+    struct gateway_request *p = owner;
 
     exchange_say(p->x, LOG_ERROR,
                  "%s in \"" STR_FMT "\" failed (%d: %s): the answer is passed on as the client takes it", doing,
                  STR_ARG(p->conf->buffering.folder), -error, strerror(-error));
 }
 
-int proxy_spool_put(struct proxying *p, struct str part)
+int gateway_spool_put(struct gateway_request *p, struct str part)
 {
     static const struct spool_events events = {.moved = spool_moved, .failed = spooling_failed};
-    const struct proxy_buffering *buffering = &p->conf->buffering;
+    const struct gateway_buffering *buffering = &p->conf->buffering;
     const struct spool_settings settings = {.memory = buffering->count * buffering->size,
                                             .block = buffering->size,
                                             .file_max = buffering->file_max,

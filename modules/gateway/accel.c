@@ -1,15 +1,15 @@
 /*
  * The fields by which an application directs this server: X-Accel-Redirect, X-Accel-Limit-Rate and
- * X-Accel-Charset. (X-Accel-Expires is the cache's, X-Accel-Buffering is read in proxy_spool.c.)
+ * X-Accel-Charset. (X-Accel-Expires is the cache's, X-Accel-Buffering is read in response_spool.c.)
  */
-#include "proxy.h"
+#include "modules/proxy/proxy.h"
 
 #include "http/h1_parse.h"
 #include "http/url.h"
 
 #include <errno.h>
 
-void proxy_accel_rate(struct proxying *p, const struct headers *said)
+void gateway_accel_rate(struct gateway_request *p, const struct headers *said)
 {
     struct str text = headers_value(said, STR("X-Accel-Limit-Rate"));
     uint64_t rate;
@@ -31,7 +31,7 @@ static bool has_charset(struct str type)
     return false;
 }
 
-int proxy_accel_charset(struct proxying *p, const struct headers *said, struct headers *headers)
+int gateway_accel_charset(struct gateway_request *p, const struct headers *said, struct headers *headers)
 {
     struct str charset = headers_value(said, STR("X-Accel-Charset"));
     struct header *type = headers_find(headers, STR("Content-Type"));
@@ -47,7 +47,7 @@ int proxy_accel_charset(struct proxying *p, const struct headers *said, struct h
 }
 
 /* What the application says of the answer itself holds for what is found at the other place. */
-static int insist(struct proxying *p)
+static int insist(struct gateway_request *p)
 {
     static const char *const names[] = {"Content-Type", "Content-Disposition", "Content-Language", "Cache-Control",
                                         "Expires",      "Set-Cookie"};
@@ -62,12 +62,12 @@ static int insist(struct proxying *p)
                 return -ENOMEM;
         }
     }
-    if (proxy_accel_charset(p, &p->reply.headers, &fields) < 0)
+    if (gateway_accel_charset(p, &p->reply.headers, &fields) < 0)
         return -ENOMEM;
     return exchange_insist(p->x, &fields);
 }
 
-static enum outcome reroute(struct proxying *p, struct str place)
+static enum outcome reroute(struct gateway_request *p, struct str place)
 {
     struct exchange *x = p->x;
     struct url_target target;
@@ -83,7 +83,7 @@ static enum outcome reroute(struct proxying *p, struct str place)
     return exchange_reroute(x, target.path, target.query.data ? target.query : STR(""));
 }
 
-bool proxy_sent_elsewhere(struct proxying *p)
+bool gateway_accel_redirect(struct gateway_request *p)
 {
     struct str place = headers_value(&p->reply.headers, STR("X-Accel-Redirect"));
     enum outcome outcome;
@@ -92,9 +92,9 @@ bool proxy_sent_elsewhere(struct proxying *p)
         return false;
     outcome = reroute(p, place);
     proxy_cache_yield(p);
-    proxy_let_go(p, false);
+    gateway_discard(p);
     buffer_finish(&p->input);
-    p->stage = PROXY_OVER;
+    p->stage = GATEWAY_DONE;
     exchange_resume(p->x, outcome);
     return true;
 }

@@ -2,7 +2,7 @@
  * What follows 101: bytes that nobody here understands, passed on both ways until one side ends. It takes the place
  * of HTTP on the client's connection, and holds little while both sides are silent: no exchange, no buffer.
  */
-#include "proxy.h"
+#include "modules/proxy/proxy.h"
 
 #include "base/limits.h"
 #include "base/saturate.h"
@@ -20,8 +20,8 @@ struct tunnel {
     bool over;                      /* one side has ended in order */
     bool blocked;                   /* the server's wire had no room for all that the client said */
     struct str server;              /* for the log */
-    struct proxy_attempt *attempt;  /* the last of them */
-    struct proxy_attempt attempts[]; /* linked in a row; `server` stands behind */
+    struct gateway_attempt *attempt;  /* the last of them */
+    struct gateway_attempt attempts[]; /* linked in a row; `server` stands behind */
 };
 
 static const struct upstream_events server_events;
@@ -210,7 +210,7 @@ static const struct protocol protocol_tunnel = {
 static void restore(struct successor *successor, struct exchange *x)
 {
     struct tunnel *t = container_of(successor, struct tunnel, successor);
-    struct proxying *p = exchange_state(x, &module_proxy, sizeof(*p));
+    struct gateway_request *p = exchange_state(x, &module_proxy, sizeof(*p));
 
     if (!p)
         return;
@@ -218,14 +218,14 @@ static void restore(struct successor *successor, struct exchange *x)
     p->attempts = t->attempts;
 }
 
-static struct tunnel *make(const struct proxying *p)
+static struct tunnel *make(const struct gateway_request *p)
 {
-    const struct proxy_attempt *from = p->attempts;
+    const struct gateway_attempt *from = p->attempts;
     struct str server = p->attempt->server;
     size_t count = 0;
     struct tunnel *t;
 
-    for (const struct proxy_attempt *each = from; each; each = each->next)
+    for (const struct gateway_attempt *each = from; each; each = each->next)
         count++;
     t = calloc(1, sizeof(*t) + count * sizeof(t->attempts[0]) + server.length);
     if (!t)
@@ -243,7 +243,7 @@ static struct tunnel *make(const struct proxying *p)
     return t;
 }
 
-int proxy_tunnel(struct proxying *p)
+int gateway_tunnel(struct gateway_request *p)
 {
     struct tunnel *t = make(p);
 
@@ -253,7 +253,7 @@ int proxy_tunnel(struct proxying *p)
     t->connection->events = &server_events;
     t->connection->user = t;
     p->connection = NULL;
-    proxy_let_go(p, false);
+    gateway_discard(p);
     buffer_finish(&p->input);
     exchange_end_with_client(p->x, false);
     exchange_succeed(p->x, &t->successor);

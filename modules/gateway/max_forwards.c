@@ -1,7 +1,7 @@
 /*
  * Max-Forwards (RFC 9110 7.6.2): the number of times that OPTIONS and TRACE may still be forwarded.
  */
-#include "proxy.h"
+#include "modules/proxy/proxy.h"
 
 #include <errno.h>
 
@@ -17,14 +17,14 @@ static bool hops_left(const struct exchange *x, uint64_t *out_hops)
     return value.data && str_to_u64(value, out_hops) == 0;
 }
 
-bool proxy_is_last_hop(const struct exchange *x)
+bool gateway_is_last_hop(const struct exchange *x)
 {
     uint64_t hops;
 
     return hops_left(x, &hops) && hops == 0;
 }
 
-enum outcome proxy_answer_as_last(struct exchange *x)
+enum outcome gateway_answer_last_hop(struct exchange *x)
 {
     if (x->request.method == METHOD_OPTIONS) {
         x->response.status = 204;
@@ -36,7 +36,7 @@ enum outcome proxy_answer_as_last(struct exchange *x)
     return OUTCOME_ANSWERED;
 }
 
-int proxy_pass_hops(const struct proxying *p, struct headers *fields)
+int gateway_forward_hops(const struct gateway_request *p, struct headers *fields)
 {
     struct arena *arena = &p->x->arena;
     uint64_t hops;

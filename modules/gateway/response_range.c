@@ -2,7 +2,7 @@
  * `proxy_force_ranges`: a server that knows no ranges gives the whole, and the client gets the part of it that it asked
  * for. One range alone: several would have to be kept.
  */
-#include "proxy.h"
+#include "modules/proxy/proxy.h"
 
 #include "http/conditional.h"
 #include "http/date.h"
@@ -112,12 +112,12 @@ static struct body *wrap(struct exchange *x, const struct range *range, bool rea
     return &ranged->body;
 }
 
-static bool is_stored(const struct proxying *p)
+static bool is_stored(const struct gateway_request *p)
 {
     return p->cached && p->cached->fill;
 }
 
-static bool may_be_cut(const struct proxying *p)
+static bool may_be_cut(const struct gateway_request *p)
 {
     const struct exchange *x = p->x;
 
@@ -149,7 +149,7 @@ static int refuse(struct exchange *x, uint64_t length)
     return value.data ? headers_add(&x->response.headers, &x->arena, STR("Content-Range"), value) : -ENOMEM;
 }
 
-int proxy_cut_range(struct proxying *p)
+int gateway_apply_range(struct gateway_request *p)
 {
     struct exchange *x = p->x;
     uint64_t length = p->body.length;

@@ -2,8 +2,8 @@
  * The file of a spool, as helper threads see it: made when first written to, without a name from then on, and written
  * and read for the spool, which touches none of it meanwhile. Private to the spool.
  */
-#ifndef MODULES_PROXY_SPOOL_FILE_H
-#define MODULES_PROXY_SPOOL_FILE_H
+#ifndef MODULES_GATEWAY_SPOOL_FILE_H
+#define MODULES_GATEWAY_SPOOL_FILE_H
 
 #include <stdint.h>
 #include <sys/uio.h>

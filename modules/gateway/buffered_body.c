@@ -1,7 +1,7 @@
 /*
  * The body of a request between the client and a spool. Who pulls it, and from where, never knows of the other.
  */
-#include "kept_body.h"
+#include "buffered_body.h"
 
 #include "base/limits.h"
 #include "http/protocol.h"
@@ -9,9 +9,9 @@
 
 #include <errno.h>
 
-static int read_on(struct kept_body *kept);
+static int read_on(struct buffered_body *kept);
 
-static void wake(struct kept_body *kept)
+static void wake(struct buffered_body *kept)
 {
     if (!kept->awaited)
         return;
@@ -21,7 +21,7 @@ static void wake(struct kept_body *kept)
 
 static void spool_moved(void *owner)
 {
-    struct kept_body *kept = owner;
+    struct buffered_body *kept = owner;
     void (*done)(void *owner, int error) = kept->done;
     int result;
 
@@ -38,7 +38,7 @@ static void spool_moved(void *owner)
 
 static void spooling_failed(void *owner, const char *doing, int error)
 {
-    struct kept_body *kept = owner;
+    struct buffered_body *kept = owner;
 
     exchange_say(kept->x, LOG_ERROR, "%s in \"" STR_FMT "\" failed (%d: %s): the body is passed on as it comes", doing,
                  STR_ARG(kept->folder), -error, strerror(-error));
@@ -47,13 +47,13 @@ static void spooling_failed(void *owner, const char *doing, int error)
 /* More of the client's body has come. Only queued: this is called inside the session. */
 static void source_woken(void *owner)
 {
-    struct kept_body *kept = owner;
+    struct buffered_body *kept = owner;
 
     spool_wake(kept->spool);
 }
 
 /* As much as has come. 0: it is there, or can be kept no further. */
-static int read_on(struct kept_body *kept)
+static int read_on(struct buffered_body *kept)
 {
     struct chunk chunk;
     int result = 1;
@@ -71,7 +71,7 @@ static int read_on(struct kept_body *kept)
 
 static int kept_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
-    struct kept_body *kept = container_of(body, struct kept_body, body);
+    struct buffered_body *kept = container_of(body, struct buffered_body, body);
     int result = spool_next(kept->spool, accept, room, out);
 
     if (result == 0 && !kept->whole)
@@ -88,7 +88,7 @@ static void kept_close(struct body *body)
 static const struct body_ops kept_ops = {.next = kept_next, .close = kept_close};
 static const struct spool_events events = {.moved = spool_moved, .failed = spooling_failed};
 
-static void take_place(struct kept_body *kept, struct exchange *x, struct body *source)
+static void take_place(struct buffered_body *kept, struct exchange *x, struct body *source)
 {
     kept->x = x;
     kept->source = source;
@@ -96,8 +96,8 @@ static void take_place(struct kept_body *kept, struct exchange *x, struct body *
     x->request.body = &kept->body;
 }
 
-int kept_body_read(struct kept_body *out, struct exchange *x, struct str folder, void (*done)(void *owner, int error),
-                   void *owner)
+int buffered_body_read(struct buffered_body *out, struct exchange *x, struct str folder,
+                       void (*done)(void *owner, int error), void *owner)
 {
     const struct spool_settings settings = {.memory = x->settings->body_buffer_size,
                                             .block = LIMIT_STORED_BLOCK,
@@ -121,12 +121,12 @@ int kept_body_read(struct kept_body *out, struct exchange *x, struct str folder,
     return result;
 }
 
-struct kept_body *kept_body_of(const struct request *request)
+struct buffered_body *buffered_body_of(const struct request *request)
 {
-    return request->body->ops == &kept_ops ? container_of(request->body, struct kept_body, body) : NULL;
+    return request->body->ops == &kept_ops ? container_of(request->body, struct buffered_body, body) : NULL;
 }
 
-int kept_body_give(const struct kept_body *kept, struct kept_body *out, struct exchange *to)
+int buffered_body_give(const struct buffered_body *kept, struct buffered_body *out, struct exchange *to)
 {
     int error = spool_copy(kept->spool, &events, out, &out->spool);
 
@@ -138,18 +138,18 @@ int kept_body_give(const struct kept_body *kept, struct kept_body *out, struct e
     return 0;
 }
 
-void kept_body_rewind(struct kept_body *kept)
+void buffered_body_rewind(struct buffered_body *kept)
 {
     if (kept->whole)
         spool_rewind(kept->spool);
 }
 
-void kept_body_cancel(struct kept_body *kept)
+void buffered_body_cancel(struct buffered_body *kept)
 {
     kept->done = NULL;
 }
 
-void kept_body_close(struct kept_body *kept)
+void buffered_body_close(struct buffered_body *kept)
 {
     spool_close(kept->spool);
     kept->spool = NULL;

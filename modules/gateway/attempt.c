@@ -2,7 +2,7 @@
  * Asking: a server is chosen, connected to, and the request is sent to it as fast as it takes it and
  * the client gives it. Where that fails before an answer came, another server may be asked.
  */
-#include "proxy.h"
+#include "modules/proxy/proxy.h"
 
 #include "base/limits.h"
 #include "base/saturate.h"
@@ -11,41 +11,41 @@
 
 static const struct upstream_events proxy_events;
 
-static uint64_t now_us(const struct proxying *p)
+static uint64_t now_us(const struct gateway_request *p)
 {
     return exchange_clock(p->x)->monotonic_us;
 }
 
-void proxy_say(const struct proxying *p, enum log_level level, const char *what, int error)
+void gateway_log(const struct gateway_request *p, enum log_level level, const char *what, int error)
 {
     static const char *const doing[] = {
-        [PROXY_STORING] = "reading client request body",
-        [PROXY_CONNECTING] = "connecting to upstream",
-        [PROXY_ASKING] = "reading response header from upstream",
-        [PROXY_ANSWERING] = "reading upstream",
-        [PROXY_OVER] = "ending",
+        [GATEWAY_READING_BODY] = "reading client request body",
+        [GATEWAY_CONNECTING] = "connecting to upstream",
+        [GATEWAY_SENDING] = "reading response header from upstream",
+        [GATEWAY_RESPONDING] = "reading upstream",
+        [GATEWAY_DONE] = "ending",
     };
-    const char *now = p->stage == PROXY_ASKING && !p->asked ? "sending request to upstream" : doing[p->stage];
+    const char *now = p->stage == GATEWAY_SENDING && !p->asked ? "sending request to upstream" : doing[p->stage];
     struct str server = p->attempt ? p->attempt->server : p->target.authority;
 
     if (error)
         exchange_say(p->x, level, "%s (%d: %s) while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what,
-                     -error, strerror(-error), now, proxy_scheme(p), STR_ARG(server),
+                     -error, strerror(-error), now, gateway_scheme(p), STR_ARG(server),
                      STR_ARG(p->uri));
     else
         exchange_say(p->x, level, "%s while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what, now,
-                     proxy_scheme(p), STR_ARG(server), STR_ARG(p->uri));
+                     gateway_scheme(p), STR_ARG(server), STR_ARG(p->uri));
 }
 
-void proxy_let_go(struct proxying *p, bool keep)
+void gateway_release(struct gateway_request *p, bool keep)
 {
     struct upstream_connection *connection = p->connection;
 
     p->connection = NULL;
-    proxy_pace_end(p);
+    gateway_rate_limit_end(p);
     proxy_expect_end(p);
     upstream_wait_end(&p->waiter);
-    p->conf->speech->finish(p);
+    p->conf->gateway->finish(p);
     if (!connection)
         return;
     if (p->attempt->whole_us == UINT64_MAX)
@@ -53,8 +53,13 @@ void proxy_let_go(struct proxying *p, bool keep)
     upstream_release(connection, keep);
 }
 
+void gateway_discard(struct gateway_request *p)
+{
+    gateway_release(p, false);
+}
+
 /* An answer may come; or TLS broke, and the wire waits for the server to take our alert and leave. */
-static bool awaits_server(const struct proxying *p)
+static bool awaits_server(const struct gateway_request *p)
 {
     const struct wire *wire = &p->connection->wire;
 
@@ -62,11 +67,11 @@ static bool awaits_server(const struct proxying *p)
 }
 
 /* A slow client stops the clock of the server, and a slow server that of the client. */
-void proxy_look_at_clock(struct proxying *p)
+void gateway_set_timeout(struct gateway_request *p)
 {
     uint64_t patience_ms = 0;
 
-    if (!p->connection || p->stage == PROXY_CONNECTING)
+    if (!p->connection || p->stage == GATEWAY_CONNECTING)
         return;
     if (p->blocked)
         patience_ms = p->conf->send_timeout_ms;
@@ -78,18 +83,18 @@ void proxy_look_at_clock(struct proxying *p)
 }
 
 /* No server could be asked, or none has answered: what is stored may do. */
-static bool is_rescued(struct proxying *p, int status)
+static bool is_rescued(struct gateway_request *p, int status)
 {
     unsigned reason = status == 504 ? STALE_TIMEOUT : p->reply.fault ? STALE_INVALID_HEADER : STALE_ERROR;
 
     return (status == 502 || status == 504) && proxy_cache_rescue(p, reason);
 }
 
-void proxy_give_up(struct proxying *p, int status)
+void gateway_fail(struct gateway_request *p, int status)
 {
-    proxy_let_go(p, false);
+    gateway_discard(p);
     buffer_finish(&p->input);
-    p->stage = PROXY_OVER;
+    p->stage = GATEWAY_DONE;
     if (!is_rescued(p, status))
         (void)exchange_refuse(p->x, status);
     if (!p->starting)
@@ -102,14 +107,14 @@ static bool is_idempotent(enum method method)
 }
 
 /* What was pulled of the client's body is gone, and what may have been done once is not asked for twice. */
-static bool may_ask_again(const struct proxying *p)
+static bool may_ask_again(const struct gateway_request *p)
 {
-    if (proxy_body_is_spent(p))
+    if (gateway_body_is_spent(p))
         return false;
-    return p->stage == PROXY_CONNECTING || is_idempotent(p->method) || (p->conf->next & NEXT_NON_IDEMPOTENT);
+    return p->stage == GATEWAY_CONNECTING || is_idempotent(p->method) || (p->conf->next & NEXT_NON_IDEMPOTENT);
 }
 
-static bool has_tries_left(const struct proxying *p)
+static bool has_tries_left(const struct gateway_request *p)
 {
     uint64_t spent_ms = u64_sub_sat(exchange_clock(p->x)->monotonic_ms, p->begun_ms);
 
@@ -118,60 +123,60 @@ static bool has_tries_left(const struct proxying *p)
 }
 
 /* Asks again, and gives up where that is not to be. */
-static void ask_again(struct proxying *p)
+static void ask_again(struct gateway_request *p)
 {
-    int status = proxy_ask(p);
+    int status = gateway_connect(p);
 
     if (status)
-        proxy_give_up(p, status);
+        gateway_fail(p, status);
 }
 
-bool proxy_may_try_next(const struct proxying *p, unsigned reason)
+bool gateway_may_try_next(const struct gateway_request *p, unsigned reason)
 {
     return (p->conf->next & reason) && !(p->conf->next & NEXT_OFF) && may_ask_again(p) && has_tries_left(p) &&
            upstream_has_another(p->group, &p->choice);
 }
 
-void proxy_try_next(struct proxying *p, unsigned reason, int status)
+void gateway_try_next(struct gateway_request *p, unsigned reason, int status)
 {
-    bool another = proxy_may_try_next(p, reason);
+    bool another = gateway_may_try_next(p, reason);
 
-    proxy_let_go(p, false);
+    gateway_discard(p);
     if (another)
         ask_again(p);
     else
-        proxy_give_up(p, status);
+        gateway_fail(p, status);
 }
 
 /* An idle connection whose end crossed with our request: the server has not seen it, and is no worse for it.
  */
-static bool was_stale(const struct proxying *p)
+static bool was_stale(const struct gateway_request *p)
 {
-    return p->reused && !p->heard && p->stage == PROXY_ASKING && !proxy_body_is_spent(p) &&
+    return p->reused && !p->heard && p->stage == GATEWAY_SENDING && !gateway_body_is_spent(p) &&
            is_idempotent(p->method);
 }
 
-static void retry_fresh(struct proxying *p)
+static void retry_fresh(struct gateway_request *p)
 {
-    proxy_let_go(p, false);
+    gateway_discard(p);
     p->choice.tries = 0;
     p->fresh = true;
     p->tries--;
     ask_again(p);
 }
 
-void proxy_ask_anew(struct proxying *p)
+void gateway_retry(struct gateway_request *p)
 {
     int status;
 
-    proxy_let_go(p, false);
+    gateway_discard(p);
     p->choice.tries = 0;
-    status = proxy_begin(p);
+    status = gateway_begin(p);
     if (status)
-        proxy_give_up(p, status);
+        gateway_fail(p, status);
 }
 
-void proxy_lost(struct proxying *p, int error)
+void gateway_connection_failed(struct gateway_request *p, int error)
 {
     bool late = error == -ETIMEDOUT;
 
@@ -179,43 +184,43 @@ void proxy_lost(struct proxying *p, int error)
         retry_fresh(p);
         return;
     }
-    proxy_say(p, LOG_ERROR,
-              late                           ? "upstream timed out"
-              : p->stage == PROXY_CONNECTING ? "connect() failed"
+    gateway_log(p, LOG_ERROR,
+                late                           ? "upstream timed out"
+                : p->stage == GATEWAY_CONNECTING ? "connect() failed"
                                              : "upstream prematurely closed connection",
-              error);
-    if (p->stage == PROXY_ANSWERING) { /* its head was given: it can only break now */
-        proxy_body_fail(p, error);
+                error);
+    if (p->stage == GATEWAY_RESPONDING) { /* its head was given: it can only break now */
+        gateway_body_fail(p, error);
         return;
     }
     upstream_peer_failed(p->peer);
-    proxy_try_next(p, late ? NEXT_TIMEOUT : NEXT_ERROR, late ? 504 : 502);
+    gateway_try_next(p, late ? NEXT_TIMEOUT : NEXT_ERROR, late ? 504 : 502);
 }
 
 static void failed(void *user, int error)
 {
-    struct proxying *p = user;
+    struct gateway_request *p = user;
 
     p->attempt->whole_us = u64_sub_sat(now_us(p), p->attempt->begun_us);
     p->connection = NULL;
-    proxy_lost(p, error);
+    gateway_connection_failed(p, error);
 }
 
-void proxy_request_broke(struct proxying *p, int error)
+void gateway_request_failed(struct gateway_request *p, int error)
 {
     if (error == -ECONNRESET && !p->conf->ignore_client_abort) /* it has left: the exchange is about to be cancelled */
         return;
-    if (p->stage == PROXY_ANSWERING) {
-        proxy_body_fail(p, error);
+    if (p->stage == GATEWAY_RESPONDING) {
+        gateway_body_fail(p, error);
         return;
     }
-    proxy_say(p, LOG_INFO, "the client's request body broke off", error);
+    gateway_log(p, LOG_INFO, "the client's request body broke off", error);
     exchange_drop_body(p->x);
-    proxy_give_up(p, exchange_body_status(error));
+    gateway_fail(p, exchange_body_status(error));
 }
 
 /* As much of the request as the wire has room for, and the client has given. */
-static void send_request(struct proxying *p)
+static void send_request(struct gateway_request *p)
 {
     struct wire *wire = &p->connection->wire;
     struct chunk chunk;
@@ -223,54 +228,54 @@ static void send_request(struct proxying *p)
     size_t room;
 
     while (result == 1 && (room = wire_room(wire)) > 0) {
-        result = p->conf->speech->next(p, room, &chunk);
+        result = p->conf->gateway->next(p, room, &chunk);
         if (result == 1 && wire_send(wire, &chunk) < 0) {
-            proxy_lost(p, -ENOMEM);
+            gateway_connection_failed(p, -ENOMEM);
             return;
         }
         if (result == 1)
             p->attempt->bytes_sent += chunk.bytes.length;
     }
     if (result < 0 && result != -EAGAIN) {
-        proxy_request_broke(p, result);
+        gateway_request_failed(p, result);
         return;
     }
     p->asked = result == 0;
     p->blocked = result == 1;
     wire_flush(wire);
-    proxy_look_at_clock(p);
+    gateway_set_timeout(p);
 }
 
 static void has_room(void *user)
 {
-    struct proxying *p = user;
+    struct gateway_request *p = user;
 
     if (!p->asked)
         send_request(p);
     else
-        proxy_look_at_clock(p);
+        gateway_set_timeout(p);
 }
 
 /* More of the client's body has come. Only queued: this is called inside the session. */
-void proxy_request_woken(void *owner)
+void gateway_request_woken(void *owner)
 {
-    struct proxying *p = owner;
+    struct gateway_request *p = owner;
 
     if (p->connection)
         upstream_wake(p->connection);
 }
 
-static void begin(struct proxying *p)
+static void begin(struct gateway_request *p)
 {
-    p->stage = PROXY_ASKING;
+    p->stage = GATEWAY_SENDING;
     p->request = (struct h1_request){.pending = p->head,
                                      .arena = &p->x->arena,
                                      .trailers = &p->x->request.trailers,
                                      .chunked = p->content_length == BODY_LENGTH_UNKNOWN};
     if (p->content_length > 0)
-        p->request.body = proxy_request_body(p);
-    if (p->conf->speech->begin(p) < 0 || (p->expects && proxy_expect_begin(p) < 0)) {
-        proxy_lost(p, -ENOMEM);
+        p->request.body = gateway_request_body(p);
+    if (p->conf->gateway->begin(p) < 0 || (p->expects && proxy_expect_begin(p) < 0)) {
+        gateway_connection_failed(p, -ENOMEM);
         return;
     }
     wire_receive(&p->connection->wire);
@@ -279,7 +284,7 @@ static void begin(struct proxying *p)
 
 static void opened(void *user)
 {
-    struct proxying *p = user;
+    struct gateway_request *p = user;
 
     p->attempt->connect_us = u64_sub_sat(now_us(p), p->attempt->begun_us);
     begin(p);
@@ -287,16 +292,16 @@ static void opened(void *user)
 
 static const struct upstream_events proxy_events = {
     .opened = opened,
-    .received = proxy_received,
-    .piped = proxy_piped,
+    .received = gateway_received,
+    .piped = gateway_piped,
     .room = has_room,
     .failed = failed,
 };
 
-static struct proxy_attempt *note_attempt(struct proxying *p, struct str server)
+static struct gateway_attempt *note_attempt(struct gateway_request *p, struct str server)
 {
-    struct proxy_attempt *attempt = arena_zalloc(&p->x->arena, 1, sizeof(*attempt));
-    struct proxy_attempt **last = &p->attempts;
+    struct gateway_attempt *attempt = arena_zalloc(&p->x->arena, 1, sizeof(*attempt));
+    struct gateway_attempt **last = &p->attempts;
 
     if (!attempt)
         return NULL;
@@ -310,11 +315,11 @@ static struct proxy_attempt *note_attempt(struct proxying *p, struct str server)
 }
 
 /* 0, a status, or -EAGAIN: this server cannot be connected to, and another is to be asked. */
-static int connect_to(struct proxying *p)
+static int connect_to(struct gateway_request *p)
 {
     int error;
 
-    p->stage = PROXY_CONNECTING;
+    p->stage = GATEWAY_CONNECTING;
     p->asked = p->blocked = p->heard = false;
     p->tries++;
     if (!note_attempt(p, str_from(p->peer->name)))
@@ -328,7 +333,7 @@ static int connect_to(struct proxying *p)
             return -EAGAIN;
         if (error == -EMFILE || error == -ENFILE) /* no fault of the server */
             return exchange_out_of_descriptors(p->x);
-        proxy_say(p, LOG_ERROR, "connect() failed", error);
+        gateway_log(p, LOG_ERROR, "connect() failed", error);
         upstream_peer_failed(p->peer);
         return has_tries_left(p) && !(p->conf->next & NEXT_OFF) ? -EAGAIN : 502;
     }
@@ -342,15 +347,15 @@ static int connect_to(struct proxying *p)
 
 static void name_resolved(struct upstream_waiter *waiter)
 {
-    struct proxying *p = container_of(waiter, struct proxying, waiter);
+    struct gateway_request *p = container_of(waiter, struct gateway_request, waiter);
 
     ask_again(p);
 }
 
-static int nobody_left(struct proxying *p, int error)
+static int nobody_left(struct gateway_request *p, int error)
 {
     if (error == -EAGAIN) {
-        p->stage = PROXY_CONNECTING;
+        p->stage = GATEWAY_CONNECTING;
         p->waiter.resolved = name_resolved;
         upstream_wait(p->group, &p->waiter);
         return 0;
@@ -361,15 +366,15 @@ static int nobody_left(struct proxying *p, int error)
         p->attempt->whole_us = 0;
     }
     if (p->tries == 0 || error == -ENOENT)
-        proxy_say(p, LOG_ERROR, error == -ENOENT ? "host not found" : "no live upstreams", 0);
+        gateway_log(p, LOG_ERROR, error == -ENOENT ? "host not found" : "no live upstreams", 0);
     return 502;
 }
 
-int proxy_ask(struct proxying *p)
+int gateway_connect(struct gateway_request *p)
 {
     int error;
 
-    p->stage = PROXY_CONNECTING;
+    p->stage = GATEWAY_CONNECTING;
     do {
         p->peer = upstream_choose(p->group, &p->choice, &error);
         if (!p->peer)

@@ -2,19 +2,19 @@
  * `proxy_limit_rate`: an answer is read from its server at no more than so many bytes a second. What has come says when
  * more of it is due; until then nothing is asked of the connection, and the kernel holds the server back.
  */
-#include "proxy.h"
+#include "modules/proxy/proxy.h"
 
 #include <errno.h>
 
 /* In the exchange's arena, which is held while the timer runs. */
-struct proxy_pace {
-    struct proxying *p;
+struct gateway_rate_limit {
+    struct gateway_request *p;
     struct op timer;
     uint64_t rate;     /* bytes a second */
     uint64_t began_ms;
 };
 
-int proxy_read_rate(struct conf_reader *reader, const struct conf_node *node, void *out)
+int gateway_read_rate(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     const struct template **into = out;
     uint64_t bytes;
@@ -25,7 +25,7 @@ int proxy_read_rate(struct conf_reader *reader, const struct conf_node *node, vo
     return conf_read_size(reader, node, &bytes);
 }
 
-int proxy_pace_begin(struct proxying *p)
+int gateway_rate_limit_begin(struct gateway_request *p)
 {
     struct exchange *x = p->x;
     struct str text = p->conf->limit_rate ? exchange_eval(x, p->conf->limit_rate) : STR("");
@@ -37,48 +37,48 @@ int proxy_pace_begin(struct proxying *p)
         exchange_say(x, LOG_ERROR, "proxy_limit_rate: \"" STR_FMT "\" is no size", STR_ARG(text));
     if (rate == 0)
         return 0;
-    p->pace = arena_zalloc(&x->arena, 1, sizeof(*p->pace));
-    if (!p->pace)
+    p->rate_limit = arena_zalloc(&x->arena, 1, sizeof(*p->rate_limit));
+    if (!p->rate_limit)
         return -ENOMEM;
-    *p->pace = (struct proxy_pace){.p = p, .rate = rate, .began_ms = exchange_clock(x)->monotonic_ms};
+    *p->rate_limit = (struct gateway_rate_limit){.p = p, .rate = rate, .began_ms = exchange_clock(x)->monotonic_ms};
     return 0;
 }
 
 static void due(struct op *op, int result)
 {
-    struct proxy_pace *pace = container_of(op, struct proxy_pace, timer);
-    struct proxying *p = pace->p;
+    struct gateway_rate_limit *rate_limit = container_of(op, struct gateway_rate_limit, timer);
+    struct gateway_request *p = rate_limit->p;
     struct exchange *x = p->x;
 
-    if (p->pace == pace && p->stage == PROXY_ANSWERING)
-        proxy_read_on(p);
+    if (p->rate_limit == rate_limit && p->stage == GATEWAY_RESPONDING)
+        gateway_read(p);
     exchange_release(x);
 }
 
-bool proxy_is_ahead(struct proxying *p)
+bool gateway_is_rate_limited(struct gateway_request *p)
 {
-    struct proxy_pace *pace = p->pace;
+    struct gateway_rate_limit *rate_limit = p->rate_limit;
     uint64_t now_ms, due_ms;
 
-    if (!pace)
+    if (!rate_limit)
         return false;
     now_ms = exchange_clock(p->x)->monotonic_ms;
-    due_ms = pace->began_ms + (uint64_t)((double)p->attempt->bytes_received * 1000 / (double)pace->rate);
+    due_ms = rate_limit->began_ms + (uint64_t)((double)p->attempt->bytes_received * 1000 / (double)rate_limit->rate);
     if (due_ms <= now_ms)
         return false;
-    if (!op_idle(&pace->timer))
+    if (!op_idle(&rate_limit->timer))
         return true;
     exchange_hold(p->x);
-    pace->timer.done = due;
-    worker_timer(exchange_worker(p->x), &pace->timer, due_ms - now_ms);
+    rate_limit->timer.done = due;
+    worker_timer(exchange_worker(p->x), &rate_limit->timer, due_ms - now_ms);
     return true;
 }
 
-void proxy_pace_end(struct proxying *p)
+void gateway_rate_limit_end(struct gateway_request *p)
 {
-    struct proxy_pace *pace = p->pace;
+    struct gateway_rate_limit *rate_limit = p->rate_limit;
 
-    p->pace = NULL;
-    if (pace && !op_idle(&pace->timer))
-        worker_cancel(exchange_worker(p->x), &pace->timer);
+    p->rate_limit = NULL;
+    if (rate_limit && !op_idle(&rate_limit->timer))
+        worker_cancel(exchange_worker(p->x), &rate_limit->timer);
 }

@@ -3,36 +3,36 @@
  * the client's, by splice(2). Each pipe is emptied before it is filled again, so that a server which has nothing to say
  * and a client who takes nothing cannot be mistaken for each other.
  */
-#include "proxy.h"
+#include "modules/proxy/proxy.h"
 
 #include "base/limits.h"
 
-static uint64_t unframed(const struct proxying *p)
+static uint64_t unframed(const struct gateway_request *p)
 {
     return h1_reply_unframed(&p->reply);
 }
 
 /* What has no length is large once it has shown that it is. A rest that one receive brings is not worth a pipe. */
-static bool is_large(const struct proxying *p)
+static bool is_large(const struct gateway_request *p)
 {
     if (unframed(p) == UINT64_MAX)
         return p->attempt->bytes_received >= LIMIT_SPLICE_BYTES;
     return p->reply.content_length >= LIMIT_SPLICE_BYTES && unframed(p) > LIMIT_LENT_BYTES;
 }
 
-bool proxy_splices(const struct proxying *p)
+bool gateway_splices(const struct gateway_request *p)
 {
-    if (p->stage != PROXY_ANSWERING || !p->connection || p->connection->tls || p->copied || p->patient ||
-        p->buffers || p->pace || (p->cached && (p->cached->fill || p->cached->background)))
+    if (p->stage != GATEWAY_RESPONDING || !p->connection || p->connection->tls || p->copied || p->patient ||
+        p->buffers || p->rate_limit || (p->cached && (p->cached->fill || p->cached->background)))
         return false;
     return p->pipe ? unframed(p) > 0 : is_large(p);
 }
 
-bool proxy_splice(struct proxying *p, unsigned accept)
+bool gateway_splice(struct gateway_request *p, unsigned accept)
 {
     struct wire *wire;
 
-    if (!proxy_splices(p))
+    if (!gateway_splices(p))
         return false;
     wire = &p->connection->wire;
     if (!p->pipe && (accept & CHUNK_PIPE))
@@ -44,13 +44,13 @@ bool proxy_splice(struct proxying *p, unsigned accept)
     if (!wire_pipes(wire)) /* what has come already is taken first */
         return false;
     wire_receive_pipe(wire, p->pipe, unframed(p) < LIMIT_PIPE_BYTES ? (size_t)unframed(p) : LIMIT_PIPE_BYTES);
-    proxy_look_at_clock(p);
+    gateway_set_timeout(p);
     return true;
 }
 
-void proxy_piped(void *user, size_t count)
+void gateway_piped(void *user, size_t count)
 {
-    struct proxying *p = user;
+    struct gateway_request *p = user;
 
     p->spliced = (struct chunk){.kind = CHUNK_PIPE};
     p->spliced.pipe.fd = p->pipe->from;
@@ -59,13 +59,13 @@ void proxy_piped(void *user, size_t count)
     p->attempt->bytes_received += count;
     h1_reply_skip(&p->reply, count);
     if (unframed(p) == 0)
-        proxy_answer_whole(p, !wire_silent(&p->connection->wire));
+        gateway_response_end(p, !wire_silent(&p->connection->wire));
     else
-        proxy_look_at_clock(p);
-    proxy_wake_puller(p);
+        gateway_set_timeout(p);
+    gateway_wake_body(p);
 }
 
-bool proxy_spliced(struct proxying *p, struct chunk *out)
+bool gateway_spliced(struct gateway_request *p, struct chunk *out)
 {
     *out = p->spliced;
     p->spliced = (struct chunk){.kind = CHUNK_PIPE};

@@ -1,7 +1,7 @@
 /*
  * `proxy_intercept_errors`: an answer of a server that error_page answers instead.
  */
-#include "proxy.h"
+#include "modules/proxy/proxy.h"
 
 #include <errno.h>
 
@@ -29,7 +29,7 @@ static int keep_advice(struct exchange *x, int status, const struct headers *sai
     return error;
 }
 
-bool proxy_intercept(struct proxying *p, int status, const struct headers *said)
+bool gateway_intercept(struct gateway_request *p, int status, const struct headers *said)
 {
     struct exchange *x = p->x;
 

@@ -3,8 +3,8 @@
  * come, helper threads write them to a temporary file that has no name. They are taken from the file first, then from
  * memory. Where no file can be written it is memory alone, and whoever fills it has to wait: no byte is lost.
  */
-#ifndef MODULES_PROXY_SPOOL_H
-#define MODULES_PROXY_SPOOL_H
+#ifndef MODULES_GATEWAY_SPOOL_H
+#define MODULES_GATEWAY_SPOOL_H
 
 #include "base/chunk.h"
 
