@@ -1,6 +1,6 @@
 /*
- * Bump allocation in blocks. A request larger than a block gets a block of its
- * own, placed behind the current one, which stays in use for what follows.
+ * Bump allocation in blocks. An allocation larger than a block gets a block of its own behind the current one, which
+ * stays in use.
  */
 #include "base/arena.h"
 
@@ -14,7 +14,7 @@
 
 struct arena_block {
     alignas(max_align_t) struct arena_block *next;
-    size_t size;                    /* of the whole, this header included */
+    size_t size;                    /* of the block, this header included */
 };
 
 void arena_init(struct arena *arena, struct arena_pool *pool, size_t max_size)

@@ -1,7 +1,6 @@
 /*
- * Memory that is freed all at once: an exchange's, a configuration's. Nothing in
- * an arena is freed singly. Blocks of the common size come from and return to a
- * pool that the worker holds, so that a request costs no malloc.
+ * Memory that is freed all at once: one exchange, one configuration. Single allocations are never freed. Blocks of
+ * the common size come from a pool of the worker and return to it, so that a request calls malloc rarely.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
@@ -12,7 +11,7 @@
 
 struct arena_block;
 
-/* Blocks kept for reuse. Zero-initialised is valid: blocks of ARENA_BLOCK_SIZE, at most `max_kept` of them. */
+/* Free blocks kept for reuse. A zeroed pool is valid: blocks of ARENA_BLOCK_SIZE, at most `max_kept` of them. */
 struct arena_pool {
     struct arena_block *free_blocks;
     unsigned kept;
@@ -24,29 +23,29 @@ struct arena {
     char *next;
     char *end;
     struct arena_pool *pool;        /* not owned; NULL: plain malloc and free */
-    size_t size;                    /* bytes asked of the system */
+    size_t size;                    /* bytes allocated from the system */
     size_t max_size;                /* 0: no cap */
 };
 
-/* An empty arena: no memory is taken until the first allocation. `pool` may be NULL and must outlive the arena. */
+/* Initialises an empty arena; the first allocation takes memory. `pool` may be NULL and must outlive the arena. */
 void arena_init(struct arena *arena, struct arena_pool *pool, size_t max_size);
 
-/* Gives every block back; the arena is as after arena_init. Accepts a zeroed arena. */
+/* Releases every block; the arena is as after arena_init. Accepts a zeroed arena. */
 void arena_reset(struct arena *arena);
 
-/* Frees every kept block. No arena may still draw on the pool. */
+/* Frees every kept block. No arena may use the pool afterwards. */
 void arena_pool_finish(struct arena_pool *pool);
 
-/* `size` bytes aligned for any type, not cleared; NULL when out of memory or past max_size. */
+/* Allocates `size` bytes aligned for any type, not cleared. NULL when out of memory or past max_size. */
 void *arena_alloc(struct arena *arena, size_t size);
-/* The same, zeroed; count * size is overflow-checked. */
+/* Allocates count * size zeroed bytes; the product is overflow-checked. NULL as arena_alloc. */
 void *arena_zalloc(struct arena *arena, size_t count, size_t size);
 
 /* A copy of s, terminated by a NUL that its length does not count. data is NULL when out of memory. */
 struct str arena_copy(struct arena *arena, struct str s);
-/* Texts, one after the other; data is NULL when out of memory, or where one of theirs is. */
+/* Concatenates `count` texts. data is NULL when out of memory, or where the data of one part is NULL. */
 struct str arena_join(struct arena *arena, const struct str *parts, size_t count);
-/* printf into the arena; data is NULL when out of memory. */
+/* Formats as printf does. data is NULL when out of memory. */
 struct str arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 struct str arena_vprintf(struct arena *arena, const char *format, va_list args) PRINTF_LIKE(2, 0);
 

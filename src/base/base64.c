@@ -1,6 +1,6 @@
 /*
- * Base64 decoding for credentials in header fields. Strict, so that one value has one
- * spelling: wrong padding and stray bits are refused (RFC 4648 3.5).
+ * Base64 decoding for credentials in header fields. Strict, so that each value has one encoding: wrong padding and
+ * stray bits are rejected (RFC 4648 3.5).
  */
 #include "base/base64.h"
 

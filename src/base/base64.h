@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 
-/* The decoded bytes, in the arena; data NULL for anything malformed, or out of memory. */
+/* Decodes into the arena. data is NULL for malformed text, or when out of memory. */
 struct str base64_decode(struct arena *arena, struct str text);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * The growing buffer: doubles its capacity, never past `max`, and never keeps a
- * pointer into itself.
+ * The growing buffer: doubles its capacity, never past `max`.
  */
 #include "base/buffer.h"
 
@@ -60,7 +59,9 @@ int buffer_append(struct buffer *buffer, struct str bytes)
     return 0;
 }
 
-/* vsnprintf ends what it writes with a NUL, for which the cap leaves no room: so the text is made aside when long. */
+/*
+ * vsnprintf terminates its output with a NUL, for which the cap leaves no room: a long text is formatted separately.
+ */
 PRINTF_LIKE(2, 0)
 static int append_formatted(struct buffer *buffer, const char *format, va_list args, size_t length)
 {

@@ -1,6 +1,6 @@
 /*
- * What a body gives and the wire sends: bytes in memory, a span of a file, or
- * bytes waiting in a pipe. A chunk is lent: see http/body.h.
+ * A piece of a body on its way to the wire: bytes in memory, a span of a file, or bytes in a pipe. The chunk does
+ * not own them: see http/body.h.
  */
 #ifndef BASE_CHUNK_H
 #define BASE_CHUNK_H
@@ -17,12 +17,12 @@ struct chunk {
             int fd;
             int64_t at;
             uint64_t length;
-            uint64_t whole; /* bytes that are to come this way together, these included; less than these: only these */
+            uint64_t whole; /* total bytes expected to be sent this way, including these; a smaller value means only these */
         } file;
         struct {
             int fd;
             size_t length;
-            uint64_t whole; /* bytes that are to come this way together, these included; UINT64_MAX: not known */
+            uint64_t whole; /* total bytes expected to be sent this way, including these; UINT64_MAX: unknown */
         } pipe;
     };
 };
@@ -41,7 +41,7 @@ static inline uint64_t chunk_length(const struct chunk *chunk)
     return 0;
 }
 
-/* Drops the first `count` bytes, at most all. */
+/* Removes the first `count` bytes, at most all. */
 static inline void chunk_advance(struct chunk *chunk, uint64_t count)
 {
     uint64_t length = chunk_length(chunk);

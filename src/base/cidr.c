@@ -1,5 +1,5 @@
 /*
- * Ranges of addresses: parsed once, compared bit by bit.
+ * Address ranges: parsed once, compared by prefix.
  */
 #include "base/cidr.h"
 
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 
-/* The first `bits` bits are the same. */
+/* True if the first `bits` bits are equal. */
 static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned bits)
 {
     unsigned whole = bits / 8;
@@ -25,7 +25,7 @@ static bool has_bits_behind(const struct cidr *cidr, unsigned most)
     return false;
 }
 
-/* A range of IPv4 addresses written as IPv6 is one of IPv4, as the addresses in it are. */
+/* Converts a range of IPv4-mapped IPv6 addresses to IPv4, as cidr_contains does with addresses. */
 static void unmap(struct cidr *cidr)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};

@@ -1,6 +1,5 @@
 /*
- * The one place that asks the kernel for the time. Both calls are answered by the
- * vDSO, without entering the kernel.
+ * Reads the system's clocks. The vDSO answers both calls without entering the kernel.
  */
 #include "base/clock.h"
 

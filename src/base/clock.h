@@ -1,6 +1,6 @@
 /*
- * The only file that asks the kernel for the time (tests/check_layers.py sees to
- * it). The loop reads it once per turn; everybody else reads the loop's copy.
+ * The only file that reads the system's clocks (tests/check_layers.py enforces it). The loop reads them once per
+ * iteration; all other code uses the loop's copy.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
@@ -13,7 +13,7 @@ struct clock {
     int64_t wall_ms;                /* CLOCK_REALTIME since the epoch */
 };
 
-/* What both clocks of the system say now. */
+/* Reads both clocks. */
 void clock_read(struct clock *out_clock);
 
 /* Seconds since the epoch. */

@@ -1,6 +1,6 @@
 /*
- * An intrusive, circular, doubly linked list. A node outside any list points at
- * itself, so that list_remove may be called twice.
+ * An intrusive, circular, doubly linked list. A node outside any list points at itself, so that list_remove may be
+ * called twice.
  */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
@@ -15,19 +15,19 @@ struct list {
 
 #define container_of(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* An empty list, or a node that is in none. */
+/* Initialises an empty list, or a node that is in no list. */
 static inline void list_init(struct list *list)
 {
     list->next = list->previous = list;
 }
 
-/* True for an empty list, and for a node that is in none. */
+/* True for an empty list, and for a node that is in no list. */
 static inline bool list_empty(const struct list *list)
 {
     return list->next == list;
 }
 
-/* Puts a node that is in no list before `where`: which may be the list itself, and then it stands last. */
+/* Inserts a node that is in no list before `where`. If `where` is the list itself, the node becomes the last. */
 static inline void list_insert_before(struct list *where, struct list *node)
 {
     node->next = where;
@@ -36,13 +36,13 @@ static inline void list_insert_before(struct list *where, struct list *node)
     where->previous = node;
 }
 
-/* Puts a node that is in no list last. */
+/* Appends a node that is in no list. */
 static inline void list_push(struct list *list, struct list *node)
 {
     list_insert_before(list, node);
 }
 
-/* Takes a node out; without effect on one that is in no list. */
+/* Removes a node; no effect on one that is in no list. */
 static inline void list_remove(struct list *node)
 {
     node->previous->next = node->next;
@@ -50,7 +50,7 @@ static inline void list_remove(struct list *node)
     list_init(node);
 }
 
-/* Takes the first node out, or NULL. */
+/* Removes and returns the first node, or NULL. */
 static inline struct list *list_pop(struct list *list)
 {
     struct list *first = list->next;

@@ -1,6 +1,6 @@
 /*
- * Formats the lines of the error log. The sink writes them; a line that grows
- * past LIMIT_LOG_LINE is cut, and still ends with its newline.
+ * Formats the lines of the error log. The sink writes them; a line longer than LIMIT_LOG_LINE is cut and still ends
+ * with a newline.
  */
 #include "base/log.h"
 
@@ -53,7 +53,7 @@ static size_t write_head(char *line, size_t size, const struct log *log, enum lo
     return length < 0 ? 0 : (size_t)length;
 }
 
-/* Copies text, control bytes as \xNN so that nobody can forge a line or steer a terminal; returns the end. */
+/* Copies text with control bytes as \xNN, so that input cannot forge lines or control a terminal. Returns the end. */
 static size_t write_text(char *line, size_t at, size_t size, struct str text)
 {
     static const char hex[] = "0123456789abcdef";

@@ -1,6 +1,6 @@
 /*
- * The error log: levels and line formats. Where the lines go is the owner's
- * business: log.c formats, the sink writes (no descriptor is touched in base).
+ * The error log: levels and line format. log.c formats a line, the sink of the log's owner writes it; base/ touches
+ * no descriptor.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -15,19 +15,19 @@ enum log_level { LOG_EMERG, LOG_ALERT, LOG_CRIT, LOG_ERROR, LOG_WARN, LOG_NOTICE
 struct log {
     enum log_level level;           /* lines above it are dropped before formatting */
     const struct clock *clock;      /* not owned; NULL: the log reads the clock itself */
-    /* Gets one line with its newline; must not fail, block or log. `owner` is the sink's own. */
+    /* Receives one line with its newline; must not fail, block or log. `owner` belongs to the sink. */
     void (*sink)(void *owner, enum log_level level, struct str line);
     void *owner;
 };
 
 /*
- * One line, as nginx writes it: "2026/11/20 16:05:01 [warn] 123#0: text\n". Control bytes in
- * the text are written as \xNN, and a line is cut at LIMIT_LOG_LINE, so that hostile input cannot forge lines.
+ * Logs one line in nginx's format: "2026/11/20 16:05:01 [warn] 123#0: text\n". Control bytes in the text are written
+ * as \xNN and a line is cut at LIMIT_LOG_LINE, so that hostile input cannot forge lines.
  */
 void log_write(struct log *log, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 void log_vwrite(struct log *log, enum log_level level, const char *format, va_list args) PRINTF_LIKE(3, 0);
 
-/* "debug" ... "emerg". 0 or -EINVAL. */
+/* Parses "debug" ... "emerg". 0 or -EINVAL. */
 MUST_CHECK int log_level_parse(struct str name, enum log_level *out_level);
 const char *log_level_name(enum log_level level);
 

@@ -1,4 +1,6 @@
-/* MUST_CHECK marks functions that can fail: the compiler warns where a result is dropped. */
+/*
+ * MUST_CHECK: the compiler warns if the result is ignored.
+ */
 #ifndef BASE_MUST_CHECK_H
 #define BASE_MUST_CHECK_H
 

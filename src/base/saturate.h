@@ -1,6 +1,6 @@
 /*
- * Subtraction of unsigned sizes whose order another part of the program decides (a setting, a peer, a clock): the
- * result stops at 0 instead of wrapping to a huge number. Where the order is a matter of course, plain `-` stays.
+ * Saturating subtraction of unsigned sizes, for operands whose order another part of the program decides (a setting,
+ * a peer, a clock): the result is 0 instead of wrapping. Plain `-` stays where the line above establishes the order.
  */
 #ifndef BASE_SATURATE_H
 #define BASE_SATURATE_H

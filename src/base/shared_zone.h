@@ -1,6 +1,6 @@
 /*
- * Memory that all processes forked from here on have together, at one address, and the lock that keeps it in order. A
- * process that dies with the lock stops nobody (pthread_mutexattr_setrobust(3)).
+ * Memory shared, at one address, by all processes forked after its creation, with a lock. A process that dies
+ * holding the lock blocks no other (pthread_mutexattr_setrobust(3)).
  */
 #ifndef BASE_SHARED_ZONE_H
 #define BASE_SHARED_ZONE_H
@@ -11,21 +11,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What lies in such memory begins with it. */
+/* The header of every shared zone. */
 struct shared_zone {
-    size_t size;                    /* bytes, with this */
-    unsigned sharers;               /* who has it, but for the first: counted by the one process that makes and ends zones */
+    size_t size;                    /* bytes, this header included */
+    unsigned sharers;               /* additional owners; only the process that creates and destroys zones counts them */
     pthread_mutex_t lock;
 };
 
-/* `size` bytes, zeroed behind the struct. NULL where there is no room for so many, or fewer than the struct has. */
+/* Maps `size` bytes, zeroed after the header. NULL when out of memory, or where `size` is smaller than the header. */
 MUST_CHECK void *shared_zone_create(size_t size);
-/* One more has it: shared_zone_destroy has to be called once more. */
+/* Adds an owner: shared_zone_destroy has to be called once more. */
 void shared_zone_share(struct shared_zone *zone);
-/* The last one gives this process's view of it back. NULL: nothing happens. */
+/* The last owner's call unmaps the zone in this process. Accepts NULL. */
 void shared_zone_destroy(struct shared_zone *zone);
 
-/* Waits for the lock. True: whoever had it last has died, and the caller puts in order what may be half done. */
+/* Waits for the lock. True: the previous holder died, and the caller must repair the contents. */
 bool shared_zone_lock(struct shared_zone *zone);
 void shared_zone_unlock(struct shared_zone *zone);
 

@@ -1,7 +1,6 @@
 /*
- * Operations on text by value. Nothing here allocates, and nothing reads past
- * `length`; an empty str may have a NULL pointer, which the memory functions of
- * the C library must never be given.
+ * Operations on string views. They do not allocate and do not read past `length`. An empty str may have a NULL
+ * pointer, which must not reach the memory functions of the C library.
  */
 #include "base/str.h"
 
@@ -12,7 +11,7 @@
 
 bool str_same_letters(const char *a, const char *b, size_t length)
 {
-    if (length == 0 || memcmp(a, b, length) == 0) /* mostly people agree in case, too */
+    if (length == 0 || memcmp(a, b, length) == 0) /* most texts agree in case, too */
         return true;
     for (size_t i = 0; i < length; i++) {
         if (str_lower(a[i]) != str_lower(b[i]))
@@ -120,7 +119,7 @@ static size_t smallest(size_t a, size_t b, size_t c)
     return least < c ? least : c;
 }
 
-/* Two swapped neighbours count as one edit: the commonest slip of a typist. */
+/* A swap of two neighbouring characters counts as one edit. */
 size_t str_distance(struct str a, struct str b)
 {
     size_t rows[3][DISTANCE_MAX + 1];

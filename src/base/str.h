@@ -1,6 +1,6 @@
 /*
- * Text by value: a pointer and a length, never terminated, never owned. Every
- * parser reads through these, so that no length is implied by a NUL.
+ * A string view: pointer and length, not terminated, not owning. All parsers read through these, so that no length
+ * depends on a NUL.
  */
 #ifndef BASE_STR_H
 #define BASE_STR_H
@@ -22,7 +22,7 @@ struct str {
 #define STR_FMT           "%.*s"
 #define STR_ARG(s)        (int)((s).length > 65535 ? 65535 : (s).length), (s).data
 
-/* A view of `length` bytes, which stay the caller's. */
+/* A view of `length` bytes owned by the caller. */
 static inline struct str str_of(const char *data, size_t length)
 {
     return (struct str){data, length};
@@ -34,7 +34,7 @@ static inline struct str str_from(const char *text)
     return (struct str){text, text ? strlen(text) : 0};
 }
 
-/* True where it has no bytes, whether or not it points somewhere. */
+/* True if it has no bytes, whatever the pointer. */
 static inline bool str_empty(struct str s)
 {
     return s.length == 0;
@@ -56,14 +56,14 @@ static inline struct str str_skip(struct str s, size_t count)
     return str_slice(s, count, s.length);
 }
 
-/* Byte for byte. */
+/* Compares byte for byte. */
 static inline bool str_equal(struct str a, struct str b)
 {
     return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
 }
-/* The same but for the case of ASCII letters, never by a locale; `length` bytes of each. */
+/* Compares `length` bytes of each, ignoring ASCII case; independent of the locale. */
 bool str_same_letters(const char *a, const char *b, size_t length);
-/* The same of whole strings (RFC 9110 5.1: field names). */
+/* Compares whole strings, ignoring ASCII case (field names, RFC 9110 5.1). */
 static inline bool str_equal_nocase(struct str a, struct str b)
 {
     return a.length == b.length && str_same_letters(a.data, b.data, a.length);
@@ -73,10 +73,10 @@ static inline bool str_starts(struct str s, struct str prefix)
     return s.length >= prefix.length && (prefix.length == 0 || memcmp(s.data, prefix.data, prefix.length) == 0);
 }
 bool str_ends(struct str s, struct str suffix);
-/* memcmp order, shorter first; for sorting. */
+/* Orders as memcmp; a prefix comes first. */
 int str_compare(struct str a, struct str b);
 
-/* Index of the first `byte` or of `needle` in s, or -1. */
+/* The index of the first `byte` or `needle` in s, or -1. */
 ssize_t str_find(struct str s, char byte);
 ssize_t str_rfind(struct str s, char byte);
 ssize_t str_search(struct str s, struct str needle);
@@ -85,28 +85,27 @@ ssize_t str_search(struct str s, struct str needle);
 struct str str_trim(struct str s);
 
 /*
- * Cuts `*rest` at the first `separator`: the part before it is returned and
- * `*rest` becomes what follows it (data NULL once nothing follows), so that a
- * loop `while (rest.data)` sees every part, empty ones included.
+ * Cuts `*rest` at the first `separator`: returns the part before it and sets `*rest` to the part after it, or to
+ * data NULL at the end. A loop `while (rest.data)` sees every part, empty ones included.
  */
 struct str str_cut(struct str *rest, char separator);
 
 /*
- * The whole of s as decimal digits only: no sign, no space.
- * 0, or -EINVAL for anything but digits or nothing, -ERANGE past UINT64_MAX.
+ * Parses s as decimal digits, without sign or space. 0, -EINVAL if it is empty or has another character, -ERANGE
+ * past UINT64_MAX.
  */
 MUST_CHECK int str_to_u64(struct str s, uint64_t *out_value);
 
-/* The edit distance of two short words (at most 64 bytes each; longer ones count as far apart), for "did you mean". */
+/* The edit distance of two words of at most 64 bytes each (longer words are far apart), for "did you mean". */
 size_t str_distance(struct str a, struct str b);
 
-/* ASCII alone, whatever the locale. */
+/* Lowers ASCII letters, independent of the locale. */
 static inline char str_lower(char c)
 {
     return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
 }
 
-/* The value of a hexadecimal digit in either case; -1 for anything else. */
+/* The value of a hexadecimal digit in either case, or -1. */
 static inline int str_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')

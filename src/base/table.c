@@ -1,7 +1,6 @@
 /*
- * The hash table: linear probing over a power of two, at most three quarters
- * used, tombstones left by removals and swept when the table is rebuilt. The hash
- * is SipHash-1-3 with a key drawn once per process, before main.
+ * Linear probing over a power of two, at most three quarters full. Removals leave tombstones, which a rebuild
+ * clears. The hash is SipHash-1-3 with a key drawn once per process, before main.
  */
 #include "base/table.h"
 
@@ -12,7 +11,7 @@
 
 #define CAPACITY_MIN 8
 
-/* Drawn before main and never written again: workers inherit it, threads may read it. */
+/* Drawn before main and constant afterwards: workers inherit it, threads may read it. */
 static uint64_t hash_key[2];
 
 __attribute__((constructor)) static void hash_key_draw(void)
@@ -153,7 +152,7 @@ static void slot_place(struct table_slot *slots, size_t capacity, struct table_s
     slots[at] = slot;
 }
 
-/* Makes room for one more, sweeping tombstones; the capacity grows only where live entries need it. */
+/* Makes room for one more entry and clears tombstones; the capacity grows only for live entries. */
 static int table_rebuild(struct table *table)
 {
     size_t capacity = CAPACITY_MIN;

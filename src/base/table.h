@@ -1,7 +1,6 @@
 /*
- * A hash table from str to pointer, open addressing, keyed hash (SipHash-like
- * mixing with a per-process seed), so that hostile keys cannot make it slow.
- * Keys are not copied: whoever inserts keeps them alive.
+ * A hash table from str to pointer: open addressing, SipHash with a per-process key, so that hostile keys cannot
+ * degrade it. Keys are not copied: the caller keeps them valid while they are in the table.
  */
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
@@ -19,10 +18,10 @@ struct table {
     size_t capacity;
     size_t count;
     size_t used;                    /* count and tombstones */
-    bool nocase;                    /* keys compare and hash without ASCII case */
+    bool nocase;                    /* keys compare and hash without regard to ASCII case */
 };
 
-/* The empty table takes no memory. */
+/* Initialises an empty table, which takes no memory. */
 void table_init(struct table *table, bool nocase);
 void table_finish(struct table *table);
 
@@ -30,14 +29,17 @@ void table_finish(struct table *table);
 void *table_get(const struct table *table, struct str key);
 /* Inserts or replaces; value is not NULL. 0 or -ENOMEM. */
 MUST_CHECK int table_set(struct table *table, struct str key, void *value);
-/* Takes the key out and returns its value, or NULL. */
+/* Removes the key and returns its value, or NULL. */
 void *table_remove(struct table *table, struct str key);
-/* Walks all slots: start with *cursor 0; NULL at the end. Removing the slot just returned is allowed. */
+/* Iterates over all slots: start with *cursor 0; NULL at the end. The slot just returned may be removed. */
 struct table_slot *table_next(const struct table *table, size_t *cursor);
 
-/* The hash that the table uses, for others who need one that an attacker cannot predict. */
+/* The keyed hash of the table, for other code that needs a hash which an attacker cannot predict. */
 uint32_t table_hash(struct str key, bool nocase);
-/* The whole of it, for who keeps no key but this: the same in all processes of a server, and another after its next start. */
+/*
+ * The 64-bit keyed hash, for code that stores it instead of the key: equal in all processes of a server, different
+ * after a restart.
+ */
 uint64_t table_hash_long(struct str key);
 
 #endif

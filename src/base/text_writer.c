@@ -1,6 +1,6 @@
 /*
- * Two passes over the pieces of a text: lengths, then bytes. A second pass that differs from the first is an
- * error, never a write past the memory.
+ * Two passes over the pieces: lengths, then bytes. A second pass that differs from the first fails and never writes
+ * past the memory.
  */
 #include "base/text_writer.h"
 

@@ -1,6 +1,6 @@
 /*
- * A text made of pieces: a function writes them twice, first to measure them, then into memory of exactly that length.
- * Joined pair by pair, n pieces would cost memory and time for every prefix of the text, which grows with n * n.
+ * Builds a text from pieces: a callback writes them twice, first to measure, then into memory of exactly that
+ * length. Repeated concatenation of n pieces would take memory and time in n * n.
  */
 #ifndef BASE_TEXT_WRITER_H
 #define BASE_TEXT_WRITER_H
@@ -16,16 +16,19 @@ struct text_writer {
 
 /* Appends a copy of `piece`. */
 void text_put(struct text_writer *writer, struct str piece);
-/* The same, with `separator` in front unless `*first`, which becomes false. */
+/* The same after `separator`, except for the first piece; clears *first. */
 void text_put_next(struct text_writer *writer, bool *first, struct str separator, struct str piece);
 
 /*
- * The text that `write` puts, in the arena, terminated by a NUL that its length does not count. `write` is called twice and puts the
- * same pieces both times. data is NULL when out of memory.
+ * The text that `write` produces, in the arena, with a terminating NUL that its length does not count. `write` is
+ * called twice and must put the same pieces both times. data is NULL when out of memory.
  */
 struct str arena_write(struct arena *arena, void (*write)(struct text_writer *writer, const void *subject), const void *subject);
 
-/* Texts one after the other, with `separator` between them; data is NULL when out of memory, or where one of theirs is. */
+/*
+ * Concatenates texts with `separator` between them. data is NULL when out of memory, or where the data of one part
+ * is NULL.
+ */
 struct str arena_join_with(struct arena *arena, const struct str *parts, size_t count, struct str separator);
 
 #endif
