@@ -1,8 +1,7 @@
 /*
- * The calls that every backend makes inline on non-blocking descriptors. Each is
- * tried until it is complete, must wait for readiness, has used up its share of
- * the turn, or would wait for a disk; no backend has its own version, so results
- * cannot differ. Receiving is not here: lending bytes is the backends' own art.
+ * The calls that every backend makes inline on non-blocking descriptors. Each is repeated until it is complete, must
+ * wait for readiness, has used up the bytes of the iteration, or would block on a disk. The backends share this
+ * code, so that their results are identical. Receiving is not here: each backend lends buffers in its own way.
  */
 #include "io/backend.h"
 
@@ -40,7 +39,7 @@ static int count_result(uint64_t count)
     return count > INT_MAX ? INT_MAX : (int)count;
 }
 
-/* Errors of a connection that was gone before it was accepted: accept(2) says to try the next one. */
+/* Errors of a connection that ended before it was accepted; accept(2) recommends a retry. */
 static bool accept_error_passes(int error)
 {
     switch (error) {
@@ -78,7 +77,10 @@ static bool attempt_accept(struct loop *loop, struct op *op, struct readiness *o
     }
 }
 
-/* op->mark tells a connect under way from one to be made: connect(2) again would say EALREADY or succeed twice. */
+/*
+ * op->mark distinguishes a connect in progress: calling connect(2) again would return EALREADY or report success
+ * twice.
+ */
 static bool attempt_connect(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
     int error = 0;
@@ -97,7 +99,7 @@ static bool attempt_connect(struct loop *loop, struct op *op, struct readiness *
     return finished(loop, op, -error);
 }
 
-/* Copies what is unsent of the parts, at most PARTS_AT_ONCE, to `into`; *out_left tells whether more parts follow. */
+/* Copies the unsent rest of the parts, at most PARTS_AT_ONCE, to `into`; *out_left: more parts follow. */
 static int unsent_parts(const struct op *op, struct iovec *into, bool *out_left)
 {
     size_t skip = op->send.progress;
@@ -120,7 +122,7 @@ static int unsent_parts(const struct op *op, struct iovec *into, bool *out_left)
     return count;
 }
 
-/* One call to the kernel; *out_done when nothing is left. MSG_WAITALL is never used: kernel TLS refuses it. */
+/* One system call; *out_done: everything is sent. MSG_WAITALL is never used: kernel TLS rejects it. */
 static ssize_t send_some(struct op *op, bool *out_done)
 {
     struct iovec parts[PARTS_AT_ONCE];
@@ -175,7 +177,7 @@ static bool attempt_send(struct loop *loop, struct op *op, struct readiness *out
     return false;
 }
 
-/* True when [next byte, hot_until) is not empty and needs no disk; false when a helper thread was asked for it. */
+/* True if [next byte, hot_until) is not empty and cached; false if a helper thread was started for it. */
 static bool span_is_hot(struct loop *loop, struct op *op)
 {
     if ((uint64_t)op->file.at + op->file.progress < op->file.hot_until || file_probe(op))
@@ -186,10 +188,10 @@ static bool span_is_hot(struct loop *loop, struct op *op)
 }
 
 /*
- * On a kTLS socket, sendfile passes each record to TCP with MSG_MORE while more is to come. Where the send
- * buffer is smaller than a segment (loopback, tiny SO_SNDBUF) and full, such a record never leaves, and POLLOUT
- * never comes. Two remedies, for narrow sockets alone: calls of one record each, whose last page says nothing of
- * more; and what is held back all the same is pushed, by ending a cork that nobody began.
+ * On a kTLS socket, sendfile passes each record to TCP with MSG_MORE while more follows. If the send buffer is
+ * smaller than a segment (loopback, tiny SO_SNDBUF) and full, such a record is never sent and POLLOUT never fires.
+ * Two remedies, for narrow sockets only: one record per call, whose last page is sent without MSG_MORE; and a flush
+ * of a withheld record by clearing TCP_CORK.
  */
 static void push_held_back(int fd)
 {
@@ -198,7 +200,10 @@ static void push_held_back(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof(off));
 }
 
-/* Of a whole turn; what had to be fetched leaves in small steps, since the loop shares its CPU with those who fetch. */
+/*
+ * The bytes of a whole iteration; small for a file that had to be read from disk, since the loop shares its CPU with
+ * the helper threads.
+ */
 static uint64_t file_share(const struct op *op)
 {
     return op->file.fetches > 0 ? LIMIT_TURN_FETCHED_BYTES : LIMIT_TURN_FILE_BYTES;
@@ -206,7 +211,7 @@ static uint64_t file_share(const struct op *op)
 
 static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
-    op->file.hot_until = 0; /* what was in memory may be gone again: time has passed */
+    op->file.hot_until = 0; /* time has passed: the pages may have been evicted */
     while (op->file.progress < op->file.length) {
         off_t at = op->file.at + (off_t)op->file.progress;
         uint64_t want = u64_sub_sat(op->file.length, op->file.progress);
@@ -245,7 +250,7 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
     return finished(loop, op, count_result(op->file.progress));
 }
 
-/* EAGAIN of splice(2) does not say which end it means: wait for the one that is not ready. */
+/* EAGAIN of splice(2) does not tell which end blocked: wait for the one that is not ready. */
 static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
     struct pollfd ends[2] = {{.fd = op->fd, .events = POLLIN}, {.fd = op->splice.to, .events = POLLOUT}};
@@ -258,7 +263,7 @@ static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *o
         push_held_back(op->splice.to);
     if (ends[1].revents == 0)
         return wait_for(out_wait, op->splice.to, POLLOUT);
-    loop_retry(loop, op); /* it became ready meanwhile */
+    loop_retry(loop, op); /* both ends are ready by now */
     return false;
 }
 

@@ -1,42 +1,44 @@
 /*
- * What backends share and nobody else may see: how an op moves from waiting to
- * finished, and the calls that are made inline by every backend alike, so that
- * their results are the same by construction.
+ * Shared by the backends only: how an op moves from waiting to finished, and the calls that every backend makes
+ * inline by the same code, so that results are identical.
  */
 #ifndef IO_BACKEND_H
 #define IO_BACKEND_H
 
 #include "io/loop.h"
 
-/* Queues op with its result; `done` runs later in this turn or in the next. */
+/* Queues op with its result; `done` runs later in this loop iteration or in the next. */
 void loop_finish(struct loop *loop, struct op *op, int result);
 /* Queues op for the backend's deliver. */
 void loop_ready(struct loop *loop, struct op *op);
-/* Queues op for a turn that has room for it (loop->turn_left), behind all others: then it is submitted to the backend again. */
+/*
+ * Queues op behind all others for an iteration with bytes left (loop->turn_left); it is then submitted to the
+ * backend again.
+ */
 void loop_defer(struct loop *loop, struct op *op);
-/* Submits op to the backend again in the next turn: what it lacks is no share of it. */
+/* Submits op to the backend again in the next iteration, for a reason other than its share of bytes. */
 void loop_retry(struct loop *loop, struct op *op);
-/* `count` bytes have left, of what the turn has room for. */
+/* Subtracts `count` sent bytes from what this iteration may still move. */
 void loop_charge(struct loop *loop, uint64_t count);
-/* loop_finish of a large send, whose owner has more at hand: he goes on when it is his turn. */
+/* loop_finish of a large send: further ops of its owner wait for their turn in the tail. */
 void loop_finish_large(struct loop *loop, struct op *op, int result);
-/* Runs `done` now; only for deliver. The op may be gone afterwards. */
+/* Runs `done` now; called only by deliver. The op may be freed by it. */
 void loop_run_done(struct loop *loop, struct op *op, int result);
 
-/* Readiness that an op must wait for before its call is made again. */
+/* The readiness to wait for before the call is repeated. */
 struct readiness {
     int fd;
     unsigned events;                /* POLLIN or POLLOUT */
 };
 
 /*
- * OP_ACCEPT, OP_CONNECT, OP_SEND, OP_SENDFILE, OP_SPLICE: makes the call, again and again until it is complete, must
- * wait, finds no room in the turn or needs a disk. True: the backend waits for *out_wait, then calls again. False:
- * finished, deferred or with a helper thread already.
+ * OP_ACCEPT, OP_CONNECT, OP_SEND, OP_SENDFILE, OP_SPLICE: repeats the call until the op is complete, must wait for
+ * readiness, has used up the iteration's bytes, or needs the disk. True: the backend waits for *out_wait, then calls
+ * again. False: the op is finished, deferred or with a helper thread.
  */
 bool attempt(struct loop *loop, struct op *op, struct readiness *out_wait);
 
-/* OP_OPEN and OP_READ: finished at once where the caches of the kernel allow, otherwise by a helper thread. */
+/* OP_OPEN and OP_READ: finishes at once if the kernel's caches allow it, otherwise uses a helper thread. */
 void file_submit(struct loop *loop, struct op *op);
 
 #endif

@@ -1,4 +1,6 @@
-/* The backends that were built in, the preferred one first, NULL at the end. */
+/*
+ * The backends compiled in, the preferred one first, NULL at the end.
+ */
 #ifndef IO_BACKENDS_H
 #define IO_BACKENDS_H
 

@@ -1,8 +1,7 @@
 /*
- * The cache of open files. A hit is one look into a hash table. A miss is opened
- * at once where the kernel can do so without waiting, else on a helper thread,
- * once for all who ask meanwhile. Looking again after valid_ms is opening again:
- * nothing cheaper sees a file replaced and stays beneath the root.
+ * The cache of open files. A hit is one hash lookup. A miss is opened at once if the kernel can do so without
+ * waiting, else on a helper thread, once for all concurrent lookups. Revalidation after valid_ms opens the file
+ * again: no cheaper call detects a replaced file and stays beneath the root.
  */
 #include "io/file_cache.h"
 
@@ -15,18 +14,18 @@
 #include <unistd.h>
 
 #define KEY_MAX          (2 * PATH_MAX + 4)
-#define EVICT_WHEN_FULL  16         /* entries given up when descriptors run out */
+#define EVICT_WHEN_FULL  16         /* entries evicted when descriptors run out */
 
 struct file_cache {
     struct loop *loop;
     struct file_shelf shelf;
     const struct roots *granted;    /* not owned; may be NULL */
-    struct table openings;          /* under way on helper threads, by key */
-    struct str root;                /* the root asked for last, and its descriptor */
+    struct table openings;          /* pending on helper threads, by key */
+    struct str root;                /* the most recent root and its descriptor */
     int root_fd;
     uint64_t root_checked_ms;
     bool walk;                      /* openat2 is missing */
-    struct file_cache_counters *counters; /* `own` where nobody gave others */
+    struct file_cache_counters *counters; /* `own` by default */
     struct file_cache_counters own;
 };
 
@@ -39,7 +38,7 @@ struct opening {
     const char *path;
     enum symlinks symlinks;
     bool walk;
-    bool again;                     /* descriptors had run out: once more after an eviction */
+    bool again;                     /* descriptors had run out: second attempt after an eviction */
     struct opened_file file;
     struct list waiting;
 };
@@ -85,7 +84,10 @@ void file_cache_destroy(struct file_cache *cache)
     free(cache);
 }
 
-/* The descriptor of `root`, opened anew after valid_ms, so that a root that is a link to the current release works. */
+/*
+ * The descriptor of `root`, reopened after valid_ms, so that a root that is a link to the current release is
+ * followed.
+ */
 static int root_descriptor(struct file_cache *cache, const char *root)
 {
     uint64_t now = cache->loop->clock.monotonic_ms;
@@ -113,7 +115,7 @@ static int root_descriptor(struct file_cache *cache, const char *root)
     return fd;
 }
 
-/* As file_open without waiting; what the root itself refuses is the file's error. */
+/* file_open without waiting; an error of the root becomes the error of the file. */
 static int open_at_once(struct file_cache *cache, const char *root, const char *path, enum symlinks symlinks,
                         struct opened_file *out_file)
 {
@@ -132,7 +134,7 @@ static int open_at_once(struct file_cache *cache, const char *root, const char *
     return error;
 }
 
-/* On a helper thread: waits for the disk, touches only the opening (and the granted roots, which never change). */
+/* On a helper thread: may block on the disk; touches only the pending open and the immutable granted roots. */
 static int open_work(void *argument)
 {
     struct opening *opening = argument;
@@ -227,7 +229,7 @@ static struct file_entry *wait_for_opening(struct file_cache *cache, struct file
     return NULL;
 }
 
-/* root, NUL, path, NUL, policy. 0, or -ENAMETOOLONG; a NUL within would be another path to the kernel than to us. */
+/* root, NUL, path, NUL, policy. 0, or -ENAMETOOLONG. A NUL inside would make the kernel see another path. */
 static int make_key(char *into, struct str root, struct str path, enum symlinks symlinks, struct str *out_key)
 {
     size_t length = root.length + 1 + path.length + 1;

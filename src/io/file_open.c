@@ -1,6 +1,5 @@
 /*
- * openat2(2) beneath a root, what was opened checked to be a regular file or a
- * directory, small files read whole.
+ * Opens by openat2(2) beneath a root, checks for a regular file or a directory, and reads small files into memory.
  */
 #include "io/file_open.h"
 
@@ -13,10 +12,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Half a grain more than the coarsest time stamps that file systems keep. */
+/* One and a half times the coarsest timestamp granularity of file systems (2 s of FAT). */
 #define SETTLED_MS 3000
 
-/* How often to try again when a rename at that moment kept the kernel from telling whether ".." stays below. */
+/* Retries after EAGAIN: a concurrent rename prevented the kernel from checking "..". */
 #define RACES 8
 
 static int open_how(int directory, const char *path, uint64_t flags, uint64_t resolve, bool wait)
@@ -31,9 +30,9 @@ static int open_how(int directory, const char *path, uint64_t flags, uint64_t re
         if (errno != EINTR && !(errno == EAGAIN && wait))
             break;
     }
-    if (errno == EINVAL && !wait) /* before 5.12 there is no RESOLVE_CACHED: let a helper do it */
+    if (errno == EINVAL && !wait) /* before 5.12 RESOLVE_CACHED is unknown: a helper thread opens the file */
         return -EAGAIN;
-    return errno == EPERM ? -ENOSYS : -errno; /* sandboxes that do not know a call say EPERM */
+    return errno == EPERM ? -ENOSYS : -errno; /* sandboxes answer unknown calls with EPERM */
 }
 
 static int open_granted(const struct roots *granted, const char *root)
@@ -58,7 +57,7 @@ int root_open(const char *root, const struct roots *granted, bool wait)
     return fd == -EACCES ? open_granted(granted, root) : fd;
 }
 
-/* A directory that may be entered but not listed is still a directory, for redirects and index files. */
+/* A directory with search but without read permission is still a directory, for redirects and index files. */
 static int open_unreadable(int root, const char *path, uint64_t resolve, bool wait, struct opened_file *file)
 {
     int fd = open_how(root, path, O_PATH | O_CLOEXEC, resolve, wait);
@@ -72,7 +71,7 @@ static int open_unreadable(int root, const char *path, uint64_t resolve, bool wa
     return file->error;
 }
 
-/* Links may lead out where the policy says so; what a path itself says, which clients may have a say in, never. */
+/* Links may leave the root if the policy allows; ".." of the path itself, which a client may control, may not. */
 static bool stays_beneath(enum symlinks symlinks, const char *path)
 {
     size_t length;
@@ -138,7 +137,7 @@ static ssize_t read_whole(int fd, char *into, size_t length, bool wait)
     return count < 0 ? -errno : count;
 }
 
-/* 0 with or without content: a file that is not as long as it said is changing, and is better read when it is sent. */
+/* 0 with or without contents: a file of another length than stat reported is changing and is read when it is sent. */
 static int read_content(struct opened_file *file, bool wait)
 {
     size_t length = (size_t)file->stat.st_size;
@@ -158,7 +157,7 @@ static int read_content(struct opened_file *file, bool wait)
     return count == -EAGAIN ? -EAGAIN : 0;
 }
 
-/* Neither a file nor a directory: closed again. */
+/* Closes anything but a regular file or a directory. */
 static void check_kind(struct opened_file *file)
 {
     if (S_ISREG(file->stat.st_mode))

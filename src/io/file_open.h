@@ -1,13 +1,13 @@
 /*
- * Opening one file beneath a root, without the cache: in the loop's own thread
- * where nothing must be waited for, or on a helper thread. Inside io only.
+ * Opens one file beneath a root without the cache: on the loop's thread if nothing blocks, or on a helper thread.
+ * Private to io/.
  */
 #ifndef IO_FILE_OPEN_H
 #define IO_FILE_OPEN_H
 
 #include "io/file_cache.h"
 
-/* What was opened; whoever has it closes fd and frees content. */
+/* Result of an open; the owner closes fd and frees content. */
 struct opened_file {
     int error;
     int fd;                         /* -1 for directories and errors */
@@ -16,39 +16,43 @@ struct opened_file {
 };
 
 /*
- * `path` beneath the directory `root` (a descriptor). With `wait` false nothing is done that could need a disk:
- * -EAGAIN then. With `walk` true openat2(2) is not used. 0 with *out_file filled, its own `error` included; or -EAGAIN;
- * or -ENOSYS where openat2 is missing and `walk` must be set.
+ * Opens `path` beneath the directory descriptor `root`. With `wait` false, -EAGAIN instead of waiting for a disk.
+ * With `walk` true, openat2(2) is not used. 0 with *out_file filled, its `error` included; -EAGAIN; or -ENOSYS:
+ * openat2 is missing and `walk` must be set.
  */
 MUST_CHECK int file_open(int root, const char *path, enum symlinks symlinks, bool wait, bool walk,
                          struct opened_file *out_file);
 
-/* The directory itself, by an O_PATH descriptor; where the way to it is denied, the one in `granted` (may be NULL). fd or -errno; -EAGAIN only without `wait`. */
+/*
+ * Opens the directory `root` with O_PATH; where access is denied, returns a duplicate from `granted` (may be NULL).
+ * fd or -errno; -EAGAIN only without `wait`.
+ */
 MUST_CHECK int root_open(const char *root, const struct roots *granted, bool wait);
 
 /*
- * The same by components, following links itself as far as `symlinks` allows, with `beneath` never out of the root.
- * *out_stat is what was found; the result is an O_RDONLY descriptor of a regular file, or 0 for a directory with
- * *out_directory true, or -errno.
+ * Opens a path component by component. Follows links as `symlinks` allows; with `beneath` never outside the root.
+ * *out_stat describes the result: an O_RDONLY descriptor of a regular file, 0 for a directory with *out_directory
+ * true, or -errno.
  */
 MUST_CHECK int file_walk(int root, const char *path, enum symlinks symlinks, bool beneath, struct stat *out_stat,
                          bool *out_directory);
 
 /*
- * The folder `path` beneath `root`, opened for reading by the same rules, from a helper thread: fd or -errno. And the same by components.
+ * Opens the directory `path` beneath `root` for reading by the same rules, on a helper thread: fd or -errno. And the
+ * same component by component.
  */
 MUST_CHECK int folder_open(int root, const char *path, enum symlinks symlinks);
 MUST_CHECK int folder_walk(int root, const char *path, enum symlinks symlinks, bool beneath);
 
-/* Closes its descriptor, where it has one. */
+/* Closes the descriptor, if any. */
 void opened_file_drop(struct opened_file *file);
 
-/* The file was last changed so long before `wall_ms` that another change would show in its times. */
+/* True if the last change is so long before `wall_ms` that another change would alter the timestamps. */
 bool file_settled(const struct stat *stat, int64_t wall_ms);
-/* Nothing tells that the one is not the other, unchanged. */
+/* True if both describe the same unchanged file. */
 bool file_same(const struct stat *a, const struct stat *b);
 
-/* Of every open in this folder: O_NONBLOCK, since a FIFO or a device must not hold us up before it is refused. */
+/* Flags of every open here. O_NONBLOCK: a FIFO or a device must not block before it is rejected. */
 #define FILE_OPEN_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 #endif

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define EVICTED_AT_ONCE 4           /* looked at on a miss, of those that nobody asked for */
-#define ERRORS_PART     4           /* at most this part of the entries may be of absent files */
+#define EVICTED_AT_ONCE 4           /* unused entries examined per miss */
+#define ERRORS_PART     4           /* at most this fraction of the entries may be missing files */
 
 static void entry_free(struct file_entry *entry)
 {
@@ -71,7 +71,7 @@ void file_shelf_evict_inactive(struct file_shelf *shelf)
     }
 }
 
-/* Drops what there is of older use until the entry fits; where it cannot, its content is dropped. */
+/* Evicts least recently used contents until the entry fits; if it cannot fit, drops its contents. */
 static void make_room(struct file_shelf *shelf, struct file_entry *entry)
 {
     struct file_lru *lru = lru_of(shelf, entry);
@@ -87,7 +87,7 @@ static void make_room(struct file_shelf *shelf, struct file_entry *entry)
         entry_unlink(shelf, lru_last(&shelf->files));
 }
 
-/* Errors that say something of the file, and not of us. */
+/* True for errors caused by the file and not by this process. */
 static bool worth_keeping(int error)
 {
     switch (error) {
@@ -159,7 +159,7 @@ static void entry_touch(struct file_shelf *shelf, struct file_entry *entry)
     list_insert_before(entries->next, &entry->link);
 }
 
-/* In place of a file that is asked for too seldom to be kept (so far): an entry without it, which counts its uses. */
+/* Instead of a file requested too seldom to be cached: an entry without a descriptor that counts its uses. */
 static void entry_count(struct file_shelf *shelf, const struct file_entry *entry)
 {
     struct opened_file none = {.fd = -1, .stat = entry->stat};

@@ -1,7 +1,6 @@
 /*
- * The entries that are kept, by their keys: the most recently used ones, bounded in number and in the bytes
- * of their contents; absent files apart, so that asking for names that do not exist throws no file out.
- * Inside io only.
+ * The entries of the file cache by key: the most recently used, bounded in number and in bytes of contents. Missing
+ * files have a list of their own, so that requests for names that do not exist evict no file. Private to io/.
  */
 #ifndef IO_FILE_SHELF_H
 #define IO_FILE_SHELF_H
@@ -15,7 +14,7 @@ struct file_lru {
 };
 
 struct file_shelf {
-    const struct loop *loop;        /* its clock */
+    const struct loop *loop;        /* for its clock */
     struct file_cache_limits limits;
     struct table table;
     struct file_lru files, errors;
@@ -23,22 +22,22 @@ struct file_shelf {
 };
 
 void file_shelf_init(struct file_shelf *shelf, const struct loop *loop, const struct file_cache_limits *limits);
-/* Entries still referenced die with their last unref. */
+/* Entries still referenced are freed by their last unref. */
 void file_shelf_finish(struct file_shelf *shelf);
 
-/* The entry, referenced for the caller, where it was looked at less than valid_ms ago; or NULL. */
+/* Returns the entry, referenced for the caller, if it was validated less than valid_ms ago; else NULL. */
 struct file_entry *file_shelf_find(struct file_shelf *shelf, struct str key);
 /*
- * What was opened becomes an entry, kept where it is worth it, or confirms the one there is. Takes over what is in `file`. Referenced for
- * the caller; NULL: out of memory.
+ * Makes an entry of an opened file, caches it if allowed, or confirms the existing entry. Takes ownership of `file`.
+ * Referenced for the caller; NULL: out of memory.
  */
 struct file_entry *file_shelf_adopt(struct file_shelf *shelf, struct str key, struct opened_file *file);
-/* An entry that is never kept, of an error; referenced for the caller; NULL: out of memory. */
+/* Creates an uncached entry for an error, referenced for the caller. NULL: out of memory. */
 struct file_entry *file_entry_refused(const struct loop *loop, int error);
 
-/* Gives up the files that were not used for the longest time. */
+/* Evicts `count` least recently used files. */
 void file_shelf_evict(struct file_shelf *shelf, unsigned count);
-/* A few of those that nobody asked for in inactive_ms; called on every miss, so that no timer is needed. */
+/* Evicts a few entries unused for inactive_ms. Called on every miss, which makes a timer unnecessary. */
 void file_shelf_evict_inactive(struct file_shelf *shelf);
 
 #endif

@@ -1,10 +1,8 @@
 /*
- * A path resolved component by component with O_NOFOLLOW, links followed by their
- * text: for kernels and sandboxes without openat2(2), and for `if_not_owner`,
- * which no kernel call knows. The directories walked through are kept open, so that
- * ".." goes back the way we came, whatever is renamed meanwhile. Above the directory
- * where the walk began, the root or, after an absolute link, "/", it goes only where
- * links may leave the root.
+ * Resolves a path component by component with O_NOFOLLOW and follows links by their text: for kernels and sandboxes
+ * without openat2(2), and for `if_not_owner`, which no system call supports. The directories on the way stay open,
+ * so that ".." returns the same way despite concurrent renames. The walk leaves its first directory (the root, or
+ * "/" after an absolute link) upwards only where links may leave the root.
  */
 #include "io/file_open.h"
 
@@ -18,9 +16,11 @@
 #include <unistd.h>
 
 #define DEPTH_MAX 64
-#define LINKS_MAX 40                /* as the kernel's own limit */
+#define LINKS_MAX 40                /* the kernel's own limit */
 
-/* An owner that must be found again at what the link leads to: when no more than `rest` of the path is left. */
+/*
+ * The owner of a link, to be compared with the owner of its target: checked when at most `rest` of the path is left.
+ */
 struct owned_link {
     size_t rest;
     uid_t owner;
@@ -29,10 +29,10 @@ struct owned_link {
 struct walk {
     enum symlinks symlinks;
     bool beneath;
-    int root;                       /* not ours to close */
-    int directories[DEPTH_MAX];     /* the first is the root, or where a link has led out of it */
+    int root;                       /* not owned */
+    int directories[DEPTH_MAX];     /* the first is the root, or the target of a link that left it */
     int depth;
-    char path[2 * PATH_MAX];        /* what is left of it, from `at` on */
+    char path[2 * PATH_MAX];        /* the unresolved rest, from `at` on */
     size_t at;
     int links;
     struct owned_link owned[LINKS_MAX];
@@ -44,7 +44,7 @@ static const char *rest_of(const struct walk *walk)
     return walk->path + walk->at;
 }
 
-/* Cuts the next component into `name`; false at the end of the path. */
+/* Copies the next component to `name`; false at the end of the path. */
 static bool next_component(struct walk *walk, char name[NAME_MAX + 1], int *out_error)
 {
     size_t length;
@@ -68,7 +68,7 @@ static void leave(struct walk *walk)
         close(directory);
 }
 
-/* Begins anew at a directory outside of the root. */
+/* Starts again at a directory outside the root. */
 static int restart(struct walk *walk, int from, const char *name)
 {
     int directory = openat(from, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -81,7 +81,7 @@ static int restart(struct walk *walk, int from, const char *name)
     return 0;
 }
 
-/* Links of /proc lead to what their text does not tell: those that openat2 calls magic, and a few more. */
+/* Links of /proc whose target differs from their text: the magic links of openat2(2) and a few more. */
 static bool is_magic(int link)
 {
     struct statfs system;
@@ -89,7 +89,7 @@ static bool is_magic(int link)
     return fstatfs(link, &system) < 0 || system.f_type == PROC_SUPER_MAGIC;
 }
 
-/* Puts the link's text in front of what is left. */
+/* Inserts the link's text before the unresolved rest. */
 static int follow(struct walk *walk, int link, const struct stat *stat)
 {
     char target[PATH_MAX];
@@ -113,7 +113,7 @@ static int follow(struct walk *walk, int link, const struct stat *stat)
     return target[0] == '/' ? restart(walk, AT_FDCWD, "/") : 0;
 }
 
-/* Links whose text is used up have led to what `stat` describes. */
+/* Compares the owners of links whose text is used up with the owner of their target `stat`. */
 static bool owners_agree(struct walk *walk, const struct stat *stat)
 {
     size_t rest = strlen(rest_of(walk));
@@ -126,7 +126,7 @@ static bool owners_agree(struct walk *walk, const struct stat *stat)
     return true;
 }
 
-/* The directory that was reached, which a link may have led to. */
+/* Returns the current directory as the result; a link may have led there. */
 static int here(struct walk *walk, struct stat *stat)
 {
     if (fstat(walk->directories[walk->depth - 1], stat) < 0)
@@ -155,7 +155,7 @@ static int step_down(struct walk *walk, int directory)
     return 0;
 }
 
-/* What was looked at by O_PATH, opened for reading: refused if something else took its name meanwhile. */
+/* Opens for reading what was examined by O_PATH; fails if the name refers to another file by now. */
 static int open_seen(int directory, const char *name, const struct stat *seen)
 {
     struct stat now;
@@ -169,7 +169,7 @@ static int open_seen(int directory, const char *name, const struct stat *seen)
     return -ENOENT;
 }
 
-/* One component that is neither "." nor "..". 1: go on; a descriptor in *out_fd: found; -errno. */
+/* Resolves one component other than "." and "..". 1: continue; a descriptor in *out_fd: found; or -errno. */
 static int step(struct walk *walk, const char *name, struct stat *stat, int *out_fd)
 {
     int directory = walk->directories[walk->depth - 1];
@@ -221,7 +221,7 @@ static int walk_on(struct walk *walk, struct stat *stat, bool *out_directory)
     return here(walk, stat);
 }
 
-/* At the root, with the whole path before it. */
+/* Starts at the root with the whole path. */
 static int begin(struct walk *walk, int root, const char *path, enum symlinks symlinks, bool beneath)
 {
     walk->symlinks = symlinks;

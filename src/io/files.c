@@ -1,6 +1,5 @@
 /*
- * Opening, reading and warming of files: at once where nothing must be waited
- * for, else on a helper thread. The same on every backend.
+ * Opens, reads and warms files: at once if nothing blocks, else on a helper thread. Common to all backends.
  */
 #include "io/files.h"
 
@@ -16,10 +15,10 @@
 #include <unistd.h>
 
 #define FETCH_STEP   (16 * 1024)
-#define PAGE         4096 /* the smallest there is */
-#define NR_CACHESTAT 451 /* Linux 6.5; older headers have no name for it */
+#define PAGE         4096 /* the smallest page size */
+#define NR_CACHESTAT 451 /* Linux 6.5; older headers do not define it */
 
-/* Of openat2(2): the kernel could not tell, because of a rename at that moment, whether ".." stays below. */
+/* Retries after EAGAIN of openat2(2): a concurrent rename prevented the kernel from checking "..". */
 #define OPEN_RACES 8
 
 static int open_beneath(const struct op *op, uint64_t resolve)
@@ -44,7 +43,7 @@ static int open_work(struct op *op)
     return result;
 }
 
-/* EINVAL may mean that this kernel (before 5.12) does not know RESOLVE_CACHED: the helper finds out. */
+/* EINVAL may mean that the kernel (before 5.12) does not know RESOLVE_CACHED: the helper thread finds out. */
 static void open_submit(struct loop *loop, struct op *op)
 {
     int result = open_beneath(op, RESOLVE_CACHED);
@@ -75,13 +74,13 @@ static ssize_t read_plain(int file, int64_t at, char *into, size_t length)
     return read_parts(file, at, &(struct iovec){into, length}, 1, 0);
 }
 
-/* File systems without RWF_NOWAIT (tmpfs before 6.6, some overlays) hold their pages in memory, or nobody can tell. */
+/* File systems without RWF_NOWAIT (tmpfs before 6.6, some overlays) keep their pages in memory or cannot tell. */
 static bool nowait_missing(ssize_t result)
 {
     return result == -EOPNOTSUPP || result == -ENOSYS;
 }
 
-/* Reads on until `length`, the end of the file, or an error; *progress counts, so that a helper can go on. */
+/* Reads until `length`, the end of the file, or an error; *progress counts, so that a helper thread can continue. */
 static ssize_t read_from(ssize_t (*read_once)(int, int64_t, char *, size_t), int file, int64_t at, char *into,
                          size_t length, uint64_t *progress)
 {
@@ -152,7 +151,7 @@ static uint64_t window_length(const struct op *op, uint64_t most)
     return left < most ? left : most;
 }
 
-/* False where pages of the window are missing. A kernel that cannot tell (before 6.5) is taken to have them. */
+/* False if pages of the window are missing. Without cachestat(2) (before 6.5) they count as present. */
 static bool all_cached(int file, uint64_t at, uint64_t length)
 {
     uint64_t page = (uint64_t)getpagesize();
@@ -168,7 +167,7 @@ static bool all_cached(int file, uint64_t at, uint64_t length)
     return found.cached >= (at + length - 1) / page - at / page + 1;
 }
 
-/* Bytes of the window that need no disk. Pages that are still being read are present, too: each is asked for. */
+/* Cached bytes of the window. A page under readahead counts as present to cachestat, so each page is probed. */
 static uint64_t hot_bytes(const struct op *op, uint64_t length)
 {
     uint64_t at = next_byte(op);
@@ -188,8 +187,8 @@ static uint64_t hot_bytes(const struct op *op, uint64_t length)
 }
 
 /*
- * A file that had to be fetched is on its way out of memory, or on its way in: nothing is taken for granted. One that
- * is always gone before its turn comes is read by the loop, a step at a time, so that it cannot stay here for ever.
+ * Pages of a file that a helper read before are being evicted or loaded: every page is probed. If they are evicted
+ * each time before they are sent, the loop itself reads in small steps, so that the transfer ends.
  */
 static bool probe_fetched(struct op *op)
 {
@@ -202,8 +201,8 @@ static bool probe_fetched(struct op *op)
 }
 
 /*
- * A span that was hot so far is looked at in windows as long as what was found hot, up to LIMIT_HOT_WINDOW: a large
- * file in memory costs one call per megabyte.
+ * While the previous window was cached, the next one is as long as the cached part, up to LIMIT_HOT_WINDOW: a large
+ * cached file costs one call per megabyte.
  */
 bool file_probe(struct op *op)
 {
@@ -232,7 +231,7 @@ bool file_probe(struct op *op)
     return true;
 }
 
-/* The kernel is asked for all of it at once, and its last bytes are waited for, rather than copied. */
+/* Requests the whole window and waits for its last bytes, without copying all of it. */
 int file_warm(struct op *op)
 {
     uint64_t at = next_byte(op);
@@ -243,7 +242,7 @@ int file_warm(struct op *op)
     for (uint64_t done = 0; done < length;) {
         done += length - done < FETCH_STEP ? length - done : FETCH_STEP;
         if (read_plain(op->file.fd, (int64_t)(at + done - 1), &byte, 1) <= 0)
-            break; /* sendfile will meet the same end or error, and tell it */
+            break; /* sendfile reports the same end of file or error */
     }
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Files without waiting for a disk: what is in the caches of the kernel is taken
- * at once, the rest is fetched by a helper thread. Inside io only.
+ * File access that does not block the loop: cached pages are used at once, helper threads read the rest. Private to
+ * io/.
  */
 #ifndef IO_FILES_H
 #define IO_FILES_H
@@ -8,15 +8,15 @@
 #include "io/loop.h"
 
 /*
- * OP_SENDFILE: looks at the first and last page of the next window. True: it needs no disk, and op->file.hot_until is
- * past its end. False: a disk is needed (file_warm). Costs one or two preadv2(RWF_NOWAIT) of one byte. Of a file that
- * was fetched before, every page of the window is looked at, and after LIMIT_FETCHES in vain the answer is true.
+ * OP_SENDFILE: probes the first and the last page of the next window by preadv2(RWF_NOWAIT) of one byte each. True:
+ * the window is cached, and op->file.hot_until is past its end. False: a disk read is needed (file_warm). For a file
+ * that was read by a helper before, every page is probed, and after LIMIT_FETCHES attempts the answer is true.
  */
 bool file_probe(struct op *op);
 
 /*
- * On a helper thread: reads the next window of an OP_SENDFILE and has the one after it read ahead. 0. The loop looks
- * again (file_probe), since other programs may need the memory meanwhile.
+ * On a helper thread: reads the next window of an OP_SENDFILE and starts readahead of the one after it. Returns 0.
+ * The loop probes again (file_probe), since the pages may have been evicted meanwhile.
  */
 int file_warm(struct op *op);
 

@@ -1,6 +1,6 @@
 /*
- * A folder is opened by the walk that opens files, and its entries are looked at one by one: links by another walk from
- * the root, since where they lead is no matter of this folder alone.
+ * Opens a directory by the walk that opens files and examines each entry. A link is resolved by another walk from
+ * the root, since its target may be outside this directory.
  */
 #include "io/folder.h"
 
@@ -18,13 +18,13 @@ struct reading {
     const char *path;
     enum symlinks symlinks;
     size_t most;
-    struct buffer items; /* struct folder_item, whose names are offsets until all are known */
+    struct buffer items; /* struct folder_item; names are offsets until the buffer stops growing */
     struct buffer names;
     size_t count;
     bool cut;
 };
 
-/* Where a link leads to, if it may be followed. */
+/* Resolves a link's target, if the link may be followed. */
 static bool follow(const struct reading *reading, const char *name, struct stat *out)
 {
     struct buffer path = {0};
@@ -102,7 +102,7 @@ static int read_folder(struct reading *reading)
     return error;
 }
 
-/* The names have stopped moving. */
+/* The name buffer no longer moves: converts offsets to pointers. */
 static void take(struct reading *reading, struct folder *out)
 {
     const char *name = reading->names.data;

@@ -1,5 +1,5 @@
 /*
- * What is in a folder beneath a root: for listings. It waits for the disk: helper threads alone call it.
+ * Reads a directory beneath a root, for listings. Blocks on the disk: call it on helper threads only.
  */
 #ifndef IO_FOLDER_H
 #define IO_FOLDER_H
@@ -8,25 +8,25 @@
 
 struct folder_item {
     struct str name;
-    bool folder;                    /* else a regular file */
+    bool folder;                    /* true: directory; false: regular file */
     uint64_t size;
     int64_t modified_s;
 };
 
 struct folder {
-    struct folder_item *items;      /* in no order */
+    struct folder_item *items;      /* unordered */
     size_t count;
-    bool cut;                       /* there are more */
-    char *names;                    /* what the items' names point into */
+    bool cut;                       /* the directory has more */
+    char *names;                    /* memory of the items' names */
 };
 
 /*
- * Reads `path` ("" or "a/b/") beneath `root`, opened as files are; names that begin with a dot, links that `symlinks` refuses and
- * what is neither a file nor a folder are left out, and so is all past `most` items. 0 or -errno; the caller finishes it.
+ * Reads `path` ("" or "a/b/") beneath `root`, opened as files are. Omits names that begin with a dot, links that
+ * `symlinks` refuses, other file types, and everything past `most` items. 0 or -errno; the caller finishes it.
  */
 MUST_CHECK int folder_read(const struct roots *granted, const char *root, const char *path, enum symlinks symlinks,
                            size_t most, struct folder *out_folder);
-/* Accepts a zeroed one. */
+/* Frees the items. Accepts a zeroed struct. */
 void folder_finish(struct folder *folder);
 
 #endif

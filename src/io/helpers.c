@@ -1,9 +1,10 @@
 /*
- * The helper threads: one queue in, under a mutex, one back, without, and an eventfd that wakes the loop. While an
- * op is with a thread, the loop touches only its `state` and the thread everything else.
+ * The helper threads: a queue in, protected by a mutex, a lock-free list back, and an eventfd that wakes the loop.
+ * While an op is with a thread, the loop accesses only its `state`, the thread everything else.
  *
- * The loop never waits for a lock that a helper holds while it wakes the loop: of two that share a CPU the helper,
- * which has the lower priority, would come last to give it back.
+ * The loop never waits for a lock that a helper thread holds while waking it: the helper has the lower priority, and
+ * on a
+ * shared CPU it would run last.
  */
 #include "io/helpers.h"
 
@@ -25,14 +26,14 @@
 
 struct helpers {
     struct loop *loop;
-    struct op wake;                 /* polls the eventfd; the loop's in_flight does not count it */
+    struct op wake;                 /* polls the eventfd; not counted in the loop's in_flight */
     int eventfd;
-    unsigned thread_count;          /* the loop thread's */
+    unsigned thread_count;          /* used by the loop's thread */
     pthread_t threads[LIMIT_HELPER_THREADS];
 
-    _Atomic(struct list *) returned; /* the last one first, by `next`; NULL: none */
+    _Atomic(struct list *) returned; /* newest first, linked by `next`; NULL: none */
 
-    pthread_mutex_t mutex;          /* of what follows */
+    pthread_mutex_t mutex;          /* protects the fields below */
     pthread_cond_t asked;
     struct list waiting;
     unsigned waiting_count;
@@ -45,7 +46,7 @@ int helpers_offload(struct op *op)
     return op->offload.work(op->offload.argument);
 }
 
-/* Only the first of those that the loop has not taken yet wakes it. */
+/* Only the first returned op since the loop's last read writes the eventfd. */
 static void give_back(struct helpers *helpers, struct op *op)
 {
     const uint64_t one = 1;
@@ -56,10 +57,10 @@ static void give_back(struct helpers *helpers, struct op *op)
     while (!atomic_compare_exchange_weak_explicit(&helpers->returned, &before, &op->link, memory_order_release,
                                                   memory_order_relaxed));
     if (!before && write(helpers->eventfd, &one, sizeof(one)) < 0)
-        abort(); /* an eventfd of ours cannot refuse a 1 */
+        abort(); /* the eventfd is owned here and cannot refuse a 1 */
 }
 
-/* What came back, in the order in which it did. */
+/* Returned ops in the order of their return. */
 static void take_back(struct helpers *helpers, struct list *out)
 {
     struct list *link = atomic_exchange_explicit(&helpers->returned, NULL, memory_order_acquire);
@@ -73,7 +74,7 @@ static void take_back(struct helpers *helpers, struct list *out)
     }
 }
 
-/* To the loop, where both have one CPU: filling the page cache costs more than an answer (Linux: this thread alone). */
+/* Lowers the thread's priority (Linux: nice is per thread): filling the page cache costs more CPU than a response. */
 static void give_way(void)
 {
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + HELPER_NICE);
@@ -106,7 +107,7 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-/* Signals are the loop thread's business: helpers block them all. */
+/* Only the loop's thread handles signals: helper threads block them. */
 static void start_thread(struct helpers *helpers)
 {
     pthread_attr_t attributes;
@@ -124,7 +125,7 @@ static void start_thread(struct helpers *helpers)
     pthread_attr_destroy(&attributes);
 }
 
-/* An op has come back, or its work was done on the spot. */
+/* An op was returned, or its work ran on the loop's thread. */
 static void returned(struct loop *loop, struct op *op)
 {
     if (op->state == OP_STATE_CANCELLING) {
@@ -155,7 +156,7 @@ static void woken(struct op *wake, int result)
     if (result == -ECANCELED || helpers->stopping)
         return;
     if (read(helpers->eventfd, &count, sizeof(count)) < 0)
-        count = 0; /* taken after it: what comes back from here on writes anew */
+        count = 0; /* read first: an op returned later writes the eventfd again */
     take_back(helpers, &all);
     while ((link = list_pop(&all)) != NULL)
         returned(helpers->loop, container_of(link, struct op, link));
@@ -182,7 +183,7 @@ static struct helpers *helpers_create(struct loop *loop)
     return helpers;
 }
 
-/* True when a thread will take op; -EBUSY goes into op->result where it may not be queued. */
+/* True if a thread will run op; op->result is -EBUSY if it may not be queued. */
 static bool enqueue(struct helpers *helpers, struct op *op)
 {
     bool taken;

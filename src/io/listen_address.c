@@ -1,6 +1,5 @@
 /*
- * Addresses as `listen` writes them, and the sockets opened on them. Nothing is
- * accepted here (listener.c).
+ * Addresses in the syntax of `listen`, and the sockets opened on them. Accepting is in listener.c.
  */
 #include "io/listener.h"
 
@@ -36,7 +35,7 @@ static int parse_unix(struct str path, struct listen_address *address)
     return 0;
 }
 
-/* inet_pton wants an end that a str has not. */
+/* inet_pton needs a terminated string. */
 static int parse_ip(int family, struct str text, void *into)
 {
     char terminated[INET6_ADDRSTRLEN];
@@ -144,7 +143,7 @@ static int set_options(int fd, int family)
     return 0;
 }
 
-/* The socket file of a server that died without removing it: there, and nobody answers. */
+/* True if the socket file was left by a process that ended without removing it: connect(2) is refused. */
 static bool unix_left_behind(const struct listen_address *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -1,6 +1,5 @@
 /*
- * Accepting from a listening socket, for as long as there are descriptors and
- * memory; without them it rests a while rather than spin.
+ * Accepts from a listening socket while descriptors and memory last; without them it pauses instead of spinning.
  */
 #include "io/listener.h"
 
@@ -18,7 +17,7 @@ static void ask(struct listener *listener)
     loop_accept(listener->loop, &listener->accept, listener->fd, &listener->peer);
     listener->asked_last = listener->draining;
     if (listener->draining)
-        loop_cancel(listener->loop, &listener->accept); /* who is queued comes all the same; nobody is waited for */
+        loop_cancel(listener->loop, &listener->accept); /* queued ones are still accepted */
 }
 
 static void rest(struct listener *listener, uint64_t ms)
@@ -42,7 +41,7 @@ static int spare_open(void)
     return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Lets one client know at once, by a closed connection, instead of leaving it in the queue. */
+/* Closes one queued connection at once instead of leaving its client waiting. */
 static void shed_one(struct listener *listener)
 {
     int fd;

@@ -1,7 +1,6 @@
 /*
- * What every backend has in common: turns, timers, the queue of finished ops, the
- * choice of a backend, and the functions that fill an op. No descriptor is waited
- * for in here.
+ * Common to all backends: iterations, timers, the queue of finished ops, the choice of a backend, and the tail of
+ * large ops. No descriptor is waited for here.
  */
 #include "io/loop.h"
 
@@ -16,10 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A connection at rest holds several. */
+/* A connection embeds several. */
 static_assert(sizeof(struct op) <= 96, "an op has grown");
 
-/* What a finished op asked for is often finished at once; so many rounds are run before the kernel is asked again. */
+/*
+ * An op submitted by a finished one is often finished at once: this many rounds run before the kernel is asked
+ * again.
+ */
 #define ROUNDS_PER_TURN 4
 
 int loop_open_backend(struct loop *loop, const struct loop_backend *backend, struct log *log)
@@ -119,7 +121,7 @@ void loop_run_done(struct loop *loop, struct op *op, int result)
     op->done(op, result);
 }
 
-/* Takes the whole of `from`: what is added to it from now on waits for the next round. */
+/* Moves all of `from`: ops added from now on wait for the next round. */
 static void take_all(struct list *from, struct list *into)
 {
     list_init(into);
@@ -166,7 +168,7 @@ static void resume_retries(struct loop *loop)
         submit_again(loop, container_of(link, struct op, link));
 }
 
-/* One after the other, until each has had its turn or the turn has no room left. */
+/* Resumes ops in order until each has run or the iteration has no bytes left. */
 static void resume_tail(struct loop *loop)
 {
     struct list *last = loop->tail.previous;
@@ -185,15 +187,15 @@ static void resume_tail(struct loop *loop)
     }
 }
 
-/* Small answers leave before large ones get their share: nobody waits for what others take of a turn. */
+/* Small responses are sent before large ones get their share of the iteration. */
 static int run_small(struct loop *loop)
 {
     int count;
 
     if (list_empty(&loop->tail))
         return 0;
-    count = run_round(loop);  /* what was received is answered, */
-    count += run_round(loop); /* and the answers are sent */
+    count = run_round(loop);  /* responses to received bytes are produced, */
+    count += run_round(loop); /* and sent */
     if (loop->backend->start)
         loop->backend->start(loop);
     return count;
@@ -217,7 +219,7 @@ int loop_turn(struct loop *loop, uint64_t until_ms)
         until_ms = next;
     if (!list_empty(&loop->finished) || !list_empty(&loop->retries) || !list_empty(&loop->tail))
         until_ms = 0;
-    loop->turn_left = 0; /* what becomes ready queues up behind those that wait */
+    loop->turn_left = 0; /* ops that become ready now queue behind the tail */
     error = loop->backend->wait(loop, until_ms);
     if (error < 0)
         return error;

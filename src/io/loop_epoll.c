@@ -1,9 +1,8 @@
 /*
- * The epoll backend. One slot per descriptor, registered once, edge-triggered, for
- * everything; what the edges said is kept in the slot, so that neither a receive
- * on a quiet connection nor a change of direction costs a system call. Calls other
- * than receive are tried first (attempt.c) and wait only after EAGAIN; small sends
- * are tried when the rest of the round is done.
+ * The epoll backend. One slot per descriptor, registered once, edge-triggered, for all events. The slot records the
+ * edges, so that neither a receive on a quiet connection nor a change of direction costs a system call. Calls other
+ * than receive are tried first (attempt.c) and wait only after EAGAIN; small sends are tried at the end of the
+ * round.
  */
 #include "io/loop.h"
 
@@ -21,18 +20,18 @@
 
 #define EVENTS_PER_WAIT 256
 #define EVENTS_HANG_UP  (EPOLLRDHUP | EPOLLHUP | EPOLLERR)
-#define SENT_TOGETHER   4096 /* larger ones leave at once, while they are in the cache */
+#define SENT_TOGETHER   4096 /* larger sends go at once, while their bytes are in the CPU cache */
 
 struct slot {
     struct op *reader;              /* OP_RECV, OP_ACCEPT, OP_SPLICE from here */
     struct op *writer;              /* OP_SEND, OP_SENDFILE, OP_CONNECT, OP_SPLICE to here */
     struct op *poll;
-    uint32_t generation;            /* events of an earlier descriptor of this number do not match */
-    uint16_t hang_up;               /* EVENTS_HANG_UP that came: they stay */
+    uint32_t generation;            /* tells stale events of a closed descriptor with the same number apart */
+    uint16_t hang_up;               /* EVENTS_HANG_UP received; permanent */
     bool registered : 1;
     bool unregistrable : 1;         /* a regular file: always ready */
-    bool readable : 1;              /* an edge came, and no receive has met the end of the bytes since */
-    bool drains : 1;                /* a stream: a short receive is the end of the bytes */
+    bool readable : 1;              /* an edge arrived, and no receive has drained the socket since */
+    bool drains : 1;                /* a stream socket: a short receive means drained */
 };
 
 static_assert(sizeof(struct slot) <= LIMIT_EPOLL_SLOT, "every descriptor has one");
@@ -42,7 +41,7 @@ struct epoll {
     struct slot *slots;
     unsigned slot_count;
     struct epoll_event events[EVENTS_PER_WAIT];
-    char scratch[LIMIT_LENT_BYTES]; /* lent by OP_RECV */
+    char scratch[LIMIT_LENT_BYTES]; /* lent to OP_RECV */
 };
 
 static int epoll_open(struct loop *loop)
@@ -72,7 +71,7 @@ static void epoll_close(struct loop *loop)
 
 static int slots_grow(struct epoll *epoll, unsigned fd)
 {
-    unsigned count = fd + 64 + fd / 8; /* what is too much is paid by idle connections */
+    unsigned count = fd + 64 + fd / 8; /* limited growth: idle connections pay for unused slots */
     struct slot *grown;
 
     if (count < fd)
@@ -112,7 +111,7 @@ static int slot_register(struct epoll *epoll, struct slot *slot, int fd)
     return 0;
 }
 
-/* The slot of fd, registered with the kernel. 0, -EBADF, -ENOMEM, -ENOSPC. */
+/* The slot of fd, registered with epoll. 0, -EBADF, -ENOMEM, -ENOSPC. */
 static int slot_of(struct epoll *epoll, int fd, struct slot **out_slot)
 {
     struct slot *slot;
@@ -153,7 +152,7 @@ static void submit_receive(struct loop *loop, struct op *op)
     slot->reader = op;
 }
 
-/* What poll(2) says now; only the hang-ups are remembered well enough to do without asking. */
+/* Asks poll(2) now; only hang-ups are recorded reliably enough to skip it. */
 static unsigned poll_now(const struct slot *slot, struct op *op)
 {
     unsigned wanted = op->poll_events | EPOLLERR | EPOLLHUP;
@@ -186,7 +185,7 @@ static void submit_poll(struct loop *loop, struct op *op)
     slot->poll = op;
 }
 
-/* Makes the call of an op, and files it where its readiness will be seen. */
+/* Makes the call of an op; after EAGAIN files it in the slot. */
 static void try_or_wait(struct loop *loop, struct op *op)
 {
     struct readiness wait;
@@ -217,8 +216,8 @@ static bool is_small(const struct op *op)
 }
 
 /*
- * The small sends of a round leave one after the other: a server behind us on this machine is woken by the first, and
- * is awake for the rest.
+ * Small sends of a round run back to back: on loopback the first one wakes the receiving process, which then finds
+ * the rest.
  */
 static void submit_send(struct loop *loop, struct op *op)
 {
@@ -263,7 +262,7 @@ static void epoll_cancel(struct loop *loop, struct op *op)
     struct epoll *epoll = loop->backend_state;
     struct slot *slot;
 
-    if (op->state == OP_STATE_READY) { /* queued already; no byte was taken or sent yet */
+    if (op->state == OP_STATE_READY) { /* queued already; no byte was received or sent yet */
         op->result = -ECANCELED;
         op->state = OP_STATE_FINISHED;
         return;
@@ -305,7 +304,7 @@ static void wake_poll(struct loop *loop, struct slot *slot, unsigned events)
         loop_finish(loop, take(&slot->poll), (int)events);
 }
 
-/* The slots may move while ops are tried (slots_grow): looked up again before each use. */
+/* slots_grow may move the slots while ops run: looked up again before each use. */
 static void spread(struct loop *loop, const struct epoll_event *event)
 {
     struct epoll *epoll = loop->backend_state;
@@ -318,7 +317,7 @@ static void spread(struct loop *loop, const struct epoll_event *event)
         return;
     slot->hang_up |= (uint16_t)(events & EVENTS_HANG_UP);
     if (events & EPOLLPRI)
-        slot->drains = false; /* a receive stops at urgent data, with bytes behind it */
+        slot->drains = false; /* urgent data ends a receive early, with bytes behind it */
     if (events & (EPOLLIN | EVENTS_HANG_UP))
         slot->readable = true;
     if (slot->poll)
@@ -365,7 +364,7 @@ static ssize_t receive(const struct op *op, char *into, size_t size)
     return count < 0 ? -errno : count;
 }
 
-/* The bytes are fetched only now, so that one scratch buffer serves all connections. */
+/* Bytes are received only now, so that one scratch buffer serves all connections. */
 static void deliver_received(struct loop *loop, struct op *op)
 {
     struct epoll *epoll = loop->backend_state;

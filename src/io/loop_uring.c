@@ -1,9 +1,7 @@
 /*
- * The io_uring backend, and the only file that includes liburing.h. Receives are
- * submitted with buffer selection, so that bytes arrive without a system call of
- * their own and an idle connection holds no buffer. What can be done inline is
- * done inline (attempt.c) and polled for by the ring after EAGAIN. One
- * io_uring_enter per turn submits everything and collects what finished.
+ * The io_uring backend, and the only file that includes liburing.h. Receives use buffer selection: bytes arrive
+ * without a system call each, and an idle connection holds no buffer. Other calls are made inline (attempt.c) and
+ * polled for by the ring after EAGAIN. One io_uring_enter per iteration submits everything and collects completions.
  */
 #include "io/loop.h"
 
@@ -24,17 +22,16 @@
 #define BUFFER_GROUP     0
 #define SEND_BY_RING_MAX (8 * 1024)
 
-#define CANCEL_UNASKED (-2) /* op->wait_fd: its cancel waits for room in the submission queue */
+#define CANCEL_UNASKED (-2) /* op->wait_fd: the cancel waits for a free submission queue entry */
 
 struct uring {
     struct io_uring ring;
     struct io_uring_buf_ring *buffer_ring;
     char *buffers;       /* LIMIT_LENT_BUFFERS of LIMIT_LENT_BYTES */
-    struct list cancels; /* ops whose cancel is yet to be submitted */
+    struct list cancels; /* ops whose cancel is not submitted yet */
 };
 
-/* The best that this kernel takes: deferred task work is 6.1, a single issuer 6.0, cooperative task
- * work 5.19. */
+/* The best flags that this kernel supports: deferred task work 6.1, single issuer 6.0, cooperative task work 5.19. */
 static int ring_open(struct io_uring *ring)
 {
     static const unsigned flags[] = {
@@ -118,7 +115,7 @@ static int uring_open(struct loop *loop)
         free(uring);
         return error;
     }
-    (void)io_uring_register_ring_fd(&uring->ring); /* spares looking the descriptor up; 5.18 */
+    (void)io_uring_register_ring_fd(&uring->ring); /* saves a descriptor lookup per call; 5.18 */
     list_init(&uring->cancels);
     loop->backend_state = uring;
     return 0;
@@ -134,7 +131,7 @@ static void uring_close(struct loop *loop)
     loop->backend_state = NULL;
 }
 
-/* NULL where the kernel takes no more at the moment. */
+/* NULL if the submission queue is full and the kernel accepts no more now. */
 static struct io_uring_sqe *take_entry(struct uring *uring)
 {
     struct io_uring_sqe *entry = io_uring_get_sqe(&uring->ring);
@@ -146,8 +143,8 @@ static struct io_uring_sqe *take_entry(struct uring *uring)
 }
 
 /*
- * op->mark: the last receive left bytes in the socket. Without such a hint the kernel is told to wait first,
- * since trying first would only cost it an EAGAIN.
+ * op->mark: the last receive left bytes in the socket. Without it the kernel polls first, which saves a failing
+ * attempt.
  */
 static void submit_receive(struct loop *loop, struct op *op)
 {
@@ -166,8 +163,8 @@ static void submit_receive(struct loop *loop, struct op *op)
 }
 
 /*
- * A send of one part goes by the ring: batched, it costs less than send(2) (README.md). `full`: the last one
- * was cut short, so the kernel is told to wait first.
+ * A send of one part uses the ring: batched, it costs less than send(2) (README.md). `full`: the previous send was
+ * short, so the kernel polls first.
  */
 static void submit_send(struct loop *loop, struct op *op, bool full)
 {
@@ -188,9 +185,8 @@ static void submit_send(struct loop *loop, struct op *op, bool full)
 }
 
 /*
- * Parts that must leave in one call, or before bytes that follow at once, are sent inline. So are long ones:
- * what is still in the cache now may not be at the turn's end, and the call's own cost is little beside
- * theirs.
+ * Sent inline: parts that must leave in one call or before bytes that follow at once, and long ones, whose bytes may
+ * leave the CPU cache before the end of the iteration and whose system call is cheap in proportion.
  */
 static bool send_by_ring(const struct op *op)
 {
@@ -262,7 +258,7 @@ static bool ask_cancel(struct uring *uring, struct op *op)
     return true;
 }
 
-/* A READY op holds bytes that have left the socket: they are its true result. */
+/* A READY op has bytes already taken from the socket: they are its true result. */
 static void uring_cancel(struct loop *loop, struct op *op)
 {
     struct uring *uring = loop->backend_state;
@@ -303,14 +299,13 @@ static void received(struct loop *loop, struct op *op, int result, unsigned flag
     if (flags & IORING_CQE_F_BUFFER)
         buffer_return(uring, number);
     if (result == -EAGAIN)
-        op->mark = IORING_CQE_F_SOCK_NONEMPTY; /* cannot be polled, so it is no socket: the call itself will
-                                                  say so */
+        op->mark = IORING_CQE_F_SOCK_NONEMPTY; /* not pollable: the call itself reports the error */
     if (result != -ENOBUFS && result != -EAGAIN && result != -EINTR)
         loop_finish(loop, op, result);
     else if (cancelled)
         loop_finish(loop, op, -ECANCELED);
     else
-        loop_retry(loop, op); /* buffers come back in this turn */
+        loop_retry(loop, op); /* buffers are returned in this iteration */
 }
 
 static void sent(struct loop *loop, struct op *op, int result)
@@ -385,7 +380,7 @@ static int uring_wait(struct loop *loop, uint64_t until_ms)
     return 0;
 }
 
-/* What cannot be submitted now is at the next wait. */
+/* Entries that cannot be submitted now are submitted by the next wait. */
 static void uring_start(struct loop *loop)
 {
     struct uring *uring = loop->backend_state;

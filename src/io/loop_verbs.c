@@ -1,5 +1,5 @@
 /*
- * The functions that fill an op and submit it: one per verb.
+ * Functions that fill in an op and submit it, one per verb.
  */
 #include "io/loop.h"
 #include "io/timers.h"
@@ -26,7 +26,7 @@ void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_stor
     start(loop, op, OP_CONNECT, fd);
 }
 
-/* Leaves op->mark alone: the io_uring backend keeps there whether the last receive left bytes behind. */
+/* Leaves op->mark alone: the io_uring backend keeps there whether the last receive left bytes. */
 void loop_recv(struct loop *loop, struct op *op, int fd)
 {
     op->lent = (struct str){NULL, 0};
@@ -80,7 +80,7 @@ void loop_timer_move(struct loop *loop, struct op *op, uint64_t deadline_ms)
         timers_move(loop->timers, op, deadline_ms);
         return;
     }
-    if (op->state == OP_STATE_FINISHED && op->result == 0) { /* due in this turn, but not yet told */
+    if (op->state == OP_STATE_FINISHED && op->result == 0) { /* due in this iteration, `done` not run yet */
         list_remove(&op->link);
         loop->in_flight--;
         op->state = OP_STATE_IDLE;

@@ -1,7 +1,7 @@
 /*
- * c-ares on the loop. Its sockets are watched by an epoll descriptor of its own, which the loop polls: so
- * c-ares may open and close them as it likes, under either backend. Its channel lives while questions are open,
- * so that each time resolv.conf is what it is then.
+ * c-ares on the loop. An epoll descriptor watches the sockets of c-ares, and the loop polls that descriptor: c-ares
+ * may open and close sockets under either backend. The channel exists only while queries are open, so that each time
+ * the current resolv.conf is read.
  */
 #define CARES_NO_DEPRECATED
 #include "io/resolver.h"
@@ -21,12 +21,12 @@
 struct resolver {
     struct loop *loop;
     struct resolver_settings settings;
-    ares_channel channel;           /* NULL: nobody asks */
-    int watch_fd;                   /* epoll: what the channel's sockets wait for */
+    ares_channel channel;           /* NULL: no open query */
+    int watch_fd;                   /* epoll: the events that the channel's sockets wait for */
     struct op watch;
     struct op timer;
     struct list open;               /* struct resolver_query */
-    struct list finished;           /* their `done` is yet to run */
+    struct list finished;           /* `done` has not run yet */
     bool stopping;
 };
 
@@ -36,18 +36,18 @@ struct resolver_query {
     resolver_done *done;
     void *owner;
     uint64_t deadline_ms;
-    uint16_t port, priority, weight; /* of the name that is asked for */
-    unsigned steps;                 /* of c-ares, under way */
-    bool asking;                    /* inside the call: what is answered now came from the hosts file */
+    uint16_t port, priority, weight; /* of the requested name */
+    unsigned steps;                 /* pending c-ares lookups */
+    bool asking;                    /* inside the call: an answer now comes from the hosts file */
     bool forgotten;
-    bool late;                      /* its owner was told that it took too long */
-    int error;                      /* of c-ares, the last one */
-    uint64_t ttl_s;                 /* the least; UINT64_MAX: none was said */
+    bool late;                      /* the owner was told of a timeout */
+    int error;                      /* the last c-ares error */
+    uint64_t ttl_s;                 /* the smallest; UINT64_MAX: none */
     size_t count;
     struct resolver_address addresses[LIMIT_UPSTREAM_ADDRESSES];
 };
 
-/* One name of a query: with SRV there are several. */
+/* One name of a query; SRV has several. */
 struct step {
     struct resolver_query *query;
     uint16_t port, priority, weight;
@@ -63,7 +63,7 @@ static void socket_changed(void *owner, ares_socket_t fd, int readable, int writ
     if (event.events == 0)
         (void)epoll_ctl(resolver->watch_fd, EPOLL_CTL_DEL, fd, &event);
     else if (epoll_ctl(resolver->watch_fd, EPOLL_CTL_MOD, fd, &event) < 0)
-        (void)epoll_ctl(resolver->watch_fd, EPOLL_CTL_ADD, fd, &event); /* where it fails, the try times out */
+        (void)epoll_ctl(resolver->watch_fd, EPOLL_CTL_ADD, fd, &event); /* on failure the query times out */
 }
 
 static uint64_t timeout_of(const struct resolver *resolver)
@@ -80,7 +80,7 @@ static void close_channel(struct resolver *resolver)
         ares_destroy(channel);
 }
 
-/* Name servers of our own are asked in three rounds, each twice as patient as the one before. */
+/* Configured name servers are asked in three rounds; each waits twice as long as the one before. */
 static int open_channel(struct resolver *resolver)
 {
     struct ares_options options = {.sock_state_cb = socket_changed, .sock_state_cb_data = resolver};
@@ -112,11 +112,9 @@ static int open_channel(struct resolver *resolver)
         error = ares_set_servers_ports_csv(resolver->channel, servers);
     }
     if (error != ARES_SUCCESS)
-        close_channel(resolver); /* or the next question would go to the machine's own servers */
+        close_channel(resolver); /* otherwise the next query would use the system's servers */
     return error;
 }
-
-/* Questions. */
 
 static void settle(struct resolver_query *query)
 {
@@ -131,7 +129,7 @@ static void note_ttl(struct resolver_query *query, int ttl_s)
     uint64_t ttl = ttl_s > 0 ? (uint64_t)ttl_s : 0;
 
     if (query->asking && ttl == 0)
-        return; /* a hosts file has none */
+        return; /* an entry of the hosts file has no TTL */
     if (ttl < query->ttl_s)
         query->ttl_s = ttl;
 }
@@ -236,7 +234,7 @@ struct resolver_query *resolver_ask(struct resolver *resolver, struct str host, 
     list_init(&query->link);
     list_push(&resolver->open, &query->link);
     query->error = open_channel(resolver);
-    query->steps++; /* until all is asked: an answer may come inside the call */
+    query->steps++; /* held until all lookups are started: an answer may arrive inside the call */
     query->asking = true;
     snprintf(name, sizeof(name), STR_FMT, STR_ARG(host));
     if (query->error == ARES_SUCCESS && str_empty(service))
@@ -255,8 +253,6 @@ void resolver_forget(struct resolver_query *query)
     if (query)
         query->forgotten = true;
 }
-
-/* Answers. */
 
 static uint64_t valid_ms(const struct resolver_query *query)
 {
@@ -285,7 +281,7 @@ static void tell(struct resolver_query *query)
     query->done(query->owner, &answer);
 }
 
-/* c-ares cannot drop one question alone: its owner is told, and the question ends when it ends. */
+/* c-ares cannot cancel a single query: the owner is told of the timeout, and the query ends later. */
 static void tell_late(struct resolver *resolver)
 {
     struct list *link = resolver->open.next;
@@ -314,8 +310,6 @@ static void tell_finished(struct resolver *resolver)
         free(query);
     }
 }
-
-/* The loop. */
 
 static uint64_t next_deadline(const struct resolver *resolver)
 {
@@ -376,7 +370,7 @@ static void timer_due(struct op *op, int result)
     schedule(resolver);
 }
 
-/* Asks for what comes next: a socket's readiness, or a time. */
+/* Waits for the next event: a socket's readiness, or a deadline. */
 static void schedule(struct resolver *resolver)
 {
     uint64_t due = next_deadline(resolver);
@@ -422,7 +416,7 @@ void resolver_destroy(struct resolver *resolver)
 
     if (!resolver)
         return;
-    close_channel(resolver); /* what is open ends, into `finished` */
+    close_channel(resolver); /* open queries end and move to `finished` */
     while ((link = list_pop(&resolver->finished)) != NULL)
         free(container_of(link, struct resolver_query, link));
     loop_close_fd(resolver->loop, resolver->watch_fd);

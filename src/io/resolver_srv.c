@@ -1,5 +1,5 @@
 /*
- * Reads an answer's section of records, every step within its bytes; names are c-ares's to expand.
+ * Parses the answer section with every step bounds-checked; c-ares expands names.
  */
 #define CARES_NO_DEPRECATED
 #include "io/resolver_srv.h"
@@ -34,7 +34,7 @@ static bool has(const struct message *message, size_t count)
     return size_sub_sat(message->length, message->at) >= count;
 }
 
-/* Steps over a name; into `out` (LIMIT_HOST + 1 bytes) where it is wanted. */
+/* Skips a name; copies it to `out` (LIMIT_HOST + 1 bytes) unless that is NULL. */
 static bool read_name(struct message *message, char *out)
 {
     char *text = NULL;
@@ -52,7 +52,7 @@ static bool read_name(struct message *message, char *out)
     return fits;
 }
 
-/* "." says that there is no such service (RFC 2782). */
+/* Target "." means that the service does not exist (RFC 2782). */
 static bool read_record(struct message *message, struct srv_record *out, bool *out_wanted)
 {
     const unsigned char *head;

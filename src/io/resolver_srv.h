@@ -1,5 +1,5 @@
 /*
- * The SRV records of an answer (RFC 2782), with their time to live, which c-ares does not tell of them.
+ * Parses the SRV records of a DNS message (RFC 2782) with their time to live, which c-ares does not report for them.
  */
 #ifndef IO_RESOLVER_SRV_H
 #define IO_RESOLVER_SRV_H
@@ -19,7 +19,7 @@ struct srv_record {
     uint32_t ttl_s;
 };
 
-/* As many records as fit; others are passed over. Their count, or -EBADMSG for bytes that are no answer. */
+/* Parses as many records as fit and skips the others. Returns their count, or -EBADMSG for a malformed message. */
 MUST_CHECK int srv_read(const unsigned char *message, size_t length, struct srv_record *out_records, size_t room);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A short array of root folders and their descriptors, filled before privileges are given up.
+ * An array of root directories and their descriptors, filled before privileges are dropped.
  */
 #include "io/roots.h"
 
