@@ -83,7 +83,7 @@ tests_of() { # BUILD LINE: runs a line of shell that ends in meson test of that 
     read -r good _ skip <<<"$(head -1 <<<"$first")"
     count "$good" 0 "$skip"
     echo "asked once more, alone: ${failing[*]}"
-    shell "meson test -C $build --no-rebuild --print-errorlogs --num-processes 1 -t 3 ${failing[*]}"
+    shell "meson test -C $build --no-rebuild --print-errorlogs --num-processes 1 -t 3 ${failing[*]@Q}" # names may have blanks
     status=$?
     count $(results "$build" | sed -n 1p)
     return $status

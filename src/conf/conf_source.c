@@ -247,7 +247,7 @@ size_t source_offset(struct source_cursor *cursor, unsigned line, unsigned colum
     return cursor->offset;
 }
 
-/* "user www-data;", "http {": a word without a colon, and nginx's signs at the end. */
+/* "user www-data;", "http {": a word, no key of a mapping, and nginx's punctuation at the end. */
 static bool is_nginx_line(struct str line)
 {
     ssize_t comment = str_search(line, STR(" #"));
@@ -257,7 +257,7 @@ static bool is_nginx_line(struct str line)
     while (word < text.length && ((text.data[word] >= 'a' && text.data[word] <= 'z') || text.data[word] == '_'))
         word++;
     return word > 0 && word < text.length && (text.data[word] == ' ' || text.data[word] == '\t') &&
-           strchr(";{}", text.data[text.length - 1]);
+           str_search(text, STR(": ")) < 0 && strchr(";{}", text.data[text.length - 1]);
 }
 
 unsigned source_nginx_line(const struct conf_file *file)
