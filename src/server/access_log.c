@@ -13,6 +13,8 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILE_BATCH       32768
@@ -35,7 +37,9 @@ struct batch {
 };
 
 struct access_log {
-    struct worker *worker;
+    struct loop *loop;
+    struct log *error_log;
+    uint64_t *dropped;       /* lines, of all batches */
     struct op timer;
     uint64_t quiet_until_ms; /* no complaint before */
     bool pending;            /* some batch holds lines */
@@ -45,7 +49,7 @@ struct access_log {
 
 static uint64_t now_ms(const struct access_log *log)
 {
-    return log->worker->loop.clock.monotonic_ms;
+    return log->loop->clock.monotonic_ms;
 }
 
 static void batch_adopt(struct batch *batch, int fd)
@@ -64,7 +68,7 @@ static void batch_adopt(struct batch *batch, int fd)
 static void count_dropped(struct batch *batch, uint64_t lines)
 {
     batch->dropped += lines;
-    batch->log->worker->counters->log_lines_dropped += lines;
+    *batch->log->dropped += lines;
 }
 
 static void complain(struct access_log *log)
@@ -77,7 +81,7 @@ static void complain(struct access_log *log)
         if (!batch->dropped)
             continue;
         log->quiet_until_ms = now_ms(log) + COMPLAIN_EACH_MS;
-        log_write(log->worker->log, LOG_ERROR,
+        log_write(log->error_log, LOG_ERROR,
                   "access log \"" STR_FMT "\": %llu lines dropped: %s", STR_ARG(batch->target->path),
                   (unsigned long long)batch->dropped,
                   batch->error ? strerror(-batch->error) : "it does not take them fast enough");
@@ -187,7 +191,7 @@ static void batch_hand_over(struct batch *batch)
         return;
     batch->lines = batch->leaving;
     batch->leaving = lines;
-    loop_offload(&batch->log->worker->loop, &batch->op, write_leaving, batch);
+    loop_offload(batch->log->loop, &batch->op, write_leaving, batch);
 }
 
 static bool batch_due(const struct batch *batch)
@@ -197,12 +201,11 @@ static bool batch_due(const struct batch *batch)
     return now_ms(batch->log) >= batch->due_ms || (batch->regular && batch->lines.length >= FILE_BATCH);
 }
 
-void access_log_flush(struct worker *worker)
+void access_log_flush(struct access_log *log)
 {
-    struct access_log *log = worker->access_log;
     uint64_t next = UINT64_MAX;
 
-    if (!log || !log->pending)
+    if (!log->pending)
         return;
     for (unsigned i = 0; i < log->count; i++) {
         struct batch *batch = &log->batches[i];
@@ -221,7 +224,7 @@ void access_log_flush(struct worker *worker)
     complain(log);
     log->pending = next != UINT64_MAX;
     if (log->pending)
-        loop_timer_move(&worker->loop, &log->timer, next > now_ms(log) ? next : now_ms(log) + RETRY_MS);
+        loop_timer_move(log->loop, &log->timer, next > now_ms(log) ? next : now_ms(log) + RETRY_MS);
 }
 
 static void timer_due(struct op *op, int result)
@@ -229,32 +232,33 @@ static void timer_due(struct op *op, int result)
     struct access_log *log = container_of(op, struct access_log, timer);
 
     if (result == 0)
-        access_log_flush(log->worker);
+        access_log_flush(log);
 }
 
-int access_log_start(struct worker *worker)
+struct access_log *access_log_create(struct loop *loop, struct log *error_log, uint64_t *dropped,
+                                     struct access_log_target *const *targets, unsigned count)
 {
-    unsigned count = (unsigned)worker->configuration->access_log_count;
     struct access_log *log = calloc(1, sizeof(*log) + count * sizeof(struct batch));
 
     if (!log)
-        return -ENOMEM;
-    log->worker = worker;
+        return NULL;
+    log->loop = loop;
+    log->error_log = error_log;
+    log->dropped = dropped;
     log->count = count;
     log->timer.done = timer_due;
     for (unsigned i = 0; i < count; i++) {
         struct batch *batch = &log->batches[i];
 
         batch->log = log;
-        batch->target = worker->configuration->access_logs[i];
+        batch->target = targets[i];
         batch->op.done = leaving_written;
         batch->replaced_fd = -1;
         buffer_init(&batch->lines, LIMIT_ACCESS_BATCH);
         buffer_init(&batch->leaving, LIMIT_ACCESS_BATCH);
         batch_adopt(batch, batch->target->fd);
     }
-    worker->access_log = log;
-    return 0;
+    return log;
 }
 
 static template_escape *const escapes[] = {template_escape_log, template_escape_json, NULL};
@@ -293,22 +297,15 @@ static void add_line(struct access_log *log, const struct access_log_row *row, c
         count_dropped(batch, 1);
 }
 
-void access_log_lines(struct worker *worker, const struct conf_rows *logs, const void *subject,
+void access_log_lines(struct access_log *log, const struct conf_rows *logs, const void *subject,
                       struct arena *arena)
 {
-    struct access_log *log = worker->access_log;
     const struct access_log_row *rows = logs->items;
 
     for (size_t i = 0; log && i < logs->count; i++) {
         if (rows[i].target)
             add_line(log, &rows[i], rows[i].format->template, subject, arena);
     }
-}
-
-void access_log_write(struct visit *visit)
-{
-    if (visit->location)
-        access_log_lines(visit->worker, &visit->location->site->access_logs, visit->x, &visit->x->arena);
 }
 
 struct access_log_rest {
@@ -319,9 +316,9 @@ struct access_log_rest {
     } lines[];
 };
 
-int access_log_settle(const struct visit *visit, struct access_log_rest **out_rest)
+int access_log_settle(const struct conf_rows *logs, const void *subject, struct arena *arena,
+                      struct access_log_rest **out_rest)
 {
-    const struct conf_rows *logs = &visit->location->site->access_logs;
     const struct access_log_row *rows = logs->items;
     struct access_log_rest *rest = calloc(1, sizeof(*rest) + logs->count * sizeof(rest->lines[0]));
 
@@ -333,7 +330,7 @@ int access_log_settle(const struct visit *visit, struct access_log_rest **out_re
 
         if (!rows[i].target)
             continue;
-        settled = template_settle(format->template, visit->x, &visit->x->arena, escapes[format->escape],
+        settled = template_settle(format->template, subject, arena, escapes[format->escape],
                                   absent(format->escape));
         if (!settled) {
             access_log_rest_free(rest);
@@ -346,11 +343,11 @@ int access_log_settle(const struct visit *visit, struct access_log_rest **out_re
     return 0;
 }
 
-void access_log_write_rest(struct worker *worker, const struct access_log_rest *rest,
-                           const struct exchange *x, struct arena *arena)
+void access_log_write_rest(struct access_log *log, const struct access_log_rest *rest, const void *subject,
+                           struct arena *arena)
 {
-    for (size_t i = 0; worker->access_log && i < rest->count; i++)
-        add_line(worker->access_log, rest->lines[i].row, rest->lines[i].template, x, arena);
+    for (size_t i = 0; log && i < rest->count; i++)
+        add_line(log, rest->lines[i].row, rest->lines[i].template, subject, arena);
 }
 
 void access_log_rest_free(struct access_log_rest *rest)
@@ -360,12 +357,11 @@ void access_log_rest_free(struct access_log_rest *rest)
     free(rest);
 }
 
-void access_log_replace(struct worker *worker, unsigned index, int fd)
+void access_log_replace(struct access_log *log, unsigned index, int fd)
 {
-    struct access_log *log = worker->access_log;
     struct batch *batch;
 
-    if (!log || index >= log->count) {
+    if (index >= log->count) {
         close(fd);
         return;
     }
@@ -392,15 +388,13 @@ static bool is_busy(const struct access_log *log)
     return !op_idle(&log->timer);
 }
 
-void access_log_stop(struct worker *worker)
+void access_log_destroy(struct access_log *log)
 {
-    struct access_log *log = worker->access_log;
-
     if (!log)
         return;
-    loop_cancel(&worker->loop, &log->timer);
+    loop_cancel(log->loop, &log->timer);
     while (is_busy(log)) {
-        if (loop_turn(&worker->loop, now_ms(log) + STOP_EACH_MS) < 0)
+        if (loop_turn(log->loop, now_ms(log) + STOP_EACH_MS) < 0)
             break;
     }
     log->quiet_until_ms = 0;
@@ -414,6 +408,5 @@ void access_log_stop(struct worker *worker)
         buffer_finish(&batch->leaving);
     }
     complain(log);
-    worker->access_log = NULL;
     free(log);
 }

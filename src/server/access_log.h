@@ -6,7 +6,8 @@
 #ifndef SERVER_ACCESS_LOG_H
 #define SERVER_ACCESS_LOG_H
 
-#include "server/visit.h"
+#include "conf/directive.h"
+#include "io/loop.h"
 
 enum log_escape { LOG_ESCAPE_DEFAULT, LOG_ESCAPE_JSON, LOG_ESCAPE_NONE };
 
@@ -33,25 +34,27 @@ struct access_log_row {
     const struct log_format *format;
 };
 
-/* The worker's batches, one for each target of its configuration: worker->access_log. 0 or -ENOMEM. */
-MUST_CHECK int access_log_start(struct worker *worker);
-/* One line for each target of the location. Called once per finished exchange. */
-void access_log_write(struct visit *visit);
-/* The same for any subject of the formats in these rows (struct access_log_row). */
-void access_log_lines(struct worker *worker, const struct conf_rows *rows, const void *subject, struct arena *arena);
-/* What these lines still have to say at the end of an exchange whose memory is given back long before. */
+/* One worker's batches. */
+struct access_log;
+
+/* One batch for each of `count` targets; all arguments must outlive it. `dropped` counts lines that were lost. NULL: out of memory. */
+struct access_log *access_log_create(struct loop *loop, struct log *error_log, uint64_t *dropped,
+                                     struct access_log_target *const *targets, unsigned count);
+/* One line for each of the rows (struct access_log_row) that has a target; `subject` is that of their formats. `log` NULL: nothing is written. */
+void access_log_lines(struct access_log *log, const struct conf_rows *rows, const void *subject, struct arena *arena);
+/* Lines that are written later than the memory of their subject is freed. */
 struct access_log_rest;
-/* The visit's lines, all that is settled written out. 0 or -ENOMEM. */
-MUST_CHECK int access_log_settle(const struct visit *visit, struct access_log_rest **out_rest);
-/* Writes them, with what only the end has told. */
-void access_log_write_rest(struct worker *worker, const struct access_log_rest *rest, const struct exchange *x, struct arena *arena);
+/* The lines of these rows, with the variables that do not change any more evaluated. 0 or -ENOMEM. */
+MUST_CHECK int access_log_settle(const struct conf_rows *rows, const void *subject, struct arena *arena, struct access_log_rest **out_rest);
+/* Writes them; `subject` has the values of the other variables. `log` NULL: nothing is written. */
+void access_log_write_rest(struct access_log *log, const struct access_log_rest *rest, const void *subject, struct arena *arena);
 /* Accepts NULL. */
 void access_log_rest_free(struct access_log_rest *rest);
-/* Each turn's end: what is due leaves without waiting. Costs nothing where nothing is batched. */
-void access_log_flush(struct worker *worker);
-/* USR1: the target `index` is written to `fd` from now on (owned); what was batched goes there too. */
-void access_log_replace(struct worker *worker, unsigned index, int fd);
-/* The worker ends: writes the rest, as far as it goes without waiting, and frees. Turns the loop until its own op has finished. */
-void access_log_stop(struct worker *worker);
+/* At the end of each loop iteration: writes the batches that are due, without blocking. */
+void access_log_flush(struct access_log *log);
+/* USR1: the target `index` is written to `fd` from now on (owned), and so is the present batch. */
+void access_log_replace(struct access_log *log, unsigned index, int fd);
+/* Writes the rest, as far as that is possible without blocking, and frees. Turns the loop until its operations have finished. Accepts NULL. */
+void access_log_destroy(struct access_log *log);
 
 #endif

@@ -8,6 +8,7 @@
 #include "server/access_log.h"
 #include "server/core_stream.h"
 #include "server/load.h"
+#include "server/module.h"
 #include "server/pattern.h"
 #include "server/variables.h"
 

@@ -378,7 +378,8 @@ static void journey_finish(void *owner, struct exchange *x)
         visit->worker->trace->finished(visit->worker->trace, visit);
     journey_let_go(visit);
     journey_count(visit->worker, visit_status(visit), x->started_us);
-    access_log_write(visit);
+    if (visit->location)
+        access_log_lines(visit->worker->access_log, &visit->location->site->access_logs, x, &x->arena);
 }
 
 /*

@@ -296,7 +296,7 @@ static void client_closed(struct wire *wire, enum wire_end how)
         stream->status = stream->endpoint->proxy_protocol && !stream->header ? 400 : 500;
     stream->transfer = wire_transfer_end(wire);
     stream_farewell(stream);
-    access_log_lines(stream->worker, &stream->conf->access_logs, stream, &stream->arena);
+    access_log_lines(stream->worker->access_log, &stream->conf->access_logs, stream, &stream->arena);
     loop_cancel(&stream->worker->loop, &stream->timer);
     bury(stream);
 }

@@ -47,7 +47,7 @@ static struct legacy *leave(struct visit *visit)
     struct exchange *x = visit->x;
     struct legacy *legacy = calloc(1, sizeof(*legacy));
 
-    if (!legacy || access_log_settle(visit, &legacy->lines) < 0) {
+    if (!legacy || access_log_settle(&visit->location->site->access_logs, x, &x->arena, &legacy->lines) < 0) {
         journey_count(visit->worker, visit_status(visit), x->started_us);
         visit->worker->counters->log_lines_dropped++;
         free(legacy);
@@ -139,7 +139,7 @@ static void tell(struct successor *successor, struct exchange *x, bool whole)
     successor->restore(successor, x);
     if (x == legacy->held)
         journey_let_go(visit);
-    access_log_write_rest(visit->worker, legacy->lines, x, &x->arena);
+    access_log_write_rest(visit->worker->access_log, legacy->lines, x, &x->arena);
 }
 
 void successor_end(struct successor *successor, bool whole)

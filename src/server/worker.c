@@ -113,7 +113,7 @@ static void obey(struct worker *worker, const struct channel_message *message)
         break;
     case CHANNEL_ACCESS_LOG:
         if (message->index < worker->configuration->access_log_count)
-            access_log_replace(worker, message->index, message->fd);
+            access_log_replace(worker->access_log, message->index, message->fd);
         else
             close(message->fd);
         break;
@@ -302,9 +302,12 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
     if (start->number == 0)
         folders_check(worker->configuration, start->identity ? start->identity->name : "the server's user",
                       worker->log);
-    result = access_log_start(worker);
-    if (result == 0)
-        result = open_caches(worker, start->place);
+    worker->access_log = access_log_create(&worker->loop, worker->log, &worker->counters->log_lines_dropped,
+                                           worker->configuration->access_logs,
+                                           (unsigned)worker->configuration->access_log_count);
+    if (!worker->access_log)
+        return -ENOMEM;
+    result = open_caches(worker, start->place);
     if (result == 0)
         result = start_modules(worker);
     if (result == 0)
@@ -359,7 +362,7 @@ static void turn(struct worker *worker, uint64_t until_ms)
         abort();
     }
     journey_resume_all(worker);
-    access_log_flush(worker);
+    access_log_flush(worker->access_log);
 }
 
 /* Ends what is still asked for, for a short time: after that the process ends anyway, and its memory with it.
@@ -380,8 +383,8 @@ static bool settle(struct worker *worker)
 
 static void worker_finish(struct worker *worker)
 {
-    if (worker->access_log)
-        access_log_stop(worker);
+    access_log_destroy(worker->access_log);
+    worker->access_log = NULL;
     stop_modules(worker);
     if (worker->upstreams)
         upstream_pool_stop(worker->upstreams);

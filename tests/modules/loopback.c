@@ -202,7 +202,10 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     ck_assert_ptr_nonnull(worker->upstreams);
     open_caches(loopback);
     open_logs(loopback);
-    ck_assert_int_eq(access_log_start(worker), 0);
+    worker->access_log = access_log_create(&worker->loop, worker->log, &worker->counters->log_lines_dropped,
+                                           worker->configuration->access_logs,
+                                           (unsigned)worker->configuration->access_log_count);
+    ck_assert_ptr_nonnull(worker->access_log);
     start_modules(worker);
     worker->listeners = calloc(1, sizeof(*worker->listeners));
     ck_assert_ptr_nonnull(worker->listeners);
@@ -217,7 +220,7 @@ static int turn(struct loopback *loopback, uint64_t until_ms)
         loopback->inside(true);
     result = loop_turn(&loopback->worker.loop, until_ms);
     journey_resume_all(&loopback->worker);
-    access_log_flush(&loopback->worker);
+    access_log_flush(loopback->worker.access_log);
     if (loopback->inside)
         loopback->inside(false);
     return result;
@@ -369,7 +372,7 @@ void loopback_close(struct loopback *loopback)
     for (int i = 0; i < 1000 && worker->connections; i++)
         ck_assert_int_ge(turn(loopback, worker->loop.clock.monotonic_ms + 10), 0);
     ck_assert_uint_eq(worker->connections, 0);
-    access_log_stop(worker);
+    access_log_destroy(worker->access_log);
     for (size_t i = 0; module_table[i]; i++) {
         if (module_table[i]->worker_stop && worker->module_states[i])
             module_table[i]->worker_stop(worker->module_states[i]);

@@ -161,7 +161,7 @@ START_TEST(a_reopened_log_gets_what_follows)
     fd = log_file_open(str_from(loopback_path(&server, "a.log")));
     ck_assert_int_ge(fd, 0);
     server.configuration->access_logs[0]->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    access_log_replace(&server.worker, 0, fd);
+    access_log_replace(server.worker.access_log, 0, fd);
     loopback_ask(&server, "GET /two HTTP/1.1");
     ck_assert_int_ge(str_search(awaited("a.old"), STR("/one")), 0);
     ck_assert_int_ge(str_search(awaited("a.log"), STR("/two")), 0);
