@@ -92,6 +92,7 @@ const struct module module_import_lost = {
     .conf_size = sizeof(struct import_lost_conf),
     .conf_check = check_marks,
     .idle = import_lost_idle,
+    .server_rule = SERVER_RULE_PREPARES,
     .answer = import_lost_answer,
     .stream = &stream_part,
 };

@@ -176,7 +176,7 @@ static enum outcome realip_answer(struct exchange *x, const void *conf, void *st
     const struct proxy_header *greeting = exchange_greeting(x);
     union proxy_address client = {0};
 
-    if (exchange_is_rerouted(x) || !is_trusted(own, peer))
+    if (exchange_is_redirected(x) || !is_trusted(own, peer))
         return OUTCOME_PASS;
     if (str_equal(
             own->header,
@@ -215,6 +215,7 @@ const struct module module_realip = {
     .directives = directives,
     .conf_size = sizeof(struct realip_conf),
     .idle = realip_idle,
+    .server_rule = SERVER_RULE_PREPARES,
     .answer = realip_answer,
     .stream = &stream_part,
 };

@@ -99,20 +99,26 @@ static const struct directive directives[] = {
      .row = read_return,
      .syntax = "status [text | URL] | URL",
      .example = "return: 308 https://$host$request_uri",
-     .help =
-         "Answer with a status and perhaps a text, or redirect; 444 closes the connection without an answer.",
+     .help = "Answer with a status and perhaps a text, or redirect; 444 closes the connection without an answer. "
+             "That of a server answers before a location is looked for.",
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}]}"},
     {0},
 };
+
+/* A server's answers before a location is looked for. */
+static bool return_settles(const struct exchange *x, const void *conf)
+{
+    const struct return_value *value = &((const struct return_conf *)conf)->value;
+
+    return value->status && (value->of_location || exchange_in_server(x)) && !exchange_return_skipped(x);
+}
 
 static enum outcome return_answer(struct exchange *x, const void *conf, void *state)
 {
     const struct return_value *value = &((const struct return_conf *)conf)->value;
     struct str text = {NULL, 0};
 
-    if (value->status != 444 && exchange_is_error_page(x) && !value->text && !value->of_location)
-        return OUTCOME_PASS; /* a server's holds for its files, too, and its pages are files */
-    if (exchange_return_skipped(x, !value->of_location))
+    if (!return_settles(x, conf))
         return OUTCOME_PASS;
     if (value->status == 444)
         return exchange_cut(x);
@@ -149,5 +155,7 @@ const struct module module_return = {
     .conf_size = sizeof(struct return_conf),
     .conf_check = check_return,
     .idle = return_idle,
+    .server_rule = SERVER_RULE_DECIDES,
+    .settles = return_settles,
     .answer = return_answer,
 };

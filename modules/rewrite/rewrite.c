@@ -1,6 +1,6 @@
 /*
- * `rewrite`: another URI by a regular expression, or a redirect to one. Rules of a server run once for a request,
- * before those of its location; a location's run whenever it is entered.
+ * `rewrite`: another URI by a regular expression, or a redirect to one. As in nginx, rules of a server run before a
+ * location is looked for, also after each internal redirect; a location's run whenever it is entered.
  */
 #include "server/module.h"
 #include "server/own_variables.h"
@@ -23,14 +23,7 @@ struct rewrite_conf {
     struct conf_rows rules;     /* struct rule, of this location */
     struct conf_rows of_server; /* the server's, in all its locations */
     bool returns;               /* `return` stands behind `rules` */
-    bool server_returns;        /* and behind `of_server` */
 };
-
-struct rewriting {
-    bool server_done;
-};
-
-extern const struct module module_rewrite;
 
 static const char *const ends[] = {"", "last", "break", "redirect", "permanent", NULL};
 
@@ -108,7 +101,6 @@ static int check_rules(void *conf, struct conf_reader *reader, const struct conf
     own->returns = returns;
     if (reader->scope != SCOPE_SERVER)
         return 0;
-    own->server_returns = returns;
     own->of_server = own->rules;
     own->rules = (struct conf_rows){0};
     return 0;
@@ -212,76 +204,91 @@ static enum outcome redirect(struct exchange *x, const struct rule *rule)
                       : exchange_refuse(x, 500);
 }
 
-/* 0, -ENOENT where a capture leads out of the path that the rule writes, -EINVAL or -ENOMEM. */
-static int replace(struct exchange *x, const struct rule *rule)
+/* OUTCOME_PASS: the URI is another one. A capture that leads out of the path which the rule writes is refused. */
+static enum outcome replace(struct exchange *x, const struct rule *rule)
 {
     struct str path = exchange_eval(x, rule->path);
     struct str query;
     int error = path.data ? make_query(x, rule, &query) : -ENOMEM;
 
     if (error == 0 && exchange_climbs(x, rule->path, path, path, false))
-        return -ENOENT;
-    return error < 0 ? error : exchange_rewrite(x, path, query);
+        return exchange_refuse(x, 404);
+    if (error == 0)
+        error = exchange_rewrite(x, path, query);
+    return error == 0 ? OUTCOME_PASS
+                      : exchange_refuse_because(x, 500, LOG_ERROR,
+                                                "cannot rewrite \"" STR_FMT "\" by \"" STR_FMT "\"",
+                                                STR_ARG(x->request.path), STR_ARG(pattern_text(rule->pattern)));
 }
 
-/*
- * Once through the rules. REROUTE: the new URI names the location. As in nginx, `return` that stands behind the rules
- * answers then, unless last or break has ended them.
- */
-static enum outcome run(struct exchange *x, const struct conf_rows *rows, bool of_server, bool returns)
+/* What running the rules has come to. */
+struct run {
+    enum outcome outcome; /* OUTCOME_PASS: nothing was answered */
+    bool changed;         /* the URI */
+    int end;              /* enum rewrite_end of the rule that was the last one */
+};
+
+/* Once through the rules. */
+static struct run run_rules(struct exchange *x, const struct conf_rows *rows)
 {
     const struct rule *rules = rows->items;
-    bool changed = false, ended = false;
+    struct run run = {.outcome = OUTCOME_PASS, .end = REWRITE_GO_ON};
 
-    for (size_t i = 0; i < rows->count; i++) {
+    for (size_t i = 0; i < rows->count && run.end == REWRITE_GO_ON; i++) {
         int result = pattern_match(rules[i].pattern, x, x->request.path);
 
         if (result == 0)
             continue;
         if (result < 0)
-            return exchange_refuse(x, 500);
+            return (struct run){.outcome = exchange_refuse(x, 500)};
         if (rules[i].end == REWRITE_REDIRECT || rules[i].end == REWRITE_PERMANENT)
-            return redirect(x, &rules[i]);
-        result = replace(x, &rules[i]);
-        if (result == -ENOENT)
-            return exchange_refuse(x, 404);
-        if (result < 0)
-            return exchange_refuse_because(x, 500, LOG_ERROR,
-                                           "cannot rewrite \"" STR_FMT "\" by \"" STR_FMT "\"",
-                                           STR_ARG(x->request.path), STR_ARG(pattern_text(rules[i].pattern)));
-        changed = true;
-        ended = rules[i].end != REWRITE_GO_ON;
-        if (ended && returns)
-            exchange_skip_return(x, of_server);
-        if (rules[i].end == REWRITE_BREAK && !of_server)
-            return OUTCOME_PASS;
-        if (ended)
-            break;
+            return (struct run){.outcome = redirect(x, &rules[i])};
+        run.outcome = replace(x, &rules[i]);
+        if (run.outcome != OUTCOME_PASS)
+            return run;
+        run.changed = true;
+        run.end = rules[i].end;
     }
-    if (!ended && returns)
+    return run;
+}
+
+/* Those of the server, then those of a `when` that holds for it: the location is looked for afterwards. */
+static enum outcome run_server(struct exchange *x, const struct rewrite_conf *own)
+{
+    struct run run = run_rules(x, &own->of_server);
+    bool changed = run.changed;
+
+    if (run.outcome == OUTCOME_PASS && run.end == REWRITE_GO_ON) {
+        run = run_rules(x, &own->rules);
+        changed |= run.changed;
+    }
+    if (changed)
+        exchange_enter_internal(x);
+    if (run.end != REWRITE_GO_ON)
+        exchange_skip_return(x);
+    return run.outcome;
+}
+
+/*
+ * REROUTE: the new URI names the location. As in nginx, `return` that stands behind the rules answers then, unless
+ * last or break has ended them.
+ */
+static enum outcome run_location(struct exchange *x, const struct rewrite_conf *own)
+{
+    struct run run = run_rules(x, &own->rules);
+
+    if (run.outcome != OUTCOME_PASS || !run.changed)
+        return run.outcome;
+    if (run.end != REWRITE_GO_ON && own->returns)
+        exchange_skip_return(x);
+    if (run.end == REWRITE_BREAK || (run.end == REWRITE_GO_ON && own->returns))
         return OUTCOME_PASS;
-    return changed ? exchange_reroute(x, x->request.path, (struct str){NULL, 0}) : OUTCOME_PASS;
+    return exchange_relocate(x);
 }
 
 static enum outcome rewrite_answer(struct exchange *x, const void *conf, void *state)
 {
-    const struct rewrite_conf *own = conf;
-    struct rewriting *rewriting;
-
-    if (own->of_server.count) {
-        rewriting = exchange_state(x, &module_rewrite, sizeof(*rewriting));
-        if (!rewriting)
-            return exchange_refuse(x, 500);
-        if (!rewriting->server_done) {
-            enum outcome outcome;
-
-            rewriting->server_done = true;
-            outcome = run(x, &own->of_server, true, own->server_returns);
-            if (outcome != OUTCOME_PASS)
-                return outcome;
-        }
-    }
-    return run(x, &own->rules, false, own->returns);
+    return exchange_in_server(x) ? run_server(x, conf) : run_location(x, conf);
 }
 
 static bool rewrite_idle(const void *conf)
@@ -297,5 +304,6 @@ const struct module module_rewrite = {
     .conf_size = sizeof(struct rewrite_conf),
     .conf_check = check_rules,
     .idle = rewrite_idle,
+    .server_rule = SERVER_RULE_DECIDES,
     .answer = rewrite_answer,
 };

@@ -23,7 +23,7 @@ struct set_row {
 
 struct when_conf {
     struct conf_rows sets; /* struct set_row, outer scopes first */
-    size_t outer_sets;     /* of the server and outside of it: they are done once for a request */
+    size_t outer_sets;     /* of the server and outside of it: they are done among the server's rules */
     bool seen;             /* a `when`, here or outside of it: the server keeps what it says */
     bool limited;          /* a `limit_except`, likewise */
 };
@@ -33,7 +33,7 @@ struct asking {
     struct exchange *x;
     size_t when, condition; /* what is being asked */
     size_t sets;            /* rows that were done before the location was laid over */
-    bool again;             /* it was rerouted */
+    const struct conf_pair *held; /* the condition of the server that held when its rules were asked; NULL: none */
 };
 
 extern const struct module module_when;
@@ -136,7 +136,7 @@ static const struct directive directives[] = {
      .syntax = "$variable value | {$variable: value, ...}",
      .example = "set: [$backend blue, {$greeting: 'hello, $remote_addr'}]",
      .help = "Gives variables of your own their values, before everything else in the location, those of the "
-             "server once for a request; $args sets the query.",
+             "server before a location is looked for; $args sets the query.",
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\"}]}"},
     {.name = "when",
      .scopes = SCOPE_SERVER | SCOPE_LOCATION,
@@ -211,7 +211,14 @@ static bool advance(struct asking *asking, const struct when *when, bool holds)
 
 static enum outcome lay_over(struct asking *asking, const struct when *when)
 {
-    enum outcome outcome = exchange_lay_over(asking->x, when);
+    enum outcome outcome;
+
+    if (exchange_in_server(asking->x)) {
+        asking->held = when->pair;
+        if (!when->rules) /* the location has it laid over */
+            return OUTCOME_PASS;
+    }
+    outcome = exchange_lay_over(asking->x, when);
 
     if (outcome == OUTCOME_PASS && set_all(asking) < 0)
         return exchange_refuse(asking->x, 500);
@@ -335,7 +342,9 @@ static enum outcome ask(struct asking *asking)
     while ((when = exchange_when(asking->x, asking->when))) {
         int result;
 
-        if (when->once && asking->again) {
+        if (when->rules && !exchange_in_server(asking->x)) {
+            if (when->pair == asking->held && !exchange_is_rerouted(asking->x))
+                return exchange_lay_over(asking->x, when->only_rules ? NULL : when);
             asking->when++;
             continue;
         }
@@ -361,8 +370,10 @@ static enum outcome when_answer(struct exchange *x, const void *conf, void *stat
     asking = exchange_state(x, &module_when, sizeof(*asking));
     if (!asking)
         return exchange_refuse(x, 500);
-    *asking = (struct asking){
-        .x = x, .lookup = {.found = found}, .sets = asking->x ? own->outer_sets : 0, .again = asking->x != NULL};
+    *asking = (struct asking){.x = x,
+                              .lookup = {.found = found},
+                              .sets = exchange_in_server(x) ? 0 : own->outer_sets,
+                              .held = exchange_in_server(x) ? NULL : asking->held};
     return set_all(asking) < 0 ? exchange_refuse(x, 500) : ask(asking);
 }
 
@@ -387,6 +398,7 @@ const struct module module_when = {
     .conf_size = sizeof(struct when_conf),
     .conf_check = check_when,
     .idle = when_idle,
+    .server_rule = SERVER_RULE_DECIDES,
     .answer = when_answer,
     .cancel = when_cancel,
 };

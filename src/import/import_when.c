@@ -121,16 +121,6 @@ static bool has_rules_of_access(const struct scope *scope)
     return false;
 }
 
-/* Whether a location of the block has such rules, however deep. */
-static bool access_below(const struct nginx_directive *block)
-{
-    for (const struct nginx_directive *child = block->first; child; child = child->next) {
-        if (is(child, "location") && (says_who_may(child) || live(child, "limit_except") || access_below(child)))
-            return true;
-    }
-    return false;
-}
-
 /* Whether an `if` stands in a location of the block, however deep, or a condition of another kind. */
 static bool conditions_below(const struct nginx_directive *block)
 {
@@ -346,7 +336,7 @@ static void carry_condition(struct import *import, const struct scope *scope,
     if (scope->kind != SCOPE_LOCATION && live(scope->block, "rewrite") &&
         (live(directive, "return") || live(directive, "rewrite")))
         note(import, IMPORT_CHANGED, directive, "rewrite of the server comes before this here");
-    if (scope->kind == SCOPE_SERVER && live(directive, "return") && access_below(scope->block))
+    if (scope->kind == SCOPE_SERVER && live(directive, "return") && has_rules_of_access(scope))
         note(import, IMPORT_CHANGED, directive, "access rules are checked before return here, and after it in nginx");
     carry_scope(import, scope, SCOPE_LOCATION, directive, body);
     if (rewrite_before(scope, directive))

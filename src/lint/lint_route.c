@@ -53,7 +53,7 @@ static void location_unreachable(struct lint *lint, const struct lint_place *pla
                  STR_ARG(location->pattern), STR_ARG(other->pattern));
 }
 
-/* A server's `return` answers before any location is asked for its own. */
+/* A server's `return` answers before a location is looked for. */
 static void return_shadows(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_node *answer = look_here(place->location->values, "return");
@@ -62,9 +62,9 @@ static void return_shadows(struct lint *lint, const struct lint_place *place)
     if (!answer || !root->inner_count)
         return;
     for (size_t i = 0; i < root->inner_count; i++) {
-        if (root->inner[i]->kind != LOCATION_NAMED && !look_here(root->inner[i]->values, "return"))
+        if (root->inner[i]->kind != LOCATION_NAMED)
             lint_say(lint, answer->mark, STR("move it into location /"),
-                     "return of the server answers for location \"" STR_FMT "\", too",
+                     "return of the server answers in the place of location \"" STR_FMT "\"",
                      STR_ARG(root->inner[i]->pattern));
     }
 }

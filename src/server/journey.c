@@ -197,11 +197,13 @@ void journey_settle(struct visit *visit)
     wire_settle(&journey->wire, &visit->location->wire);
 }
 
-/* The path names the location, also after a reroute. Next: journey_serve, unless the location itself refuses.
+/*
+ * The server's own rules are asked where it has some, then the path names the location, also after a reroute. Next:
+ * journey_serve, unless the location itself refuses.
  */
 static void journey_locate(struct visit *visit)
 {
-    route_location(visit);
+    route_next(visit);
     journey_settle(visit);
     satisfy_begin(visit);
     visit->next_module = 0;
@@ -249,22 +251,22 @@ void journey_continue(struct visit *visit, enum outcome outcome)
     }
 }
 
-/* Modules are asked in order until one answers. Next: journey_shape; or nothing, while a module keeps the
- * exchange. */
+/* Modules are asked in order until one answers. Next: journey_shape; journey_locate behind the rules of the server; or
+ * nothing, while a module keeps the exchange. */
 static void journey_serve(struct visit *visit)
 {
     enum outcome outcome = OUTCOME_PASS;
     uint64_t left;
 
     while ((outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW) &&
-           (left = visit->location->answering >> visit->next_module) != 0) {
+           (left = route_modules(visit) >> visit->next_module) != 0) {
         unsigned index = visit->next_module + (unsigned)__builtin_ctzll(left);
 
         visit->next_module = index + 1;
         outcome = satisfy_ask(visit, index);
     }
     if (outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW)
-        outcome = satisfy_end(visit);
+        outcome = visit->in_server ? OUTCOME_REROUTE : satisfy_end(visit);
     journey_continue(visit, outcome);
 }
 

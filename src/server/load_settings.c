@@ -36,6 +36,8 @@ static uint64_t lingering_ms(const struct core_site *site)
 /* The others are never asked: a request pays for what is configured, and not for what could be. */
 static void choose_modules(struct location *location)
 {
+    bool decides = false;
+
     for (unsigned i = 0; module_table[i] && i < LIMIT_MODULES; i++) {
         const struct module *module = module_table[i];
         uint64_t bit = UINT64_C(1) << i;
@@ -44,8 +46,12 @@ static void choose_modules(struct location *location)
         if (module->idle && module->idle(location->module_conf[i]))
             continue;
         location->answering |= module->answer ? bit : 0;
+        location->rules |= module->server_rule != SERVER_RULE_NONE ? bit : 0;
+        decides |= module->server_rule == SERVER_RULE_DECIDES;
         location->shaping |= module->shape ? bit : 0;
     }
+    if (!decides)
+        location->rules = 0;
 }
 
 void load_settings(struct location *location, const struct core_ssl *ssl)

@@ -252,6 +252,19 @@ static size_t count_pairs(const struct conf_node *map)
     return map && map->kind == CONF_MAP ? map->count : 0;
 }
 
+/* Which of its directives are rules of the server. */
+static void find_rules(struct when *when)
+{
+    static const char *const names[] = {"set", "rewrite", "return"};
+    const struct conf_node *map = when->pair->value;
+    size_t count = 0;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        count += conf_map_get(map, str_from(names[i])) != NULL;
+    when->rules = count > 0;
+    when->only_rules = count > 0 && count == map->count;
+}
+
 /*
  * What methods are limited to comes first, and an inner scope's takes the place of the outer one's. Of the others,
  * those of outer scopes stand first; what all lay over is this location.
@@ -282,7 +295,7 @@ int load_whens(struct load *load, const struct conf_node *node, const struct loc
     if (error == 0)
         error = add_whens(load, own, read_conditions, location);
     for (size_t i = first; !outer && i < location->when_count; i++)
-        location->whens[i].once = conf_map_get(location->whens[i].pair->value, STR("rewrite"));
+        find_rules(&location->whens[i]);
     for (size_t i = 0; i < location->when_count && error == 0; i++)
         error = lay_over(load, location, &location->whens[i]);
     return error;

@@ -164,7 +164,7 @@ enum outcome exchange_lay_over(struct exchange *x, const struct when *when)
         journey_settle(visit);
         outcome = route_guard(visit);
     }
-    return outcome == OUTCOME_PASS ? route_limit_body(visit) : outcome;
+    return outcome == OUTCOME_PASS && !visit->in_server ? route_limit_body(visit) : outcome;
 }
 
 const void *exchange_conf(const struct exchange *x, const struct module *module)
@@ -323,6 +323,11 @@ bool exchange_is_child(const struct exchange *x)
 bool exchange_is_rerouted(const struct exchange *x)
 {
     return visit_of(x)->reroutes > 0 || visit_of(x)->rewritten;
+}
+
+bool exchange_is_redirected(const struct exchange *x)
+{
+    return visit_of(x)->reroutes > 0;
 }
 
 void exchange_end_with_client(struct exchange *x, bool ends)

@@ -42,6 +42,16 @@ struct stream_part {
     void (*ended)(struct stream *stream, const void *conf);
 };
 
+/*
+ * The part of a module in the rules of a server, which are asked in the server's own scope before a location is looked for (as in nginx), for
+ * the request and again after each internal redirect to a URI. Nothing else is asked then, unless one of them `settles`.
+ */
+enum server_rule {
+    SERVER_RULE_NONE,
+    SERVER_RULE_PREPARES, /* asked where another one decides */
+    SERVER_RULE_DECIDES,  /* may answer, or change the URI */
+};
+
 struct module {
     const char *name;
     const struct directive *directives;             /* ends with a row without a name; NULL: none */
@@ -58,6 +68,9 @@ struct module {
     void (*cancel)(struct exchange *x, void *state);   /* the client is gone while PENDING: let go, do not resume */
     const struct variable_table *variables;
     bool limits_rate;                               /* its shape applies what exchange_set_rate says, and is called then though it is idle */
+    enum server_rule server_rule;                   /* its part before a location is looked for */
+    /* Of a server_rule: it will answer, so that all modules before it are asked for the server, too. NULL: it cannot tell. */
+    bool (*settles)(const struct exchange *x, const void *conf);
     bool access;                                    /* its answer says who may: `satisfy` counts it. Such modules stand together in the list */
     enum others others;                             /* whom it asks */
     const struct stream_part *stream;               /* NULL: it has no part there */
@@ -95,10 +108,16 @@ enum outcome exchange_reroute_named(struct exchange *x, struct str name);
  * Goes on with another URI in this location: `path` (decoded) is normalised; query data NULL: none. 0, -EINVAL for a bad path, or -ENOMEM.
  */
 MUST_CHECK int exchange_rewrite(struct exchange *x, struct str path, struct str query);
-/* The `return` of this location (until another is entered), or the server's (for good), does not answer: `rewrite` has ended before it. */
-void exchange_skip_return(struct exchange *x, bool of_server);
+/* Looks for the location of the URI that exchange_rewrite has set, without asking the server's own rules again. Outcomes as of exchange_reroute. */
+enum outcome exchange_relocate(struct exchange *x);
+/* `internal` locations may answer from now on. */
+void exchange_enter_internal(struct exchange *x);
+/* True while the server's own rules are asked, before a location is looked for (enum server_rule). */
+bool exchange_in_server(const struct exchange *x);
+/* The `return` of this scope does not answer, until another scope is entered: `rewrite` has ended before it. */
+void exchange_skip_return(struct exchange *x);
 /* True where it was skipped. */
-bool exchange_return_skipped(const struct exchange *x, bool of_server);
+bool exchange_return_skipped(const struct exchange *x);
 /* The conditions of the location, in the order in which they are asked; NULL: no more. */
 const struct when *exchange_when(const struct exchange *x, size_t index);
 /*
@@ -220,6 +239,8 @@ bool exchange_climbs(struct exchange *x, const struct template *template, struct
 struct str exchange_location(const struct exchange *x);
 /* True where the URI is no longer the client's: the exchange was rerouted. */
 bool exchange_is_rerouted(const struct exchange *x);
+/* True where a location was looked for more than once: an internal redirect, or a `rewrite` of a location. */
+bool exchange_is_redirected(const struct exchange *x);
 /*
  * With `ends`, from now on a client that ends its stream has left: the exchange is cancelled, answered or not (499 in the log). Without, a client
  * that only ends its own side still gets its answer.

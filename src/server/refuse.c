@@ -158,6 +158,7 @@ static enum outcome go_to_page(struct visit *visit, const struct error_page *pag
         outcome = go_to_name(visit, target);
     } else {
         exchange_become_get(x);
+        visit->rules_ended |= visit->in_server;
         outcome = exchange_reroute(x, path, query.data ? query : STR(""));
     }
     if (outcome == OUTCOME_REROUTE) {

@@ -28,6 +28,7 @@ enum outcome exchange_reroute(struct exchange *x, struct str path, struct str qu
     if (query.data)
         x->request.query = query;
     visit->internal = true;
+    visit->rules_asked = false;
     return OUTCOME_REROUTE;
 }
 
@@ -72,21 +73,32 @@ bool exchange_has_own_policy(const struct exchange *x)
     return visit_of(x)->own_policy;
 }
 
-void exchange_skip_return(struct exchange *x, bool of_server)
+enum outcome exchange_relocate(struct exchange *x)
 {
-    struct visit *visit = visit_of(x);
+    enum outcome outcome = exchange_reroute(x, x->request.path, (struct str){NULL, 0});
 
-    if (of_server)
-        visit->server_return_skipped = true;
-    else
-        visit->return_skipped = visit->location;
+    visit_of(x)->rules_asked = outcome == OUTCOME_REROUTE;
+    return outcome;
 }
 
-bool exchange_return_skipped(const struct exchange *x, bool of_server)
+void exchange_enter_internal(struct exchange *x)
 {
-    const struct visit *visit = visit_of(x);
+    visit_of(x)->internal = true;
+}
 
-    return of_server ? visit->server_return_skipped : visit->return_skipped == visit->location;
+bool exchange_in_server(const struct exchange *x)
+{
+    return visit_of(x)->in_server;
+}
+
+void exchange_skip_return(struct exchange *x)
+{
+    visit_of(x)->return_skipped = visit_of(x)->location;
+}
+
+bool exchange_return_skipped(const struct exchange *x)
+{
+    return visit_of(x)->return_skipped == visit_of(x)->location;
 }
 
 void exchange_drop_body(struct exchange *x)

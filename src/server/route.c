@@ -158,9 +158,43 @@ static bool find_inside(struct visit *visit, const struct location *outer)
     return find_regex(visit, outer);
 }
 
+void route_next(struct visit *visit)
+{
+    const struct location *root = visit->server->root;
+
+    visit->in_server = root->rules != 0 && !visit->named && !visit->rules_asked && !visit->rules_ended;
+    visit->rules_asked = visit->in_server;
+    visit->return_skipped = NULL;
+    if (visit->in_server)
+        visit->location = root;
+    else
+        route_location(visit);
+}
+
+/* One of the rules of the server that this scope has will answer. */
+static bool rules_settle(const struct visit *visit)
+{
+    const struct location *location = visit->location;
+
+    for (uint64_t left = location->answering & location->rules; left != 0; left &= left - 1) {
+        unsigned index = (unsigned)__builtin_ctzll(left);
+
+        if (module_table[index]->settles &&
+            module_table[index]->settles(visit->x, location->module_conf[index]))
+            return true;
+    }
+    return false;
+}
+
+uint64_t route_modules(const struct visit *visit)
+{
+    const struct location *location = visit->location;
+
+    return visit->in_server && !rules_settle(visit) ? location->rules : location->answering;
+}
+
 void route_location(struct visit *visit)
 {
-    visit->return_skipped = NULL;
     visit->alias_rest = STR("");
     if (visit->named) {
         visit->location = visit->named;
@@ -222,10 +256,10 @@ enum outcome route_guard(struct visit *visit)
         visit->unroutable = false; /* the page of this error is located anew */
         return exchange_refuse(x, 500);
     }
-    if (site->internal && !visit->internal)
+    if (site->internal && !visit->internal && !visit->in_server)
         return exchange_refuse(x, 404);
     end_if_old(visit);
     if (x->request.method == METHOD_OPTIONS && str_equal(x->request.path, STR("*")))
         return answer_asterisk(x);
-    return visit->location->when_count > 0 ? OUTCOME_PASS : route_limit_body(visit);
+    return visit->in_server || visit->location->when_count > 0 ? OUTCOME_PASS : route_limit_body(visit);
 }

@@ -12,6 +12,13 @@
 void route_server(struct visit *visit, const struct endpoint *endpoint);
 /* The server of that name (lower case, or empty), else the default one; regular expressions are not asked. */
 const struct virtual_server *route_by_name(const struct endpoint *endpoint, struct str name);
+/*
+ * Where the visit goes next: into the server's own scope, where that has rules and they were not asked for this URI (visit->in_server), else to
+ * its location, by route_location.
+ */
+void route_next(struct visit *visit);
+/* The modules that are asked where the visit is: bits as of location->answering. */
+uint64_t route_modules(const struct visit *visit);
 /* Fills visit->location by x->request.path, or by visit->named (then forgotten). Never fails: the server's own scope is a location.
  * A regular expression that fails is answered 500 by route_guard. */
 void route_location(struct visit *visit);

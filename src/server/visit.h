@@ -21,8 +21,10 @@ struct visit {
     struct str alias_rest;          /* what follows a whole alias for the current path (exchange_take_file) */
     bool own_policy;                /* exchange_own_policy */
     struct str own_type;            /* exchange_own_type */
-    bool server_return_skipped;     /* exchange_skip_return */
-    const struct location *return_skipped; /* and of which location; NULL: none */
+    bool in_server;                 /* the server's own rules are asked: `location` is its scope */
+    bool rules_asked;               /* they were asked for this URI: route_next looks for a location */
+    bool rules_ended;               /* they answered an error, and its page is not asked for by them */
+    const struct location *return_skipped; /* the scope of exchange_skip_return; NULL: none */
     bool internal;                  /* rerouted: `internal` locations may answer */
     bool ends_with_client;          /* exchange_end_with_client */
     bool pending;                   /* a module keeps it */

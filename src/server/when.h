@@ -1,7 +1,8 @@
 /*
  * `when`: directives that are laid over a location for requests of which a condition holds. Conditions are asked in the
  * order of the file, those of outer scopes first; the first that holds is the only one that counts. `limit_except` is a
- * condition on the method, and stands before all others: no `when` leads around it.
+ * condition on the method, and stands before all others: no `when` leads around it. Those of a server that set, rewrite or
+ * return are asked among the server's own rules, and what was found there holds for the location, too.
  */
 #ifndef SERVER_WHEN_H
 #define SERVER_WHEN_H
@@ -28,7 +29,8 @@ struct when {
     size_t count;
     struct location *location; /* the location with the directives of this condition laid over it */
     const struct conf_pair *pair;   /* where it stands */
-    bool once;                      /* of a server, and it rewrites: that is done, or not, once for a request */
+    bool rules;                     /* of a server, and it sets, rewrites or returns: asked before a location is looked for */
+    bool only_rules;                /* and does nothing else */
     bool methods;                   /* of limit_except */
 };
 

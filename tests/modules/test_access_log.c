@@ -44,12 +44,13 @@ START_TEST(lines_come_after_a_while)
                   "    raw: {escape: none, format: '$arg_a|$arg_b'}\n"
                   "  server:\n"
                   "    listen: 8080\n"
-                  "    return: 200 ok\n"
                   "    location:\n"
-                  "      /short: {access_log: ['@/short.log short', {path: '@/json.log', format: json}, "
+                  "      /: {return: 200 ok}\n"
+                  "      /short: {return: 200 ok, access_log: ['@/short.log short', "
+                  "{path: '@/json.log', format: json}, "
                   "'@/pieces.log pieces'], add_header: X-Own mine}\n"
-                  "      /raw: {access_log: '@/raw.log raw'}\n"
-                  "      /off: {access_log: off}\n");
+                  "      /raw: {return: 200 ok, access_log: '@/raw.log raw'}\n"
+                  "      /off: {return: 200 ok, access_log: off}\n");
     loopback_ask(&server, "GET /\" HTTP/1.1\nUser-Agent: a\"b\\c");
     loopback_ask(&server, "GET /short HTTP/1.1\nUser-Agent: a\"b\\c");
     loopback_ask(&server, "GET /off HTTP/1.1");
@@ -122,9 +123,9 @@ START_TEST(lines_wait_as_long_as_they_are_told)
                            "  access_log: '@/late.log uri buffer=64k flush=10m'\n"
                            "  server:\n"
                            "    listen: 8080\n"
-                           "    return: 200 ok\n"
                            "    location:\n"
-                           "      /mixed: {access_log: ['@/mixed.log uri flush=10m', "
+                           "      /: {return: 200 ok}\n"
+                           "      /mixed: {return: 200 ok, access_log: ['@/mixed.log uri flush=10m', "
                            "{path: '@/mixed.log', format: uri, flush: 0s}]}\n");
     loopback_ask(&server, "GET /late HTTP/1.1");
     loopback_ask(&server, "GET /mixed HTTP/1.1");

@@ -66,16 +66,17 @@ START_TEST(answers_each_case)
 }
 END_TEST
 
-START_TEST(of_a_server_holds_for_its_locations)
+START_TEST(of_a_server_comes_before_its_locations)
 {
     loopback_open(
         &server,
         "http: {server: {listen: 8080, return: '301 https://$host$request_uri', absolute_redirect: on, "
-        "location: {/a: {}, /b: {return: 200 b}}}}");
+        "add_header: X-Of server, location: {/a: {add_header: X-Of a}, /b: {return: 200 b}}}}");
     loopback_ask(&server, "GET /a HTTP/1.1\nHost: example.com");
     ck_assert_text(loopback_field(&server, "Location"), "https://example.com/a");
-    loopback_ask(&server, "GET /b HTTP/1.1");
-    ck_assert_text(server.body, "b");
+    ck_assert_text(loopback_field(&server, "X-Of"), "server");
+    loopback_ask(&server, "GET /b HTTP/1.1\nHost: example.com");
+    ck_assert_text(loopback_field(&server, "Location"), "https://example.com/b");
     loopback_close(&server);
 }
 END_TEST
@@ -101,7 +102,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {answers_each_case, of_a_server_holds_for_its_locations, mistakes_are_told,
+    const TTest *const tests[] = {answers_each_case, of_a_server_comes_before_its_locations, mistakes_are_told,
                                   NULL};
 
     return loopback_run("return", tests);

@@ -72,6 +72,7 @@ static const char configuration[] =
     "return: '200 \"$w\"'}\n"
     "      /conf: {when: {$arg_x: {rewrite: ^ /done/when last}}, rewrite: ^ /done/location last}\n"
     "      /step/: {return: '200 \"$uri\"'}\n"
+    "      /again/: {try_files: [/nothing, /map?stop=yes]}\n"
     "      /step/done/: {rewrite: '^/step/(.*)$ /$1'}\n"
     "      /step/stop/: {rewrite: '^ /map?stop=yes last'}\n"
     "      /outer: {when: {$arg_x: {return: 200 outer}}, location: {/outer/in: {when: {$arg_x: {return: 200 "
@@ -149,7 +150,8 @@ static const struct {
     {"/conf", 200, "/done/location?", NULL, NULL},
     {"/a?step=1", 200, "/step/a", NULL, NULL},
     {"/done/a?step=1", 200, "/done/a?step=1", NULL, NULL},
-    {"/stop/?step=1", 403, NULL, NULL, NULL},
+    {"/stop/?step=1", 200, "none ", NULL, NULL}, /* the server's conditions come before a location rewrites */
+    {"/again/?stop=no", 403, NULL, NULL, NULL},  /* and again after an internal redirect */
     {"/outer?x=1", 200, "outer", NULL, NULL},
     {"/outer/in?x=1", 200, "outer", NULL, NULL},
     {"/outer/in?y=1", 200, "in-y", NULL, NULL},
