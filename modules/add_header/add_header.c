@@ -182,7 +182,8 @@ static const struct directive directives[] = {
      .example = "add_header: [X-Frame-Options DENY always, {Cache-Control: 'public, max-age=60'}]",
      .help = "Header fields for answers that are no errors (always: for these too). Inner scopes add to "
              "outer ones, and "
-             "replace a field of the same name.",
+             "replace a field of the same name. A line break or control byte that a variable brings into any "
+             "header value becomes a space (%0A in Location), and the error log says so.",
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\"}]}"},
     {0},
 };

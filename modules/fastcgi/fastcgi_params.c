@@ -349,6 +349,7 @@ int fastcgi_write_head(struct gateway_request *p, struct str *out_fault)
     *out_fault = STR("the length of all parameters");
     if (!params.data)
         return pairs.size > LIMIT_FASTCGI_PARAMS ? -EINVAL : -ENOMEM;
+    *out_fault = STR("");
     p->head = write_records(arena, params, conf->keep);
     return p->head.data ? 0 : -ENOMEM;
 }

@@ -147,11 +147,13 @@ static uint64_t content_length(const struct gateway_request *p)
 
 int gateway_begin(struct gateway_request *p)
 {
-    struct str fault;
+    struct str fault = STR("");
     int error;
 
     p->content_length = content_length(p);
     error = p->conf->gateway->write_head(p, &fault);
+    if (error == 0 && fault.length)
+        exchange_say(p->x, LOG_ERROR, "the request could not be passed on as it was: " STR_FMT, STR_ARG(fault));
     if (error == -EINVAL)
         exchange_say(p->x, LOG_ERROR, "the request cannot be passed on: " STR_FMT " would break it",
                      STR_ARG(fault));

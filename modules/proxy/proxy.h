@@ -76,7 +76,7 @@ struct gateway {
     int (*parse)(struct str text, struct gateway_target *out_target); /* what variables made: 0 or -EINVAL */
     bool measured;                  /* a request's body has a length before it begins */
     bool rewrites;                  /* what the answer says of places and cookies is put into the client's view */
-    int (*write_head)(struct gateway_request *p, struct str *out_fault); /* into p->head. 0, -ENOMEM, -ENOENT (404), or -EINVAL with *out_fault */
+    int (*write_head)(struct gateway_request *p, struct str *out_fault); /* into p->head. 0, -ENOMEM, -ENOENT (404), or -EINVAL with *out_fault, which with 0 says what was replaced */
     int (*begin)(struct gateway_request *p); /* a connection is there: 0 or -ENOMEM */
     int (*next)(struct gateway_request *p, size_t room, struct chunk *out); /* what is sent: as h1_request_next */
     enum h1_reply_step (*read)(struct gateway_request *p, struct str *in, struct str *out_part); /* as h1_reply_read; p->reply has what came */

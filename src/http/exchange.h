@@ -45,7 +45,7 @@ struct response {
     bool close_after;               /* the connection must end with this response */
     uint64_t body_bytes_sent;       /* counted by the session as the wire pulls */
     uint64_t bytes_sent;            /* with head and framing */
-    struct str fault;               /* why the session sent a bare 500 (or cut the answer) instead; for the error log at `finished` */
+    struct str fault;               /* why the session sent a bare 500, cut the answer or replaced control bytes of a field; for the error log at `finished` */
 };
 
 struct exchange;

@@ -11,13 +11,16 @@
 struct h1_request_head {
     struct str method;
     struct str target;              /* visible bytes only, as it goes on the request line */
-    const struct headers *headers;  /* Content-Length, Transfer-Encoding, Connection and Keep-Alive among them are left out */
+    struct headers *headers;        /* Content-Length, Transfer-Encoding, Connection and Keep-Alive among them are left out */
     struct str connection;          /* the value of Connection; empty: none, it stays open */
     bool measured;                  /* a Content-Length is written, even 0 */
     uint64_t content_length;        /* BODY_LENGTH_UNKNOWN: chunked */
 };
 
-/* The head in `arena`. 0, -ENOMEM, or -EINVAL: a method, target, name or value that may not go out, which *out_fault names. */
+/*
+ * The head in `arena`. 0, -ENOMEM, or -EINVAL: a method, target or name that may not go out, which *out_fault names. With 0 *out_fault is empty,
+ * or names a field in whose value control bytes were replaced by spaces (RFC 9110 5.5).
+ */
 MUST_CHECK int h1_write_request(struct arena *arena, const struct h1_request_head *head, struct str *out_fault, struct str *out_head);
 
 /* A request on its way: the head, then the body's bytes with their framing, then trailers. */

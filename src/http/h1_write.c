@@ -120,6 +120,52 @@ static int measure_fields(const struct headers *headers, struct measure *out_mea
     return 0;
 }
 
+/*
+ * What may stand in the place of a value with control bytes: each is a space (RFC 9110 5.5), in a URL "%0A".
+ * data NULL: out of memory.
+ */
+static struct str harmless_value(struct arena *arena, const struct header *field)
+{
+    bool url = str_equal_nocase(field->name, STR("Location"));
+    char *text = arena_zalloc(arena, field->value.length + 1, 3);
+    char *at = text;
+
+    for (size_t i = 0; text && i < field->value.length; i++) {
+        struct str byte = str_slice(field->value, i, i + 1);
+
+        if (h1_is_value(byte))
+            at = put(at, byte);
+        else if (url)
+            at = put(at, str_of((char[]){'%', "0123456789ABCDEF"[(byte.data[0] >> 4) & 15],
+                                         "0123456789ABCDEF"[byte.data[0] & 15]}, 3));
+        else
+            *at++ = ' ';
+    }
+    return str_of(text, text ? (size_t)(at - text) : 0);
+}
+
+/*
+ * Measures the fields. Values that variables gave a control byte lose it, and *out_fault names the last of them; a
+ * name that is no token is -EINVAL. 0, -EINVAL or -ENOMEM.
+ */
+static int check_fields(struct headers *headers, struct arena *arena, struct measure *out_measure,
+                        struct str *out_fault)
+{
+    if (measure_fields(headers, out_measure, out_fault) == 0)
+        return 0;
+    for (unsigned i = 0; i < headers->count; i++) {
+        struct header *field = &headers->items[i];
+
+        if (h1_is_value(field->value))
+            continue;
+        *out_fault = arena_join(arena, (const struct str[]){STR("a control byte in "), field->name}, 2);
+        field->value = harmless_value(arena, field);
+        if (!out_fault->data || !field->value.data)
+            return -ENOMEM;
+    }
+    return measure_fields(headers, out_measure, out_fault);
+}
+
 static char *put_fields(char *at, const struct headers *headers, const struct measure *measure)
 {
     for (unsigned i = 0; i < headers->count; i++) {
@@ -162,13 +208,14 @@ static char *put_connection(char *at, const struct exchange *x, bool keepalive)
 int h1_write_head(struct exchange *x, const struct session_settings *settings, int64_t now,
                   enum h1_framing framing, bool keepalive, struct str *out_head)
 {
-    const struct response *response = &x->response;
+    struct response *response = &x->response;
     struct str reason = reason_of(response);
     struct measure measure;
     char date[DATE_LENGTH + 1];
     size_t length;
     char *head;
     char *at;
+    int error;
 
     if ((response->status < 200 && response->status != 101) || response->status > 999) {
         x->response.fault = STR("a status that is none");
@@ -178,8 +225,9 @@ int h1_write_head(struct exchange *x, const struct session_settings *settings, i
         x->response.fault = STR("the reason phrase");
         return -EINVAL;
     }
-    if (measure_fields(&response->headers, &measure, &x->response.fault) != 0)
-        return -EINVAL;
+    error = check_fields(&response->headers, &x->arena, &measure, &response->fault);
+    if (error < 0)
+        return error;
     length = measure.length + sizeof("HTTP/1.1 999 \r\n") + reason.length + sizeof("Connection: keep-alive\r\n") +
               sizeof("Transfer-Encoding: chunked\r\n") + LONGEST_LENGTH + sizeof("Date: \r\n") + DATE_LENGTH +
               field_length(STR("Server"), settings->server_header) + sizeof("\r\n");
@@ -251,11 +299,15 @@ int h1_write_request(struct arena *arena, const struct h1_request_head *head, st
     size_t length;
     char *bytes;
     char *at;
+    int error;
 
     *out_fault = STR("the request line");
-    if (!h1_is_token(head->method) || !is_target(head->target) || !h1_is_value(head->connection) ||
-        measure_fields(head->headers, &measure, out_fault) != 0)
+    if (!h1_is_token(head->method) || !is_target(head->target) || !h1_is_value(head->connection))
         return -EINVAL;
+    *out_fault = STR("");
+    error = check_fields(head->headers, arena, &measure, out_fault);
+    if (error < 0)
+        return error;
     length = measure.length + head->method.length + head->target.length + sizeof("  HTTP/1.1\r\n") +
               field_length(STR("Connection"), head->connection) + sizeof("Transfer-Encoding: chunked\r\n") +
               LONGEST_LENGTH + sizeof("\r\n");
@@ -281,10 +333,13 @@ int h1_write_last_chunk(struct arena *arena, struct headers *trailers, struct st
     struct measure measure;
     char *bytes;
     char *at;
+    int error;
 
-    /* Too late for a 500: what may not go out stays here. */
-    while (measure_fields(trailers, &measure, out_fault) != 0)
+    /* Too late for a 500: a name that may not go out stays here. */
+    while ((error = check_fields(trailers, arena, &measure, out_fault)) == -EINVAL)
         headers_remove(trailers, *out_fault);
+    if (error < 0)
+        return error;
     if (trailers->count == 0) {
         *out_bytes = STR("0\r\n\r\n");
         return 0;

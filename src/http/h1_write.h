@@ -20,16 +20,17 @@ enum h1_framing h1_framing_of(const struct exchange *x);
 
 /*
  * The head of x's answer, in x's arena and in one piece. `keepalive`: whether the connection stays (not with FRAMING_CLOSE). Date and Server are
- * written unless the answer has its own; Content-Length, Transfer-Encoding and Connection of its own are left out. 0, -ENOMEM, or -EINVAL: a
- * status, name or value that may not go out (x->response.fault says which).
+ * written unless the answer has its own; Content-Length, Transfer-Encoding and Connection of its own are left out. Control bytes in
+ * a value are replaced, by spaces or in Location by "%0A" (RFC 9110 5.5). 0, -ENOMEM, or -EINVAL: a status or name that may not go out.
+ * x->response.fault says which field that was.
  */
 MUST_CHECK int h1_write_head(struct exchange *x, const struct session_settings *settings, int64_t now, enum h1_framing framing,
                              bool keepalive, struct str *out_head);
 /* Appends an interim response (RFC 9110 15.2), whole or not at all: 0, -ENOMEM, -ENOBUFS past the buffer's cap, or -EINVAL. */
 MUST_CHECK int h1_write_interim(struct buffer *into, int status, const struct headers *headers);
 /*
- * What follows the last chunk's bytes: the zero chunk, the trailers, the empty line. Trailers that may not go out are taken out of the list, and
- * *out_fault names the last of them. 0 or -ENOMEM.
+ * What follows the last chunk's bytes: the zero chunk, the trailers, the empty line. Control bytes in values are replaced as in a head; a trailer whose
+ * name may not go out is taken out of the list. *out_fault names the last of them. 0 or -ENOMEM.
  */
 MUST_CHECK int h1_write_last_chunk(struct arena *arena, struct headers *trailers, struct str *out_fault, struct str *out_bytes);
 

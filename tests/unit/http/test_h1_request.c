@@ -30,7 +30,7 @@ static const struct {
     {"GET", "", "Host", "a", "", false, 0, NULL},
     {"", "/", "Host", "a", "", false, 0, NULL},
     {"G T", "/", "Host", "a", "", false, 0, NULL},
-    {"GET", "/", "Host", "a\r\nX: y", "", false, 0, NULL},
+    {"GET", "/", "Host", "a\r\nX: y", "", false, 0, "GET / HTTP/1.1\r\nHost: a  X: y\r\n\r\n"},
     {"GET", "/", "Ho st", "a", "", false, 0, NULL},
     {"GET", "/", "", "a", "", false, 0, NULL},
     {"GET", "/", "Host", "a", "x\r\ny", false, 0, NULL},

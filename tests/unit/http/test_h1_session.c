@@ -47,7 +47,7 @@ static const struct talk {
      -EAGAIN},
     /* What may not go out. */
     {"GET /evil HTTP/1.1\r\nHost: a\r\n\r\n",
-     "HTTP/1.1 500 Internal Server Error\r\n" DATED "Content-Length: 0\r\n\r\n", -EAGAIN},
+     "HTTP/1.1 200 OK\r\n" DATED "X: a  Set-Cookie: b\r\nContent-Length: 4\r\n\r\nevil", -EAGAIN},
     {"GET /evilname HTTP/1.1\r\nHost: a\r\n\r\n",
      "HTTP/1.1 500 Internal Server Error\r\n" DATED "Content-Length: 0\r\n\r\n", -EAGAIN},
     {"GET /nostatus HTTP/1.1\r\nHost: a\r\n\r\n",

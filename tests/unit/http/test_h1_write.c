@@ -124,10 +124,8 @@ START_TEST(nothing_evil_leaves)
     static const struct {
         struct str name, value;
     } cases[] = {
-        {{"A", 1}, {"b\r\nC: d", 7}}, {{"A", 1}, {"b\n", 2}},  {{"A", 1}, {"\r", 1}},
-        {{"A", 1}, {"b\0c", 3}},      {{"A", 1}, {"\x7f", 1}}, {{"A\r\nB", 4}, {"c", 1}},
-        {{"", 0}, {"c", 1}},          {{"A B", 3}, {"c", 1}},  {{"A:", 2}, {"c", 1}},
-        {{"\xc3\xa9", 2}, {"c", 1}},
+        {{"A\r\nB", 4}, {"c", 1}}, {{"", 0}, {"c", 1}},         {{"A B", 3}, {"c", 1}},
+        {{"A:", 2}, {"c", 1}},     {{"\xc3\xa9", 2}, {"c", 1}}, {{"A:", 2}, {"b\r\nC: d", 7}},
     };
     static const int statuses[] = {0, -1, 99, 100, 102, 199, 1000, 70000};
     struct str head = STR("untouched");
@@ -209,6 +207,43 @@ START_TEST(interim)
 }
 END_TEST
 
+/* RFC 9110 5.5; the first field and the last are not touched. */
+START_TEST(control_bytes_of_values_are_replaced)
+{
+    static const struct {
+        const char *name;
+        struct str value;
+        const char *written;
+    } cases[] = {
+        {"A", {"b\r\nC: d", 7}, "A: b  C: d\r\n"},
+        {"A", {"b\n", 2}, "A: b \r\n"},
+        {"A", {"\r", 1}, "A:  \r\n"},
+        {"A", {"b\0c", 3}, "A: b c\r\n"},
+        {"A", {"\x7f\t\xc3\xa9", 4}, "A:  \t\xc3\xa9\r\n"},
+        {"location", {"/\xc3\xa9 \r\n\x1f\x7f\0", 9}, "location: /\xc3\xa9 %0D%0A%1F%7F%00\r\n"},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
+        struct buffer interims = {0}, wanted = {0};
+        struct str head;
+
+        ck_assert_int_eq(buffer_printf(&wanted, "Fine: yes\r\n%sLast: 1\r\n", cases[i].written), 0);
+        add(x, "Fine", STR("yes"));
+        add(x, cases[i].name, cases[i].value);
+        add(x, "Last", STR("1"));
+        ck_assert_int_eq(h1_write_interim(&interims, 103, &x->response.headers), -EINVAL);
+        ck_assert_uint_eq(interims.length, 0);
+        ck_assert_int_eq(h1_write_head(x, &settings, 0, FRAMING_LENGTH, true, &head), 0);
+        ck_assert_msg(str_search(head, buffer_str(&wanted)) >= 0, STR_FMT, STR_ARG(head));
+        ck_assert(str_starts(x->response.fault, STR("a control byte in ")));
+        ck_assert(str_ends(x->response.fault, str_from(cases[i].name)));
+        buffer_finish(&wanted);
+        exchange_release(x);
+    }
+}
+END_TEST
+
 START_TEST(last_chunks)
 {
     struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
@@ -223,7 +258,7 @@ START_TEST(last_chunks)
     ck_assert_int_eq(headers_add(trailers, &x->arena, STR("Content-Length"), STR("1")), 0);
     ck_assert_int_eq(headers_add(trailers, &x->arena, STR("B"), STR("2")), 0);
     ck_assert_int_eq(h1_write_last_chunk(&x->arena, &x->response.trailers, &x->response.fault, &bytes), 0);
-    ck_assert_text(bytes, "0\r\nA: 1\r\nB: 2\r\n\r\n");
+    ck_assert_text(bytes, "0\r\nA: 1\r\nEvil: 1    GET\r\nB: 2\r\n\r\n");
     exchange_release(x);
 }
 END_TEST
@@ -282,7 +317,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {a_change_of_protocol, framings, connections, own_fields,  longest_numbers,
-                                  nothing_evil_leaves,  reasons, interim,  last_chunks, chunk_lines, out_of_memory};
+                                  nothing_evil_leaves,  reasons, interim,  last_chunks, chunk_lines, out_of_memory,
+                                  control_bytes_of_values_are_replaced};
 
     return suite_run("h1_write", tests, COUNT(tests));
 }
