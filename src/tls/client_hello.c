@@ -1,6 +1,6 @@
 /*
- * ClientHello: see client_hello.h. One cursor goes over the bytes of the message, across the records that
- * carry it; each length is taken out of the one around it, so that no part can reach beyond its whole.
+ * Parses a ClientHello with one cursor over the message and the records that carry it. Each length is subtracted
+ * from the enclosing one, so that no part exceeds its container.
  */
 #include "tls/client_hello.h"
 
@@ -23,8 +23,8 @@ enum {
 
 struct cursor {
     struct str rest;
-    size_t record;                  /* bytes left of the record that is being read */
-    int error;                      /* the first one: from then on all reads are 0 */
+    size_t record;                  /* bytes left of the current record */
+    int error;                      /* the first error; all later reads return 0 */
 };
 
 static void fail(struct cursor *cursor, int error)
@@ -46,7 +46,7 @@ static uint8_t raw_byte(struct cursor *cursor)
     return byte;
 }
 
-/* Type, version 3.x, length: never empty, never longer than a record may be. */
+/* Reads a record header: type, version 3.x, length, neither empty nor too long. */
 static void next_record(struct cursor *cursor)
 {
     uint8_t type = raw_byte(cursor);
@@ -62,7 +62,7 @@ static void next_record(struct cursor *cursor)
         fail(cursor, -EPROTO);
 }
 
-/* A number of `width` bytes out of `left`, what is left of the part around it. */
+/* Reads a number of `width` bytes out of the `left` bytes of the enclosing part. */
 static size_t number(struct cursor *cursor, unsigned width, size_t *left)
 {
     size_t value = 0;
@@ -83,7 +83,7 @@ static size_t number(struct cursor *cursor, unsigned width, size_t *left)
     return cursor->error ? 0 : value;
 }
 
-/* The length of a part, taken out of the one around it. */
+/* Reads the length of a part and subtracts it from the enclosing one. */
 static size_t part(struct cursor *cursor, unsigned width, size_t *left)
 {
     size_t length = number(cursor, width, left);
@@ -102,7 +102,7 @@ static void skip(struct cursor *cursor, size_t count)
         (void)number(cursor, 1, &count);
 }
 
-/* Labels of letters, digits, "-" and "_": what could not stand in a certificate or a configuration is no name. */
+/* Letters, digits, "-" and "_": other bytes occur in no certificate and no configuration. */
 static bool is_name_byte(char byte)
 {
     return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '_' || byte == '.';
@@ -163,7 +163,7 @@ static void add_alpn(struct client_hello *hello, char byte)
     hello->alpn[hello->alpn_length++] = byte;
 }
 
-/* Those that find no room are left out. */
+/* Names that do not fit are left out. */
 static void read_alpn(struct cursor *cursor, size_t left, struct client_hello *hello)
 {
     size_t list = part(cursor, 2, &left);
@@ -241,7 +241,7 @@ static void read_body(struct cursor *cursor, size_t left, struct client_hello *h
     read_extensions(cursor, length, hello);
 }
 
-/* The bytes of the message's type and length that this record has. False where they have not come. */
+/* Copies the message's type and length from this record. False if they have not arrived. */
 static bool scan_front(struct client_hello_scan *scan, struct str bytes, size_t at, size_t length)
 {
     for (size_t i = scan->content; i < sizeof(scan->front) && i < scan->content + length; i++) {
@@ -252,7 +252,7 @@ static bool scan_front(struct client_hello_scan *scan, struct str bytes, size_t 
     return true;
 }
 
-/* Bytes of the whole message, with its type and length. */
+/* The length of the message, with its type and length fields. */
 static size_t message_length(const struct client_hello_scan *scan)
 {
     return 4 + ((size_t)scan->front[1] << 16 | (size_t)scan->front[2] << 8 | scan->front[3]);

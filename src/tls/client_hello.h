@@ -1,6 +1,6 @@
 /*
- * The first message of a TLS client, read by somebody who does not take part: for the name that it asks for
- * (RFC 8446 4.1.2, RFC 6066 3), and what it speaks (RFC 8446 4.2.1, RFC 7301 3.1). Nothing is decrypted, nothing is answered.
+ * Parses a ClientHello without taking part in the handshake, for SNI (RFC 8446 4.1.2, RFC 6066 3), versions and ALPN
+ * (RFC 8446 4.2.1, RFC 7301 3.1). Nothing is decrypted or sent.
  */
 #ifndef TLS_CLIENT_HELLO_H
 #define TLS_CLIENT_HELLO_H
@@ -10,29 +10,30 @@
 #include "base/str.h"
 
 struct client_hello {
-    char name[LIMIT_SERVER_NAME];   /* lower case, without a last dot */
-    size_t name_length;             /* 0: it asks for none */
-    unsigned version;               /* the newest it speaks: 0x0301 to 0x0304 for TLS 1.0 to 1.3; else 0 */
-    char alpn[LIMIT_ALPN_TEXT];     /* what it speaks above, as far as there is room: "h2,http/1.1" */
+    char name[LIMIT_SERVER_NAME];   /* lower case, without a trailing dot */
+    size_t name_length;             /* 0: no SNI */
+    unsigned version;               /* the highest offered version: 0x0301 to 0x0304 for TLS 1.0 to 1.3; else 0 */
+    char alpn[LIMIT_ALPN_TEXT];     /* offered ALPN names, as many as fit: "h2,http/1.1" */
     size_t alpn_length;
 };
 
-/* How much of a ClientHello has come, so that it is read once and not at every piece. Zeroed at the beginning. */
+/* Progress over a ClientHello that arrives in pieces, so that each byte is examined once. Zeroed at first. */
 struct client_hello_scan {
-    size_t record;                  /* where the next header of a record begins, if it has come */
-    size_t content;                 /* bytes of the message in the records so far, what is still to come of the last one included */
-    uint8_t front[4];               /* the first bytes of the message: its type and its length */
+    size_t record;                  /* offset of the next record header */
+    size_t content;                 /* message bytes in the records so far, including the outstanding rest of the last one */
+    uint8_t front[4];               /* the first bytes of the message: type and length */
 };
 
 /*
- * False while a ClientHello that begins `bytes`, all that came so far, is not whole: client_hello_read would give -EAGAIN. True otherwise,
- * also for what is no ClientHello: client_hello_read decides. Over all calls each record is looked at once.
+ * False while the ClientHello that begins `bytes` (everything received so far) is incomplete: client_hello_read
+ * would return -EAGAIN. True otherwise, also for other data: client_hello_read decides. Over all calls each record
+ * header is examined once.
  */
 bool client_hello_is_whole(struct client_hello_scan *scan, struct str bytes);
 
 /*
- * Reads the bytes that a client has sent so far, from the first on: 0, -EAGAIN: more are needed, or -EPROTO: that is no ClientHello, or not
- * one that keeps to the letter (lengths that do not agree, a name twice, a name with odd bytes in it). Bytes behind it are not looked at.
+ * Parses the bytes received so far, from the first on. 0, -EAGAIN: incomplete, or -EPROTO: not a ClientHello, or a
+ * malformed one (inconsistent lengths, a repeated name, invalid bytes in a name). Bytes after it are ignored.
  */
 MUST_CHECK int client_hello_read(struct str bytes, struct client_hello *out_hello);
 

@@ -1,7 +1,6 @@
 /*
- * A set of marks with a time each, in buckets. An entry is one word, written by compare-and-swap; who has
- * written looks again whether somebody else has put the same beside it, so that of two at once neither is
- * overlooked by both.
+ * A set of marks with a time each, in buckets. An entry is one word, written by compare-and-swap. After writing, the
+ * writer checks the bucket again for the same mark, so that two concurrent writers detect each other.
  */
 #include "tls/early_seen.h"
 
@@ -14,7 +13,7 @@ static bool is_live(uint64_t slot, uint32_t now_s)
     return slot != 0 && (int32_t)(now_s - (uint32_t)(slot >> 32)) <= LIMIT_EARLY_S;
 }
 
-/* How often the mark is in the bucket; `out_free` is the first slot that may be taken, or EARLY_SLOTS. */
+/* Counts the mark in the bucket; `out_free` is the first usable slot, or EARLY_SLOTS. */
 static unsigned count(uint64_t *slots, uint32_t mark, uint32_t now_s, unsigned *out_free, uint64_t *out_old)
 {
     unsigned found = 0;

@@ -1,6 +1,6 @@
 /*
- * Which connections with early data (0-RTT) were seen lately, by all processes that share this memory: RFC 8446 8.2. Who is
- * here a second time is a replay.
+ * Anti-replay for early data (0-RTT) by ClientHello recording (RFC 8446 8.2), in memory shared by several processes.
+ * A recorded ClientHello that arrives again is a replay.
  */
 #ifndef TLS_EARLY_SEEN_H
 #define TLS_EARLY_SEEN_H
@@ -10,14 +10,15 @@
 
 enum { EARLY_BUCKETS = 16384, EARLY_SLOTS = 8 };
 
-/* A megabyte, of which only what is used is touched. Zeroed: nothing was seen. */
+/* One megabyte, of which only used pages are touched. Zeroed: empty. */
 struct early_seen {
     uint64_t slots[EARLY_BUCKETS][EARLY_SLOTS]; /* second << 32 | mark; 0: free; atomic */
 };
 
 /*
- * Notes a ClientHello by its random, for LIMIT_EARLY_S seconds. False where it was seen before, or there is no room to note it: then its early
- * data are not to be taken. Of several that note the same at once, in whatever processes, at most one gets true. Takes no lock.
+ * Records a ClientHello by its random for LIMIT_EARLY_S seconds. False if it was recorded before or there is no
+ * room: its early data must be rejected. Of concurrent calls with the same random, in any process, at most one
+ * returns true. Lock-free.
  */
 bool early_seen_note(struct early_seen *seen, const uint8_t random[32], uint64_t now_ms);
 

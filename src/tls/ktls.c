@@ -1,5 +1,5 @@
 /*
- * The two calls that hand a key to the kernel, and the one that sends a record of another type afterwards.
+ * The two system calls that give a key to the kernel, and the one that sends a record of another type.
  */
 #include "tls/ktls.h"
 
@@ -58,7 +58,7 @@ static enum ktls_reason ulp_reason(int error)
 {
     switch (-error) {
     case 0:
-    case EEXIST: /* an earlier try got this far and no further */
+    case EEXIST: /* an earlier attempt stopped here */
         return KTLS_OK;
     case ENOENT:
         return KTLS_NO_MODULE;
@@ -79,7 +79,7 @@ enum ktls_reason ktls_promote_error(const struct ktls_calls *calls, int fd, cons
     *out_error = -error;
     if (reason != KTLS_OK)
         return reason;
-    /* The deciding call comes last: whatever it says, nothing has to be undone. */
+    /* The call that can fail comes last: nothing has to be undone. */
     error = give_key(calls, fd, key);
     *out_error = -error;
     return error == 0 ? KTLS_OK : KTLS_TX_REFUSED;
@@ -90,7 +90,7 @@ int ktls_rekey(const struct ktls_calls *calls, int fd, const struct record_key *
     return give_key(calls, fd, key);
 }
 
-/* The kernel asks for the exact length of its cipher's struct, and gives the key back in it, too. */
+/* The kernel requires the exact length of the cipher's struct and returns the key in it, too. */
 int ktls_count(const struct ktls_calls *calls, int fd, struct record_key *key)
 {
     struct record_key told;

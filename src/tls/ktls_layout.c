@@ -1,6 +1,6 @@
 /*
- * Between struct record_key and the kernel's structs. The kernel splits the nonce: 4 bytes of salt, 8 of iv,
- * which in TLS 1.2 AES-GCM is the explicit nonce and in TLS 1.3 the rest of the static one.
+ * Converts between struct record_key and the kernel's structs. The kernel splits the nonce into 4 bytes of salt and
+ * 8 of iv, which is the explicit nonce in TLS 1.2 AES-GCM and the rest of the static nonce in TLS 1.3.
  */
 #include "tls/ktls_layout.h"
 

@@ -1,6 +1,6 @@
 /*
- * A key in the layout of linux/tls.h, which is what OpenSSL offers to a BIO and
- * what the kernel takes: the only place that knows these structs. Private to tls.
+ * Conversion of a key to and from the structs of linux/tls.h, which OpenSSL passes to a BIO and the kernel accepts.
+ * Only this file uses these structs. Private to tls/.
  */
 #ifndef TLS_KTLS_LAYOUT_H
 #define TLS_KTLS_LAYOUT_H
@@ -16,11 +16,13 @@ union ktls_key {
     struct tls12_crypto_info_chacha20_poly1305 chacha20_poly1305;
 };
 
-/* Reads an offered key. 0, or -EINVAL for a version or cipher that we do not seal (to be declined). */
+/* Reads an offered key. 0, or -EINVAL for a version or cipher without a sealer here (the key is declined). */
 MUST_CHECK int ktls_key_read(const void *offered, struct record_key *out_key);
 
-/* Writes the key with its current sequence number and nonce, to be wiped by the caller. The length of the
- * layout, or 0 for none. */
+/*
+ * Writes the key with its current sequence number and nonce; the caller wipes it. Returns the length, or 0 for an
+ * unknown cipher.
+ */
 size_t ktls_key_write(const struct record_key *key, union ktls_key *out_layout);
 
 #endif

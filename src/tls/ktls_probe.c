@@ -1,6 +1,6 @@
 /*
- * Asks the kernel, by real connections on loopback, which versions and ciphers it encrypts; /proc cannot be
- * trusted in containers. Each answer needs a socket of its own: a key is given to a socket once.
+ * Probes by real loopback connections which versions and ciphers the kernel encrypts; /proc is unreliable in
+ * containers. Each probe needs its own socket: a socket accepts a key once.
  */
 #include "tls/ktls.h"
 
@@ -23,7 +23,7 @@ static void pair_close(struct tcp_pair *pair)
         close(pair->far);
 }
 
-/* A connected pair: TCP_ULP is refused on any other socket. 0 or -errno. */
+/* Opens a connected pair: TCP_ULP fails on other sockets. 0 or -errno. */
 static int pair_open(struct tcp_pair *out_pair)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -53,7 +53,7 @@ static struct record_key dummy_key(unsigned version, unsigned cipher)
                                .cipher = (uint8_t)cipher};
 }
 
-/* The kernel takes a second key for one socket from 6.14 on, TLS 1.3 only. */
+/* From Linux 6.14 on, TLS 1.3 only, a socket accepts a second key. */
 static void probe_rekey(const struct ktls_calls *calls, int fd, const struct record_key *key,
                         struct ktls_support *support)
 {
@@ -93,7 +93,7 @@ void ktls_probe(const struct ktls_calls *calls, struct ktls_support *out_support
     for (unsigned version = 0; version < 2; version++) {
         support.reason[version][RECORD_NONE] = KTLS_NO_KEY;
         for (unsigned cipher = RECORD_AES_128_GCM; cipher <= RECORD_CHACHA20_POLY1305; cipher++) {
-            /* What refuses one socket the whole layer refuses all. */
+            /* Other failures concern TLS as a whole and not this cipher. */
             if (reason == KTLS_OK || reason == KTLS_CIPHER)
                 reason = probe_one(calls, version, cipher, &support);
             support.reason[version][cipher] = reason;

@@ -1,7 +1,6 @@
 /*
- * The sealer: EVP contexts kept keyed from record to record, so that a record
- * costs a new IV and not a new key schedule; the least recently used is
- * keyed anew when there are more connections than contexts.
+ * Keeps EVP contexts keyed between records, so that a record costs a new IV and not a key schedule. With more
+ * connections than contexts, the least recently used context is rekeyed.
  */
 #include "tls/record.h"
 
@@ -20,9 +19,9 @@ enum { HEADER = 5, EXPLICIT_NONCE = 8, TAG = 16, AAD_MAX = 13, LAST_WORDS = 16, 
 
 struct record_slot {
     struct list node;            /* in sealer->used, least recently used first, or in sealer->spare */
-    struct record_slot **holder; /* the connection's hint; NULL: spare */
+    struct record_slot **holder; /* the connection's pointer to this context; NULL: spare */
     EVP_CIPHER_CTX *sealing;     /* owned */
-    uint8_t cipher;              /* what `sealing` was keyed with */
+    uint8_t cipher;              /* the cipher of the current key */
     uint8_t key[32];
 };
 
@@ -36,8 +35,8 @@ struct record_sealer {
 };
 
 /*
- * OpenSSL's own GCM takes a nonce whole as a parameter, and seals nothing more once a record is finished until it was
- * given another. What somebody else's would do is not known: there it is told by an init.
+ * OpenSSL's default GCM accepts the nonce as a parameter and seals no further record until it gets a new one. Other
+ * providers may behave differently: they get the nonce by an init call.
  */
 static bool takes_whole_nonce(const EVP_CIPHER *cipher)
 {
@@ -103,7 +102,7 @@ void record_release(struct record_sealer *sealer, struct record_slot **slot)
         return;
     *slot = NULL;
     list_remove(&released->node);
-    /* Resetting wipes the key schedule and gives 1.2 KB back; the empty shell is kept. */
+    /* Reset wipes the key schedule and frees 1.2 KB; the empty context is kept. */
     EVP_CIPHER_CTX_reset(released->sealing);
     OPENSSL_cleanse(released->key, sizeof(released->key));
     released->cipher = RECORD_NONE;
@@ -128,7 +127,7 @@ static struct record_slot *slot_create(struct record_sealer *sealer)
     return slot;
 }
 
-/* A context for one connection: a spare one, a new one, or the one that was used longest ago. */
+/* Takes a context: a spare one, a new one, or the least recently used. */
 static struct record_slot *slot_take(struct record_sealer *sealer)
 {
     struct list *node = list_pop(&sealer->spare);
@@ -163,7 +162,7 @@ static bool slot_rekey(struct record_sealer *sealer, struct record_slot *slot, c
     return true;
 }
 
-/* The connection's context, keyed with the connection's key. NULL when out of memory. */
+/* The connection's context with its key set. NULL when out of memory. */
 static struct record_slot *slot_for(struct record_sealer *sealer, const struct record_key *key,
                                     struct record_slot **hint)
 {
@@ -178,7 +177,7 @@ static struct record_slot *slot_for(struct record_sealer *sealer, const struct r
     }
     list_remove(&slot->node);
     list_push(&sealer->used, &slot->node);
-    /* Comparing 32 bytes rules out that a new key starts its sequence under the old one. */
+    /* Comparing the 32 bytes ensures that a new key is never used with the old key schedule. */
     if (slot->cipher != key->cipher || memcmp(slot->key, key->key, sizeof(slot->key)) != 0) {
         if (!slot_rekey(sealer, slot, key)) {
             record_release(sealer, hint);
@@ -240,9 +239,9 @@ static bool encrypt(EVP_CIPHER_CTX *sealing, uint8_t *into, const void *from, si
 }
 
 /*
- * Encrypts the parts back to back, and `inner` (0: none) as the last byte. What lies in place already gets it behind
- * its end. Elsewhere only whole cipher blocks go straight from the last part: the rest is copied beside the inner type,
- * so that no block is done in two pieces.
+ * Encrypts the parts one after the other, and `inner` (0: none) as the last byte. In-place plaintext gets it
+ * appended. Otherwise whole cipher blocks are encrypted directly from the last part, and its rest is copied beside
+ * the inner type, so that no block is split.
  */
 static uint8_t *encrypt_parts(EVP_CIPHER_CTX *sealing, uint8_t inner, const struct iovec *parts, int count,
                               uint8_t *into)
@@ -276,7 +275,7 @@ static uint8_t *encrypt_parts(EVP_CIPHER_CTX *sealing, uint8_t inner, const stru
     return into;
 }
 
-/* The next record's nonce; whole by the length -1: an init would first ask the cipher, by name, how long a nonce is. */
+/* Sets the next nonce. Length -1 means the whole: an init call would first query the nonce length by name. */
 static bool begin(const struct record_sealer *sealer, const struct record_slot *slot, uint8_t nonce[12])
 {
     OSSL_PARAM whole[] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, nonce, (size_t)-1),
@@ -287,7 +286,7 @@ static bool begin(const struct record_sealer *sealer, const struct record_slot *
     return EVP_CIPHER_CTX_set_params(slot->sealing, whole) == 1;
 }
 
-/* By its parameter: EVP_CTRL_AEAD_GET_TAG comes to the same with one detour more. */
+/* Reads the tag by its parameter: EVP_CTRL_AEAD_GET_TAG does the same indirectly. */
 static bool put_tag(EVP_CIPHER_CTX *sealing, uint8_t *into)
 {
     OSSL_PARAM tag[] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, into, TAG),
@@ -320,8 +319,7 @@ static int seal_check(const struct record_sealer *sealer, const struct record_ke
     return key->sequence >= limit ? -EKEYEXPIRED : 0;
 }
 
-/* Writes header and explicit nonce, and gives the additional data: RFC 8446 5.2 (the header), RFC
- * 5246 6.2.3.3. */
+/* Writes header and explicit nonce, and returns the additional data: RFC 8446 5.2 (the header), RFC 5246 6.2.3.3. */
 static size_t put_head(const struct record_key *key, uint8_t type, size_t length, uint8_t *into,
                        uint8_t aad[AAD_MAX])
 {

@@ -1,7 +1,6 @@
 /*
- * Seals TLS records in user space: the sending half of a record layer for one
- * direction of one connection. Key, nonce and sequence number live here and
- * nowhere else, until the kernel takes them (tls/ktls.h).
+ * The sending half of the TLS record layer for one connection in user space. Key, nonce and sequence number exist
+ * only here until the kernel takes them (tls/ktls.h).
  */
 #ifndef TLS_RECORD_H
 #define TLS_RECORD_H
@@ -18,53 +17,53 @@ enum record_cipher { RECORD_NONE, RECORD_AES_128_GCM, RECORD_AES_256_GCM, RECORD
 
 enum record_version { RECORD_TLS_1_2 = 0x0303, RECORD_TLS_1_3 = 0x0304 };
 
-#define RECORD_OVERHEAD 29          /* most bytes that a record adds: header 5, explicit nonce 8 or inner type 1, tag 16 */
-#define RECORD_HEAD_MAX 13          /* the largest record_head() */
+#define RECORD_OVERHEAD 29          /* maximum bytes added to a record: header 5, explicit nonce 8 or inner type 1, tag 16 */
+#define RECORD_HEAD_MAX 13          /* maximum of record_head() */
 #define RECORD_SECRET_MAX 48        /* a TLS 1.3 traffic secret: SHA-256 or SHA-384 */
 
 /* The write key of one connection: 64 bytes, wiped by record_key_wipe. */
 struct record_key {
     uint16_t version;               /* enum record_version */
     uint8_t cipher;                 /* enum record_cipher */
-    uint8_t explicit_nonce[8];      /* TLS 1.2 AES-GCM: the next one to send (RFC 5288 3) */
+    uint8_t explicit_nonce[8];      /* TLS 1.2 AES-GCM: the next explicit nonce (RFC 5288 3) */
     uint8_t key[32];
-    uint8_t iv[12];                 /* TLS 1.3 and ChaCha20: the whole; TLS 1.2 GCM: salt in the first 4 */
+    uint8_t iv[12];                 /* TLS 1.3 and ChaCha20: the whole nonce; TLS 1.2 GCM: the salt in the first 4 bytes */
     uint64_t sequence;              /* of the next record */
 };
 
 _Static_assert(sizeof(struct record_key) == 64, "every connection keeps one");
 
-/* Forgets the key beyond recovery. Accepts a zeroed one. */
+/* Wipes the key. Accepts a zeroed one. */
 void record_key_wipe(struct record_key *key);
 
-/* Bytes of `key` that the cipher uses: 16 or 32; 0 for RECORD_NONE. */
+/* Key length of the cipher in bytes: 16 or 32; 0 for RECORD_NONE. */
 size_t record_key_length(uint8_t cipher);
 
 /*
- * The TLS 1.3 write key of a traffic secret (RFC 8446 7.3: HKDF-Expand-Label with "key" and "iv"), sequence 0. The hash is
- * SHA-384 for AES-256-GCM and SHA-256 for the others. 0, -EINVAL (a secret of the wrong length, an unknown
- * cipher) or -ENOMEM. The secret stays the caller's to wipe.
+ * Derives the TLS 1.3 write key of a traffic secret (RFC 8446 7.3: HKDF-Expand-Label with "key" and "iv"), sequence
+ * number 0. The hash is SHA-384 for AES-256-GCM and SHA-256 otherwise. 0, -EINVAL (wrong length of the secret,
+ * unknown cipher) or -ENOMEM. The caller wipes the secret.
  */
 MUST_CHECK int record_key_derive(uint8_t cipher, struct str secret, struct record_key *out_key);
 
-/* Live cipher contexts of a worker, least recently used first out: an EVP AES-GCM context is 1.2 KB, a key 64 bytes. */
+/* The LRU cache of live cipher contexts of a worker: an EVP AES-GCM context takes 1.2 KB, a key 64 bytes. */
 struct record_sealer;
-struct record_slot;                 /* a context that is keyed for one connection at the moment */
+struct record_slot;                 /* a context currently keyed for one connection */
 
-/* At most `max_live` contexts (at least 1), each made when it is first needed. NULL when out of memory. */
+/* Creates a cache of at most `max_live` contexts (at least 1), each made on first use. NULL when out of memory. */
 struct record_sealer *record_sealer_create(unsigned max_live);
-/* Wipes and frees every context; slots still given out become NULL. Accepts NULL. */
+/* Wipes and frees every context; the pointers of connections to them become NULL. Accepts NULL. */
 void record_sealer_destroy(struct record_sealer *sealer);
 
 /*
- * Seals one record of at most LIMIT_RECORD_PLAINTEXT bytes, gathered from `parts`, into `into` (room for the plaintext
- * and record_overhead()): RFC 8446 5.2, RFC 5246 6.2.3.3 with RFC 5288 and RFC 7905. `*slot` is the
- * connection's hint, NULL at first; the sealer may take it away at any time, so its address must not change until
- * record_release. Plaintext may already lie in place: one part at into + record_head(key); parts may not overlap
- * `into` otherwise. A new key in `*key` is noticed by itself. Each success takes one sequence number
- * and, in TLS 1.2 AES-GCM, one explicit nonce; a failure takes none.
- * Returns the record's length; -EMSGSIZE, -ENOMEM, -EINVAL (no such version and cipher), or -EKEYEXPIRED past
- * LIMIT_RECORDS_PER_KEY (alerts and handshake messages have a few more, so that the connection can still end or rekey).
+ * Seals one record of at most LIMIT_RECORD_PLAINTEXT bytes, gathered from `parts`, into `into` (room for the
+ * plaintext and record_overhead()): RFC 8446 5.2, RFC 5246 6.2.3.3 with RFC 5288 and RFC 7905. `*slot` is the
+ * connection's context, NULL at first; the cache may take it away at any time, so the address of `slot` must not
+ * change until record_release. The plaintext may be in place: one part at into + record_head(key); otherwise parts
+ * must not overlap `into`. A changed `*key` is detected. Success uses one sequence number and, in TLS 1.2 AES-GCM,
+ * one explicit nonce; failure uses none.
+ * Returns the record's length; -EMSGSIZE, -ENOMEM, -EINVAL (unsupported version and cipher), or -EKEYEXPIRED past
+ * LIMIT_RECORDS_PER_KEY (alerts and handshake messages have a reserve, so that the connection can close or rekey).
  */
 MUST_CHECK ssize_t record_seal(struct record_sealer *sealer, struct record_key *key, struct record_slot **slot, uint8_t type,
                                const struct iovec *parts, int count, char *into);
@@ -72,7 +71,7 @@ MUST_CHECK ssize_t record_seal(struct record_sealer *sealer, struct record_key *
 size_t record_head(const struct record_key *key);
 /* Bytes that sealing adds to a record under this key. */
 size_t record_overhead(const struct record_key *key);
-/* Gives the connection's live context back (wiped). Accepts a NULL slot. */
+/* Wipes and releases the connection's live context. Accepts a NULL slot. */
 void record_release(struct record_sealer *sealer, struct record_slot **slot);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * The write key itself: its sizes, its end, and where it comes from when all
- * that OpenSSL tells is the traffic secret (RFC 8446 7.1, 7.3).
+ * The write key: sizes, wiping, and derivation from a traffic secret (RFC 8446 7.1, 7.3).
  */
 #include "tls/record.h"
 

@@ -1,7 +1,7 @@
 /*
- * A ring of records, the oldest at its tail, and chains over it by id. A record is never moved: what is in the way of a
- * new one is the oldest, and is forgotten. Whoever dies under the lock costs the cache its content, and nobody else
- * anything: clients shake hands in full again.
+ * A ring of entries, the oldest at its tail, with hash chains over the ids. Entries do not move: a new one evicts
+ * the oldest in its way. If a process dies holding the lock, the cache is emptied, and clients perform full
+ * handshakes.
  */
 #include "tls/session_cache.h"
 
@@ -12,13 +12,13 @@
 #include <errno.h>
 #include <openssl/crypto.h>
 
-enum { PER_CHAIN = 512 }; /* bytes of the ring */
+enum { PER_CHAIN = 512 }; /* bytes of the ring per chain */
 
 struct record {
-    uint64_t next; /* place of another one in its chain, plus 1; 0: none */
+    uint64_t next; /* position of the next entry of the chain plus 1; 0: none */
     uint64_t until_ms;
-    uint32_t size;   /* to the next record */
-    uint32_t length; /* of the session; 0: forgotten, or never one */
+    uint32_t size;   /* distance to the next entry */
+    uint32_t length; /* of the session; 0: removed or padding */
     uint32_t id_length;
     char id[SESSION_ID_MOST];
     char session[];
@@ -26,10 +26,10 @@ struct record {
 
 struct session_cache {
     struct shared_zone shared;
-    uint64_t head, tail; /* places, which only grow; a place modulo `room` is where in the ring it is */
+    uint64_t head, tail; /* growing positions; a position modulo `room` is the offset in the ring */
     uint64_t room;
     size_t chain_count;
-    uint64_t *chains; /* these two point behind it: the mapping stands at one address in all workers */
+    uint64_t *chains; /* both point into this mapping, which has the same address in all workers */
     char *ring;
 };
 
@@ -38,13 +38,13 @@ static struct record *at(struct session_cache *cache, uint64_t place)
     return (struct record *)(void *)(cache->ring + place % cache->room);
 }
 
-/* The bytes from a place to the end of the ring. */
+/* The bytes from a position to the end of the ring. */
 static uint64_t rest(const struct session_cache *cache, uint64_t place)
 {
     return cache->room - place % cache->room;
 }
 
-/* Ids are drawn by ourselves; those that clients make up find no session, in whatever chain. */
+/* Ids are random and generated here; forged ids find nothing, whatever their chain. */
 static uint64_t *chain_of(struct session_cache *cache, struct str id)
 {
     uint64_t hash = 14695981039346656037u;
@@ -105,7 +105,7 @@ void session_cache_destroy(struct session_cache *cache)
     shared_zone_destroy(&cache->shared);
 }
 
-/* The link to it, in its chain; NULL: it is not there. */
+/* The link to the entry in its chain, or NULL. */
 static uint64_t *find(struct session_cache *cache, struct str id)
 {
     uint64_t *link = chain_of(cache, id);
@@ -124,7 +124,7 @@ static void forget(struct session_cache *cache, uint64_t *link)
     record->length = 0;
 }
 
-/* What is too small for a record at the end of the ring is passed over. */
+/* A gap at the end of the ring that is too small for an entry is skipped. */
 static void drop_oldest(struct session_cache *cache)
 {
     struct record *oldest = at(cache, cache->tail);
@@ -138,7 +138,7 @@ static void drop_oldest(struct session_cache *cache)
     cache->tail += size;
 }
 
-/* A place for so many bytes in a row. */
+/* Evicts until `size` contiguous bytes are free. */
 static void make_room(struct session_cache *cache, uint64_t size)
 {
     uint64_t end = rest(cache, cache->head), unused = end < size ? end : 0;
@@ -150,7 +150,7 @@ static void make_room(struct session_cache *cache, uint64_t size)
     cache->head += unused;
 }
 
-/* Most live equally long: those that are over are the oldest. */
+/* Most sessions have the same lifetime: expired ones are the oldest. */
 static void drop_expired(struct session_cache *cache, uint64_t now_ms)
 {
     while (cache->tail < cache->head &&

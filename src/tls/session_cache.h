@@ -1,6 +1,7 @@
 /*
- * TLS sessions that the server keeps, for clients without tickets, in memory that all workers see: found by their id, forgotten when they are too
- * old or the memory is full (then the oldest first), and wiped when they are forgotten. What a session is, is not known here.
+ * The server-side TLS session cache, for clients without tickets, in memory shared by all workers. Sessions are
+ * found by id, expire, and are evicted oldest first when the memory is full; removal wipes them. Their content is
+ * opaque here.
  */
 #ifndef TLS_SESSION_CACHE_H
 #define TLS_SESSION_CACHE_H
@@ -13,21 +14,29 @@
 
 struct session_cache;
 
-/* `size` bytes (at least SESSION_CACHE_LEAST), to be made before the workers are forked. NULL when out of memory. */
+/*
+ * Creates a cache of `size` bytes (at least SESSION_CACHE_LEAST), before the workers are forked. NULL when out of
+ * memory.
+ */
 struct session_cache *session_cache_create(size_t size);
-/* Another who destroys it; the last one does. Only the master asks. Returns it. */
+/* Adds an owner; the last one destroys the cache. Called by the master only. Returns `cache`. */
 struct session_cache *session_cache_share(struct session_cache *cache);
 /* Accepts NULL. */
 void session_cache_destroy(struct session_cache *cache);
 
-/* Keeps a copy for `life_ms`. What is larger than an eighth of the cache, or than LIMIT_TLS_SESSION, is not kept. */
+/*
+ * Stores a copy for `life_ms`. Sessions larger than an eighth of the cache or than LIMIT_TLS_SESSION are not stored.
+ */
 void session_cache_put(struct session_cache *cache, struct str id, struct str session, uint64_t now_ms, uint64_t life_ms);
-/* Copies it to `into` (LIMIT_TLS_SESSION bytes), for the caller to wipe; its length, or 0: there is none. */
+/*
+ * Copies a session to `into` (LIMIT_TLS_SESSION bytes), to be wiped by the caller. Returns its length, or 0 if there
+ * is none.
+ */
 size_t session_cache_get(struct session_cache *cache, struct str id, uint64_t now_ms, char *into);
-/* Forgets it where it is there. */
+/* Removes a session, if present. */
 void session_cache_remove(struct session_cache *cache, struct str id);
 
-/* A cache as the configuration names it. */
+/* A named cache of the configuration. */
 struct session_store {
     struct str name;
     uint64_t size;                  /* bytes */
@@ -39,9 +48,12 @@ struct session_stores {
     size_t count;
 };
 
-/* Makes every cache. 0, or -ENOMEM: said in the log. What `before` (NULL: there is none) has under the same name and size goes on. */
+/*
+ * Creates every cache. A cache of `before` (may be NULL) with the same name and size is carried over. 0, or -ENOMEM
+ * (logged).
+ */
 MUST_CHECK int session_stores_open(struct session_stores *stores, const struct session_stores *before, struct log *log);
-/* Accepts what was not opened, or only in part. */
+/* Accepts stores that were not opened, or only in part. */
 void session_stores_close(struct session_stores *stores);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Draws and reads keys of session tickets. A reader in another process takes no lock: a key is complete
- * before its number is told, and written over only after the next number is: who finds another number behind
- * its copy takes another one.
+ * Draws and parses ticket keys. Readers in other processes take no lock: a key is complete before its number is
+ * published, and overwritten only after the next number is. A reader that finds another number after copying copies
+ * again.
  */
 #include "tls/ticket_keys.h"
 

@@ -1,7 +1,6 @@
 /*
- * BIO_CTRL_SET_KTLS and its kin are not public, though their public neighbours are and the numbers have been
- * the same from OpenSSL 3.0 to 3.5. A key that is not understood is declined, and OpenSSL goes on sealing by
- * itself; should the numbers ever move, no key arrives and the same happens.
+ * BIO_CTRL_SET_KTLS and its relatives are not public; their numbers are the same from OpenSSL 3.0 to 3.5. An unknown
+ * key is declined, and OpenSSL continues to seal. If the numbers change, no key arrives, with the same effect.
  */
 #include "tls/tls_bio.h"
 
@@ -19,7 +18,7 @@ _Static_assert(GET_KTLS_SEND == BIO_CTRL_GET_KTLS_SEND && GET_KTLS_RECEIVE == BI
 
 enum { MESSAGE_KEY_UPDATE = 24 }; /* RFC 8446 4 */
 
-/* OpenSSL answers some warnings with warnings (RFC 5246 7.2.2: no_renegotiation): not for ever. */
+/* OpenSSL answers some warnings with warnings (RFC 5246 7.2.2: no_renegotiation): they are counted. */
 static void count_alert(struct tls_bio *bio)
 {
     if (bio->established && ++bio->alerts >= LIMIT_TLS_ALERTS)
@@ -72,7 +71,7 @@ static int bio_read(BIO *base, char *into, size_t size, size_t *out_read)
     return 1;
 }
 
-/* Receiving (direction 0, offered from 3.2 on) stays with OpenSSL. */
+/* OpenSSL keeps receiving (direction 0, offered from 3.2 on). */
 static long take_key(struct tls_bio *bio, long direction, const void *offered)
 {
     struct record_key key;
@@ -111,7 +110,7 @@ static long bio_control(BIO *base, int command, long number, void *pointer)
 
 BIO_METHOD *tls_bio_method(void)
 {
-    /* A fixed index: those that BIO_get_new_index gives are few, and a reload would eat them. */
+    /* A fixed index: BIO_get_new_index has few, and every reload would use one. */
     BIO_METHOD *method = BIO_meth_new(BIO_TYPE_START | BIO_TYPE_SOURCE_SINK, "sluice");
 
     if (method && BIO_meth_set_write_ex(method, bio_write) && BIO_meth_set_read_ex(method, bio_read) &&

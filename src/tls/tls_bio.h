@@ -1,8 +1,7 @@
 /*
- * The BIO under an SSL: lends received bytes in, and is the sending half of the
- * record layer as far as OpenSSL can tell (KTLS.md, "accept and be the record layer"). Until the write key is
- * offered it passes finished ciphertext on; afterwards plaintext with its content type. It touches no
- * socket and never fails to write. Private to tls.
+ * The BIO below an SSL: lends received bytes, and takes the part of kTLS in sending (tls/README.md). Until OpenSSL
+ * offers the write key, it passes finished ciphertext on; afterwards plaintext with its content type. It touches no
+ * socket, and its writes do not fail. Private to tls/.
  */
 #ifndef TLS_TLS_BIO_H
 #define TLS_TLS_BIO_H
@@ -15,20 +14,20 @@ enum { TLS_BIO_FIRST = 5 };
 
 /* Embedded in the session, found through BIO_get_data. */
 struct tls_bio {
-    struct str lent;                 /* received and not yet taken; not owned */
+    struct str lent;                 /* received, not consumed; not owned */
     const struct tls_output *output; /* not owned */
     void *owner;                     /* of the output; not owned */
-    size_t taken;                    /* bytes taken in all: capped during the handshake */
-    uint8_t first[TLS_BIO_FIRST];    /* the first bytes of the connection, to know what was spoken */
+    size_t taken;                    /* bytes consumed in total: capped during the handshake */
+    uint8_t first[TLS_BIO_FIRST];    /* the first bytes of the connection, to recognise other protocols */
     uint8_t type;                    /* content type of the next write; 0: application data */
-    uint8_t cipher;      /* enum record_cipher of the key we took; RECORD_NONE: none was offered */
-    uint8_t alerts;      /* written since the handshake */
-    bool established;    /* the handshake is over */
-    bool update_written; /* a KeyUpdate has left, and its key has not come yet */
-    bool cut;            /* nothing more is let in */
+    uint8_t cipher;      /* enum record_cipher of the accepted key; RECORD_NONE: none was offered */
+    uint8_t alerts;      /* sent since the handshake */
+    bool established;    /* the handshake is complete */
+    bool update_written; /* a KeyUpdate was sent, its new key is outstanding */
+    bool cut;            /* no further input is passed on */
 };
 
-/* The method of all our BIOs. NULL when out of memory; freed with BIO_meth_free. */
+/* The shared BIO method. NULL when out of memory; freed by BIO_meth_free. */
 BIO_METHOD *tls_bio_method(void);
 
 /* A BIO over `bio`, which outlives it. NULL when out of memory. */

@@ -1,6 +1,6 @@
 /*
- * Reads certificate chains from PEM files, with their keys. Most of it is about saying what is wrong with a file in
- * words that lead to the cure. Nobody is ever asked for a password.
+ * Loads certificate chains and keys from PEM files. Most of this file produces error texts that name the remedy.
+ * There is no password prompt.
  */
 #include "tls/tls_server.h"
 
@@ -35,7 +35,7 @@ static void chain_free(STACK_OF(X509) * chain)
     sk_X509_pop_free(chain, X509_free);
 }
 
-/* Every certificate of the file, leaf first. */
+/* Reads every certificate of the file, leaf first. */
 static STACK_OF(X509) * read_chain(const struct tls_file *file, const struct tls_failure *failure)
 {
     BIO *reader = BIO_new_mem_buf(file->text, (int)file->length);
@@ -84,7 +84,7 @@ static bool check_match(STACK_OF(X509) * chain, EVP_PKEY *key, const char *file,
                     key_file, file);
 }
 
-/* SSL_CTX keeps one certificate of each kind: a second one would silently push out the first. */
+/* SSL_CTX holds one certificate per key type: a second one would replace the first silently. */
 static bool check_kind(struct tls_server *server, EVP_PKEY *key, const char *file,
                        const struct tls_failure *failure)
 {
@@ -125,12 +125,12 @@ static bool use(struct tls_server *server, STACK_OF(X509) * chain, EVP_PKEY *key
     return true;
 }
 
-/* Where the key stands: in a file of its own, else beside the certificates. */
+/* Opens the file of the key: its own, or that of the certificates. */
 static bool open_key(struct tls_file files[2], const struct tls_server *server, struct str own,
                      const struct tls_failure *failure)
 {
     if (str_empty(own) && !files[0].text)
-        return false; /* that was told */
+        return false; /* already reported */
     return tls_file_open(&files[1], server, str_empty(own) ? str_from(files[0].name) : own, failure);
 }
 

@@ -1,6 +1,5 @@
 /*
- * Contexts and sessions in the client's role. No key is taken from OpenSSL here: what is sent to a server
- * goes through SSL_write.
+ * Client contexts and sessions. OpenSSL keeps the key: data to a server pass SSL_write.
  */
 #include "tls/tls_client.h"
 
@@ -41,7 +40,7 @@ static bool load_certificate(SSL_CTX *openssl, const struct tls_client_settings 
                           settings->passwords);
 }
 
-/* Names of TLS 1.3 suites are told by how they begin; each list keeps its default where none of it is named. */
+/* TLS 1.3 suites are recognised by their prefix; a list without any entry keeps its default. */
 static bool set_ciphers(SSL_CTX *openssl, struct str ciphers)
 {
     char suites[1024] = "";
@@ -85,7 +84,7 @@ bool tls_client_settings_equal(const struct tls_client_settings *a, const struct
            str_equal(a->passwords, b->passwords) && commands_equal(a, b);
 }
 
-/* A file that cannot be read is the first thing in OpenSSL's queue, and not the last. */
+/* An unreadable file is the first error in OpenSSL's queue, not the last. */
 static const char *reason(void)
 {
     unsigned long first = ERR_peek_error();
@@ -190,7 +189,7 @@ void tls_session_keep(struct tls_session *session, struct tls_context *context, 
 {
     SSL_SESSION *given = context->forgetful || !session->finished ? NULL : SSL_get_session(session->ssl);
 
-    /* A copy: OpenSSL spoils the session of a connection that ends without a goodbye. */
+    /* A copy: OpenSSL invalidates the session of a connection that ends without close_notify. */
     if (given)
         given = SSL_SESSION_is_resumable(given) ? SSL_SESSION_dup(given) : NULL;
     if (!given)

@@ -1,5 +1,5 @@
 /*
- * Lists of revoked certificates, encrypted keys and OpenSSL's own commands, for contexts of clients.
+ * CRLs, encrypted keys and SSL_CONF commands for client contexts.
  */
 #include "tls/tls_client_files.h"
 
@@ -14,7 +14,7 @@ bool tls_client_terminate(struct str text, char *out, size_t size)
     if (text.length >= size)
         return false;
     if (text.length)
-        memcpy(out, text.data, text.length); /* an empty one may have no bytes at all */
+        memcpy(out, text.data, text.length); /* an empty str may have no pointer */
     out[text.length] = '\0';
     return true;
 }
@@ -30,7 +30,7 @@ bool tls_client_revoked(SSL_CTX *openssl, struct str path)
            X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL) == 1;
 }
 
-/* The line that is tried; NULL: none, and nobody is asked on the terminal. */
+/* Supplies the line being tried; NULL: none, and no prompt on the terminal. */
 static int say_password(char *into, int size, int writing, void *owner)
 {
     const char *line = owner;
@@ -52,7 +52,7 @@ static bool try_key(SSL_CTX *openssl, const char *path, char *line)
     return good;
 }
 
-/* Each line in turn; the fault that stays in the queue is that of the last. */
+/* Tries each line in turn; the error of the last one stays in the queue. */
 static bool try_lines(SSL_CTX *openssl, const char *path, FILE *lines)
 {
     char line[PASSWORD_LINE] = "";

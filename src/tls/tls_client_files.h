@@ -1,6 +1,6 @@
 /*
- * What a client's context takes beyond its fixed settings: lists of revoked certificates, keys that are encrypted, and
- * words for OpenSSL itself. Private to tls_client*.c. Each is false with the cause in OpenSSL's queue.
+ * Files and commands of a client context beyond its fixed settings: CRLs, encrypted keys, SSL_CONF commands. Private
+ * to tls_client*.c. Each function returns false with the cause in OpenSSL's error queue.
  */
 #ifndef TLS_TLS_CLIENT_FILES_H
 #define TLS_TLS_CLIENT_FILES_H
@@ -9,13 +9,19 @@
 
 #include <openssl/ssl.h>
 
-/* Terminated, for OpenSSL. False where it is too long. */
+/* Copies `text` with a terminating NUL. False if it is too long. */
 bool tls_client_terminate(struct str text, char *out, size_t size);
-/* Who is on a list of the PEM file is not trusted; nor is who stands under an authority that has no list there. */
+/*
+ * Loads the CRLs of a PEM file. Revoked certificates are not trusted, nor those of an authority without a CRL in the
+ * file.
+ */
 bool tls_client_revoked(SSL_CTX *openssl, struct str path);
-/* The key of a PEM file. An encrypted one is tried with each line of `passwords` (a path; empty: none); nobody is asked for one. */
+/*
+ * Loads the key of a PEM file. Each line of the file `passwords` (empty: none) is tried for an encrypted key; there
+ * is no prompt.
+ */
 bool tls_client_key(SSL_CTX *openssl, struct str path, struct str passwords);
-/* Commands of SSL_CONF_cmd, as in a file of OpenSSL. Versions before TLS 1.2 stay unspoken: false, where they ask for them. */
+/* Applies SSL_CONF_cmd commands. False, too, for a command that enables a version before TLS 1.2. */
 bool tls_client_commands(SSL_CTX *openssl, const struct tls_command *commands, size_t count);
 
 #endif

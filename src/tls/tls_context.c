@@ -1,7 +1,6 @@
 /*
- * One SSL_CTX per virtual server, and the choice between them when a client names
- * one: in the client-hello callback, before anything is negotiated, so that protocols, ciphers, curves,
- * tickets and ALPN are all those of the server that was asked for.
+ * One SSL_CTX per virtual server. SNI selects the server in the client-hello callback, before negotiation, so that
+ * protocols, ciphers, curves, tickets and ALPN are those of the selected server.
  */
 #include "tls/tls_context.h"
 
@@ -17,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Room for two paths and the words around them. */
+/* Room for two paths and the text around them. */
 enum { FAULT_TEXT = 2 * PATH_MAX + 512 };
 
 struct tls_failure tls_failure_at(const struct tls_failure *failure, const char *directive, size_t index)
@@ -56,8 +55,7 @@ const char *tls_openssl_reason(void)
     return reason ? reason : "out of memory";
 }
 
-/* The host name in the ClientHello (RFC 6066 3); empty where there is none or it is malformed, which OpenSSL
- * refuses later. */
+/* The host name in the ClientHello (RFC 6066 3); empty if missing or malformed, which OpenSSL rejects later. */
 static struct str hello_name(SSL *ssl)
 {
     const unsigned char *bytes;
@@ -71,7 +69,7 @@ static struct str hello_name(SSL *ssl)
     return str_of((const char *)bytes + 5, name);
 }
 
-/* OpenSSL's own list; before 3.5 it has no name. */
+/* OpenSSL's default list; before 3.5 it has no name. */
 static bool set_default_groups(SSL *ssl)
 {
     bool good = SSL_set1_groups_list(ssl, "DEFAULT") == 1 ||
@@ -81,7 +79,7 @@ static bool set_default_groups(SSL *ssl)
     return good;
 }
 
-/* SSL_set_SSL_CTX changes certificates and callbacks only: what SSL_new had copied is copied again here. */
+/* SSL_set_SSL_CTX switches certificates and callbacks only: settings that SSL_new copied are copied again here. */
 static bool switch_server(SSL *ssl, const struct tls_server *from, const struct tls_server *server)
 {
     if (!SSL_set_SSL_CTX(ssl, server->openssl))
@@ -99,7 +97,7 @@ static bool switch_server(SSL *ssl, const struct tls_server *from, const struct 
            SSL_set_num_tickets(ssl, SSL_CTX_get_num_tickets(server->openssl)) == 1;
 }
 
-/* The first server with a regular expression that fits; an absolute name is the same without its last dot. */
+/* The first server with a matching regular expression; a trailing dot of the name is ignored. */
 static const struct tls_server *find_pattern(const struct tls_context *context, struct str name)
 {
     if (name.length > 1 && name.data[name.length - 1] == '.')
@@ -272,7 +270,7 @@ bool tls_context_renew(struct tls_context *context, size_t number, const struct 
     new.before = NULL;
     if (good)
         *server = new;
-    tls_server_finish(good ? &old : &new); /* connections hold what they need of it */
+    tls_server_finish(good ? &old : &new); /* connections hold references to what they use */
     listen_for_names(context);
     ERR_clear_error();
     return good;

@@ -1,7 +1,6 @@
 /*
- * Early data (0-RTT, RFC 8446 2.3): whether those of a connection are taken. OpenSSL looks whether the ticket
- * is as old as the client says, and so bounds for how long a connection can be replayed; that it is not
- * replayed meanwhile is seen to here, for all workers.
+ * Early data (0-RTT, RFC 8446 2.3): accepted or rejected per connection. OpenSSL checks the ticket's age, which
+ * bounds the time for a replay; the replay window shared by all workers rejects replays within that time.
  */
 #include "tls/tls_session_private.h"
 
@@ -10,8 +9,8 @@
 #include <stdlib.h>
 
 /*
- * The clock on the wall may be set back, and then what is over would be new again. A ticket notes its time by
- * the other clock, too: where the two have not gone on together since, the age of the ticket is not known.
+ * After the wall clock is set back, expired tickets would look valid. A ticket records the monotonic clock, too: if
+ * both did not advance equally, its age is unknown.
  */
 static bool is_age_known(const struct tls_session *session, const struct ticket_note *note)
 {
@@ -35,8 +34,8 @@ static int early_allowed(SSL *ssl, void *unused)
 }
 
 /*
- * OpenSSL's own protection would give each ticket out of a cache of one process; with ours tickets stay what
- * they are. The callback is the default server's, the rest of the server that SNI chooses.
+ * OpenSSL's own anti-replay would turn tickets into entries of a per-process cache; this one keeps tickets
+ * stateless. The callback belongs to the default server, the other settings to the server that SNI selected.
  */
 void tls_early_set(struct tls_server *server)
 {

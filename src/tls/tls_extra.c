@@ -1,5 +1,5 @@
 /*
- * What few servers say: parameters of Diffie-Hellman for TLS 1.2, and settings by OpenSSL's own names for them.
+ * Rarely used settings: Diffie-Hellman parameters for TLS 1.2, and SSL_CONF commands.
  */
 #include "tls/tls_server.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* NULL with a sentence. What OpenSSL finds too weak is refused where it is set. */
+/* NULL after a reported fault. OpenSSL rejects weak parameters when they are set. */
 static EVP_PKEY *read_parameters(const struct tls_file *file, const struct tls_failure *failure)
 {
     BIO *reader = BIO_new_mem_buf(file->text, (int)file->length);
@@ -68,7 +68,7 @@ bool tls_dh_set(struct tls_server *server, const struct tls_failure *failure)
     return good;
 }
 
-/* What would be undone here, or go round what sluice does by itself. */
+/* Commands that would conflict with settings that sluice makes itself. */
 static const struct {
     const char *name, *hint;
 } refused[] = {
@@ -94,7 +94,7 @@ static bool is_refused(const char *name, const struct tls_failure *failure)
     return false;
 }
 
-/* SSL_CONF_cmd(3): 2 where both words were taken, -2 where it does not know the first. */
+/* SSL_CONF_cmd(3): 2: both words were used; -2: unknown command. */
 static bool run(struct tls_server *server, SSL_CONF_CTX *conf, const char *name, const char *value,
                 const struct tls_failure *failure)
 {
@@ -110,14 +110,14 @@ static bool run(struct tls_server *server, SSL_CONF_CTX *conf, const char *name,
                         name);
     }
     if (result != 2) {
-        ERR_clear_error(); /* "bad value", in other words in each version */
+        ERR_clear_error(); /* "bad value", worded differently by each version */
         return tls_fail(failure, "ssl_conf_command: OpenSSL does not take \"%s\" for %s\n"
                                  "man SSL_CONF_cmd says what it takes",
                         value, name);
     }
     if (strcasecmp(name, "Groups") != 0 && strcasecmp(name, "Curves") != 0)
         return true;
-    /* Sessions that come from another server by SNI are given them again. */
+    /* Sessions switched here by SNI apply the groups again. */
     free(server->groups);
     server->groups = strdup(value);
     return server->groups || tls_fail(failure, "out of memory");
@@ -137,7 +137,10 @@ static bool run_one(struct tls_server *server, SSL_CONF_CTX *conf, size_t index,
     return good;
 }
 
-/* Keys are taken from OpenSSL, which never renegotiates then; of what is older than TLS 1.2 no key is known here. */
+/*
+ * Keys are taken from OpenSSL, which must not renegotiate then; versions before TLS 1.2 are not supported by the
+ * record layer.
+ */
 static bool keep_needed(struct tls_server *server, const struct tls_failure *failure)
 {
     struct tls_failure at = tls_failure_at(failure, "ssl_conf_command", 0);

@@ -1,7 +1,6 @@
 /*
- * Reads the files that TLS needs: certificates, keys, lists. All of a server's can be read at once, for
- * processes that may not read them: then a load finds them there. What has been read is wiped when it is let
- * go of.
+ * Reads the files of TLS settings: certificates, keys, lists. All files of a server can be read at once, for
+ * processes without access to them. File contents are wiped when freed.
  */
 #include "tls/tls_server.h"
 
@@ -15,7 +14,7 @@
 
 #define RELATIVE_HINT "\nrelative paths start at the folder of the file they stand in, or at -p"
 
-/* Files that a server has one of at most. */
+/* Files that occur at most once per server. */
 enum { SINGLE = 5 };
 
 void tls_file_finish(struct tls_file *file)
@@ -25,8 +24,8 @@ void tls_file_finish(struct tls_file *file)
 }
 
 /*
- * File number `index` of all that the settings name: each certificate with its key, ticket keys, what clients
- * are judged by, and what opens keys.
+ * File number `index` of the settings: each certificate and its key, ticket keys, files for client verification,
+ * pass phrases.
  */
 static bool file_at(const struct tls_settings *settings, size_t index, struct str *out_name,
                     const char **out_directive)
@@ -107,7 +106,7 @@ uint64_t tls_files_stamp(const struct tls_settings *settings)
     return number;
 }
 
-/* One after the other, each behind its length, in the order of file_at. */
+/* Concatenates the files in the order of file_at, each after its length. */
 static bool join(const struct tls_file *each, size_t count, struct tls_files *out_files)
 {
     struct tls_files files = {NULL, 0};
@@ -159,7 +158,7 @@ void tls_files_finish(struct tls_files *files)
     *files = (struct tls_files){NULL, 0};
 }
 
-/* What was read of the file of that name. */
+/* The contents of the file with this name. */
 static bool find(const struct tls_server *server, struct str wanted, struct str *out_text)
 {
     struct str rest = str_of(server->files->bytes, server->files->length);

@@ -1,7 +1,7 @@
 /*
- * Sessions that the server keeps (ssl_session_cache): those of TLS 1.2 by their id, for clients that know no tickets,
- * and where tickets are off those of TLS 1.3, whose tickets are then no more than an id. Whose session it is, and
- * whether its client may come back with it, is judged as for a session out of a ticket.
+ * Server-side session cache (ssl_session_cache): TLS 1.2 sessions by id, for clients without tickets, and TLS 1.3
+ * sessions when tickets are off, whose tickets are then only an id. The rules for resuming a session are those for
+ * tickets.
  */
 #include "tls/tls_session_private.h"
 
@@ -11,7 +11,7 @@
 
 enum { KEPT = SSL_SESS_CACHE_SERVER | SSL_SESS_CACHE_NO_INTERNAL | SSL_SESS_CACHE_NO_AUTO_CLEAR };
 
-/* By now SNI has chosen the server. */
+/* SNI has selected the server by now. */
 static struct session_cache *cache_of(const struct tls_server *server)
 {
     return server->settings->store ? server->settings->store->cache : NULL;
@@ -24,7 +24,7 @@ static bool is_kept(SSL *ssl, const struct tls_session *session)
     return cache_of(session->server) && !ticket_holds_it && tls_session_client_state(session) == TLS_CLIENT_ACCEPTED;
 }
 
-/* 0: OpenSSL's reference stays its own. */
+/* Returns 0: OpenSSL keeps its own reference. */
 static int session_made(SSL *ssl, SSL_SESSION *made)
 {
     const struct tls_session *session = tls_session_of(ssl);
@@ -79,7 +79,7 @@ static SSL_SESSION *session_wanted(SSL *ssl, const unsigned char *id, int id_len
     return wanted;
 }
 
-/* After an alert, or where its time is over. OpenSSL names the context that the connection began at. */
+/* After an alert or on expiry. OpenSSL passes the context in which the connection began. */
 static void session_gone(SSL_CTX *openssl, SSL_SESSION *gone)
 {
     const struct tls_context *context = SSL_CTX_get_app_data(openssl);

@@ -1,5 +1,5 @@
 /*
- * Reads private keys from PEM files; those that are encrypted are opened by the pass phrases of ssl_password_file.
+ * Reads private keys from PEM files; pass phrases of ssl_password_file open encrypted ones.
  */
 #include "tls/tls_server.h"
 
@@ -13,7 +13,7 @@ int tls_password_refused(char *into, int size, int writing, void *unused)
     return -1;
 }
 
-/* One line of ssl_password_file, for OpenSSL, which wipes its copy. */
+/* Supplies one line of ssl_password_file to OpenSSL, which wipes its copy. */
 static int password_given(char *into, int size, int writing, void *line)
 {
     const struct str *password = line;
@@ -36,7 +36,7 @@ static EVP_PKEY *read_with(const struct tls_file *file, struct str *password)
     return key;
 }
 
-/* The first phrase that opens it. */
+/* Tries the pass phrases in order. */
 static EVP_PKEY *open_key(const struct tls_file *file, const struct tls_file *passwords,
                           const struct tls_failure *failure)
 {

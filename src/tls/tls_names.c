@@ -1,5 +1,5 @@
 /*
- * The index of server names: three hash tables, so that a thousand virtual servers cost no more than one.
+ * Three hash tables, so that lookup time does not depend on the number of virtual servers.
  */
 #include "tls/tls_names.h"
 

@@ -1,7 +1,7 @@
 /*
- * Which virtual server a name means: exact names, "*.example.com", ".example.com" (both), "mail.*". Case and
- * one trailing dot do not matter. Order as nginx: exact, longest leading wildcard, longest trailing one.
- * Regular expressions are no matter of this index (tls_context.c asks them afterwards). Private to tls.
+ * The index of server names: exact names, "*.example.com", ".example.com" (both), "mail.*". Case and one trailing
+ * dot are ignored. nginx's order: exact, longest leading wildcard, longest trailing wildcard. Regular expressions
+ * are tried afterwards by tls_context.c. Private to tls/.
  */
 #ifndef TLS_TLS_NAMES_H
 #define TLS_TLS_NAMES_H
@@ -14,16 +14,18 @@ struct tls_names {
     struct table prefixes; /* "mail." */
 };
 
-/* An empty index. */
+/* Initialises an empty index. */
 void tls_names_init(struct tls_names *names);
 /* Accepts a zeroed one. The names themselves and their values are not owned. */
 void tls_names_finish(struct tls_names *names);
 
-/* Adds a name as server_name has it; it must stay as long as the index. 0, -EEXIST (the first one stays),
- * -EINVAL, -ENOMEM. */
+/*
+ * Adds a name in the syntax of server_name; it must outlive the index. 0, -EEXIST (the first one stays), -EINVAL,
+ * -ENOMEM.
+ */
 MUST_CHECK int tls_names_add(struct tls_names *names, struct str name, void *value);
 
-/* What the name means, or NULL. */
+/* The value of a name, or NULL. */
 void *tls_names_find(const struct tls_names *names, struct str name);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * `ssl_certificate: self-signed`: ECDSA P-256, made in memory at start, for the server's names and this
- * machine's own. Nobody trusts it; the fingerprint in the log is what a careful user compares.
+ * `ssl_certificate: self-signed`: ECDSA P-256, generated in memory at start for the server's names and those of this
+ * machine. Clients do not trust it; the log has its fingerprint for comparison.
  */
 #include "tls/tls_server.h"
 
@@ -55,7 +55,7 @@ static bool is_address(struct str name, char text[INET6_ADDRSTRLEN])
     return inet_pton(AF_INET, text, bytes) == 1 || inet_pton(AF_INET6, text, bytes) == 1;
 }
 
-/* A certificate can only say exact names and "*." in front: the rest of nginx's names is left out. */
+/* Certificates hold exact names and "*." prefixes only: nginx's other forms are left out. */
 static bool is_dns(struct str name)
 {
     struct str rest = str_starts(name, STR("*.")) ? str_skip(name, 2) : name;
@@ -110,7 +110,7 @@ static bool add_extension(X509 *certificate, int nid, const char *value)
     return good;
 }
 
-/* A random serial number: browsers refuse two certificates of one issuer with the same. */
+/* A random serial number: browsers reject two certificates of one issuer with equal numbers. */
 static bool set_serial(X509 *certificate)
 {
     unsigned char bytes[16];

@@ -1,5 +1,5 @@
 /*
- * One virtual server, loaded: an SSL_CTX with everything that its settings say.
+ * Loads one virtual server: an SSL_CTX with all its settings.
  */
 #include "tls/tls_session_private.h"
 
@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Only so that OpenSSL confirms the name (RFC 6066 3) and keeps it: the choice has been made by now. */
+/* OpenSSL confirms the name (RFC 6066 3) and keeps it only with this callback; the server is already selected. */
 static int name_confirmed(SSL *ssl, int *alert, void *argument)
 {
     return SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
-/* RFC 7301 3.2: the server's order counts, and a client that offers only strangers is told so. */
+/* RFC 7301 3.2: the server's order decides; without a common protocol the handshake fails with an alert. */
 static int protocol_chosen(SSL *ssl, const unsigned char **out, unsigned char *out_length,
                            const unsigned char *offered, unsigned offered_length, void *argument)
 {
@@ -116,7 +116,7 @@ static bool set_ciphers(struct tls_server *server, const struct tls_failure *fai
 
 static int set_groups_text(SSL_CTX *openssl, const char *groups)
 {
-    return *groups && SSL_CTX_set1_groups_list(openssl, groups) == 1; /* OpenSSL 3.5 takes a list of none */
+    return *groups && SSL_CTX_set1_groups_list(openssl, groups) == 1; /* OpenSSL 3.5 accepts an empty list */
 }
 
 bool tls_has_group(const char *name)
@@ -130,8 +130,7 @@ bool tls_has_group(const char *name)
 }
 
 /*
- * The list as this OpenSSL can take it: "?X" is X where there is such a group. From 3.5 on OpenSSL
- * understands that by itself.
+ * The groups that this OpenSSL supports: "?X" is X if it has the group. OpenSSL 3.5 and later interprets "?" itself.
  */
 static char *known_groups(struct str list)
 {
@@ -178,8 +177,8 @@ static void set_options(struct tls_server *server)
 }
 
 /*
- * A ticket of one virtual server resumes no session of another: the context is the digest of its certificate,
- * and of all that clients' certificates are judged by.
+ * The session id context is a digest of the certificate and of all settings that verify clients: a ticket of one
+ * virtual server resumes no session of another.
  */
 static bool set_session_context(struct tls_server *server, const struct tls_failure *failure)
 {
@@ -197,7 +196,7 @@ static bool set_session_context(struct tls_server *server, const struct tls_fail
     return tls_fail(failure, "the session context cannot be set: %s", tls_openssl_reason());
 }
 
-/* A renewed server keeps the certificate that was made for it: nobody has changed that. */
+/* A reload keeps the generated certificate. */
 static bool keep_self_signed(struct tls_server *server, const struct tls_failure *failure)
 {
     if (SSL_CTX_use_cert_and_key(server->openssl, SSL_CTX_get0_certificate(server->before),
@@ -256,7 +255,7 @@ bool tls_server_load(struct tls_server *server, struct log *log, const struct tl
     if (!server->openssl || !server->digest || EVP_DigestInit_ex(server->digest, EVP_sha256(), NULL) != 1)
         return tls_fail(failure, "OpenSSL: %s", tls_openssl_reason());
     set_options(server);
-    /* All of them, so that everything that is wrong is told. */
+    /* Runs all loaders, so that every fault is reported. */
     bool good = tls_tickets_set(server, failure);
     good &= set_protocols(server, failure);
     good &= set_ciphers(server, failure);

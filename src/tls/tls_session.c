@@ -1,6 +1,6 @@
 /*
- * Drives one SSL: what goes in was lent to the BIO, what comes out leaves through the BIO, and what failed
- * becomes one sentence. OpenSSL's error queue is empty before and after each call.
+ * Drives one SSL: input is lent to the BIO, output leaves through the BIO, and a failure becomes one error text.
+ * OpenSSL's error queue is empty before and after each call.
  */
 #include "tls/tls_session.h"
 
@@ -50,7 +50,7 @@ void tls_session_destroy(struct tls_session *session)
 {
     if (!session)
         return;
-    /* Who leaves without a word may come back all the same; after an alert OpenSSL has forgotten the session. */
+    /* A connection closed without close_notify stays resumable; after an alert OpenSSL has dropped the session. */
     if (SSL_is_server(session->ssl))
         SSL_set_shutdown(session->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     SSL_free(session->ssl);
@@ -75,7 +75,7 @@ struct str tls_session_unlend(struct tls_session *session)
     return rest;
 }
 
-/* OpenSSL knows nothing of a cut: its alert is ours to make (RFC 8446 6.2: unexpected_message). */
+/* OpenSSL does not know that input was cut off: the alert is created here (RFC 8446 6.2: unexpected_message). */
 static void alert_cut(struct tls_session *session)
 {
     static const char fatal[] = {2, 10};
@@ -93,7 +93,10 @@ static int fail(struct tls_session *session, const char *sentence)
     return -EPROTO;
 }
 
-/* The first reason of the SSL's own: a cipher's comes before it, and from 3.2 on "record layer failure" after it. */
+/*
+ * The first reason of the SSL library: a cipher's reason precedes it, and from 3.2 on "record layer failure" follows
+ * it.
+ */
 static unsigned long first_reason(void)
 {
     unsigned long first = 0, next;
@@ -104,7 +107,7 @@ static unsigned long first_reason(void)
     return first;
 }
 
-/* OpenSSL's words for what people meet most often say little to them. */
+/* Plainer texts for OpenSSL's most frequent reasons. */
 static const char *explain(const struct tls_session *session)
 {
     unsigned long error = first_reason();
@@ -139,8 +142,7 @@ static const char *explain(const struct tls_session *session)
     return reason ? reason : "the TLS connection broke";
 }
 
-/* What a call on the SSL that gave no result means: -EAGAIN, 0 (the peer has closed), or -EPROTO with its
- * sentence. */
+/* Maps a failed call on the SSL: -EAGAIN, 0 (the peer closed), or -EPROTO with its error text. */
 static int judge(struct tls_session *session, int result)
 {
     switch (SSL_get_error(session->ssl, result)) {
@@ -159,7 +161,7 @@ static void clear_errors(void)
         ERR_clear_error();
 }
 
-/* The secret in "LABEL RANDOM SECRET", all hexadecimal. 0 bytes where it does not look so. */
+/* Parses the secret of "LABEL RANDOM SECRET" in hexadecimal. 0 if the line has another form. */
 static size_t parse_secret(struct str line, uint8_t into[RECORD_SECRET_MAX])
 {
     struct str hex = str_skip(line, (size_t)str_rfind(line, ' ') + 1);
@@ -175,7 +177,7 @@ static size_t parse_secret(struct str line, uint8_t into[RECORD_SECRET_MAX])
     return hex.length / 2;
 }
 
-/* OpenSSL before 3.2 makes a new key after its KeyUpdate but offers it to nobody: the secret tells it. */
+/* OpenSSL before 3.2 changes its key after an own KeyUpdate without offering it: it is derived from the secret. */
 static void derive_updated_key(struct tls_session *session, struct str line)
 {
     uint8_t secret[RECORD_SECRET_MAX];
@@ -190,7 +192,7 @@ static void derive_updated_key(struct tls_session *session, struct str line)
     OPENSSL_cleanse(secret, sizeof(secret));
 }
 
-/* Each costs us two derivations and, where it asks, a record: a bounded part of a worker's time. */
+/* Each KeyUpdate costs two derivations and, if it requests one, a record: the count bounds a worker's time. */
 static void count_key_update(struct tls_session *session)
 {
     uint32_t now = (uint32_t)tls_session_now_ms(session);
@@ -203,7 +205,7 @@ static void count_key_update(struct tls_session *session)
         session->bio.cut = true;
 }
 
-/* The key log callback: notices KeyUpdates, and derives our key where OpenSSL does not offer it (before 3.2). */
+/* The key log callback: detects KeyUpdates and derives the own key where OpenSSL does not offer it (before 3.2). */
 static void secret_changed(const SSL *ssl, const char *line)
 {
     struct tls_session *session = tls_session_of(ssl);
@@ -232,7 +234,7 @@ static int finish_handshake(struct tls_session *session)
     return error ? error : fail(session, "the peer closed the connection during the handshake");
 }
 
-/* Until it is known whether there are early data. 0: there are none. */
+/* Runs until the presence of early data is known. 0: there are none. */
 static int await_early(struct tls_session *session)
 {
     size_t length = 0;
@@ -269,7 +271,7 @@ bool tls_session_early(const struct tls_session *session)
     return session->early >= EARLY_HELD;
 }
 
-/* Early data, then the rest of the handshake: 0 once that is over, too. */
+/* Reads early data, then the rest of the handshake: 0 once that is complete. */
 static ssize_t read_early(struct tls_session *session, char *into, size_t size)
 {
     size_t held = session->early == EARLY_HELD && size > 0, length = 0;
@@ -299,8 +301,8 @@ static ssize_t read_early(struct tls_session *session, char *into, size_t size)
 }
 
 /*
- * RFC 8446 4.6.3: a request is answered before the next application data. OpenSSL has noted it, and writes
- * the answer in the next handshake call.
+ * RFC 8446 4.6.3: a request is answered before the next application data. OpenSSL recorded it and writes the answer
+ * in the next handshake call.
  */
 static int answer_key_update(struct tls_session *session)
 {
@@ -316,8 +318,8 @@ static int answer_key_update(struct tls_session *session)
 }
 
 /*
- * OpenSSL spells each secret digit by digit for whoever listens, which costs a twelfth of a handshake: it is listened
- * to only in the calls that may replace a key.
+ * OpenSSL formats each secret as text for a key log callback, a twelfth of a handshake's cost: the callback is set
+ * only during calls that may replace a key.
  */
 static void listen_for_secrets(struct tls_session *session, SSL_CTX_keylog_cb_func listener)
 {
@@ -339,14 +341,13 @@ int tls_session_update_key(struct tls_session *session)
     int error = result == 1 ? 0 : judge(session, result);
     if (error == -EPROTO)
         return error;
-    /* Were the new key missing, the next record would be sealed under the old one, which the peer has thrown
-     * away. */
+    /* Without the new key the next record would be sealed under the old one, which the peer has discarded. */
     if (session->bio.update_written)
         return fail(session, "OpenSSL gave no key after its KeyUpdate");
     return 0;
 }
 
-/* One record at most, so that a request for a new key is seen before OpenSSL would answer it by itself. */
+/* Reads at most one record, so that a request for a new key is seen before OpenSSL answers it. */
 static ssize_t read_record(struct tls_session *session, char *into, size_t size)
 {
     size_t length = 0;
@@ -373,12 +374,12 @@ ssize_t tls_session_read(struct tls_session *session, char *into, size_t size)
     if (tls_session_early(session) && (result = read_early(session, into, size)) != 0)
         return result;
     do {
-        /* OpenSSL would answer at the next message from the peer: after a refusal none is let in. */
+        /* OpenSSL would answer at the peer's next message: after a refusal no input is passed on. */
         if (session->update_refused && SSL_pending(session->ssl) == 0) {
             session->bio.lent = (struct str){NULL, 0};
             return -EAGAIN;
         }
-        /* Asking OpenSSL for what cannot be there costs it a buffer, made and released. */
+        /* Without pending input, SSL_read would allocate and free a buffer in vain. */
         if (session->bio.lent.length == 0 && !SSL_has_pending(session->ssl))
             return -EAGAIN;
         result = read_record(session, into, size);
@@ -405,7 +406,9 @@ ssize_t tls_session_write(struct tls_session *session, struct str plaintext)
     return (ssize_t)written;
 }
 
-/* In the middle of the handshake OpenSSL has no goodbye; the client may read one as soon as it may read anything. */
+/*
+ * OpenSSL cannot send close_notify during the handshake; the client may read one once it can read application data.
+ */
 static void shut_early(struct tls_session *session)
 {
     static const char close_notify[] = {1, 0};

@@ -1,5 +1,5 @@
 /*
- * What a session can tell of the certificate that its client has shown: for variables.
+ * Properties of the client's certificate, for variables.
  */
 #include "tls/tls_session_private.h"
 
@@ -19,7 +19,7 @@ static struct str take_text(BIO *text, struct arena *arena)
 
 typedef bool writer(BIO *text, X509 *certificate);
 
-/* RFC 2253, but UTF-8 as it is. */
+/* RFC 2253 with unescaped UTF-8. */
 static bool write_name(BIO *text, const X509_NAME *name)
 {
     return X509_NAME_print_ex(text, name, 0, XN_FLAG_RFC2253 & ~(unsigned long)ASN1_STRFLGS_ESC_MSB) >= 0;
@@ -79,7 +79,7 @@ static bool write_raw(BIO *text, X509 *certificate)
     return PEM_write_bio_X509(text, certificate) == 1;
 }
 
-/* As a field of a request could carry it once: each line but the first begins with a tab, and the last has no end. */
+/* nginx's folded form: each line but the first begins with a tab, and the last has no line end. */
 static bool write_folded(BIO *text, X509 *certificate)
 {
     BIO *raw = BIO_new(BIO_s_mem());
@@ -93,7 +93,7 @@ static bool write_folded(BIO *text, X509 *certificate)
     return good;
 }
 
-/* RFC 3986 2.3: nothing but unreserved characters stays. */
+/* Percent-encodes all but unreserved characters (RFC 3986 2.3). */
 static bool write_escaped(BIO *text, X509 *certificate)
 {
     BIO *raw = BIO_new(BIO_s_mem());

@@ -1,11 +1,13 @@
 /*
- * What a session can tell: for the log and for variables.
+ * Properties of a session, for the log and for variables.
  */
 #include "tls/tls_session_private.h"
 
 #include <openssl/objects.h>
 
-/* Methods and their blank or slash: "GET /", "POST ", "PRI *", "OPTIO". TLS begins with a byte below 32. */
+/*
+ * Recognises methods with their blank or slash: "GET /", "POST ", "PRI *", "OPTIO". TLS begins with a byte below 32.
+ */
 bool tls_session_spoke_http(const struct tls_session *session)
 {
     const uint8_t *first = session->bio.first;
@@ -53,7 +55,7 @@ struct str tls_session_cipher(const struct tls_session *session)
     return str_from(tls_session_agreed(session) ? SSL_CIPHER_get_name(SSL_get_current_cipher(session->ssl)) : NULL);
 }
 
-/* By nginx's names ("X25519", "prime256v1"); groups without a number of OpenSSL's own by TLS's. */
+/* nginx's names ("X25519", "prime256v1"); groups without an OpenSSL NID by their TLS name. */
 struct str tls_session_curve(const struct tls_session *session)
 {
     int group = tls_session_agreed(session) ? (int)SSL_get_negotiated_group(session->ssl) : NID_undef;

@@ -1,5 +1,5 @@
 /*
- * The inside of a session, for its own files and the callbacks of tls_context.c. Private to tls.
+ * The internals of a session, for its own files and the callbacks of tls_context.c. Private to tls/.
  */
 #ifndef TLS_TLS_SESSION_PRIVATE_H
 #define TLS_TLS_SESSION_PRIVATE_H
@@ -7,34 +7,34 @@
 #include "tls/tls_bio.h"
 #include "tls/tls_server.h"
 
-/* Early data: they come before the handshake is over, and may be answered before. */
+/* The state of early data. */
 enum early {
     EARLY_NONE,
-    EARLY_POSSIBLE,                  /* the ClientHello has not told yet */
-    EARLY_HELD,                      /* they come: the first byte was read, to know it */
+    EARLY_POSSIBLE,                  /* the ClientHello has not arrived */
+    EARLY_HELD,                      /* early data arrive: the first byte was read to detect them */
     EARLY_READING,
-    EARLY_OVER,                      /* all have come; the client's Finished is awaited */
+    EARLY_OVER,                      /* all were received; the client's Finished is outstanding */
 };
 
-/* Idle connections by the thousand have one each: kept small. */
+/* One per connection, also of idle ones: kept small. */
 struct tls_session {
     SSL *ssl; /* owned; owns the BIO over `bio` */
     struct tls_bio bio;
-    const struct tls_server *server; /* not owned: the one that SNI chose */
+    const struct tls_server *server; /* not owned: selected by SNI */
     const char *error;               /* a constant sentence; NULL: none */
     uint32_t updates_since_ms;       /* low bits of now_ms at the first of `key_updates` */
     uint8_t key_updates;             /* of the peer, within LIMIT_KEY_UPDATES_MS */
-    bool failed;                     /* nothing more is read or written */
-    bool finished;                   /* the handshake is over */
+    bool failed;                     /* nothing is read or written any more */
+    bool finished;                   /* the handshake is complete */
     uint8_t early;                   /* enum early */
     char first_early;                /* EARLY_HELD */
-    bool update_refused;             /* the owner does not want a new key */
+    bool update_refused;             /* the owner refused a new key */
     bool shut;                       /* close_notify was queued */
 };
 
 _Static_assert(sizeof(struct tls_session) <= 96, "10,000 idle connections have one each");
 
-/* True once it is known what was agreed: from the end of the handshake on, or from early data on. */
+/* True once the parameters are negotiated: from early data or the end of the handshake on. */
 static inline bool tls_session_agreed(const struct tls_session *session)
 {
     return session->finished || session->early >= EARLY_HELD;
@@ -48,7 +48,7 @@ static inline uint64_t tls_session_now_ms(const struct tls_session *session)
     return output->now_ms ? output->now_ms(session->bio.owner) : 0;
 }
 
-/* The session of an SSL, through its BIO: an index of ex_data would cost every connection a table. */
+/* The session of an SSL, through its BIO: ex_data would cost a table per connection. */
 struct tls_session *tls_session_of(const SSL *ssl);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Session tickets of one virtual server: whether there are any, for how long, and sealed with which keys.
- * They hold the session itself; where they are off, and sessions are kept, those of TLS 1.3 name it (tls_kept.c).
+ * Session tickets of one virtual server: on or off, lifetime, keys. Tickets hold the session itself; if they are off
+ * and the session cache is on, TLS 1.3 tickets are ids into it (tls_kept.c).
  */
 #include "tls/tls_session_private.h"
 
@@ -11,7 +11,7 @@
 #include <openssl/err.h>
 #include <openssl/rand.h>
 
-/* The server's key number `age`, the one that seals first; those of files, where it has some. False: no more. */
+/* The server's key number `age`; 0 encrypts. Keys of files take precedence. False: no more keys. */
 static bool get_key(const struct tls_server *server, unsigned age, struct ticket_key *out_key)
 {
     if (server->ticket_key_count == 0)
@@ -65,8 +65,8 @@ static bool open(struct ticket_key *key, const unsigned char *iv, EVP_CIPHER_CTX
 }
 
 /*
- * By now SNI has chosen the server. 0: no key, and so no ticket, or a full handshake; 2: it opens, and a new
- * one is to be given.
+ * SNI has selected the server by now. 0: no key, hence no ticket or a full handshake; 2: decrypted, and a new ticket
+ * is due.
  */
 static int key_chosen(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                       EVP_MAC_CTX *mac, int sealing)
@@ -78,7 +78,7 @@ static int key_chosen(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPH
 
     if (sealing ? get_key(server, 0, &key) : find_key(server, name, &age, &key)) {
         bool good = sealing ? seal(&key, name, iv, cipher, mac) : open(&key, iv, cipher, mac);
-        /* TLS 1.3 gives a ticket with each handshake: none is to be used twice (RFC 8446 C.4). */
+        /* Each TLS 1.3 handshake issues a new ticket: none should be used twice (RFC 8446 C.4). */
         bool renew = !sealing && (age > 0 || SSL_version(ssl) == TLS1_3_VERSION);
 
         result = !good ? -1 : renew ? 2 : 1;
@@ -87,7 +87,7 @@ static int key_chosen(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPH
     return result;
 }
 
-/* One byte, and a number in the order of this machine: nobody else reads it. */
+/* One byte, and a number in host byte order: only this machine reads it. */
 enum { NOTE_SIZE = 1 + sizeof(int64_t) };
 
 int64_t tls_clocks_apart_ms(const struct tls_session *session)
@@ -98,7 +98,7 @@ int64_t tls_clocks_apart_ms(const struct tls_session *session)
     return clock.wall_ms - (int64_t)tls_session_now_ms(session);
 }
 
-/* What OpenSSL would take for the life of a session is that of the default server. */
+/* OpenSSL would use the session lifetime of the default server. */
 bool tls_session_note(SSL *ssl, SSL_SESSION *made)
 {
     const struct tls_session *session = tls_session_of(ssl);
@@ -171,8 +171,8 @@ static bool load_keys(struct tls_server *server, const struct tls_failure *failu
 }
 
 /*
- * One ticket a handshake, where OpenSSL gives two to a full one: a client that uses it gets the next one with
- * it, and each costs as much as all that is not OpenSSL's.
+ * One ticket per handshake instead of OpenSSL's two: a client that uses it gets the next one, and a ticket costs as
+ * much as all of sluice's own handshake code.
  */
 bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failure)
 {

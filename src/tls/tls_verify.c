@@ -1,7 +1,6 @@
 /*
- * The client's certificate, as one virtual server asks for it. Whatever comes, the handshake is finished, so
- * that who shows a wrong one, or none, can be told so in words: what was found is kept, and asked for by
- * tls_session_client_state.
+ * Verification of client certificates by one virtual server. The handshake completes in any case, so that a client
+ * with an invalid or missing certificate gets an error page: tls_session_client_state returns the stored result.
  */
 #include "tls/tls_session_private.h"
 
@@ -11,7 +10,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-/* Only that nobody known has signed it. */
+/* True if the only fault is an unknown issuer. */
 static bool is_unknown_issuer(int error)
 {
     switch (error) {
@@ -26,7 +25,7 @@ static bool is_unknown_issuer(int error)
     }
 }
 
-/* Everything that is wrong is looked at; the worst of it is kept, and of that the first. */
+/* Examines all faults and keeps the first of the most severe. */
 static int fault_noted(int good, X509_STORE_CTX *store)
 {
     int *worst = X509_STORE_CTX_get_app_data(store);
@@ -74,10 +73,7 @@ enum tls_client_state tls_session_client_state(const struct tls_session *session
     return TLS_CLIENT_REFUSED;
 }
 
-/*
- * A session that was not accepted is never taken up: its client may have a better certificate by now, and is
- * asked for it by a full handshake.
- */
+/* A session without an accepted certificate is not resumed: the full handshake asks for a certificate again. */
 bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_note *note)
 {
     const X509 *certificate = SSL_SESSION_get0_peer(resumed);
@@ -98,7 +94,7 @@ static bool add_list(struct tls_server *server, X509_CRL *list)
     return X509_STORE_add_crl(SSL_CTX_get_cert_store(server->openssl), list) == 1;
 }
 
-/* What a PEM file holds, item by item; a session that was judged by another content of it is not taken up. */
+/* Reads the items of a PEM file; a session verified with other contents of the file is not resumed. */
 static bool read_items(struct tls_server *server, const char *directive, struct str path,
                        const struct tls_failure *failure)
 {
