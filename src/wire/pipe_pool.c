@@ -43,7 +43,7 @@ void pipe_pool_finish(struct pipe_pool *pool)
         destroy(pipe);
 }
 
-/* A user who has many pipes gets small ones (pipe-user-pages-soft): those cost more calls than copying does. */
+/* A user with many pipes gets small ones (pipe-user-pages-soft), which cost more system calls than copying. */
 static bool is_worth_it(int fd)
 {
     return fcntl(fd, F_SETPIPE_SZ, LIMIT_PIPE_BYTES) >= LIMIT_PIPE_LEAST ||

@@ -1,5 +1,5 @@
 /*
- * The PROXY protocol, read strictly: a header that two readers could understand differently is none.
+ * The PROXY protocol, parsed strictly: an ambiguous header is rejected.
  */
 #include "wire/proxy_header.h"
 
@@ -13,7 +13,7 @@ static const char signature[12] = "\r\n\r\n\0\r\nQUIT\n";
 
 /* Version 1: "PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n" */
 
-/* A decimal without zeros before it, up to 65535. */
+/* Parses a decimal up to 65535 without leading zeros. */
 static bool read_port(struct str text, in_port_t *out_port)
 {
     uint64_t value;
@@ -41,14 +41,14 @@ static bool read_address(struct str text, struct str port, int family, union pro
            read_port(port, &out_address->ip6.sin6_port);
 }
 
-/* What stands between "PROXY " and CRLF. */
+/* Parses the part between "PROXY " and CRLF. */
 static int parse_words(struct str line, struct proxy_header *header)
 {
     struct str family = str_cut(&line, ' ');
     struct str words[4];
 
     if (str_equal(family, STR("UNKNOWN")))
-        return 0; /* whatever follows is to be ignored */
+        return 0; /* the rest of the line is to be ignored */
     if (!str_equal(family, STR("TCP4")) && !str_equal(family, STR("TCP6")))
         return -EPROTO;
     for (int i = 0; i < 4; i++) {
@@ -89,7 +89,7 @@ static size_t big_endian_16(const char *at)
     return (size_t)(uint8_t)at[0] << 8 | (uint8_t)at[1];
 }
 
-/* Type, length, value, again and again, up to the last byte. */
+/* Checks a sequence of type, length, value that ends with the last byte. */
 static bool are_tlvs(struct str rest)
 {
     while (rest.length > 0) {
@@ -118,20 +118,20 @@ static void take_ip6(const char *at, struct proxy_header *header)
     memcpy(&header->destination.ip6.sin6_port, at + 34, 2);
 }
 
-/* Bytes of addresses by the family: unspecified, IPv4, IPv6, UNIX. */
+/* Address bytes by family: unspecified, IPv4, IPv6, UNIX. */
 static const uint8_t address_bytes[] = {0, 12, 36, 216};
 
 static int parse_addresses(struct str rest, uint8_t family, bool local, struct proxy_header *header)
 {
     if (family >> 4 >= sizeof(address_bytes) || (family & 15) > 2)
         return -EPROTO;
-    if (local || family >> 4 == 0) /* what it says of addresses is to be ignored */
+    if (local || family >> 4 == 0) /* its addresses are to be ignored */
         return 0;
     if (rest.length < address_bytes[family >> 4] || !are_tlvs(str_skip(rest, address_bytes[family >> 4])))
         return -EPROTO;
     if (family >> 4 == 3)
         return 0;
-    if ((family & 15) != 1) /* STREAM: these are connections */
+    if ((family & 15) != 1) /* STREAM */
         return -EPROTO;
     if (family >> 4 == 1)
         take_ip4(rest.data, header);
@@ -177,8 +177,6 @@ ssize_t proxy_header_parse(struct str bytes, struct proxy_header *out_header)
         return parse_text(bytes, out_header);
     return bytes.length >= binary.length ? parse_binary(bytes, out_header) : 0;
 }
-
-/* Writing. */
 
 static size_t write_text(const struct sockaddr *source, const struct sockaddr *destination, char *into)
 {

@@ -1,7 +1,6 @@
 /*
- * The life of a wire: open, the orderly end and the abrupt one, and the last
- * completion, which frees. Receiving is in wire_receive.c, the queue in
- * wire_send.c.
+ * The life cycle of a wire: open, orderly close, abort, and the last completion, which frees. Receiving is in
+ * wire_receive.c, the queue in wire_send.c.
  */
 #include "wire/wire_queue.h"
 
@@ -55,7 +54,7 @@ enum wire_end wire_end_of(int error)
     return error == -ETIMEDOUT ? WIRE_END_TIMEOUT : WIRE_END_PEER_RESET;
 }
 
-/* Not TCP (unix:): nothing to switch. */
+/* UNIX sockets have no such option. */
 static void set_delay(int fd, bool delay)
 {
     int at_once = !delay;
@@ -63,7 +62,7 @@ static void set_delay(int fd, bool delay)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
 }
 
-/* `opened` of a plain wire comes from the loop, as the handshake's does. */
+/* `opened` of a plain wire is called from the loop, as after a handshake. */
 static void plain_opened(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);
@@ -79,7 +78,7 @@ static void plain_opened(struct op *op, int result)
     wire_receive_start(wire);
 }
 
-/* What the beginning needs: a TLS session, and a place for what is said before it. */
+/* Creates a TLS session and the state for a PROXY header. */
 static int begin(struct wire *wire, struct tls_context *context)
 {
     if (context) {
@@ -136,7 +135,7 @@ int wire_open_client(struct wire *wire, struct wire_shared *shared, const struct
     if (tls_session_handshake(wire->tls) != -EAGAIN)
         wire_fail(wire, WIRE_END_PROTOCOL);
     else
-        wire_push(wire); /* the client speaks first */
+        wire_push(wire); /* the client sends the first flight */
     return 0;
 }
 
@@ -159,7 +158,7 @@ void wire_settle(struct wire *wire, const struct wire_settings *settings)
     wire->settings = settings;
 }
 
-/* Bytes that TCP has and the peer has not confirmed. */
+/* Bytes in TCP that the peer has not acknowledged. */
 static uint64_t in_tcp(const struct wire *wire)
 {
     int bytes = 0;
@@ -167,7 +166,7 @@ static uint64_t in_tcp(const struct wire *wire)
     return wire->sealing == SEALING_KERNEL && ioctl(wire->fd, SIOCOUTQ, &bytes) == 0 ? (uint64_t)bytes : 0;
 }
 
-/* TCP keeps its count after a reset, of bytes that nobody will ever confirm. */
+/* After a reset, TCP still reports unacknowledged bytes. */
 static bool is_reset(const struct wire *wire)
 {
     struct pollfd now = {.fd = wire->fd};
@@ -186,7 +185,7 @@ bool wire_unacknowledged(struct wire *wire)
 uint64_t wire_bytes_sent(const struct wire *wire)
 {
     if (wire->state == WIRE_LINGERING)
-        return u64_sub_sat(wire->sent, in_tcp(wire)); /* TCP counts heads and tags of records, too */
+        return u64_sub_sat(wire->sent, in_tcp(wire)); /* TCP counts record heads and tags, too */
     if (op_idle(&wire->send))
         return wire->sent;
     if (wire->send.verb == OP_SENDFILE)
@@ -262,11 +261,11 @@ void wire_fail(struct wire *wire, enum wire_end end)
         cancel_all(wire);
         return;
     }
-    wire->receive.done = last_step; /* never inside the owner's call */
+    wire->receive.done = last_step; /* not inside the owner's call */
     loop_timer(wire->shared->loop, &wire->receive, wire->shared->loop->clock.monotonic_ms);
 }
 
-/* Nothing that still waits in the kernel leaves, and nothing of the connection is kept there. */
+/* Discards output queued in the kernel and closes by RST. */
 static void reset(int fd)
 {
     const struct linger now = {.l_onoff = 1, .l_linger = 0};
@@ -282,8 +281,7 @@ static bool ends_with_reset(const struct wire *wire)
            (wire->end == WIRE_END_TIMEOUT || wire->end == WIRE_END_REFUSED);
 }
 
-/* The owner may still ask about session and socket (for its log); after `closed` the wire itself may be gone.
- */
+/* The owner may still inspect session and socket (for its log); after `closed` the wire itself may be gone. */
 void wire_bury(struct wire *wire)
 {
     struct wire_shared *shared = wire->shared;

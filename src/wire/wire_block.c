@@ -1,7 +1,6 @@
 /*
- * The pool of output blocks: last in, first out, so that the next answer is
- * written to memory that is still in the cache. Plaintext lies in blocks only
- * until it is sealed in place; what a pool keeps is ciphertext or was public on the socket.
+ * The pool of output blocks: last in, first out, for cache locality. Plaintext is in a block only until it is sealed
+ * in place; pooled blocks contain ciphertext, or bytes that were sent in the clear.
  */
 #include "wire/wire_block.h"
 

@@ -1,6 +1,6 @@
 /*
- * What stands before everything else on a connection that a proxy passes on: its PROXY header,
- * which may come in pieces. What follows it in the same receive belongs to the connection.
+ * The PROXY protocol header at the start of a connection, which may arrive in pieces. Bytes after it in the same
+ * receive belong to the connection.
  */
 #include "wire/wire_queue.h"
 
@@ -24,7 +24,7 @@ int wire_await_greeting(struct wire *wire)
     return 0;
 }
 
-/* The header is whole: TLS begins, or there is none and the wire is open. */
+/* The header is complete: TLS begins, or the wire is open. */
 static void greeted(struct wire *wire, const struct proxy_header *header, struct str rest)
 {
     free(wire->greeting);
@@ -61,7 +61,7 @@ void wire_greet(struct wire *wire, struct str lent)
     memcpy(greeting->bytes + before, taken.data, taken.length);
     greeting->length += taken.length;
     length = proxy_header_parse(str_of(greeting->bytes, greeting->length), &header);
-    if (length == 0) { /* it cannot be full: a header that long is bad */
+    if (length == 0) { /* the buffer cannot be full: such a header is malformed */
         wire_receive_start(wire);
     } else if (length < 0) {
         wire_log(wire, LOG_INFO, "a bad header of the PROXY protocol, or none", 0);

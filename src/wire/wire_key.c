@@ -1,7 +1,6 @@
 /*
- * How long a key lasts, and the next one (rules 9 and 10). In user space every record is counted. What the
- * kernel makes of the bytes it is given is estimated, rather too high, and only when the estimate comes near the end is
- * the kernel asked how many it were.
+ * Limits of a key, and its replacement (rules 9 and 10). In user space every record is counted. For the kernel the
+ * number is an upper bound; near the limit the kernel is asked for the exact number.
  */
 #include "wire/wire_queue.h"
 
@@ -10,7 +9,7 @@
 
 #include <errno.h>
 
-/* The kernel's records hold a page at least, but for the last of each call. */
+/* The kernel's records hold at least a page, except for the last of each call. */
 enum { LEAST_RECORD = 4096, PER_CALL = 2 };
 
 static uint64_t limit(const struct wire *wire)
@@ -18,7 +17,7 @@ static uint64_t limit(const struct wire *wire)
     return wire->shared->records_per_key ? wire->shared->records_per_key : LIMIT_RECORDS_PER_KEY;
 }
 
-/* From here on a new key is wanted: what is left is for the answer under way. */
+/* From this number on a new key is wanted: the rest is a reserve for the current response. */
 static uint64_t mark(const struct wire *wire)
 {
     return limit(wire) - limit(wire) / 16;
@@ -35,7 +34,7 @@ void wire_spend(struct wire *wire, uint64_t bytes)
         wire->key.sequence += bytes / LEAST_RECORD + PER_CALL;
 }
 
-/* Where the kernel does not tell, the estimate stands. */
+/* If the kernel does not report the number, the estimate counts. */
 static bool is_past(struct wire *wire, uint64_t number)
 {
     if (wire->key.sequence < number)
@@ -59,7 +58,7 @@ void wire_wear(struct wire *wire)
     if (wire->key.sequence < mark(wire) || wire->worn || wire->rekeying || !is_past(wire, mark(wire)))
         return;
     if (wire_may_rekey(wire) && tls_session_update_key(wire->tls) == 0) {
-        if (wire->sealing == SEALING_OPENSSL) /* the others begin anew with their key */
+        if (wire->sealing == SEALING_OPENSSL) /* other sealers start over with their key */
             wire->key.sequence = 0;
         return;
     }
@@ -82,7 +81,7 @@ int wire_queue_key(struct wire *wire, const struct record_key *key)
 {
     struct wire_block *block;
 
-    if (wire->rekeying >= LIMIT_KEY_UPDATES) /* asked for by a peer that takes none of them */
+    if (wire->rekeying >= LIMIT_KEY_UPDATES) /* requested by a peer that accepts none of them */
         return -ENOBUFS;
     block = wire_block_get(wire->shared, sizeof *key);
     if (!block)
@@ -95,7 +94,7 @@ int wire_queue_key(struct wire *wire, const struct record_key *key)
     return 0;
 }
 
-/* The peer has been told and reads with the new key: where the kernel does not take it, nothing more can be said. */
+/* The peer reads with the new key by now: if the kernel refuses it, nothing more can be sent. */
 bool wire_rekey(struct wire *wire)
 {
     struct wire_block *block = wire->first;

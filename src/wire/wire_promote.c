@@ -1,7 +1,7 @@
 /*
- * Who encrypts a file span: decided when it is given (rule 4), carried out when
- * nothing is queued or in flight any more (rule 5). A head that waits in an open record goes along as
- * plaintext, so that head and body begin in one record of the kernel's.
+ * Decides who encrypts a file span when it is given (rule 4); the key is given to the kernel when nothing is queued
+ * or in flight any more (rule 5). A response head in an open record is passed on as plaintext, so that head and body
+ * share the kernel's first record.
  */
 #include "wire/wire_queue.h"
 
@@ -11,10 +11,10 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-/* A send buffer that holds less is narrow: see OP_SENDFILE. Where the peer's window is tiny, segments are, too. */
+/* A smaller send buffer is narrow: see OP_SENDFILE. With a tiny window of the peer, segments are tiny, too. */
 enum { WIDE_RECORDS = 4, WIDE_SEGMENTS = 8 };
 
-/* Bytes that the span belongs to. */
+/* Total bytes of the transfer that the span belongs to. */
 static uint64_t whole_span(const struct wire *wire)
 {
     uint64_t length = chunk_length(&wire->span);
@@ -24,7 +24,7 @@ static uint64_t whole_span(const struct wire *wire)
     return wire->span.file.whole > length ? wire->span.file.whole : length;
 }
 
-/* For an answer of `length` bytes. KTLS_OK: by the kernel. */
+/* The reason against the kernel for a response of `length` bytes; KTLS_OK: none. */
 static unsigned why_not(const struct wire *wire, uint64_t length)
 {
     const struct tls_settings *settings;
@@ -83,7 +83,7 @@ static int option_of(int fd, int level, int name)
     return getsockopt(fd, level, name, &value, &length) < 0 ? 0 : value;
 }
 
-/* Asked once: the kernel lets a send buffer grow, and where it was told not to, it stays. */
+/* Asked once: the kernel enlarges send buffers unless their size was set explicitly. */
 static bool is_narrow(int fd)
 {
     int size = option_of(fd, SOL_SOCKET, SO_SNDBUF);
@@ -92,7 +92,7 @@ static bool is_narrow(int fd)
            size < WIDE_SEGMENTS * option_of(fd, IPPROTO_TCP, TCP_MAXSEG);
 }
 
-/* From here on nothing can fail: the socket's bytes are plaintext to us. */
+/* Cannot fail: from here on the socket takes plaintext. */
 static void become_kernel(struct wire *wire)
 {
     struct wire_block *block = wire->first;
@@ -108,12 +108,12 @@ static void become_kernel(struct wire *wire)
     wire->sealing = SEALING_KERNEL;
     wire->narrow = is_narrow(wire->fd);
     record_release(wire->shared->sealer, &wire->slot);
-    record_key_wipe(&wire->key); /* the kernel has its own copy; we only count on */
+    record_key_wipe(&wire->key); /* the kernel has a copy; only the sequence number is used */
     wire->key = counted;
     wire->shared->counters->promotions++;
 }
 
-/* The owner has seen no room, and flushed: a span that is read at once leaves no record open, and `room` follows. */
+/* The owner saw no room and flushed. A span that is read at once leaves no record open, and `room` follows. */
 static void go_on_in_user_space(struct wire *wire)
 {
     wire_span_fill(wire);

@@ -1,8 +1,8 @@
 /*
- * What the files of the wire ask of each other. Private to wire.
+ * Functions shared by the files of the wire. Private to wire/.
  *
- * The queue is: blocks (first ... last), then one file span. Whatever is added while the span is leaving goes
- * before the rest of the span, which is right for TLS: only records of OpenSSL come then, each whole.
+ * The queue: blocks (first ... last), then one file span. Blocks added while the span is being sent go before the
+ * rest of the span; with TLS these are only whole records of OpenSSL.
  */
 #ifndef WIRE_WIRE_QUEUE_H
 #define WIRE_WIRE_QUEUE_H
@@ -13,125 +13,111 @@ enum {
     RECORDS_AT_ONCE = 16, /* filled by one read */
 };
 
-/* wire.c */
-
-/* Ends at once: cancels what is in flight; `closed` follows from its last completion. */
+/* wire.c: aborts: cancels ops in flight; `closed` follows from the last completion. */
 void wire_fail(struct wire *wire, enum wire_end end);
-/* In WIRE_DEAD, from every completion: the last one frees and tells the owner. The wire may be gone
- * afterwards. */
+/*
+ * In WIRE_DEAD, called by every completion: the last one frees and calls `closed`. The wire may be gone afterwards.
+ */
 void wire_bury(struct wire *wire);
-/* What an error of the socket means. */
+/* Maps an error of the socket. */
 enum wire_end wire_end_of(int error);
 /* One line at `level` about this connection. */
 void wire_log(struct wire *wire, enum log_level level, const char *what, int error);
 
-/* wire_receive.c */
-
-/* Starts what `receiving` asks for. */
+/* wire_receive.c: starts the op that `receiving` needs. */
 void wire_receive_start(struct wire *wire);
-/* Everything has left and our side is shut down: drops what still comes until the peer has ended, too. */
+/* Everything is sent and the sending side is shut down: discards input until the peer closes. */
 void wire_linger(struct wire *wire);
 
-/* wire_send.c */
-
-/* Starts the next send where none is in flight; at the end of an orderly close, the next step of that. */
+/* wire_send.c: starts the next send if none is in flight; at the end of an orderly close, its next step. */
 void wire_push(struct wire *wire);
-/* After something has left: fills, pushes, and tells the owner where there is room again. */
+/* After a send: fills, pushes, and calls `room` if there is room again. */
 void wire_go_on(struct wire *wire, bool had_room);
-/* A block with room for at least one byte of an open record; `bounded`: only within the connection's share.
- * NULL: none (where not bounded: out of memory, or far too much is queued). */
+/*
+ * A block with room for at least one byte of an open record; `bounded`: only within the connection's share. NULL:
+ * none (unbounded: out of memory, or far too much is queued).
+ */
 struct wire_block *wire_writable(struct wire *wire, bool bounded);
-/* Whether the connection's share has room for one more block. */
+/* True if the connection's share allows one more block. */
 bool wire_may_have_another(const struct wire *wire);
-/* Plaintext bytes that the open record of the block can still take. */
+/* Plaintext bytes that fit into the open record of the block. */
 size_t wire_record_room(const struct wire *wire, const struct wire_block *block);
-/* Where the open record's next byte goes. */
+/* The position of the open record's next byte. */
 char *wire_record_end(const struct wire *wire, struct wire_block *block);
 /*
- * Where the next `length` bytes go, as far as the block has room: into the open record, and behind it into records whose heads and tags are
- * left free. Returns the places used, at most RECORDS_AT_ONCE; each is filled by a wire_record_grow of its own.
+ * The positions of the next `length` bytes, as far as the block has room: in the open record, and behind it in
+ * records with space for heads and tags. Returns the number of places, at most RECORDS_AT_ONCE; each is committed by
+ * its own wire_record_grow.
  */
 int wire_record_places(const struct wire *wire, struct wire_block *block, uint64_t length, struct iovec *places);
-/* Takes `count` bytes that were put at wire_record_end, and seals the record when it is full. 0 or -errno. */
+/* Commits `count` bytes written at wire_record_end, and seals the record when it is full. 0 or -errno. */
 MUST_CHECK int wire_record_grow(struct wire *wire, struct wire_block *block, size_t count);
 /* Seals the open record of the last block, if any. 0 or -errno. */
 MUST_CHECK int wire_record_close(struct wire *wire);
-/* A record head's place before the open plaintext. */
+/* The size of the record head before the open plaintext. */
 size_t wire_record_head(const struct wire *wire);
 void wire_block_append(struct wire *wire, struct wire_block *block);
 size_t wire_block_capacity(const struct wire *wire);
 
-/* wire_receive.c */
-
-/* Keeps what nobody takes now, for the next wire_receive. False: out of memory. */
+/* wire_receive.c: keeps unconsumed bytes for the next wire_receive. False: out of memory. */
 bool wire_hold(struct wire *wire, struct str plain, struct str cipher);
-/* Lends decrypted bytes to the owner, then what `cipher` becomes. */
+/* Lends decrypted bytes to the owner, then the plaintext of `cipher`. */
 void wire_deliver(struct wire *wire, struct str plain, struct str cipher);
 
-/* wire_greeting.c */
-
-/* A header of the PROXY protocol comes first. 0 or -ENOMEM. */
+/* wire_greeting.c: expects a PROXY protocol header. 0 or -ENOMEM. */
 MUST_CHECK int wire_await_greeting(struct wire *wire);
-/* Bytes came while it is awaited. */
+/* Processes bytes received while the header is expected. */
 void wire_greet(struct wire *wire, struct str lent);
 
-/* wire_tls.c */
-
-/* What tls_session passes out. */
+/* wire_tls.c: receives the output of tls_session. */
 extern const struct tls_output wire_tls_output;
-/* Seals one record whose plaintext lies in place behind the block's last one. 0 or -errno. */
+/* Seals one record whose plaintext is in place behind the block's last one. 0 or -errno. */
 MUST_CHECK int wire_seal(struct wire *wire, struct wire_block *block, uint8_t type, size_t length);
-/* Finished bytes to the end of the queue. 0 or -ENOMEM. */
+/* Appends finished bytes to the queue. 0 or -ENOMEM. */
 MUST_CHECK int wire_append(struct wire *wire, struct str bytes);
-/* Gives the kernel the control record or the key at the front of the queue. */
+/* Gives the control record or the key at the front of the queue to the kernel. */
 void wire_push_control(struct wire *wire);
 
-/* wire_key.c */
-
-/* True where a peer's KeyUpdate can be answered. */
+/* wire_key.c: true if a peer's KeyUpdate can be answered. */
 bool wire_may_rekey(const struct wire *wire);
-/* The next key of a promoted wire, behind all that is queued. 0, -ENOMEM, or -ENOBUFS: too many wait already. */
+/* Queues the next key of a kTLS wire. 0, -ENOMEM, or -ENOBUFS: too many are queued. */
 MUST_CHECK int wire_queue_key(struct wire *wire, const struct record_key *key);
-/* Gives it to the kernel, now that it is at the front of the queue. False: refused, and the wire is failing. */
+/* Gives the key at the front of the queue to the kernel. False: refused, and the wire is failing. */
 MUST_CHECK bool wire_rekey(struct wire *wire);
-/* Counts what the kernel was given: its records are not told, so rather too many. */
+/* Counts bytes given to the kernel as an upper bound of records. */
 void wire_spend(struct wire *wire, uint64_t bytes);
-/* Replaces a key that wears out, or tells the owner, once. */
+/* Replaces a key near its limit, or calls `ending`, once. */
 void wire_wear(struct wire *wire);
-/* Tells the owner, once, that the connection may not go on for long. */
+/* Calls `ending`, once. */
 void wire_must_end(struct wire *wire);
-/* Bytes of a span that the kernel may be given before wire_wear looks again; 0: none under this key. */
+/* Bytes of a span that may be given to the kernel before wire_wear checks again; 0: none under this key. */
 uint64_t wire_key_allows(struct wire *wire);
 
-/* wire_span.c */
-
-/* True where the span leaves by sendfile or splice. */
+/* wire_span.c: true if the span is sent by sendfile or splice. */
 bool wire_span_is_direct(const struct wire *wire);
-/* Moves span bytes into blocks, as far as there is room. */
+/* Reads span bytes into blocks as far as there is room. */
 void wire_span_fill(struct wire *wire);
 /* Sends the span by sendfile or splice. */
 void wire_span_push(struct wire *wire);
 
-/* wire_promote.c */
-
-/* True where the bytes of a pipe can leave by splice, or could once the kernel is given the key. */
+/*
+ * wire_promote.c: true if bytes of a pipe can be sent by splice, or could after a hand-off of the key to the kernel.
+ */
 bool wire_may_splice(const struct wire *wire);
-/* Decides who will encrypt the span just given: sets `promoting`, or accounts for the way it goes. */
+/* Decides who encrypts the span just given: sets `promoting`, or accounts for its path. */
 void wire_decide(struct wire *wire);
-/* The queue is drained: hands the key to the kernel, or goes on in user space; then pushes. */
+/* The queue is empty: gives the key to the kernel, or continues in user space; then pushes. */
 void wire_promote(struct wire *wire);
 
-/* wire_transfer.c */
-
-/* A chunk of `bytes` was given that is to leave by `path`, together with others: `of` bytes in all. */
+/* wire_transfer.c: accounts for a chunk of `bytes` sent by `path`, part of `of` bytes in all. */
 void wire_account(struct wire *wire, enum wire_path path, unsigned reason, uint64_t bytes, uint64_t of);
-/* Counts bytes that were copied into the queue, or sent past it. */
+/* Counts bytes copied into the queue or sent directly. */
 void wire_count(struct wire *wire, enum wire_path path, uint64_t bytes);
-/* The path of a span that is direct. */
+/* The path of a direct span. */
 enum wire_path wire_path_of_span(const struct wire *wire);
-/* SEALING_OPENSSL: why OpenSSL offered no key. */
+/* SEALING_OPENSSL: the reason why OpenSSL offered no key. */
 unsigned wire_no_key_reason(const struct wire *wire);
-/* The path of bytes that are given as bytes. */
+/* The path of bytes in memory. */
 enum wire_path wire_path_of_bytes(const struct wire *wire);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Receiving: bytes lent by the loop are decrypted and lent on to the owner. What
- * the owner leaves is copied (`held`), at most one receive's worth, and nothing
- * more is asked of the socket until it is taken: that is the backpressure.
+ * Receiving: the loop lends bytes, which are decrypted and lent to the owner. Unconsumed bytes are copied, at most
+ * those of one receive, and no further input is requested until they are consumed: backpressure.
  */
 #include "wire/wire_queue.h"
 
@@ -14,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* What came and was not taken: decrypted bytes first, then ciphertext behind them. */
+/* Received and not consumed: decrypted bytes, then the ciphertext behind them. */
 struct wire_held {
     size_t plain;
     size_t cipher;
@@ -54,7 +53,7 @@ static void held_due(struct op *op, int result)
     free(held);
 }
 
-/* The peer has failed in TLS: its alert leaves, and nothing else. */
+/* TLS failed: the alert is sent, and nothing else. */
 static void tls_failed(struct wire *wire)
 {
     if (wire->state == WIRE_HANDSHAKE)
@@ -69,7 +68,7 @@ static void tls_failed(struct wire *wire)
     wire_flush(wire);
 }
 
-/* Plain HTTP on a TLS port: the owner may answer in kind. */
+/* Plain HTTP on a TLS port: the owner may answer in plain text. */
 static void fall_back_to_plain(struct wire *wire)
 {
     tls_session_destroy(wire->tls);
@@ -84,7 +83,7 @@ static void fall_back_to_plain(struct wire *wire)
     wire->events->opened(wire);
 }
 
-/* Or, with early data, as good as that: the rest of it comes with what is received. */
+/* Complete, or early data arrived and the rest follows with further input. */
 static void handshake_finished(struct wire *wire)
 {
     struct wire_counters *counters = wire->shared->counters;
@@ -100,7 +99,7 @@ static void handshake_finished(struct wire *wire)
     wire->events->opened(wire);
 }
 
-/* One step; true when the wire has become open. */
+/* One step; true once the wire is open. */
 static bool handshake(struct wire *wire)
 {
     int rc = tls_session_handshake(wire->tls);
@@ -132,7 +131,7 @@ static void peer_ended(struct wire *wire)
         (void)wire->events->received(wire, STR(""));
 }
 
-/* Lends bytes to the owner; true while it takes all. */
+/* Lends bytes to the owner; true while it consumes all. */
 static bool offer(struct wire *wire, struct str plain, struct str cipher)
 {
     size_t taken;
@@ -150,7 +149,7 @@ static bool offer(struct wire *wire, struct str plain, struct str cipher)
     return false;
 }
 
-/* Decrypts and offers what lies in the session, until it wants more ciphertext or the owner has enough. */
+/* Decrypts and offers until the session needs more ciphertext or the owner stops consuming. */
 static void read_records(struct wire *wire, struct str cipher)
 {
     while (wire->state == WIRE_OPEN) {
@@ -181,12 +180,12 @@ void wire_deliver(struct wire *wire, struct str plain, struct str cipher)
         if (wire->state == WIRE_OPEN || handshake(wire))
             read_records(wire, cipher);
         if (wire->tls)
-            (void)tls_session_unlend(wire->tls); /* held, or dropped with the connection */
+            (void)tls_session_unlend(wire->tls); /* kept, or dropped with the connection */
     }
     wire->delivering = false;
     if (wire->state == WIRE_DEAD)
         return;
-    wire_push(wire); /* alerts, tickets and the handshake's own */
+    wire_push(wire); /* alerts, tickets and handshake messages */
     wire_receive_start(wire);
 }
 
@@ -203,7 +202,7 @@ static void receive_done(struct op *op, int result)
     } else if (result == 0) {
         wire->cut = wire->tls != NULL;
         peer_ended(wire);
-    } else if (wire->state == WIRE_DRAINING) { /* asked for before the end was decided */
+    } else if (wire->state == WIRE_DRAINING) { /* close was requested before the end was decided */
         wire->received += (uint64_t)result;
         wire->receiving = false;
     } else {
@@ -240,7 +239,7 @@ static void piped_done(struct op *op, int result)
     pipe_drop(pipe);
 }
 
-/* The peer will say no more, but may not have all that it was sent: nobody tells when, so it is looked for. */
+/* The peer closed, but may not have received all output: no event reports that, so it is polled. */
 static void tail_due(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);
@@ -290,7 +289,7 @@ void wire_receive_start(struct wire *wire)
     struct loop *loop = wire->shared->loop;
 
     if (wire->state == WIRE_DEAD)
-        return; /* a push before this may have ended it: nothing more is begun that its end would wait for */
+        return; /* an earlier push may have closed the wire: no new op, which the close would wait for */
     if (!op_idle(&wire->receive)) {
         bool lingering = wire->state == WIRE_LINGERING;
 

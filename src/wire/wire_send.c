@@ -1,7 +1,6 @@
 /*
- * The queue of what is to be sent, and the pump that empties it: one send at a
- * time, blocks first, then the span. Bytes are assembled into records in place and sealed when a record is
- * full or at the flush, so that a head and its small body are one record and one send.
+ * The output queue and its pump: one send at a time, blocks first, then the span. Records are assembled in place and
+ * sealed when full or on flush, so that a head and its small body are one record and one send.
  */
 #include "wire/wire_queue.h"
 
@@ -12,9 +11,9 @@
 #include <sys/socket.h>
 
 enum {
-    OPENSSL_OVERHEAD = 320,   /* SSL3_RT_MAX_ENCRYPTED_OVERHEAD; only a bound on what a block is given */
-    MOST_BLOCKS = 8,          /* with what TLS has to say to a peer that asks, and takes nothing of it */
-    RECORD_WORTHWHILE = 1024, /* the end of a block is not filled up by a smaller record */
+    OPENSSL_OVERHEAD = 320,   /* SSL3_RT_MAX_ENCRYPTED_OVERHEAD; an upper bound for the room of a block */
+    MOST_BLOCKS = 8,          /* including TLS messages to a peer that reads nothing */
+    RECORD_WORTHWHILE = 1024, /* the end of a block is not filled by a smaller record */
 };
 
 size_t wire_record_head(const struct wire *wire)
@@ -46,7 +45,7 @@ static size_t full_record(const struct wire *wire)
     return size;
 }
 
-/* Of the record that begins `ahead` plaintext bytes behind what is sealed. */
+/* The size of the record that begins `ahead` plaintext bytes after the sealed ones. */
 static size_t record_size_at(const struct wire *wire, size_t ahead)
 {
     size_t size = full_record(wire);
@@ -61,7 +60,7 @@ static size_t record_size(const struct wire *wire)
     return record_size_at(wire, 0);
 }
 
-/* With a record open there is no rest: its size is promised. */
+/* Not while a record is open: its size is promised. */
 static void look_for_rest(struct wire *wire)
 {
     if (wire->reading || (wire->last && wire->last->open))
@@ -70,7 +69,7 @@ static void look_for_rest(struct wire *wire)
         wire->stretch = 0;
 }
 
-/* Room for block_size bytes of plaintext, cut into records. */
+/* The capacity for block_size bytes of plaintext in records. */
 size_t wire_block_capacity(const struct wire *wire)
 {
     size_t size = full_record(wire);
@@ -79,7 +78,7 @@ size_t wire_block_capacity(const struct wire *wire)
     return (records ? records : 1) * (size + RECORD_OVERHEAD);
 }
 
-/* Plaintext bytes that fit into `space` as records: rather too few, where small ones are followed by full ones. */
+/* Plaintext bytes that fit into `space` as records; a lower bound where small records precede full ones. */
 static size_t plaintext_in(const struct wire *wire, size_t space)
 {
     size_t added = overhead(wire);
@@ -101,7 +100,7 @@ static size_t block_room(const struct wire *wire, const struct wire_block *block
     return block->type || room < block->open ? 0 : room - block->open;
 }
 
-/* What the kernel is told by itself leaves without a completion, so that no `room` would follow: it takes no room. */
+/* Control records go to the kernel without a completion, hence without `room`: they do not count. */
 static unsigned count_blocks(const struct wire *wire)
 {
     unsigned count = 0;
@@ -155,7 +154,7 @@ struct wire_block *wire_writable(struct wire *wire, bool bounded)
 {
     struct wire_block *block = wire->last;
 
-    /* An open record is never left behind, even one that other settings have made full. */
+    /* An open record stays current, even one that changed settings have made full. */
     if (block && (block->open > 0 || wire_record_room(wire, block) > 0))
         return block;
     if (bounded ? !wire_may_have_another(wire) : count_blocks(wire) >= MOST_BLOCKS)
@@ -170,7 +169,7 @@ size_t wire_record_room(const struct wire *wire, const struct wire_block *block)
 {
     size_t added = overhead(wire), size = record_size(wire), room;
 
-    /* Mostly there is room for all of the record, and what comes behind it needs no counting. */
+    /* Usually the whole record fits, and the rest needs no counting. */
     if (added > 0 && block->type == 0 && block->open < size &&
         size_sub_sat(block->capacity, block->filled) >= size + added)
         return size - block->open;
@@ -186,7 +185,7 @@ char *wire_record_end(const struct wire *wire, struct wire_block *block)
 int wire_record_places(const struct wire *wire, struct wire_block *block, uint64_t length, struct iovec *places)
 {
     size_t room = block_room(wire, block), want = wire_record_room(wire, block);
-    int most = wire->sealing == SEALING_USER ? RECORDS_AT_ONCE : 1; /* others are not sealed in place */
+    int most = wire->sealing == SEALING_USER ? RECORDS_AT_ONCE : 1; /* other sealers do not seal in place */
     char *at = wire_record_end(wire, block);
     size_t ahead = block->open;
     int count = 0;
@@ -205,8 +204,7 @@ int wire_record_places(const struct wire *wire, struct wire_block *block, uint64
     return count;
 }
 
-/* OpenSSL's own record layer: it appends the ciphertext behind `filled`, so its plaintext must lie elsewhere.
- */
+/* OpenSSL's record layer appends the ciphertext behind `filled`, so its plaintext must be elsewhere. */
 static int seal_by_openssl(struct wire *wire, struct wire_block *block)
 {
     struct wire_block *copy = wire_block_get(wire->shared, block->capacity);
@@ -303,13 +301,13 @@ int wire_send(struct wire *wire, const struct chunk *chunk)
 
 void wire_flush(struct wire *wire)
 {
-    bool goes_on = chunk_length(&wire->span) > 0 && !wire_span_is_direct(wire); /* the file fills the record up */
+    bool goes_on = chunk_length(&wire->span) > 0 && !wire_span_is_direct(wire); /* the file continues the record */
 
     if (wire->state == WIRE_DEAD)
         return;
     if (!wire->promoting && !goes_on && wire_record_close(wire) < 0)
         wire_fail(wire, WIRE_END_ABORT);
-    else if (!wire->delivering) /* what is delivered may bring more to say: then it leaves in one send */
+    else if (!wire->delivering) /* the receiver may produce more output: one send for all */
         wire_push(wire);
 }
 
@@ -321,7 +319,7 @@ void wire_go_on(struct wire *wire, bool had_room)
         wire_span_fill(wire);
     wire_push(wire);
     if (wire->state == WIRE_DRAINING && chunk_length(&wire->span) == 0)
-        wire_flush(wire); /* the span was the last of it, and no owner comes to close its record */
+        wire_flush(wire); /* the span was the last part, and the owner will not close the record */
     if (!had_room && wire_room(wire) > 0)
         wire->events->room(wire);
     if (wire->events->drained && wire->state != WIRE_DEAD && wire_drained(wire))
@@ -341,7 +339,7 @@ static void drop_sent_blocks(struct wire *wire)
         wire->last = NULL;
 }
 
-/* What the send took has left. */
+/* Removes what was sent from the queue. */
 static void sent(struct wire *wire)
 {
     const struct iovec *part = wire->first->parts;
@@ -391,8 +389,7 @@ static void send_blocks(struct wire *wire, struct wire_block *first)
     more = !block && !wire->promoting && wire_span_is_direct(wire);
     wire->send.done = send_done;
     loop_send(wire->shared->loop, &wire->send, wire->fd, first->parts, wire->leaving, more ? MSG_MORE : 0);
-    /* Mostly the socket has taken it by now: then the next connection seals into memory that is still in the
-     * cache. */
+    /* Usually the send is complete by now: its block is reused while in the CPU cache. */
     wire->was_full = false;
     if (op_carried_out(&wire->send) && wire->send.result >= 0) {
         wire->was_full = wire_room(wire) == 0;
@@ -401,8 +398,10 @@ static void send_blocks(struct wire *wire, struct wire_block *first)
     }
 }
 
-/* Everything has left. Kernel records may still be half sent, and a FIN would cut them: there the peer's end
- * is awaited instead. Where that came, close() follows, and says the same. */
+/*
+ * Everything is sent. Records in the kernel may be incomplete, and a FIN would truncate them: then the peer's end is
+ * awaited. Once it came, close() follows with the same effect.
+ */
 static void shut(struct wire *wire)
 {
     if (wire->sealing != SEALING_KERNEL && !wire->peer_ended)
@@ -410,7 +409,7 @@ static void shut(struct wire *wire)
     wire_linger(wire);
 }
 
-/* close_notify goes behind all that is queued; with a span under way that is later. */
+/* close_notify follows all queued output, hence after a span. */
 static void push_end(struct wire *wire)
 {
     if (wire->tls && wire->end == WIRE_END_ORDERLY && !wire->notified) {
@@ -422,7 +421,7 @@ static void push_end(struct wire *wire)
     }
 }
 
-/* Half of an end: our direction is over, the peer's goes on. */
+/* Half-close: the sending direction ends. */
 static void push_half(struct wire *wire)
 {
     if (wire->tls && !wire->notified) {
@@ -444,7 +443,7 @@ void wire_finish(struct wire *wire)
     wire_flush(wire);
 }
 
-/* Nothing is in flight: what is next? */
+/* Nothing is in flight: selects the next step. */
 static void push_next(struct wire *wire)
 {
     struct wire_block *block;

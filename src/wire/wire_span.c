@@ -1,7 +1,7 @@
 /*
- * A span of a file or a pipe on its way out: by sendfile or splice where the kernel encrypts or
- * nobody does, else read straight into the open record and sealed in place. Bytes that are not in the
- * page cache are read asynchronously, one record at a time, while what was queued before them leaves.
+ * Sends a span of a file or a pipe: by sendfile or splice if the kernel encrypts or the connection is plain, else it
+ * is read into the open record and sealed in place. Uncached bytes are read asynchronously, one record at a time,
+ * while earlier output is sent.
  */
 #include "wire/wire_queue.h"
 
@@ -15,8 +15,10 @@ bool wire_span_is_direct(const struct wire *wire)
            (wire->sealing == SEALING_NONE || wire->sealing == SEALING_KERNEL);
 }
 
-/* An answer whose length was promised cannot be finished: it is cut, so that it does not look whole (rule
- * 13). */
+/*
+ * A response with a promised length cannot be completed: the connection is aborted, so that it does not look
+ * complete (rule 13).
+ */
 static void span_broken(struct wire *wire, int error)
 {
     const char *what = wire->span.kind == CHUNK_PIPE ? "a pipe that is being sent could not be read"
@@ -32,7 +34,7 @@ static size_t piece(const struct wire *wire, size_t room)
     return chunk_length(&wire->span) < room ? (size_t)chunk_length(&wire->span) : room;
 }
 
-/* Only now: of a span that is cut, the rest was never sent. */
+/* Counted only when sent: the rest of an aborted span was not. */
 static void span_moved(struct wire *wire, enum wire_path path, uint64_t bytes)
 {
     chunk_advance(&wire->span, bytes);
@@ -79,8 +81,8 @@ static void read_cold(struct wire *wire)
 }
 
 /*
- * Not ahead of the socket: a record that is sealed while an earlier one waits for the peer has left the cache
- * before it is sent (measured: a fifth more time per byte), and the socket's own buffer keeps the line busy.
+ * Not ahead of the socket: a record sealed while an earlier one is queued leaves the CPU cache before it is sent
+ * (measured: a fifth more time per byte), and the socket buffer keeps the connection busy.
  */
 static bool may_fill(const struct wire *wire)
 {
@@ -88,7 +90,7 @@ static bool may_fill(const struct wire *wire)
            op_idle(&wire->send);
 }
 
-/* `count` bytes lie at their places: seals each record that is full. */
+/* Commits `count` bytes at their places and seals full records. */
 static int grow(struct wire *wire, struct wire_block *block, const struct iovec *places, size_t count)
 {
     int rc = 0;
@@ -114,7 +116,7 @@ static ssize_t read_span(const struct wire *wire, const struct iovec *places, in
     return result < 0 ? -errno : result;
 }
 
-/* The rest fits one more block: then both leave by one send. */
+/* True if the rest fits into one more block: both are sent by one call. */
 static bool ends_in_another(const struct wire *wire)
 {
     return wire->span.kind == CHUNK_FILE && chunk_length(&wire->span) > 0 &&
@@ -131,7 +133,7 @@ void wire_span_fill(struct wire *wire)
         if (!block) {
             if (wire->first)
                 wire_push(wire);
-            else /* out of memory, and no completion will come back here */
+            else /* out of memory, and no completion will call this again */
                 wire_fail(wire, WIRE_END_ABORT);
             return;
         }
@@ -152,7 +154,7 @@ void wire_span_fill(struct wire *wire)
     }
 }
 
-/* `sent` bytes of the span have left, or its op was cancelled: a record of OpenSSL's goes first. */
+/* `sent` bytes of the span are sent, or its op was cancelled in favour of a record of OpenSSL. */
 static void span_left(struct wire *wire, uint64_t sent, int result, bool broken)
 {
     wire->sent += sent;
@@ -178,7 +180,7 @@ static void file_sent(struct op *op, int result)
     span_left(container_of(op, struct wire, send), op->file.progress, result, result >= 0 && !whole);
 }
 
-/* The pipe holds all that is asked for: whatever moved is good, and nothing at all is not. */
+/* The pipe holds all requested bytes: a partial result is fine, an empty one is an error. */
 static void pipe_sent(struct op *op, int result)
 {
     span_left(container_of(op, struct wire, send), result > 0 ? (uint64_t)result : 0, result, result == 0);

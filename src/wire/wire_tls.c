@@ -1,6 +1,6 @@
 /*
- * The TLS side of the queue: what OpenSSL passes out joins it in order, sealed
- * where it stands; on a promoted socket its records go to the kernel with their type.
+ * The TLS side of the queue: OpenSSL's output is queued in order and sealed in place; on a kTLS socket its records
+ * go to the kernel with their type.
  */
 #include "wire/wire_queue.h"
 
@@ -77,7 +77,7 @@ static int seal_control(struct wire *wire, uint8_t type, struct str plaintext)
     return rc;
 }
 
-/* The kernel gets it whole, with its type, when its turn comes. */
+/* Queues a whole record with its type for the kernel. */
 static int queue_control(struct wire *wire, uint8_t type, struct str plaintext)
 {
     struct wire_block *block;
@@ -94,7 +94,10 @@ static int queue_control(struct wire *wire, uint8_t type, struct str plaintext)
     return 0;
 }
 
-/* A file may take minutes to leave, and the peer waits for an answer (RFC 8446 4.6.3): the rest goes behind it. */
+/*
+ * A file may take minutes, and the peer waits for an answer (RFC 8446 4.6.3): the rest of the span follows the
+ * record.
+ */
 static void interrupt_span(struct wire *wire)
 {
     if (!op_idle(&wire->send) && (wire->send.verb == OP_SENDFILE || wire->send.verb == OP_SPLICE))
@@ -136,8 +139,8 @@ static void key_ready(void *owner, const struct record_key *key)
 }
 
 /*
- * Rule 9: where the kernel's key cannot be replaced, a request for a new one is not answered. The peer reads
- * on with the old one until the answer is finished, and then the connection ends.
+ * Rule 9: if the kernel's key cannot be replaced, a request for a new one is not answered. The peer reads with the
+ * old key until the response is complete, and the connection ends.
  */
 static bool may_update_key(void *owner)
 {

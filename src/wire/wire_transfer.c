@@ -1,6 +1,6 @@
 /*
- * Names and counts: which way the bytes of an answer went, and why. An answer is
- * called after its longest chunk: a head of 200 bytes does not make a file "user".
+ * Names and counters of the ways of sending. The longest chunk determines a response's path: a head of 200 bytes
+ * does not make a file "user".
  */
 #include "wire/wire_queue.h"
 
@@ -113,7 +113,7 @@ unsigned wire_no_key_reason(const struct wire *wire)
     return KTLS_NO_KEY;
 }
 
-/* Bytes made in memory carry "small" with them, chunk by chunk; the sum may say otherwise. */
+/* Bytes in memory are accounted as "small" chunk by chunk; the total may exceed the threshold. */
 static unsigned final_reason(const struct wire *wire, const struct wire_transfer *transfer)
 {
     const struct tls_settings *settings;
