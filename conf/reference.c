@@ -3,7 +3,7 @@
  * Markdown, or the JSON Schema. For the build alone; users have `sluice help` and `sluice schema`.
  */
 #include "server/configuration.h"
-#include "server/variables.h"
+#include "server/subjects.h"
 
 #include <stdio.h>
 

@@ -5,6 +5,7 @@
 #include "server/module.h"
 #include "server/own_variables.h"
 #include "server/pattern.h"
+#include "server/subjects.h"
 
 #include <errno.h>
 #include <stddef.h>

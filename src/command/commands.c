@@ -11,7 +11,7 @@
 #include "server/master.h"
 #include "server/module.h"
 #include "server/pid_file.h"
-#include "server/variables.h"
+#include "server/subjects.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -8,9 +8,9 @@
 #include "server/access_log.h"
 #include "server/core_stream.h"
 #include "server/load.h"
-#include "server/module.h"
+#include "server/module_interface.h"
 #include "server/pattern.h"
-#include "server/variables.h"
+#include "server/subjects.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -45,6 +45,10 @@ struct core_main {
     struct str prefix;
 };
 
+/* `satisfy` and `error_page_format`. */
+enum satisfy { SATISFY_ALL, SATISFY_ANY };
+enum error_format { ERROR_AUTO, ERROR_HTML, ERROR_JSON, ERROR_TEXT };
+
 /* Directives that http, server and location share. */
 struct core_site {
     const struct template *root;    /* NULL: none; absolute, or begins with a variable */
@@ -66,8 +70,8 @@ struct core_site {
     uint64_t client_body_buffer_size;
     uint64_t max_headers;
     int lingering_close;            /* enum: off, on, always */
-    int error_page_format;          /* enum error_format, server/error_body.h */
-    int satisfy;                    /* enum satisfy, server/satisfy.h */
+    int error_page_format;          /* enum error_format */
+    int satisfy;                    /* enum satisfy */
     uint64_t lingering_time_ms;
     uint64_t lingering_timeout_ms;
     uint64_t output_buffer_count, output_buffer_size;
@@ -82,7 +86,7 @@ struct core_site {
         int policy;                 /* enum symlinks */
         const struct template *from; /* links in this beginning of a file's path are not looked at; NULL: all are */
     } disable_symlinks;
-    struct conf_rows error_pages;   /* struct error_page, server/refuse.h */
+    struct conf_rows error_pages;   /* struct error_page, server/core.h */
     struct conf_rows access_logs;   /* struct access_log_row, server/access_log.h */
 };
 

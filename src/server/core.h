@@ -118,6 +118,17 @@ directive_row core_types_read;
 struct str core_type_built_in(struct str extension);
 MUST_CHECK int core_types_build(struct arena *arena, struct core_site *site);
 
+/* One `error_page`. */
+struct error_page {
+    unsigned statuses[16];
+    unsigned count;
+    int answer_status;              /* `=200`; 0: keep; -1: `=` alone, what the target answers */
+    const struct template *target;  /* a path, "@name", or a URL */
+};
+
+/* `error_page` into a struct error_page. */
+directive_row core_error_page_read;
+
 /* `log_format` into a struct conf_rows; `access_log` into a struct access_log_row. */
 directive_row core_log_formats_read;
 directive_row core_access_log_read;

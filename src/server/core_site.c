@@ -5,7 +5,6 @@
 #include "base/limits.h"
 #include "server/access_log.h"
 #include "server/core.h"
-#include "server/refuse.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -180,7 +179,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_REPEAT,
      .offset = AT(error_pages),
      .row_size = sizeof(struct error_page),
-     .row = refuse_read_row,
+     .row = core_error_page_read,
      .syntax = "status ... [=[status]] path | @name | URL",
      .example = "error_page: [404 /404.html, 500 502 503 =200 /busy.html]",
      .help = "What answers instead of an error: statuses, perhaps =status, and a path, @name or URL."},

@@ -7,7 +7,6 @@
 
 #include "server/visit.h"
 
-enum error_format { ERROR_AUTO, ERROR_HTML, ERROR_JSON, ERROR_TEXT };
 
 /* Gives the response, which has a status, its body and what belongs to it; without memory the status alone has to do. */
 void error_body_make(struct visit *visit);

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "build_options.h"
 #include "server/load.h"
-#include "server/module.h"
+#include "server/module_interface.h"
 #include "server/when.h"
 
 static struct session_settings session_of(const struct core_site *site)

@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "server/core_stream.h"
 #include "server/load.h"
-#include "server/variables.h"
+#include "server/subjects.h"
 
 #include <errno.h>
 

@@ -23,9 +23,6 @@ struct own_subject {
     void (*say)(const void *subject, const char *line); /* a mistake, in the error log */
 };
 
-extern const struct own_subject own_of_exchanges; /* const struct exchange * */
-extern const struct own_subject own_of_streams; /* const struct stream * */
-
 struct own_variable {
     const struct own_variables *among;
     struct str name;                /* without "$" */

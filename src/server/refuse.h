@@ -9,13 +9,6 @@
 /* nginx's numbers for what error_page can tell apart; they leave as 400. */
 enum { STATUS_CERTIFICATE_BAD = 495, STATUS_CERTIFICATE_ABSENT = 496 };
 
-struct error_page {
-    unsigned statuses[16];
-    unsigned count;
-    int answer_status;              /* `=200`; 0: keep; -1: `=` alone, what the target answers */
-    const struct template *target;  /* a path, "@name", or a URL */
-};
-
 /*
  * Gives x->response (status >= 300, no body) its page. OUTCOME_REROUTE where error_page names a local target
  * (the caller routes again), OUTCOME_ANSWERED otherwise. To be called for every answer of that kind, by a module or by a refusal.
@@ -30,7 +23,5 @@ int refuse_shown_status(int status);
  * error said is said with its page. 0 or -ENOMEM.
  */
 MUST_CHECK int refuse_settle(struct visit *visit);
-/* Reads an `error_page` row into a struct error_page. */
-int refuse_read_row(struct conf_reader *reader, const struct conf_node *node, void *out);
 
 #endif

@@ -6,8 +6,6 @@
 
 #include "server/visit.h"
 
-enum satisfy { SATISFY_ALL, SATISFY_ANY };
-
 /* Where a request is located, also anew: nobody has said anything yet. */
 void satisfy_begin(struct visit *visit);
 /* What the module at `index` says, which answers; what satisfy_ask asks where nobody looks on (server/trace.h). */

@@ -2,6 +2,7 @@
  * What modules have to say of a connection below HTTP, and what they may ask of it.
  */
 #include "server/stream_steps.h"
+#include "server/subjects.h"
 #include "server/variables.h"
 
 #include <stdarg.h>

@@ -18,10 +18,6 @@ extern const struct variable_table variables_core;
 extern const struct variable_table variables_connection;
 extern const struct variable_table variables_tls;
 extern const struct variable_table variables_answer;
-/* Of `stream`: there the subject is a const struct stream *. */
-extern const struct variable_table variables_stream;
-/* The core's and all modules'. */
-const struct variable_table *variables_all(void);
 
 /*
  * The value of the fields that `parameter` names ("user_agent" for User-Agent), joined by ", " where there are several; data NULL

@@ -4,6 +4,8 @@
  */
 #include "server/visit.h"
 
+#include "server/subjects.h"
+
 enum { STATUS_LEFT = 499 };
 
 struct visit *visit_open(struct exchange *x, struct journey *journey, struct worker *worker)

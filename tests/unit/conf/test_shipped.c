@@ -4,7 +4,7 @@
  */
 #include "server/configuration.h"
 #include "server/pattern.h"
-#include "server/variables.h"
+#include "server/subjects.h"
 #include "upstream/upstream.h"
 
 #include <check.h>
