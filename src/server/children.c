@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/saturate.h"
 #include "server/access_log.h"
+#include "server/stream.h"
 #include "server/worker.h"
 
 #include <errno.h>
@@ -108,6 +109,7 @@ static _Noreturn void become_worker(struct master *master, struct generation *ge
     forget_others(master, generation, number);
     if (own) {
         struct worker_start start = {.configuration = generation->configuration,
+                                     .stream = &stream_listening,
                                      .shared = master->shared,
                                      .number = number,
                                      .workers = generation->child_count,

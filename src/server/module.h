@@ -12,7 +12,6 @@
 
 struct cache_conf;
 struct cache_store;
-struct stream;
 struct upstream_pool;
 struct worker;
 struct counters_total;
@@ -216,19 +215,6 @@ bool exchange_wants_whole(const struct exchange *x);
 void exchange_own_status(struct exchange *x);
 /* True while an error page is being made: its status is settled, so ranges and preconditions do not apply. */
 bool exchange_is_error_page(const struct exchange *x);
-
-/* The same of a connection of `stream`: whom it comes from, the peer itself, what a proxy before us said, and who the client is from now on. */
-const struct sockaddr *stream_client(const struct stream *stream);
-const struct sockaddr *stream_peer(const struct stream *stream);
-const struct proxy_header *stream_greeting(const struct stream *stream);
-void stream_set_client(struct stream *stream, const union proxy_address *client);
-/* And: a module's own memory of it, zeroed at first (NULL: out of memory; `found`, too, where it has none); its worker; a value for it, with data NULL
- * where memory is out; and one line in the error log, with the client behind it. */
-void *stream_state(struct stream *stream, const struct module *module, size_t size);
-void *stream_state_found(const struct stream *stream, const struct module *module);
-struct worker *stream_worker(const struct stream *stream);
-struct str stream_eval(struct stream *stream, const struct template *template);
-void stream_report(struct stream *stream, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 
 struct file_cache *worker_file_cache(struct worker *worker);
 /* Its number among all workers of all generations, which a dead one's successor has anew: for what is held in shared memory. */

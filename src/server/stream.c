@@ -375,7 +375,7 @@ static struct stream *make(struct worker *worker, const struct endpoint *endpoin
     return stream;
 }
 
-void stream_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer)
+static void stream_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer)
 {
     struct worker *worker = owner;
     const struct endpoint *endpoint = container_of(listener, struct worker_listener, listener)->endpoint;
@@ -402,8 +402,10 @@ void stream_accept(void *owner, struct listener *listener, int fd, const struct 
     journey_starved(worker, true);
 }
 
-void stream_abort_all(struct worker *worker)
+static void stream_abort_all(struct worker *worker)
 {
     for (struct list *link = worker->streams.next; link != &worker->streams; link = link->next)
         wire_close(&container_of(link, struct stream, link)->client, WIRE_END_ABORT);
 }
+
+const struct stream_listening stream_listening = {stream_accept, stream_abort_all};

@@ -4,11 +4,9 @@
 #ifndef SERVER_STREAM_H
 #define SERVER_STREAM_H
 
-#include "server/journey.h"
+#include "server/worker.h"
 
-/* The listener of a server of `stream` handed us a socket (`owner` is the worker). */
-void stream_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer);
-/* At once, everything. */
-void stream_abort_all(struct worker *worker);
+/* For worker_start. */
+extern const struct stream_listening stream_listening;
 
 #endif

@@ -7,9 +7,9 @@
 #include "base/buffer.h"
 #include "server/core_stream.h"
 #include "server/journey_steps.h"
-#include "server/module.h"
 #include "server/stream.h"
 #include "server/stream_flow.h"
+#include "server/stream_module.h"
 #include "tls/client_hello.h"
 
 /* One server that was asked; for the $upstream_ variables. */

@@ -13,7 +13,6 @@
 #include "server/journey.h"
 #include "server/module.h"
 #include "server/renewal.h"
-#include "server/stream.h"
 #include "server/worker_listen.h"
 
 #include <errno.h>
@@ -46,7 +45,8 @@ static void stop_now(struct worker *worker)
     worker->stopping = true;
     worker_listen_end(worker, listener_stop);
     journey_abort_all(worker);
-    stream_abort_all(worker);
+    if (worker->stream)
+        worker->stream->abort_all(worker);
 }
 
 static void drain_deadline_passed(struct op *op, int result)
@@ -326,6 +326,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
     *worker = (struct worker){.log = &start->error_log->log,
                               .error_log = start->error_log,
                               .trace = start->trace,
+                              .stream = start->stream,
                               .configuration = start->configuration,
                               .shared = start->shared,
                               .siblings = start->workers,

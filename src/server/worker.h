@@ -16,6 +16,7 @@
 #include "wire/wire.h"
 
 struct journey;
+struct stream_listening;
 
 struct worker {
     struct loop loop;
@@ -40,6 +41,7 @@ struct worker {
     struct list awake;                      /* journeys whose session has something to send again */
     struct list orphans;                    /* subrequests whose parent has ended */
     unsigned apart;                         /* subrequests that nobody waits for, with or without a parent */
+    const struct stream_listening *stream;  /* NULL: nothing is accepted for `stream` */
     struct list streams;                    /* every open connection of `stream` */
     unsigned connections;
     struct table addresses;                 /* how many of them each address has, where that is bounded: journey_address.c */
@@ -75,6 +77,12 @@ struct worker {
     bool stopping;                          /* TERM, or the drain deadline: end now */
 };
 
+/* The functions of `stream`, whose connections a worker accepts beside those of http. */
+struct stream_listening {
+    void (*accept)(void *worker, struct listener *listener, int fd, const struct sockaddr_storage *peer);
+    void (*abort_all)(struct worker *worker); /* closes every connection at once */
+};
+
 /* What a worker is given; all of it outlives worker_run. */
 struct worker_start {
     const struct configuration *configuration;
@@ -83,6 +91,7 @@ struct worker_start {
     unsigned workers;                       /* these are so many */
     unsigned place;                         /* in shared memory */
     struct error_log *error_log;
+    const struct stream_listening *stream;  /* NULL: no socket is of a server of `stream` */
     const struct worker_socket {
         size_t endpoint;
         int fd;

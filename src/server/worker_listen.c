@@ -3,7 +3,6 @@
 
 #include "server/descriptors.h"
 #include "server/journey.h"
-#include "server/stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +33,7 @@ static void begin(struct worker *worker, struct worker_listener *place, const st
     place->listener.loop = &worker->loop;
     place->listener.log = worker->log;
     place->listener.fd = fd;
-    place->listener.accepted = place->endpoint->servers[0]->stream ? stream_accept : journey_accept;
+    place->listener.accepted = place->endpoint->servers[0]->stream ? worker->stream->accept : journey_accept;
     place->listener.stopped = listener_stopped;
     place->listener.exhausted = exhausted;
     place->listener.owner = worker;
