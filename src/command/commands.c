@@ -11,7 +11,9 @@
 #include "server/master.h"
 #include "server/module.h"
 #include "server/pid_file.h"
+#include "server/stream.h"
 #include "server/subjects.h"
+#include "server/worker.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -74,12 +76,21 @@ static struct configuration *load_again(void *owner, struct log *log, struct buf
     return configuration_load(&source, log, out_diagnostics);
 }
 
+int command_worker(const struct worker_start *start)
+{
+    struct worker_start own = *start;
+
+    own.stream = &stream_listening;
+    return worker_run(&own);
+}
+
 int command_run(const struct options *options)
 {
     char space[PATH_MAX];
     const char *path = conf_path(options, space);
     struct options again = *options;
-    struct master_start start = {.configuration = path ? load(options, path, false, options->quiet) : NULL,
+    struct master_start start = {.run_worker = command_worker,
+                                 .configuration = path ? load(options, path, false, options->quiet) : NULL,
                                  .error_log = options->error_log,
                                  .owner = &again};
 

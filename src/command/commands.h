@@ -7,6 +7,8 @@
 
 #include "command/options.h"
 
+struct worker_start;
+
 /* Loads the configuration and runs the server until a signal ends it. */
 int command_run(const struct options *options);
 /* -t and -T: nginx's two lines on standard error; -T prints the effective configuration on standard output. Needs no rights. */
@@ -26,6 +28,8 @@ int command_help(const struct options *options);
 int command_import(const struct options *options);
 /* serve.c: HTTPS for a folder, without a configuration file. */
 int command_serve(const struct options *options);
+/* The life of a worker process, for struct master_start: worker_run, with the listeners of `stream`. */
+int command_worker(const struct worker_start *start);
 /* command_fmt.c: files in one layout. Exit 1 where one cannot be read or, with --check or --diff, is laid out otherwise. */
 int command_fmt(const struct options *options);
 

@@ -249,7 +249,8 @@ int command_serve(const struct options *options)
 {
     struct serving serving = {
         .plan = {.spa = options->spa, .autoindex = options->autoindex, .open = options->open_to_network}};
-    struct master_start start = {.ready = say_ready, .owner = &serving, .no_pid_file = true};
+    struct master_start start = {
+        .run_worker = command_worker, .ready = say_ready, .owner = &serving, .no_pid_file = true};
 
     find_name(&serving);
     if (find_folder(&serving, options->folder ? options->folder : ".") < 0 ||

@@ -8,8 +8,6 @@
 #include "base/limits.h"
 #include "base/saturate.h"
 #include "server/access_log.h"
-#include "server/stream.h"
-#include "server/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,7 +107,6 @@ static _Noreturn void become_worker(struct master *master, struct generation *ge
     forget_others(master, generation, number);
     if (own) {
         struct worker_start start = {.configuration = generation->configuration,
-                                     .stream = &stream_listening,
                                      .shared = master->shared,
                                      .number = number,
                                      .workers = generation->child_count,
@@ -122,7 +119,7 @@ static _Noreturn void become_worker(struct master *master, struct generation *ge
                                      .detached = master->detached,
                                      .identity = master->is_root ? &generation->identity : NULL};
 
-        status = worker_run(&start);
+        status = master->start->run_worker(&start);
     }
     free(own);
     free(generation->sockets.fds);

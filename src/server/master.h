@@ -9,8 +9,10 @@
 
 #include "server/configuration.h"
 #include "server/error_log.h"
+#include "server/worker_start.h"
 
 struct master_start {
+    int (*run_worker)(const struct worker_start *start); /* the life of a worker, in its own process; returns an enum worker_exit */
     struct configuration *configuration; /* the master's from then on */
     struct configuration *(*load)(void *owner, struct log *log, struct buffer *out_diagnostics); /* reads it again, for HUP; NULL: there is no file */
     const char *error_log;          /* -e: where the configuration names none; NULL: stderr */

@@ -10,8 +10,8 @@
 #include "server/configuration.h"
 #include "server/error_log.h"
 #include "server/file_reader.h"
-#include "server/privileges.h"
 #include "server/shared.h"
+#include "server/worker_start.h"
 #include "upstream/upstream_pool.h"
 #include "wire/wire.h"
 
@@ -82,29 +82,6 @@ struct stream_listening {
     void (*accept)(void *worker, struct listener *listener, int fd, const struct sockaddr_storage *peer);
     void (*abort_all)(struct worker *worker); /* closes every connection at once */
 };
-
-/* What a worker is given; all of it outlives worker_run. */
-struct worker_start {
-    const struct configuration *configuration;
-    struct shared *shared;
-    unsigned number;                        /* among the workers of its generation */
-    unsigned workers;                       /* these are so many */
-    unsigned place;                         /* in shared memory */
-    struct error_log *error_log;
-    const struct stream_listening *stream;  /* NULL: no socket is of a server of `stream` */
-    const struct worker_socket {
-        size_t endpoint;
-        int fd;
-    } *sockets;                             /* what it listens on; the worker closes them */
-    size_t socket_count;
-    int channel_fd;                         /* owned from then on; -1: none */
-    const struct identity *identity;        /* NULL: stay who we are */
-    pid_t master;                           /* whose end is ours; 0: nobody's */
-    struct trace *trace;                    /* NULL, but for `sluice explain` */
-    bool detached;                          /* a daemon's: leaves the terminal once it is ready */
-};
-
-enum worker_exit { WORKER_EXIT_DONE = 0, WORKER_EXIT_FAILED = 2 };
 
 /*
  * The life of a worker, in the process that is to be it: gives up root, opens the loop, serves until told to end by the channel or by
