@@ -8,8 +8,8 @@
 #include "doctor/doctor.h"
 #include "explain/explain.h"
 #include "lint/lint.h"
+#include "log/error_log.h"
 #include "server/daemon.h"
-#include "server/error_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -20,15 +20,16 @@ ARROWS = {
     'wire': {'base', 'io', 'tls'},
     'http': {'base'},
     'conf': {'base'},
+    'log': {'base', 'io', 'conf'},
     'import': {'base', 'conf'},
     'cache': {'base', 'io', 'conf'},
     'limit': {'base', 'conf'},
     'upstream': {'base', 'io', 'tls', 'wire', 'conf'},
-    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'upstream'},
-    'command': {'base', 'conf', 'import', 'server'},
+    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'upstream', 'log'},
+    'command': {'base', 'conf', 'import', 'server', 'log'},
     'doctor': {'base', 'io', 'tls', 'wire', 'server', 'command'},
-    'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server', 'command'},
-    'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'server', 'command'},
+    'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server', 'command', 'log'},
+    'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'server', 'command', 'log'},
 }
 MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream'}
 MODULES_MAY_FILES = {'modules/proxy/proxy.h',   # for those that pass requests on

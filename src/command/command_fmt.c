@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "conf/format.h"
-#include "server/error_log.h"
+#include "log/error_log.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,9 +6,9 @@
 
 #include "base/limits.h"
 #include "command/commands.h"
+#include "log/error_log.h"
 #include "server/configuration.h"
 #include "server/core.h"
-#include "server/error_log.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,9 +5,9 @@
 #include "command/commands.h"
 
 #include "build_options.h"
+#include "log/error_log.h"
 #include "server/configuration.h"
 #include "server/core.h"
-#include "server/error_log.h"
 #include "server/master.h"
 #include "server/module.h"
 #include "server/pid_file.h"

@@ -5,8 +5,8 @@
 #include "command/serve.h"
 
 #include "command/commands.h"
+#include "log/error_log.h"
 #include "server/configuration.h"
-#include "server/error_log.h"
 #include "server/master.h"
 #include "server/sockets.h"
 

@@ -4,7 +4,7 @@
  */
 #include "explain/explain.h"
 
-#include "server/error_log.h"
+#include "log/error_log.h"
 #include "server/shared.h"
 #include "server/worker.h"
 

@@ -3,7 +3,7 @@
  */
 #include "lint/lint.h"
 
-#include "server/error_log.h"
+#include "log/error_log.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -7,7 +7,7 @@
 
 #include "base/limits.h"
 #include "base/saturate.h"
-#include "server/access_log.h"
+#include "log/access_log.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "server/configuration.h"
 
 #include "base/limits.h"
-#include "server/access_log.h"
+#include "log/access_log.h"
 #include "server/core_stream.h"
 #include "server/load.h"
 #include "server/module_interface.h"

@@ -20,7 +20,7 @@
 #include "upstream/upstream.h"
 #include "wire/wire.h"
 
-struct access_log_target;           /* server/access_log.h */
+struct access_log_target;           /* log/access_log.h */
 struct media_table;
 
 /* The groups of the core, first in every scope's values; the modules' follow in the order of module_table. */
@@ -87,7 +87,7 @@ struct core_site {
         const struct template *from; /* links in this beginning of a file's path are not looked at; NULL: all are */
     } disable_symlinks;
     struct conf_rows error_pages;   /* struct error_page, server/core.h */
-    struct conf_rows access_logs;   /* struct access_log_row, server/access_log.h */
+    struct conf_rows access_logs;   /* struct access_log_row, log/access_log.h */
 };
 
 enum location_kind { LOCATION_PREFIX, LOCATION_EXACT, LOCATION_PREFIX_FINAL /* ^~ */, LOCATION_NAMED /* @name */, LOCATION_REGEX };

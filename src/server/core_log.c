@@ -1,7 +1,7 @@
 /*
  * Directives of the access log: named formats, the built-in ones, and the rows of `access_log`.
  */
-#include "server/access_log.h"
+#include "log/access_log.h"
 #include "server/core.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * pages.
  */
 #include "base/limits.h"
-#include "server/access_log.h"
+#include "log/access_log.h"
 #include "server/core.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "server/core_stream.h"
 
 #include "base/limits.h"
-#include "server/access_log.h"
+#include "log/access_log.h"
 #include "server/core.h"
 
 #include <arpa/inet.h>

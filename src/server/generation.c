@@ -5,9 +5,9 @@
 #include "server/master_state.h"
 
 #include "base/limits.h"
-#include "server/access_log.h"
+#include "log/access_log.h"
+#include "log/log_file.h"
 #include "server/folders.h"
-#include "server/log_file.h"
 #include "tls/ktls.h"
 
 #include <errno.h>

@@ -13,7 +13,7 @@
  */
 #include "server/journey.h"
 
-#include "server/access_log.h"
+#include "log/access_log.h"
 #include "server/journey_steps.h"
 #include "server/refuse.h"
 #include "server/reroute.h"

@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "build_options.h"
-#include "server/access_log.h"
+#include "log/access_log.h"
 #include "server/daemon.h"
 #include "server/master_state.h"
 

@@ -7,8 +7,8 @@
 #ifndef SERVER_MASTER_H
 #define SERVER_MASTER_H
 
+#include "log/error_log.h"
 #include "server/configuration.h"
-#include "server/error_log.h"
 #include "server/worker_start.h"
 
 struct master_start {

@@ -7,7 +7,7 @@
  * (stream_flow.c) ends by itself; when both have ended the connection has.
  */
 #include "base/saturate.h"
-#include "server/access_log.h"
+#include "log/access_log.h"
 #include "server/route.h"
 #include "server/stream_steps.h"
 #include "tls/client_hello.h"

@@ -4,7 +4,7 @@
  * perhaps hours later. What is settled of that line is written down now; for the rest a small exchange is made anew
  * then.
  */
-#include "server/access_log.h"
+#include "log/access_log.h"
 #include "server/journey_steps.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "server/worker.h"
 
 #include "base/limits.h"
-#include "server/access_log.h"
+#include "log/access_log.h"
 #include "server/daemon.h"
 #include "server/document_roots.h"
 #include "server/folders.h"

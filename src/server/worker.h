@@ -6,9 +6,9 @@
 #define SERVER_WORKER_H
 
 #include "cache/cache_store.h"
+#include "log/error_log.h"
 #include "server/channel.h"
 #include "server/configuration.h"
-#include "server/error_log.h"
 #include "server/file_reader.h"
 #include "server/shared.h"
 #include "server/worker_start.h"

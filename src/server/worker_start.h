@@ -4,8 +4,8 @@
 #ifndef SERVER_WORKER_START_H
 #define SERVER_WORKER_START_H
 
+#include "log/error_log.h"
 #include "server/configuration.h"
-#include "server/error_log.h"
 #include "server/privileges.h"
 #include "server/shared.h"
 

@@ -2,9 +2,9 @@
 
 #include "base/limits.h"
 #include "cache/cache_store.h"
-#include "server/access_log.h"
+#include "log/access_log.h"
+#include "log/log_file.h"
 #include "server/journey.h"
-#include "server/log_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

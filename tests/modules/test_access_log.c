@@ -1,7 +1,7 @@
 #include "loopback.h"
 
-#include "server/access_log.h"
-#include "server/log_file.h"
+#include "log/access_log.h"
+#include "log/log_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #include "server/configuration.h"
 
-#include "io/backends.h"
 #include "../runner.h"
-#include "server/access_log.h"
+#include "io/backends.h"
+#include "log/access_log.h"
 
 #include <errno.h>
 #include <stdio.h>

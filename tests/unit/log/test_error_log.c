@@ -1,4 +1,4 @@
-#include "server/error_log.h"
+#include "log/error_log.h"
 
 #include "../runner.h"
 

@@ -3,8 +3,8 @@
  * blocking the loop. What a full pipe or a slow disk does not take is dropped in whole lines,
  * counted in shared memory, and said in the error log (rarely).
  */
-#ifndef SERVER_ACCESS_LOG_H
-#define SERVER_ACCESS_LOG_H
+#ifndef LOG_ACCESS_LOG_H
+#define LOG_ACCESS_LOG_H
 
 #include "conf/directive.h"
 #include "io/loop.h"

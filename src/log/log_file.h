@@ -2,8 +2,8 @@
  * Log descriptors: opened so that writing never waits, whatever stands behind
  * them (a file, a pipe that nobody reads, a terminal held by ^S).
  */
-#ifndef SERVER_LOG_FILE_H
-#define SERVER_LOG_FILE_H
+#ifndef LOG_LOG_FILE_H
+#define LOG_LOG_FILE_H
 
 #include "base/str.h"
 

@@ -3,8 +3,8 @@
  * waited for. What a full pipe does not take is dropped and counted. Formatting is
  * base/log.h's.
  */
-#ifndef SERVER_ERROR_LOG_H
-#define SERVER_ERROR_LOG_H
+#ifndef LOG_ERROR_LOG_H
+#define LOG_ERROR_LOG_H
 
 #include "base/log.h"
 

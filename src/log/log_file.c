@@ -2,7 +2,7 @@
  * Opens logs so that no write waits. Regular files never answer EAGAIN and are
  * shared as they are; whatever has a reader at its other end is opened anew.
  */
-#include "server/log_file.h"
+#include "log/log_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * turn, whole lines of at most PIPE_BUF bytes at once, so that workers do not tear each other's lines. What
  * does not fit is dropped.
  */
-#include "server/access_log.h"
+#include "log/access_log.h"
 
 #include "base/limits.h"
 

@@ -1,4 +1,4 @@
-#include "server/log_file.h"
+#include "log/log_file.h"
 
 #include "../runner.h"
 

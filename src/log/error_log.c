@@ -2,11 +2,11 @@
  * The sink of the error log. It cannot log about itself: what is lost is counted, and said with
  * the next line that finds room.
  */
-#include "server/error_log.h"
+#include "log/error_log.h"
 
 #include "base/limits.h"
 #include "base/saturate.h"
-#include "server/log_file.h"
+#include "log/log_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
