@@ -2,8 +2,8 @@
  * Prints what the tables of this build say: the reference, the variables and what nginx has and sluice does not in
  * Markdown, or the JSON Schema. For the build alone; users have `sluice help` and `sluice schema`.
  */
-#include "server/configuration.h"
-#include "server/subjects.h"
+#include "site/configuration.h"
+#include "site/subjects.h"
 
 #include <stdio.h>
 

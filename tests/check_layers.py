@@ -25,17 +25,18 @@ ARROWS = {
     'cache': {'base', 'io', 'conf'},
     'limit': {'base', 'conf'},
     'upstream': {'base', 'io', 'tls', 'wire', 'conf'},
-    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'upstream', 'log'},
-    'command': {'base', 'conf', 'import', 'server', 'log'},
-    'doctor': {'base', 'io', 'tls', 'wire', 'server', 'command'},
-    'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server', 'command', 'log'},
-    'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'server', 'command', 'log'},
+    'site': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'upstream', 'log'},
+    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'upstream', 'log', 'site'},
+    'command': {'base', 'conf', 'import', 'server', 'log', 'site'},
+    'doctor': {'base', 'io', 'tls', 'wire', 'command', 'site'},
+    'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server', 'command', 'log', 'site'},
+    'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'command', 'log', 'site'},
 }
 MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream'}
 MODULES_MAY_FILES = {'modules/proxy/proxy.h',   # for those that pass requests on
                      'modules/gateway/buffered_body.h', 'modules/gateway/spool.h',
-                     'server/module.h', 'server/counters.h', 'server/own_variables.h', 'server/pattern.h', 'server/subjects.h',
-                     'server/representation.h', 'server/stream_module.h', 'server/when.h', 'conf/directive.h', 'io/file_cache.h', 'io/folder.h'}
+                     'server/module.h', 'server/counters.h', 'site/own_variables.h', 'site/pattern.h', 'site/subjects.h',
+                     'server/representation.h', 'server/stream_module.h', 'site/when.h', 'conf/directive.h', 'io/file_cache.h', 'io/folder.h'}
 GENERATED = {'build_options.h', 'module_table.h'}
 
 FILE_LINES = 500

@@ -3,7 +3,7 @@
  * is asked has no body, and of what it says only the head counts.
  */
 #include "server/module.h"
-#include "server/own_variables.h"
+#include "site/own_variables.h"
 
 #include <errno.h>
 #include <stddef.h>

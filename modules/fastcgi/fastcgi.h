@@ -6,7 +6,7 @@
 #define MODULES_FASTCGI_FASTCGI_H
 
 #include "modules/proxy/proxy.h"
-#include "server/pattern.h"
+#include "site/pattern.h"
 
 /* fastcgi_param */
 struct fastcgi_param {

@@ -4,7 +4,7 @@
  */
 #include "base/cidr.h"
 #include "server/module.h"
-#include "server/own_variables.h"
+#include "site/own_variables.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -3,8 +3,8 @@
  * same for the request, unless the map is volatile.
  */
 #include "server/module.h"
-#include "server/own_variables.h"
-#include "server/pattern.h"
+#include "site/own_variables.h"
+#include "site/pattern.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * location is looked for, also after each internal redirect; a location's run whenever it is entered.
  */
 #include "server/module.h"
-#include "server/own_variables.h"
-#include "server/pattern.h"
-#include "server/subjects.h"
+#include "site/own_variables.h"
+#include "site/pattern.h"
+#include "site/subjects.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /*
  * `set`, then `when`: variables get their values, then the first condition that holds lays its directives over the
- * location's. What the conditions mean is server/when.h's; a file that is asked for may have to be waited for.
+ * location's. What the conditions mean is site/when.h's; a file that is asked for may have to be waited for.
  */
-#include "server/when.h"
 #include "server/module.h"
-#include "server/own_variables.h"
-#include "server/pattern.h"
+#include "site/own_variables.h"
+#include "site/pattern.h"
+#include "site/when.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -100,7 +100,7 @@ static int read_map_of(struct conf_reader *reader, const struct conf_node *node,
     return -EINVAL;
 }
 
-/* The server reads it, once the location is known (server/when.h). */
+/* The server reads it, once the location is known (site/when.h). */
 static int read_when(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     *(bool *)out = true;

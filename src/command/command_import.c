@@ -7,8 +7,8 @@
 #include "base/limits.h"
 #include "command/commands.h"
 #include "log/error_log.h"
-#include "server/configuration.h"
-#include "server/core.h"
+#include "site/configuration.h"
+#include "site/core.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -6,14 +6,14 @@
 
 #include "build_options.h"
 #include "log/error_log.h"
-#include "server/configuration.h"
-#include "server/core.h"
 #include "server/master.h"
 #include "server/module.h"
 #include "server/pid_file.h"
 #include "server/stream.h"
-#include "server/subjects.h"
 #include "server/worker.h"
+#include "site/configuration.h"
+#include "site/core.h"
+#include "site/subjects.h"
 
 #include <errno.h>
 #include <limits.h>

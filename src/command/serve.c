@@ -6,9 +6,9 @@
 
 #include "command/commands.h"
 #include "log/error_log.h"
-#include "server/configuration.h"
 #include "server/master.h"
 #include "server/sockets.h"
+#include "site/configuration.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -97,7 +97,7 @@ struct conf_group {
 };
 
 struct upstreams;                   /* upstream/upstream.h */
-struct own_variables;               /* server/own_variables.h */
+struct own_variables;               /* site/own_variables.h */
 struct caches;                      /* cache/cache_conf.h */
 struct limits;                      /* limit/limit_conf.h */
 

@@ -4,7 +4,7 @@
  */
 #include "doctor/doctor.h"
 
-#include "server/core.h"
+#include "site/core.h"
 
 #include <dirent.h>
 #include <errno.h>

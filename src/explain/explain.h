@@ -7,8 +7,8 @@
 #define EXPLAIN_EXPLAIN_H
 
 #include "command/options.h"
-#include "server/configuration.h"
 #include "server/trace.h"
+#include "site/configuration.h"
 
 #define EXPLAIN_STEPS 64            /* more than LIMIT_REROUTES lets happen */
 

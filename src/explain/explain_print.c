@@ -4,9 +4,9 @@
 #include "explain/explain.h"
 #include "explain/explain_tell.h"
 
-#include "server/pattern.h"
 #include "server/visit.h"
-#include "server/when.h"
+#include "site/pattern.h"
+#include "site/when.h"
 
 /* Where the location stands whose values these are: its key, or the map of a `when`. */
 static bool find_mark(const struct location *outer, const struct location *wanted, struct conf_mark *out_mark,

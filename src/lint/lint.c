@@ -3,7 +3,7 @@
  */
 #include "lint/lint.h"
 
-#include "server/when.h"
+#include "site/when.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

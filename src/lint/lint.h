@@ -6,7 +6,7 @@
 #define LINT_LINT_H
 
 #include "command/options.h"
-#include "server/configuration.h"
+#include "site/configuration.h"
 
 struct lint_rule;
 

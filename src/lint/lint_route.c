@@ -3,7 +3,7 @@
  */
 #include "lint/lint_look.h"
 
-#include "server/pattern.h"
+#include "site/pattern.h"
 
 /* A regular expression that fits every path. */
 static bool fits_all(const struct location *location)

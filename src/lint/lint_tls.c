@@ -4,7 +4,7 @@
  */
 #include "lint/lint_look.h"
 
-#include "server/core.h"
+#include "site/core.h"
 
 #include <openssl/pem.h>
 #include <openssl/ssl.h>

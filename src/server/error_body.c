@@ -6,9 +6,9 @@
 #include "server/error_body.h"
 
 #include "http/accept.h"
-#include "server/core.h"
 #include "server/refuse.h"
 #include "server/variables.h"
+#include "site/core.h"
 
 /* Any change of it changes the hash: printf '%s' STYLE | openssl sha256 -binary | base64. */
 #define STYLE                                                                                                  \

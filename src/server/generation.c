@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "log/access_log.h"
 #include "log/log_file.h"
-#include "server/folders.h"
+#include "site/folders.h"
 #include "tls/ktls.h"
 
 #include <errno.h>

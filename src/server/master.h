@@ -8,8 +8,8 @@
 #define SERVER_MASTER_H
 
 #include "log/error_log.h"
-#include "server/configuration.h"
 #include "server/worker_start.h"
+#include "site/configuration.h"
 
 struct master_start {
     int (*run_worker)(const struct worker_start *start); /* the life of a worker, in its own process; returns an enum worker_exit */

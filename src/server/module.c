@@ -11,7 +11,7 @@
 #include "server/route.h"
 #include "server/satisfy.h"
 #include "server/variables.h"
-#include "server/when.h"
+#include "site/when.h"
 
 #include <stdalign.h>
 #include <stddef.h>

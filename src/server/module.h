@@ -7,7 +7,7 @@
 #include "conf/directive.h"
 #include "http/protocol.h"
 #include "io/file_cache.h"
-#include "server/module_interface.h"
+#include "site/module_interface.h"
 #include "wire/proxy_header.h"
 
 struct cache_conf;
@@ -15,7 +15,7 @@ struct cache_store;
 struct upstream_pool;
 struct worker;
 struct counters_total;
-struct when;                        /* server/when.h */
+struct when;                        /* site/when.h */
 
 /* A module's own per-exchange memory: zeroed at first, in the exchange's arena. NULL when out of memory. */
 void *exchange_state(struct exchange *x, const struct module *module, size_t size);

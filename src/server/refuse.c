@@ -4,9 +4,9 @@
  */
 #include "server/refuse.h"
 
-#include "server/core.h"
 #include "server/error_body.h"
 #include "server/route.h"
+#include "site/core.h"
 
 #include <errno.h>
 

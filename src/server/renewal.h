@@ -5,7 +5,7 @@
 #ifndef SERVER_RENEWAL_H
 #define SERVER_RENEWAL_H
 
-#include "server/configuration.h"
+#include "site/configuration.h"
 
 /*
  * Server number `number` of the configuration goes on with these files, at every address that it has. 0, or -EINVAL after one line that names what

@@ -6,7 +6,7 @@
 #include "server/route.h"
 
 #include "server/journey.h"
-#include "server/pattern.h"
+#include "site/pattern.h"
 
 static struct virtual_server *find_leading(const struct endpoint *endpoint, struct str host)
 {

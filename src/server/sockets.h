@@ -7,7 +7,7 @@
 #ifndef SERVER_SOCKETS_H
 #define SERVER_SOCKETS_H
 
-#include "server/configuration.h"
+#include "site/configuration.h"
 
 struct sockets {
     int *fds;                       /* [endpoint * slots + slot]; -1: none. A unix: address has one for all */

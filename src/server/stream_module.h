@@ -1,5 +1,5 @@
 /*
- * The functions that a module may call for a connection of `stream` (struct stream_part, server/module_interface.h).
+ * The functions that a module may call for a connection of `stream` (struct stream_part, site/module_interface.h).
  */
 #ifndef SERVER_STREAM_MODULE_H
 #define SERVER_STREAM_MODULE_H

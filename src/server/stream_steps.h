@@ -5,11 +5,11 @@
 #define SERVER_STREAM_STEPS_H
 
 #include "base/buffer.h"
-#include "server/core_stream.h"
 #include "server/journey_steps.h"
 #include "server/stream.h"
 #include "server/stream_flow.h"
 #include "server/stream_module.h"
+#include "site/core_stream.h"
 #include "tls/client_hello.h"
 
 /* One server that was asked; for the $upstream_ variables. */

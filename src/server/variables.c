@@ -7,7 +7,7 @@
 #include "base/base64.h"
 #include "base/limits.h"
 #include "server/journey.h"
-#include "server/subjects.h"
+#include "site/subjects.h"
 
 #include <stdlib.h>
 #include <sys/random.h>

@@ -8,7 +8,7 @@
 #include "base/text_writer.h"
 #include "build_options.h"
 #include "server/stream_steps.h"
-#include "server/subjects.h"
+#include "site/subjects.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
  */
 #include "server/visit.h"
 
-#include "server/subjects.h"
+#include "site/subjects.h"
 
 enum { STATUS_LEFT = 499 };
 

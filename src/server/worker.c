@@ -8,12 +8,12 @@
 #include "base/limits.h"
 #include "log/access_log.h"
 #include "server/daemon.h"
-#include "server/document_roots.h"
-#include "server/folders.h"
 #include "server/journey.h"
 #include "server/module.h"
 #include "server/renewal.h"
 #include "server/worker_listen.h"
+#include "site/document_roots.h"
+#include "site/folders.h"
 
 #include <errno.h>
 #include <fcntl.h>

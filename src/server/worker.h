@@ -8,10 +8,10 @@
 #include "cache/cache_store.h"
 #include "log/error_log.h"
 #include "server/channel.h"
-#include "server/configuration.h"
 #include "server/file_reader.h"
 #include "server/shared.h"
 #include "server/worker_start.h"
+#include "site/configuration.h"
 #include "upstream/upstream_pool.h"
 #include "wire/wire.h"
 

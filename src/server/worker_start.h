@@ -5,9 +5,9 @@
 #define SERVER_WORKER_START_H
 
 #include "log/error_log.h"
-#include "server/configuration.h"
 #include "server/privileges.h"
 #include "server/shared.h"
+#include "site/configuration.h"
 
 #include <sys/types.h>
 

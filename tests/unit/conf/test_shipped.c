@@ -2,9 +2,9 @@
  * What is shipped must load: the default configuration, the examples, and the example of
  * every directive in the tables of this build.
  */
-#include "server/configuration.h"
-#include "server/pattern.h"
-#include "server/subjects.h"
+#include "site/configuration.h"
+#include "site/pattern.h"
+#include "site/subjects.h"
 #include "upstream/upstream.h"
 
 #include <check.h>

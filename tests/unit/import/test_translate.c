@@ -4,8 +4,8 @@
 #include "files.h"
 
 #include "import/import.h"
-#include "server/configuration.h"
-#include "server/core.h"
+#include "site/configuration.h"
+#include "site/core.h"
 
 #include <check.h>
 #include <errno.h>

@@ -1,0 +1,154 @@
+/*
+ * The directive tables of the core, and what their rows read: for the folder's own use. Each
+ * table stands in a file of its theme; configuration.c puts them together.
+ */
+#ifndef SITE_CORE_H
+#define SITE_CORE_H
+
+#include "site/configuration.h"
+
+extern const struct conf_group core_main_group;
+extern const struct conf_group core_http_group;
+extern const struct conf_group core_site_group;
+extern const struct conf_group core_server_group;
+extern const struct conf_group core_ssl_group;
+
+/* Directives of http alone. */
+struct core_http {
+    struct conf_rows log_formats;   /* struct log_format, without the built-in ones */
+    struct core_file_cache {
+        bool enabled;
+        uint64_t max_entries;
+        uint64_t inactive_ms;
+    } open_file_cache;
+    uint64_t open_file_cache_valid_ms;
+    uint64_t open_file_cache_min_uses;
+    bool open_file_cache_errors;
+};
+
+/* One `listen`. */
+struct listen_row {
+    struct listen_address address;
+    struct str text;                /* the address in its one spelling: the key by which servers are brought together */
+    struct conf_mark mark;
+    bool ssl;
+    bool proxy_protocol;
+    bool is_default;
+    uint64_t backlog;
+};
+
+/* Directives of server alone. */
+struct core_server {
+    struct conf_rows listens;       /* struct listen_row */
+    struct conf_words names;
+    const struct pattern **patterns; /* those names that begin with "~" */
+    size_t pattern_count;
+};
+
+/* Reports a `use` that this build does not have. */
+void core_check_backend(const struct configuration *configuration, struct conf_errors *errors);
+
+/* A file that the configuration names, and where. */
+struct core_file {
+    struct str path;
+    struct conf_mark mark;
+};
+
+/* One `ssl_conf_command`. */
+struct core_ssl_commands {
+    struct core_ssl_command {
+        struct tls_command command;
+        struct conf_mark mark;
+    } *items;
+    size_t count;
+};
+
+struct core_ssl {
+    struct conf_rows certificates;  /* struct core_file */
+    struct conf_rows keys;          /* struct core_file */
+    unsigned protocols;             /* bits of enum tls_protocol */
+    struct str ciphers;
+    struct str ciphersuites;
+    struct str curves;
+    bool prefer_server_ciphers;
+    bool session_tickets;
+    bool early_data;
+    struct conf_rows ticket_keys;   /* struct core_file */
+    uint64_t session_timeout_ms;
+    struct core_ssl_files {
+        uint64_t valid_ms;          /* 0: files are read once */
+    } files;
+    int verify_client;              /* enum tls_verify */
+    uint64_t verify_depth;
+    struct core_file client_certificate, trusted_certificate, revoked; /* of certificates that clients show */
+    struct core_file passwords, dh_parameters; /* dh_parameters: a file, or "auto" */
+    struct conf_rows commands;      /* struct core_ssl_commands */
+    struct conf_words alpn;         /* of `stream` */
+    struct core_ssl_cache {
+        struct str name;            /* with a colon in it: one without a name (`builtin`) */
+        uint64_t size;              /* bytes; 0: nothing is kept */
+        struct conf_mark mark;
+    } session_cache;
+    bool reject;
+    int ktls;                       /* enum tls_ktls */
+    uint64_t ktls_threshold;
+    uint64_t buffer_size;
+    bool small_records;
+};
+
+/* `ssl_conf_command` into a struct core_ssl_commands, `ssl_session_cache` into a struct core_ssl_cache, `ssl_dhparam` into a struct core_file. */
+directive_row core_ssl_read_commands;
+directive_row core_ssl_read_cache;
+directive_row core_ssl_read_dh;
+/* Command number `index` of all rows; NULL: no more. */
+const struct core_ssl_command *core_ssl_command_at(const struct core_ssl *ssl, size_t index);
+
+/* One extension of `types`. */
+struct media_type {
+    struct str extension;
+    struct str type;
+};
+
+/* `types`: a map from types to extensions, into a struct conf_rows. */
+directive_row core_types_read;
+/*
+ * Fills site->mime from types, default_type and charset. The table belongs to the caller (table_finish). 0 or -ENOMEM.
+ */
+/* The media type of an extension, without case; data NULL: none is built in. */
+struct str core_type_built_in(struct str extension);
+MUST_CHECK int core_types_build(struct arena *arena, struct core_site *site);
+
+/* One `error_page`. */
+struct error_page {
+    unsigned statuses[16];
+    unsigned count;
+    int answer_status;              /* `=200`; 0: keep; -1: `=` alone, what the target answers */
+    const struct template *target;  /* a path, "@name", or a URL */
+};
+
+/* `error_page` into a struct error_page. */
+directive_row core_error_page_read;
+
+/* `log_format` into a struct conf_rows; `access_log` into a struct access_log_row. */
+directive_row core_log_formats_read;
+directive_row core_access_log_read;
+/* The built-in formats of that name, in words. 0, -ENOENT or -ENOMEM. */
+MUST_CHECK int core_log_format_print(struct str name, struct buffer *out);
+/* A format by name: those of the file, then `main`, `combined` and `json`, compiled when first asked for. NULL: unknown or out of memory. */
+const struct log_format *core_log_format_find(struct conf_reader *reader, const struct conf_rows *formats, struct str name);
+
+/* The node as one word of it: for reading a word as a path, number, size. */
+static inline struct conf_node core_word_node(const struct conf_node *node, struct str word)
+{
+    struct conf_node made = *node;
+
+    made.kind = CONF_SCALAR;
+    made.text = word;
+    made.absent = false;
+    made.items = NULL;
+    made.pairs = NULL;
+    made.count = 0;
+    return made;
+}
+
+#endif

@@ -1,0 +1,303 @@
+/*
+ * Directives of the access log: named formats, the built-in ones, and the rows of `access_log`.
+ */
+#include "log/access_log.h"
+#include "site/core.h"
+
+#include <errno.h>
+
+#define FLUSH_MS 1000
+
+/* nginx's combined, and how the bytes left. */
+#define COMBINED                                                                                             \
+    "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" "     \
+    "\"$http_user_agent\""
+
+/* nginx's basic of its documentation. */
+#define CONNECTION "$remote_addr [$time_local] $protocol $status $bytes_sent $bytes_received $session_time"
+
+static const struct {
+    const char *name;
+    const char *text;
+    enum log_escape escape;
+    bool stream; /* of `stream`, else of `http` */
+} built_in[] = {
+    {"main", COMBINED " $tls_path $tls_path_reason $request_id", LOG_ESCAPE_DEFAULT},
+    {"combined", COMBINED, LOG_ESCAPE_DEFAULT},
+    {"json",
+     "{\"time\":\"$time_iso8601\",\"remote_addr\":\"$remote_addr\",\"remote_user\":\"$remote_user\","
+     "\"method\":\"$request_method\",\"uri\":\"$request_uri\",\"protocol\":\"$server_protocol\","
+     "\"host\":\"$host\",\"status\":$status,\"body_bytes_sent\":$body_bytes_sent,\"bytes_sent\":$bytes_sent,"
+     "\"request_length\":$request_length,\"request_time\":$request_time,\"referer\":\"$http_referer\","
+     "\"user_agent\":\"$http_user_agent\",\"connection\":$connection,"
+     "\"connection_requests\":$connection_requests,\"ssl_protocol\":\"$ssl_protocol\","
+     "\"ssl_cipher\":\"$ssl_cipher\",\"ssl_session_reused\":\"$ssl_session_reused\","
+     "\"tls_path\":\"$tls_path\",\"tls_path_reason\":\"$tls_path_reason\","
+     "\"bytes_zero_copy\":$bytes_zero_copy,\"request_id\":\"$request_id\"}",
+     LOG_ESCAPE_JSON},
+    {"main", CONNECTION " $upstream_addr $tls_path $tls_path_reason", LOG_ESCAPE_DEFAULT, true},
+    {"basic", CONNECTION, LOG_ESCAPE_DEFAULT, true},
+    {"json",
+     "{\"time\":\"$time_iso8601\",\"remote_addr\":\"$remote_addr\",\"protocol\":\"$protocol\",\"status\":$status,"
+     "\"bytes_sent\":$bytes_sent,\"bytes_received\":$bytes_received,\"session_time\":$session_time,"
+     "\"connection\":$connection,\"server_name\":\"$server_name\",\"upstream_addr\":\"$upstream_addr\","
+     "\"upstream_connect_time\":\"$upstream_connect_time\",\"ssl_protocol\":\"$ssl_protocol\","
+     "\"ssl_preread_server_name\":\"$ssl_preread_server_name\",\"tls_path\":\"$tls_path\","
+     "\"tls_path_reason\":\"$tls_path_reason\",\"bytes_zero_copy\":$bytes_zero_copy}",
+     LOG_ESCAPE_JSON, true},
+};
+
+#define BUILT_IN (sizeof(built_in) / sizeof(built_in[0]))
+
+int core_log_format_print(struct str name, struct buffer *out)
+{
+    int error = -ENOENT;
+
+    for (size_t i = 0; i < BUILT_IN && (error == 0 || error == -ENOENT); i++) {
+        if (!str_equal(name, str_from(built_in[i].name)))
+            continue;
+        error = buffer_printf(out,
+                              "%s%s\n  A format of access_log that is built in.\n\n  where     %s\n"
+                              "  text      %s\n",
+                              error == 0 ? "\n" : "", built_in[i].name, built_in[i].stream ? "stream" : "http",
+                              built_in[i].text);
+    }
+    return error;
+}
+
+static int parse_escape(struct conf_reader *reader, const struct conf_node *node, struct str name,
+                        enum log_escape *out_escape)
+{
+    if (str_equal(name, STR("default")))
+        *out_escape = LOG_ESCAPE_DEFAULT;
+    else if (str_equal(name, STR("json")))
+        *out_escape = LOG_ESCAPE_JSON;
+    else if (str_equal(name, STR("none")))
+        *out_escape = LOG_ESCAPE_NONE;
+    else {
+        conf_error(reader->errors, node->mark, STR("default, json or none"),
+                   "\"" STR_FMT "\" is no escaping of a log format", STR_ARG(name));
+        return -EINVAL;
+    }
+    return 0;
+}
+
+/* One text, or a list of pieces that are put together as nginx does. */
+static int read_format_text(struct conf_reader *reader, const struct conf_node *node,
+                            const struct template **out)
+{
+    struct str whole = STR("");
+
+    if (node->kind != CONF_LIST)
+        return conf_read_template(reader, node, out);
+    for (size_t i = 0; i < node->count; i++) {
+        struct str piece;
+        int error = conf_read_text(reader, node->items[i], &piece);
+
+        if (error < 0)
+            return error;
+        whole = arena_printf(reader->arena, STR_FMT STR_FMT, STR_ARG(whole), STR_ARG(piece));
+        if (!whole.data)
+            return -ENOMEM;
+    }
+    return conf_read_template_word(reader, node, whole, out);
+}
+
+/* {escape: json, format: '...'} */
+static int read_format_map(struct conf_reader *reader, const struct conf_node *node,
+                           struct log_format *format)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < node->count && error == 0; i++) {
+        const struct conf_pair *pair = &node->pairs[i];
+        struct str text;
+
+        if (str_equal(pair->key->text, STR("escape"))) {
+            error = conf_read_text(reader, pair->value, &text);
+            if (error == 0)
+                error = parse_escape(reader, pair->value, text, &format->escape);
+        } else if (str_equal(pair->key->text, STR("format"))) {
+            error = read_format_text(reader, pair->value, &format->template);
+        } else {
+            conf_error(reader->errors, pair->key->mark,
+                       STR("log_format: {name: {escape: json, format: '...'}}"),
+                       "a log format has no key \"" STR_FMT "\"", STR_ARG(pair->key->text));
+            error = -EINVAL;
+        }
+    }
+    if (error == 0 && !format->template) {
+        conf_error(reader->errors, node->mark, STR("log_format: {name: {escape: json, format: '...'}}"),
+                   "a log format needs its text");
+        error = -EINVAL;
+    }
+    return error;
+}
+
+int core_log_formats_read(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct log_format *formats;
+    struct conf_rows *rows = out;
+
+    if (node->kind != CONF_MAP) {
+        conf_error(reader->errors, node->mark, STR("log_format: {short: '$remote_addr $status'}"),
+                   "log_format is a map from names to texts");
+        return -EINVAL;
+    }
+    formats = arena_zalloc(reader->arena, node->count + 1, sizeof(*formats));
+    if (!formats)
+        return -ENOMEM;
+    for (size_t i = 0; i < node->count; i++) {
+        const struct conf_pair *pair = &node->pairs[i];
+        int error;
+
+        formats[i].name = pair->key->text;
+        if (pair->value->kind == CONF_MAP)
+            error = read_format_map(reader, pair->value, &formats[i]);
+        else
+            error = read_format_text(reader, pair->value, &formats[i].template);
+        if (error < 0)
+            return error;
+    }
+    *rows = (struct conf_rows){formats, node->count};
+    return 0;
+}
+
+static int read_log_path(struct conf_reader *reader, const struct conf_node *node, struct str text,
+                         struct access_log_row *row)
+{
+    struct conf_node word = core_word_node(node, text);
+
+    row->mark = node->mark;
+    if (str_equal(text, STR("off")) || str_equal(text, STR("false")) || str_equal(text, STR("no"))) {
+        row->path = STR("");
+        return 0;
+    }
+    if (str_equal(text, STR("stdout")) || str_equal(text, STR("stderr"))) {
+        row->path = text;
+        return 0;
+    }
+    if (str_starts(text, STR("/dev/stdout")) || str_starts(text, STR("/dev/stderr"))) {
+        row->path = str_skip(text, 5);
+        return 0;
+    }
+    if (str_starts(text, STR("syslog:"))) {
+        conf_error(reader->errors, node->mark,
+                   STR("write a file, a FIFO, or \"stdout\" and let the service manager collect it"),
+                   "the access log cannot be sent to \"" STR_FMT "\"", STR_ARG(text));
+        return -EINVAL;
+    }
+    return conf_read_path(reader, &word, &row->path);
+}
+
+static int read_log_map(struct conf_reader *reader, const struct conf_node *node, struct access_log_row *row)
+{
+    int error = 0;
+    bool named = false;
+
+    for (size_t i = 0; i < node->count && error == 0; i++) {
+        const struct conf_pair *pair = &node->pairs[i];
+        struct str text;
+
+        error = conf_read_text(reader, pair->value, &text);
+        if (error < 0)
+            break;
+        if (str_equal(pair->key->text, STR("path"))) {
+            error = read_log_path(reader, pair->value, text, row);
+            named = true;
+        } else if (str_equal(pair->key->text, STR("format"))) {
+            row->format_name = text;
+        } else if (str_equal(pair->key->text, STR("flush"))) {
+            error = conf_read_duration(reader, pair->value, &row->flush_ms);
+        } else {
+            conf_error(reader->errors, pair->key->mark, STR("access_log has path, format and flush"),
+                       "access_log has no key \"" STR_FMT "\"", STR_ARG(pair->key->text));
+            error = -EINVAL;
+        }
+    }
+    if (error == 0 && !named) {
+        conf_error(reader->errors, node->mark, STR("access_log: {path: stdout, format: main}"),
+                   "access_log needs a path");
+        error = -EINVAL;
+    }
+    return error;
+}
+
+/* One of the words behind a path and a format. nginx's buffer= is always so. */
+static int read_log_option(struct conf_reader *reader, const struct conf_node *node, struct str word,
+                           struct access_log_row *row)
+{
+    struct conf_node value;
+
+    if (str_starts(word, STR("buffer=")))
+        return 0;
+    if (str_starts(word, STR("flush="))) {
+        value = core_word_node(node, str_skip(word, STR("flush=").length));
+        return conf_read_duration(reader, &value, &row->flush_ms);
+    }
+    conf_error(reader->errors, node->mark, STR("write: access_log: logs/access.log main"),
+               "access_log knows no \"" STR_FMT "\"", STR_ARG(word));
+    return -EINVAL;
+}
+
+/* off, "logs/access.log main flush=1s", or {path: ..., format: ..., flush: ...}. */
+int core_access_log_read(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct access_log_row *row = out;
+    struct conf_words words;
+    int error;
+
+    row->format_name = STR("main");
+    row->flush_ms = FLUSH_MS;
+    if (node->kind == CONF_MAP)
+        return read_log_map(reader, node, row);
+    error = conf_read_words(reader, node, &words);
+    if (error < 0)
+        return error;
+    for (size_t i = 2; i < words.count; i++) {
+        error = read_log_option(reader, node, words.items[i], row);
+        if (error < 0)
+            return error;
+    }
+    if (words.count == 0) {
+        conf_error(reader->errors, node->mark, STR("write: access_log: logs/access.log main, or off"),
+                   "access_log needs a path");
+        return -EINVAL;
+    }
+    if (words.count > 1)
+        row->format_name = words.items[1];
+    return read_log_path(reader, node, words.items[0], row);
+}
+
+static const struct log_format *compile_built_in(struct conf_reader *reader, size_t index)
+{
+    struct log_format *format = arena_zalloc(reader->arena, 1, sizeof(*format));
+    struct str why;
+    size_t at;
+
+    if (!format)
+        return NULL;
+    format->name = str_from(built_in[index].name);
+    format->escape = built_in[index].escape;
+    if (template_compile(reader->arena, str_from(built_in[index].text), reader->variables, &format->template,
+                         &at, &why) < 0)
+        return NULL;
+    return format;
+}
+
+const struct log_format *core_log_format_find(struct conf_reader *reader, const struct conf_rows *rows,
+                                              struct str name)
+{
+    const struct log_format *formats = rows->items;
+    bool stream = reader->scope & (SCOPE_STREAM | SCOPE_STREAM_SERVER);
+
+    for (size_t i = 0; i < rows->count; i++) {
+        if (str_equal(formats[i].name, name))
+            return &formats[i];
+    }
+    for (size_t i = 0; i < BUILT_IN; i++) {
+        if (built_in[i].stream == stream && str_equal(str_from(built_in[i].name), name))
+            return compile_built_in(reader, i);
+    }
+    return NULL;
+}

@@ -1,0 +1,274 @@
+/*
+ * Directives of the main scope and of `events`: processes, their rights, their log.
+ */
+#include "build_options.h"
+#include "io/backends.h"
+#include "site/core.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#define AT(field) offsetof(struct core_main, field)
+
+static int read_processes(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    uint64_t *count = out;
+
+    if (node->kind == CONF_SCALAR && str_equal(node->text, STR("auto"))) {
+        *count = 0;
+        return 0;
+    }
+    return conf_read_number(reader, node, 1, 1024, count);
+}
+
+/* "www-data" or "www-data www". */
+static int read_user(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct str *names = out;
+    struct conf_words words;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    if (words.count < 1 || words.count > 2) {
+        conf_error(reader->errors, node->mark, STR("write: user: www-data, or: user: www-data www"),
+                   "user takes a name and perhaps a group");
+        return -EINVAL;
+    }
+    names[0] = words.items[0];
+    names[1] = words.count == 2 ? words.items[1] : STR("");
+    return 0;
+}
+
+struct error_log_value {
+    struct str path;
+    int level;
+};
+
+static int read_level(struct conf_reader *reader, const struct conf_node *node, struct str name,
+                      int *out_level)
+{
+    enum log_level level;
+
+    if (log_level_parse(name, &level) < 0) {
+        conf_error(reader->errors, node->mark, STR("debug, info, notice, warn, error, crit, alert or emerg"),
+                   "\"" STR_FMT "\" is no level of the error log", STR_ARG(name));
+        return -EINVAL;
+    }
+    *out_level = level;
+    return 0;
+}
+
+static int read_log_path(struct conf_reader *reader, const struct conf_node *node, struct str *out_path)
+{
+    if (str_equal(node->text, STR("stderr")) || str_equal(node->text, STR("stdout"))) {
+        *out_path = node->text;
+        return 0;
+    }
+    if (str_starts(node->text, STR("syslog:")) || str_starts(node->text, STR("memory:"))) {
+        conf_error(reader->errors, node->mark,
+                   STR("write a file, or \"stderr\" and let the service manager collect it"),
+                   "the error log cannot be sent to \"" STR_FMT "\"", STR_ARG(node->text));
+        return -EINVAL;
+    }
+    return conf_read_path(reader, node, out_path);
+}
+
+static int read_error_log_map(struct conf_reader *reader, const struct conf_node *node,
+                              struct error_log_value *out)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < node->count && result == 0; i++) {
+        const struct conf_pair *pair = &node->pairs[i];
+        struct str text;
+
+        if (str_equal(pair->key->text, STR("path"))) {
+            result = conf_read_text(reader, pair->value, &text);
+            if (result == 0)
+                result = read_log_path(reader, pair->value, &out->path);
+        } else if (str_equal(pair->key->text, STR("level"))) {
+            result = conf_read_text(reader, pair->value, &text);
+            if (result == 0)
+                result = read_level(reader, pair->value, text, &out->level);
+        } else {
+            conf_error(reader->errors, pair->key->mark, STR("error_log has path and level"),
+                       "error_log has no key \"" STR_FMT "\"", STR_ARG(pair->key->text));
+            result = -EINVAL;
+        }
+    }
+    return result;
+}
+
+/* {path: stderr, level: notice}, or nginx's "stderr notice". */
+static int read_error_log(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct error_log_value value = {STR("stderr"), LOG_ERROR};
+    struct error_log_value *into = out;
+    struct conf_words words;
+    int error;
+
+    if (node->kind == CONF_MAP) {
+        error = read_error_log_map(reader, node, &value);
+        if (error == 0)
+            *into = value;
+        return error;
+    }
+    error = conf_read_words(reader, node, &words);
+    if (error < 0)
+        return error;
+    if (words.count < 1 || words.count > 2) {
+        conf_error(reader->errors, node->mark, STR("write: error_log: stderr notice"),
+                   "error_log takes a path and perhaps a level");
+        return -EINVAL;
+    }
+    if (words.count == 2) {
+        error = read_level(reader, node, words.items[1], &value.level);
+        if (error < 0)
+            return error;
+    }
+    struct conf_node path = core_word_node(node, words.items[0]);
+
+    error = read_log_path(reader, &path, &value.path);
+    if (error == 0)
+        *into = value;
+    return error;
+}
+
+static const char *const backends[] = {"auto", "io_uring", "epoll", NULL};
+
+const char *configuration_backend(const struct configuration *configuration)
+{
+    return backends[configuration->main->use];
+}
+
+struct conf_mark configuration_backend_mark(const struct configuration *configuration)
+{
+    const struct conf_node *use = conf_map_get(conf_map_get(configuration->tree, STR("events")), STR("use"));
+
+    return use ? use->mark : (struct conf_mark){0};
+}
+
+void core_check_backend(const struct configuration *configuration, struct conf_errors *errors)
+{
+    const char *use = configuration_backend(configuration);
+    bool found = strcmp(use, backends[0]) == 0;
+
+    for (size_t i = 0; loop_backends[i]; i++)
+        found |= strcmp(use, loop_backends[i]->name) == 0;
+    if (!found)
+        conf_error(errors, configuration_backend_mark(configuration),
+                   conf_hint(errors, "write auto, or %s", loop_backends[0]->name), "this build has no %s", use);
+}
+
+static const struct directive directives[] = {
+    {.name = "worker_processes",
+     .scopes = SCOPE_MAIN,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(worker_processes),
+     .row_size = sizeof(uint64_t),
+     .row = read_processes,
+     .fallback = "auto",
+     .syntax = "auto | number",
+     .example = "worker_processes: 4",
+     .help = "How many workers serve; auto is one for each core.",
+     .schema =
+         "{\"oneOf\": [{\"const\": \"auto\"}, {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 1024}]}"},
+    {.name = "worker_shutdown_timeout",
+     .scopes = SCOPE_MAIN,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(worker_shutdown_timeout_ms),
+     .fallback = "60s",
+     .example = "worker_shutdown_timeout: 5m",
+     .help = "After QUIT or a reload, how long open answers may take before their connections are cut."},
+    {.name = "daemon",
+     .scopes = SCOPE_MAIN,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(daemon),
+     .fallback = "off",
+     .example = "daemon: on",
+     .help = "Go into the background (off here, unlike nginx: service managers want it so)."},
+    {.name = "pid",
+     .scopes = SCOPE_MAIN,
+     .type = DIRECTIVE_PATH,
+     .offset = AT(pid),
+     .fallback = SLUICE_PID,
+     .example = "pid: /run/sluice/sluice.pid",
+     .help = "The file that holds the master's process number; -s reads it."},
+    {.name = "user",
+     .scopes = SCOPE_MAIN,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(user),
+     .row_size = 2 * sizeof(struct str),
+     .row = read_user,
+     .help = "User, and perhaps group, that workers become when the master is root.",
+     .syntax = "user [group]",
+     .example = "user: www-data"},
+    {.name = "error_log",
+     .scopes = SCOPE_MAIN,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(error_log),
+     .row_size = sizeof(struct error_log_value),
+     .row = read_error_log,
+     .fallback = "stderr notice",
+     .help = "Where the error log goes (a file, stderr, stdout), and from which level on.",
+     .syntax = "file | stderr | stdout [debug | info | notice | warn | error | crit | alert | emerg] | "
+               "{path: ..., level: ...}",
+     .example = "error_log: {path: stderr, level: notice}",
+     .schema =
+         "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": false, "
+         "\"properties\": {\"path\": {\"type\": \"string\"}, \"level\": {\"enum\": [\"debug\", \"info\", "
+         "\"notice\", \"warn\", \"error\", \"crit\", \"alert\", \"emerg\"]}}}]}"},
+    {.name = "use",
+     .scopes = SCOPE_EVENTS,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(use),
+     .choices = backends,
+     .fallback = "auto",
+     .example = "use: epoll",
+     .help = "The kernel interface of the loop; auto is io_uring where it is allowed, else epoll."},
+    {.name = "worker_connections",
+     .scopes = SCOPE_EVENTS,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(worker_connections),
+     .low = 1,
+     .high = 1000000,
+     .fallback = "4096",
+     .example = "worker_connections: 20000",
+     .help = "Connections that one worker holds; at the cap it stops accepting."},
+    {.name = "worker_connections_per_address",
+     .scopes = SCOPE_EVENTS,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(connections_per_address),
+     .high = 1000000,
+     .fallback = "0",
+     .example = "worker_connections_per_address: 100",
+     .help = "Connections that one worker holds from one IPv4 address or one IPv6 /64 network; more are closed "
+             "as they come. 0: no bound."},
+    {.name = "multi_accept",
+     .scopes = SCOPE_EVENTS,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(multi_accept),
+     .fallback = "on",
+     .example = "multi_accept: on",
+     .help = "The loop always takes who is there: off is warned of, and changes nothing."},
+    {0},
+};
+
+static int check(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    const struct core_main *main = conf;
+    const struct conf_node *wish = conf_map_get(at, STR("multi_accept"));
+
+    if (wish && !main->multi_accept)
+        conf_warning(reader->errors, wish->mark, STR("delete it; worker_connections bounds what one worker takes"),
+                     "\"multi_accept: off\" has no effect: connections are always taken as they come");
+    return 0;
+}
+
+const struct conf_group core_main_group = {
+    .name = "core",
+    .directives = directives,
+    .size = sizeof(struct core_main),
+    .check = check,
+};

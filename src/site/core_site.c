@@ -1,0 +1,477 @@
+/*
+ * Directives that http, server and location share: timeouts and sizes of requests, root, types, logs, error
+ * pages.
+ */
+#include "base/limits.h"
+#include "log/access_log.h"
+#include "site/core.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#define AT(field) offsetof(struct core_site, field)
+
+/* "4 8k" into two numbers that stand side by side: count and size. */
+static int read_buffers(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    uint64_t *numbers = out;
+    uint64_t count = 0;
+    uint64_t size = 0;
+    struct conf_words words;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    if (words.count != 2) {
+        conf_error(reader->errors, node->mark, STR("write a number and a size, as in: 4 8k"),
+                   "two words are wanted, and here are %zu", words.count);
+        return -EINVAL;
+    }
+    struct conf_node first = core_word_node(node, words.items[0]);
+    struct conf_node second = core_word_node(node, words.items[1]);
+
+    error = conf_read_number(reader, &first, 1, 1024, &count);
+    if (error == 0)
+        error = conf_read_size(reader, &second, &size);
+    if (error < 0)
+        return error;
+    if (size < 1024 || size > LIMIT_REQUEST_HEAD) {
+        conf_error(reader->errors, node->mark, STR(""), "a buffer has from 1k to %llu bytes",
+                   LIMIT_REQUEST_HEAD);
+        return -EINVAL;
+    }
+    numbers[0] = count;
+    numbers[1] = size;
+    return 0;
+}
+
+/* The folder that a relative path starts at is no template: a dollar sign in its name is one. */
+static struct str escape_folder(struct arena *arena, struct str path, size_t folder)
+{
+    char *text = arena_alloc(arena, path.length + folder + 1);
+    size_t length = 0;
+
+    if (!text)
+        return (struct str){NULL, 0};
+    for (size_t i = 0; i < path.length; i++) {
+        text[length++] = path.data[i];
+        if (i < folder && path.data[i] == '$')
+            text[length++] = '$';
+    }
+    text[length] = '\0'; /* as every text of the configuration */
+    return str_of(text, length);
+}
+
+/* A path as any other, or a template that begins with a variable. */
+static int read_root(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct str path;
+    int error = conf_read_text(reader, node, &path);
+
+    if (error < 0)
+        return error;
+    if (!str_starts(path, STR("$"))) {
+        size_t written = path.length;
+
+        error = conf_read_path(reader, node, &path);
+        if (error < 0)
+            return error;
+        path = escape_folder(reader->arena, path, path.length - written);
+        if (!path.data)
+            return -ENOMEM;
+    }
+    return conf_read_template_word(reader, node, path, out);
+}
+
+static const char *const satisfying[] = {"all", "any", NULL};
+static const char *const error_formats[] = {"auto", "html", "json", "text", NULL};
+static const char *const lingering[] = {"off", "on", "always", NULL};
+static const char *const symlinks[] = {"beneath", "off", "if_not_owner", "on", NULL};
+
+/* One of `symlinks`; behind those that look at the whole path, from=. */
+static int read_symlinks(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct {
+        int policy;
+        const struct template *from;
+    } *into = out;
+    struct conf_words words;
+    struct conf_node word;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    word = core_word_node(node, words.count ? words.items[0] : STR(""));
+    error = conf_read_choice(reader, &word, symlinks, &into->policy);
+    if (error < 0 || words.count < 2)
+        return error;
+    if (words.count == 2 && str_starts(words.items[1], STR("from=")) &&
+        (into->policy == SYMLINKS_NONE || into->policy == SYMLINKS_OWNER))
+        return conf_read_template_word(reader, node, str_skip(words.items[1], 5), &into->from);
+    conf_error(reader->errors, node->mark, STR("write: disable_symlinks: on from=$document_root"),
+               "only on and if_not_owner take another word, which is from=");
+    return -EINVAL;
+}
+
+static const struct directive directives[] = {
+    {.name = "root",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(root),
+     .row_size = sizeof(const struct template *),
+     .row = read_root,
+     .syntax = "path",
+     .example = "root: www",
+     .help = "The folder that files are served from: the path of the request is added to it."},
+    {.name = "alias",
+     .scopes = SCOPE_LOCATION,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(alias.path),
+     .row_size = sizeof(const struct template *),
+     .row = read_root,
+     .syntax = "path",
+     .example = "alias: /srv/pictures/",
+     .help = "The folder (or, for one path, the file) that the location's prefix stands for: what follows the prefix "
+             "is looked for in it, and never outside. In a location that is a regular expression it is the whole path, "
+             "made of what was captured."},
+    {.name = "types",
+     .scopes = SCOPE_SITE,
+     .line = true,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(types),
+     .row_size = sizeof(struct conf_rows),
+     .row = core_types_read,
+     .schema = "{\"type\": \"object\"}",
+     .syntax = "{type: extension ..., ...} | {}",
+     .example = "types: {text/x-log: [log, out]}",
+     .help = "Media types by extension, laid over the built-in ones; an empty map forgets those."},
+    {.name = "default_type",
+     .scopes = SCOPE_SITE,
+     .line = true,
+     .type = DIRECTIVE_TEXT,
+     .offset = AT(default_type),
+     .example = "default_type: text/plain",
+     .help = "The media type of other extensions; application/octet-stream where it is not given."},
+    {.name = "charset",
+     .scopes = SCOPE_SITE,
+     .line = true,
+     .type = DIRECTIVE_TEXT,
+     .offset = AT(charset),
+     .fallback = "utf-8",
+     .example = "charset: off",
+     .help = "Said with text types; off says none."},
+    {.name = "disable_symlinks",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(disable_symlinks),
+     .row_size = sizeof(((struct core_site *)0)->disable_symlinks),
+     .row = read_symlinks,
+     .fallback = "beneath",
+     .syntax = "off | on | if_not_owner | beneath [from=path]",
+     .example = "disable_symlinks: if_not_owner from=$document_root",
+     .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .help = "Which symbolic links are refused: on all, if_not_owner those whose owner does not own the target "
+             "(both on the whole way from /, or behind from=), off none; beneath, the default, below the root those "
+             "that leave it."},
+    {.name = "error_page",
+     .scopes = SCOPE_SITE,
+     .line = true,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(error_pages),
+     .row_size = sizeof(struct error_page),
+     .row = core_error_page_read,
+     .syntax = "status ... [=[status]] path | @name | URL",
+     .example = "error_page: [404 /404.html, 500 502 503 =200 /busy.html]",
+     .help = "What answers instead of an error: statuses, perhaps =status, and a path, @name or URL."},
+    {.name = "recursive_error_pages",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(recursive_error_pages),
+     .fallback = "off",
+     .example = "recursive_error_pages: on",
+     .help = "An error page that fails may have an error page in turn, by its own status. Where off, the client gets "
+             "the built-in page of the first error."},
+    {.name = "error_page_format",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(error_page_format),
+     .choices = error_formats,
+     .fallback = "auto",
+     .example = "error_page_format: json",
+     .help = "What the built-in page of an error is: html, json or text, or (auto) what the client likes "
+             "best by Accept. It tells the $request_id, which is in the logs, too."},
+    {.name = "access_log",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(access_logs),
+     .row_size = sizeof(struct access_log_row),
+     .row = core_access_log_read,
+     .syntax = "off | file | stdout | stderr [format] [flush=time] | {path: ..., format: ..., flush: time}",
+     .example = "access_log: {path: stdout, format: main}",
+     .help = "Where a line for each request goes (a file, stdout, stderr), and in which format; or off. "
+             "Lines for a file wait for others, at most as long as `flush` says (1s).",
+     .schema =
+         "{\"oneOf\": [{\"type\": \"string\"}, {\"const\": false}, {\"type\": \"object\", "
+         "\"additionalProperties\": false, \"properties\": {\"path\": {\"type\": \"string\"}, \"format\": "
+         "{\"type\": \"string\"}, \"flush\": {\"type\": \"string\"}}}]}"},
+    {.name = "keepalive_timeout",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(keepalive_timeout_ms),
+     .fallback = "75s",
+     .example = "keepalive_timeout: 30s",
+     .help = "How long an idle connection is kept open; 0 closes after each answer."},
+    {.name = "keepalive_requests",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(keepalive_requests),
+     .low = 1,
+     .high = 1000000000,
+     .fallback = "1000",
+     .example = "keepalive_requests: 10000",
+     .help = "Requests on one connection before it is closed."},
+    {.name = "keepalive_time",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(keepalive_time_ms),
+     .fallback = "1h",
+     .example = "keepalive_time: 4h",
+     .help = "How long a connection may serve requests in all before it is closed."},
+    {.name = "send_timeout",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(send_timeout_ms),
+     .low = 1,
+     .fallback = "60s",
+     .example = "send_timeout: 20s",
+     .help = "How long the client may take none of the answer before the connection is cut."},
+    {.name = "client_header_timeout",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(client_header_timeout_ms),
+     .low = 1,
+     .fallback = "60s",
+     .example = "client_header_timeout: 10s",
+     .help = "How long a TLS handshake may take, and then a request head: the first is awaited from the "
+             "connection's beginning, later ones are counted from their first byte."},
+    {.name = "client_body_timeout",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(client_body_timeout_ms),
+     .low = 1,
+     .fallback = "60s",
+     .example = "client_body_timeout: 20s",
+     .help = "How long may pass between two reads of a request body."},
+    {.name = "client_min_rate",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(client_min_rate),
+     .high = 1024 * 1024,
+     .fallback = "240",
+     .example = "client_min_rate: 1k",
+     .help = "Bytes a second that a client must send of a request's body, or take of an answer, while it "
+             "is waited for, on average over 30 seconds (of an answer it is sure after one and a half "
+             "minutes at most: the kernel takes much at once). Who is slower holds a connection for "
+             "nothing, and is closed; a body is answered 408. 0: nobody is. Request heads have "
+             "client_header_timeout in all."},
+    {.name = "client_header_buffer_size",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(client_header_buffer_size),
+     .low = 128,
+     .high = LIMIT_REQUEST_HEAD,
+     .fallback = "1k",
+     .example = "client_header_buffer_size: 2k",
+     .help = "The buffer that a request head is read into at first."},
+    {.name = "large_client_header_buffers",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(large_header_count),
+     .row_size = 2 * sizeof(uint64_t),
+     .row = read_buffers,
+     .fallback = "4 8k",
+     .syntax = "number size",
+     .example = "large_client_header_buffers: 4 16k",
+     .help = "Number and size of the buffers for long heads: one line fits one buffer (414, 431)."},
+    {.name = "client_max_body_size",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(client_max_body_size),
+     .fallback = "1m",
+     .example = "client_max_body_size: 64m",
+     .help = "The longest request body; more is answered 413. 0: no limit. An internal redirect checks it again, "
+             "error_page does not; the page of 413 gets no body."},
+    {.name = "client_body_buffer_size",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(client_body_buffer_size),
+     .low = 1024,
+     .high = 16ull * 1024 * 1024,
+     .fallback = "16k",
+     .example = "client_body_buffer_size: 128k",
+     .help = "How much of a request body is held in memory before the client is made to wait."},
+    {.name = "max_headers",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(max_headers),
+     .low = 1,
+     .high = LIMIT_HEADERS,
+     .fallback = "1000",
+     .example = "max_headers: 100",
+     .help = "The most header lines of a request; more is answered 431."},
+    {.name = "lingering_close",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(lingering_close),
+     .choices = lingering,
+     .fallback = "on",
+     .example = "lingering_close: always",
+     .help = "Read on for a while before closing, so that the client sees the whole answer. on does what always "
+             "does: nobody can tell whether the client is still sending."},
+    {.name = "lingering_time",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(lingering_time_ms),
+     .fallback = "30s",
+     .example = "lingering_time: 10s",
+     .help = "How long lingering may last in all."},
+    {.name = "lingering_timeout",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(lingering_timeout_ms),
+     .fallback = "5s",
+     .example = "lingering_timeout: 2s",
+     .help = "How long lingering waits for more bytes of the client, each time."},
+    {.name = "reset_timedout_connection",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(reset_timedout_connection),
+     .fallback = "off",
+     .example = "reset_timedout_connection: on",
+     .help = "Reset connections that time out and those of `return: 444`, so that the kernel keeps nothing for "
+             "them; idle ones end in order."},
+    {.name = "output_buffers",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(output_buffer_count),
+     .row_size = 2 * sizeof(uint64_t),
+     .row = read_buffers,
+     .fallback = "1 64k",
+     .syntax = "number size",
+     .example = "output_buffers: 1 128k",
+     .help = "Number and size of the buffers in which answers are sealed or copied; the size counts."},
+    {.name = "merge_slashes",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(merge_slashes),
+     .fallback = "on",
+     .example = "merge_slashes: off",
+     .help = "Take repeated slashes of a path as one."},
+    {.name = "underscores_in_headers",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(underscores_in_headers),
+     .fallback = "off",
+     .example = "underscores_in_headers: on",
+     .help =
+         "Take request headers whose name has an underscore; where off, they are left out, as in nginx. Names that "
+         "imitate a field of the server itself, as X_Forwarded_For does, are left out in any case."},
+    {.name = "ignore_invalid_headers",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(ignore_invalid_headers),
+     .fallback = "on",
+     .example = "ignore_invalid_headers: on",
+     .help = "Taken as nginx has it, and without effect: a request with a line that is no field line is refused (400), "
+             "and nobody behind has to guess what it meant. off is warned of."},
+    {.name = "server_tokens",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(server_tokens),
+     .fallback = "off",
+     .example = "server_tokens: on",
+     .help = "Tell the version in the Server header (off here, unlike nginx); error pages never tell it."},
+    {.name = "sendfile",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(sendfile),
+     .fallback = "on",
+     .example = "sendfile: off",
+     .help = "Send files by sendfile where the connection is plain or encrypted by the kernel."},
+    {.name = "tcp_nodelay",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(tcp_nodelay),
+     .fallback = "on",
+     .example = "tcp_nodelay: off",
+     .help = "Send the small end of an answer at once. Where off, the kernel holds it back until the client has "
+             "confirmed the rest."},
+    {.name = "internal",
+     .scopes = SCOPE_LOCATION,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(internal),
+     .fallback = "off",
+     .example = "internal: on",
+     .help = "Answer only requests that were rerouted (error_page, index); others get 404. It holds in the locations "
+             "inside this one, too."},
+    {.name = "satisfy",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(satisfy),
+     .choices = satisfying,
+     .fallback = "all",
+     .example = "satisfy: any",
+     .help = "Who may: whom all of allow, deny and auth_request let in, or whom any of them does."},
+    {.name = "absolute_redirect",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(absolute_redirect),
+     .fallback = "off",
+     .example = "absolute_redirect: on",
+     .help = "Begin redirects with scheme and name; off here, unlike nginx: a relative Location is right "
+             "behind every proxy and port."},
+    {.name = "port_in_redirect",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(port_in_redirect),
+     .fallback = "on",
+     .example = "port_in_redirect: off",
+     .help = "Name the port in absolute redirects where it is not the scheme's own."},
+    {.name = "server_name_in_redirect",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(server_name_in_redirect),
+     .fallback = "off",
+     .example = "server_name_in_redirect: on",
+     .help = "Name the first server_name in absolute redirects instead of the client's Host."},
+    {0},
+};
+
+/* Of root and alias the one that stands nearest holds. */
+static int check_site(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct core_site *site = conf;
+    const struct conf_node *alias = conf_map_get(at, STR("alias"));
+    const struct conf_node *invalid = conf_map_get(at, STR("ignore_invalid_headers"));
+
+    if (invalid && !site->ignore_invalid_headers)
+        conf_warning(reader->errors, invalid->mark, STR("delete it; underscores_in_headers: on takes those"),
+                     "\"ignore_invalid_headers: off\" has no effect: a line that is no field line is refused");
+
+    if (!conf_map_get(at, STR("root")))
+        return 0;
+    if (!alias) {
+        memset(&site->alias, 0, sizeof(site->alias));
+        return 0;
+    }
+    conf_error(reader->errors, alias->mark, STR("delete one of the two"),
+               "root and alias stand in one location");
+    return -EINVAL;
+}
+
+const struct conf_group core_site_group = {
+    .name = "site",
+    .directives = directives,
+    .size = sizeof(struct core_site),
+    .check = check_site,
+};

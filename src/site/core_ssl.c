@@ -1,0 +1,426 @@
+/*
+ * Directives of TLS: certificates, protocols and ciphers, tickets, and the hand-off to the kernel.
+ */
+#include "base/limits.h"
+#include "site/core.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#define AT(field) offsetof(struct core_ssl, field)
+
+static int read_certificate(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct core_file *file = out;
+    struct str text;
+    int error = conf_read_text(reader, node, &text);
+
+    if (error < 0)
+        return error;
+    file->mark = node->mark;
+    if (str_equal(text, STR("self-signed"))) {
+        file->path = text;
+        return 0;
+    }
+    return conf_read_path(reader, node, &file->path);
+}
+
+static int read_file(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct core_file *file = out;
+
+    file->mark = node->mark;
+    return conf_read_path(reader, node, &file->path);
+}
+
+static int read_files_option(struct conf_reader *reader, const struct conf_node *at, struct str name,
+                             const struct conf_node *value, struct core_ssl_files *out)
+{
+    uint64_t unused;
+
+    if (str_equal(name, STR("valid"))) {
+        int error = conf_read_duration(reader, value, &out->valid_ms);
+
+        if (error < 0 || out->valid_ms >= LIMIT_FILES_LOOK_MS)
+            return error;
+        conf_error(reader->errors, value->mark, STR("write: ssl_certificate_cache: valid=10s, or off"),
+                   "files are looked at every %d ms at most", LIMIT_FILES_LOOK_MS);
+        return -EINVAL;
+    }
+    if (str_equal(name, STR("max")))
+        return conf_read_number(reader, value, 0, UINT64_MAX, &unused);
+    if (str_equal(name, STR("inactive")))
+        return conf_read_duration(reader, value, &unused);
+    conf_error(reader->errors, at->mark, STR("write: ssl_certificate_cache: valid=10s, or off"),
+               "ssl_certificate_cache has no option \"" STR_FMT "\"", STR_ARG(name));
+    return -EINVAL;
+}
+
+/* off, "valid=10s" or a map of the same. */
+static int read_files(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct conf_words words;
+    bool on = true;
+    int error = 0;
+
+    for (size_t i = 0; node->kind == CONF_MAP && i < node->count && error == 0; i++)
+        error = read_files_option(reader, node->pairs[i].key, node->pairs[i].key->text, node->pairs[i].value, out);
+    if (node->kind == CONF_MAP || error < 0)
+        return error;
+    error = conf_read_words(reader, node, &words);
+    if (error == 0 && words.count == 1 && str_find(words.items[0], '=') < 0) {
+        error = conf_read_switch(reader, node, &on);
+        if (error == 0 && on)
+            ((struct core_ssl_files *)out)->valid_ms = 10000;
+        return error;
+    }
+    for (size_t i = 0; error == 0 && i < words.count; i++) {
+        struct str value = words.items[i];
+        struct str name = str_cut(&value, '=');
+        struct conf_node word = core_word_node(node, value);
+
+        error = read_files_option(reader, node, name, &word, out);
+    }
+    return error;
+}
+
+static const char *const protocols[] = {"TLSv1.2", "TLSv1.3", NULL};
+static const char *const verify[] = {"off", "on", "optional", "optional_no_ca", NULL};
+static const char *const ktls[] = {"auto", "on", "off", NULL};
+
+static const struct directive directives[] = {
+    {.name = "ssl_certificate",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(certificates),
+     .row_size = sizeof(struct core_file),
+     .row = read_certificate,
+     .syntax = "file | self-signed",
+     .example = "ssl_certificate: [ecdsa.pem, rsa.pem]",
+     .help =
+         "PEM files, each a chain with the server's own certificate first; or self-signed: made at start."},
+    {.name = "ssl_certificate_key",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(keys),
+     .row_size = sizeof(struct core_file),
+     .row = read_file,
+     .syntax = "file",
+     .example = "ssl_certificate_key: [ecdsa.key, rsa.key]",
+     .help = "The private keys, in the order of ssl_certificate, as PEM; without it they are in those files."},
+    {.name = "ssl_password_file",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(passwords),
+     .row_size = sizeof(struct core_file),
+     .row = read_file,
+     .syntax = "file",
+     .example = "ssl_password_file: keys.pass",
+     .help = "A file with the pass phrases of encrypted keys, one a line: each is tried. It is read at start, and "
+             "again when a key is renewed, and wiped from memory after that."},
+    {.name = "ssl_reject_handshake",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(reject),
+     .fallback = "off",
+     .example = "ssl_reject_handshake: on",
+     .help = "Refuse TLS to this server by the alert unrecognized_name, so that nobody learns a certificate by asking "
+             "for no name, or for one that is not served. The server needs no certificate."},
+    {.name = "ssl_certificate_cache",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(files),
+     .row_size = sizeof(struct core_ssl_files),
+     .row = read_files,
+     .fallback = "valid=10s",
+     .schema =
+         "{\"oneOf\": [{\"type\": \"boolean\"}, {\"type\": \"string\"}, {\"type\": \"object\", "
+         "\"additionalProperties\": false, \"properties\": {\"valid\": {\"type\": \"string\"}, \"max\": "
+         "{\"type\": \"integer\"}, \"inactive\": {\"type\": \"string\"}}}]}",
+     .syntax = "off | valid=time",
+     .example = "ssl_certificate_cache: valid=1m",
+     .help = "After how long the files of certificates, keys, ticket keys, authorities and revoked "
+             "certificates are looked at "
+             "again (the shortest of all servers counts): what has changed, and is good, is used for new "
+             "connections. off: "
+             "not before a reload. Options max and inactive of nginx have no effect."},
+    {.name = "ssl_protocols",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_FLAGS,
+     .offset = AT(protocols),
+     .choices = protocols,
+     .fallback = "TLSv1.2 TLSv1.3",
+     .example = "ssl_protocols: TLSv1.3",
+     .help = "Which versions are spoken."},
+    {.name = "ssl_ciphers",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_TEXT,
+     .offset = AT(ciphers),
+     .fallback = TLS_CIPHERS_DEFAULT,
+     .example = "ssl_ciphers: ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
+     .help = "Suites of TLS 1.2, in OpenSSL's words; AES-128-GCM first, which the kernel encrypts fastest."},
+    {.name = "ssl_ciphersuites",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_TEXT,
+     .offset = AT(ciphersuites),
+     .fallback = TLS_CIPHERSUITES_DEFAULT,
+     .example = "ssl_ciphersuites: TLS_AES_128_GCM_SHA256",
+     .help = "Suites of TLS 1.3."},
+    {.name = "ssl_ecdh_curve",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_TEXT,
+     .offset = AT(curves),
+     .fallback = "auto",
+     .example = "ssl_ecdh_curve: X25519:prime256v1",
+     .help = "Groups of the key exchange, by preference: ?X25519MLKEM768:X25519:prime256v1, where ? means: "
+             "if this OpenSSL "
+             "has it (X25519MLKEM768 from 3.5 on). auto leaves it to OpenSSL, which prefers that one where "
+             "it has it."},
+    {.name = "ssl_dhparam",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(dh_parameters),
+     .row_size = sizeof(struct core_file),
+     .row = core_ssl_read_dh,
+     .syntax = "file | auto",
+     .example = "ssl_dhparam: auto",
+     .help = "Parameters for suites of TLS 1.2 whose names begin with DHE, where `ssl_ciphers` has any: a PEM file of "
+             "at least 2048 bits, or auto: groups that OpenSSL knows, as strong as the certificate. Without it such "
+             "suites are not spoken; none is in the default list."},
+    {.name = "ssl_conf_command",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(commands),
+     .row_size = sizeof(struct core_ssl_commands),
+     .row = core_ssl_read_commands,
+     .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": "
+               "{\"type\": \"string\"}}]}",
+     .syntax = "name value",
+     .example = "ssl_conf_command: [Options PrioritizeChaCha, {SignatureAlgorithms: 'ECDSA+SHA256:RSA-PSS+SHA256'}]",
+     .help = "Settings of OpenSSL by its own names (SSL_CONF_cmd), done after all others, in their order. Those that "
+             "name files, or are undone by sluice's own, are refused."},
+    {.name = "ssl_prefer_server_ciphers",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(prefer_server_ciphers),
+     .fallback = "on",
+     .example = "ssl_prefer_server_ciphers: off",
+     .help = "The server's order of suites decides, not the client's (on here, unlike nginx)."},
+    {.name = "ssl_session_tickets",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(session_tickets),
+     .fallback = "on",
+     .example = "ssl_session_tickets: off",
+     .help = "Let clients resume by tickets: one a handshake."},
+    {.name = "ssl_session_cache",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(session_cache),
+     .row_size = sizeof(struct core_ssl_cache),
+     .row = core_ssl_read_cache,
+     .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .syntax = "off | none | builtin[:number] | shared:name:size",
+     .example = "ssl_session_cache: shared:SSL:10m",
+     .help = "Keep sessions of clients that have no ticket of theirs: those of TLS 1.2 that know none, and all where "
+             "`ssl_session_tickets: off`. shared:NAME:SIZE is memory that all workers and all servers with that "
+             "name see (1m: about 3000 sessions); builtin or builtin:NUMBER one for so many sessions without "
+             "a name; off and none: nothing is kept, which is so without it, too."},
+    {.name = "ssl_alpn",
+     .scopes = SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_WORDS,
+     .offset = AT(alpn),
+     .example = "ssl_alpn: postgresql",
+     .help = "Protocols that are agreed on with clients who offer some, the best liked first; one who offers others "
+             "alone is refused. Without it none is agreed on."},
+    {.name = "ssl_early_data",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(early_data),
+     .fallback = "off",
+     .example = "ssl_early_data: on",
+     .help = "Take requests that come with the first bytes of a resumed connection (0-RTT). Somebody may "
+             "repeat them: each is "
+             "taken once by this machine, only GET, HEAD and OPTIONS without a body are answered, others get "
+             "425, and servers "
+             "behind are told `Early-Data: 1` (RFC 8470)."},
+    {.name = "ssl_session_ticket_key",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(ticket_keys),
+     .row_size = sizeof(struct core_file),
+     .row = read_file,
+     .syntax = "file",
+     .example = "ssl_session_ticket_key: [new.key, old.key]",
+     .help = "Files of 80 bytes (or 48), for several machines that stand for one: the first one seals "
+             "tickets, all of them "
+             "open them. Without it keys are drawn at start and anew whenever the longest "
+             "`ssl_session_timeout` is over; "
+             "workers, and a new configuration, go on with them."},
+    {.name = "ssl_session_timeout",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(session_timeout_ms),
+     .low = 1000,
+     .high = 7ull * 86400 * 1000,
+     .fallback = "5m",
+     .example = "ssl_session_timeout: 1d",
+     .help = "How long a session may be resumed; at most seven days (RFC 8446 4.6.1)."},
+    {.name = "ssl_verify_client",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(verify_client),
+     .choices = verify,
+     .fallback = "off",
+     .example = "ssl_verify_client: optional",
+     .help = "Ask clients for certificates. on: who shows none, or one that is not trusted, gets 400 (for "
+             "error_page: 496, 495); "
+             "optional: none is right, too; optional_no_ca: so is one whose issuer is unknown. A request by "
+             "the name of "
+             "another server than the connection was made for gets 421."},
+    {.name = "ssl_client_certificate",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(client_certificate),
+     .row_size = sizeof(struct core_file),
+     .row = read_file,
+     .syntax = "file",
+     .example = "ssl_client_certificate: clients-ca.pem",
+     .help = "PEM file of authorities whose certificates are trusted of clients; their names are told to "
+             "clients."},
+    {.name = "ssl_trusted_certificate",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(trusted_certificate),
+     .row_size = sizeof(struct core_file),
+     .row = read_file,
+     .syntax = "file",
+     .example = "ssl_trusted_certificate: clients-ca.pem",
+     .help = "PEM file of authorities whose certificates are trusted of clients, without telling clients "
+             "their names."},
+    {.name = "ssl_verify_depth",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(verify_depth),
+     .low = 0,
+     .high = 100,
+     .fallback = "1",
+     .example = "ssl_verify_depth: 2",
+     .help = "How many certificates may stand between the client's and a trusted one."},
+    {.name = "ssl_crl",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(revoked),
+     .row_size = sizeof(struct core_file),
+     .row = read_file,
+     .syntax = "file",
+     .example = "ssl_crl: revoked.pem",
+     .help =
+         "PEM file of lists of revoked certificates: one is needed from each authority of a client's chain."},
+    {.name = "ssl_buffer_size",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(buffer_size),
+     .low = 1024,
+     .high = LIMIT_RECORD_PLAINTEXT,
+     .fallback = "16k",
+     .example = "ssl_buffer_size: 4k",
+     .help = "The longest record that is sealed in user space; the kernel always fills its records."},
+    {.name = "ssl_dyn_rec_enable",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(small_records),
+     .fallback = "on",
+     .example = "ssl_dyn_rec_enable: off",
+     .help =
+         "Seal the first 64 KiB in records of one TCP segment, and again after a second's rest, so that a "
+         "browser can read what the first segment brings; off: all are of `ssl_buffer_size`."},
+    {.name = "ssl_ktls",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(ktls),
+     .choices = ktls,
+     .fallback = "auto",
+     .example = "ssl_ktls: off",
+     .help = "Hand session keys to the kernel, which encrypts what sendfile sends; on refuses to start "
+             "without it."},
+    {.name = "ssl_ktls_threshold",
+     .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(ktls_threshold),
+     .fallback = "64k",
+     .example = "ssl_ktls_threshold: 32k",
+     .help =
+         "Bodies from this size on move a connection to the kernel; smaller ones are sealed in user space."},
+    {0},
+};
+
+/* Each certificate from a file needs its key, in the same place of the other list. */
+static int check_pairs(const struct core_ssl *ssl, struct conf_reader *reader)
+{
+    const struct core_file *certificates = ssl->certificates.items;
+    size_t from_files = 0;
+
+    for (size_t i = 0; i < ssl->certificates.count; i++)
+        from_files += !str_equal(certificates[i].path, STR("self-signed"));
+    if (from_files != ssl->certificates.count && ssl->certificates.count > 1) {
+        conf_error(reader->errors, certificates[0].mark, STR("name files only, or self-signed alone"),
+                   "self-signed stands beside other certificates");
+        return -EINVAL;
+    }
+    if (from_files == ssl->keys.count || from_files == 0 || ssl->keys.count == 0)
+        return 0;
+    conf_error(reader->errors, certificates[0].mark,
+               STR("ssl_certificate_key: as many keys, in the same order; or ssl_certificate: self-signed"),
+               "%zu certificates and %zu keys", from_files, ssl->keys.count);
+    return -EINVAL;
+}
+
+/* Whose signature would be trusted? */
+static int check_authorities(const struct core_ssl *ssl, struct conf_reader *reader, const struct conf_node *at)
+{
+    const struct conf_node *node = conf_map_get(at, STR("ssl_verify_client"));
+    bool has = !str_empty(ssl->client_certificate.path) || !str_empty(ssl->trusted_certificate.path);
+
+    if (has || ssl->verify_client == TLS_VERIFY_OFF || ssl->verify_client == TLS_VERIFY_OPTIONAL_NO_CA)
+        return 0;
+    conf_error(reader->errors, node ? node->mark : at->mark,
+               STR("ssl_client_certificate: a PEM file of your authority"),
+               "ssl_verify_client asks for certificates, and there is no authority that would be trusted");
+    return -EINVAL;
+}
+
+/* Machines that share keys would each take what the other has taken. */
+static int check_early(const struct core_ssl *ssl, struct conf_reader *reader, const struct conf_node *at)
+{
+    const struct conf_node *node = conf_map_get(at, STR("ssl_early_data"));
+
+    if (!ssl->early_data || (ssl->session_tickets && ssl->ticket_keys.count == 0))
+        return 0;
+    conf_error(reader->errors, node ? node->mark : at->mark, STR("ssl_early_data: off"), "%s",
+               ssl->session_tickets ? "ssl_early_data cannot be had with ssl_session_ticket_key: another "
+                                      "machine with the same keys would not "
+                                      "know what this one has taken"
+                                    : "ssl_early_data cannot be had without ssl_session_tickets");
+    return -EINVAL;
+}
+
+/* http may give one part and a server the other: they are looked at together. */
+static int check(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    int pairs, authorities, early;
+
+    if (reader->scope != SCOPE_SERVER && reader->scope != SCOPE_STREAM_SERVER)
+        return 0;
+    pairs = check_pairs(conf, reader);
+    authorities = check_authorities(conf, reader, at);
+    early = check_early(conf, reader, at);
+    return pairs < 0 ? pairs : authorities < 0 ? authorities : early;
+}
+
+const struct conf_group core_ssl_group = {
+    .name = "ssl",
+    .directives = directives,
+    .size = sizeof(struct core_ssl),
+    .check = check,
+};

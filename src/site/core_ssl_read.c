@@ -1,0 +1,139 @@
+/*
+ * What some directives of TLS are written like.
+ */
+#include "site/core.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+
+#define COMMAND_HINT STR("write: ssl_conf_command: Options PrioritizeChaCha")
+#define CACHE_HINT   STR("write: ssl_session_cache: shared:SSL:10m, or off")
+
+/* What `builtin` keeps, and what is reckoned for each. */
+enum { BUILTIN_SESSIONS = 20480, BUILTIN_SESSION = 512 };
+
+static int read_map(struct conf_reader *reader, const struct conf_node *node, struct core_ssl_commands *out)
+{
+    int error = 0;
+
+    out->items = arena_zalloc(reader->arena, node->count + 1, sizeof(*out->items));
+    if (!out->items)
+        return -ENOMEM;
+    for (; out->count < node->count && error == 0; out->count++) {
+        const struct conf_pair *pair = &node->pairs[out->count];
+        struct core_ssl_command *command = &out->items[out->count];
+
+        command->mark = pair->key->mark;
+        command->command.name = pair->key->text;
+        error = conf_read_text(reader, pair->value, &command->command.value);
+    }
+    return error;
+}
+
+/* "Name value", or a map of the same. */
+int core_ssl_read_commands(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct core_ssl_commands *commands = out;
+    struct conf_words words;
+    int error;
+
+    if (node->kind == CONF_MAP)
+        return read_map(reader, node, commands);
+    error = conf_read_words(reader, node, &words);
+    if (error < 0)
+        return error;
+    if (words.count != 2) {
+        conf_error(reader->errors, node->mark, COMMAND_HINT, "ssl_conf_command takes a name and a value");
+        return -EINVAL;
+    }
+    commands->items = arena_zalloc(reader->arena, 1, sizeof(*commands->items));
+    if (!commands->items)
+        return -ENOMEM;
+    commands->items->mark = node->mark;
+    commands->items->command = (struct tls_command){words.items[0], words.items[1]};
+    commands->count = 1;
+    return 0;
+}
+
+const struct core_ssl_command *core_ssl_command_at(const struct core_ssl *ssl, size_t index)
+{
+    const struct core_ssl_commands *rows = ssl->commands.items;
+
+    for (size_t i = 0; i < ssl->commands.count; i++) {
+        if (index < rows[i].count)
+            return &rows[i].items[index];
+        index -= rows[i].count;
+    }
+    return NULL;
+}
+
+/* nginx's kinds of caches: "builtin", "builtin:1000" (sessions), "shared:NAME:1m". The one with a name counts. */
+static bool take_cache(struct str word, struct core_ssl_cache *out)
+{
+    struct str whole = word, kind = str_cut(&word, ':'), name;
+    uint64_t number = BUILTIN_SESSIONS;
+
+    if (str_equal(kind, STR("builtin"))) {
+        if (word.data && (str_to_u64(word, &number) < 0 || number == 0 || number > LIMIT_TLS_SESSIONS))
+            return false;
+        if (out->size == 0)
+            *out = (struct core_ssl_cache){.name = word.data ? whole : STR("builtin:"),
+                                           .size = number * BUILTIN_SESSION};
+        if (out->size < SESSION_CACHE_LEAST)
+            out->size = SESSION_CACHE_LEAST;
+        return true;
+    }
+    name = str_cut(&word, ':');
+    if (!str_equal(kind, STR("shared")) || str_empty(name) || !word.data || conf_size_parse(word, &number) < 0 ||
+        number == 0)
+        return false;
+    *out = (struct core_ssl_cache){.name = name, .size = number};
+    return true;
+}
+
+static int read_caches(struct conf_reader *reader, const struct conf_node *node, const struct conf_words *words,
+                       struct core_ssl_cache *out)
+{
+    for (size_t i = 0; i < words->count; i++) {
+        if (take_cache(words->items[i], out))
+            continue;
+        conf_error(reader->errors, node->mark, CACHE_HINT,
+                   "\"" STR_FMT "\" is no cache of sessions: off, none, builtin, builtin:NUMBER, shared:NAME:SIZE",
+                   STR_ARG(words->items[i]));
+        return -EINVAL;
+    }
+    if (words->count > 0 && out->size >= SESSION_CACHE_LEAST)
+        return 0;
+    conf_error(reader->errors, node->mark, CACHE_HINT,
+               words->count == 0 ? "ssl_session_cache has no value"
+                                 : "a cache of sessions has 32 KiB at least");
+    return -EINVAL;
+}
+
+int core_ssl_read_cache(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct core_ssl_cache *cache = out;
+    struct conf_words words;
+    int error = conf_read_words(reader, node, &words);
+
+    if (error < 0)
+        return error;
+    *cache = (struct core_ssl_cache){0};
+    if (words.count == 1 && (str_equal(words.items[0], STR("off")) || str_equal(words.items[0], STR("none"))))
+        return 0;
+    error = read_caches(reader, node, &words, cache);
+    cache->mark = node->mark;
+    return error;
+}
+
+int core_ssl_read_dh(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct core_file *file = out;
+    int error = conf_read_text(reader, node, &file->path);
+
+    file->mark = node->mark;
+    if (error < 0 || str_equal(file->path, STR("auto")))
+        return error;
+    return conf_read_path(reader, node, &file->path);
+}

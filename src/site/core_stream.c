@@ -1,0 +1,208 @@
+/*
+ * Directives of `stream` and of the servers in it.
+ */
+#include "site/core_stream.h"
+
+#include "base/limits.h"
+#include "log/access_log.h"
+#include "site/core.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stddef.h>
+
+#define AT(field) offsetof(struct core_stream, field)
+#define BOTH      (SCOPE_STREAM | SCOPE_STREAM_SERVER)
+
+/* An address without a port could only be meant for a unix: path or a block: there is no usual port here. */
+static int read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct stream_pass *pass = out;
+    struct str text;
+    int error = conf_read_template(reader, node, &pass->text);
+
+    if (error < 0 || !template_constant(pass->text))
+        return error;
+    text = template_text(pass->text);
+    pass->text = NULL;
+    pass->upstream = upstreams_target(reader->upstreams, text, 0, &error);
+    if (!pass->upstream && error == -EINVAL)
+        conf_error(reader->errors, node->mark,
+                   STR("127.0.0.1:5432, app.internal:5432, unix:/run/app.sock, or the name of an upstream"),
+                   "\"" STR_FMT "\" is no address to pass connections to", STR_ARG(text));
+    return pass->upstream ? 0 : error;
+}
+
+static const char *const greetings[] = {"off", "on", "v2", NULL}; /* by version */
+
+/* "127.0.0.1" or "::1"; off. */
+static int read_bind(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    union proxy_address address = {0};
+    struct str text;
+    int error = conf_read_text(reader, node, &text);
+
+    if (error < 0 || str_equal(text, STR("off")) || str_equal(text, STR("false")))
+        return error;
+    if (inet_pton(AF_INET, text.data, &address.ip4.sin_addr) == 1)
+        address.ip4.sin_family = AF_INET;
+    else if (inet_pton(AF_INET6, text.data, &address.ip6.sin6_addr) == 1)
+        address.ip6.sin6_family = AF_INET6;
+    if (address.any.sa_family != AF_UNSPEC && strlen(text.data) == text.length) {
+        *(union proxy_address *)out = address;
+        return 0;
+    }
+    conf_error(reader->errors, node->mark, STR("127.0.0.1, \"::1\" or off"),
+               "\"" STR_FMT "\" is no address to come from", STR_ARG(text));
+    return -EINVAL;
+}
+
+static const struct directive directives[] = {
+    {.name = "proxy_pass",
+     .scopes = SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_CUSTOM,
+     .merge = MERGE_NONE,
+     .offset = AT(pass),
+     .row_size = sizeof(struct stream_pass),
+     .row = read_pass,
+     .syntax = "address:port | unix:path | upstream",
+     .example = "proxy_pass: 127.0.0.1:15432",
+     .help = "Where connections are passed to: an address, unix:/path, or the name of an upstream; with variables it "
+             "is known for each connection."},
+    {.name = "return",
+     .scopes = SCOPE_STREAM_SERVER,
+     .type = DIRECTIVE_TEMPLATE,
+     .merge = MERGE_NONE,
+     .offset = AT(text),
+     .example = "return: $remote_addr",
+     .help = "What is said to a client, in the place of passing it on."},
+    {.name = "access_log",
+     .scopes = BOTH,
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(access_logs),
+     .row_size = sizeof(struct access_log_row),
+     .row = core_access_log_read,
+     .syntax = "off | file | stdout | stderr [format] [flush=time] | {path: ..., format: ..., flush: time}",
+     .example = "access_log: {path: stdout, format: basic}",
+     .help = "Where a line for each connection goes (a file, stdout, stderr), and in which format; or off. "
+             "Lines for a file wait for others, at most as long as `flush` says (1s).",
+     .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"const\": false}, {\"type\": \"object\", "
+               "\"additionalProperties\": false, \"properties\": {\"path\": {\"type\": \"string\"}, \"format\": "
+               "{\"type\": \"string\"}, \"flush\": {\"type\": \"string\"}}}]}"},
+    {.name = "log_format",
+     .scopes = SCOPE_STREAM,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(log_formats),
+     .row_size = sizeof(struct conf_rows),
+     .row = core_log_formats_read,
+     .syntax = "{name: text | {escape: default | json | none, format: text}, ...}",
+     .example = "log_format: {short: '$remote_addr $status $upstream_addr'}",
+     .schema = "{\"type\": \"object\"}",
+     .help = "Named line formats for access_log; main, basic and json are built in."},
+    {.name = "proxy_bind",
+     .scopes = BOTH,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(bind),
+     .row_size = sizeof(union proxy_address),
+     .row = read_bind,
+     .syntax = "address | off",
+     .example = "proxy_bind: 192.0.2.1",
+     .schema = "{\"type\": [\"string\", \"boolean\"]}",
+     .help = "The address of this machine that connections to servers come from; off: as the system likes."},
+    {.name = "proxy_connect_timeout",
+     .scopes = BOTH,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(connect_timeout_ms),
+     .fallback = "60s",
+     .example = "proxy_connect_timeout: 2s",
+     .help = "How long a connection to a server may take."},
+    {.name = "proxy_timeout",
+     .scopes = BOTH,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(timeout_ms),
+     .fallback = "10m",
+     .example = "proxy_timeout: 1h",
+     .help = "How long a connection may be quiet in both directions before it is ended."},
+    {.name = "proxy_upload_rate",
+     .scopes = BOTH,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(upload_rate),
+     .fallback = "0",
+     .example = "proxy_upload_rate: 1m",
+     .help = "Bytes a second that are read from a client, of each connection; 0: no limit."},
+    {.name = "proxy_download_rate",
+     .scopes = BOTH,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(download_rate),
+     .fallback = "0",
+     .example = "proxy_download_rate: 1m",
+     .help = "Bytes a second that are read from a server, of each connection; 0: no limit."},
+    {.name = "ssl_preread",
+     .scopes = BOTH,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(ssl_preread),
+     .fallback = "off",
+     .example = "ssl_preread: on",
+     .help = "Whether the name that a TLS client asks for chooses the server, without TLS ending here."},
+    {.name = "preread_buffer_size",
+     .scopes = BOTH,
+     .type = DIRECTIVE_SIZE,
+     .offset = AT(preread_size),
+     .low = 512,
+     .high = LIMIT_UPSTREAM_BLOCK,
+     .fallback = "16k",
+     .example = "preread_buffer_size: 32k",
+     .help = "How much of what a client sends is read before its server is chosen."},
+    {.name = "preread_timeout",
+     .scopes = BOTH,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(preread_timeout_ms),
+     .fallback = "30s",
+     .example = "preread_timeout: 5s",
+     .help = "How long it may take until a server is chosen: a header of the PROXY protocol, the TLS "
+             "handshake and what is read ahead, together."},
+    {.name = "proxy_protocol",
+     .scopes = BOTH,
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(proxy_protocol),
+     .choices = greetings,
+     .fallback = "off",
+     .example = "proxy_protocol: v2",
+     .help = "Whether servers are told who the client is, by a header of the PROXY protocol before all else: on, in "
+             "the words of version 1, or v2."},
+    {.name = "proxy_half_close",
+     .scopes = BOTH,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(half_close),
+     .fallback = "on",
+     .example = "proxy_half_close: off",
+     .help = "Whether each direction ends by itself; off: the end of one is the end of both."},
+    {.name = "proxy_next_upstream",
+     .scopes = BOTH,
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(next_upstream),
+     .fallback = "on",
+     .example = "proxy_next_upstream: off",
+     .help = "Whether another server is asked where one cannot be connected to."},
+    {.name = "proxy_next_upstream_tries",
+     .scopes = BOTH,
+     .type = DIRECTIVE_NUMBER,
+     .offset = AT(next_tries),
+     .fallback = "0",
+     .example = "proxy_next_upstream_tries: 2",
+     .help = "How many servers are asked at most; 0: all."},
+    {.name = "proxy_next_upstream_timeout",
+     .scopes = BOTH,
+     .type = DIRECTIVE_DURATION,
+     .offset = AT(next_timeout_ms),
+     .fallback = "0",
+     .example = "proxy_next_upstream_timeout: 10s",
+     .help = "How long servers are asked one after the other; 0: as long as it takes."},
+    {0},
+};
+
+const struct conf_group core_stream_group = {
+    .name = "stream",
+    .directives = directives,
+    .size = sizeof(struct core_stream),
+};

@@ -1,0 +1,53 @@
+/*
+ * What `stream` says of its servers, as it was read.
+ */
+#ifndef SITE_CORE_STREAM_H
+#define SITE_CORE_STREAM_H
+
+#include "conf/conf_schema.h"
+#include "upstream/upstream.h"
+#include "wire/wire.h"
+
+struct stream_pass {
+    const struct upstream *upstream; /* NULL: none, or it is made of variables */
+    const struct template *text;    /* these; NULL: none */
+};
+
+struct core_stream {
+    struct stream_pass pass;
+    const struct template *text;    /* return: what is said to the client; NULL: it is passed on */
+    union proxy_address bind;       /* proxy_bind; AF_UNSPEC: none */
+    struct conf_rows log_formats;   /* struct log_format, without the built-in ones */
+    struct conf_rows access_logs;   /* struct access_log_row */
+    uint64_t connect_timeout_ms;
+    uint64_t timeout_ms;
+    uint64_t next_tries;            /* 0: as many as there are servers */
+    uint64_t next_timeout_ms;       /* 0: no limit */
+    uint64_t upload_rate, download_rate; /* bytes a second, of one connection; 0: no limit */
+    uint64_t preread_size;
+    uint64_t preread_timeout_ms;
+    int proxy_protocol;             /* 0: off; else its version */
+    bool ssl_preread;
+    bool next_upstream;
+    bool half_close;
+};
+
+/* TLS to the servers behind. */
+struct core_stream_tls {
+    bool on;
+    struct tls_client_settings ssl; /* proxy_ssl_... */
+    bool server_name, session_reuse; /* the same in `ssl`, the other way round */
+    const struct template *name;    /* NULL: the host of proxy_pass */
+};
+
+extern const struct conf_group core_stream_group, core_stream_tls_group;
+
+/* The stream part of a virtual server. */
+struct stream_server {
+    const struct core_stream *conf;
+    const struct core_stream_tls *tls;
+    void *const *module_conf;       /* by index in module_table */
+    struct wire_settings wire;
+};
+
+#endif

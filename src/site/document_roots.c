@@ -1,0 +1,43 @@
+/*
+ * Finds the root folders that the configuration names outright (those with
+ * variables are opened when they are asked for), so that a worker can open them before it gives up root.
+ */
+#include "site/document_roots.h"
+
+#include "site/when.h"
+
+static int keep_root(struct roots *roots, const struct location *location)
+{
+    const struct core_site *site = location->site;
+    const struct template *root = site->alias.path ? site->alias.path : site->root;
+    struct str front = root ? template_front(root) : STR("");
+
+    if (root && template_constant(root))
+        return roots_keep(roots, template_text(root));
+    /* Files are looked for below what stands before the first variable. */
+    if (site->alias.whole && front.length > 1)
+        return roots_keep(roots, str_slice(front, 0, (size_t)str_rfind(front, '/') + 1));
+    return 0;
+}
+
+static int keep_all(struct roots *roots, const struct location *location)
+{
+    int result = keep_root(roots, location);
+
+    for (size_t i = 0; i < location->inner_count && result == 0; i++)
+        result = keep_all(roots, location->inner[i]);
+    for (size_t i = 0; i < location->when_count && result == 0; i++)
+        result = keep_root(roots, location->whens[i].location);
+    for (size_t i = 0; i < location->pattern_count && result == 0; i++)
+        result = keep_all(roots, location->patterns[i]);
+    return result;
+}
+
+int document_roots_open(struct roots *roots, const struct configuration *configuration)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < configuration->server_count && result == 0; i++)
+        result = configuration->servers[i]->root ? keep_all(roots, configuration->servers[i]->root) : 0;
+    return result;
+}

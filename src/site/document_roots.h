@@ -1,0 +1,13 @@
+/*
+ * The root folders that a configuration names.
+ */
+#ifndef SITE_DOCUMENT_ROOTS_H
+#define SITE_DOCUMENT_ROOTS_H
+
+#include "io/roots.h"
+#include "site/configuration.h"
+
+/* Opens every constant `root` of every server and location (io/roots.h); paths stay the configuration's. 0 or -ENOMEM. */
+MUST_CHECK int document_roots_open(struct roots *roots, const struct configuration *configuration);
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * What a scope says of its connections (sizes, timeouts, sendfile), told as the layers below the server want it,
+ * and which modules it gives something to do. Before a request names its server and location, the default server
+ * of its address holds.
+ */
+#include "base/limits.h"
+#include "build_options.h"
+#include "site/load.h"
+#include "site/module_interface.h"
+#include "site/when.h"
+
+static struct session_settings session_of(const struct core_site *site)
+{
+    return (struct session_settings){
+        .header_buffer_size = (size_t)site->client_header_buffer_size,
+        .large_header_size = (size_t)site->large_header_size,
+        .head_max = (size_t)(site->large_header_count * site->large_header_size),
+        .max_headers = (unsigned)site->max_headers,
+        .body_buffer_size = (size_t)site->client_body_buffer_size,
+        .keepalive_requests = (unsigned)site->keepalive_requests,
+        .keepalive = site->keepalive_timeout_ms != 0,
+        .underscores_in_headers = site->underscores_in_headers,
+        .merge_slashes = site->merge_slashes,
+        .server_header = site->server_tokens ? STR("sluice/" SLUICE_VERSION) : STR("sluice"),
+    };
+}
+
+static uint64_t lingering_ms(const struct core_site *site)
+{
+    if (site->lingering_close == 0)
+        return 0;
+    return site->lingering_timeout_ms < site->lingering_time_ms ? site->lingering_timeout_ms
+                                                                : site->lingering_time_ms;
+}
+
+/* The others are never asked: a request pays for what is configured, and not for what could be. */
+static void choose_modules(struct location *location)
+{
+    bool decides = false;
+
+    for (unsigned i = 0; module_table[i] && i < LIMIT_MODULES; i++) {
+        const struct module *module = module_table[i];
+        uint64_t bit = UINT64_C(1) << i;
+
+        location->finishing |= module->finish ? bit : 0;
+        if (module->idle && module->idle(location->module_conf[i]))
+            continue;
+        location->answering |= module->answer ? bit : 0;
+        location->rules |= module->server_rule != SERVER_RULE_NONE ? bit : 0;
+        decides |= module->server_rule == SERVER_RULE_DECIDES;
+        location->shaping |= module->shape ? bit : 0;
+    }
+    if (!decides)
+        location->rules = 0;
+}
+
+void load_settings(struct location *location, const struct core_ssl *ssl)
+{
+    const struct core_site *site = location->site;
+
+    location->session = session_of(site);
+    location->wire = (struct wire_settings){
+        .sendfile = site->sendfile,
+        .block_size = (size_t)(site->output_buffer_count * site->output_buffer_size),
+        .record_size = (size_t)ssl->buffer_size,
+        .small_records = ssl->small_records,
+        .lingering_ms = lingering_ms(site),
+        .delay = !site->tcp_nodelay,
+        .reset_timed_out = site->reset_timedout_connection,
+    };
+    choose_modules(location);
+    for (size_t i = 0; i < location->inner_count; i++)
+        load_settings(location->inner[i], ssl);
+    for (size_t i = 0; i < location->when_count; i++) {
+        struct location *laid_over = location->whens[i].location;
+
+        if (laid_over) /* NULL: its conditions were refused */
+            load_settings(laid_over, ssl);
+    }
+    for (size_t i = 0; i < location->pattern_count; i++)
+        load_settings(location->patterns[i], ssl);
+}

@@ -1,0 +1,107 @@
+/*
+ * The servers of `stream`, from the tree to virtual servers beside those of http: listening, names and certificates
+ * are theirs, too.
+ */
+#include "base/limits.h"
+#include "site/core_stream.h"
+#include "site/load.h"
+#include "site/subjects.h"
+
+#include <errno.h>
+
+/* One block in the plain, or what was read goes on as plaintext of the kernel's: large either way. */
+static struct wire_settings wire_of(const struct core_ssl *ssl)
+{
+    return (struct wire_settings){
+        .sendfile = true,
+        .block_size = LIMIT_UPSTREAM_BLOCK,
+        .record_size = (size_t)ssl->buffer_size,
+        .small_records = ssl->small_records,
+        .lingering_ms = LIMIT_UPSTREAM_PARTING_MS,
+        .reset_timed_out = true,
+    };
+}
+
+static void check_server(struct load *load, const struct conf_node *node, const struct loaded_server *loaded)
+{
+    const struct core_stream *conf = loaded->server->stream->conf;
+
+    if (loaded->own->listens.count == 0)
+        conf_error(load->errors, node->mark, STR("listen: 5432"),
+                   "a server of stream has no listen: there is no usual port");
+    if (!conf->pass.upstream && !conf->pass.text && !conf->text && loaded->sound)
+        conf_error(load->errors, node->mark, STR("proxy_pass: 127.0.0.1:15432"),
+                   "this server has no proxy_pass: it has nothing to do");
+    if ((conf->pass.upstream || conf->pass.text) && conf->text)
+        conf_error(load->errors, node->mark, STR("delete one of the two"),
+                   "this server has both proxy_pass and return");
+}
+
+static int load_one(struct load *load, const struct conf_node *node, const struct conf_scope_values *outer)
+{
+    struct loaded_server *loaded = &load->servers[load->server_count];
+    struct conf_scope_values *values = load_scope(load, SCOPE_STREAM_SERVER, node, outer, NULL);
+    struct virtual_server *server = arena_zalloc(load->reader.arena, 1, sizeof(*server));
+    struct stream_server *stream = arena_zalloc(load->reader.arena, 1, sizeof(*stream));
+
+    if (!values || !server || !stream)
+        return -ENOMEM;
+    stream->conf = conf_scope_group(values, CORE_STREAM);
+    stream->tls = conf_scope_group(values, CORE_STREAM_TLS);
+    stream->module_conf = values->values + CORE_GROUPS;
+    server->stream = stream;
+    *loaded = (struct loaded_server){
+        .server = server,
+        .own = conf_scope_group(values, CORE_SERVER),
+        .ssl = conf_scope_group(values, CORE_SSL),
+        .values = values,
+        .node = node,
+        .sound = load->sound_http && load->sound,
+    };
+    stream->wire = wire_of(loaded->ssl);
+    if (load_access_logs(load, &stream->conf->access_logs, &stream->conf->log_formats) < 0)
+        return -ENOMEM;
+    load->configuration->servers[load->server_count++] = server;
+    load->configuration->server_count = load->server_count;
+    check_server(load, node, loaded);
+    return load_names(load, server, &loaded->own->names);
+}
+
+/* Variables here are those of connections, and groups are not those of http, whose keys are made of requests. */
+static int load_all(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main)
+{
+    static const char *const inner[] = {"server", "upstream", NULL};
+    const struct conf_node *node = conf_map_get(stream, STR("server"));
+    const struct conf_scope_values *values = load_scope(load, SCOPE_STREAM, stream, main, inner);
+    const struct core_stream *conf = values ? conf_scope_group(values, CORE_STREAM) : NULL;
+    size_t count = load_count(stream);
+    int error = conf ? load_access_logs(load, &conf->access_logs, &conf->log_formats) : -ENOMEM;
+
+    if (error == 0)
+        error = load_upstreams(load, stream, values);
+    if (count == 0 && error == 0)
+        conf_error(load->errors, stream->mark, STR("server: {listen: 5432, proxy_pass: 127.0.0.1:15432}"),
+                   "stream has no server");
+    for (size_t i = 0; i < count && error == 0; i++)
+        error = load_one(load, node->kind == CONF_LIST ? node->items[i] : node, values);
+    return error;
+}
+
+int load_stream(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main)
+{
+    struct upstreams *upstreams = &load->configuration->upstreams;
+    struct own_variables *own = &load->configuration->own_stream;
+    struct conf_reader *reader = &load->reader;
+    const struct conf_reader http = *reader;
+    int error = own_variables_gather(reader->arena, stream, &variables_stream, &own_of_streams, own);
+
+    reader->own = own;
+    reader->variables = &own->table;
+    upstreams->user = UPSTREAM_STREAM;
+    if (error == 0)
+        error = load_all(load, stream, main);
+    upstreams->user = UPSTREAM_HTTP;
+    reader->own = http.own;
+    reader->variables = http.variables;
+    return error;
+}

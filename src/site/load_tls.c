@@ -1,0 +1,388 @@
+/*
+ * TLS of the endpoints: settings from the directives, one context for each set of servers,
+ * and mistakes told at the place of the certificate they are about.
+ */
+#include "site/load.h"
+#include "site/pattern.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static int take_certificates(struct load *load, const struct core_ssl *ssl, struct tls_settings *out)
+{
+    const struct core_file *files = ssl->certificates.items;
+    const struct core_file *keys = ssl->keys.items;
+    struct tls_certificate *certificates;
+
+    certificates = arena_zalloc(load->reader.arena, ssl->certificates.count + 1, sizeof(*certificates));
+    if (!certificates)
+        return -ENOMEM;
+    for (size_t i = 0; i < ssl->certificates.count; i++) {
+        certificates[i].certificate = files[i].path;
+        certificates[i].key = i < ssl->keys.count ? keys[i].path : STR("");
+    }
+    out->certificates = certificates;
+    out->certificate_count = ssl->certificates.count;
+    return 0;
+}
+
+static int take_ticket_keys(struct load *load, const struct core_ssl *ssl, struct tls_settings *out)
+{
+    const struct core_file *files = ssl->ticket_keys.items;
+    struct str *paths = arena_zalloc(load->reader.arena, ssl->ticket_keys.count + 1, sizeof(*paths));
+
+    if (!paths)
+        return -ENOMEM;
+    for (size_t i = 0; i < ssl->ticket_keys.count; i++)
+        paths[i] = files[i].path;
+    out->ticket_keys = paths;
+    out->ticket_key_count = ssl->ticket_keys.count;
+    return 0;
+}
+
+static int take_commands(struct load *load, const struct core_ssl *ssl, struct tls_settings *out)
+{
+    size_t count = 0;
+    struct tls_command *commands;
+
+    while (core_ssl_command_at(ssl, count))
+        count++;
+    commands = arena_zalloc(load->reader.arena, count + 1, sizeof(*commands));
+    if (!commands)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        commands[i] = core_ssl_command_at(ssl, i)->command;
+    out->commands = commands;
+    out->command_count = count;
+    return 0;
+}
+
+/* Servers that name the same cache have it together. */
+static int take_store(struct load *load, const struct core_ssl_cache *cache, struct tls_settings *out)
+{
+    struct session_stores *stores = &load->configuration->sessions;
+    struct session_store **items, *made;
+
+    for (size_t i = 0; i < stores->count; i++) {
+        if (!str_equal(stores->items[i]->name, cache->name))
+            continue;
+        if (stores->items[i]->size != cache->size)
+            conf_error(load->errors, cache->mark, STR("give it one size"),
+                       "the cache of sessions \"" STR_FMT "\" has two sizes", STR_ARG(cache->name));
+        out->store = stores->items[i];
+        return 0;
+    }
+    items = arena_zalloc(load->reader.arena, stores->count + 1, sizeof(struct session_store *));
+    made = arena_zalloc(load->reader.arena, 1, sizeof(*made));
+    if (!items || !made)
+        return -ENOMEM;
+    *made = (struct session_store){.name = cache->name, .size = cache->size};
+    for (size_t i = 0; i < stores->count; i++)
+        items[i] = stores->items[i];
+    items[stores->count] = made;
+    *stores = (struct session_stores){.items = items, .count = stores->count + 1};
+    out->store = made;
+    return 0;
+}
+
+static int take_patterns(struct load *load, const struct virtual_server *server, struct tls_settings *out)
+{
+    const struct regex **patterns =
+        arena_zalloc(load->reader.arena, server->pattern_count + 1, sizeof(*patterns));
+
+    if (!patterns)
+        return -ENOMEM;
+    for (size_t i = 0; i < server->pattern_count; i++)
+        patterns[i] = pattern_regex(server->patterns[i]);
+    out->patterns = patterns;
+    out->pattern_count = server->pattern_count;
+    return 0;
+}
+
+static int take_tls(struct load *load, const struct loaded_server *loaded)
+{
+    static const struct str no_name[] = {{NULL, 0}};
+    const struct core_ssl *ssl = loaded->ssl;
+    struct virtual_server *server = loaded->server;
+
+    server->tls = (struct tls_settings){
+        .names = server->names.items,
+        .name_count = server->names.count,
+        .protocols = ssl->protocols,
+        .ciphers = ssl->ciphers,
+        .ciphersuites = ssl->ciphersuites,
+        .curves = ssl->curves,
+        .dh_parameters = ssl->dh_parameters.path,
+        .passwords = ssl->passwords.path,
+        .reject = ssl->reject,
+        .prefer_server_ciphers = ssl->prefer_server_ciphers,
+        .session_tickets = ssl->session_tickets,
+        .session_timeout_s = ssl->session_timeout_ms / 1000,
+        .early_data = ssl->early_data,
+        .client = {.verify = (enum tls_verify)ssl->verify_client,
+                   .depth = (unsigned)ssl->verify_depth,
+                   .named = ssl->client_certificate.path,
+                   .trusted = ssl->trusted_certificate.path,
+                   .revoked = ssl->revoked.path},
+        .owner = server,
+        .ktls = (enum tls_ktls)ssl->ktls,
+        .ktls_threshold = ssl->ktls_threshold,
+    };
+    if (server->stream) {
+        server->tls.alpn = ssl->alpn.count ? ssl->alpn.items : no_name;
+        server->tls.alpn_count = ssl->alpn.count;
+    }
+    server->files_valid_ms = ssl->files.valid_ms;
+    if (take_patterns(load, server, &server->tls) < 0 || take_ticket_keys(load, ssl, &server->tls) < 0 ||
+        take_commands(load, ssl, &server->tls) < 0 ||
+        (ssl->session_cache.size && take_store(load, &ssl->session_cache, &server->tls) < 0))
+        return -ENOMEM;
+    return take_certificates(load, ssl, &server->tls);
+}
+
+static const struct listen_row *ssl_row(const struct loaded_server *loaded)
+{
+    const struct listen_row *rows = loaded->own->listens.items;
+
+    for (size_t i = 0; i < loaded->own->listens.count; i++) {
+        if (rows[i].ssl)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+/* Every server with an ssl address has a certificate. */
+static void check_certificates(struct load *load)
+{
+    for (size_t i = 0; i < load->server_count; i++) {
+        const struct loaded_server *loaded = &load->servers[i];
+        const struct listen_row *row = ssl_row(loaded);
+
+        if (row && loaded->sound && loaded->ssl->certificates.count == 0 && !loaded->ssl->reject)
+            conf_error(load->errors, loaded->node->mark,
+                       STR("ssl_certificate: self-signed, or a PEM file with ssl_certificate_key"),
+                       "this server listens with ssl on \"" STR_FMT "\" and has no certificate",
+                       STR_ARG(row->text));
+    }
+}
+
+/* With -t the files of others may be unreadable: that is said, and the rest is tested. */
+static bool skip_unreadable(struct load *load, const struct core_file *files, size_t count)
+{
+    bool skip = false;
+
+    for (size_t i = 0; i < count && load->reader.test_only; i++) {
+        struct str path = arena_copy(load->reader.arena, files[i].path);
+
+        if (!path.data || access(path.data, R_OK) == 0 || errno != EACCES)
+            continue;
+        conf_warning(load->errors, files[i].mark, STR("test as the user who starts the server"),
+                     "\"" STR_FMT "\" cannot be read by this user, and was not tested", STR_ARG(files[i].path));
+        skip = true;
+    }
+    return skip;
+}
+
+static bool skip_server(struct load *load, const struct loaded_server *loaded)
+{
+    const struct core_ssl *ssl = loaded->ssl;
+    const struct conf_rows *lists[] = {&ssl->certificates, &ssl->keys, &ssl->ticket_keys};
+    const struct core_file single[] = {ssl->client_certificate, ssl->trusted_certificate, ssl->revoked,
+                                       ssl->passwords, ssl->dh_parameters};
+    bool skip = false;
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        skip |= skip_unreadable(load, lists[i]->items, lists[i]->count);
+    for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++)
+        skip |= !str_empty(single[i].path) && skip_unreadable(load, &single[i], 1);
+    return skip;
+}
+
+static bool skip_endpoint(struct load *load, const struct endpoint *endpoint)
+{
+    bool skip = false;
+
+    for (size_t i = 0; i < endpoint->server_count; i++)
+        skip |= skip_server(load, load_find_server(load, endpoint->servers[i]));
+    return skip;
+}
+
+/* Where what the fault is about stands: the file, the directive, or the server. */
+static struct conf_mark place_of(const struct loaded_server *loaded, const struct tls_fault *fault)
+{
+    const struct {
+        const char *directive;
+        const struct conf_rows *files;
+    } lists[] = {
+        {"ssl_certificate", &loaded->ssl->certificates},
+        {"ssl_certificate_key", &loaded->ssl->keys},
+        {"ssl_session_ticket_key", &loaded->ssl->ticket_keys},
+    };
+    const struct conf_scope_values *values = loaded->values;
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        if (strcmp(fault->directive, lists[i].directive) == 0 && fault->index < lists[i].files->count)
+            return ((const struct core_file *)lists[i].files->items)[fault->index].mark;
+    }
+    if (strcmp(fault->directive, "ssl_conf_command") == 0 && core_ssl_command_at(loaded->ssl, fault->index))
+        return core_ssl_command_at(loaded->ssl, fault->index)->mark;
+    for (; values; values = values->outer) {
+        const struct conf_node *node = conf_map_get(values->node, str_from(fault->directive));
+
+        if (node)
+            return node->mark;
+    }
+    return loaded->node->mark;
+}
+
+/* Servers whose settings OpenSSL judges together; or one alone, after other mistakes. */
+struct judged {
+    struct load *load;
+    struct virtual_server *const *servers;
+    size_t count;
+    bool alone;
+};
+
+/* What may only follow from another mistake is not told. */
+static bool is_told(const struct judged *judged, const struct loaded_server *loaded, const struct tls_fault *fault)
+{
+    if (loaded->judged || (judged->alone && !*fault->directive))
+        return false;
+    return loaded->sound || !str_starts(str_from(fault->directive), STR("ssl_certificate"));
+}
+
+static void told(void *owner, const struct tls_fault *fault)
+{
+    const struct judged *judged = owner;
+    const struct loaded_server *loaded = load_find_server(judged->load, judged->servers[fault->server]);
+
+    if (is_told(judged, loaded, fault))
+        conf_error(judged->load->errors, place_of(loaded, fault), str_from(fault->hint), "%s", fault->text);
+}
+
+/* 0 with the context, or with NULL after all that is wrong was told; or -ENOMEM. */
+static int judge(struct judged *judged, struct log *log, struct tls_context **out_tls)
+{
+    struct load *load = judged->load;
+    struct tls_settings *settings = arena_zalloc(load->reader.arena, judged->count, sizeof(*settings));
+
+    if (!settings)
+        return -ENOMEM;
+    for (size_t i = 0; i < judged->count; i++) {
+        /* Before they are read for the first of its endpoints: what has changed since then is new to all. */
+        if (judged->servers[i]->files_stamp == 0)
+            judged->servers[i]->files_stamp = tls_files_stamp(&judged->servers[i]->tls);
+        settings[i] = judged->servers[i]->tls;
+        settings[i].is_default = i == 0;
+    }
+    *out_tls = tls_context_load(settings, judged->count, log, told, judged);
+    for (size_t i = 0; i < load->server_count; i++) {
+        for (size_t k = 0; k < judged->count; k++)
+            load->servers[i].judged |= load->servers[i].server == judged->servers[k];
+    }
+    return 0;
+}
+
+static struct endpoint *same_servers(struct configuration *configuration, const struct endpoint *endpoint)
+{
+    for (struct endpoint *other = configuration->endpoints; other < endpoint; other++) {
+        if (other->tls && other->server_count == endpoint->server_count &&
+            memcmp(other->servers, endpoint->servers, endpoint->server_count * sizeof(void *)) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+static int open_tls(struct load *load, struct endpoint *endpoint)
+{
+    struct endpoint *other = same_servers(load->configuration, endpoint);
+    struct judged judged = {load, endpoint->servers, endpoint->server_count, false};
+
+    if (other) {
+        endpoint->tls = other->tls;
+        endpoint->tls_borrowed = true;
+        return 0;
+    }
+    return skip_endpoint(load, endpoint) ? 0 : judge(&judged, load->log, &endpoint->tls);
+}
+
+static void unheard(void *owner, enum log_level level, struct str line)
+{
+}
+
+/* The configuration has failed already: its servers are judged one by one, to tell the rest too. */
+static int judge_alone(struct load *load)
+{
+    struct log quiet = {.sink = unheard};
+
+    for (size_t i = 0; i < load->server_count; i++) {
+        struct loaded_server *loaded = &load->servers[i];
+        struct judged judged = {load, &loaded->server, 1, true};
+        struct tls_context *tls = NULL;
+        int error;
+
+        if (loaded->judged || !ssl_row(loaded) || skip_server(load, loaded))
+            continue;
+        error = judge(&judged, &quiet, &tls);
+        tls_context_destroy(tls);
+        if (error < 0)
+            return error;
+    }
+    return 0;
+}
+
+int load_tls(struct load *load)
+{
+    struct configuration *configuration = load->configuration;
+
+    for (size_t i = 0; i < load->server_count; i++) {
+        int error = take_tls(load, &load->servers[i]);
+
+        if (error < 0)
+            return error;
+    }
+    check_certificates(load);
+    for (size_t i = 0; i < configuration->endpoint_count && !load->errors->failed; i++) {
+        int error = configuration->endpoints[i].ssl ? open_tls(load, &configuration->endpoints[i]) : 0;
+
+        if (error < 0)
+            return error;
+    }
+    return load->errors->failed ? judge_alone(load) : 0;
+}
+
+static bool is_available(const struct ktls_support *support)
+{
+    for (size_t i = 0; i < sizeof(support->reason) / sizeof(support->reason[0]); i++) {
+        for (size_t k = 0; k < sizeof(support->reason[0]) / sizeof(support->reason[0][0]); k++) {
+            if (support->reason[i][k] == KTLS_OK)
+                return true;
+        }
+    }
+    return false;
+}
+
+int configuration_check_ktls(const struct configuration *configuration, const struct ktls_support *support,
+                             struct log *log)
+{
+    char described[512];
+    struct str text;
+
+    if (is_available(support))
+        return 0;
+    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+        const struct endpoint *endpoint = &configuration->endpoints[i];
+
+        for (size_t k = 0; endpoint->ssl && k < endpoint->server_count; k++) {
+            if (endpoint->servers[k]->tls.ktls != TLS_KTLS_ON)
+                continue;
+            text = ktls_describe(support, described, sizeof(described));
+            log_write(log, LOG_EMERG,
+                      "ssl_ktls is on for server \"" STR_FMT "\" on " STR_FMT ", and cannot be had: " STR_FMT
+                      "; ssl_ktls: auto starts without it",
+                      STR_ARG(endpoint->servers[k]->name), STR_ARG(endpoint->text), STR_ARG(text));
+            return -ENOTSUP;
+        }
+    }
+    return 0;
+}

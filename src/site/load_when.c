@@ -1,0 +1,302 @@
+/*
+ * Conditions from the text to what is asked at run time, and for each the location as it is where the condition holds.
+ */
+#include "site/load.h"
+#include "site/pattern.h"
+#include "site/when.h"
+
+#include <errno.h>
+
+#define HINT STR("write: $name = text, $name ~ regex, -f path, or $name alone; != and !~ negate, and joins")
+
+#define EXCEPT_HINT STR("write: limit_except: {GET POST: {deny: all}}")
+
+struct words {
+    struct str *items;
+    size_t count;
+    size_t next;
+};
+
+static struct str next_word(struct words *words)
+{
+    return words->next < words->count ? words->items[words->next++] : (struct str){NULL, 0};
+}
+
+static int refuse(struct conf_reader *reader, const struct conf_node *node, struct str word,
+                  const char *wanted)
+{
+    conf_error(reader->errors, conf_mark_within(node, word.data ? word : node->text, 0), HINT,
+               "in the condition \"" STR_FMT "\" %s", STR_ARG(node->text), wanted);
+    return -EINVAL;
+}
+
+static const struct {
+    const char *word;
+    enum condition_kind kind;
+    bool negated;
+    bool nocase;
+} operators[] =
+    {
+        {"=", CONDITION_EQUALS, false, false},  {"!=", CONDITION_EQUALS, true, false},
+        {"~", CONDITION_MATCHES, false, false}, {"!~", CONDITION_MATCHES, true, false},
+        {"~*", CONDITION_MATCHES, false, true}, {"!~*", CONDITION_MATCHES, true, true},
+},
+  tests[] = {
+      {"-f", CONDITION_FILE, false, false},   {"!-f", CONDITION_FILE, true, false},
+      {"-d", CONDITION_FOLDER, false, false}, {"!-d", CONDITION_FOLDER, true, false},
+      {"-e", CONDITION_EXISTS, false, false}, {"!-e", CONDITION_EXISTS, true, false},
+};
+
+/* "-f path": -EAGAIN where it begins with something else. */
+static int read_test(struct conf_reader *reader, const struct conf_node *node, struct words *words,
+                     struct condition *out)
+{
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+        struct str path;
+
+        if (!str_equal(words->items[words->next], str_from(tests[i].word)))
+            continue;
+        words->next++;
+        path = next_word(words);
+        if (!path.data)
+            return refuse(reader, node, path, "a path is missing");
+        out->kind = tests[i].kind;
+        out->negated = tests[i].negated;
+        return conf_read_template_word(reader, node, path, &out->value);
+    }
+    return -EAGAIN;
+}
+
+/* "= text", "~ regex" or nothing behind the value. */
+static int read_operator(struct conf_reader *reader, const struct conf_node *node, struct words *words,
+                         struct condition *out)
+{
+    struct str word = words->next < words->count ? words->items[words->next] : STR("and");
+    struct str operand;
+
+    if (str_equal(word, STR("and")))
+        return 0;
+    words->next++;
+    for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
+        if (!str_equal(word, str_from(operators[i].word)))
+            continue;
+        out->kind = operators[i].kind;
+        out->negated = operators[i].negated;
+        operand = next_word(words);
+        if (!operand.data)
+            return refuse(reader, node, word, "something is missing behind the sign");
+        if (out->kind == CONDITION_MATCHES)
+            return pattern_read(reader, node, operand, operators[i].nocase, &out->pattern);
+        return conf_read_template_word(reader, node, operand, &out->wanted);
+    }
+    return refuse(reader, node, word, "a word is neither a comparison nor \"and\"");
+}
+
+static int read_condition(struct conf_reader *reader, const struct conf_node *node, struct words *words,
+                          struct condition *out)
+{
+    int error = read_test(reader, node, words, out);
+    struct str value;
+
+    if (error != -EAGAIN)
+        return error;
+    value = next_word(words);
+    if (str_find(value, '$') < 0)
+        return refuse(reader, node, value, "a value without a variable is always the same");
+    error = conf_read_template_word(reader, node, value, &out->value);
+    return error < 0 ? error : read_operator(reader, node, words, out);
+}
+
+/* nginx's parentheses around the whole mean nothing. */
+static struct str without_parentheses(struct str text)
+{
+    text = str_trim(text);
+    if (str_starts(text, STR("(")) && str_ends(text, STR(")")))
+        text = str_slice(text, 1, text.length - 1);
+    return str_trim(text);
+}
+
+static int read_conditions(struct conf_reader *reader, const struct conf_node *key, struct when *when)
+{
+    struct conf_node node = core_word_node(key, without_parentheses(key->text));
+    struct condition *conditions;
+    struct conf_words read;
+    struct words words;
+    int error = conf_read_words(reader, &node, &read);
+
+    if (error < 0)
+        return error;
+    words = (struct words){.items = read.items, .count = read.count};
+    conditions = arena_zalloc(reader->arena, read.count + 1, sizeof(*conditions));
+    if (!conditions)
+        return -ENOMEM;
+    when->conditions = conditions;
+    do {
+        if (words.next == words.count)
+            return refuse(reader, key, (struct str){NULL, 0}, "a part is missing");
+        error = read_condition(reader, key, &words, &conditions[when->count++]);
+        if (error == 0 && words.next < words.count && !str_equal(words.items[words.next], STR("and")))
+            error = refuse(reader, key, words.items[words.next], "two parts are not joined by \"and\"");
+    } while (error == 0 && words.next++ < words.count);
+    return error;
+}
+
+static bool is_method(struct str word)
+{
+    for (size_t i = 0; i < word.length; i++) {
+        if ((word.data[i] < 'A' || word.data[i] > 'Z') && word.data[i] != '-' && word.data[i] != '_')
+            return false;
+    }
+    return !str_empty(word);
+}
+
+/* "GET POST": all but these; HEAD goes with GET. */
+static int read_methods(struct conf_reader *reader, const struct conf_node *key, struct when *when)
+{
+    struct condition *condition = arena_zalloc(reader->arena, 1, sizeof(*condition));
+    struct conf_words words;
+    int error = condition ? conf_read_words(reader, key, &words) : -ENOMEM;
+
+    if (error < 0)
+        return error;
+    *condition = (struct condition){.kind = CONDITION_AMONG, .negated = true};
+    condition->among.items = arena_zalloc(reader->arena, words.count + 1, sizeof(struct str));
+    if (!condition->among.items)
+        return -ENOMEM;
+    for (size_t i = 0; i < words.count; i++) {
+        if (!is_method(words.items[i])) {
+            conf_error(reader->errors, key->mark, EXCEPT_HINT, "limit_except: \"" STR_FMT "\" is no method",
+                       STR_ARG(words.items[i]));
+            return -EINVAL;
+        }
+        condition->among.items[condition->among.count++] = words.items[i];
+    }
+    for (size_t i = 0; i < words.count; i++) {
+        if (str_equal(words.items[i], STR("GET")) && condition->among.count == words.count)
+            condition->among.items[condition->among.count++] = STR("HEAD");
+    }
+    if (words.count == 0) {
+        conf_error(reader->errors, key->mark, EXCEPT_HINT, "limit_except names no method");
+        return -EINVAL;
+    }
+    when->conditions = condition;
+    when->count = 1;
+    when->methods = true;
+    return conf_read_template_word(reader, key, STR("$request_method"), &condition->value);
+}
+
+/* What makes no sense where the location is chosen already. */
+static bool check_keys(struct load *load, const struct when *when)
+{
+    static const char *const wrong[] = {"when", "limit_except", "location", "internal"};
+    bool good = true;
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        const struct conf_node *value = conf_map_get(when->pair->value, str_from(wrong[i]));
+
+        if (!value)
+            continue;
+        conf_error(load->errors, value->mark,
+                   STR("join conditions by \"and\", and write them in the location"),
+                   "%s cannot stand in %s", wrong[i], when->methods ? "limit_except" : "when");
+        good = false;
+    }
+    return good;
+}
+
+/* The location where the condition holds: its values, with the condition's own laid over them. */
+static int lay_over(struct load *load, const struct location *location, struct when *when)
+{
+    static const char *const inner[] = {"when", "limit_except", "location", "internal", NULL};
+    struct location *made = arena_zalloc(load->reader.arena, 1, sizeof(*made));
+    struct conf_scope_values *values;
+
+    if (!made)
+        return -ENOMEM;
+    (void)check_keys(load, when);
+    load->reader.laid_over = true;
+    values = load_scope(load, SCOPE_LOCATION, when->pair->value, location->values, inner);
+    load->reader.laid_over = false;
+    if (!values)
+        return -ENOMEM;
+    *made = (struct location){.kind = location->kind,
+                              .pattern = location->pattern,
+                              .regex = location->regex,
+                              .nested = location->nested};
+    load_take_values(made, values);
+    load_place_alias(load, when->pair->value, made);
+    when->location = made;
+    return 0;
+}
+
+typedef int read_key(struct conf_reader *reader, const struct conf_node *key, struct when *when);
+
+/* Those that can be read, of a map whose keys are conditions. 0 or -ENOMEM. */
+static int add_whens(struct load *load, const struct conf_node *map, read_key *read, struct location *location)
+{
+    int error = 0;
+
+    for (size_t i = 0; map && map->kind == CONF_MAP && i < map->count && error != -ENOMEM; i++) {
+        struct when *when = &location->whens[location->when_count];
+
+        *when = (struct when){.pair = &map->pairs[i]};
+        error = read(&load->reader, when->pair->key, when);
+        if (error == 0)
+            location->when_count++;
+    }
+    return error == -ENOMEM ? error : 0;
+}
+
+static size_t count_pairs(const struct conf_node *map)
+{
+    return map && map->kind == CONF_MAP ? map->count : 0;
+}
+
+/* Which of its directives are rules of the server. */
+static void find_rules(struct when *when)
+{
+    static const char *const names[] = {"set", "rewrite", "return"};
+    const struct conf_node *map = when->pair->value;
+    size_t count = 0;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        count += conf_map_get(map, str_from(names[i])) != NULL;
+    when->rules = count > 0;
+    when->only_rules = count > 0 && count == map->count;
+}
+
+/*
+ * What methods are limited to comes first, and an inner scope's takes the place of the outer one's. Of the others,
+ * those of outer scopes stand first; what all lay over is this location.
+ */
+int load_whens(struct load *load, const struct conf_node *node, const struct location *outer,
+               struct location *location)
+{
+    const struct conf_node *own = conf_map_get(node, STR("when"));
+    const struct conf_node *except = conf_map_get(node, STR("limit_except"));
+    size_t inherited = outer ? outer->when_count : 0;
+    size_t most = inherited + count_pairs(own) + count_pairs(except), first;
+    int error;
+
+    if (most == 0)
+        return 0;
+    location->whens = arena_zalloc(load->reader.arena, most, sizeof(*location->whens));
+    if (!location->whens)
+        return -ENOMEM;
+    error = add_whens(load, except, read_methods, location);
+    for (size_t i = 0; i < inherited; i++) {
+        /* What leads to a named location has asked those of the server before. */
+        if (location->kind == LOCATION_NAMED && !outer->whens[i].methods)
+            continue;
+        if (!except || !outer->whens[i].methods)
+            location->whens[location->when_count++] = outer->whens[i];
+    }
+    first = location->when_count;
+    if (error == 0)
+        error = add_whens(load, own, read_conditions, location);
+    for (size_t i = first; !outer && i < location->when_count; i++)
+        find_rules(&location->whens[i]);
+    for (size_t i = 0; i < location->when_count && error == 0; i++)
+        error = lay_over(load, location, &location->whens[i]);
+    return error;
+}

@@ -1,0 +1,277 @@
+/*
+ * Names are looked for wherever they can be given: behind `set` and its kin, in the keys of `map` and `geo`, and in
+ * anything that looks like a group of a regular expression. One too many costs a slot in a visit and nothing else.
+ */
+#include "site/own_variables.h"
+
+#include "base/regex.h"
+
+#include <errno.h>
+
+#define ABSENT ((struct str){NULL, 0})
+
+struct found_name {
+    struct found_name *next;
+    struct str name;
+};
+
+struct gatherer {
+    struct arena *arena;
+    const struct variable_table *known;
+    struct found_name *first;
+    size_t count;
+    bool numbers; /* there is a regular expression: $1 means something */
+    bool failed;  /* out of memory */
+};
+
+/* The name at the start of a text: no digit first. */
+static struct str leading_name(struct str text)
+{
+    size_t length = 0;
+
+    for (; length < text.length; length++) {
+        char c = text.data[length];
+        bool letter = (str_lower(c) >= 'a' && str_lower(c) <= 'z') || c == '_';
+
+        if (!letter && (length == 0 || c < '0' || c > '9'))
+            break;
+    }
+    return str_slice(text, 0, length);
+}
+
+static void add_name(struct gatherer *gatherer, struct str name)
+{
+    struct found_name *found;
+    struct str parameter;
+    const struct variable *known;
+
+    if (str_empty(name))
+        return;
+    for (found = gatherer->first; found; found = found->next) {
+        if (str_equal(found->name, name))
+            return;
+    }
+    known = variable_find(gatherer->known, name, &parameter);
+    if (known && !known->prefix)
+        return;
+    found = arena_zalloc(gatherer->arena, 1, sizeof(*found));
+    gatherer->failed |= !found;
+    if (!found)
+        return;
+    *found = (struct found_name){.next = gatherer->first, .name = name};
+    gatherer->first = found;
+    gatherer->count++;
+}
+
+/* (?<name>, (?P<name> and (?'name' */
+static void gather_groups(struct gatherer *gatherer, struct str text)
+{
+    ssize_t at;
+
+    gatherer->numbers |= str_starts(text, STR("~")) || str_search(text, STR(" ~")) >= 0;
+    while ((at = str_search(text, STR("(?"))) >= 0) {
+        text = str_skip(text, (size_t)at + 2);
+        if (str_starts(text, STR("P")))
+            text = str_skip(text, 1);
+        if (str_starts(text, STR("<")) || str_starts(text, STR("'")))
+            add_name(gatherer, leading_name(str_skip(text, 1)));
+    }
+}
+
+/* "$name ..." */
+static void gather_target(struct gatherer *gatherer, struct str text)
+{
+    text = str_trim(text);
+    if (str_starts(text, STR("$")))
+        add_name(gatherer, leading_name(str_skip(text, 1)));
+}
+
+/* `set: $a 1`, `set: [$a 1, [$b, '2']]`, `set: {$a: 1}` */
+static void gather_set(struct gatherer *gatherer, const struct conf_node *node)
+{
+    switch (node->kind) {
+    case CONF_SCALAR:
+        gather_target(gatherer, node->text);
+        break;
+    case CONF_LIST:
+        for (size_t i = 0; i < node->count; i++)
+            gather_set(gatherer, node->items[i]);
+        break;
+    case CONF_MAP:
+        for (size_t i = 0; i < node->count; i++)
+            gather_target(gatherer, node->pairs[i].key->text);
+        break;
+    }
+}
+
+/* `map: {$from $to: {...}}`, `geo: {$to: {...}}`: the last word is the one that gets a value. */
+static void gather_keys(struct gatherer *gatherer, const struct conf_node *node)
+{
+    for (size_t i = 0; node->kind == CONF_LIST && i < node->count; i++)
+        gather_keys(gatherer, node->items[i]);
+    for (size_t i = 0; node->kind == CONF_MAP && i < node->count; i++) {
+        struct str key = str_trim(node->pairs[i].key->text);
+
+        gather_target(gatherer, str_skip(key, (size_t)(str_rfind(key, ' ') + 1)));
+    }
+}
+
+static const struct {
+    const char *key;
+    void (*gather)(struct gatherer *gatherer, const struct conf_node *node);
+} givers[] = {
+    {"set", gather_set},
+    {"auth_request_set", gather_set},
+    {"map", gather_keys},
+    {"geo", gather_keys},
+};
+
+static void gather(struct gatherer *gatherer, const struct conf_node *node)
+{
+    if (node->kind == CONF_SCALAR)
+        gather_groups(gatherer, node->text);
+    for (size_t i = 0; node->kind == CONF_LIST && i < node->count; i++)
+        gather(gatherer, node->items[i]);
+    for (size_t i = 0; node->kind == CONF_MAP && i < node->count; i++) {
+        const struct conf_pair *pair = &node->pairs[i];
+
+        for (size_t k = 0; k < sizeof(givers) / sizeof(givers[0]); k++) {
+            if (str_equal(pair->key->text, str_from(givers[k].key)))
+                givers[k].gather(gatherer, pair->value);
+        }
+        gatherer->numbers |= str_equal(pair->key->text, STR("rewrite"));
+        gather_groups(gatherer, pair->key->text);
+        gather(gatherer, pair->value);
+    }
+}
+
+/* The place of a variable's value; NULL when out of memory. */
+static struct str *value_of(const void *subject, const struct own_variable *variable)
+{
+    struct own_values *own = variable->among->subject->values(subject);
+
+    if (!own->values)
+        own->values = arena_zalloc(own->arena, variable->among->count, sizeof(*own->values));
+    return own->values ? &own->values[variable->index] : NULL;
+}
+
+int own_variable_set(const void *subject, const struct own_variable *variable, struct str value)
+{
+    struct str *place = value_of(subject, variable);
+
+    if (!place)
+        return -ENOMEM;
+    *place = value.data ? value : STR("");
+    return 0;
+}
+
+/* `parameter` is the variable itself. One that is made of itself finds nothing there. */
+static struct str get_own(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct own_variable *variable = (const void *)parameter.data;
+    struct str *place = value_of(subject, variable);
+    struct str value;
+
+    if (!place || place->data || !variable->eval)
+        return place ? *place : ABSENT;
+    *place = STR("");
+    value = variable->eval(subject, variable->source);
+    *place = variable->fleeting ? ABSENT : value.data ? value : STR("");
+    return value;
+}
+
+/* "$1" to "$9": of the regular expression that matched last. `parameter` is all variables, its length the number. */
+static struct str get_group(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct own_variables *all = (const void *)parameter.data;
+    const struct own_values *own = all->subject->values(subject);
+
+    return own->groups ? own->groups[parameter.length] : ABSENT;
+}
+
+static int make_table(struct arena *arena, struct own_variables *own, const struct gatherer *gatherer)
+{
+    static const char *const numbers[REGEX_GROUPS] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+    size_t extra = gatherer->numbers ? REGEX_GROUPS - 1 : 0;
+    struct variable *variables = arena_zalloc(arena, own->count + extra + 1, sizeof(*variables));
+
+    if (!variables)
+        return -ENOMEM;
+    for (size_t i = 0; i < own->count; i++) {
+        struct str name = arena_copy(arena, own->items[i].name);
+
+        if (!name.data)
+            return -ENOMEM;
+        variables[i] = (struct variable){.name = name.data,
+                                         .get = get_own,
+                                         .parameter = {(const char *)&own->items[i], sizeof(own->items[i])}};
+    }
+    for (size_t i = 1; i <= extra; i++)
+        variables[own->count + i - 1] =
+            (struct variable){.name = numbers[i], .get = get_group, .parameter = {(const char *)own, i}};
+    own->table = (struct variable_table){variables, own->count + extra, gatherer->known};
+    return 0;
+}
+
+int own_variables_gather(struct arena *arena, const struct conf_node *tree,
+                         const struct variable_table *known, const struct own_subject *subject,
+                         struct own_variables *out)
+{
+    struct gatherer gatherer = {.arena = arena, .known = known};
+    size_t index = 0;
+
+    if (tree)
+        gather(&gatherer, tree);
+    *out = (struct own_variables){.subject = subject,
+                                  .count = gatherer.count,
+                                  .items = arena_zalloc(arena, gatherer.count + 1, sizeof(*out->items))};
+    if (gatherer.failed || !out->items)
+        return -ENOMEM;
+    for (const struct found_name *found = gatherer.first; found; found = found->next, index++)
+        out->items[index] = (struct own_variable){.among = out, .name = found->name, .index = index};
+    return make_table(arena, out, &gatherer);
+}
+
+struct own_variable *own_variable_find(const struct own_variables *own, struct str name)
+{
+    for (size_t i = 0; i < own->count; i++) {
+        if (str_equal(own->items[i].name, name))
+            return &own->items[i];
+    }
+    return NULL;
+}
+
+int own_variable_read(struct conf_reader *reader, const struct conf_node *node, struct str word,
+                      struct own_variable **out)
+{
+    struct str name = str_starts(word, STR("$")) ? leading_name(str_skip(word, 1)) : STR("");
+    struct own_variable *variable = own_variable_find(reader->own, name);
+
+    if (str_empty(name) || name.length + 1 != word.length) {
+        conf_error(reader->errors, conf_mark_within(node, word, 0), STR("a variable is written $name"),
+                   "\"" STR_FMT "\" is no name of a variable", STR_ARG(word));
+        return -EINVAL;
+    }
+    if (!variable) {
+        conf_error(reader->errors, conf_mark_within(node, word, 0), STR("take another name"),
+                   "$" STR_FMT " is the server's own and cannot be given a value", STR_ARG(name));
+        return -EINVAL;
+    }
+    *out = variable;
+    return 0;
+}
+
+int own_variable_make(struct conf_reader *reader, const struct conf_node *node, struct own_variable *variable,
+                      struct str (*eval)(const void *subject, const void *source), const void *source,
+                      bool fleeting)
+{
+    if (variable->eval) {
+        conf_error(reader->errors, node->mark, STR("take another name"),
+                   "$" STR_FMT " gets its value from another map or geo already", STR_ARG(variable->name));
+        return -EINVAL;
+    }
+    variable->eval = eval;
+    variable->source = source;
+    variable->fleeting = fleeting;
+    return 0;
+}

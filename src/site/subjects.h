@@ -1,0 +1,17 @@
+/*
+ * The subjects of templates: an exchange in `http`, a connection in `stream`. Loading needs the names of their variables, and the
+ * functions to store with templates; the layers that have the values define them.
+ */
+#ifndef SITE_SUBJECTS_H
+#define SITE_SUBJECTS_H
+
+#include "site/own_variables.h"
+
+/* Of const struct exchange *: the variables of the server and of all modules. */
+const struct variable_table *variables_all(void);
+extern const struct own_subject own_of_exchanges;
+/* Of const struct stream *. */
+extern const struct variable_table variables_stream;
+extern const struct own_subject own_of_streams;
+
+#endif

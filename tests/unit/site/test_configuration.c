@@ -1,0 +1,416 @@
+#include "site/configuration.h"
+
+#include "../runner.h"
+#include "io/backends.h"
+#include "log/access_log.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static struct buffer said;
+static struct log quiet = {.level = LOG_EMERG};
+
+static struct configuration *load(const char *text)
+{
+    struct configuration_source source = {.text = str_from(text), .prefix = STR("/srv")};
+
+    buffer_finish(&said);
+    return configuration_load(&source, &quiet, &said);
+}
+
+static bool has_said(const char *text)
+{
+    return str_search(buffer_str(&said), str_from(text)) >= 0;
+}
+
+static struct configuration *load_good(const char *text)
+{
+    struct configuration *configuration = load(text);
+
+    ck_assert_msg(configuration != NULL, "refused:\n%.*s", (int)said.length, said.data);
+    return configuration;
+}
+
+#define ck_assert_text(actual, expected) ck_assert(str_equal(actual, str_from(expected)))
+
+START_TEST(main_scope)
+{
+    struct configuration *c = load_good("worker_processes: 3\n"
+                                        "worker_shutdown_timeout: 5s\n"
+                                        "daemon: on\n"
+                                        "pid: run/here.pid\n"
+                                        "user: www-data www\n"
+                                        "error_log: {path: stderr, level: warn}\n"
+                                        "events: {worker_connections: 99}\n"
+                                        "http: {server: {listen: 8080}}\n");
+
+    ck_assert_uint_eq(c->main->worker_processes, 3);
+    ck_assert_uint_eq(c->main->worker_shutdown_timeout_ms, 5000);
+    ck_assert(c->main->daemon);
+    ck_assert_text(c->main->pid, "/srv/run/here.pid");
+    ck_assert_text(c->main->user, "www-data");
+    ck_assert_text(c->main->group, "www");
+    ck_assert_text(c->main->error_log.path, "stderr");
+    ck_assert_int_eq(c->main->error_log.level, LOG_WARN);
+    ck_assert_str_eq(configuration_backend(c), "auto");
+    ck_assert_ptr_null(configuration_backend_mark(c).file);
+    ck_assert_uint_eq(c->main->worker_connections, 99);
+    configuration_destroy(c);
+}
+END_TEST
+
+/* What is built in is taken, and what is not is refused where it stands. */
+START_TEST(backends_of_this_build)
+{
+    static const char *const known[] = {"io_uring", "epoll"};
+
+    for (size_t i = 0; i < 2; i++) {
+        char text[128], words[128];
+        struct configuration *c;
+        bool built = false;
+
+        for (size_t k = 0; loop_backends[k]; k++)
+            built |= strcmp(loop_backends[k]->name, known[i]) == 0;
+        snprintf(text, sizeof(text), "events: {use: %s}\nhttp: {server: {listen: 8080}}\n", known[i]);
+        snprintf(words, sizeof(words), ":1:15: error: this build has no %s\n", known[i]);
+        c = load(text);
+        ck_assert_msg(built == (c != NULL), "%s: %.*s", known[i], (int)said.length, said.data);
+        ck_assert(built != has_said(words));
+        ck_assert(built != has_said("hint: write auto, or "));
+        if (built) {
+            ck_assert_str_eq(configuration_backend(c), known[i]);
+            ck_assert_uint_eq(configuration_backend_mark(c).column, 15);
+        }
+        configuration_destroy(c);
+    }
+}
+END_TEST
+
+START_TEST(defaults)
+{
+    struct configuration *c = load_good("http: {server: {listen: 8080}}");
+    const struct core_site *site = c->servers[0]->root->site;
+
+    ck_assert_uint_eq(c->main->worker_processes, 0);
+    ck_assert(!c->main->daemon);
+    ck_assert_str_eq(configuration_backend(c), "auto");
+    ck_assert_uint_eq(c->main->worker_connections, 4096);
+    ck_assert_int_eq(c->main->error_log.level, LOG_NOTICE);
+    ck_assert_ptr_null(site->root);
+    ck_assert_uint_eq(site->keepalive_timeout_ms, 75000);
+    ck_assert_uint_eq(site->client_max_body_size, 1 << 20);
+    ck_assert_uint_eq(site->access_logs.count, 0);
+    ck_assert_text(mime_lookup(&site->mime, STR("/a.HTML")), "text/html; charset=utf-8");
+    ck_assert_text(mime_lookup(&site->mime, STR("/a.json")), "application/json");
+    ck_assert_text(mime_lookup(&site->mime, STR("/a.png")), "image/png");
+    ck_assert_text(mime_lookup(&site->mime, STR("/a")), "application/octet-stream");
+    ck_assert(c->file_cache.enabled);
+    ck_assert_uint_eq(c->file_cache.valid_ms, 1000);
+    ck_assert_uint_eq(c->endpoint_count, 1);
+    ck_assert_uint_eq(listen_address_port(&c->endpoints[0].address), 8080);
+    ck_assert_uint_eq(c->endpoints[0].servers[0]->root->session.head_max, 32768);
+    ck_assert_text(c->endpoints[0].servers[0]->root->session.server_header, "sluice");
+    configuration_destroy(c);
+}
+END_TEST
+
+START_TEST(scopes_inherit)
+{
+    struct configuration *c = load_good("http:\n"
+                                        "  root: /a\n"
+                                        "  access_log: stdout\n"
+                                        "  keepalive_timeout: 10s\n"
+                                        "  server:\n"
+                                        "    listen: 8080\n"
+                                        "    types: {text/x-one: [one, .two]}\n"
+                                        "    location:\n"
+                                        "      /: {keepalive_timeout: 0, charset: off}\n"
+                                        "      /b: {root: /b, access_log: off, types: {}}\n");
+    const struct location *root = c->servers[0]->root;
+    const struct location *b = root->inner[0];
+    const struct location *slash = root->inner[1];
+
+    ck_assert_uint_eq(root->inner_count, 2);
+    ck_assert_text(template_text(slash->site->root), "/a");
+    ck_assert_text(template_text(b->site->root), "/b");
+    ck_assert_uint_eq(root->site->keepalive_timeout_ms, 10000);
+    ck_assert_uint_eq(slash->site->keepalive_timeout_ms, 0);
+    ck_assert_ptr_nonnull(((struct access_log_row *)slash->site->access_logs.items)->target);
+    ck_assert_ptr_null(((struct access_log_row *)b->site->access_logs.items)->target);
+    ck_assert_uint_eq(c->access_log_count, 1);
+    ck_assert_text(mime_lookup(&root->site->mime, STR("x.two")), "text/x-one; charset=utf-8");
+    ck_assert_text(mime_lookup(&slash->site->mime, STR("x.one")), "text/x-one");
+    ck_assert_text(mime_lookup(&slash->site->mime, STR("x.html")), "text/html");
+    ck_assert_text(mime_lookup(&b->site->mime, STR("x.html")), "application/octet-stream");
+    configuration_destroy(c);
+}
+END_TEST
+
+START_TEST(endpoints_are_brought_together)
+{
+    struct configuration *c =
+        load_good("http:\n"
+                  "  server:\n"
+                  "    - {listen: [8080, '[::]:8080'], server_name: a}\n"
+                  "    - {listen: '*:8080 default_server backlog=7', server_name: [b, a]}\n"
+                  "    - {listen: 'unix:/tmp/s.sock', server_name: c}\n");
+
+    ck_assert_uint_eq(c->endpoint_count, 3);
+    ck_assert_uint_eq(c->endpoints[0].server_count, 2);
+    ck_assert_ptr_eq(c->endpoints[0].servers[0], c->servers[1]);
+    ck_assert_uint_eq(c->endpoints[0].backlog, 511);
+    ck_assert_uint_eq(c->endpoints[1].server_count, 1);
+    ck_assert_uint_eq(listen_address_port(&c->endpoints[2].address), 0);
+    ck_assert(has_said("warning"));
+    ck_assert(has_said("another server on"));
+    configuration_destroy(c);
+}
+END_TEST
+
+START_TEST(what_has_no_effect_is_warned_of)
+{
+    configuration_destroy(load_good("{events: {multi_accept: on}, http: {server: {listen: 1}}}"));
+    ck_assert(!has_said("multi_accept"));
+    configuration_destroy(load_good("{events: {multi_accept: off}, http: {server: {listen: 1}}}"));
+    ck_assert(has_said("warning: \"multi_accept: off\" has no effect"));
+}
+END_TEST
+
+START_TEST(tls_is_shared_by_the_same_servers)
+{
+    struct configuration *c = load_good(
+        "http: {server: {listen: [8443 ssl, '[::]:8443 ssl', 8080], server_name: localhost, ssl_certificate: "
+        "self-signed, ssl_protocols: TLSv1.3, ssl_ktls: on, ssl_ktls_threshold: 1m}}");
+    struct ktls_support none = {0};
+    struct ktls_support some = {0};
+
+    ck_assert_ptr_nonnull(c->endpoints[0].tls);
+    ck_assert_ptr_eq(c->endpoints[0].tls, c->endpoints[1].tls);
+    ck_assert_ptr_null(c->endpoints[2].tls);
+    ck_assert_uint_eq(c->servers[0]->tls.protocols, TLS_PROTOCOL_1_3);
+    ck_assert_uint_eq(c->servers[0]->tls.ktls_threshold, 1 << 20);
+    memset(none.reason, KTLS_NO_MODULE, sizeof(none.reason));
+    for (unsigned i = 0; i < 2; i++) {
+        for (unsigned k = 0; k < sizeof(none.reason[0]) / sizeof(none.reason[0][0]); k++)
+            none.reason[i][k] = some.reason[i][k] = KTLS_NO_MODULE;
+    }
+    some.reason[1][0] = KTLS_OK;
+    ck_assert_int_eq(configuration_check_ktls(c, &none, &quiet), -ENOTSUP);
+    ck_assert_int_eq(configuration_check_ktls(c, &some, &quiet), 0);
+    configuration_destroy(c);
+}
+END_TEST
+
+START_TEST(overlays_replace)
+{
+    struct configuration_source source = {
+        .text = STR("daemon: on\nworker_processes: 2\nhttp: {server: {listen: 8080}}"),
+        .overlay = STR("daemon off; worker_processes 4;")};
+    struct configuration *c = configuration_load(&source, &quiet, &said);
+
+    ck_assert_ptr_nonnull(c);
+    ck_assert(!c->main->daemon);
+    ck_assert_uint_eq(c->main->worker_processes, 4);
+    configuration_destroy(c);
+    source.overlay = STR("worker_processes: 5");
+    c = configuration_load(&source, &quiet, &said);
+    ck_assert_ptr_nonnull(c);
+    ck_assert_uint_eq(c->main->worker_processes, 5);
+    configuration_destroy(c);
+}
+END_TEST
+
+/* What could not be read is not said to be missing, too. */
+static const char *const unreadable[] = {
+    "http:\n\tserver: {listen: 1}\n",
+    "http:\n  server\n    listen: 80\n",
+    "http:\n  server: [{listen: 80]\n",
+};
+
+START_TEST(what_is_unreadable_is_not_missing)
+{
+    for (size_t i = 0; i < sizeof(unreadable) / sizeof(unreadable[0]); i++) {
+        ck_assert(!load(unreadable[i]));
+        ck_assert_msg(!has_said("nothing to serve"), "%.*s", (int)said.length, said.data);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    const char *said;
+} mistakes[] = {
+    {"daemon: off", "the file has no http"},
+    {"http: {root: x}", "http has no server"},
+    {"worker_processes: 0\nhttp: {server: {listen: 1}}", "worker_processes"},
+    {"worker_processes: many\nhttp: {server: {listen: 1}}", "worker_processes"},
+    {"error_log: stderr loud\nhttp: {server: {listen: 1}}", "no level of the error log"},
+    {"error_log: {paht: x}\nhttp: {server: {listen: 1}}", "no key \"paht\""},
+    {"error_log: 'syslog:x'\nhttp: {server: {listen: 1}}", "cannot be sent to"},
+    {"user: a b c\nhttp: {server: {listen: 1}}", "user takes a name"},
+    {"events: {use: kqueue}\nhttp: {server: {listen: 1}}", "kqueue"},
+    {"http: {server: {listen: nowhere}}", "no address to listen on"},
+    {"http: {server: {listen: 8080 sll}}", "listen knows no \"sll\""},
+    {"http: {server: {listen: {ssl: on}}}", "listen needs an address"},
+    {"http: {server: {listen: [8080, '*:8080']}}", "listens on \"0.0.0.0:8080\" twice"},
+    {"http: {server: [{listen: 8443 ssl, ssl_certificate: self-signed}, {listen: 8443}]}",
+     "is not ssl here, and ssl at"},
+    {"http: {server: [{listen: 8443 proxy_protocol}, {listen: 8443}]}",
+     "is not proxy_protocol here, and proxy_protocol at"},
+    {"http: {server: [{listen: 8443}, {listen: {address: 8443, proxy_protocol: on}}]}",
+     "is proxy_protocol here, and not proxy_protocol at"},
+    {"http: {set_real_ip_from: [127.0.0.1, localhost], server: {listen: 1}}",
+     "is no address and no range of addresses"},
+    {"http: {set_real_ip_from: 10.0.0.1/8, server: {listen: 1}}", "is no address and no range of addresses"},
+    {"http: {server: [{listen: 1 default_server}, {listen: 1 default_server}]}",
+     "has a default_server already"},
+    {"http: {server: {listen: 8443 ssl}}", "has no certificate"},
+    {"http: {server: {listen: 8443 ssl}}", "ssl_certificate: self-signed"},
+    {"http: {server: {listen: 8443 ssl, ssl_certificate: /nowhere.pem}}", "/nowhere.pem"},
+    {"http: {server: {listen: 8443 ssl, ssl_certificate: [a.pem, b.pem], ssl_certificate_key: a.key}}",
+     "2 certificates and 1 keys"},
+    {"http: {server: {listen: 8443 ssl, ssl_certificate: [self-signed, b.pem], ssl_certificate_key: a.key}}",
+     "self-signed stands beside"},
+    {"http:\n  ssl_ciphers: NOPE\n  server: {listen: 8443 ssl, ssl_certificate: self-signed}\n",
+     ":2:16: error: ssl_ciphers"},
+    {"http:\n  server:\n    listen: 8443 ssl\n    ssl_certificate: self-signed\n    ssl_ecdh_curve: nope\n",
+     ":5:21: error: ssl_ecdh_curve"},
+    {"http:\n  server:\n    listen: 1\n    server_name: '~^www(\\.'\n",
+     "4:27: error: the regular expression \"^www(\\.\" is wrong here: missing closing parenthesis"},
+    {"http:\n  server:\n    listen: 1\n    server_name: [a, '~^(?<host>a)$']\n",
+     ":4:24: error: a group cannot be named \"host\": $host is the server's own"},
+    {"stream: {server: {listen: 1, proxy_pass: 127.0.0.1:2, server_name: '~^www'}}",
+     "a server of stream has no regular expression among its names"},
+    {"http: {server: {listen: 1, server_name: 'a.*.b'}}", "no name of a server"},
+    {"http:\n  server:\n    listen: 1\n    location:\n      ~ ^/a[b-: {}\n",
+     ":5:15: error: the regular expression \"^/a[b-\" is wrong here: missing terminating ] for character class"},
+    {"http: {server: {listen: 1, location: {'~*': {}}}}", "location \"~*\" has no regular expression"},
+    {"http: {server: {listen: 1, location: {'~ a': {location: {/a: {}}}}}}",
+     "location \"/a\" cannot stand inside \"~ a\""},
+    {"http: {server: {listen: 1, location: {= /a: {location: {'~ a': {}}}}}}",
+     "location \"~ a\" cannot stand inside \"/a\""},
+    {"http: {server: {listen: 1, location: {/: {return: 200 $1}}}}",
+     "$1 stands for a capture, and there is no regular expression here"},
+    {"http: {server: {listen: 1, location: {'~ (?<one>a)': {return: 200 $onee}}}}",
+     "unknown variable $onee; did you mean $one?"},
+    {"http: {server: {listen: 1, location: {a: {}}}}", "does not begin with a slash"},
+    {"http: {server: {listen: 1, location: {/a: {}, '^~ /a': {}}}}", "stands here twice"},
+    {"http: {server: {listen: 1, location: {/a: {location: {/b: {}}}}}}", "is outside of \"/a\""},
+    {"http: {server: {listen: 1, location: {= /a: {location: {/a/b: {}}}}}}", "cannot stand inside"},
+    {"http: {server: {listen: 1, location: {/a: {location: {'@b': {}}}}}}", "a named location stands inside"},
+    {"http: {server: {listen: 1, location: [/a]}}", "location is a map"},
+    {"http: {server: {listen: 1, types: {text: [a]}}}", "types maps a media type"},
+    {"http: {server: {listen: 1, large_client_header_buffers: 4}}", "two words are wanted"},
+    {"http: {server: {listen: 1, keepalive_timeout: 65}}", "keepalive_timeout"},
+    {"http: {open_file_cache: max=many, server: {listen: 1}}", "open_file_cache"},
+    {"http: {open_file_cache: size=3, server: {listen: 1}}", "no option \"size\""},
+    {"http: {disable_symlinks: off from=/, server: {listen: 1}}", "only on and if_not_owner take another word"},
+    {"http: {disable_symlinks: on /srv, server: {listen: 1}}", "only on and if_not_owner take another word"},
+    {"http: {disable_symlinks: maybe, server: {listen: 1}}", "disable_symlinks"},
+    {"http: {log_format: {a: {escape: xml, format: b}}, server: {listen: 1}}", "no escaping"},
+    {"http: {log_format: {a: {escape: json}}, server: {listen: 1}}", "needs its text"},
+    {"http: {log_format: [a], server: {listen: 1}}", "log_format is a map"},
+    {"http: {server: {listen: 1, rot: x}}", "rot"},
+};
+
+START_TEST(mistakes_are_told)
+{
+    for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+        ck_assert_msg(!load(mistakes[i].text), "taken: %s", mistakes[i].text);
+        ck_assert_msg(has_said(mistakes[i].said), "%s:\n%.*s", mistakes[i].text, (int)said.length, said.data);
+    }
+}
+END_TEST
+
+static size_t errors_said(void)
+{
+    struct str rest = buffer_str(&said);
+    size_t count = 0;
+
+    for (ssize_t at = str_search(rest, STR(": error: ")); at >= 0; at = str_search(rest, STR(": error: "))) {
+        rest = str_skip(rest, (size_t)at + 1);
+        count++;
+    }
+    return count;
+}
+
+/* Of all servers and addresses, each where it stands, once, beside other mistakes; and nothing that only
+ * follows. */
+static const struct {
+    const char *text;
+    const char *said[8]; /* these, and no other error */
+} refused[] = {
+    {"http:\n  ssl_ciphers: NOPE\n  ssl_certificate: self-signed\n  server:\n"
+     "    - {listen: ['8443 ssl', '[::]:8443 ssl', 9443 ssl]}\n"
+     "    - {listen: 8444 ssl, ssl_ciphersuites: TLS_NO}\n"
+     "    - {listen: 8444 ssl, server_name: b, ssl_ciphers: MORE}\n"
+     "    - {listen: 8445 ssl, ssl_certificate: /nowhere.pem, ssl_certificate_key: /nowhere.key, "
+     "ssl_ecdh_curve: no}\n"
+     "    - {listen: 8446 ssl, ssl_certificate: [/nowhere.pem, /etc/passwd]}\n",
+     {":2:16: error: ssl_ciphers: \"NOPE\"", ":6:44: error: ssl_ciphersuites: \"TLS_NO\"",
+      ":7:55: error: ssl_ciphers: \"MORE\"", ":8:43: error: \"/nowhere.pem\" cannot be opened",
+      ":8:78: error: \"/nowhere.key\" cannot be opened", ":8:108: error: ssl_ecdh_curve: \"no\"",
+      ":9:44: error: \"/nowhere.pem\" cannot be opened", ":9:58: error: \"/etc/passwd\" is not PEM text"}},
+    {"http:\n  server:\n"
+     "    - {listen: 8443 ssl, ssl_certificate: self-signed, ssl_ciphers: NOPE, location: {/: {rot: x}}}\n"
+     "    - {listen: 8444 ssl, ssl_certificate: /nowhere.pem}\n"
+     "    - {listen: 8445 ssl}\n    - {listen: 8446, ssl_certificate: /nowhere.pem}\n",
+     {":3:69: error: ssl_ciphers", ":3:90: error: unknown directive 'rot'", ":4:43: error: \"/nowhere.pem\"",
+      ":5:7: error: this server listens with ssl"}},
+    {"http:\n  server:\n"
+     "    - {listen: 8443 ssl, ssl_certificate: /etc/passwd, ssl_certificat_key: a.key, ssl_ciphers: NOPE}\n"
+     "    - {listen: 8444 ssl, ssl_certificat: /nowhere.pem}\n",
+     {":3:56: error: unknown directive 'ssl_certificat_key'", ":3:96: error: ssl_ciphers",
+      ":4:26: error: unknown directive 'ssl_certificat'"}},
+};
+
+START_TEST(what_openssl_refuses_is_told_at_once)
+{
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        size_t count = 0;
+
+        ck_assert(!load(refused[i].text));
+        for (; count < 8 && refused[i].said[count]; count++)
+            ck_assert_msg(has_said(refused[i].said[count]), "not said: %s\n%.*s", refused[i].said[count],
+                          (int)said.length, said.data);
+        ck_assert_msg(errors_said() == count, "%zu errors:\n%.*s", errors_said(), (int)said.length,
+                      said.data);
+    }
+}
+END_TEST
+
+START_TEST(the_schema_names_every_group)
+{
+    const struct conf_schema *schema = configuration_schema();
+
+    ck_assert_uint_gt(schema->count, CORE_GROUPS);
+    ck_assert_ptr_eq(schema, configuration_schema());
+    for (size_t i = 0; i < schema->count; i++) {
+        for (const struct directive *d = schema->groups[i]->directives; d && d->name; d++) {
+            ck_assert_msg(d->help != NULL, "%s has no help", d->name);
+            ck_assert_msg(d->scopes != 0, "%s stands nowhere", d->name);
+            ck_assert_msg(d->type != DIRECTIVE_CUSTOM || (d->row && d->row_size), "%s has no reader",
+                          d->name);
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {main_scope,
+                                  backends_of_this_build,
+                                  defaults,
+                                  scopes_inherit,
+                                  endpoints_are_brought_together,
+                                  what_has_no_effect_is_warned_of,
+                                  tls_is_shared_by_the_same_servers,
+                                  overlays_replace,
+                                  mistakes_are_told,
+                                  what_openssl_refuses_is_told_at_once,
+                                  what_is_unreadable_is_not_missing,
+                                  the_schema_names_every_group,
+                                  NULL};
+
+    return run_tests("configuration", tests);
+}
