@@ -9,7 +9,7 @@
 #include "explain/explain.h"
 #include "lint/lint.h"
 #include "log/error_log.h"
-#include "server/daemon.h"
+#include "master/daemon.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #define STATUS_H
 
 #include "base/buffer.h"
-#include "server/counters.h"
+#include "master/counters.h"
 #include "upstream/upstream_zone.h"
 
 /* A status that is told by its first digit; [0]: others. */

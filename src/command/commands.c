@@ -6,9 +6,9 @@
 
 #include "build_options.h"
 #include "log/error_log.h"
-#include "server/master.h"
+#include "master/master.h"
+#include "master/pid_file.h"
 #include "server/module.h"
-#include "server/pid_file.h"
 #include "server/stream.h"
 #include "server/worker.h"
 #include "site/configuration.h"

@@ -6,8 +6,8 @@
 
 #include "command/commands.h"
 #include "log/error_log.h"
-#include "server/master.h"
-#include "server/sockets.h"
+#include "master/master.h"
+#include "master/sockets.h"
 #include "site/configuration.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "explain/explain.h"
 
 #include "log/error_log.h"
-#include "server/shared.h"
+#include "master/shared.h"
 #include "server/worker.h"
 
 #include <arpa/inet.h>

@@ -219,7 +219,7 @@ bool exchange_is_error_page(const struct exchange *x);
 struct file_cache *worker_file_cache(struct worker *worker);
 /* Its number among all workers of all generations, which a dead one's successor has anew: for what is held in shared memory. */
 unsigned worker_place(const struct worker *worker);
-/* What all workers have counted together, whichever of them answers (server/counters.h). */
+/* What all workers have counted together, whichever of them answers (master/counters.h). */
 void worker_counters(const struct worker *worker, struct counters_total *out_total);
 /* Counts the exchange's connection as one that is written to from now on, not only once the answer has begun. */
 void exchange_count_as_writing(struct exchange *x);

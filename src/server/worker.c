@@ -7,10 +7,10 @@
 
 #include "base/limits.h"
 #include "log/access_log.h"
-#include "server/daemon.h"
+#include "master/daemon.h"
+#include "master/renewal.h"
 #include "server/journey.h"
 #include "server/module.h"
-#include "server/renewal.h"
 #include "server/worker_listen.h"
 #include "site/document_roots.h"
 #include "site/folders.h"

@@ -7,10 +7,10 @@
 
 #include "cache/cache_store.h"
 #include "log/error_log.h"
-#include "server/channel.h"
+#include "master/channel.h"
+#include "master/shared.h"
+#include "master/worker_start.h"
 #include "server/file_reader.h"
-#include "server/shared.h"
-#include "server/worker_start.h"
 #include "site/configuration.h"
 #include "upstream/upstream_pool.h"
 #include "wire/wire.h"

@@ -1,6 +1,6 @@
 #include "loopback.h"
 
-#include "server/shared.h"
+#include "master/shared.h"
 
 #include <stdio.h>
 

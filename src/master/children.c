@@ -1,0 +1,438 @@
+/*
+ * The master's workers: forked, listened to, replaced when they die. One that dies
+ * soon after its start is replaced later each time, so that a worker that cannot live does
+ * not eat the machine.
+ */
+#include "master/master_state.h"
+
+#include "base/limits.h"
+#include "base/saturate.h"
+#include "log/access_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SOON_MS 1000
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* A word that a worker has no room for. Its descriptor is ours. */
+struct untold {
+    struct list link;
+    struct channel_message message;
+};
+
+static void drop(struct untold *untold)
+{
+    list_remove(&untold->link);
+    close_fd(&untold->message.fd);
+    free(untold);
+}
+
+void child_forget(struct child *child)
+{
+    while (!list_empty(&child->untold))
+        drop(container_of(child->untold.next, struct untold, link));
+    close_fd(&child->channel_fd);
+}
+
+/* In the new process: what the other workers of a generation are reached by. */
+static void forget_channels(struct generation *generation)
+{
+    for (unsigned i = 0; i < generation->child_count; i++)
+        child_forget(&generation->children[i]);
+}
+
+static void forget_generation(struct generation *generation)
+{
+    const struct configuration *configuration = generation->configuration;
+
+    forget_channels(generation);
+    sockets_close(&generation->sockets, false);
+    for (size_t i = 0; i < configuration->access_log_count; i++)
+        close_fd(&configuration->access_logs[i]->fd);
+    for (size_t i = 0; i < configuration->caches.count; i++)
+        close_fd(&configuration->caches.items[i]->folder.fd);
+}
+
+/* In the new process: lets go of all that is the master's, another generation's or another worker's. */
+static void forget_others(struct master *master, struct generation *generation, unsigned number)
+{
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        struct generation *other = container_of(link, struct generation, link);
+
+        if (other != generation)
+            forget_generation(other);
+    }
+    forget_channels(generation);
+    sockets_keep_own(&generation->sockets, number);
+    close_fd(&master->signal_fd);
+    pid_file_forget(&master->pid_file);
+    close_fd(&master->report_fd);
+}
+
+/* The sockets of one worker: one for each endpoint, or some. */
+static size_t own_sockets(const struct sockets *sockets, unsigned number, struct worker_socket *out)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < sockets->endpoints; i++) {
+        for (unsigned slot = number; slot < sockets->slots; slot += sockets->workers) {
+            int fd = sockets_get(sockets, i, slot);
+
+            if (fd >= 0)
+                out[count++] = (struct worker_socket){i, fd};
+        }
+    }
+    return count;
+}
+
+static _Noreturn void become_worker(struct master *master, struct generation *generation, unsigned number,
+                                    int channel_fd, pid_t parent)
+{
+    const struct sockets *sockets = &generation->sockets;
+    struct worker_socket *own = calloc(sockets->endpoints * sockets->slots + 1, sizeof(*own));
+    int status = WORKER_EXIT_FAILED;
+
+    forget_others(master, generation, number);
+    if (own) {
+        struct worker_start start = {.configuration = generation->configuration,
+                                     .shared = master->shared,
+                                     .number = number,
+                                     .workers = generation->child_count,
+                                     .place = (unsigned)generation->children[number].place,
+                                     .error_log = &master->error_log,
+                                     .sockets = own,
+                                     .socket_count = own_sockets(sockets, number, own),
+                                     .channel_fd = channel_fd,
+                                     .master = parent,
+                                     .detached = master->detached,
+                                     .identity = master->is_root ? &generation->identity : NULL};
+
+        status = master->start->run_worker(&start);
+    }
+    free(own);
+    free(generation->sockets.fds);
+    free(generation->children);
+    configuration_destroy(generation->configuration);
+    error_log_finish(&master->error_log);
+    exit(status);
+}
+
+/* Whoever waits for the start is told that it failed, rather than that it is tried again and again. */
+static void fail_start(struct master *master, struct generation *generation)
+{
+    log_write(&master->error_log.log, LOG_EMERG, "a worker could not start; the lines above say why");
+    generation->phase = PHASE_STOPPING;
+    generation->kill_ms = master->clock.monotonic_ms + LIMIT_STOP_MS;
+    children_tell(master, generation, CHANNEL_STOP, 0, -1);
+}
+
+static void plan_restart(struct master *master, struct child *child)
+{
+    uint64_t delay_ms = 0;
+
+    if (u64_sub_sat(master->clock.monotonic_ms, child->started_ms) < SOON_MS)
+        child->deaths++;
+    else
+        child->deaths = 0;
+    if (child->deaths > 1)
+        delay_ms = child->deaths > 8 ? LIMIT_RESTART_DELAY_MS : (uint64_t)50 << child->deaths;
+    if (delay_ms > LIMIT_RESTART_DELAY_MS)
+        delay_ms = LIMIT_RESTART_DELAY_MS;
+    child->restart_ms = master->clock.monotonic_ms + delay_ms;
+}
+
+static void start_child(struct master *master, struct generation *generation, unsigned number)
+{
+    struct child *child = &generation->children[number];
+    pid_t parent = getpid();
+    int worker_end = -1;
+    int error = channel_open(&child->channel_fd, &worker_end);
+    pid_t pid = error == 0 ? fork() : -1;
+
+    child->started_ms = master->clock.monotonic_ms;
+    child->restart_ms = 0;
+    child->ready = false;
+    if (pid == 0)
+        become_worker(master, generation, number, worker_end, parent);
+    if (pid < 0) {
+        error = error < 0 ? error : -errno;
+        log_write(&master->error_log.log, generation->phase == PHASE_STARTING ? LOG_EMERG : LOG_ALERT,
+                  "starting a worker process failed (%d: %s)", -error, strerror(-error));
+        close_fd(&child->channel_fd);
+        close_fd(&worker_end);
+        if (generation->phase == PHASE_STARTING)
+            fail_start(master, generation);
+        else
+            plan_restart(master, child);
+        return;
+    }
+    close_fd(&worker_end);
+    child->pid = pid;
+    log_write(&master->error_log.log, LOG_INFO, "worker process %ld started", (long)pid);
+}
+
+/* Of the same words the last ones count: a worker that reads nothing costs little. Of sockets there are several. */
+static bool replaces(const struct channel_message *message, const struct channel_message *before)
+{
+    return message->kind == before->kind && message->index == before->index && message->kind != CHANNEL_LISTEN;
+}
+
+/* 0 or -errno. */
+static int tell_later(struct child *child, const struct channel_message *message)
+{
+    struct untold *untold = calloc(1, sizeof(*untold));
+
+    if (!untold)
+        return -ENOMEM;
+    untold->message = *message;
+    if (message->fd >= 0)
+        untold->message.fd = fcntl(message->fd, F_DUPFD_CLOEXEC, 0);
+    if (message->fd >= 0 && untold->message.fd < 0) {
+        int error = -errno;
+
+        free(untold);
+        return error;
+    }
+    for (struct list *link = child->untold.next, *next; link != &child->untold; link = next) {
+        struct untold *before = container_of(link, struct untold, link);
+
+        next = link->next;
+        if (replaces(message, &before->message))
+            drop(before);
+    }
+    list_push(&child->untold, &untold->link);
+    return 0;
+}
+
+static void say_untold(struct master *master, const struct child *child, int error)
+{
+    if (error < 0 && error != -EPIPE && error != -ECONNRESET) /* dead: SIGCHLD tells */
+        log_write(&master->error_log.log, LOG_ALERT, "sending to worker process %ld failed (%d: %s)",
+                  (long)child->pid, -error, strerror(-error));
+}
+
+static void tell(struct master *master, struct child *child, enum channel_kind kind, uint32_t index, int fd)
+{
+    const struct channel_message message = {.kind = kind, .index = index, .fd = fd};
+    int result = -EAGAIN;
+
+    if (child->pid == 0 || child->channel_fd < 0)
+        return;
+    if (list_empty(&child->untold))
+        result = channel_send(child->channel_fd, &message);
+    if (result == -EAGAIN)
+        result = tell_later(child, &message);
+    say_untold(master, child, result);
+}
+
+void child_write(struct master *master, struct child *child)
+{
+    int result = 0;
+
+    while (result == 0 && !list_empty(&child->untold)) {
+        struct untold *untold = container_of(child->untold.next, struct untold, link);
+
+        result = channel_send(child->channel_fd, &untold->message);
+        if (result != -EAGAIN)
+            drop(untold);
+    }
+    say_untold(master, child, result == -EAGAIN ? 0 : result);
+}
+
+/* A worker that waits for its restart lends its sockets to a sibling, or who is queued there would wait, too. */
+static void lend_sockets(struct master *master, struct generation *generation, unsigned number)
+{
+    const struct sockets *sockets = &generation->sockets;
+    struct child *child = &generation->children[number];
+    unsigned keeper = number;
+
+    do {
+        keeper = (keeper + 1) % generation->child_count;
+        if (keeper == number)
+            return;
+    } while (!generation->children[keeper].ready);
+    child->keeper = (int)keeper;
+    for (size_t i = 0; i < sockets->endpoints; i++) {
+        for (unsigned slot = number; slot < sockets->slots; slot += sockets->workers) {
+            int fd = sockets_get(sockets, i, slot);
+
+            if (fd >= 0 && fd != sockets_get(sockets, i, keeper)) /* one of unix: is everybody's */
+                tell(master, &generation->children[keeper], CHANNEL_LISTEN,
+                     (uint32_t)i * sockets->workers + number, fd);
+        }
+    }
+}
+
+static void take_sockets_back(struct master *master, struct generation *generation, struct child *child)
+{
+    if (child->keeper >= 0)
+        tell(master, &generation->children[child->keeper], CHANNEL_UNLISTEN,
+             (uint32_t)(child - generation->children), -1);
+    child->keeper = -1;
+}
+
+void children_start(struct master *master, struct generation *generation)
+{
+    for (unsigned i = 0; i < generation->child_count; i++) {
+        const struct child *child = &generation->children[i];
+
+        if (generation->phase == PHASE_STOPPING)
+            return;
+        if (child->pid == 0 && child->restart_ms > 0 && child->restart_ms <= master->clock.monotonic_ms)
+            start_child(master, generation, i);
+        else if (child->pid == 0 && child->keeper < 0)
+            lend_sockets(master, generation, i);
+    }
+}
+
+void child_read(struct master *master, struct generation *generation, struct child *child)
+{
+    struct channel_message message;
+    int result;
+
+    while ((result = channel_receive(child->channel_fd, &message)) == 1) {
+        if (message.fd >= 0)
+            close(message.fd);
+        if (message.kind == CHANNEL_READY) {
+            child->ready = true;
+            take_sockets_back(master, generation, child);
+        }
+    }
+    if (result == -EPROTO) {
+        log_write(&master->error_log.log, LOG_ALERT, "worker process %ld sent a malformed message",
+                  (long)child->pid);
+        return;
+    }
+    /* The end of the channel is the end of the worker: SIGCHLD tells the rest. */
+    if (result != -EAGAIN)
+        child_forget(child);
+}
+
+static void say_end(struct master *master, const struct generation *generation, pid_t pid, int status)
+{
+    struct log *log = &master->error_log.log;
+    bool expected = generation->phase == PHASE_QUITTING || generation->phase == PHASE_STOPPING;
+
+    if (WIFSIGNALED(status))
+        log_write(log, LOG_ALERT, "worker process %ld exited on signal %d%s", (long)pid, WTERMSIG(status),
+                  WCOREDUMP(status) ? " (core dumped)" : "");
+    else if (expected && WEXITSTATUS(status) == 0)
+        log_write(log, LOG_INFO, "worker process %ld exited with code 0", (long)pid);
+    else
+        log_write(log, LOG_ALERT, "worker process %ld exited with code %d", (long)pid, WEXITSTATUS(status));
+}
+
+static void child_ended(struct master *master, struct generation *generation, struct child *child, int status)
+{
+    say_end(master, generation, child->pid, status);
+    child->pid = 0;
+    child_forget(child);
+    child->ready = false;
+    caches_abandon(&generation->configuration->caches, (unsigned)child->place);
+    limits_abandon(&generation->configuration->limits, (unsigned)child->place);
+    if (generation->phase != PHASE_RUNNING) {
+        shared_leave(master->shared, (unsigned)child->place);
+        child->place = -1;
+        if (generation->phase == PHASE_STARTING)
+            fail_start(master, generation);
+        return;
+    }
+    for (unsigned i = 0; i < generation->child_count; i++) {
+        if (generation->children[i].keeper == child - generation->children)
+            generation->children[i].keeper = -1;
+    }
+    shared_abandon(master->shared, (unsigned)child->place);
+    master->shared->restarts++;
+    plan_restart(master, child);
+}
+
+/* Whose worker this was; NULL: nobody's. */
+static struct generation *generation_of(struct master *master, pid_t pid, struct child **out_child)
+{
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        struct generation *generation = container_of(link, struct generation, link);
+
+        for (unsigned i = 0; i < generation->child_count; i++) {
+            *out_child = &generation->children[i];
+            if (generation->children[i].pid == pid)
+                return generation;
+        }
+    }
+    return NULL;
+}
+
+void children_reap(struct master *master)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        struct child *child;
+        struct generation *generation = generation_of(master, pid, &child);
+
+        if (generation)
+            child_ended(master, generation, child, status);
+    }
+}
+
+void children_tell(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd)
+{
+    for (unsigned i = 0; i < generation->child_count; i++)
+        tell(master, &generation->children[i], kind, index, fd);
+}
+
+void children_kill(struct master *master, struct generation *generation)
+{
+    for (unsigned i = 0; i < generation->child_count; i++) {
+        if (generation->children[i].pid == 0)
+            continue;
+        log_write(&master->error_log.log, LOG_ALERT, "worker process %ld does not end; it is killed",
+                  (long)generation->children[i].pid);
+        kill(generation->children[i].pid, SIGKILL);
+    }
+}
+
+int children_next_ms(const struct master *master, const struct generation *generation)
+{
+    uint64_t nearest = UINT64_MAX;
+
+    for (unsigned i = 0; i < generation->child_count; i++) {
+        const struct child *child = &generation->children[i];
+
+        if (child->pid == 0 && child->restart_ms > 0 && child->restart_ms < nearest)
+            nearest = child->restart_ms;
+    }
+    if (nearest == UINT64_MAX)
+        return -1;
+    return nearest <= master->clock.monotonic_ms ? 0 : (int)(nearest - master->clock.monotonic_ms);
+}
+
+unsigned children_alive(const struct generation *generation)
+{
+    unsigned alive = 0;
+
+    for (unsigned i = 0; i < generation->child_count; i++)
+        alive += generation->children[i].pid != 0;
+    return alive;
+}
+
+bool children_ready(const struct generation *generation)
+{
+    for (unsigned i = 0; i < generation->child_count; i++) {
+        if (!generation->children[i].ready)
+            return false;
+    }
+    return true;
+}

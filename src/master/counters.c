@@ -1,0 +1,37 @@
+/*
+ * Counting what has ended, and adding up what others count.
+ */
+#include "master/counters.h"
+
+const uint64_t counters_latency_bounds_us[COUNTERS_LATENCIES] = {
+    1000,   2500,   5000,    10000,   25000,   50000,    100000,
+    250000, 500000, 1000000, 2500000, 5000000, 10000000, 60000000,
+};
+
+void counters_answered(struct counters *counters, int status, uint64_t took_us)
+{
+    unsigned bucket = 0;
+
+    while (bucket < COUNTERS_LATENCIES && took_us > counters_latency_bounds_us[bucket])
+        bucket++;
+    counters->latency[bucket]++;
+    counters->latency_us += took_us;
+    counters->status[status >= 100 && status < COUNTERS_STATUSES ? status : 0]++;
+}
+
+void counters_abandoned(struct counters *counters)
+{
+    for (unsigned state = 0; state < CONNECTION_STATES; state++)
+        counters->connections[state] = 0;
+}
+
+_Static_assert(sizeof(struct counters) % sizeof(uint64_t) == 0, "counters are added word by word");
+
+void counters_add(struct counters *sum, const struct counters *part)
+{
+    const uint64_t *from = (const uint64_t *)(const void *)part;
+    uint64_t *to = (uint64_t *)(void *)sum;
+
+    for (size_t i = 0; i < sizeof(*part) / sizeof(uint64_t); i++)
+        to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}

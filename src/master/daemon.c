@@ -1,0 +1,108 @@
+/*
+ * Daemon mode: one fork and a pipe. Errors of the start are printed by the child itself, on the terminal
+ * that it still has; the pipe only says how it ended.
+ */
+#include "master/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* In the launching command: the child says one byte, or ends. */
+static _Noreturn void wait_for_report(int fd)
+{
+    char byte;
+    ssize_t got;
+
+    do {
+        got = read(fd, &byte, 1);
+    } while (got < 0 && errno == EINTR);
+    _exit(got == 1 ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+int daemon_detach(int *out_report_fd)
+{
+    int ends[2];
+    pid_t child;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    child = fork();
+    if (child < 0) {
+        int error = -errno;
+
+        close(ends[0]);
+        close(ends[1]);
+        return error;
+    }
+    if (child > 0) {
+        close(ends[1]);
+        wait_for_report(ends[0]);
+    }
+    close(ends[0]);
+    if (setsid() < 0) {
+        close(ends[1]);
+        return -errno;
+    }
+    *out_report_fd = ends[1];
+    return 0;
+}
+
+void daemon_fill_streams(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/null", O_RDWR); /* the lowest number that is free */
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+void daemon_leave_terminal(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
+        dup2(null, fd);
+    if (null > STDERR_FILENO)
+        close(null);
+}
+
+void daemon_report(int report_fd)
+{
+    if (report_fd < 0)
+        return;
+    daemon_leave_terminal();
+    /* Nobody may be waiting any more: then there is nobody to tell. */
+    if (write(report_fd, "1", 1) != 1)
+        errno = 0;
+    close(report_fd);
+}
+
+void service_notify(const char *state)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *path = getenv("NOTIFY_SOCKET");
+    size_t length = path ? strlen(path) : 0;
+    int fd;
+
+    if (length < 2 || length >= sizeof(address.sun_path) || (path[0] != '/' && path[0] != '@'))
+        return;
+    memcpy(address.sun_path, path, length);
+    if (path[0] == '@')
+        address.sun_path[0] = '\0';
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    /* A manager that went away is no reason to do anything else. */
+    if (sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (const struct sockaddr *)&address,
+               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
+        errno = 0;
+    close(fd);
+}

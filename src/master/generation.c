@@ -1,0 +1,290 @@
+/*
+ * A generation: a configuration with its logs, its sockets and its workers' places, opened
+ * before its first worker is forked, and let go when the last one has ended.
+ */
+#include "master/master_state.h"
+
+#include "base/limits.h"
+#include "log/access_log.h"
+#include "log/log_file.h"
+#include "site/folders.h"
+#include "tls/ktls.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+unsigned master_worker_count(const struct core_main *main)
+{
+    cpu_set_t cores;
+    int count = 1;
+
+    if (main->worker_processes > 0)
+        return (unsigned)main->worker_processes;
+    if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
+        count = CPU_COUNT(&cores);
+    return count > LIMIT_WORKERS ? LIMIT_WORKERS : (unsigned)count;
+}
+
+static bool on_terminal(struct str path)
+{
+    return str_equal(path, STR("stderr")) || str_equal(path, STR("stdout"));
+}
+
+/* A daemon has no terminal, and a descriptor kept on it would keep a pipe's reader waiting. */
+int generation_open_log(const struct master *master, struct str path)
+{
+    if (master->detached && on_terminal(path))
+        path = STR("/dev/null");
+    return log_file_open(path);
+}
+
+struct str generation_error_log(const struct master *master, const struct generation *generation)
+{
+    const char *given = master->start->error_log;
+
+    if (given && !conf_map_get(generation->configuration->tree, STR("error_log")))
+        return str_from(given);
+    return generation->configuration->main->error_log.path;
+}
+
+int generation_use_error_log(struct master *master, const struct generation *generation)
+{
+    struct error_log *error_log = &master->error_log;
+    struct str path = generation_error_log(master, generation);
+    int fd = generation_open_log(master, path);
+
+    if (fd < 0) {
+        log_write(&error_log->log, LOG_EMERG, "open() \"" STR_FMT "\" failed (%d: %s)", STR_ARG(path), -fd,
+                  strerror(-fd));
+        return fd;
+    }
+    if (master->detached && on_terminal(path))
+        error_log_say(LOG_WARN, "error_log: a daemon has no " STR_FMT ": its lines are lost; name a file",
+                      STR_ARG(path));
+    error_log_replace(error_log, fd);
+    error_log->is_stderr = !master->detached && str_equal(path, STR("stderr"));
+    error_log->log.level = (enum log_level)generation->configuration->main->error_log.level;
+    return 0;
+}
+
+static int open_access_logs(struct master *master, struct generation *generation)
+{
+    struct configuration *configuration = generation->configuration;
+
+    for (size_t i = 0; i < configuration->access_log_count; i++) {
+        struct access_log_target *target = configuration->access_logs[i];
+
+        target->fd = generation_open_log(master, target->path);
+        if (target->fd < 0) {
+            log_write(&master->error_log.log, LOG_EMERG, "open() \"" STR_FMT "\" failed (%d: %s)",
+                      STR_ARG(target->path), -target->fd, strerror(-target->fd));
+            return target->fd;
+        }
+    }
+    return 0;
+}
+
+static int make_folders(struct master *master, struct generation *generation)
+{
+    uid_t user = master->is_root ? generation->identity.user : (uid_t)-1;
+    gid_t group = master->is_root ? generation->identity.group : (gid_t)-1;
+
+    return folders_make(&generation->configuration->folders, user, group, &master->error_log.log);
+}
+
+static int open_caches(struct master *master, struct generation *generation)
+{
+    const struct caches *before = master->current ? &master->current->configuration->caches : NULL;
+    uid_t user = master->is_root ? generation->identity.user : (uid_t)-1;
+    gid_t group = master->is_root ? generation->identity.group : (gid_t)-1;
+
+    return caches_open(&generation->configuration->caches, before, user, group, &master->error_log.log);
+}
+
+static int open_limits(struct master *master, struct generation *generation)
+{
+    const struct limits *before = master->current ? &master->current->configuration->limits : NULL;
+
+    return limits_open(&generation->configuration->limits, before, &master->error_log.log);
+}
+
+static int open_sessions(struct master *master, struct generation *generation)
+{
+    const struct session_stores *before = master->current ? &master->current->configuration->sessions : NULL;
+
+    return session_stores_open(&generation->configuration->sessions, before, &master->error_log.log);
+}
+
+static int check_files(struct master *master, struct generation *generation)
+{
+    const struct configuration *configuration = generation->configuration;
+    uint64_t limit = privileges_raise_files();
+    uint64_t connections = configuration->main->worker_connections;
+
+    /* A connection may hold a file as well, and listeners, logs and the loop need some. */
+    if (2 * connections + configuration->endpoint_count + 32 > limit)
+        log_write(&master->error_log.log, LOG_WARN,
+                  "%llu worker_connections may need more than the %llu files that this process may open "
+                  "(RLIMIT_NOFILE); at the limit accepting pauses",
+                  (unsigned long long)connections, (unsigned long long)limit);
+    return 0;
+}
+
+static int find_identity(struct master *master, struct generation *generation)
+{
+    const struct core_main *main = generation->configuration->main;
+    const char *missing;
+    int result;
+
+    if (!master->is_root) {
+        if (!str_empty(main->user))
+            log_write(&master->error_log.log, LOG_WARN, "\"user\" makes sense only for root: ignored");
+        return 0;
+    }
+    result = identity_find(main->user, main->group, &generation->identity, &missing);
+    if (result < 0)
+        log_write(&master->error_log.log, LOG_EMERG, "user: there is no %s \"" STR_FMT "\"", missing,
+                  STR_ARG(missing[0] == 'g'       ? main->group
+                          : str_empty(main->user) ? STR("nobody")
+                                                  : main->user));
+    return result;
+}
+
+/* Nobody asks the kernel where every server has said that it shall not be used. */
+static bool ktls_wanted(const struct configuration *configuration)
+{
+    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+        const struct endpoint *endpoint = &configuration->endpoints[i];
+
+        for (size_t k = 0; endpoint->ssl && k < endpoint->server_count; k++) {
+            if (endpoint->servers[k]->tls.ktls != TLS_KTLS_OFF)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Once for all generations: workers read what was found while they run. */
+static int probe_ktls(struct master *master, struct generation *generation)
+{
+    struct ktls_support *support = &master->shared->ktls;
+    char text[512];
+    struct str line;
+
+    if (!ktls_wanted(generation->configuration)) {
+        for (unsigned version = 0; !master->ktls_probed && version < 2; version++) {
+            for (unsigned cipher = 0; cipher <= RECORD_CHACHA20_POLY1305; cipher++)
+                support->reason[version][cipher] = KTLS_OFF;
+        }
+        return 0;
+    }
+    if (!master->ktls_probed) {
+        ktls_probe(&ktls_calls_kernel, support);
+        line = ktls_describe(support, text, sizeof(text));
+        log_write(&master->error_log.log, LOG_NOTICE, STR_FMT, STR_ARG(line));
+    }
+    master->ktls_probed = true;
+    return configuration_check_ktls(generation->configuration, support, &master->error_log.log);
+}
+
+static int make_children(struct master *master, struct generation *generation)
+{
+    unsigned count = master_worker_count(generation->configuration->main);
+
+    generation->children = calloc(count, sizeof(*generation->children));
+    if (!generation->children)
+        return -ENOMEM;
+    for (unsigned i = 0; i < count; i++) {
+        int place = shared_take(master->shared);
+
+        if (place < 0) {
+            log_write(&master->error_log.log, LOG_EMERG,
+                      "%u workers are wanted, but too many of earlier configurations have not ended yet; "
+                      "worker_shutdown_timeout bounds how long they may take",
+                      count);
+            return place;
+        }
+        generation->children[i] = (struct child){.place = place, .channel_fd = -1, .keeper = -1, .restart_ms = 1};
+        list_init(&generation->children[i].untold);
+        generation->child_count++;
+    }
+    return 0;
+}
+
+/* Late: from now on clients are queued, who must not be let down by a start that was refused. */
+static int open_sockets(struct master *master, struct generation *generation)
+{
+    const struct sockets *before = master->current ? &master->current->sockets : NULL;
+
+    return sockets_open(&generation->sockets, generation->configuration, generation->child_count, before,
+                        &master->error_log.log);
+}
+
+struct generation *generation_open(struct master *master, struct configuration *configuration)
+{
+    static int (*const steps[])(struct master *master, struct generation *generation) = {
+        find_identity, check_files, make_children, open_access_logs, make_folders, open_caches,
+        open_limits, open_sessions, probe_ktls, master_tickets_open, open_sockets,
+    };
+    struct generation *generation = calloc(1, sizeof(*generation));
+    int result = generation ? 0 : -ENOMEM;
+
+    if (!generation) {
+        log_write(&master->error_log.log, LOG_EMERG, "out of memory");
+        configuration_destroy(configuration);
+        return NULL;
+    }
+    generation->configuration = configuration;
+    for (size_t i = 0; i < configuration->access_log_count; i++)
+        configuration->access_logs[i]->fd = -1;
+    list_push(&master->generations, &generation->link);
+    result = generation_use_error_log(master, generation);
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && result == 0; i++)
+        result = steps[i](master, generation);
+    if (result == 0)
+        return generation;
+    if (result == -ENOMEM)
+        log_write(&master->error_log.log, LOG_EMERG, "out of memory");
+    generation_close(master, generation);
+    return NULL;
+}
+
+static void close_access_logs(struct configuration *configuration)
+{
+    for (size_t i = 0; i < configuration->access_log_count; i++) {
+        struct access_log_target *target = configuration->access_logs[i];
+
+        if (target->fd >= 0)
+            close(target->fd);
+        target->fd = -1;
+    }
+}
+
+void generation_close(struct master *master, struct generation *generation)
+{
+    const struct generation *current = master->current;
+
+    if (current && current != generation)
+        sockets_leave_to(&generation->sockets, &current->sockets);
+    else
+        sockets_close(&generation->sockets, !master->failed);
+    for (unsigned i = 0; i < generation->child_count; i++) {
+        if (generation->children[i].place >= 0)
+            shared_leave(master->shared, (unsigned)generation->children[i].place);
+    }
+    close_access_logs(generation->configuration);
+    caches_close(&generation->configuration->caches);
+    limits_close(&generation->configuration->limits);
+    session_stores_close(&generation->configuration->sessions);
+    free(generation->children);
+    list_remove(&generation->link);
+    configuration_destroy(generation->configuration);
+    if (master->current == generation)
+        master->current = NULL;
+    if (master->coming == generation)
+        master->coming = NULL;
+    free(generation);
+}

@@ -1,0 +1,482 @@
+/*
+ * The master's life: it opens the first generation, waits for signals, and lets one
+ * generation follow another. What a generation needs is generation.c's, workers are children.c's.
+ */
+#include "master/master.h"
+
+#include "base/limits.h"
+#include "build_options.h"
+#include "log/access_log.h"
+#include "master/daemon.h"
+#include "master/master_state.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+static const int handled_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCHLD};
+
+/* The built-in path is a convenience: only a path that somebody chose stops the start. */
+static int write_pid(struct master *master, const struct configuration *configuration)
+{
+    struct str path = configuration->main->pid;
+    bool chosen = conf_map_get(configuration->tree, STR("pid")) != NULL;
+    char name[sizeof(master->pid_file.path)];
+    int result = -ENAMETOOLONG;
+
+    if (path.length < sizeof(name)) {
+        memcpy(name, path.data, path.length);
+        name[path.length] = '\0';
+        result = pid_file_write(&master->pid_file, name);
+    }
+    if (result == 0)
+        return 0;
+    if (result == -EEXIST)
+        log_write(&master->error_log.log, chosen ? LOG_EMERG : LOG_NOTICE,
+                  "pid file \"%s\": process %ld runs already with it%s", name, pid_file_owner(name),
+                  chosen ? "" : "; this one has no pid file (give it one with pid:)");
+    else
+        log_write(&master->error_log.log, chosen ? LOG_EMERG : LOG_NOTICE, "pid file \"" STR_FMT "\": %s%s",
+                  STR_ARG(path), strerror(-result),
+                  chosen ? "" : "; going on without (give it one with pid:)");
+    return chosen ? result : 0;
+}
+
+static int block_signals(struct master *master)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(handled_signals) / sizeof(handled_signals[0]); i++)
+        sigaddset(&set, handled_signals[i]);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+        return -errno;
+    master->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    return master->signal_fd < 0 ? -errno : 0;
+}
+
+/* Everything up to the first fork. What fails has been said. */
+static int open_all(struct master *master)
+{
+    struct log *log = &master->error_log.log;
+    int result;
+
+    clock_read(&master->clock);
+    master->shared = shared_create(LIMIT_WORKERS);
+    if (!master->shared) {
+        log_write(log, LOG_EMERG, "out of memory");
+        return -ENOMEM;
+    }
+    master->shared->started_s = (uint64_t)clock_wall_s(&master->clock);
+    master->coming = generation_open(master, master->start->configuration);
+    if (!master->coming)
+        return -EINVAL;
+    if (!master->start->no_pid_file && write_pid(master, master->coming->configuration) < 0)
+        return -EINVAL;
+    result = block_signals(master);
+    if (result < 0)
+        log_write(log, LOG_EMERG, "signalfd() failed (%d: %s)", -result, strerror(-result));
+    return result;
+}
+
+static void reopen_access_logs(struct master *master, struct generation *generation)
+{
+    for (size_t i = 0; i < generation->configuration->access_log_count; i++) {
+        struct access_log_target *target = generation->configuration->access_logs[i];
+        int fd = generation_open_log(master, target->path);
+
+        if (fd < 0) {
+            log_write(&master->error_log.log, LOG_ALERT,
+                      "\"" STR_FMT "\" cannot be opened again (%d: %s): the old one stays", STR_ARG(target->path),
+                      -fd, strerror(-fd));
+            continue;
+        }
+        children_tell(master, generation, CHANNEL_ACCESS_LOG, (uint32_t)i, fd);
+        if (target->fd >= 0)
+            close(target->fd);
+        target->fd = fd;
+    }
+}
+
+/* Each generation's own; the master writes to that of the newest. */
+static void reopen_error_log(struct master *master, struct generation *generation)
+{
+    int fd = generation_open_log(master, generation_error_log(master, generation));
+
+    if (fd < 0) {
+        log_write(&master->error_log.log, LOG_ALERT, "error_log cannot be opened again (%d: %s): the old one stays",
+                  -fd, strerror(-fd));
+        return;
+    }
+    children_tell(master, generation, CHANNEL_ERROR_LOG, 0, fd);
+    if (generation == (master->coming ? master->coming : master->current))
+        error_log_replace(&master->error_log, fd);
+    else
+        close(fd);
+}
+
+static void reopen_logs(struct master *master)
+{
+    log_write(&master->error_log.log, LOG_NOTICE, "signal USR1: reopening the logs");
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        struct generation *generation = container_of(link, struct generation, link);
+
+        reopen_error_log(master, generation);
+        reopen_access_logs(master, generation);
+    }
+}
+
+/* Begins to end one generation: by CHANNEL_STOP, CHANNEL_QUIT or CHANNEL_RETIRE. */
+static void end_generation(struct master *master, struct generation *generation, enum channel_kind how)
+{
+    uint64_t timeout_ms = generation->configuration->main->worker_shutdown_timeout_ms;
+    uint64_t kill_ms = master->clock.monotonic_ms + LIMIT_STOP_MS;
+
+    if (generation->phase == PHASE_STOPPING)
+        return;
+    if (how == CHANNEL_STOP) {
+        generation->phase = PHASE_STOPPING;
+        generation->kill_ms = kill_ms;
+    } else if (generation->phase != PHASE_QUITTING) {
+        generation->phase = PHASE_QUITTING;
+        /* Workers keep this time themselves; one that cannot is helped. */
+        if (timeout_ms > 0)
+            generation->kill_ms = kill_ms + timeout_ms;
+    }
+    children_tell(master, generation, how, 0, -1);
+}
+
+static void end_all(struct master *master, enum channel_kind how)
+{
+    master->ending = true;
+    service_notify("STOPPING=1");
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        struct generation *generation = container_of(link, struct generation, link);
+
+        end_generation(master, generation, how);
+        /* Ours are closed too, or the kernel would go on queueing connections for nobody. */
+        if (how == CHANNEL_QUIT)
+            sockets_close(&generation->sockets, true);
+    }
+}
+
+/* Each line of what the loader says is a line of the log. */
+static void say_lines(struct log *log, enum log_level level, struct str text)
+{
+    while (!str_empty(text)) {
+        struct str line = str_cut(&text, '\n');
+
+        if (!str_empty(line))
+            log_write(log, level, STR_FMT, STR_ARG(line));
+    }
+}
+
+static struct configuration *load_again(struct master *master)
+{
+    struct log *log = &master->error_log.log;
+    struct buffer said = {0};
+    struct configuration *configuration;
+
+    if (!master->start->load) {
+        log_write(log, LOG_ERROR, "reload: there is no configuration file to read again");
+        return NULL;
+    }
+    configuration = master->start->load(master->start->owner, log, &said);
+    say_lines(log, configuration ? LOG_WARN : LOG_ERROR, buffer_str(&said));
+    buffer_finish(&said);
+    return configuration;
+}
+
+static void keep_current(struct master *master)
+{
+    if (generation_use_error_log(master, master->current) < 0)
+        log_write(&master->error_log.log, LOG_ALERT, "the error log stays where it is");
+    log_write(&master->error_log.log, LOG_ERROR, "reload refused: the configuration that runs goes on unchanged");
+    service_notify("READY=1");
+}
+
+/* What only a new start can change. */
+static void say_unchanged(struct master *master, const struct core_main *wanted)
+{
+    const struct core_main *runs = master->current->configuration->main;
+
+    if (!str_equal(wanted->pid, runs->pid))
+        log_write(&master->error_log.log, LOG_WARN, "pid: stays \"" STR_FMT "\" until the next start",
+                  STR_ARG(runs->pid));
+    if (wanted->daemon != runs->daemon)
+        log_write(&master->error_log.log, LOG_WARN, "daemon: changes at the next start");
+}
+
+/* The new configuration is looked at, and its workers run, before the old ones are told to go. */
+static void reload(struct master *master)
+{
+    struct configuration *configuration;
+
+    if (master->ending)
+        return;
+    if (master->coming) {
+        master->reload_again = true;
+        return;
+    }
+    log_write(&master->error_log.log, LOG_NOTICE, "signal HUP: reloading the configuration");
+    service_notify("RELOADING=1");
+    configuration = load_again(master);
+    if (configuration) {
+        say_unchanged(master, configuration->main);
+        master->coming = generation_open(master, configuration);
+    }
+    if (!master->coming)
+        keep_current(master);
+}
+
+static void obey_signal(struct master *master, int number)
+{
+    struct log *log = &master->error_log.log;
+
+    switch (number) {
+    case SIGTERM:
+    case SIGINT:
+        log_write(log, LOG_NOTICE, "signal %s: ending now", number == SIGINT ? "INT" : "TERM");
+        end_all(master, CHANNEL_STOP);
+        break;
+    case SIGQUIT:
+        log_write(log, LOG_NOTICE, "signal QUIT: ending when open answers are sent");
+        end_all(master, CHANNEL_QUIT);
+        break;
+    case SIGHUP:
+        reload(master);
+        break;
+    case SIGUSR1:
+        if (master->current)
+            reopen_logs(master);
+        break;
+    case SIGCHLD:
+        children_reap(master);
+        break;
+    default:
+        log_write(log, LOG_WARN, "signal %s is not supported in this version: nothing was changed",
+                  number == SIGUSR2 ? "USR2 (upgrade)" : "WINCH (drain)");
+        break;
+    }
+}
+
+static void read_signals(struct master *master)
+{
+    struct signalfd_siginfo arrived;
+
+    while (read(master->signal_fd, &arrived, sizeof(arrived)) == sizeof(arrived))
+        obey_signal(master, (int)arrived.ssi_signo);
+}
+
+/* The earlier of two waits, of which -1 has no end. */
+static int sooner(int one, int other)
+{
+    return one < 0 || (other >= 0 && other < one) ? other : one;
+}
+
+/* -1: until something happens. */
+static int wait_ms(const struct master *master)
+{
+    int wait = sooner(master_tickets_next_ms(master), master_files_next_ms(master));
+
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        const struct generation *generation = container_of(link, struct generation, link);
+
+        if (generation->phase < PHASE_QUITTING)
+            wait = sooner(wait, children_next_ms(master, generation));
+        if (generation->kill_ms > 0)
+            wait = sooner(wait, generation->kill_ms <= master->clock.monotonic_ms
+                                    ? 0
+                                    : (int)(generation->kill_ms - master->clock.monotonic_ms));
+    }
+    return wait;
+}
+
+struct watched {
+    struct generation *generation;
+    struct child *child;
+};
+
+/* The channels of all workers; there are no more workers than places. */
+static unsigned watch_channels(struct master *master, struct pollfd *entries, struct watched *watched)
+{
+    unsigned count = 0;
+
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        struct generation *generation = container_of(link, struct generation, link);
+
+        for (unsigned i = 0; i < generation->child_count; i++) {
+            struct child *child = &generation->children[i];
+
+            if (child->channel_fd < 0)
+                continue;
+            entries[count] = (struct pollfd){.fd = child->channel_fd,
+                                             .events = list_empty(&child->untold) ? POLLIN : POLLIN | POLLOUT};
+            watched[count++] = (struct watched){generation, child};
+        }
+    }
+    return count;
+}
+
+/* One round: waits for a signal, a worker's word or a deadline. */
+static void wait_round(struct master *master)
+{
+    struct pollfd entries[LIMIT_WORKERS + 1] = {{.fd = master->signal_fd, .events = POLLIN}};
+    struct watched watched[LIMIT_WORKERS];
+    unsigned count = watch_channels(master, entries + 1, watched);
+
+    if (poll(entries, count + 1, wait_ms(master)) < 0 && errno != EINTR)
+        log_write(&master->error_log.log, LOG_ALERT, "poll() failed (%d: %s)", errno, strerror(errno));
+    clock_read(&master->clock);
+    /* Words before deaths: a worker may say why before it goes. */
+    for (unsigned i = 0; i < count; i++) {
+        if (entries[i + 1].revents & POLLOUT)
+            child_write(master, watched[i].child);
+        if (entries[i + 1].revents & ~POLLOUT)
+            child_read(master, watched[i].generation, watched[i].child);
+    }
+    read_signals(master);
+}
+
+static void say_started(struct master *master, const struct configuration *configuration)
+{
+    struct log *log = &master->error_log.log;
+    char text[128];
+
+    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+        const struct endpoint *endpoint = &configuration->endpoints[i];
+        struct str name = listen_address_format(&endpoint->address, text, sizeof(text));
+
+        log_write(log, LOG_NOTICE, "listening on " STR_FMT "%s", STR_ARG(name), endpoint->ssl ? " ssl" : "");
+    }
+    log_write(log, LOG_NOTICE, "sluice/" SLUICE_VERSION " runs, %u worker%s", master->shared->worker_count,
+              master->shared->worker_count == 1 ? "" : "s");
+}
+
+/* The first generation serves: whoever waits for the start may go. */
+static void started(struct master *master)
+{
+    daemon_report(master->report_fd);
+    master->report_fd = -1;
+    if (master->start->ready)
+        master->start->ready(master->start->owner, &master->shared->ktls);
+}
+
+/* HUP came while the last one was starting. */
+static void reload_if_asked(struct master *master)
+{
+    bool asked = master->reload_again;
+
+    master->reload_again = false;
+    if (asked)
+        reload(master);
+}
+
+/* Every worker of the one that comes accepts connections. From here on those of the one before need not. */
+static void take_over(struct master *master)
+{
+    struct generation *before = master->current;
+
+    master->current = master->coming;
+    master->coming = NULL;
+    master->current->phase = PHASE_RUNNING;
+    master->error_log.echo = false;
+    __atomic_store_n(&master->shared->worker_count, master->current->child_count, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&master->shared->generation, 1, __ATOMIC_RELAXED);
+    if (before) {
+        end_generation(master, before, CHANNEL_RETIRE);
+        sockets_leave_to(&before->sockets, &master->current->sockets);
+    }
+    say_started(master, master->current->configuration);
+    service_notify("READY=1");
+    if (!before)
+        started(master);
+    reload_if_asked(master);
+}
+
+static void let_go(struct master *master, struct generation *generation)
+{
+    bool came = generation == master->coming;
+
+    if (came && !master->current && !master->ending)
+        master->failed = true;
+    generation_close(master, generation);
+    if (came && master->current && !master->ending) {
+        keep_current(master);
+        reload_if_asked(master);
+    }
+}
+
+static void step(struct master *master, struct generation *generation)
+{
+    if (generation->phase < PHASE_QUITTING)
+        children_start(master, generation);
+    if (generation->phase == PHASE_STARTING && children_ready(generation))
+        take_over(master);
+    if (generation->phase >= PHASE_QUITTING && children_alive(generation) == 0) {
+        let_go(master, generation);
+        return;
+    }
+    if (generation->kill_ms > 0 && master->clock.monotonic_ms >= generation->kill_ms) {
+        children_kill(master, generation);
+        generation->kill_ms = 0;
+    }
+}
+
+static void live(struct master *master)
+{
+    for (;;) {
+        for (struct list *link = master->generations.next, *next; link != &master->generations; link = next) {
+            next = link->next;
+            step(master, container_of(link, struct generation, link));
+        }
+        if (list_empty(&master->generations))
+            return;
+        master_tickets_look(master);
+        master_files_look(master);
+        wait_round(master);
+    }
+}
+
+static void finish(struct master *master)
+{
+    while (!list_empty(&master->generations))
+        generation_close(master, container_of(master->generations.next, struct generation, link));
+    pid_file_remove(&master->pid_file);
+    if (master->signal_fd >= 0)
+        close(master->signal_fd);
+    if (master->report_fd >= 0)
+        close(master->report_fd);
+    shared_destroy(master->shared);
+    error_log_finish(&master->error_log);
+}
+
+int master_run(const struct master_start *start)
+{
+    struct master master = {.start = start, .signal_fd = -1, .report_fd = -1, .is_root = geteuid() == 0};
+    int result = 0;
+
+    master.pid_file.fd = -1;
+    list_init(&master.generations);
+    if (error_log_open(&master.error_log, STR("stderr"), LOG_NOTICE) == 0 && start->configuration->main->daemon)
+        result = daemon_detach(&master.report_fd);
+    if (result < 0) {
+        error_log_say(LOG_EMERG, "daemon: %s", strerror(-result));
+        configuration_destroy(start->configuration);
+        return EXIT_FAILURE;
+    }
+    master.detached = start->configuration->main->daemon;
+    master.error_log.echo = true;
+    if (open_all(&master) == 0)
+        live(&master);
+    else
+        master.failed = true;
+    if (!master.failed)
+        log_write(&master.error_log.log, LOG_NOTICE, "exit");
+    finish(&master);
+    return master.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

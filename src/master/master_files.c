@@ -1,0 +1,98 @@
+/*
+ * The master looks at the files of TLS now and then: what has changed, and is good, goes to the workers, for
+ * new connections. So a certificate that is renewed needs no reload, and one that is written at the moment,
+ * or does not fit its key, harms nobody.
+ */
+#include "master/master_state.h"
+
+#include "base/saturate.h"
+#include "master/renewal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The shortest time of all servers that have files; 0: none is looked at. */
+static uint64_t valid_ms(const struct configuration *configuration)
+{
+    uint64_t shortest = 0;
+
+    for (size_t i = 0; i < configuration->server_count; i++) {
+        const struct virtual_server *server = configuration->servers[i];
+        bool watched = server->files_stamp != 0 && server->files_valid_ms > 0;
+
+        if (watched && (shortest == 0 || server->files_valid_ms < shortest))
+            shortest = server->files_valid_ms;
+    }
+    return shortest;
+}
+
+static bool tell_workers(struct master *master, struct generation *generation, size_t number,
+                         const struct tls_files *files)
+{
+    const struct virtual_server *server = generation->configuration->servers[number];
+    int fd = renewal_pack(files);
+
+    if (fd < 0) {
+        log_write(&master->error_log.log, LOG_ALERT,
+                  "changed files of TLS could not be given to the workers (%d: %s)", -fd, strerror(-fd));
+        return false;
+    }
+    children_tell(master, generation, CHANNEL_CERTIFICATES, (uint32_t)number, fd);
+    close(fd);
+    log_write(&master->error_log.log, LOG_NOTICE,
+              "files of TLS of server \"" STR_FMT "\" have changed: new connections get them",
+              STR_ARG(server->name));
+    return true;
+}
+
+/*
+ * The stamp is taken before the files are read: what changes meanwhile is seen the next time. What was not taken is
+ * tried again, as it may not be the files' fault; that it was not taken is said once.
+ */
+static void look_at(struct master *master, struct generation *generation, size_t number)
+{
+    const struct configuration *configuration = generation->configuration;
+    struct virtual_server *server = configuration->servers[number];
+    uint64_t stamp = tls_files_stamp(&server->tls);
+    struct tls_files files = {NULL, 0};
+    struct log log = master->error_log.log;
+
+    if (stamp == server->files_stamp)
+        return;
+    if (stamp == server->files_refused)
+        log.level = LOG_ALERT;
+    server->files_refused = stamp;
+    /* Ours, too: who is forked later begins with them. */
+    if (renewal_read(server, &files, &log) == 0 && renewal_apply(configuration, number, &files, &log) == 0 &&
+        tell_workers(master, generation, number, &files))
+        server->files_stamp = stamp;
+    tls_files_finish(&files);
+}
+
+int master_files_next_ms(const struct master *master)
+{
+    const struct generation *generation = master->current;
+    uint64_t valid =
+        generation && generation->phase == PHASE_RUNNING ? valid_ms(generation->configuration) : 0;
+    uint64_t age_ms = valid ? u64_sub_sat(master->clock.monotonic_ms, generation->files_seen_ms) : 0;
+
+    if (valid == 0)
+        return -1;
+    return age_ms >= valid ? 0 : (int)(valid - age_ms);
+}
+
+void master_files_look(struct master *master)
+{
+    struct generation *generation = master->current;
+
+    if (master_files_next_ms(master) != 0)
+        return;
+    generation->files_seen_ms = master->clock.monotonic_ms;
+    for (size_t i = 0; i < generation->configuration->server_count; i++) {
+        const struct virtual_server *server = generation->configuration->servers[i];
+
+        if (server->files_stamp != 0 && server->files_valid_ms > 0)
+            look_at(master, generation, i);
+    }
+}

@@ -1,0 +1,73 @@
+/*
+ * The master's keys of session tickets: drawn for all workers of all generations, in the memory that they
+ * share, so that a ticket resumes at each of them, after a worker's death, and after a reload. A key seals
+ * for as long as the longest-lived ticket lives, opens for as long again, and is wiped.
+ */
+#include "master/master_state.h"
+
+#include "base/saturate.h"
+
+static uint64_t life_of(const struct configuration *configuration)
+{
+    uint64_t longest_s = 0;
+
+    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+        const struct endpoint *endpoint = &configuration->endpoints[i];
+
+        for (size_t k = 0; endpoint->ssl && k < endpoint->server_count; k++) {
+            if (endpoint->servers[k]->tls.session_timeout_s > longest_s)
+                longest_s = endpoint->servers[k]->tls.session_timeout_s;
+        }
+    }
+    return longest_s * 1000;
+}
+
+static uint64_t longest_life_ms(const struct master *master)
+{
+    uint64_t longest_ms = 0;
+
+    for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
+        uint64_t life_ms = life_of(container_of(link, struct generation, link)->configuration);
+
+        longest_ms = life_ms > longest_ms ? life_ms : longest_ms;
+    }
+    return longest_ms;
+}
+
+static int draw(struct master *master)
+{
+    int result = ticket_keys_rotate(&master->shared->tickets);
+
+    master->tickets_drawn_ms = master->clock.monotonic_ms;
+    if (result < 0)
+        log_write(&master->error_log.log, LOG_ALERT,
+                  "a key of session tickets could not be drawn: there is no randomness");
+    return result;
+}
+
+int master_tickets_open(struct master *master, struct generation *generation)
+{
+    const struct configuration *configuration = generation->configuration;
+
+    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+        if (configuration->endpoints[i].tls)
+            tls_context_share(configuration->endpoints[i].tls, &master->shared->tickets, &master->shared->early);
+    }
+    return master->shared->tickets.number > 0 || life_of(configuration) == 0 ? 0 : draw(master);
+}
+
+int master_tickets_next_ms(const struct master *master)
+{
+    uint64_t life_ms = longest_life_ms(master),
+             age_ms = u64_sub_sat(master->clock.monotonic_ms, master->tickets_drawn_ms);
+
+    if (life_ms == 0)
+        return -1;
+    return age_ms >= life_ms ? 0 : (int)(life_ms - age_ms);
+}
+
+void master_tickets_look(struct master *master)
+{
+    if (master_tickets_next_ms(master) == 0 && draw(master) == 0)
+        log_write(&master->error_log.log, LOG_INFO, "session tickets are sealed with a new key");
+}

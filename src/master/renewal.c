@@ -1,0 +1,132 @@
+/*
+ * The way of changed files into the contexts of TLS.
+ */
+#include "master/renewal.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* One line for each change: the first that is wrong is said. */
+struct renewal {
+    const struct virtual_server *server;
+    struct log *log;
+    bool told;
+};
+
+static void told(void *owner, const struct tls_fault *fault)
+{
+    struct renewal *renewal = owner;
+
+    if (!renewal->told)
+        log_write(renewal->log, LOG_ERROR,
+                  "files of TLS of server \"" STR_FMT
+                  "\" have changed and are not taken, what was read before goes on: %s",
+                  STR_ARG(renewal->server->name), fault->text);
+    renewal->told = true;
+}
+
+int renewal_read(const struct virtual_server *server, struct tls_files *out_files, struct log *log)
+{
+    struct renewal renewal = {server, log, false};
+
+    return tls_files_read(&server->tls, out_files, told, &renewal) ? 0 : -EINVAL;
+}
+
+/* The same files are good or bad at each address. */
+int renewal_apply(const struct configuration *configuration, size_t number, const struct tls_files *files,
+                  struct log *log)
+{
+    struct renewal renewal = {configuration->servers[number], log, false};
+
+    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+        const struct endpoint *endpoint = &configuration->endpoints[i];
+
+        for (size_t k = 0; endpoint->tls && !endpoint->tls_borrowed && k < endpoint->server_count; k++) {
+            if (endpoint->servers[k] == renewal.server &&
+                !tls_context_renew(endpoint->tls, k, files, log, told, &renewal))
+                return -EINVAL;
+        }
+    }
+    return 0;
+}
+
+static int write_all(int fd, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(fd, bytes, length);
+
+        if (written < 0 && errno != EINTR)
+            return -errno;
+        bytes += written > 0 ? written : 0;
+        length -= written > 0 ? (size_t)written : 0;
+    }
+    return 0;
+}
+
+/* MFD_NOEXEC_SEAL, which headers before Linux 6.3 do not name. Where vm.memfd_noexec is 2, nothing else is allowed. */
+enum { NEVER_A_PROGRAM = 8 };
+
+static int make_memory(void)
+{
+    static const char name[] = "sluice-tls-files";
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | NEVER_A_PROGRAM);
+
+    return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
+}
+
+int renewal_pack(const struct tls_files *files)
+{
+    int fd = make_memory();
+    int error = fd < 0 ? -errno : write_all(fd, files->bytes, files->length);
+
+    if (error == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        error = -errno;
+    if (error == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+/* Others read from the same descriptor: its own place in the file is nobody's. */
+static int read_all(int fd, char *bytes, size_t length)
+{
+    size_t done = 0;
+
+    while (done < length) {
+        ssize_t got = pread(fd, bytes + done, length - done, (off_t)done);
+
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return got == 0 ? -EIO : -errno;
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return 0;
+}
+
+int renewal_unpack(int fd, struct tls_files *out_files)
+{
+    struct tls_files files = {NULL, 0};
+    struct stat state;
+    int error;
+
+    if (fstat(fd, &state) < 0)
+        return -errno;
+    if (state.st_size < 0 || state.st_size > LIMIT_RENEWAL)
+        return -EFBIG;
+    files.length = (size_t)state.st_size;
+    files.bytes = OPENSSL_malloc(files.length + 1);
+    if (!files.bytes)
+        return -ENOMEM;
+    error = read_all(fd, files.bytes, files.length);
+    if (error < 0)
+        tls_files_finish(&files);
+    else
+        *out_files = files;
+    return error;
+}

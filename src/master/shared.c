@@ -1,0 +1,71 @@
+/*
+ * The mapping that master and workers share: anonymous, made before fork, one place a
+ * worker, each on cache lines of its own. It outlives every generation, so that numbers go on after a reload.
+ */
+#include "master/shared.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+struct shared *shared_create(unsigned places)
+{
+    size_t size = sizeof(struct shared) + places * sizeof(struct shared_worker);
+    struct shared *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (shared == MAP_FAILED)
+        return NULL;
+    shared->upstreams = upstream_zone_create(places);
+    if (!shared->upstreams) {
+        munmap(shared, size);
+        return NULL;
+    }
+    shared->size = size;
+    shared->place_count = places;
+    return shared;
+}
+
+void shared_destroy(struct shared *shared)
+{
+    if (!shared)
+        return;
+    upstream_zone_destroy(shared->upstreams);
+    ticket_keys_wipe(&shared->tickets);
+    munmap(shared, shared->size);
+}
+
+int shared_take(struct shared *shared)
+{
+    for (unsigned i = 0; i < shared->place_count; i++) {
+        if (shared->workers[i].taken)
+            continue;
+        shared->workers[i].taken = true;
+        if (i >= shared->places_used)
+            __atomic_store_n(&shared->places_used, i + 1, __ATOMIC_RELAXED);
+        return (int)i;
+    }
+    return -ENOSPC;
+}
+
+void shared_abandon(struct shared *shared, unsigned place)
+{
+    counters_abandoned(&shared->workers[place].counters);
+    upstream_zone_abandon(shared->upstreams, place);
+}
+
+void shared_leave(struct shared *shared, unsigned place)
+{
+    shared_abandon(shared, place);
+    shared->workers[place].taken = false;
+}
+
+void shared_total(const struct shared *shared, struct counters_total *out_total)
+{
+    *out_total = (struct counters_total){
+        .workers = __atomic_load_n(&shared->worker_count, __ATOMIC_RELAXED),
+        .restarts = __atomic_load_n(&shared->restarts, __ATOMIC_RELAXED),
+        .generation = __atomic_load_n(&shared->generation, __ATOMIC_RELAXED),
+        .started_s = shared->started_s,
+    };
+    for (unsigned i = 0; i < __atomic_load_n(&shared->places_used, __ATOMIC_RELAXED); i++)
+        counters_add(&out_total->sum, &shared->workers[i].counters);
+}

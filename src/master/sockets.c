@@ -1,0 +1,275 @@
+/*
+ * Opens the listening sockets, in two passes: first every address is tried without
+ * SO_REUSEPORT, so that all conflicts are told at once; then they are opened in earnest.
+ */
+#include "master/sockets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PROBES   5
+#define PROBE_MS 100
+
+static const char *unix_path(const struct listen_address *address)
+{
+    const struct sockaddr_un *path = (const void *)&address->socket;
+
+    return address->socket.ss_family == AF_UNIX ? path->sun_path : NULL;
+}
+
+/* A path that is a socket with nobody behind it is a left-over of a crash. */
+static int probe_unix(const struct listen_address *address)
+{
+    const char *path = unix_path(address);
+    struct stat status;
+    int error = 0;
+    int fd;
+
+    if (!path[0] || lstat(path, &status) < 0)
+        return 0;
+    if (!S_ISSOCK(status.st_mode))
+        return -EADDRINUSE;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, (const struct sockaddr *)&address->socket, address->length) == 0 || errno != ECONNREFUSED)
+        error = -EADDRINUSE;
+    else if (unlink(path) < 0)
+        error = -errno;
+    close(fd);
+    return error;
+}
+
+int socket_probe(const struct listen_address *address)
+{
+    int family = address->socket.ss_family;
+    int on = 1;
+    int error = 0;
+    int fd;
+
+    if (family == AF_UNIX)
+        return probe_unix(address);
+    fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+        (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0) ||
+        bind(fd, (const struct sockaddr *)&address->socket, address->length) < 0)
+        error = -errno;
+    close(fd);
+    return error;
+}
+
+static void say_refused(struct log *log, const struct listen_address *address, int error)
+{
+    char text[128];
+    struct str name = listen_address_format(address, text, sizeof(text));
+
+    log_write(log, LOG_EMERG, "bind() to " STR_FMT " failed (%d: %s)%s", STR_ARG(name), -error,
+              strerror(-error),
+              error == -EACCES ? "; ports below 1024 need root or CAP_NET_BIND_SERVICE" : "");
+}
+
+/* A predecessor that was killed may still be going: the kernel takes a ring's sockets down some time after
+ * its process. */
+static int probe_patiently(const struct listen_address *address)
+{
+    int error = socket_probe(address);
+
+    for (int i = 0; i < PROBES && error == -EADDRINUSE; i++) {
+        poll(NULL, 0, PROBE_MS);
+        error = socket_probe(address);
+    }
+    return error;
+}
+
+static bool same_address(const struct listen_address *a, const struct listen_address *b)
+{
+    return a->length == b->length && memcmp(&a->socket, &b->socket, a->length) == 0;
+}
+
+/* Which of its endpoints has the address; -1: none. */
+static ssize_t find_address(const struct sockets *sockets, const struct listen_address *address)
+{
+    for (size_t i = 0; sockets && i < sockets->endpoints; i++) {
+        if (same_address(&sockets->configuration->endpoints[i].address, address))
+            return (ssize_t)i;
+    }
+    return -1;
+}
+
+/* Its port on another address is ours: the kernel says "in use" of that, too, though SO_REUSEPORT lets us have both. */
+static bool has_port(const struct sockets *sockets, const struct endpoint *endpoint)
+{
+    unsigned port = listen_address_port(&endpoint->address);
+
+    for (size_t i = 0; sockets && port > 0 && i < sockets->endpoints; i++) {
+        if (listen_address_port(&sockets->configuration->endpoints[i].address) == port)
+            return true;
+    }
+    return false;
+}
+
+static int probe_all(const struct configuration *configuration, const struct sockets *before, struct log *log)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+        const struct endpoint *endpoint = &configuration->endpoints[i];
+        const struct listen_address *address = &endpoint->address;
+        int error;
+
+        if (find_address(before, address) >= 0 || has_port(before, endpoint))
+            continue;
+        /* One address in use is reason enough not to wait for the next. */
+        error = result == 0 ? probe_patiently(address) : socket_probe(address);
+        if (error < 0) {
+            say_refused(log, address, error);
+            result = error;
+        }
+    }
+    return result;
+}
+
+/* Another number for the predecessor's socket: both generations close their own. -1: it has none at this slot. */
+static int take_over(const struct sockets *before, ssize_t endpoint, unsigned slot, uint64_t backlog)
+{
+    int fd = endpoint >= 0 && slot < before->slots ? sockets_get(before, (size_t)endpoint, slot) : -1;
+
+    if (fd < 0)
+        return -1;
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    (void)listen(fd, (int)backlog); /* may be another one now */
+    return fd;
+}
+
+static int open_slot(const struct endpoint *place, struct log *log)
+{
+    int fd = listener_open(&place->address, (int)place->backlog);
+    const char *path = unix_path(&place->address);
+
+    /* As nginx: whoever may enter its folder may connect. */
+    if (fd >= 0 && path && chmod(path, 0666) < 0)
+        log_write(log, LOG_WARN, "chmod() \"%s\" failed (%d: %s)", path, errno, strerror(errno));
+    return fd;
+}
+
+static int open_endpoint(struct sockets *sockets, size_t endpoint, const struct sockets *before, struct log *log)
+{
+    const struct endpoint *place = &sockets->configuration->endpoints[endpoint];
+    ssize_t predecessor = find_address(before, &place->address);
+    int *fds = sockets->fds + endpoint * sockets->slots;
+
+    for (unsigned i = 0; i < sockets->slots; i++) {
+        if (i > 0 && unix_path(&place->address)) {
+            fds[i] = i < sockets->workers ? fds[0] : -1;
+            continue;
+        }
+        fds[i] = take_over(before, predecessor, i, place->backlog);
+        if (fds[i] == -1 && i < sockets->workers)
+            fds[i] = open_slot(place, log);
+        if (fds[i] < -1 || (fds[i] < 0 && i < sockets->workers)) {
+            say_refused(log, &place->address, fds[i]);
+            return fds[i];
+        }
+    }
+    return 0;
+}
+
+int sockets_open(struct sockets *sockets, const struct configuration *configuration, unsigned workers,
+                 const struct sockets *before, struct log *log)
+{
+    unsigned slots = before && before->slots > workers ? before->slots : workers;
+    size_t count = configuration->endpoint_count * slots;
+    int result = probe_all(configuration, before, log);
+
+    *sockets = (struct sockets){.endpoints = configuration->endpoint_count,
+                                .workers = workers,
+                                .slots = slots,
+                                .configuration = configuration};
+    if (result < 0)
+        return result;
+    sockets->fds = calloc(count ? count : 1, sizeof(int));
+    if (!sockets->fds)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        sockets->fds[i] = -1;
+    for (size_t i = 0; i < sockets->endpoints && result == 0; i++)
+        result = open_endpoint(sockets, i, before, log);
+    if (result < 0 && before)
+        sockets_leave_to(sockets, before);
+    else if (result < 0)
+        sockets_close(sockets, false);
+    return result;
+}
+
+int sockets_get(const struct sockets *sockets, size_t endpoint, unsigned slot)
+{
+    return sockets->fds[endpoint * sockets->slots + slot];
+}
+
+/* Closes one socket in every place where it stands. */
+static void close_everywhere(struct sockets *sockets, size_t at)
+{
+    int fd = sockets->fds[at];
+
+    if (fd < 0)
+        return;
+    close(fd);
+    for (size_t i = 0; i < sockets->endpoints * sockets->slots; i++) {
+        if (sockets->fds[i] == fd)
+            sockets->fds[i] = -1;
+    }
+}
+
+static bool has_socket(const struct sockets *sockets, size_t endpoint, unsigned worker, int fd)
+{
+    for (unsigned slot = worker; slot < sockets->slots; slot += sockets->workers) {
+        if (sockets_get(sockets, endpoint, slot) == fd)
+            return true;
+    }
+    return false;
+}
+
+void sockets_keep_own(struct sockets *sockets, unsigned worker)
+{
+    for (size_t at = 0; at < sockets->endpoints * sockets->slots; at++) {
+        if (!has_socket(sockets, at / sockets->slots, worker, sockets->fds[at]))
+            close_everywhere(sockets, at);
+    }
+}
+
+/* `kept`: whose unix: paths stay; NULL: nobody's. */
+static void close_all(struct sockets *sockets, bool unlink_paths, const struct sockets *kept)
+{
+    for (size_t i = 0; sockets->fds && i < sockets->endpoints * sockets->slots; i++) {
+        const struct listen_address *address = &sockets->configuration->endpoints[i / sockets->slots].address;
+        const char *path = unix_path(address);
+
+        if (unlink_paths && path && path[0] && sockets->fds[i] >= 0 && find_address(kept, address) < 0)
+            unlink(path);
+        close_everywhere(sockets, i);
+    }
+    free(sockets->fds);
+    *sockets = (struct sockets){.fds = NULL};
+}
+
+void sockets_close(struct sockets *sockets, bool unlink_paths)
+{
+    close_all(sockets, unlink_paths, NULL);
+}
+
+void sockets_leave_to(struct sockets *sockets, const struct sockets *others)
+{
+    close_all(sockets, true, others);
+}

@@ -1,0 +1,152 @@
+#include "master/shared.h"
+
+#include "../runner.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static uint64_t bucket_of(uint64_t took_us)
+{
+    struct counters counters = {0};
+    unsigned bucket = 0;
+
+    counters_answered(&counters, 200, took_us);
+    ck_assert_uint_eq(counters.latency_us, took_us);
+    while (counters.latency[bucket] == 0)
+        bucket++;
+    ck_assert_uint_eq(counters.latency[bucket], 1);
+    return bucket;
+}
+
+START_TEST(each_time_falls_into_its_bucket)
+{
+    for (unsigned i = 0; i < COUNTERS_LATENCIES; i++) {
+        ck_assert_uint_eq(bucket_of(counters_latency_bounds_us[i]), i); /* "le": the bound itself is in */
+        ck_assert_uint_eq(bucket_of(counters_latency_bounds_us[i] + 1), i + 1);
+        if (i > 0)
+            ck_assert_uint_gt(counters_latency_bounds_us[i], counters_latency_bounds_us[i - 1]);
+    }
+    ck_assert_uint_eq(bucket_of(0), 0);
+    ck_assert_uint_eq(bucket_of(UINT64_MAX), COUNTERS_LATENCIES);
+}
+END_TEST
+
+static const struct {
+    int status;
+    unsigned place;
+} statuses[] = {{100, 100}, {200, 200}, {444, 444}, {499, 499}, {599, 599},
+                {0, 0},     {99, 0},    {600, 0},   {999, 0},   {-1, 0}};
+
+START_TEST(each_status_has_its_place)
+{
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+        struct counters counters = {0};
+
+        counters_answered(&counters, statuses[i].status, 0);
+        ck_assert_uint_eq(counters.status[statuses[i].place], 1);
+    }
+}
+END_TEST
+
+START_TEST(blocks_share_no_cache_line)
+{
+    struct shared *shared = shared_create(3);
+
+    ck_assert_ptr_nonnull(shared);
+    ck_assert_uint_eq(shared->place_count, 3);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_uint_eq((uintptr_t)&shared->workers[i] % 64, 0);
+    ck_assert_uint_eq(sizeof(struct shared_worker) % 64, 0);
+    shared_destroy(shared);
+    shared_destroy(NULL);
+}
+END_TEST
+
+/* The sum has every word of every block. */
+START_TEST(a_total_is_the_sum_of_all)
+{
+    struct shared *shared = shared_create(3);
+    struct counters_total total;
+    const uint64_t *words = (const uint64_t *)(const void *)&total.sum;
+
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t *own = (uint64_t *)(void *)&shared->workers[i].counters;
+
+        ck_assert_int_eq(shared_take(shared), (int)i);
+        for (size_t word = 0; word < sizeof(struct counters) / sizeof(uint64_t); word++)
+            own[word] = (word + 1) << (20 * i);
+    }
+    shared->worker_count = 3;
+    shared->generation = 6;
+    shared->restarts = 4;
+    shared->started_s = 5;
+    shared_total(shared, &total);
+    for (uint64_t word = 0; word < sizeof(struct counters) / sizeof(uint64_t); word++)
+        ck_assert_uint_eq(words[word], (word + 1) * (1 + (1ull << 20) + (1ull << 40)));
+    ck_assert_uint_eq(total.restarts, 4);
+    ck_assert_uint_eq(total.started_s, 5);
+    ck_assert_uint_eq(total.workers, 3);
+    ck_assert_uint_eq(total.generation, 6);
+    ck_assert_int_eq(shared_take(shared), -ENOSPC);
+    shared_destroy(shared);
+}
+END_TEST
+
+/* As the server does it: made before fork, counted in by children, of which one takes the place of another.
+ */
+static void count_in_a_child(struct shared *shared, unsigned slot, unsigned times, uint64_t open)
+{
+    pid_t child = fork();
+    int status;
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        struct counters *own = &shared->workers[slot].counters;
+
+        for (unsigned i = 0; i < times; i++) {
+            own->requests++;
+            counters_answered(own, 200, 10);
+        }
+        own->connections[CONNECTION_WRITING] += open;
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+START_TEST(a_place_is_inherited)
+{
+    struct shared *shared = shared_create(2);
+    struct counters_total total;
+
+    ck_assert_int_eq(shared_take(shared), 0);
+    ck_assert_int_eq(shared_take(shared), 1);
+    count_in_a_child(shared, 0, 3, 2);
+    count_in_a_child(shared, 1, 5, 1);
+    shared_total(shared, &total);
+    ck_assert_uint_eq(total.sum.connections[CONNECTION_WRITING], 3);
+    shared_leave(shared, 0);
+    ck_assert_int_eq(shared_take(shared), 0);
+    shared_total(shared, &total);
+    ck_assert_uint_eq(total.sum.connections[CONNECTION_WRITING], 1);
+    count_in_a_child(shared, 0, 7, 0);
+    shared_total(shared, &total);
+    ck_assert_uint_eq(total.sum.requests, 15);
+    ck_assert_uint_eq(total.sum.status[200], 15);
+    ck_assert_uint_eq(total.sum.latency[0], 15);
+    ck_assert_uint_eq(total.sum.latency_us, 150);
+    ck_assert_uint_eq(total.sum.connections[CONNECTION_WRITING], 1);
+    shared_destroy(shared);
+}
+END_TEST
+
+int main(void)
+{
+    return run_tests("counters",
+                     (const TTest *const[]){each_time_falls_into_its_bucket, each_status_has_its_place,
+                                            blocks_share_no_cache_line, a_total_is_the_sum_of_all,
+                                            a_place_is_inherited, NULL});
+}

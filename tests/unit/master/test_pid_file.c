@@ -1,0 +1,137 @@
+#include "master/pid_file.h"
+
+#include "../runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[64];
+static char path[128];
+
+static void setup(void)
+{
+    snprintf(folder, sizeof(folder), "/tmp/test_pid_file.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/sluice.pid", folder);
+}
+
+static void teardown(void)
+{
+    unlink(path);
+    rmdir(folder);
+}
+
+static void put(const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+START_TEST(is_written_locked_and_removed)
+{
+    struct pid_file file;
+    struct pid_file second;
+
+    setup();
+    ck_assert_int_eq(pid_file_owner(path), -ENOENT);
+    ck_assert_int_eq(pid_file_write(&file, path), 0);
+    ck_assert_int_eq(pid_file_owner(path), getpid());
+    ck_assert_int_eq(pid_file_write(&second, path), -EEXIST);
+    pid_file_remove(&second);
+    ck_assert_int_eq(pid_file_owner(path), getpid());
+    pid_file_remove(&file);
+    ck_assert_int_eq(access(path, F_OK), -1);
+    pid_file_remove(&file);
+    teardown();
+}
+END_TEST
+
+START_TEST(stale_files_are_replaced)
+{
+    static const char *const stale[] = {"1\n", "999999", "", "hello\n", "-5\n", "99999999999999999999\n"};
+    static const long owners[] = {0, 0, -EINVAL, -EINVAL, -EINVAL, -EINVAL};
+
+    for (size_t i = 0; i < sizeof(stale) / sizeof(stale[0]); i++) {
+        struct pid_file file;
+
+        setup();
+        put(stale[i]);
+        ck_assert_msg(pid_file_owner(path) == owners[i], "%s", stale[i]);
+        ck_assert_int_eq(pid_file_write(&file, path), 0);
+        ck_assert_int_eq(pid_file_owner(path), getpid());
+        pid_file_remove(&file);
+        teardown();
+    }
+}
+END_TEST
+
+START_TEST(a_child_that_forgets_leaves_it_alone)
+{
+    struct pid_file file;
+    int status;
+    pid_t child;
+
+    setup();
+    ck_assert_int_eq(pid_file_write(&file, path), 0);
+    child = fork();
+    if (child == 0) {
+        pid_file_forget(&file);
+        pid_file_remove(&file);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(pid_file_owner(path), getpid());
+    pid_file_remove(&file);
+    teardown();
+}
+END_TEST
+
+START_TEST(somebody_elses_file_is_not_removed)
+{
+    struct pid_file file;
+
+    setup();
+    ck_assert_int_eq(pid_file_write(&file, path), 0);
+    ck_assert_int_eq(unlink(path), 0);
+    put("4711\n");
+    pid_file_remove(&file);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    teardown();
+}
+END_TEST
+
+START_TEST(refuses_what_is_no_file)
+{
+    struct pid_file file;
+    char absent[160];
+    char target[160];
+
+    setup();
+    snprintf(absent, sizeof(absent), "%s/no/sluice.pid", folder);
+    ck_assert_int_eq(pid_file_write(&file, absent), -ENOENT);
+    ck_assert_int_eq(file.path[0], 0);
+    ck_assert_int_eq(pid_file_write(&file, folder), -EINVAL);
+    /* A link that somebody laid must not make us write elsewhere. */
+    snprintf(target, sizeof(target), "%s/target", folder);
+    ck_assert_int_eq(symlink(target, path), 0);
+    ck_assert_int_eq(pid_file_write(&file, path), -EINVAL);
+    ck_assert_int_eq(access(target, F_OK), -1);
+    teardown();
+}
+END_TEST
+
+int main(void)
+{
+    return run_tests("pid_file", (const TTest *const[]){
+                                     is_written_locked_and_removed, stale_files_are_replaced,
+                                     a_child_that_forgets_leaves_it_alone, somebody_elses_file_is_not_removed,
+                                     refuses_what_is_no_file, NULL});
+}

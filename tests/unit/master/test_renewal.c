@@ -1,0 +1,76 @@
+#include "master/renewal.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+START_TEST(what_is_packed_is_unpacked)
+{
+    char bytes[100000];
+    struct tls_files files = {bytes, sizeof(bytes)}, got;
+
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (char)(i * 7);
+    int fd = renewal_pack(&files);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_lt(write(fd, "x", 1), 0);
+    ck_assert_int_lt(ftruncate(fd, 10), 0);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(renewal_unpack(fd, &got), 0);
+        ck_assert_uint_eq(got.length, sizeof(bytes));
+        ck_assert(memcmp(got.bytes, bytes, sizeof(bytes)) == 0);
+        tls_files_finish(&got);
+    }
+    close(fd);
+}
+END_TEST
+
+/* A kernel may be told to give no other (vm.memfd_noexec): MFD_NOEXEC_SEAL, F_SEAL_EXEC of Linux 6.3. */
+START_TEST(what_is_packed_is_no_program)
+{
+    char byte = 'x';
+    int known = memfd_create("known", MFD_CLOEXEC | 8);
+    int fd = renewal_pack(&(struct tls_files){&byte, 1});
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq((fcntl(fd, F_GET_SEALS) & 0x20) != 0, known >= 0);
+    close(known);
+    close(fd);
+}
+END_TEST
+
+START_TEST(what_is_no_such_memory_is_refused)
+{
+    struct tls_files got;
+    int large = memfd_create("large", MFD_CLOEXEC), empty = memfd_create("empty", MFD_CLOEXEC);
+
+    ck_assert_int_eq(ftruncate(large, 1ll << 40), 0);
+    ck_assert_int_eq(renewal_unpack(-1, &got), -EBADF);
+    ck_assert_int_eq(renewal_unpack(large, &got), -EFBIG);
+    ck_assert_int_eq(renewal_unpack(empty, &got), 0);
+    ck_assert_uint_eq(got.length, 0);
+    tls_files_finish(&got);
+    close(large);
+    close(empty);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("renewal");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+
+    tcase_add_test(all, what_is_packed_is_unpacked);
+    tcase_add_test(all, what_is_packed_is_no_program);
+    tcase_add_test(all, what_is_no_such_memory_is_refused);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

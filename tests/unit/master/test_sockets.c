@@ -1,0 +1,253 @@
+#include "master/sockets.h"
+
+#include "../runner.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static char said[4096];
+
+static void keep(void *owner, enum log_level level, struct str line)
+{
+    size_t length = strlen(said);
+
+    snprintf(said + length, sizeof(said) - length, STR_FMT, STR_ARG(line));
+}
+
+static struct log log_kept = {.level = LOG_NOTICE, .sink = keep};
+
+static struct endpoint endpoint_of(const char *text)
+{
+    struct endpoint endpoint = {.backlog = 16};
+
+    ck_assert_int_eq(listen_address_parse(str_from(text), &endpoint.address), 0);
+    return endpoint;
+}
+
+/* A port that was free a moment ago. */
+static unsigned free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, length), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static int lowest_free(void)
+{
+    int fd = dup(0);
+
+    close(fd);
+    return fd;
+}
+
+START_TEST(one_socket_for_each_worker)
+{
+    char text[64];
+    struct endpoint endpoint;
+    struct configuration configuration = {.endpoints = &endpoint, .endpoint_count = 1};
+    struct sockets sockets;
+    int before = lowest_free();
+    int own;
+
+    snprintf(text, sizeof(text), "127.0.0.1:%u", free_port());
+    endpoint = endpoint_of(text);
+    ck_assert_int_eq(sockets_open(&sockets, &configuration, 3, NULL, &log_kept), 0);
+    own = sockets_get(&sockets, 0, 1);
+    ck_assert_int_ge(own, 0);
+    ck_assert_int_ne(own, sockets_get(&sockets, 0, 0));
+    ck_assert_int_ne(own, sockets_get(&sockets, 0, 2));
+    sockets_keep_own(&sockets, 1);
+    ck_assert_int_eq(sockets_get(&sockets, 0, 0), -1);
+    ck_assert_int_eq(sockets_get(&sockets, 0, 1), own);
+    sockets_close(&sockets, true);
+    sockets_close(&sockets, true);
+    ck_assert_int_eq(lowest_free(), before);
+}
+END_TEST
+
+START_TEST(a_taken_port_is_told_even_with_reuseport)
+{
+    char texts[2][64];
+    struct endpoint endpoints[2];
+    struct configuration configuration = {.endpoints = endpoints, .endpoint_count = 2};
+    struct sockets sockets;
+    struct sockets second;
+    int before = lowest_free();
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "127.0.0.1:%u", free_port());
+        endpoints[i] = endpoint_of(texts[i]);
+    }
+    said[0] = '\0';
+    ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &log_kept), 0);
+    ck_assert_int_eq(sockets_open(&second, &configuration, 2, NULL, &log_kept), -EADDRINUSE);
+    for (int i = 0; i < 2; i++) {
+        char wanted[256];
+
+        snprintf(wanted, sizeof(wanted), "bind() to %s failed (98: Address already in use)", texts[i]);
+        ck_assert_msg(strstr(said, wanted), "%s", said);
+    }
+    sockets_close(&second, false);
+    sockets_close(&sockets, false);
+    ck_assert_int_eq(lowest_free(), before);
+    ck_assert_int_eq(socket_probe(&endpoints[0].address), 0);
+}
+END_TEST
+
+/* Whoever is queued on a socket stays there, whichever number it has, and however many workers follow. */
+START_TEST(a_successor_has_the_same_sockets)
+{
+    char texts[2][64];
+    struct endpoint endpoints[2];
+    struct configuration first = {.endpoints = endpoints, .endpoint_count = 1};
+    struct configuration second = {.endpoints = endpoints, .endpoint_count = 2};
+    struct sockets sockets, fewer, more;
+    struct stat before, after;
+    int lowest = lowest_free();
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "127.0.0.1:%u", free_port());
+        endpoints[i] = endpoint_of(texts[i]);
+    }
+    ck_assert_int_eq(sockets_open(&sockets, &first, 3, NULL, &log_kept), 0);
+    ck_assert_int_eq(sockets_open(&fewer, &second, 2, &sockets, &log_kept), 0);
+    ck_assert_uint_eq(fewer.slots, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(fstat(sockets_get(&sockets, 0, i), &before) + fstat(sockets_get(&fewer, 0, i), &after), 0);
+        ck_assert_uint_eq(before.st_ino, after.st_ino);
+    }
+    ck_assert_int_ge(sockets_get(&fewer, 1, 1), 0);
+    ck_assert_int_eq(sockets_get(&fewer, 1, 2), -1);
+    sockets_leave_to(&sockets, &fewer);
+    ck_assert_int_eq(sockets_open(&more, &first, 4, &fewer, &log_kept), 0);
+    ck_assert_int_ge(sockets_get(&more, 0, 3), 0);
+    /* Worker 0 of two has what the third had, too. */
+    sockets_keep_own(&fewer, 0);
+    ck_assert_int_ge(sockets_get(&fewer, 0, 0), 0);
+    ck_assert_int_eq(sockets_get(&fewer, 0, 1), -1);
+    ck_assert_int_ge(sockets_get(&fewer, 0, 2), 0);
+    sockets_close(&fewer, false);
+    sockets_close(&more, false);
+    ck_assert_int_eq(lowest_free(), lowest);
+}
+END_TEST
+
+/* Another address of a port that is ours already; and a port that is somebody else's, after which all is as it was. */
+START_TEST(a_successor_on_other_addresses)
+{
+    char texts[3][64];
+    struct endpoint wide, narrow, taken;
+    struct configuration first = {.endpoints = &wide, .endpoint_count = 1};
+    struct configuration second = {.endpoints = &narrow, .endpoint_count = 1};
+    struct configuration third = {.endpoints = &taken, .endpoint_count = 1};
+    struct sockets sockets, other, refused;
+    unsigned port = free_port();
+
+    snprintf(texts[0], sizeof(texts[0]), "127.0.0.1:%u", port);
+    snprintf(texts[1], sizeof(texts[1]), "0.0.0.0:%u", port);
+    snprintf(texts[2], sizeof(texts[2]), "127.0.0.1:%u", free_port());
+    narrow = endpoint_of(texts[0]);
+    wide = endpoint_of(texts[1]);
+    taken = endpoint_of(texts[2]);
+    ck_assert_int_eq(sockets_open(&sockets, &first, 2, NULL, &log_kept), 0);
+    ck_assert_int_eq(sockets_open(&other, &second, 2, &sockets, &log_kept), 0);
+    sockets_leave_to(&sockets, &other);
+    ck_assert_int_eq(sockets_open(&sockets, &third, 1, NULL, &log_kept), 0);
+    said[0] = '\0';
+    ck_assert_int_eq(sockets_open(&refused, &third, 2, &other, &log_kept), -EADDRINUSE);
+    ck_assert_ptr_nonnull(strstr(said, "failed (98: Address already in use)"));
+    ck_assert_int_ge(sockets_get(&other, 0, 1), 0);
+    sockets_close(&other, false);
+    sockets_close(&sockets, false);
+}
+END_TEST
+
+/* The path of a unix: address goes with the last generation that has it. */
+START_TEST(unix_paths_of_a_successor)
+{
+    char folder[] = "/tmp/test_sockets.XXXXXX";
+    char text[128], path[64];
+    struct endpoint endpoint;
+    struct configuration with = {.endpoints = &endpoint, .endpoint_count = 1};
+    struct configuration without = {.endpoints = &endpoint, .endpoint_count = 0};
+    struct sockets sockets, second, third;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/socket", folder);
+    snprintf(text, sizeof(text), "unix:%s", path);
+    endpoint = endpoint_of(text);
+    ck_assert_int_eq(sockets_open(&sockets, &with, 2, NULL, &log_kept), 0);
+    ck_assert_int_eq(sockets_open(&second, &with, 1, &sockets, &log_kept), 0);
+    sockets_leave_to(&sockets, &second);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    ck_assert_int_eq(sockets_open(&third, &without, 1, &second, &log_kept), 0);
+    sockets_leave_to(&second, &third);
+    ck_assert_int_eq(access(path, F_OK), -1);
+    sockets_close(&third, true);
+    rmdir(folder);
+}
+END_TEST
+
+START_TEST(an_address_that_is_not_ours_is_told)
+{
+    struct endpoint endpoint = endpoint_of("192.0.2.1:1");
+    struct configuration configuration = {.endpoints = &endpoint, .endpoint_count = 1};
+    struct sockets sockets;
+
+    said[0] = '\0';
+    ck_assert_int_lt(sockets_open(&sockets, &configuration, 2, NULL, &log_kept), 0);
+    ck_assert_ptr_nonnull(strstr(said, "bind() to 192.0.2.1:1 failed"));
+}
+END_TEST
+
+START_TEST(unix_paths)
+{
+    char folder[] = "/tmp/test_sockets.XXXXXX";
+    char text[128];
+    char path[64];
+    struct endpoint endpoint;
+    struct configuration configuration = {.endpoints = &endpoint, .endpoint_count = 1};
+    struct sockets sockets;
+    struct sockets second;
+    FILE *file;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/socket", folder);
+    snprintf(text, sizeof(text), "unix:%s", path);
+    endpoint = endpoint_of(text);
+    ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &log_kept), 0);
+    ck_assert_int_eq(sockets_get(&sockets, 0, 0), sockets_get(&sockets, 0, 1));
+    ck_assert_int_eq(sockets_open(&second, &configuration, 2, NULL, &log_kept), -EADDRINUSE);
+    /* Left behind by a crash: closed, but the path stays. */
+    sockets_close(&sockets, false);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &log_kept), 0);
+    sockets_close(&sockets, true);
+    ck_assert_int_eq(access(path, F_OK), -1);
+    /* A file of somebody's is not removed. */
+    file = fopen(path, "w");
+    fclose(file);
+    ck_assert_int_eq(sockets_open(&sockets, &configuration, 2, NULL, &log_kept), -EADDRINUSE);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    unlink(path);
+    rmdir(folder);
+}
+END_TEST
+
+int main(void)
+{
+    return run_tests("sockets", (const TTest *const[]){
+                                    one_socket_for_each_worker, a_taken_port_is_told_even_with_reuseport,
+                                    an_address_that_is_not_ours_is_told, unix_paths, a_successor_has_the_same_sockets,
+                                    a_successor_on_other_addresses, unix_paths_of_a_successor, NULL});
+}
