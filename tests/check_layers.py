@@ -28,7 +28,8 @@ ARROWS = {
     'site': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'upstream', 'log'},
     'master': {'base', 'io', 'tls', 'wire', 'conf', 'upstream', 'cache', 'log', 'site'},
     'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'upstream', 'log', 'site', 'master'},
-    'command': {'base', 'conf', 'import', 'server', 'log', 'site', 'master'},
+    'stream': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'log', 'site', 'master', 'server'},
+    'command': {'base', 'conf', 'import', 'server', 'log', 'site', 'master', 'stream'},
     'doctor': {'base', 'io', 'tls', 'wire', 'command', 'site'},
     'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server', 'command', 'log', 'site', 'master'},
     'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'command', 'log', 'site'},
@@ -37,7 +38,7 @@ MODULES_MAY_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream'}
 MODULES_MAY_FILES = {'modules/proxy/proxy.h',   # for those that pass requests on
                      'modules/gateway/buffered_body.h', 'modules/gateway/spool.h',
                      'server/module.h', 'master/counters.h', 'site/own_variables.h', 'site/pattern.h', 'site/subjects.h',
-                     'server/representation.h', 'server/stream_module.h', 'site/when.h', 'conf/directive.h', 'io/file_cache.h', 'io/folder.h'}
+                     'server/representation.h', 'stream/stream_module.h', 'site/when.h', 'conf/directive.h', 'io/file_cache.h', 'io/folder.h'}
 GENERATED = {'build_options.h', 'module_table.h'}
 
 FILE_LINES = 500

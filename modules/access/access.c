@@ -4,7 +4,7 @@
  */
 #include "base/cidr.h"
 #include "server/module.h"
-#include "server/stream_module.h"
+#include "stream/stream_module.h"
 
 #include <errno.h>
 #include <stddef.h>

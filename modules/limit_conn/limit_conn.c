@@ -6,7 +6,7 @@
 #include "base/table.h"
 #include "limit/limit_use.h"
 #include "server/module.h"
-#include "server/stream_module.h"
+#include "stream/stream_module.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #include "base/cidr.h"
 #include "base/limits.h"
 #include "server/module.h"
-#include "server/stream_module.h"
+#include "stream/stream_module.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

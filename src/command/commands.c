@@ -9,11 +9,11 @@
 #include "master/master.h"
 #include "master/pid_file.h"
 #include "server/module.h"
-#include "server/stream.h"
 #include "server/worker.h"
 #include "site/configuration.h"
 #include "site/core.h"
 #include "site/subjects.h"
+#include "stream/stream.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -7,8 +7,8 @@
 #include "base/saturate.h"
 #include "base/text_writer.h"
 #include "build_options.h"
-#include "server/stream_steps.h"
 #include "site/subjects.h"
+#include "stream/stream_steps.h"
 
 #include <unistd.h>
 

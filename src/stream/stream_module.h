@@ -1,8 +1,8 @@
 /*
  * The functions that a module may call for a connection of `stream` (struct stream_part, site/module_interface.h).
  */
-#ifndef SERVER_STREAM_MODULE_H
-#define SERVER_STREAM_MODULE_H
+#ifndef STREAM_STREAM_MODULE_H
+#define STREAM_STREAM_MODULE_H
 
 #include "server/module.h"
 

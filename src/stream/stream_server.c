@@ -2,7 +2,7 @@
  * The server's side of a connection below HTTP: chosen, connected to, another one where that fails; then bytes both
  * ways until one side is gone.
  */
-#include "server/stream_steps.h"
+#include "stream/stream_steps.h"
 
 #include "base/saturate.h"
 #include "http/url.h"

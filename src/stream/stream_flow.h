@@ -3,8 +3,8 @@
  * splice once they are many and both wires allow it. Its end is passed on, too. With a rate no more is asked for than the time so far
  * allows, so that the sender is slowed down, and nothing piles up here.
  */
-#ifndef SERVER_STREAM_FLOW_H
-#define SERVER_STREAM_FLOW_H
+#ifndef STREAM_STREAM_FLOW_H
+#define STREAM_STREAM_FLOW_H
 
 #include "wire/wire.h"
 

@@ -9,7 +9,7 @@
 #include "base/saturate.h"
 #include "log/access_log.h"
 #include "server/route.h"
-#include "server/stream_steps.h"
+#include "stream/stream_steps.h"
 #include "tls/client_hello.h"
 
 #include <errno.h>

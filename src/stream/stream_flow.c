@@ -1,5 +1,5 @@
 /* One direction: see stream_flow.h. What a wire does not take is left with the other one, which asks for no more. */
-#include "server/stream_flow.h"
+#include "stream/stream_flow.h"
 
 #include "base/limits.h"
 

@@ -1,8 +1,8 @@
 /*
  * Connections below HTTP: a client, a server behind, and bytes both ways until both have said all.
  */
-#ifndef SERVER_STREAM_H
-#define SERVER_STREAM_H
+#ifndef STREAM_STREAM_H
+#define STREAM_STREAM_H
 
 #include "server/worker.h"
 

@@ -1,9 +1,9 @@
 /*
  * What modules have to say of a connection below HTTP, and what they may ask of it.
  */
-#include "server/stream_steps.h"
 #include "server/variables.h"
 #include "site/subjects.h"
+#include "stream/stream_steps.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,15 +1,15 @@
 /*
  * What the files of `stream` ask of each other. Private to stream*.c.
  */
-#ifndef SERVER_STREAM_STEPS_H
-#define SERVER_STREAM_STEPS_H
+#ifndef STREAM_STREAM_STEPS_H
+#define STREAM_STREAM_STEPS_H
 
 #include "base/buffer.h"
 #include "server/journey_steps.h"
-#include "server/stream.h"
-#include "server/stream_flow.h"
-#include "server/stream_module.h"
 #include "site/core_stream.h"
+#include "stream/stream.h"
+#include "stream/stream_flow.h"
+#include "stream/stream_module.h"
 #include "tls/client_hello.h"
 
 /* One server that was asked; for the $upstream_ variables. */
