@@ -164,8 +164,8 @@ static const struct directive directives[] = {
      .syntax = "{method ...: {directives}}",
      .example = "limit_except: {GET POST: {allow: 192.0.2.0/24, deny: all}}",
      .help = "Directives that are laid over the location for requests by other methods than these; HEAD goes with GET. "
-             "It is asked before every `when`, none of which holds for such a request. Locations inside keep it, or "
-             "say it anew."},
+             "It is asked before every `when` of the location, none of which holds for such a request. Locations "
+             "inside keep it, or say it anew."},
     {0},
 };
 

@@ -375,7 +375,7 @@ void carry_limit_except(struct import *import, const struct scope *scope,
     }
     carry_condition(import, scope, directive, "limit_except",
                     words_join(import, directive->words, directive->count));
-    for (const struct scope *outer = scope; outer && outer->kind != SCOPE_HTTP; outer = outer->outer) {
+    for (const struct scope *outer = scope; outer && outer->kind == SCOPE_LOCATION; outer = outer->outer) {
         if (live(outer->block, "if")) {
             note(import, IMPORT_CHANGED, directive, "no if holds for the other methods here");
             return;

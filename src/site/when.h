@@ -1,7 +1,7 @@
 /*
  * `when`: directives that are laid over a location for requests of which a condition holds. Conditions are asked in the
  * order of the file, those of outer scopes first; the first that holds is the only one that counts. `limit_except` is a
- * condition on the method, and stands before all others: no `when` leads around it. Those of a server that set, rewrite or
+ * condition on the method, and stands before all others of a location. Those of a server that set, rewrite or
  * return are asked among the server's own rules, and what was found there holds for the location, too.
  */
 #ifndef SITE_WHEN_H
