@@ -5,7 +5,7 @@
 #ifndef MODULES_FASTCGI_FASTCGI_H
 #define MODULES_FASTCGI_FASTCGI_H
 
-#include "modules/proxy/proxy.h"
+#include "modules/gateway/gateway.h"
 #include "site/pattern.h"
 
 /* fastcgi_param */
@@ -21,7 +21,7 @@ struct fastcgi_params {
 };
 
 struct fastcgi_conf {
-    struct proxy_conf proxy;        /* fastcgi_pass, timeouts and so on, under other names */
+    struct gateway_conf gateway;    /* fastcgi_pass, timeouts and so on */
     struct conf_rows params;        /* struct fastcgi_params, outer scopes first */
     struct fastcgi_params usual;    /* what is told where fastcgi_param says nothing else */
     bool keep;                      /* fastcgi_keep_conn: connections are kept for further requests */
@@ -35,7 +35,7 @@ extern const struct gateway fastcgi_gateway;
 
 static inline const struct fastcgi_conf *fastcgi_conf_of(const struct gateway_request *p)
 {
-    return container_of(p->conf, struct fastcgi_conf, proxy);
+    return container_of(p->conf, struct fastcgi_conf, gateway);
 }
 
 /* fastcgi_conf.c */

@@ -131,11 +131,10 @@ int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf
     struct fastcgi_conf *own = conf;
     int error;
 
-    own->proxy.gateway = &fastcgi_gateway;
-    own->proxy.buffering.requests_folder = own->proxy.buffering.folder;
-    if (own->proxy.pass.of_location && !reader->laid_over && !conf_map_get(at, STR("fastcgi_pass")))
-        own->proxy.pass = (struct gateway_pass){0};
-    error = gateway_conf_complete(&own->proxy, reader, at);
+    own->gateway.gateway = &fastcgi_gateway;
+    if (own->gateway.pass.of_location && !reader->laid_over && !conf_map_get(at, STR("fastcgi_pass")))
+        own->gateway.pass = (struct gateway_pass){0};
+    error = gateway_conf_complete(&own->gateway, reader, at);
     return error == 0 && own->usual.count == 0 ? find_usual(&own->usual, reader, at) : error;
 }
 
@@ -156,7 +155,7 @@ static int read_split(struct conf_reader *reader, const struct conf_node *node, 
 
 static const struct fastcgi_conf *conf_of(const struct exchange *x)
 {
-    const struct gateway_request *p = exchange_state_found(x, &module_proxy);
+    const struct gateway_request *p = gateway_request_of(x);
 
     return p && p->x && p->conf->gateway == &fastcgi_gateway ? fastcgi_conf_of(p) : NULL;
 }
@@ -207,7 +206,7 @@ const struct variable_table fastcgi_variables = {variables, sizeof(variables) / 
     {.name = key,                                                                                            \
      .scopes = SCOPE_SITE,                                                                                   \
      .type = DIRECTIVE_DURATION,                                                                             \
-     .offset = AT(proxy.field),                                                                              \
+     .offset = AT(gateway.field),                                                                              \
      .fallback = "60s",                                                                                      \
      .example = key ": 20s",                                                                                 \
      .help = text}
@@ -215,7 +214,7 @@ const struct variable_table fastcgi_variables = {variables, sizeof(variables) / 
     {.name = key,                                                                                            \
      .scopes = SCOPE_SITE,                                                                                   \
      .type = DIRECTIVE_SWITCH,                                                                               \
-     .offset = AT(proxy.field),                                                                              \
+     .offset = AT(gateway.field),                                                                              \
      .fallback = "off",                                                                                      \
      .example = key ": on",                                                                                  \
      .help = text}
@@ -224,7 +223,7 @@ const struct directive fastcgi_directives[] = {
     {.name = "fastcgi_pass",
      .scopes = SCOPE_LOCATION,
      .type = DIRECTIVE_CUSTOM,
-     .offset = AT(proxy.pass),
+     .offset = AT(gateway.pass),
      .row_size = sizeof(struct gateway_pass),
      .row = read_pass,
      .syntax = "address:port | unix:path | upstream",
@@ -280,7 +279,7 @@ const struct directive fastcgi_directives[] = {
     {.name = "fastcgi_buffers",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
-     .offset = AT(proxy.buffering.count),
+     .offset = AT(gateway.buffering.count),
      .row_size = 2 * sizeof(uint64_t),
      .row = gateway_read_buffers,
      .fallback = "8 8k",
@@ -290,7 +289,7 @@ const struct directive fastcgi_directives[] = {
     {.name = "fastcgi_buffer_size",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SIZE,
-     .offset = AT(proxy.buffer_size),
+     .offset = AT(gateway.buffer_size),
      .fallback = "16k",
      .low = 1024,
      .high = LIMIT_REQUEST_HEAD,
@@ -299,7 +298,7 @@ const struct directive fastcgi_directives[] = {
     {.name = "fastcgi_max_temp_file_size",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SIZE,
-     .offset = AT(proxy.buffering.file_max),
+     .offset = AT(gateway.buffering.file_max),
      .fallback = "1g",
      .high = LIMIT_SPOOL_FILE,
      .example = "fastcgi_max_temp_file_size: 256m",
@@ -308,7 +307,7 @@ const struct directive fastcgi_directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_PATH,
      .written = true,
-     .offset = AT(proxy.buffering.folder),
+     .offset = AT(gateway.buffering.folder),
      .fallback = "/var/tmp",
      .example = "fastcgi_temp_path: /var/cache/sluice",
      .help = "The folder of temporary files, without names, with bodies of requests and answers. It is made as that of "
@@ -317,27 +316,27 @@ const struct directive fastcgi_directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_WORDS,
      .merge = MERGE_APPEND,
-     .offset = AT(proxy.hide_headers),
+     .offset = AT(gateway.hide_headers),
      .example = "fastcgi_hide_header: X-Powered-By",
      .help = "Header fields of an answer that are not passed on, beside Date, Server, X-Pad and X-Accel-*."},
     {.name = "fastcgi_pass_header",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_WORDS,
      .merge = MERGE_APPEND,
-     .offset = AT(proxy.pass_headers),
+     .offset = AT(gateway.pass_headers),
      .example = "fastcgi_pass_header: Date",
      .help = "Header fields of an answer that are passed on although they are kept back by themselves."},
     {.name = "fastcgi_ignore_headers",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_FLAGS,
-     .offset = AT(proxy.cache.ignore),
+     .offset = AT(gateway.cache.ignore),
      .choices = gateway_ignored_headers,
      .example = "fastcgi_ignore_headers: X-Accel-Redirect",
      .help = "Fields of an answer that do not count, as proxy_ignore_headers."},
     {.name = "fastcgi_next_upstream",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_FLAGS,
-     .offset = AT(proxy.next),
+     .offset = AT(gateway.next),
      .choices = gateway_next_words,
      .fallback = "error timeout",
      .example = "fastcgi_next_upstream: [error, timeout, http_503]",
@@ -345,14 +344,14 @@ const struct directive fastcgi_directives[] = {
     {.name = "fastcgi_next_upstream_tries",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_NUMBER,
-     .offset = AT(proxy.next_tries),
+     .offset = AT(gateway.next_tries),
      .fallback = "0",
      .example = "fastcgi_next_upstream_tries: 2",
      .help = "How many servers are asked for one request; 0: all."},
     {.name = "fastcgi_next_upstream_timeout",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_DURATION,
-     .offset = AT(proxy.next_timeout_ms),
+     .offset = AT(gateway.next_timeout_ms),
      .fallback = "0",
      .example = "fastcgi_next_upstream_timeout: 10s",
      .help = "How long another server is asked, from the beginning; 0: no limit."},

@@ -8,6 +8,7 @@
 #include "base/table.h"
 #include "base/text_writer.h"
 #include "fastcgi_reply.h"
+#include "modules/gateway/fields.h"
 
 #include <errno.h>
 

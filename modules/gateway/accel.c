@@ -2,8 +2,9 @@
  * The fields by which an application directs this server: X-Accel-Redirect, X-Accel-Limit-Rate and
  * X-Accel-Charset. (X-Accel-Expires is the cache's, X-Accel-Buffering is read in response_spool.c.)
  */
-#include "modules/proxy/proxy.h"
+#include "response.h"
 
+#include "connection.h"
 #include "http/h1_parse.h"
 #include "http/url.h"
 
@@ -91,7 +92,8 @@ bool gateway_accel_redirect(struct gateway_request *p)
     if (!place.data || (p->conf->cache.ignore & IGNORE_X_ACCEL_REDIRECT))
         return false;
     outcome = reroute(p, place);
-    proxy_cache_yield(p);
+    if (p->cached)
+        p->cache->release_lock(p);
     gateway_discard(p);
     buffer_finish(&p->input);
     p->stage = GATEWAY_DONE;

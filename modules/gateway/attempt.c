@@ -2,103 +2,18 @@
  * Asking: a server is chosen, connected to, and the request is sent to it as fast as it takes it and
  * the client gives it. Where that fails before an answer came, another server may be asked.
  */
-#include "modules/proxy/proxy.h"
+#include "attempt.h"
 
-#include "base/limits.h"
 #include "base/saturate.h"
+#include "connection.h"
+#include "request_body.h"
+#include "response_body.h"
 
 #include <errno.h>
-
-static const struct upstream_events proxy_events;
 
 static uint64_t now_us(const struct gateway_request *p)
 {
     return exchange_clock(p->x)->monotonic_us;
-}
-
-void gateway_log(const struct gateway_request *p, enum log_level level, const char *what, int error)
-{
-    static const char *const doing[] = {
-        [GATEWAY_READING_BODY] = "reading client request body",
-        [GATEWAY_CONNECTING] = "connecting to upstream",
-        [GATEWAY_SENDING] = "reading response header from upstream",
-        [GATEWAY_RESPONDING] = "reading upstream",
-        [GATEWAY_DONE] = "ending",
-    };
-    const char *now = p->stage == GATEWAY_SENDING && !p->asked ? "sending request to upstream" : doing[p->stage];
-    struct str server = p->attempt ? p->attempt->server : p->target.authority;
-
-    if (error)
-        exchange_say(p->x, level, "%s (%d: %s) while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what,
-                     -error, strerror(-error), now, gateway_scheme(p), STR_ARG(server),
-                     STR_ARG(p->uri));
-    else
-        exchange_say(p->x, level, "%s while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what, now,
-                     gateway_scheme(p), STR_ARG(server), STR_ARG(p->uri));
-}
-
-void gateway_release(struct gateway_request *p, bool keep)
-{
-    struct upstream_connection *connection = p->connection;
-
-    p->connection = NULL;
-    gateway_rate_limit_end(p);
-    proxy_expect_end(p);
-    upstream_wait_end(&p->waiter);
-    p->conf->gateway->finish(p);
-    if (!connection)
-        return;
-    if (p->attempt->whole_us == UINT64_MAX)
-        p->attempt->whole_us = u64_sub_sat(now_us(p), p->attempt->begun_us);
-    upstream_release(connection, keep);
-}
-
-void gateway_discard(struct gateway_request *p)
-{
-    gateway_release(p, false);
-}
-
-/* An answer may come; or TLS broke, and the wire waits for the server to take our alert and leave. */
-static bool awaits_server(const struct gateway_request *p)
-{
-    const struct wire *wire = &p->connection->wire;
-
-    return wire->state != WIRE_OPEN || (wire->receiving && (p->asked || p->heard));
-}
-
-/* A slow client stops the clock of the server, and a slow server that of the client. */
-void gateway_set_timeout(struct gateway_request *p)
-{
-    uint64_t patience_ms = 0;
-
-    if (!p->connection || p->stage == GATEWAY_CONNECTING)
-        return;
-    if (p->blocked)
-        patience_ms = p->conf->send_timeout_ms;
-    else if (awaits_server(p))
-        patience_ms = p->conf->read_timeout_ms;
-    if (p->patient && patience_ms > 0 && patience_ms < LIMIT_PROXY_QUIET_MS && !p->blocked)
-        patience_ms = LIMIT_PROXY_QUIET_MS;
-    upstream_patience(p->connection, patience_ms);
-}
-
-/* No server could be asked, or none has answered: what is stored may do. */
-static bool is_rescued(struct gateway_request *p, int status)
-{
-    unsigned reason = status == 504 ? STALE_TIMEOUT : p->reply.fault ? STALE_INVALID_HEADER : STALE_ERROR;
-
-    return (status == 502 || status == 504) && proxy_cache_rescue(p, reason);
-}
-
-void gateway_fail(struct gateway_request *p, int status)
-{
-    gateway_discard(p);
-    buffer_finish(&p->input);
-    p->stage = GATEWAY_DONE;
-    if (!is_rescued(p, status))
-        (void)exchange_refuse(p->x, status);
-    if (!p->starting)
-        exchange_resume(p->x, OUTCOME_ANSWERED);
 }
 
 static bool is_idempotent(enum method method)
@@ -122,10 +37,12 @@ static bool has_tries_left(const struct gateway_request *p)
            (p->conf->next_timeout_ms == 0 || spent_ms < p->conf->next_timeout_ms);
 }
 
+static int connect_next(struct gateway_request *p);
+
 /* Asks again, and gives up where that is not to be. */
 static void ask_again(struct gateway_request *p)
 {
-    int status = gateway_connect(p);
+    int status = connect_next(p);
 
     if (status)
         gateway_fail(p, status);
@@ -165,17 +82,6 @@ static void retry_fresh(struct gateway_request *p)
     ask_again(p);
 }
 
-void gateway_retry(struct gateway_request *p)
-{
-    int status;
-
-    gateway_discard(p);
-    p->choice.tries = 0;
-    status = gateway_begin(p);
-    if (status)
-        gateway_fail(p, status);
-}
-
 void gateway_connection_failed(struct gateway_request *p, int error)
 {
     bool late = error == -ETIMEDOUT;
@@ -197,7 +103,7 @@ void gateway_connection_failed(struct gateway_request *p, int error)
     gateway_try_next(p, late ? NEXT_TIMEOUT : NEXT_ERROR, late ? 504 : 502);
 }
 
-static void failed(void *user, int error)
+void gateway_lost(void *user, int error)
 {
     struct gateway_request *p = user;
 
@@ -246,7 +152,7 @@ static void send_request(struct gateway_request *p)
     gateway_set_timeout(p);
 }
 
-static void has_room(void *user)
+void gateway_has_room(void *user)
 {
     struct gateway_request *p = user;
 
@@ -254,15 +160,6 @@ static void has_room(void *user)
         send_request(p);
     else
         gateway_set_timeout(p);
-}
-
-/* More of the client's body has come. Only queued: this is called inside the session. */
-void gateway_request_woken(void *owner)
-{
-    struct gateway_request *p = owner;
-
-    if (p->connection)
-        upstream_wake(p->connection);
 }
 
 static void begin(struct gateway_request *p)
@@ -274,7 +171,7 @@ static void begin(struct gateway_request *p)
                                      .chunked = p->content_length == BODY_LENGTH_UNKNOWN};
     if (p->content_length > 0)
         p->request.body = gateway_request_body(p);
-    if (p->conf->gateway->begin(p) < 0 || (p->expects && proxy_expect_begin(p) < 0)) {
+    if (p->conf->gateway->begin(p) < 0) {
         gateway_connection_failed(p, -ENOMEM);
         return;
     }
@@ -282,21 +179,13 @@ static void begin(struct gateway_request *p)
     send_request(p);
 }
 
-static void opened(void *user)
+void gateway_opened(void *user)
 {
     struct gateway_request *p = user;
 
     p->attempt->connect_us = u64_sub_sat(now_us(p), p->attempt->begun_us);
     begin(p);
 }
-
-static const struct upstream_events proxy_events = {
-    .opened = opened,
-    .received = gateway_received,
-    .piped = gateway_piped,
-    .room = has_room,
-    .failed = failed,
-};
 
 static struct gateway_attempt *note_attempt(struct gateway_request *p, struct str server)
 {
@@ -324,7 +213,7 @@ static int connect_to(struct gateway_request *p)
     p->tries++;
     if (!note_attempt(p, str_from(p->peer->name)))
         return 500;
-    error = upstream_connect(p->peer, &p->tls, &proxy_events, p, p->conf->connect_timeout_ms, p->fresh,
+    error = upstream_connect(p->peer, &p->tls, p->events, p, p->conf->connect_timeout_ms, p->fresh,
                              &p->connection);
     if (error < 0) {
         p->connection = NULL;
@@ -370,7 +259,7 @@ static int nobody_left(struct gateway_request *p, int error)
     return 502;
 }
 
-int gateway_connect(struct gateway_request *p)
+static int connect_next(struct gateway_request *p)
 {
     int error;
 
@@ -382,4 +271,44 @@ int gateway_connect(struct gateway_request *p)
         error = connect_to(p);
     } while (error == -EAGAIN);
     return error;
+}
+
+/* A body that was read before has a length, however it came; trailers need chunks to stand behind. */
+static uint64_t content_length(const struct gateway_request *p)
+{
+    const struct request *request = &p->x->request;
+
+    bool chunks = request->trailers.count > 0 && !p->conf->gateway->measured;
+
+    if (p->own_body.data)
+        return p->own_body.length;
+    return p->kept && p->kept->whole && !chunks ? spool_length(p->kept->spool) : request->content_length;
+}
+
+int gateway_begin(struct gateway_request *p)
+{
+    struct str fault = STR("");
+    int error;
+
+    p->content_length = content_length(p);
+    error = p->conf->gateway->write_head(p, &fault);
+    if (error == 0 && fault.length)
+        exchange_say(p->x, LOG_ERROR, "the request could not be passed on as it was: " STR_FMT, STR_ARG(fault));
+    if (error == -EINVAL)
+        exchange_say(p->x, LOG_ERROR, "the request cannot be passed on: " STR_FMT " would break it",
+                     STR_ARG(fault));
+    if (error < 0)
+        return error == -ENOENT ? 404 : 500;
+    return connect_next(p);
+}
+
+void gateway_retry(struct gateway_request *p)
+{
+    int status;
+
+    gateway_discard(p);
+    p->choice.tries = 0;
+    status = gateway_begin(p);
+    if (status)
+        gateway_fail(p, status);
 }

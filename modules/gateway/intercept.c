@@ -1,7 +1,7 @@
 /*
  * `proxy_intercept_errors`: an answer of a server that error_page answers instead.
  */
-#include "modules/proxy/proxy.h"
+#include "response.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /*
  * Max-Forwards (RFC 9110 7.6.2): the number of times that OPTIONS and TRACE may still be forwarded.
  */
-#include "modules/proxy/proxy.h"
+#include "gateway.h"
 
 #include <errno.h>
 

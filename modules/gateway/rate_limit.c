@@ -2,13 +2,14 @@
  * `proxy_limit_rate`: an answer is read from its server at no more than so many bytes a second. What has come says when
  * more of it is due; until then nothing is asked of the connection, and the kernel holds the server back.
  */
-#include "modules/proxy/proxy.h"
+#include "rate_limit.h"
 
 #include <errno.h>
 
 /* In the exchange's arena, which is held while the timer runs. */
 struct gateway_rate_limit {
     struct gateway_request *p;
+    void (*due)(struct gateway_request *p);
     struct op timer;
     uint64_t rate;     /* bytes a second */
     uint64_t began_ms;
@@ -25,7 +26,7 @@ int gateway_read_rate(struct conf_reader *reader, const struct conf_node *node, 
     return conf_read_size(reader, node, &bytes);
 }
 
-int gateway_rate_limit_begin(struct gateway_request *p)
+int gateway_rate_limit_begin(struct gateway_request *p, void (*due)(struct gateway_request *p))
 {
     struct exchange *x = p->x;
     struct str text = p->conf->limit_rate ? exchange_eval(x, p->conf->limit_rate) : STR("");
@@ -40,18 +41,19 @@ int gateway_rate_limit_begin(struct gateway_request *p)
     p->rate_limit = arena_zalloc(&x->arena, 1, sizeof(*p->rate_limit));
     if (!p->rate_limit)
         return -ENOMEM;
-    *p->rate_limit = (struct gateway_rate_limit){.p = p, .rate = rate, .began_ms = exchange_clock(x)->monotonic_ms};
+    *p->rate_limit = (struct gateway_rate_limit){
+        .p = p, .due = due, .rate = rate, .began_ms = exchange_clock(x)->monotonic_ms};
     return 0;
 }
 
-static void due(struct op *op, int result)
+static void timer_due(struct op *op, int result)
 {
     struct gateway_rate_limit *rate_limit = container_of(op, struct gateway_rate_limit, timer);
     struct gateway_request *p = rate_limit->p;
     struct exchange *x = p->x;
 
     if (p->rate_limit == rate_limit && p->stage == GATEWAY_RESPONDING)
-        gateway_read(p);
+        rate_limit->due(p);
     exchange_release(x);
 }
 
@@ -69,7 +71,7 @@ bool gateway_is_rate_limited(struct gateway_request *p)
     if (!op_idle(&rate_limit->timer))
         return true;
     exchange_hold(p->x);
-    rate_limit->timer.done = due;
+    rate_limit->timer.done = timer_due;
     worker_timer(exchange_worker(p->x), &rate_limit->timer, due_ms - now_ms);
     return true;
 }

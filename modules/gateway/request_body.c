@@ -2,7 +2,7 @@
  * The client's body, read whole before a server is asked (proxy_request_buffering). It is kept to the exchange's
  * end: other servers are sent it, too. And what is sent in its place (proxy_set_body).
  */
-#include "modules/proxy/proxy.h"
+#include "request_body.h"
 
 #include <errno.h>
 
@@ -13,42 +13,31 @@ bool gateway_body_is_spent(const struct gateway_request *p)
 
 bool gateway_body_is_lost(const struct exchange *x)
 {
-    const struct gateway_request *p = exchange_state_found(x, &module_proxy);
+    const struct gateway_request *p = gateway_request_of(x);
 
     return p && p->x && (p->spent || gateway_body_is_spent(p));
 }
 
 int gateway_buffer_body(struct exchange *x, void (*done)(void *owner, int error), void *owner)
 {
-    struct gateway_request *p = exchange_state(x, &module_proxy, sizeof(*p));
-    const struct proxy_conf *conf = exchange_conf(x, &module_proxy);
+    const struct gateway_module_conf *conf = exchange_conf(x, &module_gateway);
+    struct gateway_request *p = gateway_request_make(x);
 
     if (p)
         p->made = arena_zalloc(&x->arena, 1, sizeof(*p->made));
-    return p && p->made ? buffered_body_read(p->made, x, conf->buffering.requests_folder, done, owner) : -ENOMEM;
+    return p && p->made ? buffered_body_read(p->made, x, conf->body_folder, done, owner) : -ENOMEM;
 }
 
 int gateway_share_body(struct exchange *x, struct exchange *child)
 {
-    struct gateway_request *p = exchange_state(child, &module_proxy, sizeof(*p));
+    struct gateway_request *p = gateway_request_make(child);
 
     if (p)
         p->made = arena_zalloc(&child->arena, 1, sizeof(*p->made));
     return p && p->made ? buffered_body_give(buffered_body_of(&x->request), p->made, child) : -ENOMEM;
 }
 
-static void kept(void *owner, int error)
-{
-    struct gateway_request *p = owner;
-    int status = error ? 0 : gateway_begin(p);
-
-    if (error)
-        gateway_request_failed(p, error);
-    else if (status)
-        gateway_fail(p, status);
-}
-
-bool gateway_buffer_request(struct gateway_request *p)
+int gateway_buffer_request(struct gateway_request *p, void (*done)(void *owner, int error))
 {
     struct request *request = &p->x->request;
     bool wanted = p->conf->buffering.requests ||
@@ -56,13 +45,11 @@ bool gateway_buffer_request(struct gateway_request *p)
     int error;
 
     if (!wanted || p->own_body.data || p->kept || request->content_length == 0)
-        return false;
+        return 0;
     p->stage = GATEWAY_READING_BODY;
-    error = gateway_buffer_body(p->x, kept, p);
+    error = gateway_buffer_body(p->x, done, p);
     p->kept = buffered_body_of(request);
-    if (error && error != -EAGAIN)
-        gateway_request_failed(p, error);
-    return error != 0;
+    return error;
 }
 
 /* The configuration's words: there are always more of them, up to the last. */
@@ -85,6 +72,15 @@ static struct body *own_body(struct gateway_request *p)
     return &p->own;
 }
 
+/* More of the client's body has come. Only queued: this is called inside the session. */
+static void request_woken(void *owner)
+{
+    struct gateway_request *p = owner;
+
+    if (p->connection)
+        upstream_wake(p->connection);
+}
+
 struct body *gateway_request_body(struct gateway_request *p)
 {
     struct body *body = p->x->request.body;
@@ -93,7 +89,7 @@ struct body *gateway_request_body(struct gateway_request *p)
         return own_body(p);
     if (p->kept)
         buffered_body_rewind(p->kept);
-    body->wake = gateway_request_woken;
+    body->wake = request_woken;
     body->owner = p;
     return body;
 }

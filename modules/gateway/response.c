@@ -1,140 +1,18 @@
 /*
- * The answer: its head becomes the exchange's, its body is kept as it comes, a little at a time, and
- * pulled by whoever sends it to the client. A client that takes nothing stops the reading.
+ * The response of a server, as it is read: its head becomes the exchange's, and its body goes on part by part.
  */
-#include "modules/proxy/proxy.h"
+#include "response.h"
 
+#include "attempt.h"
 #include "base/limits.h"
 #include "base/saturate.h"
+#include "connection.h"
+#include "fields.h"
+#include "rate_limit.h"
+#include "response_body.h"
+#include "splice.h"
 
 #include <errno.h>
-
-void gateway_wake_body(struct gateway_request *p)
-{
-    if (!p->awaited)
-        return;
-    p->awaited = false;
-    p->body.wake(p->body.owner);
-}
-
-static bool has_room(const struct gateway_request *p)
-{
-    if (p->buffers)
-        return !p->spool || !spool_full(p->spool);
-    return size_sub_sat(p->input.capacity, p->input.length) >= LIMIT_LENT_BYTES || p->input.length == 0;
-}
-
-void gateway_read(struct gateway_request *p)
-{
-    if (!p->connection)
-        return;
-    if ((p->stage == GATEWAY_SENDING || (has_room(p) && !gateway_is_rate_limited(p))) && !proxy_cache_behind(p))
-        wire_receive(&p->connection->wire);
-    gateway_set_timeout(p);
-}
-
-/* Body. */
-
-static int next_input(struct gateway_request *p, unsigned accept, size_t room, struct chunk *out)
-{
-    struct str bytes;
-
-    if (p->input_at == p->input.length) { /* all that was lent has been taken */
-        p->input.length = p->input_at = 0;
-        if (!gateway_splice(p, accept))
-            gateway_read(p);
-    }
-    bytes = str_slice(str_skip(buffer_str(&p->input), p->input_at), 0, room);
-    if (str_empty(bytes)) {
-        buffer_finish(&p->input); /* whoever waits holds no buffer */
-        return 0;
-    }
-    p->input_at += bytes.length;
-    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = bytes};
-    return 1;
-}
-
-static int next_spooled(struct gateway_request *p, unsigned accept, size_t room, struct chunk *out)
-{
-    int result = p->spool ? spool_next(p->spool, accept, room, out) : 0;
-
-    gateway_read(p);
-    return result;
-}
-
-static int body_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
-{
-    struct gateway_request *p = container_of(body, struct gateway_request, body);
-    int result;
-
-    if (p->upgraded && p->connection && gateway_tunnel(p) < 0)
-        return -ENOMEM;
-    if (gateway_spliced(p, out))
-        return 1;
-    if (proxy_cache_holds(p)) {
-        p->awaited = true;
-        return -EAGAIN;
-    }
-    result = p->buffers ? next_spooled(p, accept, room, out) : next_input(p, accept, room, out);
-    if (result == 0 && !p->body_whole)
-        result = p->body_error ? p->body_error : -EAGAIN;
-    p->awaited = result == -EAGAIN;
-    return result;
-}
-
-static void body_closed(struct body *body)
-{
-    struct gateway_request *p = container_of(body, struct gateway_request, body);
-
-    p->awaited = false;
-    gateway_discard(p);
-    buffer_finish(&p->input);
-    pipe_drop(p->pipe);
-    p->pipe = NULL;
-    spool_close(p->spool);
-    p->spool = NULL;
-    p->stage = GATEWAY_DONE;
-}
-
-void gateway_body_init(struct gateway_request *p)
-{
-    static const struct body_ops ops = {.next = body_next, .close = body_closed};
-
-    p->body = (struct body){.ops = &ops, .length = BODY_LENGTH_UNKNOWN};
-    p->input_at = 0;
-    p->body_whole = p->awaited = false;
-    p->body_error = 0;
-}
-
-/* An update behind an answer has nobody who pulls: this is its end. */
-static bool ends_update(struct gateway_request *p)
-{
-    if (!p->cached || !p->cached->background)
-        return false;
-    p->stage = GATEWAY_DONE;
-    buffer_finish(&p->input);
-    (void)exchange_refuse(p->x, 204);
-    exchange_resume(p->x, OUTCOME_ANSWERED);
-    return true;
-}
-
-void gateway_body_end(struct gateway_request *p)
-{
-    if (ends_update(p))
-        return;
-    p->body_whole = true;
-    gateway_wake_body(p);
-}
-
-void gateway_body_fail(struct gateway_request *p, int error)
-{
-    gateway_discard(p);
-    proxy_cache_broke(p);
-    if (ends_update(p))
-        return;
-    p->body_error = error;
-    gateway_wake_body(p);
-}
 
 /* Steps of the reply. Each false: nothing more of it is read now. */
 
@@ -173,13 +51,11 @@ static bool may_forward_interim(struct gateway_request *p)
     return true;
 }
 
-/* A 100 is the session's to send, when the client's body is pulled. */
+/* The session sends 100 by itself, when the client's body is pulled. */
 static bool interim(struct gateway_request *p)
 {
     struct headers fields = {0};
 
-    if (p->reply.status == 100)
-        proxy_expect_met(p);
     if (p->reply.status == 100 || !may_forward_interim(p))
         return true;
     if (gateway_pass_fields(p, &p->reply.headers, &p->reply.interim, &fields) == -ENOMEM ||
@@ -232,7 +108,8 @@ static int note_stream(struct gateway_request *p)
 /* The answer is another than the server's, which is not wanted any more. */
 static void answered_otherwise(struct gateway_request *p)
 {
-    proxy_cache_yield(p);
+    if (p->cached)
+        p->cache->release_lock(p);
     gateway_discard(p);
     buffer_finish(&p->input);
     p->stage = GATEWAY_DONE;
@@ -274,14 +151,15 @@ static bool head_came(struct gateway_request *p)
         return false;
     upstream_peer_worked(p->peer);
     upstream_peer_took(p->peer, p->attempt->header_us, UINT64_MAX);
-    if (proxy_cache_rescue_status(p, p->reply.status) || gateway_intercept(p, p->reply.status, &p->reply.headers)) {
+    if ((p->cache && p->cache->serve_stale(p, GATEWAY_FAILED_STATUS)) ||
+        gateway_intercept(p, p->reply.status, &p->reply.headers)) {
         answered_otherwise(p);
         return false;
     }
     gateway_accel_rate(p, &p->reply.headers);
     if (gateway_accel_redirect(p))
         return false;
-    kept = proxy_cache_head(p);
+    kept = p->cache ? p->cache->response_head(p) : 0;
     if (kept == -EAGAIN) {
         gateway_retry(p);
         return false;
@@ -293,7 +171,7 @@ static bool head_came(struct gateway_request *p)
     response->headers.count = 0;
     if (gateway_pass_fields(p, &p->reply.headers, &p->x->arena, &response->headers) < 0 || note_stream(p) < 0 ||
         gateway_accel_charset(p, &p->reply.headers, &response->headers) < 0 ||
-        (p->conf->gateway->rewrites && (proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0)) ||
+        gateway_rewrite_head(p) < 0 ||
         stick(p) < 0)
         return no_memory(p);
     p->buffers = gateway_wants_spool(p);
@@ -305,25 +183,13 @@ static bool head_came(struct gateway_request *p)
     if (p->method == METHOD_HEAD &&
         p->x->request.method != METHOD_HEAD) /* proxy_method: nothing comes, whatever the head says */
         p->body.length = 0;
-    if (gateway_rate_limit_begin(p) < 0 || gateway_apply_range(p) < 0)
+    if (gateway_rate_limit_begin(p, gateway_read) < 0 || gateway_apply_range(p) < 0)
         return no_memory(p);
     if (p->stage != GATEWAY_DONE) /* the range that was asked for is none */
         p->stage = GATEWAY_RESPONDING;
-    if (!proxy_cache_holds_head(p))
+    if (!p->cached || !p->cache->fill->delays_head(p))
         exchange_resume(p->x, OUTCOME_ANSWERED);
     return p->stage == GATEWAY_RESPONDING && !p->upgraded;
-}
-
-void gateway_response_end(struct gateway_request *p, bool surplus)
-{
-    bool keep = p->reply.keepalive && p->asked && !surplus;
-
-    upstream_peer_took(p->peer, UINT64_MAX, u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us));
-    if (p->reply.keepalive && surplus)
-        gateway_log(p, LOG_WARN, "upstream sent more than its answer", 0);
-    gateway_release(p, keep);
-    proxy_cache_whole(p);
-    gateway_body_end(p);
 }
 
 /* A body that nobody keeps is nobody's: of a short one the rest is read, so that its connection may serve again. */
@@ -337,7 +203,8 @@ static bool update_goes_on(struct gateway_request *p)
 
 static bool part_came(struct gateway_request *p, struct str part)
 {
-    proxy_cache_part(p, part);
+    if (p->cached)
+        p->cache->fill->put(p, part);
     if (p->cached && p->cached->background)
         return update_goes_on(p);
     if (p->buffers) {
@@ -420,4 +287,15 @@ size_t gateway_received(void *user, struct str bytes)
     else
         gateway_read(p);
     return room < bytes.length ? room : bytes.length;
+}
+
+void gateway_piped(void *user, size_t count)
+{
+    struct gateway_request *p = user;
+
+    if (gateway_splice_filled(p, count))
+        gateway_response_end(p, !wire_silent(&p->connection->wire));
+    else
+        gateway_set_timeout(p);
+    gateway_wake_body(p);
 }

@@ -2,7 +2,7 @@
  * `proxy_force_ranges`: a server that knows no ranges gives the whole, and the client gets the part of it that it asked
  * for. One range alone: several would have to be kept.
  */
-#include "modules/proxy/proxy.h"
+#include "response.h"
 
 #include "http/conditional.h"
 #include "http/date.h"

@@ -2,7 +2,10 @@
  * An answer's body, read as fast as the server gives it (proxy_buffering), so that the server is free however slow
  * the client is.
  */
-#include "modules/proxy/proxy.h"
+#include "response.h"
+
+#include "modules/gateway/spool.h"
+#include "response_body.h"
 
 #include <errno.h>
 

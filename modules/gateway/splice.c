@@ -3,9 +3,10 @@
  * the client's, by splice(2). Each pipe is emptied before it is filled again, so that a server which has nothing to say
  * and a client who takes nothing cannot be mistaken for each other.
  */
-#include "modules/proxy/proxy.h"
+#include "splice.h"
 
 #include "base/limits.h"
+#include "connection.h"
 
 static uint64_t unframed(const struct gateway_request *p)
 {
@@ -48,21 +49,15 @@ bool gateway_splice(struct gateway_request *p, unsigned accept)
     return true;
 }
 
-void gateway_piped(void *user, size_t count)
+bool gateway_splice_filled(struct gateway_request *p, size_t count)
 {
-    struct gateway_request *p = user;
-
     p->spliced = (struct chunk){.kind = CHUNK_PIPE};
     p->spliced.pipe.fd = p->pipe->from;
     p->spliced.pipe.length = count;
     p->spliced.pipe.whole = p->reply.content_length;
     p->attempt->bytes_received += count;
     h1_reply_skip(&p->reply, count);
-    if (unframed(p) == 0)
-        gateway_response_end(p, !wire_silent(&p->connection->wire));
-    else
-        gateway_set_timeout(p);
-    gateway_wake_body(p);
+    return unframed(p) == 0;
 }
 
 bool gateway_spliced(struct gateway_request *p, struct chunk *out)

@@ -2,10 +2,11 @@
  * What follows 101: bytes that nobody here understands, passed on both ways until one side ends. It takes the place
  * of HTTP on the client's connection, and holds little while both sides are silent: no exchange, no buffer.
  */
-#include "modules/proxy/proxy.h"
+#include "tunnel.h"
 
 #include "base/limits.h"
 #include "base/saturate.h"
+#include "connection.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 struct tunnel {
     struct successor successor;     /* of HTTP, on the client's connection */
     struct upstream_connection *connection; /* owned until released; NULL: it has ended */
-    const struct proxy_conf *conf;
+    const struct gateway_conf *conf;
     struct buffer input;            /* of the server, not pulled yet; never moved while it holds any */
     size_t input_at;
     int error;                      /* the server was cut off: so is the client, after what came */
@@ -210,7 +211,7 @@ static const struct protocol protocol_tunnel = {
 static void restore(struct successor *successor, struct exchange *x)
 {
     struct tunnel *t = container_of(successor, struct tunnel, successor);
-    struct gateway_request *p = exchange_state(x, &module_proxy, sizeof(*p));
+    struct gateway_request *p = gateway_request_make(x);
 
     if (!p)
         return;

@@ -2,7 +2,7 @@
  * `mirror`: a request is asked again of other URIs of this server, and what they answer is thrown away: nobody waits
  * for it. Its body is read whole before, so that each has all of it.
  */
-#include "modules/proxy/proxy.h"
+#include "modules/gateway/request_body.h"
 
 #include <errno.h>
 #include <stddef.h>

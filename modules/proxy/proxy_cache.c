@@ -5,6 +5,8 @@
 #include "proxy.h"
 
 #include "base/limits.h"
+#include "modules/gateway/fields.h"
+#include "modules/gateway/response.h"
 #include "server/representation.h"
 
 #include <errno.h>
@@ -78,8 +80,8 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
     response->headers.count = 0;
     gateway_accel_rate(p, headers);
     if (gateway_pass_fields(p, headers, &p->x->arena, &response->headers) < 0 ||
-        gateway_accel_charset(p, headers, &response->headers) < 0 || proxy_rewrite_location(p) < 0 ||
-        proxy_rewrite_cookies(p) < 0 || cached_add_age(cached, note) < 0)
+        gateway_accel_charset(p, headers, &response->headers) < 0 || gateway_rewrite_head(p) < 0 ||
+        cached_add_age(cached, note) < 0)
         return -ENOMEM;
     if (note->status == 200) {
         struct str type = headers_value(&response->headers, STR("Content-Type"));

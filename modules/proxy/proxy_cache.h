@@ -6,96 +6,12 @@
 #ifndef MODULES_PROXY_PROXY_CACHE_H
 #define MODULES_PROXY_PROXY_CACHE_H
 
-#include "base/cidr.h"
 #include "cache/cache_store.h"
-#include "conf/directive.h"
 #include "http/conditional.h"
 #include "http/freshness.h"
-#include "server/module.h"
+#include "modules/gateway/gateway_cache.h"
 
 struct gateway_request;
-
-
-/* proxy_cache_valid: how long an answer of these statuses is fresh that does not say so itself. */
-struct proxy_cache_valid {
-    unsigned *statuses;             /* count 0: any */
-    size_t count;
-    uint64_t seconds;
-};
-
-/* proxy_cache_purge */
-struct proxy_cache_purge {
-    struct str method;              /* empty: nobody may */
-    struct cidr *from;
-    size_t count;
-};
-
-/* proxy_cache_max_range_offset */
-struct proxy_cache_far {
-    uint64_t bytes;
-    bool set;
-};
-
-enum gateway_ignore {
-    IGNORE_X_ACCEL_EXPIRES = 1 << 0,
-    IGNORE_EXPIRES = 1 << 1,
-    IGNORE_CACHE_CONTROL = 1 << 2,
-    IGNORE_SET_COOKIE = 1 << 3,
-    IGNORE_VARY = 1 << 4,
-    IGNORE_X_ACCEL_REDIRECT = 1 << 5, /* this one and the following are no affair of the cache */
-    IGNORE_X_ACCEL_BUFFERING = 1 << 6,
-    IGNORE_X_ACCEL_LIMIT_RATE = 1 << 7,
-    IGNORE_X_ACCEL_CHARSET = 1 << 8,
-};
-
-/* proxy_cache_use_stale: bits in the order of its words. */
-enum proxy_stale {
-    STALE_ERROR = 1 << 0,
-    STALE_TIMEOUT = 1 << 1,
-    STALE_INVALID_HEADER = 1 << 2,
-    STALE_UPDATING = 1 << 3,
-    STALE_HTTP_500 = 1 << 4,
-    STALE_HTTP_502 = 1 << 5,
-    STALE_HTTP_503 = 1 << 6,
-    STALE_HTTP_504 = 1 << 7,
-    STALE_HTTP_403 = 1 << 8,
-    STALE_HTTP_404 = 1 << 9,
-    STALE_HTTP_429 = 1 << 10,
-    STALE_OFF = 1 << 11,
-};
-
-struct proxy_cache_conf {
-    struct conf_rows paths;         /* struct cache_conf * */
-    struct str name;                /* "off", or whose */
-    const struct cache_conf *cache; /* NULL: off */
-    const struct template *key;     /* NULL: proxy_cache_key has its own */
-    struct conf_rows valid;         /* struct proxy_cache_valid */
-    unsigned methods;               /* enum method as bits; GET and HEAD always */
-    struct conf_templates bypass, no_cache;
-    uint64_t heuristic_ms;          /* the longest heuristic lifetime; 0: none */
-    struct conf_words targeted;     /* names of fields that take the place of Cache-Control, the first that can be read */
-    uint64_t min_uses;
-    unsigned ignore;                /* enum gateway_ignore */
-    unsigned use_stale;             /* enum proxy_stale */
-    uint64_t slice;                 /* bytes of one piece; 0: whole */
-    bool revalidate, lock, background_update, obey;
-    uint64_t lock_timeout_ms, lock_age_ms;
-    struct proxy_cache_far far;
-    bool convert_head;
-    struct proxy_cache_purge purge;
-};
-
-/* $upstream_cache_status */
-enum cached_status {
-    CACHED_NOT,                     /* nobody asked the cache */
-    CACHED_MISS,
-    CACHED_BYPASS,
-    CACHED_EXPIRED,
-    CACHED_STALE,
-    CACHED_UPDATING,
-    CACHED_REVALIDATED,
-    CACHED_HIT,
-};
 
 /* What is noted of an answer, in front of its fields. */
 struct stored_note {
@@ -154,6 +70,9 @@ struct cached {
     uint64_t kept;                  /* bytes of the body that were given to it */
     struct str head;                /* what will be noted of it */
 };
+
+/* The cache as a gateway sees it. */
+extern const struct gateway_cache proxy_cache;
 
 /* proxy_cache_conf.c */
 
@@ -287,7 +206,7 @@ void proxy_cache_broke(struct gateway_request *p);
 /* The answer waits for `fill`, which cache_fill_end follows, too. */
 void cached_publish(struct cached *cached, struct cache_fill *fill);
 /* True where more of it is to wait for the disk; gateway_read follows. */
-bool proxy_cache_behind(struct gateway_request *p);
+bool proxy_cache_behind(const struct gateway_request *p);
 /* The body is whole. */
 void proxy_cache_whole(struct gateway_request *p);
 

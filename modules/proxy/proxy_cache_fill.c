@@ -4,6 +4,8 @@
 #include "proxy.h"
 
 #include "base/limits.h"
+#include "modules/gateway/fields.h"
+#include "modules/gateway/response_body.h"
 
 #include <errno.h>
 
@@ -396,7 +398,7 @@ void proxy_cache_part(struct gateway_request *p, struct str part)
     cached->fill = NULL;
 }
 
-bool proxy_cache_behind(struct gateway_request *p)
+bool proxy_cache_behind(const struct gateway_request *p)
 {
     return p->cached && p->cached->fill && cache_fill_behind(p->cached->fill);
 }

@@ -4,6 +4,9 @@
  */
 #include "proxy.h"
 
+#include "modules/gateway/fields.h"
+#include "modules/gateway/response.h"
+
 #include <errno.h>
 
 /* There is a length, and nobody pulls. */
@@ -56,7 +59,7 @@ static int copy_head(struct gateway_request *p, const struct response *from)
 static enum outcome take(struct gateway_request *p, const struct exchange *child)
 {
     const struct response *said = &child->response;
-    const struct gateway_request *behind = exchange_state_found(child, &module_proxy);
+    const struct gateway_request *behind = gateway_request_of(child);
 
     p->stage = GATEWAY_DONE;
     if (behind && behind->cached)

@@ -5,6 +5,7 @@
 #include "proxy.h"
 
 #include "http/url.h"
+#include "modules/gateway/fields.h"
 
 /*
  * The method and the body that the configuration sends in the place of the client's; empty where that is GET or HEAD
@@ -12,7 +13,7 @@
  */
 static struct str changed_request(struct gateway_request *p)
 {
-    const struct proxy_conf *conf = p->conf;
+    const struct gateway_conf *conf = p->conf;
     struct str method = conf->method ? exchange_eval(p->x, conf->method) : STR("");
     struct str body = conf->set_body ? exchange_eval(p->x, conf->set_body) : STR("");
 

@@ -19,11 +19,13 @@ static void update_behind(struct cached *cached)
         cache_store_release(cached->store, &cached->origin.hash, token);
         return;
     }
-    behind = exchange_state(child, &module_proxy, sizeof(*behind));
-    if (behind)
-        behind->update = (struct proxy_update){cached->store, cached->origin.hash, token};
-    else
+    behind = gateway_request_make(child);
+    if (!behind) {
         cache_store_release(cached->store, &cached->origin.hash, token);
+        return;
+    }
+    behind->cache = cached->p->cache;
+    behind->update = (struct proxy_update){cached->store, cached->origin.hash, token};
 }
 
 /* Stale. `allowed`: what is stored says that it may be used while it is updated. */

@@ -3,6 +3,8 @@
  */
 #include "proxy.h"
 
+#include "modules/gateway/fields.h"
+
 #include <errno.h>
 
 /* RFC 9111 3.2: what 304 says takes the place of what was stored, but for what tells of the bytes of the body. */

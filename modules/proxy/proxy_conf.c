@@ -112,37 +112,6 @@ int proxy_read_fields(struct conf_reader *reader, const struct conf_node *node, 
     return error < 0 ? error : conf_read_template_word(reader, node, words.items[1], &fields->items->value);
 }
 
-/* "8 8k": number and size. */
-int gateway_read_buffers(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    uint64_t *into = out;
-    uint64_t count, size;
-    struct conf_words words;
-    struct conf_node word = *node;
-    int error = conf_read_words(reader, node, &words);
-
-    if (error < 0)
-        return error;
-    if (words.count != 2 || str_to_u64(words.items[0], &count) < 0) {
-        conf_error(reader->errors, node->mark, STR("write: proxy_buffers: 8 8k"), "a number and a size are wanted");
-        return -EINVAL;
-    }
-    word.kind = CONF_SCALAR;
-    word.text = words.items[1];
-    error = conf_read_size(reader, &word, &size);
-    if (error < 0)
-        return error;
-    if (count < 1 || size < 1024 || size > LIMIT_SPOOL_BLOCK || count > LIMIT_SPOOL_MEMORY / size) {
-        conf_error(reader->errors, node->mark, STR("write: proxy_buffers: 8 8k"),
-                   "one buffer has from 1k to %dk, and all together have up to %dm", LIMIT_SPOOL_BLOCK / 1024,
-                   LIMIT_SPOOL_MEMORY / 1024 / 1024);
-        return -EINVAL;
-    }
-    into[0] = count;
-    into[1] = size;
-    return 0;
-}
-
 /* "Options PrioritizeChaCha" */
 int proxy_read_ssl_command(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
@@ -191,53 +160,44 @@ static struct conf_mark ssl_mark(const struct conf_node *at)
 static int make_tls(struct proxy_conf *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     const struct conf_node *trusted = conf_map_get(at, STR("proxy_ssl_trusted_certificate"));
+    struct tls_client_settings *ssl = &conf->gateway.ssl;
     char error[256];
 
-    conf->ssl.no_server_name = !conf->ssl_server_name;
-    conf->ssl.no_reuse = !conf->ssl_session_reuse;
-    conf->ssl.commands = conf->ssl_commands.items;
-    conf->ssl.command_count = conf->ssl_commands.count;
-    if (!trusted && !wants_tls(&conf->pass))
+    ssl->no_server_name = !conf->ssl_server_name;
+    ssl->no_reuse = !conf->ssl_session_reuse;
+    ssl->commands = conf->ssl_commands.items;
+    ssl->command_count = conf->ssl_commands.count;
+    if (!trusted && !wants_tls(&conf->gateway.pass))
         return 0;
-    if (upstreams_trust(reader->upstreams, &conf->ssl, error, sizeof(error)) == 0)
+    if (upstreams_trust(reader->upstreams, ssl, error, sizeof(error)) == 0)
         return 0;
-    if (trusted && !str_empty(conf->ssl.trusted) && str_empty(conf->ssl.certificate) && str_empty(conf->ssl.ciphers) &&
-        str_empty(conf->ssl.revoked) && conf->ssl.command_count == 0)
+    if (trusted && !str_empty(ssl->trusted) && str_empty(ssl->certificate) && str_empty(ssl->ciphers) &&
+        str_empty(ssl->revoked) && ssl->command_count == 0)
         conf_error(reader->errors, trusted->mark, STR("a file of PEM certificates"),
-                   "\"" STR_FMT "\" cannot be trusted: %s", STR_ARG(conf->ssl.trusted), error);
+                   "\"" STR_FMT "\" cannot be trusted: %s", STR_ARG(ssl->trusted), error);
     else
         conf_error(reader->errors, ssl_mark(at), STR("files of PEM, as proxy_ssl_certificate: /etc/ssl/client.pem"),
                    "TLS to the server cannot be set up: %s", error);
     return -EINVAL;
 }
 
-int gateway_conf_complete(struct proxy_conf *own, struct conf_reader *reader, const struct conf_node *at)
-{
-    int error = 0;
-
-    if (!own->remote_addr)
-        error = conf_read_template_word(reader, at, STR("$remote_addr"), &own->remote_addr);
-    if (error == 0 && !own->peer_addr)
-        error = conf_read_template_word(reader, at, STR("$realip_remote_addr"), &own->peer_addr);
-    if (error == 0 && !own->scheme)
-        error = conf_read_template_word(reader, at, STR("$scheme"), &own->scheme);
-    if (error == 0)
-        error = proxy_cache_check(&own->cache, reader, at);
-    if (error == 0 && own->pass.text)
-        error = proxy_cache_check_methods(&own->cache, reader, at);
-    return error;
-}
-
 int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     struct proxy_conf *own = conf;
+    struct gateway_pass *pass = &own->gateway.pass;
+    struct proxy_cache_conf *cache = &own->gateway.cache;
     int error;
 
-    own->gateway = &proxy_gateway;
-    own->drop_body = !own->pass_body;
+    own->gateway.gateway = &proxy_gateway;
+    own->gateway.drop_body = !own->pass_body;
     own->drop_fields = !own->pass_fields;
-    if (own->pass.of_location && !reader->laid_over && !conf_map_get(at, STR("proxy_pass")))
-        own->pass = (struct gateway_pass){0};
+    if (pass->of_location && !reader->laid_over && !conf_map_get(at, STR("proxy_pass")))
+        *pass = (struct gateway_pass){0};
     error = make_tls(own, reader, at);
-    return error < 0 ? error : gateway_conf_complete(own, reader, at);
+    if (error == 0)
+        error = gateway_conf_complete(&own->gateway, reader, at);
+    if (error == 0)
+        error = proxy_cache_check(cache, reader, at);
+    cache->functions = cache->cache ? &proxy_cache : NULL;
+    return error == 0 && pass->text ? proxy_cache_check_methods(cache, reader, at) : error;
 }

@@ -15,17 +15,12 @@ struct proxy_expect {
     struct op timer;
 };
 
-bool proxy_forwards_expect(const struct gateway_request *p)
-{
-    return p->x->request.expects_continue && p->content_length > 0 && !p->own_body.data && !p->kept;
-}
-
 static void due(struct op *op, int result)
 {
     struct proxy_expect *expect = container_of(op, struct proxy_expect, timer);
     struct exchange *x = expect->p->x;
 
-    if (expect->p->expect == expect)
+    if (expect->p->own_state == expect)
         proxy_expect_met(expect->p);
     exchange_release(x);
 }
@@ -37,7 +32,7 @@ int proxy_expect_begin(struct gateway_request *p)
     if (!expect)
         return -ENOMEM;
     *expect = (struct proxy_expect){.p = p, .timer.done = due};
-    p->expect = expect;
+    p->own_state = expect;
     p->request.held = true;
     exchange_hold(p->x);
     worker_timer(exchange_worker(p->x), &expect->timer, LIMIT_CONTINUE_MS);
@@ -55,9 +50,9 @@ void proxy_expect_met(struct gateway_request *p)
 
 void proxy_expect_end(struct gateway_request *p)
 {
-    struct proxy_expect *expect = p->expect;
+    struct proxy_expect *expect = p->own_state;
 
-    p->expect = NULL;
+    p->own_state = NULL;
     if (expect && !op_idle(&expect->timer))
         worker_cancel(exchange_worker(p->x), &expect->timer);
 }

@@ -1,94 +1,13 @@
 /*
- * Which fields go on, and which do not: what belongs to one connection stays there
- * (RFC 9110 7.6.1), and what tells a server who its client is, is told by us.
+ * The head of a request as HTTP: the fields that go on, those that tell the server of the client, and those of
+ * proxy_set_header.
  */
 #include "proxy.h"
 
 #include "http/connection_options.h"
-
-#include "http/freshness.h"
+#include "modules/gateway/fields.h"
 
 #include <errno.h>
-
-/* Of one connection, or written anew: never copied from the client. */
-static const struct str own_of_request[] = {
-    {"Connection", 10}, {"Content-Length", 14}, {"Expect", 6}, {"Forwarded", 9}, {"Host", 4},
-    {"HTTP2-Settings", 14}, {"Keep-Alive", 10}, {"Proxy-Authorization", 19}, {"Proxy-Connection", 16},
-    {"TE", 2}, {"Transfer-Encoding", 17}, {"Upgrade", 7}, {"X-Forwarded-For", 15}, {"X-Forwarded-Host", 16},
-    {"X-Forwarded-Port", 16}, {"X-Forwarded-Proto", 17}, {"X-Forwarded-Server", 18}, {"X-Real-IP", 9},
-    {NULL, 0},
-};
-
-static const struct str own_of_answer[] = {
-    {"Connection", 10}, {"Content-Length", 14}, {"Keep-Alive", 10}, {"Proxy-Connection", 16},
-    {"Transfer-Encoding", 17}, {"Upgrade", 7},
-    {NULL, 0},
-};
-
-/* nginx keeps these to itself, unless proxy_pass_header names them. */
-static const struct str hidden[] = {{"Date", 4}, {"Server", 6}, {"X-Pad", 5}, {NULL, 0}};
-
-static bool is_among(const struct str *names, struct str name)
-{
-    for (; names->length; names++) {
-        if (str_equal_nocase(name, *names))
-            return true;
-    }
-    return false;
-}
-
-static bool is_in_words(const struct conf_words *words, struct str name)
-{
-    for (size_t i = 0; i < words->count; i++) {
-        if (str_equal_nocase(name, words->items[i]))
-            return true;
-    }
-    return false;
-}
-
-bool gateway_drops_fields(const struct headers *asked)
-{
-    struct connection_options options;
-
-    if (connection_options_read(asked, &options) < 0)
-        return true;
-    for (unsigned i = 0; options.count > 0 && i < asked->count; i++) {
-        struct str name = asked->items[i].name;
-
-        if (!is_among(own_of_request, name) && connection_options_name(&options, name))
-            return true;
-    }
-    return false;
-}
-
-/* Without those that Connection names: they are meant for the next hop alone. */
-static int copy_fields(const struct headers *from, const struct str *own, struct arena *arena,
-                       struct headers *to)
-{
-    struct connection_options options;
-    int error = connection_options_read(from, &options);
-
-    for (unsigned i = 0; i < from->count && error == 0; i++) {
-        const struct header *field = &from->items[i];
-
-        if (!is_among(own, field->name) && !connection_options_name(&options, field->name))
-            error = headers_add(to, arena, field->name, field->value);
-    }
-    return error;
-}
-
-struct str gateway_request_host(struct exchange *x)
-{
-    char digits[6];
-    size_t at = sizeof(digits);
-
-    if (str_empty(x->request.host) || x->request.port == 0)
-        return x->request.host;
-    for (unsigned port = x->request.port; port > 0; port /= 10)
-        digits[--at] = (char)('0' + port % 10);
-    digits[--at] = ':';
-    return arena_join(&x->arena, (const struct str[]){x->request.host, str_of(digits + at, sizeof(digits) - at)}, 2);
-}
 
 /* RFC 7239 6: an IPv6 address is quoted and in brackets; who has no address is unknown. */
 static struct str forwarded_for(struct arena *arena, struct str address)
@@ -110,17 +29,6 @@ static struct str forwarded(struct exchange *x, struct str address, struct str h
         return arena_join(&x->arena, (const struct str[]){STR("for="), from, STR(";proto="), scheme}, 4);
     return arena_join(&x->arena,
                       (const struct str[]){STR("for="), from, STR(";host=\""), host, STR("\";proto="), scheme}, 6);
-}
-
-struct str gateway_forwarded_field(struct exchange *x, struct str name)
-{
-    struct str all = STR("");
-
-    if (!exchange_is_trusted(x))
-        return all;
-    if (headers_join(&x->request.headers, str_equal_nocase, name, STR(", "), &x->arena, &all) < 0)
-        return (struct str){NULL, 0};
-    return all.data ? all : STR("");
 }
 
 /* What a trusted peer says of those before it stays: of a field that it wrote, ours only continues a list. */
@@ -145,17 +53,6 @@ static struct str via(const struct exchange *x)
     return x->request.version == HTTP_1_0   ? STR("1.0 sluice")
            : x->request.version == HTTP_1_1 ? STR("1.1 sluice")
                                             : STR("2 sluice");
-}
-
-struct str gateway_forwarded_for(struct gateway_request *p)
-{
-    struct exchange *x = p->x;
-    struct str address = exchange_eval(x, exchange_is_trusted(x) ? p->conf->peer_addr : p->conf->remote_addr);
-    struct str told = gateway_forwarded_field(x, STR("X-Forwarded-For"));
-
-    if (!told.data || !address.data || str_empty(told))
-        return told.data ? address : told;
-    return arena_join(&x->arena, (const struct str[]){told, STR(", "), address}, 3);
 }
 
 /* Who the client is, how it came, and by which name: what it said of that itself is not believed. */
@@ -210,9 +107,10 @@ static void remove_second_names(const struct proxy_conf *conf, struct headers *f
 /* proxy_set_header, from the outermost scope to the innermost: the last word holds. */
 static int set_fields(struct gateway_request *p, struct headers *fields)
 {
-    const struct proxy_fields *rows = p->conf->set_headers.items;
+    const struct conf_rows *set = &proxy_conf_of(p)->set_headers;
+    const struct proxy_fields *rows = set->items;
 
-    for (size_t i = 0; i < p->conf->set_headers.count; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         for (size_t k = 0; k < rows[i].count; k++) {
             struct str name = rows[i].items[k].name;
             struct str value = exchange_eval(p->x, rows[i].items[k].value);
@@ -237,7 +135,8 @@ static bool may_change_to(struct str protocol)
            !str_equal_nocase(str_slice(protocol, 0, 3), STR("TLS"));
 }
 
-struct str proxy_upgrade(const struct exchange *x)
+/* The protocol that the client asks to change to, where that may be passed on; else empty. */
+static struct str find_upgrade(const struct exchange *x)
 {
     const struct request *request = &x->request;
     const struct header *field = headers_find(&request->headers, STR("Upgrade"));
@@ -256,13 +155,14 @@ static bool passes_trailers(const struct gateway_request *p)
 {
     const struct request *request = &p->x->request;
 
-    return request->version >= HTTP_1_1 && !p->conf->drop_fields && str_empty(p->upgrade) &&
+    return request->version >= HTTP_1_1 && !proxy_conf_of(p)->drop_fields && str_empty(p->upgrade) &&
            headers_list_has(&request->headers, STR("TE"), STR("trailers"));
 }
 
 int proxy_write_head(struct gateway_request *p, struct str *out_fault)
 {
     static const struct headers none;
+    const struct proxy_conf *conf = proxy_conf_of(p);
     const struct request *request = &p->x->request;
     struct arena *arena = &p->x->arena;
     struct headers fields = {0};
@@ -270,18 +170,19 @@ int proxy_write_head(struct gateway_request *p, struct str *out_fault)
         .method = p->method_name,
         .target = p->uri,
         .headers = &fields,
-        .connection = upstream_group_upstream(p->group)->keepalive && !p->conf->greets ? STR("") : STR("close"),
+        .connection = upstream_group_upstream(p->group)->keepalive && !p->conf->proxy_protocol ? STR("") : STR("close"),
         .measured = request->content_length > 0 || p->content_length > 0 ||
                     headers_find(&request->headers, STR("Content-Length")),
         .content_length = p->content_length,
     };
 
+    p->upgrade = str_empty(p->own_body) ? find_upgrade(p->x) : STR("");
     if (headers_add(&fields, arena, STR("Host"), gateway_target_host(&p->target)) < 0 ||
-        copy_fields(p->conf->drop_fields ? &none : &request->headers, own_of_request, arena, &fields) < 0 ||
+        gateway_request_fields(conf->drop_fields ? &none : &request->headers, arena, &fields) < 0 ||
         add_origin(p, &fields) < 0)
         return -ENOMEM;
-    remove_second_names(p->conf, &fields);
-    if (set_fields(p, &fields) < 0 || proxy_cache_fields(p, &fields) < 0)
+    remove_second_names(conf, &fields);
+    if (set_fields(p, &fields) < 0 || (p->cached && p->cache->request_fields(p, &fields) < 0))
         return -ENOMEM;
     if (gateway_forward_hops(p, &fields) < 0)
         return -ENOMEM;
@@ -290,8 +191,7 @@ int proxy_write_head(struct gateway_request *p, struct str *out_fault)
         if (headers_add(&fields, arena, STR("TE"), STR("trailers")) < 0)
             return -ENOMEM;
     }
-    p->expects = proxy_forwards_expect(p);
-    if (p->expects && headers_add(&fields, arena, STR("Expect"), STR("100-continue")) < 0)
+    if (proxy_forwards_expect(p) && headers_add(&fields, arena, STR("Expect"), STR("100-continue")) < 0)
         return -ENOMEM;
     headers_remove(&fields, STR("Upgrade"));
     if (!str_empty(p->upgrade)) {
@@ -302,36 +202,3 @@ int proxy_write_head(struct gateway_request *p, struct str *out_fault)
     return h1_write_request(arena, &head, out_fault, &p->head);
 }
 
-/* With proxy_cache the Date of the server is passed on: it tells how old the answer is (RFC 9111 4.2.3). */
-static bool is_hidden(const struct proxy_conf *conf, struct str name)
-{
-    if (is_in_words(&conf->hide_headers, name))
-        return true;
-    if (conf->cache.cache && str_equal_nocase(name, STR("Date")))
-        return false;
-    if (!is_among(hidden, name) &&
-        !(name.length > 8 && str_equal_nocase(str_slice(name, 0, 8), STR("X-Accel-"))))
-        return false;
-    return !is_in_words(&conf->pass_headers, name);
-}
-
-int gateway_end_to_end_fields(const struct gateway_request *p, const struct headers *headers, struct headers *out)
-{
-    return copy_fields(headers, own_of_answer, &p->x->arena, out);
-}
-
-int gateway_pass_fields(const struct gateway_request *p, const struct headers *headers, struct arena *arena,
-                        struct headers *out)
-{
-    unsigned kept = 0;
-    int error = copy_fields(headers, own_of_answer, arena, out);
-
-    for (unsigned i = 0; i < out->count; i++) {
-        if (!is_hidden(p->conf, out->items[i].name))
-            out->items[kept++] = out->items[i];
-    }
-    out->count = kept;
-    if (error == 0 && p->conf->cache.cache && !headers_have_date(out, clock_wall_s(exchange_clock(p->x))))
-        headers_remove(out, STR("Date"));
-    return error;
-}

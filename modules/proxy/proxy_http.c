@@ -3,6 +3,8 @@
  */
 #include "proxy.h"
 
+#include <errno.h>
+
 static int begin(struct gateway_request *p)
 {
     const struct h1_reply_settings expected = {.head = p->method == METHOD_HEAD,
@@ -10,7 +12,7 @@ static int begin(struct gateway_request *p)
                                                .head_max = p->conf->buffer_size};
 
     h1_reply_init(&p->reply, &expected, &p->x->arena, &p->x->response.trailers);
-    return 0;
+    return proxy_forwards_expect(p) ? proxy_expect_begin(p) : 0;
 }
 
 static int next(struct gateway_request *p, size_t room, struct chunk *out)
@@ -20,7 +22,11 @@ static int next(struct gateway_request *p, size_t room, struct chunk *out)
 
 static enum h1_reply_step read_reply(struct gateway_request *p, struct str *in, struct str *out_part)
 {
-    return h1_reply_read(&p->reply, in, out_part);
+    enum h1_reply_step step = h1_reply_read(&p->reply, in, out_part);
+
+    if (step == REPLY_INTERIM && p->reply.status == 100)
+        proxy_expect_met(p);
+    return step;
 }
 
 static enum h1_reply_step ended(struct gateway_request *p, bool cut)
@@ -30,18 +36,26 @@ static enum h1_reply_step ended(struct gateway_request *p, bool cut)
 
 static void finish(struct gateway_request *p)
 {
+    proxy_expect_end(p);
     h1_reply_finish(&p->reply);
 }
 
+/* The server names itself as proxy_pass does: places and cookies are put into the client's view. */
+static int rewrite_head(struct gateway_request *p)
+{
+    return proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0 ? -ENOMEM : 0;
+}
+
 const struct gateway proxy_gateway = {
+    .name = "proxy",
     .scheme = "http",
     .tls_scheme = "https",
     .parse = proxy_target_parse,
-    .rewrites = true,
     .write_head = proxy_write_head,
     .begin = begin,
     .next = next,
     .read = read_reply,
     .ended = ended,
     .finish = finish,
+    .rewrite_head = rewrite_head,
 };

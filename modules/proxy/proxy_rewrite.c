@@ -56,8 +56,8 @@ static int by_pair(struct gateway_request *p, const struct proxy_rewrite *row, s
 static int rewrite_place(struct gateway_request *p, struct str *place)
 {
     static const struct proxy_rewrite usual = {.kind = REWRITE_DEFAULT};
-    const struct proxy_rewrite *rows = p->conf->redirects.items;
-    size_t count = p->conf->redirects.count;
+    const struct proxy_rewrite *rows = proxy_conf_of(p)->redirects.items;
+    size_t count = proxy_conf_of(p)->redirects.count;
     int done = 0;
 
     if (count == 0) {
@@ -113,9 +113,9 @@ static struct str without_dot(struct str domain)
 /* A domain is replaced whole, whatever its case and a dot before it. */
 static int rewrite_domain(struct gateway_request *p, struct str *value)
 {
-    const struct proxy_rewrite *rows = p->conf->cookie_domains.items;
+    const struct proxy_rewrite *rows = proxy_conf_of(p)->cookie_domains.items;
 
-    for (size_t i = 0; i < p->conf->cookie_domains.count && rows[i].kind != REWRITE_OFF; i++) {
+    for (size_t i = 0; i < proxy_conf_of(p)->cookie_domains.count && rows[i].kind != REWRITE_OFF; i++) {
         struct str from = exchange_eval(p->x, rows[i].from);
         struct str to = exchange_eval(p->x, rows[i].to);
 
@@ -131,10 +131,10 @@ static int rewrite_domain(struct gateway_request *p, struct str *value)
 
 static int rewrite_path(struct gateway_request *p, struct str *value)
 {
-    const struct proxy_rewrite *rows = p->conf->cookie_paths.items;
+    const struct proxy_rewrite *rows = proxy_conf_of(p)->cookie_paths.items;
     int done = 0;
 
-    for (size_t i = 0; i < p->conf->cookie_paths.count && done == 0 && rows[i].kind != REWRITE_OFF; i++)
+    for (size_t i = 0; i < proxy_conf_of(p)->cookie_paths.count && done == 0 && rows[i].kind != REWRITE_OFF; i++)
         done = by_pair(p, &rows[i], value);
     return done < 0 ? done : 0;
 }
@@ -223,7 +223,7 @@ static int rewrite_cookie(struct gateway_request *p, struct str *value)
     if (parts_init(arena, *value, &parts) < 0)
         return -ENOMEM;
     add_part(&parts, pair);
-    flags = flags_of(p->conf, str_trim(str_cut(&pair, '=')));
+    flags = flags_of(proxy_conf_of(p), str_trim(str_cut(&pair, '=')));
     while (rest.data) {
         struct str part = str_trim(str_cut(&rest, ';'));
 
@@ -245,7 +245,7 @@ static int rewrite_cookie(struct gateway_request *p, struct str *value)
 
 int proxy_rewrite_cookies(struct gateway_request *p)
 {
-    const struct proxy_conf *conf = p->conf;
+    const struct proxy_conf *conf = proxy_conf_of(p);
     const struct headers *headers = &p->x->response.headers;
     struct str name = STR("Set-Cookie");
     int error = 0;

@@ -1,12 +1,10 @@
 /*
- * What the answer of a server says of itself, in the words of this one: Location and Set-Cookie. Part of proxy.h.
+ * What the answer of a server says of itself, in the words of this one: Location and Set-Cookie.
  */
 #ifndef MODULES_PROXY_PROXY_REWRITE_H
 #define MODULES_PROXY_PROXY_REWRITE_H
 
-#include "server/module.h"
-
-struct gateway_request;
+#include "modules/gateway/gateway.h"
 
 /* One row of proxy_redirect, proxy_cookie_domain or proxy_cookie_path: `from` becomes `to`. */
 struct proxy_rewrite {

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/saturate.h"
+#include "modules/gateway/fields.h"
 #include "server/representation.h"
 
 #include <errno.h>
@@ -64,7 +65,7 @@ static void give_back(struct slicing *s)
 
 void proxy_part_from(struct exchange *child)
 {
-    const struct gateway_request *p = exchange_state_found(child, &module_proxy);
+    const struct gateway_request *p = gateway_request_of(child);
 
     if (p && p->connection && p->cached && p->cached->fill)
         exchange_child_leave(child);
@@ -97,7 +98,7 @@ static int ask(struct slicing *s, uint64_t index)
         s->child = NULL;
         return error;
     }
-    p = exchange_state(s->child, &module_proxy, sizeof(*p));
+    p = gateway_request_make(s->child);
     if (!p) {
         s->child = NULL; /* it goes the usual way, and is parted from */
         return -ENOMEM;
@@ -140,7 +141,7 @@ static bool cut(struct slice_body *own, struct chunk *chunk)
 /* What an application has sent elsewhere may have another answer, with a range of its own. */
 static bool has_piece(const struct exchange *child)
 {
-    const struct gateway_request *p = exchange_state_found(child, &module_proxy);
+    const struct gateway_request *p = gateway_request_of(child);
 
     return p && p->slice.fits && child->response.status == 206;
 }

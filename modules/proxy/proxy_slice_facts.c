@@ -5,6 +5,7 @@
 #include "proxy.h"
 
 #include "base/limits.h"
+#include "modules/gateway/fields.h"
 
 #include <errno.h>
 

@@ -1,0 +1,120 @@
+/*
+ * FastCGI, spoken to an application: one request after the other on a connection, bodies in records, answers out of
+ * records.
+ */
+#include "fastcgi.h"
+
+#include "fastcgi_reply.h"
+
+#include <errno.h>
+
+static int parse_target(struct str text, struct gateway_target *out_target)
+{
+    *out_target = (struct gateway_target){.authority = text};
+    return str_empty(text) || (str_starts(text, STR("unix:")) && !str_starts(text, STR("unix:/"))) ? -EINVAL
+                                                                                                   : 0;
+}
+
+static int begin(struct gateway_request *p)
+{
+    if (!p->own_state)
+        p->own_state = arena_zalloc(&p->x->arena, 1, sizeof(struct fastcgi_reply));
+    if (!p->own_state)
+        return -ENOMEM;
+    fastcgi_reply_init(p->own_state, &p->reply, &p->x->arena, (size_t)p->conf->buffer_size,
+                       p->method == METHOD_HEAD);
+    p->reply.keepalive = fastcgi_conf_of(p)->keep;
+    p->copied = true; /* its bytes are in records: no pipe takes them as they are */
+    return 0;
+}
+
+/* The body's next piece becomes a record, and its end an empty one. 0 or -errno of the body. */
+static int pull(struct h1_request *request, size_t room)
+{
+    struct chunk chunk = {.kind = CHUNK_BYTES};
+    int result = 0;
+
+    if (request->body)
+        result = request->body->ops->next(request->body, CHUNK_BYTES, room < UINT16_MAX ? room : UINT16_MAX,
+                                          &chunk);
+    if (result < 0)
+        return result;
+    request->last = result == 0;
+    request->part = result == 0 ? STR("") : chunk.bytes;
+    request->pulled += request->part.length;
+    if (request->last || request->part.length > 0) {
+        fastcgi_write_header(FASTCGI_STDIN, request->part.length, request->line);
+        request->pending = str_of(request->line, FASTCGI_HEADER);
+    }
+    return 0;
+}
+
+static int next(struct gateway_request *p, size_t room, struct chunk *out)
+{
+    struct h1_request *request = &p->request;
+
+    while (str_empty(request->pending) && str_empty(request->part)) {
+        int error = request->last ? 0 : pull(request, room);
+
+        if (request->last && str_empty(request->pending))
+            return 0;
+        if (error < 0)
+            return error;
+    }
+    struct str *from = str_empty(request->pending) ? &request->part : &request->pending;
+
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(*from, 0, room)};
+    *from = str_skip(*from, out->bytes.length);
+    return 1;
+}
+
+/* What the application says beside its answer, a line at a time. */
+static void say(struct gateway_request *p, struct fastcgi_reply *reply)
+{
+    struct str text = buffer_str(&reply->said);
+
+    while (text.length > 0) {
+        struct str line = str_trim(str_cut(&text, '\n'));
+
+        if (!str_empty(line))
+            exchange_say(p->x, LOG_ERROR, "FastCGI sent in stderr: \"" STR_FMT "\"", STR_ARG(line));
+    }
+    buffer_finish(&reply->said);
+}
+
+static enum h1_reply_step read_reply(struct gateway_request *p, struct str *in, struct str *out_part)
+{
+    return fastcgi_reply_read(p->own_state, in, out_part);
+}
+
+/* The end of an answer is said, not seen. */
+static enum h1_reply_step ended(struct gateway_request *p, bool cut)
+{
+    p->reply.fault = "an end in the middle of it";
+    return REPLY_BAD;
+}
+
+static void finish(struct gateway_request *p)
+{
+    struct fastcgi_reply *reply = p->own_state;
+
+    if (!reply)
+        return;
+    say(p, reply);
+    fastcgi_reply_finish(reply);
+}
+
+const struct gateway fastcgi_gateway = {
+    .name = "fastcgi",
+    .scheme = "fastcgi",
+    .tls_scheme = "fastcgi",
+    .port = 9000,
+    .parse = parse_target,
+    .measured = true,
+    .write_head = fastcgi_write_head,
+    .begin = begin,
+    .next = next,
+    .read = read_reply,
+    .ended = ended,
+    .finish = finish,
+};

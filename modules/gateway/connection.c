@@ -1,0 +1,100 @@
+/*
+ * What ends with the connection to a server, how long the server may take, and what the error log says of it.
+ */
+#include "connection.h"
+
+#include "base/limits.h"
+#include "base/saturate.h"
+#include "rate_limit.h"
+
+static uint64_t now_us(const struct gateway_request *p)
+{
+    return exchange_clock(p->x)->monotonic_us;
+}
+
+void gateway_log(const struct gateway_request *p, enum log_level level, const char *what, int error)
+{
+    static const char *const doing[] = {
+        [GATEWAY_READING_BODY] = "reading client request body",
+        [GATEWAY_CONNECTING] = "connecting to upstream",
+        [GATEWAY_SENDING] = "reading response header from upstream",
+        [GATEWAY_RESPONDING] = "reading upstream",
+        [GATEWAY_DONE] = "ending",
+    };
+    const char *now = p->stage == GATEWAY_SENDING && !p->asked ? "sending request to upstream" : doing[p->stage];
+    struct str server = p->attempt ? p->attempt->server : p->target.authority;
+
+    if (error)
+        exchange_say(p->x, level, "%s (%d: %s) while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what,
+                     -error, strerror(-error), now, gateway_scheme(p), STR_ARG(server),
+                     STR_ARG(p->uri));
+    else
+        exchange_say(p->x, level, "%s while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what, now,
+                     gateway_scheme(p), STR_ARG(server), STR_ARG(p->uri));
+}
+
+void gateway_release(struct gateway_request *p, bool keep)
+{
+    struct upstream_connection *connection = p->connection;
+
+    p->connection = NULL;
+    gateway_rate_limit_end(p);
+    upstream_wait_end(&p->waiter);
+    p->conf->gateway->finish(p);
+    if (!connection)
+        return;
+    if (p->attempt->whole_us == UINT64_MAX)
+        p->attempt->whole_us = u64_sub_sat(now_us(p), p->attempt->begun_us);
+    upstream_release(connection, keep);
+}
+
+void gateway_discard(struct gateway_request *p)
+{
+    gateway_release(p, false);
+}
+
+/* An answer may come; or TLS broke, and the wire waits for the server to take our alert and leave. */
+static bool awaits_server(const struct gateway_request *p)
+{
+    const struct wire *wire = &p->connection->wire;
+
+    return wire->state != WIRE_OPEN || (wire->receiving && (p->asked || p->heard));
+}
+
+/* A slow client stops the clock of the server, and a slow server that of the client. */
+void gateway_set_timeout(struct gateway_request *p)
+{
+    uint64_t patience_ms = 0;
+
+    if (!p->connection || p->stage == GATEWAY_CONNECTING)
+        return;
+    if (p->blocked)
+        patience_ms = p->conf->send_timeout_ms;
+    else if (awaits_server(p))
+        patience_ms = p->conf->read_timeout_ms;
+    if (p->patient && patience_ms > 0 && patience_ms < LIMIT_PROXY_QUIET_MS && !p->blocked)
+        patience_ms = LIMIT_PROXY_QUIET_MS;
+    upstream_patience(p->connection, patience_ms);
+}
+
+/* No server could be asked, or none has answered: something stored may be the response. */
+static bool is_served_stale(struct gateway_request *p, int status)
+{
+    if (!p->cache || (status != 502 && status != 504))
+        return false;
+    return p->cache->serve_stale(p, status == 504      ? GATEWAY_FAILED_TIMEOUT
+                                    : p->reply.fault ? GATEWAY_FAILED_INVALID_HEADER
+                                                     : GATEWAY_FAILED_ERROR);
+}
+
+void gateway_fail(struct gateway_request *p, int status)
+{
+    gateway_discard(p);
+    buffer_finish(&p->input);
+    p->stage = GATEWAY_DONE;
+    if (!is_served_stale(p, status))
+        (void)exchange_refuse(p->x, status);
+    if (!p->starting)
+        exchange_resume(p->x, OUTCOME_ANSWERED);
+}
+

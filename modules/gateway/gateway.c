@@ -1,0 +1,235 @@
+/*
+ * The path of a request through a gateway: where it goes, what decides which server is asked, the cache where there is
+ * one, and its end.
+ */
+#include "gateway.h"
+
+#include "attempt.h"
+#include "connection.h"
+#include "http/url.h"
+#include "request_body.h"
+#include "response.h"
+#include "response_body.h"
+
+#include <errno.h>
+
+/* A target made of variables is known only now. 0, or a status. */
+static int find_group(struct gateway_request *p)
+{
+    const struct gateway *gateway = p->conf->gateway;
+    const struct gateway_pass *pass = &p->conf->pass;
+    struct upstream_pool *pool = worker_upstreams(exchange_worker(p->x));
+    struct str text;
+    int error = -EINVAL;
+
+    p->target = pass->target;
+    if (pass->upstream) {
+        p->group = upstream_pool_group(pool, pass->upstream);
+        return 0;
+    }
+    text = exchange_eval(p->x, pass->text);
+    if (!text.data)
+        return 500;
+    if (gateway->parse(text, &p->target) == 0)
+        p->group = upstream_pool_target(pool, p->target.authority,
+                                        gateway->port ? gateway->port : p->target.https ? 443 : 80, &error);
+    if (p->group && exchange_climbs(p->x, pass->text, text, p->target.uri, true))
+        return 404;
+    if (p->group)
+        return 0;
+    exchange_say(p->x, LOG_ERROR, "%s_pass: \"" STR_FMT "\" is no address to pass a request to (%s)",
+                 gateway->name, STR_ARG(text), strerror(-error));
+    return error == -ENOMEM ? 500 : 502;
+}
+
+/* How it is to be encrypted. 0, or a status. */
+static int find_tls(struct gateway_request *p)
+{
+    const struct gateway_conf *conf = p->conf;
+
+    if (!p->target.https)
+        return 0;
+    p->tls.context = upstream_pool_tls(worker_upstreams(exchange_worker(p->x)), &conf->ssl);
+    p->tls.name = url_without_port(conf->ssl_name ? exchange_eval(p->x, conf->ssl_name) : p->target.authority);
+    return p->tls.context && p->tls.name.data ? 0 : 500;
+}
+
+/* The header of the PROXY protocol, which is sent before all else. */
+static void find_proxy_header(struct gateway_request *p)
+{
+    union proxy_address own;
+
+    if (!p->conf->proxy_protocol)
+        return;
+    exchange_own_address(p->x, &own);
+    p->tls.greeting = str_of(p->proxy_header, proxy_header_write(exchange_client(p->x), &own.any,
+                                                             (unsigned)p->conf->proxy_protocol, p->proxy_header));
+}
+
+/* What decides, beside the group's rule, which server is asked. 0, or a status. */
+static int find_key(struct gateway_request *p)
+{
+    const struct upstream *upstream = upstream_group_upstream(p->group);
+
+    if (upstream->key) {
+        p->choice.key = exchange_eval(p->x, upstream->key);
+        if (!p->choice.key.data)
+            return 500;
+    }
+    if (upstream->sticky.route) {
+        p->choice.route = exchange_eval(p->x, upstream->sticky.route);
+        if (!p->choice.route.data)
+            return 500;
+    }
+    return 0;
+}
+
+static int find_method(struct gateway_request *p)
+{
+    const struct template *text = p->conf->method;
+
+    p->method_name = text ? exchange_eval(p->x, text) : p->x->request.method_name;
+    p->method = text ? method_parse(p->method_name) : p->x->request.method;
+    return p->method_name.data ? 0 : 500;
+}
+
+/* What is sent in the place of the client's body, which is not read then. */
+static int find_body(struct gateway_request *p)
+{
+    if (p->conf->set_body)
+        p->own_body = exchange_eval(p->x, p->conf->set_body);
+    else if (p->conf->drop_body)
+        p->own_body = STR("");
+    return p->conf->set_body && !p->own_body.data ? 500 : 0;
+}
+
+/* A length that is promised and a body that is gone: the next request on the connection would be taken for
+ * it. */
+static bool lacks_body(const struct gateway_request *p)
+{
+    if (!p->spent || p->own_body.data || p->x->request.content_length == 0)
+        return false;
+    exchange_say(p->x, LOG_ERROR, "the request cannot be passed on again: a part of its body is gone");
+    return true;
+}
+
+/* Everything that is the same for each server that is asked. 0, or a status. */
+static int prepare(struct gateway_request *p)
+{
+    int status = find_tls(p);
+
+    if (status == 0)
+        find_proxy_header(p);
+    if (status == 0)
+        status = find_key(p);
+    if (status == 0)
+        status = find_method(p);
+    if (status == 0)
+        status = find_body(p);
+    if (status == 0 && lacks_body(p))
+        status = 502;
+    return status ? status : gateway_target_uri(p, &p->uri);
+}
+
+static void body_buffered(void *owner, int error)
+{
+    struct gateway_request *p = owner;
+    int status = error ? 0 : gateway_begin(p);
+
+    if (error)
+        gateway_request_failed(p, error);
+    else if (status)
+        gateway_fail(p, status);
+}
+
+/* Asks a server, once the client's body is there where that is wanted. 0, or a status. */
+static int fetch(struct gateway_request *p)
+{
+    int status = prepare(p), error;
+
+    if (status)
+        return status;
+    error = gateway_buffer_request(p, body_buffered);
+    if (error == 0)
+        return gateway_begin(p);
+    if (error != -EAGAIN)
+        gateway_request_failed(p, error);
+    return 0;
+}
+
+void gateway_resume(struct gateway_request *p, enum outcome outcome)
+{
+    int status;
+
+    if (outcome == OUTCOME_PASS) {
+        status = fetch(p);
+        if (status)
+            gateway_fail(p, status);
+    } else if (outcome == OUTCOME_ANSWERED) {
+        p->stage = GATEWAY_DONE;
+        exchange_resume(p->x, outcome);
+    }
+}
+
+/* The target is known before the cache is asked: $proxy_host is a part of the key. */
+static enum outcome begin(struct gateway_request *p)
+{
+    int status = find_group(p);
+    enum outcome outcome = status || !p->cache ? OUTCOME_PASS : p->cache->lookup(p);
+
+    if (outcome == OUTCOME_ANSWERED || outcome == OUTCOME_PENDING)
+        return outcome;
+    if (status == 0)
+        status = fetch(p);
+    if (status)
+        gateway_fail(p, status);
+    return status || p->stage == GATEWAY_DONE ? OUTCOME_ANSWERED : OUTCOME_PENDING;
+}
+
+enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
+{
+    static const struct upstream_events events = {.opened = gateway_opened,
+                                                  .received = gateway_received,
+                                                  .piped = gateway_piped,
+                                                  .room = gateway_has_room,
+                                                  .failed = gateway_lost};
+    struct gateway_request *p = gateway_request_make(x);
+    enum outcome outcome;
+
+    if (!p)
+        return exchange_refuse(x, 500);
+    if (p->cached)
+        p->cache->end(p);
+    *p = (struct gateway_request){.x = x,
+                                  .conf = own,
+                                  .events = &events,
+                                  .cache = own->cache.functions ? own->cache.functions : p->cache,
+                                  .update = p->update,
+                                  .slice = p->slice,
+                                  .attempts = p->attempts,
+                                  .spent = p->spent || gateway_body_is_spent(p) || (p->kept && !p->kept->whole),
+                                  .made = p->made,
+                                  .kept = buffered_body_of(&x->request),
+                                  .begun_ms = exchange_clock(x)->monotonic_ms};
+    gateway_body_init(p);
+    exchange_end_with_client(x, !own->ignore_client_abort);
+    if (gateway_is_last_hop(x))
+        return gateway_answer_last_hop(x);
+    p->starting = true;
+    outcome = begin(p);
+    p->starting = false;
+    return outcome;
+}
+
+void gateway_cancel(struct exchange *x, void *state)
+{
+    struct gateway_request *p = gateway_request_of(x);
+
+    gateway_discard(p);
+    if (p->cached)
+        p->cache->end(p);
+    buffer_finish(&p->input);
+    if (p->kept)
+        buffered_body_cancel(p->kept);
+    p->stage = GATEWAY_DONE;
+}

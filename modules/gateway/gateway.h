@@ -1,0 +1,167 @@
+/*
+ * A gateway passes requests on to servers and their responses back. What HTTP, FastCGI and others have in common; what differs between them is a table of
+ * functions, `struct gateway`. Modules that pass requests on include this file.
+ *
+ *      gateway_answer -> gateway_connect -> opened -> send_request
+ *                                           gateway_received -> head_came -> body_next -> body_closed
+ */
+#ifndef MODULES_GATEWAY_GATEWAY_H
+#define MODULES_GATEWAY_GATEWAY_H
+
+#include "gateway_conf.h"
+#include "http/h1_reply.h"
+#include "http/h1_request.h"
+#include "modules/proxy/proxy_cache.h"
+#include "modules/proxy/proxy_slice.h"
+
+struct gateway_request;
+
+/* The protocol that is spoken to the server. Requests are written, and responses read, by these alone; all else is the same. */
+struct gateway {
+    const char *name;               /* of its directives: NAME_pass */
+    const char *scheme, *tls_scheme; /* for the log */
+    uint16_t port;                  /* where the address has none; 0: 80 or 443 */
+    bool measured;                  /* a request's body has a length before it begins */
+    int (*parse)(struct str text, struct gateway_target *out_target); /* what variables made: 0 or -EINVAL */
+    int (*write_head)(struct gateway_request *p, struct str *out_fault); /* into p->head. 0, -ENOMEM, -ENOENT (404), or -EINVAL with *out_fault, which with 0 says what was replaced */
+    int (*begin)(struct gateway_request *p); /* a connection is there: 0 or -ENOMEM */
+    int (*next)(struct gateway_request *p, size_t room, struct chunk *out); /* what is sent: as h1_request_next */
+    enum h1_reply_step (*read)(struct gateway_request *p, struct str *in, struct str *out_part); /* as h1_reply_read; p->reply has what came */
+    enum h1_reply_step (*ended)(struct gateway_request *p, bool cut);
+    void (*finish)(struct gateway_request *p); /* the connection is released; accepts a request that has not begun */
+    int (*rewrite_head)(struct gateway_request *p); /* fields of x->response into the client's view: 0 or -ENOMEM. NULL: they stay */
+};
+
+/* One server that was asked; for the $upstream_ variables. */
+struct gateway_attempt {
+    struct gateway_attempt *next;
+    struct str server;
+    int status;                     /* 0: no response came */
+    uint64_t begun_us;
+    uint64_t connect_us, header_us, whole_us; /* since begun_us; UINT64_MAX: not come that far */
+    uint64_t bytes_received;
+    uint64_t bytes_sent;
+};
+
+enum gateway_stage {
+    GATEWAY_READING_BODY,           /* the client's body is read first */
+    GATEWAY_CONNECTING,             /* or waiting for a name to resolve */
+    GATEWAY_SENDING,                /* the request leaves, no response yet */
+    GATEWAY_RESPONDING,             /* the response's head was given to the server: its body is pulled */
+    GATEWAY_DONE,
+};
+
+/* One exchange that is passed on. In its arena; zeroed at first. */
+struct gateway_request {
+    struct exchange *x;             /* NULL: never passed on */
+    const struct gateway_conf *conf;
+    const struct upstream_events *events; /* of connections to servers */
+    struct gateway_target target;
+    struct upstream_group *group;
+    struct upstream_tls tls;
+    char proxy_header[PROXY_HEADER_WRITTEN];
+    struct upstream_choice choice;
+    struct upstream_waiter waiter;
+    struct upstream_peer *peer;     /* valid while `connection` is there, and in its `failed` */
+    struct upstream_connection *connection; /* owned until released; NULL: none */
+    const struct gateway_cache *cache; /* NULL: none */
+    struct cached *cached;          /* its part in the cache; NULL: none */
+    struct proxy_slice slice;       /* of a child that has a slice of its parent's response */
+    struct slicing *slicing;        /* its response is made of slices; NULL: it is not */
+    struct proxy_update update;     /* of a child that fetches anew what its parent answers with meanwhile */
+    struct gateway_attempt *attempts, *attempt; /* all, and the newest */
+    unsigned tries;
+    uint64_t begun_ms;
+    enum gateway_stage stage;
+    struct str method_name;         /* and its method: the client's, or of proxy_method */
+    enum method method;
+    struct str uri;                 /* what the request line says */
+    struct str own_body;            /* sent in the place of the client's body; data NULL: that is sent */
+    size_t own_body_at;
+    struct body own;                /* and what it is pulled by */
+    uint64_t content_length;        /* of the request, as it leaves; BODY_LENGTH_UNKNOWN: chunked */
+    struct str head;                /* the same */
+    struct buffered_body *made;     /* closed at the exchange's end: what was buffered of the client's body; NULL: nothing */
+    struct buffered_body *kept;     /* the same, where that is still the request's body; NULL: it is passed on as it comes */
+    struct h1_request request;
+    struct h1_reply reply;
+    void *own_state;                /* of the gateway; zeroed at first */
+    bool spent;                     /* a server that was asked before has had some of the client's body */
+    bool asked;                     /* the whole request has been given to the wire */
+    bool blocked;                   /* the wire had no room for more of it */
+    bool starting;                  /* inside `answer`, which returns what else exchange_resume would tell */
+    bool fresh;                     /* no idle connection is taken again: one was stale */
+    bool reused;                    /* the connection has carried requests before */
+    bool heard;                     /* a byte of the response has come */
+    struct str upgrade;             /* the protocol that the client asks for; empty: none */
+    bool upgraded;                  /* it was changed: a tunnel takes over once 101 has left */
+    uint64_t interims_ms;           /* LIMIT_INTERIM_MS for each 1xx that was forwarded, on the loop's clock: how far it is ahead tells how many came at once */
+    bool patient;                   /* upgraded, or a stream of events: it may be quiet for long */
+
+    struct body body;               /* of the response */
+    struct buffer input;            /* its bytes that came and were not pulled; never moved while it holds any */
+    size_t input_at;
+    bool buffers;                   /* the body is kept in `spool`, however much comes */
+    struct spool *spool;            /* owned; NULL: none of it has come */
+    struct pipe *pipe;              /* held: through which the body passes; NULL: it is copied */
+    struct chunk spliced;           /* what is in it and was not pulled */
+    bool copied;                    /* there was no pipe for it, or the client's side takes none */
+    struct gateway_rate_limit *rate_limit; /* NULL: it is read as fast as it comes */
+    bool body_whole;
+    bool awaited;                   /* next has said -EAGAIN: a wake is owed */
+    int body_error;
+};
+
+/* The key of an exchange's state. It is in no table of modules: after 101 the end of the exchange is not held back for the state. */
+extern const struct module gateway_key;
+extern const struct module module_gateway;
+
+struct gateway_module_conf {
+    struct str body_folder;         /* client_body_temp_path */
+};
+
+/* x's state, made where it was not there; NULL: out of memory. */
+static inline struct gateway_request *gateway_request_make(struct exchange *x)
+{
+    return exchange_state(x, &gateway_key, sizeof(struct gateway_request));
+}
+
+/* The same where it is there; else NULL. */
+static inline struct gateway_request *gateway_request_of(const struct exchange *x)
+{
+    return exchange_state_found(x, &gateway_key);
+}
+
+/* Fields of x->response into the client's view. 0 or -ENOMEM. */
+static inline int gateway_rewrite_head(struct gateway_request *p)
+{
+    return p->conf->gateway->rewrite_head ? p->conf->gateway->rewrite_head(p) : 0;
+}
+
+/* gateway.c */
+
+/* The answer of a module that passes requests on, and its cancel. */
+enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *conf);
+void gateway_cancel(struct exchange *x, void *state);
+/* Goes on with what the cache has decided, later than inside gateway_answer. */
+void gateway_resume(struct gateway_request *p, enum outcome outcome);
+
+/* target.c */
+
+/* What goes on the request line, by nginx's rules. 0, or a status: 404 where it leads out of the path of proxy_pass by "..". */
+int gateway_target_uri(const struct gateway_request *p, struct str *out_uri);
+/* "127.0.0.1:9001" for Host and $proxy_host; "localhost" for unix:. */
+struct str gateway_target_host(const struct gateway_target *target);
+/* "http", "https" and so on. */
+const char *gateway_scheme(const struct gateway_request *p);
+
+/* max_forwards.c */
+
+/* True for OPTIONS and TRACE with Max-Forwards: 0, which are answered here (RFC 9110 7.6.2). */
+bool gateway_is_last_hop(const struct exchange *x);
+/* Answers them: 204 for OPTIONS, 405 for TRACE. */
+enum outcome gateway_answer_last_hop(struct exchange *x);
+/* Max-Forwards of OPTIONS and TRACE goes on as one less. 0 or -ENOMEM. */
+MUST_CHECK int gateway_forward_hops(const struct gateway_request *p, struct headers *fields);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * What the directives of every gateway say: where requests go, and how servers are connected to, asked and read.
+ */
+#ifndef MODULES_GATEWAY_GATEWAY_CONF_H
+#define MODULES_GATEWAY_GATEWAY_CONF_H
+
+#include "modules/gateway/gateway_cache.h"
+#include "server/module.h"
+#include "upstream/upstream_pool.h"
+
+struct gateway;
+
+/* "http://backend/uri", taken apart. */
+struct gateway_target {
+    bool https;
+    struct str authority;           /* "backend", "127.0.0.1:9001", "unix:/run/app.sock" */
+    struct str uri;                 /* from the slash on; data NULL: none */
+};
+
+struct gateway_pass {
+    const struct template *text;    /* NULL: nothing is passed on here */
+    struct gateway_target target;   /* where there is no variable in it */
+    const struct upstream *upstream; /* the same; else the group is found for each request */
+    bool of_location;               /* written in a location: locations inside it do not inherit it */
+};
+
+/* When another server may be asked: bits, in the order of gateway_next_words. */
+enum gateway_next {
+    NEXT_ERROR = 1 << 0,
+    NEXT_TIMEOUT = 1 << 1,
+    NEXT_INVALID_HEADER = 1 << 2,
+    NEXT_NON_IDEMPOTENT = 1 << 3,
+    NEXT_OFF = 1 << 4,
+    NEXT_HTTP_403 = 1 << 5,
+    NEXT_HTTP_404 = 1 << 6,
+    NEXT_HTTP_429 = 1 << 7,
+    NEXT_HTTP_500 = 1 << 8,
+    NEXT_HTTP_502 = 1 << 9,
+    NEXT_HTTP_503 = 1 << 10,
+    NEXT_HTTP_504 = 1 << 11,
+};
+
+/* Fields of a response that do not count: bits, in the order of gateway_ignored_headers. */
+enum gateway_ignore {
+    IGNORE_X_ACCEL_EXPIRES = 1 << 0, /* this one and the following four concern the cache */
+    IGNORE_EXPIRES = 1 << 1,
+    IGNORE_CACHE_CONTROL = 1 << 2,
+    IGNORE_SET_COOKIE = 1 << 3,
+    IGNORE_VARY = 1 << 4,
+    IGNORE_X_ACCEL_REDIRECT = 1 << 5,
+    IGNORE_X_ACCEL_BUFFERING = 1 << 6,
+    IGNORE_X_ACCEL_LIMIT_RATE = 1 << 7,
+    IGNORE_X_ACCEL_CHARSET = 1 << 8,
+};
+
+/* What is buffered of bodies while the other side cannot take it. */
+struct gateway_buffering {
+    bool requests;                  /* a request's body is read whole before a server is asked */
+    bool answers;                   /* a response is read as fast as the server gives it */
+    uint64_t count, size;           /* of what is buffered of it in memory: blocks, and bytes of one */
+    uint64_t busy;                  /* no effect */
+    uint64_t file_max;
+    struct str folder;
+};
+
+struct gateway_conf {
+    const struct gateway *gateway;
+    struct gateway_pass pass;
+    struct gateway_buffering buffering;
+    struct conf_words hide_headers, pass_headers;
+    uint64_t connect_timeout_ms, send_timeout_ms, read_timeout_ms;
+    uint64_t buffer_size;           /* the longest head of a response */
+    unsigned next;                  /* enum gateway_next */
+    uint64_t next_tries;            /* 0: as many as there are servers */
+    uint64_t next_timeout_ms;       /* 0: no limit */
+    struct tls_client_settings ssl;
+    const struct template *ssl_name; /* NULL: the host of `pass` */
+    bool ignore_client_abort;
+    const struct template *method;  /* NULL: the client's */
+    const struct template *set_body; /* NULL: the client's, or none */
+    bool drop_body;                 /* the client's body is not sent */
+    bool intercept_errors;
+    bool force_ranges;
+    const struct template *limit_rate; /* NULL: none */
+    int proxy_protocol;             /* header of the PROXY protocol before the request: 0 none, else its version */
+    struct proxy_cache_conf cache;
+    const struct template *remote_addr, *peer_addr, *scheme; /* for the fields that are always set */
+};
+
+extern const char *const gateway_ignored_headers[]; /* in the order of enum gateway_ignore */
+extern const char *const gateway_next_words[]; /* in the order of enum gateway_next */
+
+/* "8 8k", a number and a size, into two uint64_t. */
+directive_row gateway_read_buffers;
+/* The templates that every gateway needs. 0, -EINVAL (reported) or -ENOMEM. */
+MUST_CHECK int gateway_conf_complete(struct gateway_conf *conf, struct conf_reader *reader, const struct conf_node *at);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * What belongs to no single gateway: the end of an exchange that was passed on, the folder of request bodies, and the
+ * $upstream_ variables.
+ */
+#include "gateway.h"
+
+#include "buffered_body.h"
+#include "gateway_variables.h"
+
+#include <stddef.h>
+
+static void gateway_finish(struct exchange *x, const void *conf)
+{
+    struct gateway_request *p = gateway_request_of(x);
+
+    if (!p)
+        return;
+    if (p->cache)
+        p->cache->finish(p);
+    buffer_finish(&p->input); /* where the response was not its body */
+    if (p->made)
+        buffered_body_close(p->made);
+}
+
+static const struct directive directives[] = {
+    {.name = "client_body_temp_path",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_PATH,
+     .written = true,
+     .offset = offsetof(struct gateway_module_conf, body_folder),
+     .fallback = "/var/tmp",
+     .example = "client_body_temp_path: /var/cache/sluice",
+     .help = "The folder of temporary files with bodies of requests. They have no name there, and are gone with their "
+             "request. It is made as that of proxy_temp_path."},
+    {0},
+};
+
+const struct module module_gateway = {
+    .name = "gateway",
+    .directives = directives,
+    .conf_size = sizeof(struct gateway_module_conf),
+    .finish = gateway_finish,
+    .variables = &gateway_variables,
+};

@@ -1,0 +1,160 @@
+/*
+ * What is known of the servers that were asked, for the access log: nginx's $upstream_ variables. Where
+ * several were asked, their values stand in a row.
+ */
+#include "gateway_variables.h"
+
+#include "base/text_writer.h"
+#include "gateway.h"
+
+#define ABSENT ((struct str){NULL, 0})
+
+static const struct gateway_request *passed_on(const void *subject)
+{
+    const struct gateway_request *p = gateway_request_of(subject);
+
+    return p && p->x ? p : NULL;
+}
+
+static struct str each(const void *subject, struct arena *arena,
+                       struct str (*value)(const struct gateway_attempt *attempt, struct arena *arena))
+{
+    const struct gateway_request *p = passed_on(subject);
+    struct str *values;
+    size_t count = 0;
+
+    for (const struct gateway_attempt *attempt = p ? p->attempts : NULL; attempt; attempt = attempt->next)
+        count++;
+    values = count ? arena_zalloc(arena, count, sizeof(*values)) : NULL;
+    if (!values)
+        return ABSENT;
+    count = 0;
+    for (const struct gateway_attempt *attempt = p->attempts; attempt; attempt = attempt->next)
+        values[count++] = value(attempt, arena);
+    return count == 1 ? values[0] : arena_join_with(arena, values, count, STR(", "));
+}
+
+static struct str seconds(struct arena *arena, uint64_t us)
+{
+    unsigned long long ms = us / 1000;
+
+    if (us == UINT64_MAX)
+        return STR("-");
+    return arena_printf(arena, "%llu.%03llu", ms / 1000, ms % 1000);
+}
+
+static struct str number(struct arena *arena, uint64_t value)
+{
+    return arena_printf(arena, "%llu", (unsigned long long)value);
+}
+
+static struct str server(const struct gateway_attempt *attempt, struct arena *arena)
+{
+    return attempt->server;
+}
+
+/* What the client is told where no answer came. */
+static struct str status(const struct gateway_attempt *attempt, struct arena *arena)
+{
+    return number(arena, attempt->status ? (uint64_t)attempt->status : 502);
+}
+
+static struct str connect_time(const struct gateway_attempt *attempt, struct arena *arena)
+{
+    return seconds(arena, attempt->connect_us);
+}
+
+static struct str header_time(const struct gateway_attempt *attempt, struct arena *arena)
+{
+    return seconds(arena, attempt->header_us);
+}
+
+static struct str response_time(const struct gateway_attempt *attempt, struct arena *arena)
+{
+    return seconds(arena, attempt->whole_us);
+}
+
+static struct str bytes_received(const struct gateway_attempt *attempt, struct arena *arena)
+{
+    return number(arena, attempt->bytes_received);
+}
+
+static struct str bytes_sent(const struct gateway_attempt *attempt, struct arena *arena)
+{
+    return number(arena, attempt->bytes_sent);
+}
+
+#define OF_EACH(name)                                                                                        \
+    static struct str get_##name(const void *subject, struct str parameter, struct arena *arena)             \
+    {                                                                                                        \
+        return each(subject, arena, name);                                                                   \
+    }
+
+OF_EACH(server)
+OF_EACH(status)
+OF_EACH(connect_time)
+OF_EACH(header_time)
+OF_EACH(response_time)
+OF_EACH(bytes_received)
+OF_EACH(bytes_sent)
+
+/* "content_type" names Content-Type. */
+static bool names_field(struct str parameter, struct str name)
+{
+    if (parameter.length != name.length)
+        return false;
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.data[i] == '-' ? '_' : str_lower(name.data[i]);
+
+        if (c != str_lower(parameter.data[i]))
+            return false;
+    }
+    return true;
+}
+
+static struct str get_header(const void *subject, struct str parameter, struct arena *arena)
+{
+    const struct gateway_request *p = passed_on(subject);
+
+    struct str joined;
+
+    if (!p || headers_join(&p->reply.headers, names_field, parameter, STR(", "), arena, &joined) < 0)
+        return ABSENT;
+    return joined;
+}
+
+static struct str get_cache_status(const void *subject, struct str parameter, struct arena *arena)
+{
+    static const char *const names[] = {
+        [CACHED_NOT] = NULL,       [CACHED_MISS] = "MISS",   [CACHED_BYPASS] = "BYPASS",
+        [CACHED_EXPIRED] = "EXPIRED", [CACHED_STALE] = "STALE", [CACHED_UPDATING] = "UPDATING",
+        [CACHED_REVALIDATED] = "REVALIDATED", [CACHED_HIT] = "HIT",
+    };
+    const struct gateway_request *p = passed_on(subject);
+    const char *name = p && p->cached ? names[p->cached->status] : NULL;
+
+    return name ? str_from(name) : ABSENT;
+}
+
+static const struct variable variables[] = {
+    {"upstream_addr", false, get_server, .type = "address",
+     .help = "Servers that were asked, separated by commas."},
+    {"upstream_bytes_received", false, get_bytes_received, .late = true, .type = "bytes",
+     .help = "Bytes received from each server that was asked."},
+    {"upstream_bytes_sent", false, get_bytes_sent, .late = true, .type = "bytes",
+     .help = "Bytes sent to each server that was asked."},
+    {"upstream_cache_status", false, get_cache_status, .type = "text",
+     .help = "MISS, BYPASS, EXPIRED, STALE, UPDATING, REVALIDATED or HIT."},
+    {"upstream_connect_time", false, get_connect_time, .type = "seconds",
+     .help = "Time to connect to each server that was asked, with TLS."},
+    {"upstream_header_time", false, get_header_time, .type = "seconds",
+     .help = "Time until the head of the answer of each server that was asked."},
+    {"upstream_http_", true, get_header, .type = "text",
+     .help = "Field of the answer of the server with that name, as in $http_."},
+    {"upstream_response_time", false, get_response_time, .late = true, .type = "seconds",
+     .help = "Time until the last byte of the answer of each server that was asked."},
+    {"upstream_status", false, get_status, .type = "number",
+     .help = "Status of each server that was asked."},
+};
+
+const struct variable_table gateway_variables = {variables, sizeof(variables) / sizeof(variables[0]), NULL};

@@ -1,0 +1,160 @@
+/*
+ * The body of a response. It is kept as it comes, a little at a time, and pulled by the session that sends it to the
+ * client. A client that takes nothing stops the reading.
+ */
+#include "response_body.h"
+
+#include "base/limits.h"
+#include "base/saturate.h"
+#include "connection.h"
+#include "modules/gateway/spool.h"
+#include "rate_limit.h"
+#include "splice.h"
+#include "tunnel.h"
+
+#include <errno.h>
+
+void gateway_wake_body(struct gateway_request *p)
+{
+    if (!p->awaited)
+        return;
+    p->awaited = false;
+    p->body.wake(p->body.owner);
+}
+
+static bool has_room(const struct gateway_request *p)
+{
+    if (p->buffers)
+        return !p->spool || !spool_full(p->spool);
+    return size_sub_sat(p->input.capacity, p->input.length) >= LIMIT_LENT_BYTES || p->input.length == 0;
+}
+
+/* What is stored of it is not on the disk yet. */
+static bool is_storage_full(const struct gateway_request *p)
+{
+    return p->cached && p->cache->fill->is_full(p);
+}
+
+void gateway_read(struct gateway_request *p)
+{
+    if (!p->connection)
+        return;
+    if ((p->stage == GATEWAY_SENDING || (has_room(p) && !gateway_is_rate_limited(p))) && !is_storage_full(p))
+        wire_receive(&p->connection->wire);
+    gateway_set_timeout(p);
+}
+
+static int next_input(struct gateway_request *p, unsigned accept, size_t room, struct chunk *out)
+{
+    struct str bytes;
+
+    if (p->input_at == p->input.length) { /* all that was lent has been taken */
+        p->input.length = p->input_at = 0;
+        if (!gateway_splice(p, accept))
+            gateway_read(p);
+    }
+    bytes = str_slice(str_skip(buffer_str(&p->input), p->input_at), 0, room);
+    if (str_empty(bytes)) {
+        buffer_finish(&p->input); /* whoever waits holds no buffer */
+        return 0;
+    }
+    p->input_at += bytes.length;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = bytes};
+    return 1;
+}
+
+static int next_spooled(struct gateway_request *p, unsigned accept, size_t room, struct chunk *out)
+{
+    int result = p->spool ? spool_next(p->spool, accept, room, out) : 0;
+
+    gateway_read(p);
+    return result;
+}
+
+static int body_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+{
+    struct gateway_request *p = container_of(body, struct gateway_request, body);
+    int result;
+
+    if (p->upgraded && p->connection && gateway_tunnel(p) < 0)
+        return -ENOMEM;
+    if (gateway_spliced(p, out))
+        return 1;
+    if (p->cached && p->cache->fill->delays_body(p)) {
+        p->awaited = true;
+        return -EAGAIN;
+    }
+    result = p->buffers ? next_spooled(p, accept, room, out) : next_input(p, accept, room, out);
+    if (result == 0 && !p->body_whole)
+        result = p->body_error ? p->body_error : -EAGAIN;
+    p->awaited = result == -EAGAIN;
+    return result;
+}
+
+static void body_closed(struct body *body)
+{
+    struct gateway_request *p = container_of(body, struct gateway_request, body);
+
+    p->awaited = false;
+    gateway_discard(p);
+    buffer_finish(&p->input);
+    pipe_drop(p->pipe);
+    p->pipe = NULL;
+    spool_close(p->spool);
+    p->spool = NULL;
+    p->stage = GATEWAY_DONE;
+}
+
+void gateway_body_init(struct gateway_request *p)
+{
+    static const struct body_ops ops = {.next = body_next, .close = body_closed};
+
+    p->body = (struct body){.ops = &ops, .length = BODY_LENGTH_UNKNOWN};
+    p->input_at = 0;
+    p->body_whole = p->awaited = false;
+    p->body_error = 0;
+}
+
+/* An update behind an answer has nobody who pulls: this is its end. */
+static bool ends_update(struct gateway_request *p)
+{
+    if (!p->cached || !p->cached->background)
+        return false;
+    p->stage = GATEWAY_DONE;
+    buffer_finish(&p->input);
+    (void)exchange_refuse(p->x, 204);
+    exchange_resume(p->x, OUTCOME_ANSWERED);
+    return true;
+}
+
+static void body_end(struct gateway_request *p)
+{
+    if (ends_update(p))
+        return;
+    p->body_whole = true;
+    gateway_wake_body(p);
+}
+
+void gateway_body_fail(struct gateway_request *p, int error)
+{
+    gateway_discard(p);
+    if (p->cached)
+        p->cache->fill->end(p, false);
+    if (ends_update(p))
+        return;
+    p->body_error = error;
+    gateway_wake_body(p);
+}
+
+void gateway_response_end(struct gateway_request *p, bool surplus)
+{
+    bool keep = p->reply.keepalive && p->asked && !surplus;
+
+    upstream_peer_took(p->peer, UINT64_MAX, u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us));
+    if (p->reply.keepalive && surplus)
+        gateway_log(p, LOG_WARN, "upstream sent more than its answer", 0);
+    gateway_release(p, keep);
+    if (p->cached)
+        p->cache->fill->end(p, true);
+    body_end(p);
+}

@@ -1,0 +1,50 @@
+/*
+ * The cache of proxy_cache as a gateway sees it: its table of functions.
+ */
+#include "proxy_cache.h"
+
+#include "modules/gateway/gateway.h"
+
+static bool serve_stale(struct gateway_request *p, enum gateway_failure failure)
+{
+    static const unsigned reasons[] = {[GATEWAY_FAILED_ERROR] = STALE_ERROR,
+                                       [GATEWAY_FAILED_TIMEOUT] = STALE_TIMEOUT,
+                                       [GATEWAY_FAILED_INVALID_HEADER] = STALE_INVALID_HEADER};
+
+    if (failure == GATEWAY_FAILED_STATUS)
+        return proxy_cache_rescue_status(p, p->reply.status);
+    return proxy_cache_rescue(p, reasons[failure]);
+}
+
+static void fill_end(struct gateway_request *p, bool whole)
+{
+    if (whole)
+        proxy_cache_whole(p);
+    else
+        proxy_cache_broke(p);
+}
+
+static void finish(struct gateway_request *p)
+{
+    proxy_cache_give_back(&p->update);
+    proxy_cache_end(p);
+}
+
+static const struct gateway_fill fill = {
+    .put = proxy_cache_part,
+    .end = fill_end,
+    .is_full = proxy_cache_behind,
+    .delays_body = proxy_cache_holds,
+    .delays_head = proxy_cache_holds_head,
+};
+
+const struct gateway_cache proxy_cache = {
+    .lookup = proxy_cache_begin,
+    .request_fields = proxy_cache_fields,
+    .response_head = proxy_cache_head,
+    .serve_stale = serve_stale,
+    .release_lock = proxy_cache_yield,
+    .end = proxy_cache_end,
+    .finish = finish,
+    .fill = &fill,
+};
