@@ -1,9 +1,9 @@
 /*
- * Accept, read kindly: what is malformed says nothing.
+ * Parses Accept leniently: malformed members are ignored.
  */
 #include "http/accept.h"
 
-/* "0.5" in thousandths; what is no weight is none. */
+/* Parses "0.5" into thousandths; an invalid weight counts as none. */
 static unsigned parse_weight(struct str text)
 {
     unsigned weight = 0, digit = 1000;
@@ -33,7 +33,7 @@ static unsigned weight_of(struct str parameters)
     return 1000;
 }
 
-/* How exactly a range of the field names the type: 0 not at all, 3 by its name. */
+/* How specifically a range matches the type: 0 not at all, 3 by its full name. */
 static unsigned exactness(struct str range, struct str type)
 {
     size_t front = (size_t)(str_find(type, '/') + 1);

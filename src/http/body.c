@@ -1,6 +1,6 @@
 /*
- * The plain bodies: nothing, bytes, a span of a file, several in a row. No
- * descriptor is touched: a span leaves as a span, or is read by the server's reader.
+ * The basic bodies: empty, bytes, file span, concatenation. No descriptor is touched: a span is passed on, or read
+ * by the server's reader.
  */
 #include "http/body.h"
 
@@ -32,7 +32,7 @@ static void empty_close(struct body *body)
 struct body *body_empty(void)
 {
     static const struct body_ops ops = {.next = empty_next, .close = empty_close};
-    /* Shared: a wake that a puller leaves in it is never called. */
+    /* Shared: the wake set by a puller is never called. */
     static struct body body = {.ops = &ops};
 
     return &body;
@@ -105,8 +105,8 @@ struct body *body_lent(struct arena *arena, struct str bytes, void (*released)(v
 }
 
 /*
- * Memory for reading a span into, outside the arena: a read that is under way when the body is closed goes on
- * writing here, with the file still held, until body_read_done.
+ * Memory for reading a span, outside the arena: a read in progress when the body is closed continues into it, with
+ * the file still held, until body_read_done.
  */
 struct file_window {
     struct body_read read;
@@ -114,7 +114,7 @@ struct file_window {
     void (*released)(void *held);
     void *held;
     bool reading;
-    int result; /* of a read that finished, until next has lent all of it; -EAGAIN: none */
+    int result; /* of a completed read, until next has lent all of it; -EAGAIN: none */
     size_t lent;
     char bytes[LIMIT_FILE_WINDOW];
 };
@@ -124,7 +124,7 @@ struct file_body {
     int fd;
     int64_t at;
     struct body_reader *reader;
-    struct file_window *window; /* made when bytes are first asked for */
+    struct file_window *window; /* allocated when bytes are first requested */
     void (*released)(void *held);
     void *held;
 };
@@ -137,10 +137,7 @@ static int file_next_span(struct file_body *file, struct chunk *out)
     return 1;
 }
 
-/*
- * What a read brought is lent as far as there is room, now and by the next calls. A file that ends early breaks the
- * body.
- */
+/* Lends bytes that were read, as far as there is room. A file that ends early breaks the body. */
 static int file_lend(struct file_body *file, size_t room, struct chunk *out)
 {
     struct file_window *window = file->window;

@@ -1,14 +1,13 @@
 /*
- * The body contract: bytes are pulled. Static files, proxied responses,
- * compressing wrappers and request bodies are all this.
+ * The body contract: bytes are pulled. Static files, proxied responses, encoders and request bodies implement it.
  *
- * - `next` gives one chunk of a kind in `accept`: 1 chunk, 0 end, -EAGAIN later, other -errno: broken (the
- *   response can only be cut off).
- * - A chunk is lent until the next `next`. The caller has consumed it whole before it asks again.
- * - `room` bounds CHUNK_BYTES (never 0); a file or pipe span may be longer: whoever sends it takes it piece by piece.
- * - -EAGAIN is a promise of exactly one later `body->wake(body->owner)`; a wake only queues, and never pumps inside the caller.
- * - `close` comes once, when no op uses the body any more; a wrapper closes what it wraps. It may be called while
- *   an -EAGAIN is outstanding: then no wake follows.
+ * - `next` gives one chunk of a kind in `accept`: 1: a chunk; 0: end; -EAGAIN: later; other -errno: broken (the
+ *   response can only be aborted).
+ * - A chunk is lent until the following `next`; the caller consumes all of it before.
+ * - `room` limits CHUNK_BYTES (never 0); a file or pipe span may be longer: its sender takes it in pieces.
+ * - -EAGAIN promises exactly one later `body->wake(body->owner)`; a wake only queues and never pulls inside the call.
+ * - `close` is called once, when no op uses the body any more; a wrapper closes the wrapped body. It may be called
+ *   while an -EAGAIN is outstanding: then no wake follows.
  */
 #ifndef HTTP_BODY_H
 #define HTTP_BODY_H
@@ -27,28 +26,32 @@ struct body_ops {
 
 struct body {
     const struct body_ops *ops;
-    uint64_t length;                /* bytes that `next` will still give in all, or BODY_LENGTH_UNKNOWN */
-    void (*wake)(void *owner);      /* set by who pulls */
+    uint64_t length;                /* remaining bytes, or BODY_LENGTH_UNKNOWN */
+    void (*wake)(void *owner);      /* set by the puller */
     void *owner;
 };
 
-/* Closes a body where there is one and forgets it. */
+/* Closes *body unless it is NULL, and sets it to NULL. */
 void body_close(struct body **body);
 
-/* Nothing at all: next is 0 at once. One shared, stateless body. */
+/* The empty body: shared and stateless. */
 struct body *body_empty(void);
-/* Bytes that outlive the body (in the exchange's arena, or constant). NULL when out of memory. */
+/* A body of bytes that outlive it (in the exchange's arena, or constant). NULL when out of memory. */
 struct body *body_bytes(struct arena *arena, struct str bytes);
-/* Bytes that are somebody's: `released` is called once, with `held`, when the body is closed. NULL when out of memory (`released` is not called). */
+/*
+ * A body of lent bytes: closing it calls `released` once with `held`. NULL when out of memory (`released` is not
+ * called).
+ */
 struct body *body_lent(struct arena *arena, struct str bytes, void (*released)(void *held), void *held);
 /*
- * A span of an open file. `released` (may be NULL) is called once, when nothing reads from fd any more, with `held`: to give the
- * cache entry back. Asked for CHUNK_FILE it gives the whole rest as one chunk; asked for bytes only, it reads through
- * the reader of body_file_read_with, and has -ENOTSUP without one. NULL when out of memory (`released` is not called).
+ * A body of a span of an open file. `released` (may be NULL) is called once with `held` when fd is no longer read,
+ * to release a cache entry. Asked for CHUNK_FILE it gives the whole rest as one chunk; asked for bytes only, it
+ * reads through the reader of body_file_read_with, and returns -ENOTSUP without one. NULL when out of memory
+ * (`released` is not called).
  */
 struct body *body_file(struct arena *arena, int fd, int64_t at, uint64_t length, void (*released)(void *held), void *held);
 
-/* One read that a file body asks for; it outlives the body and its arena. */
+/* One read requested by a file body; it outlives the body and its arena. */
 struct body_read {
     int fd;
     int64_t at;
@@ -56,19 +59,19 @@ struct body_read {
     size_t length;
 };
 
-/* The server's asynchronous read (compressors want bytes; this folder touches no descriptor). */
+/* Asynchronous reads, supplied by the server (encoders need bytes; http/ touches no descriptor). */
 struct body_reader {
-    /* Bytes read (0: the file ends there), -errno, or -EAGAIN: then body_read_done follows once, never inside this call. */
+    /* Bytes read (0: end of file), -errno, or -EAGAIN: body_read_done follows once, never inside this call. */
     int (*read)(struct body_reader *reader, struct body_read *read);
-    /* Nobody waits for it any more; body_read_done still follows. May be NULL. */
+    /* The result is no longer needed; body_read_done still follows. May be NULL. */
     void (*cancel)(struct body_reader *reader, struct body_read *read);
 };
-/* `reader` outlives the body. Only for bodies made by body_file. */
+/* Sets the reader of a body made by body_file. `reader` outlives the body. */
 void body_file_read_with(struct body *body, struct body_reader *reader);
-/* Ends a read that had said -EAGAIN: bytes, 0 or -errno. `read` is gone afterwards. */
+/* Completes a read that returned -EAGAIN: bytes, 0 or -errno. `read` is freed. */
 void body_read_done(struct body_read *read, int result);
 
-/* Several bodies one after the other (multipart/byteranges). Takes all of them over; NULL when out of memory (then not). */
+/* Concatenates bodies (multipart/byteranges). Takes ownership of them, unless it returns NULL (out of memory). */
 struct body *body_concat(struct arena *arena, struct body **parts, unsigned count);
 
 #endif

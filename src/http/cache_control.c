@@ -1,6 +1,6 @@
 /*
- * Directives by two tables, words and seconds: each with the side that may say it, and, of seconds, what is made of
- * two values that differ and of one that cannot be read.
+ * Two tables of directives, flags and seconds: the side that may send each, and the rules for contradictory and
+ * invalid seconds.
  */
 #include "http/cache_control.h"
 
@@ -19,7 +19,7 @@ enum { BY_REQUEST = 1 << CACHE_OF_REQUEST, BY_RESPONSE = 1 << CACHE_OF_RESPONSE,
 static const struct word {
     const char *name;
     unsigned sides;
-    size_t flag;                    /* where the bool is */
+    size_t flag;                    /* offset of the bool */
 } words[] = {
     {"no-store", BY_BOTH, AT(no_store)},
     {"no-cache", BY_BOTH, AT(no_cache)},
@@ -35,11 +35,11 @@ static const struct word {
 static const struct term {
     const char *name;
     unsigned sides;
-    size_t seconds;                 /* where the int64_t is */
-    int64_t bad;                    /* what stands for a value that cannot be read, and for none unless `bare` */
-    bool bare;                      /* without a value it is DELTA_MOST */
-    bool longer;                    /* of two values the longer keeps less */
-    bool is_age;                    /* and two that differ are none */
+    size_t seconds;                 /* offset of the int64_t */
+    int64_t bad;                    /* replaces an invalid value, and a missing one unless `bare` */
+    bool bare;                      /* a missing value means DELTA_MOST */
+    bool longer;                    /* of two values the longer one stores less */
+    bool is_age;                    /* two different values are invalid */
 } terms[] = {
     {"max-age", BY_BOTH, AT(max_age), 0, false, false, true},
     {"s-maxage", BY_RESPONSE, AT(s_maxage), 0, false, false, true},
@@ -71,7 +71,7 @@ static void *field_at(struct cache_control *control, size_t offset)
     return (char *)control + offset;
 }
 
-/* Of two values the one that keeps less holds; which of two different ages was meant, nobody knows: then 0 (4.2.1). */
+/* Of two values the one that stores less counts; two different ages become 0 (4.2.1). */
 static void note_seconds(struct cache_control *control, const struct term *term, struct str value, bool has_value)
 {
     int64_t *seconds = field_at(control, term->seconds);
@@ -123,7 +123,7 @@ void cache_control_clear(struct cache_control *out)
                                   .stale_if_error = DELTA_NONE};
 }
 
-/* A quoted-string (RFC 9110 5.6.4) from the first byte to the last. */
+/* True if all of the text is one quoted-string (RFC 9110 5.6.4). */
 static bool is_quoted(struct str text)
 {
     size_t at = 1;
@@ -135,7 +135,7 @@ static bool is_quoted(struct str text)
     return at + 1 == text.length;
 }
 
-/* token, token=token or token="text"; blanks around '=' are let pass. */
+/* token, token=token or token="text"; blanks around '=' are accepted. */
 static bool is_directive(struct str member)
 {
     bool has_value = str_find(member, '=') >= 0;
@@ -160,8 +160,6 @@ void cache_control_read(const struct headers *headers, enum cache_side side, str
     }
 }
 
-/* Vary. */
-
 static int compare_names(const void *a, const void *b)
 {
     return str_compare(*(const struct str *)a, *(const struct str *)b);
@@ -170,7 +168,7 @@ static int compare_names(const void *a, const void *b)
 static struct str lower_case(struct arena *arena, struct str name)
 {
     struct str copy = arena_copy(arena, name);
-    char *byte = (char *)(uintptr_t)copy.data; /* our own copy */
+    char *byte = (char *)(uintptr_t)copy.data; /* memory of this copy */
 
     for (size_t i = 0; byte && i < copy.length; i++)
         byte[i] = str_lower(byte[i]);
@@ -222,7 +220,7 @@ struct vary {
     const struct headers *asked;
 };
 
-/* The members of a field in one line; a field that is there and empty is not one that is absent. */
+/* The members of a field in one line; an empty field differs from an absent one. */
 static void write_line(struct text_writer *writer, const struct headers *asked, struct str name)
 {
     struct header_list list;

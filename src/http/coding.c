@@ -1,9 +1,9 @@
 /*
- * Accept-Encoding, read once into one weight for each coding; a sort of at most three.
+ * Parses Accept-Encoding into one weight per coding; sorts at most three codings.
  */
 #include "http/coding.h"
 
-/* Places of weights: one for each coding, then for names that are none of ours. */
+/* Indexes of weights: one per coding, then unknown codings, identity, "*". */
 enum { OTHERS = CODINGS, IDENTITY, ANY, WISHES };
 
 #define NOT_SAID (-1)
@@ -29,7 +29,7 @@ enum coding coding_by_name(struct str name)
     return str_equal_nocase(name, STR("x-gzip")) ? CODING_GZIP : CODINGS;
 }
 
-/* qvalue (12.4.2) in thousandths: up to three digits behind the point, and no more than 1. What is none is 0. */
+/* Parses a qvalue (12.4.2) into thousandths: up to three digits, at most 1. Invalid: 0. */
 static int parse_weight(struct str text)
 {
     int weight = 0;
@@ -47,7 +47,7 @@ static int parse_weight(struct str text)
     return weight <= 1000 ? weight : 0;
 }
 
-/* What follows the name: nothing, or "q=" and a weight. */
+/* Parses the part after the name: nothing, or "q=" and a weight. */
 static int parse_parameters(struct str rest)
 {
     struct str parameter = str_trim(rest);
@@ -81,7 +81,7 @@ static void parse_wishes(struct header_list *list, struct wishes *out)
     }
 }
 
-/* What is not named is as the star says; without one it is refused, and identity is what is left. */
+/* A coding that is not named has the weight of "*"; without "*" it is refused, except identity. */
 static int weight_of(const struct wishes *wishes, unsigned place)
 {
     int weight = wishes->weights[place] == NOT_SAID ? wishes->weights[ANY] : wishes->weights[place];

@@ -1,6 +1,6 @@
 /*
- * Preconditions (RFC 9110 13). Entity tags have no escapes inside their quotes,
- * so their lists are walked here and not by header_list_next.
+ * Preconditions (RFC 9110 13). Entity tags have no escapes inside their quotes, so header_list_next does not fit
+ * their lists.
  */
 #include "http/conditional.h"
 
@@ -16,7 +16,7 @@ static bool is_etag_byte(char c)
     return byte == 0x21 || (byte >= 0x23 && byte != 0x7f);
 }
 
-/* Takes one entity-tag, with W/ and quotes, from the front of `rest`. */
+/* Cuts one entity-tag, with W/ and quotes, off the front of `rest`. */
 static bool take_etag(struct str *rest, struct str *out_etag)
 {
     size_t at = str_starts(*rest, STR("W/")) ? 2 : 0;
@@ -37,7 +37,7 @@ static bool is_weak(struct str etag)
     return str_starts(etag, STR("W/"));
 }
 
-/* RFC 9110 8.8.3.2; or byte for byte. */
+/* RFC 9110 8.8.3.2; SAME: byte for byte. */
 enum comparison { WEAK, STRONG, SAME };
 
 static bool etags_match(struct str a, struct str b, enum comparison comparison)
@@ -54,7 +54,7 @@ bool etag_matches_weakly(struct str a, struct str b)
     return etags_match(a, b, WEAK);
 }
 
-/* True where a member of the list matches; a malformed rest of a list matches nothing. */
+/* True if a member of the list matches; the malformed rest of a list matches nothing. */
 static bool list_matches(struct str list, struct str etag, enum comparison comparison)
 {
     struct str rest = str_trim(list);
@@ -76,7 +76,7 @@ static bool list_matches(struct str list, struct str etag, enum comparison compa
     return false;
 }
 
-/* "*" stands for any representation; there is one here. */
+/* "*" matches any representation; there is one here. */
 static bool field_matches(const struct headers *headers, const struct header *field, struct str etag,
                           enum comparison comparison)
 {
@@ -89,7 +89,7 @@ static bool field_matches(const struct headers *headers, const struct header *fi
     return false;
 }
 
-/* The date of a field that must stand alone and be valid, or else is ignored. */
+/* The date of a field; false if the field is absent, repeated or invalid, hence ignored. */
 static bool single_date(const struct headers *headers, struct str name, int64_t now, int64_t *out_seconds)
 {
     const struct header *field = headers_find(headers, name);
@@ -149,7 +149,7 @@ bool conditional_range_allowed(const struct request *request, const struct valid
 
         return take_etag(&rest, &etag) && rest.length == 0 && etags_match(etag, validators->etag, STRONG);
     }
-    /* A date is a strong validator only once the second it names is over (RFC 9110 8.8.2.2). */
+    /* A date is a strong validator only once its second has passed (RFC 9110 8.8.2.2). */
     return validators->modified >= 0 && date_parse(field->value, now, &date) == 0 &&
            date == validators->modified && now > validators->modified;
 }

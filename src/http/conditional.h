@@ -1,5 +1,5 @@
 /*
- * Conditional requests (RFC 9110 13): which of the preconditions decides, in the order of 13.2.2.
+ * Conditional requests (RFC 9110 13): evaluation of preconditions in the order of 13.2.2.
  */
 #ifndef HTTP_CONDITIONAL_H
 #define HTTP_CONDITIONAL_H
@@ -7,18 +7,18 @@
 #include "http/exchange.h"
 
 struct validators {
-    struct str etag;                /* with its quotes, perhaps W/; empty where there is none */
+    struct str etag;                /* with quotes and W/; empty: none */
     int64_t modified;               /* seconds, or -1 */
-    int64_t dated;                  /* where it has no Last-Modified, If-Modified-Since is compared with this time (RFC 9111 4.3.2); 0: with none */
+    int64_t dated;                  /* compared with If-Modified-Since if there is no Last-Modified (RFC 9111 4.3.2); 0: none */
 };
 
-/* 0: go on; 304 or 412. `exact` is nginx's if_modified_since: exact. */
+/* 0: continue; 304 or 412. `exact` is nginx's if_modified_since: exact. */
 int conditional_check(const struct request *request, const struct validators *validators, int64_t now, bool exact);
-/* RFC 9110 8.8.3.2: W/ does not matter. False where one of them is empty. */
+/* Weak comparison (RFC 9110 8.8.3.2). False if one of them is empty. */
 bool etag_matches_weakly(struct str a, struct str b);
-/* True where If-None-Match has this very entity tag, W/ and all: that is what the client keeps. */
+/* True if If-None-Match contains this entity tag byte for byte: the client's copy is this version. */
 bool conditional_keeps(const struct request *request, struct str etag);
-/* If-Range (RFC 9110 13.1.5): true where Range may be used. */
+/* True if If-Range (RFC 9110 13.1.5) permits the use of Range. */
 bool conditional_range_allowed(const struct request *request, const struct validators *validators, int64_t now);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Connection, one pass over its members. Which of its options have an effect is decided by the callers.
+ * Parses Connection in one pass. The callers decide which options take effect.
  */
 #include "http/connection_options.h"
 

@@ -1,6 +1,6 @@
 /*
- * HTTP dates (RFC 9110 5.6.7) and the two forms of nginx's log. Written by hand
- * and without the C library's calendar: this runs once per answer, and locale and TZ must not reach the wire.
+ * HTTP dates (RFC 9110 5.6.7) and nginx's two log formats. Independent of the C library's calendar for speed (once
+ * per response), and because locale and TZ must not affect the protocol.
  */
 #include "http/date.h"
 
@@ -9,7 +9,7 @@
 
 #define DAY_SECONDS 86400
 
-enum { RECENT = 64 }; /* texts that are kept */
+enum { RECENT = 64 }; /* cached texts */
 
 static const char day_names[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 static const char month_names[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -23,10 +23,7 @@ struct calendar {
     unsigned weekday; /* 0 is Sunday */
 };
 
-/*
- * Days since 1970-01-01 of a proleptic Gregorian date. Years are counted from March, so that the leap day is
- * the last.
- */
+/* Days since 1970-01-01 of a proleptic Gregorian date. Years begin in March, so that the leap day is the last. */
 static int64_t days_of(int64_t year, unsigned month, unsigned day)
 {
     int64_t march_year = year - (month < 2);
@@ -100,7 +97,7 @@ static void format(int64_t seconds, char *into)
     *at = '\0';
 }
 
-/* Every answer tells the second that it is, and most tell when one of a few files was modified. */
+/* Responses contain the current second and the modification times of a few files. */
 struct str date_format(int64_t seconds, char *into)
 {
     static _Thread_local struct {
@@ -117,7 +114,7 @@ struct str date_format(int64_t seconds, char *into)
     return str_of(into, DATE_LENGTH);
 }
 
-/* Reads from the front of `text`; each part moves it on, and a part that does not fit sets `bad`. */
+/* Parses from the front of `text`; each part advances it, and a mismatch sets `bad`. */
 struct cursor {
     struct str text;
     bool bad;
@@ -171,7 +168,7 @@ static void take_clock(struct cursor *cursor, struct calendar *when)
     when->second = take_digits(cursor, 2);
 }
 
-/* Sun, 06 Nov 1994 08:49:37 GMT, after the name of the day. */
+/* Sun, 06 Nov 1994 08:49:37 GMT, after the day name. */
 static void parse_fixdate(struct cursor *cursor, struct calendar *when)
 {
     take_text(cursor, STR(", "));
@@ -185,10 +182,7 @@ static void parse_fixdate(struct cursor *cursor, struct calendar *when)
     take_text(cursor, STR(" GMT"));
 }
 
-/*
- * Sunday, 06-Nov-94 08:49:37 GMT: a year that seems more than 50 years ahead is the past one (RFC
- * 9110 5.6.7).
- */
+/* Sunday, 06-Nov-94 08:49:37 GMT: a year more than 50 years ahead is in the past century (RFC 9110 5.6.7). */
 static void parse_rfc850(struct cursor *cursor, struct calendar *when, int64_t now)
 {
     static const char *const tails[7] = {"day, ",   "day, ", "sday, ", "nesday, ",
@@ -258,7 +252,7 @@ int date_parse(struct str text, int64_t now, int64_t *out_seconds)
     return 0;
 }
 
-/* Local time, and its distance from UTC in minutes. */
+/* Local time and its offset from UTC in minutes. */
 static int local_time(int64_t seconds, struct calendar *out_when)
 {
     time_t moment = (time_t)seconds;

@@ -1,6 +1,5 @@
 /*
- * What is the same for the exchanges of every protocol: their memory, the
- * limit of request bodies, names of methods.
+ * Common to the exchanges of every protocol: memory, the limit of request bodies, method names.
  */
 #include "http/exchange.h"
 
@@ -35,7 +34,7 @@ void exchange_release(struct exchange *x)
 
     if (!x || --x->holds > 0)
         return;
-    arena = x->arena; /* x itself lies in it */
+    arena = x->arena; /* x itself is in it */
     arena_reset(&arena);
 }
 

@@ -1,6 +1,6 @@
 /*
- * One exchange: a request, its response, and the memory of both. HTTP/1.1 and
- * HTTP/2 both produce it; modules never learn which protocol it was.
+ * One exchange: a request, its response, and their memory. Every protocol version produces it; modules cannot tell
+ * which.
  */
 #ifndef HTTP_EXCHANGE_H
 #define HTTP_EXCHANGE_H
@@ -19,88 +19,91 @@ struct request {
     enum method method;
     enum http_version version;
     struct str method_name;
-    struct str line;                /* the request line as it came, for $request */
-    struct str target;              /* as it came, for $request_uri (origin-form; absolute-form reduced to path and query) */
+    struct str line;                /* the request line as received, for $request */
+    struct str target;              /* as received, for $request_uri (origin-form; absolute-form reduced to path and query) */
     struct str path;                /* decoded and normalised, begins with "/" (or is "*" for OPTIONS *), cannot leave the root; for $uri */
-    struct str query;               /* after "?", data NULL where there is none */
+    struct str query;               /* after "?"; data NULL: none */
     struct str host;                /* lower case, without port; from the target or Host (RFC 9112 3.2.2); empty in HTTP/1.0 without Host */
-    uint16_t port;                  /* from Host, 0 where none */
+    uint16_t port;                  /* from Host; 0: none */
     struct headers headers;
-    struct headers trailers;        /* complete once the body gave its end */
-    struct body *body;              /* pulled by modules; body_empty() where there is none. The session's: never closed by modules */
+    struct headers trailers;        /* complete once the body has ended */
+    struct body *body;              /* pulled by modules; body_empty() if there is none. Owned by the session: modules never close it */
     uint64_t content_length;        /* or BODY_LENGTH_UNKNOWN for chunked */
     uint64_t body_limit;            /* set by exchange_limit_body; 0: none */
     bool expects_continue;
-    uint64_t bytes;                 /* head and body received, for $request_length */
+    uint64_t bytes;                 /* bytes of head and body received, for $request_length */
 };
 
 struct response {
-    struct { int status; struct str text; } reason; /* of a server behind this one, for this status alone; empty: the standard phrase */
-    int status;                     /* 0: none yet; 101: what the client says from then on is not HTTP, and is left to who takes the connection over */
-    struct headers headers;         /* without framing: Content-Length, Transfer-Encoding, Connection, Date and Server are the session's */
+    struct { int status; struct str text; } reason; /* from an upstream, for this status only; empty: the standard phrase */
+    int status;                     /* 0: none yet; 101: the connection leaves HTTP and goes to another owner */
+    struct headers headers;         /* without framing: the session writes Content-Length, Transfer-Encoding, Connection, Date and Server */
     struct headers trailers;
-    struct body *body;              /* NULL: none. body->length decides Content-Length or chunked */
-    struct str head;                /* as it leaves, from the status line on, in the arena; data NULL: not written yet, or not in HTTP/1's words */
+    struct body *body;              /* NULL: none; body->length selects Content-Length or chunked */
+    struct str head;                /* the serialised head, in the arena; data NULL: not written yet, or not HTTP/1 */
     bool head_sent;
-    bool close_after;               /* the connection must end with this response */
-    uint64_t body_bytes_sent;       /* counted by the session as the wire pulls */
+    bool close_after;               /* the connection closes after this response */
+    uint64_t body_bytes_sent;       /* counted by the session when pulled */
     uint64_t bytes_sent;            /* with head and framing */
-    struct str fault;               /* why the session sent a bare 500, cut the answer or replaced control bytes of a field; for the error log at `finished` */
+    struct str fault;               /* the reason for a bare 500, an aborted response or replaced control bytes; for the error log at `finished` */
 };
 
 struct exchange;
 
-/* What a protocol does for its exchanges; called through the functions below. */
+/* Implemented by each protocol; called through the functions below. */
 struct exchange_ops {
     void (*answer)(struct exchange *x);
     int (*inform)(struct exchange *x, int status, const struct headers *headers);
 };
 
 struct exchange {
-    struct arena arena;             /* holds this struct too */
-    unsigned holds;                 /* the session's own, and one for each exchange_hold */
+    struct arena arena;             /* contains this struct, too */
+    unsigned holds;                 /* references: one of the session and one per exchange_hold */
     const struct exchange_ops *ops;
-    const struct session_settings *settings; /* the session's; whoever routes may put others in their place */
+    const struct session_settings *settings; /* the session's; routing may replace them */
     struct request request;
     struct response response;
-    void *session;                  /* the protocol's own; NULL once `finished` has been called */
-    void *owner;                    /* the server's own part (route, variables, module state), made when the head is whole */
-    uint64_t started_us;            /* loop clock when its first byte came */
-    bool cancelled;                 /* the client is gone: nobody resumes */
+    void *session;                  /* the protocol's session; NULL after `finished` */
+    void *owner;                    /* the server's request state (route, variables, module state), created when the head is complete */
+    uint64_t started_us;            /* loop clock at its first byte */
+    bool cancelled;                 /* the client is gone: nothing resumes it */
 };
 
 /*
- * For protocols: a zeroed exchange of `size` bytes (at least sizeof(struct exchange), which stands at its beginning),
- * in its own arena, held once, with an empty request body. NULL when out of memory.
+ * For protocols: creates a zeroed exchange of `size` bytes (at least sizeof(struct exchange), which comes first) in
+ * its own arena, with one reference and an empty request body. NULL when out of memory.
  */
 struct exchange *exchange_create(struct arena_pool *pool, size_t size);
-/* Keeps x and its arena past `finished`, for whoever still has an operation in flight with memory in it. */
+/* Adds a reference: x and its arena outlive `finished` while an operation uses their memory. */
 void exchange_hold(struct exchange *x);
-/* Lets go; the last one frees x and its arena. Accepts NULL. */
+/* Drops a reference; the last one frees x and its arena. Accepts NULL. */
 void exchange_release(struct exchange *x);
 
 /*
- * The most bytes that this request's body may have (client_max_body_size; 0: no limit), before anything was pulled. 0, or 413 where
- * the request already says that it has more; past the limit a chunked body's next gives -EMSGSIZE.
+ * Sets the limit of the request body (client_max_body_size; 0: none) before it is pulled. 0, or 413 if
+ * Content-Length exceeds it; a chunked body's next returns -EMSGSIZE past the limit.
  */
 MUST_CHECK int exchange_limit_body(struct exchange *x, uint64_t bytes);
-/* The status for an error of request.body's next: 413 for -EMSGSIZE, 408 for -ETIMEDOUT, 500 for -ENOMEM, else 400. */
+/*
+ * The status for an error of request.body's next: 413 for -EMSGSIZE, 408 for -ETIMEDOUT, 500 for -ENOMEM, else 400.
+ */
 int exchange_body_status(int error);
 
 /*
- * x->response is ready (status, headers, body): the session frames and sends it. Once per exchange; allowed inside `begun` and `refused`.
- * Ignored for a cancelled exchange.
+ * Sends x->response (status, headers, body). Once per exchange; allowed inside `begun` and `refused`. Ignored for a
+ * cancelled exchange.
  */
 void exchange_answer(struct exchange *x);
 /*
- * Sends an interim response (103 and others; 100 is the session's own) ahead of the answer; no effect in HTTP/1.0, and dropped where LIMIT_INTERIM_BYTES of
- * earlier ones wait for the client. The fields are copied. 0, -ENOMEM, or -EINVAL for a status or field that may not go out.
+ * Sends an interim response (103 and others; the session sends 100) ahead of the response. No effect in HTTP/1.0;
+ * dropped if LIMIT_INTERIM_BYTES of earlier ones are queued. The fields are copied. 0, -ENOMEM, or -EINVAL for a
+ * status or field that must not be sent.
  */
 MUST_CHECK int exchange_inform(struct exchange *x, int status, const struct headers *headers);
 
 /*
- * Names of methods (RFC 9110 9); METHOD_OTHER for tokens that are none of ours. Case matters. Whoever would answer 405 answers
- * 501 for METHOD_OTHER; CONNECT never comes this far (sessions refuse it with 501).
+ * Parses a method (RFC 9110 9), case-sensitive; METHOD_OTHER for unknown tokens. A module answers METHOD_OTHER with
+ * 501 instead of 405; sessions reject CONNECT with 501.
  */
 enum method method_parse(struct str name);
 

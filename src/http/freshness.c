@@ -1,12 +1,12 @@
 /*
- * The arithmetic of RFC 9111 4.2, and the conditions of 3 and 4. What a cache does with them is its owner's.
+ * The calculations of RFC 9111 4.2 and the conditions of sections 3 and 4. The cache applies the results.
  */
 #include "http/freshness.h"
 
 #include "http/date.h"
 #include "http/status.h"
 
-/* The date of a field; false where it is absent, malformed, or said twice differently. */
+/* The date of a field; false if it is absent, invalid, or repeated with different values. */
 static bool single_date(const struct headers *headers, struct str name, int64_t now_s, int64_t *out_seconds)
 {
     const struct header *field = headers_find(headers, name);
@@ -50,7 +50,7 @@ int64_t freshness_lifetime(const struct arrival *arrival)
     if (!headers_find(arrival->headers, STR("Expires")))
         return DELTA_NONE;
     if (!single_date(arrival->headers, STR("Expires"), arrival->came_s, &expires))
-        return 0; /* 5.3: what is no date is in the past */
+        return 0; /* 5.3: an invalid date is in the past */
     return within(expires - date_of(arrival));
 }
 
@@ -77,7 +77,7 @@ int64_t freshness_heuristic(const struct arrival *arrival, int64_t most_s)
     return lifetime < most_s ? lifetime : most_s;
 }
 
-/* The first value counts (5.1); one that is none is as if nothing were said. */
+/* The first value counts (5.1); an invalid one is ignored. */
 static int64_t age_said(const struct headers *headers)
 {
     struct header_list list;
@@ -96,7 +96,7 @@ int64_t freshness_initial_age(const struct arrival *arrival)
     return apparent > corrected ? apparent : corrected;
 }
 
-/* 1xx are no answers, a part cannot be told from the whole, and 304 has no content of its own. */
+/* 1xx are not final, a 206 is incomplete, and 304 has no content. */
 static bool is_understood(int status)
 {
     return status >= 200 && status < 600 && status != 206 && status != 304;
@@ -121,7 +121,7 @@ void freshness_init(struct freshness *freshness, const struct cache_control *sai
         .stale_while_revalidate = said->stale_while_revalidate,
         .stale_if_error = said->stale_if_error,
     };
-    /* s-maxage forbids by implication only: what the same answer allows in words is allowed. */
+    /* s-maxage forbids stale use only implicitly: the same response may permit it explicitly. */
     if (said->s_maxage != DELTA_NONE && !said->must_revalidate && !said->proxy_revalidate &&
         (said->stale_while_revalidate > 0 || said->stale_if_error > 0))
         freshness->never_stale = false;
@@ -135,7 +135,7 @@ void freshness_arrived(struct freshness *freshness, int64_t lifetime_s, int64_t 
         freshness->no_cache = true;
 }
 
-/* 5.2.1.1: max-stale stretches the age that is asked for, too. */
+/* 5.2.1.1: max-stale extends the requested max-age, too. */
 static bool is_too_old(const struct freshness *stored, const struct cache_control *asked)
 {
     int64_t over = stored->age_s - asked->max_age;
@@ -149,7 +149,7 @@ enum reuse freshness_judge(const struct freshness *stored, const struct cache_co
 
     if (stored->no_cache || asked->no_cache)
         return REUSE_NOT;
-    if (asked->max_age == 0 || is_too_old(stored, asked)) /* whoever wants no age at all, wants the origin */
+    if (asked->max_age == 0 || is_too_old(stored, asked)) /* max-age=0 asks for the origin */
         return REUSE_NOT;
     if (left > 0)
         return asked->min_fresh != DELTA_NONE && left < asked->min_fresh ? REUSE_NOT : REUSE_FRESH;

@@ -1,6 +1,5 @@
 /*
- * The answer of one HTTP/1 exchange: framed when the server gives it, and then
- * pulled out piece by piece as the wire has room.
+ * The response of one HTTP/1 exchange: framed when the server provides it, then pulled out as the wire has room.
  */
 #include "http/h1_session.h"
 
@@ -22,7 +21,7 @@ static void response_woken(void *owner)
     h1_session_wake(h->session);
 }
 
-/* RFC 9112 9.3: what decides whether the connection may go on after this answer. */
+/* RFC 9112 9.3: the conditions for a persistent connection. */
 static bool may_stay(const struct h1_exchange *h)
 {
     const struct h1_session *h1 = h->session;
@@ -46,10 +45,7 @@ static int write_head(struct h1_exchange *h)
     return error;
 }
 
-/*
- * A value that could split the message must not leave: a bare 500 does, and the server logs
- * x->response.fault.
- */
+/* A head that could split the message is replaced by a bare 500; the server logs x->response.fault. */
 static int write_bare_error(struct h1_exchange *h)
 {
     struct response *response = &h->x.response;
@@ -111,7 +107,7 @@ static int give(struct h1_exchange *h, struct chunk *out)
     return 1;
 }
 
-/* The memory is freed when the last bytes, which were lent, are no longer used. */
+/* The memory is freed when the lent bytes are no longer used. */
 static int give_interims(struct h1_exchange *h, size_t room, struct chunk *out)
 {
     struct str rest = str_slice(str_skip(buffer_str(&h->interims), h->interims_at), 0, room);
@@ -133,14 +129,14 @@ static int give_pending(struct h1_exchange *h, size_t room, struct chunk *out)
     return give(h, out);
 }
 
-/* The promise of a length is broken: the client can only be told by a cut. */
+/* Fewer or more bytes than Content-Length: only an abort tells the client. */
 static int break_promise(struct h1_exchange *h, struct str fault)
 {
     h->x.response.fault = fault;
     return -EPROTO;
 }
 
-/* A piece of the response body into h->part. 1, 0 at its end, or an error. */
+/* Pulls a piece of the response body into h->part. 1, 0 at its end, or an error. */
 static int pull_part(struct h1_exchange *h, unsigned accept, size_t room)
 {
     struct body *body = h->x.response.body;
@@ -174,7 +170,7 @@ static int write_last_chunk(struct h1_exchange *h)
     return h1_write_last_chunk(&h->x.arena, &response->trailers, &response->fault, &h->pending);
 }
 
-/* Where the end of the connection is the end of the answer, only a reset tells that it is not whole. */
+/* If the end of the connection ends the response, only an RST marks it as incomplete. */
 static int cut(const struct h1_exchange *h, int error)
 {
     if (error == -EAGAIN)
@@ -204,7 +200,7 @@ static int produce_body(struct h1_exchange *h, unsigned accept, size_t room, str
     return give(h, out);
 }
 
-/* The bytes of a chunk, whole or by pieces, and then the CRLF behind them. */
+/* Gives the bytes of a chunk in one or several pieces, then the CRLF. */
 static int produce_part(struct h1_exchange *h, size_t room, struct chunk *out)
 {
     *out = h->part;
@@ -218,10 +214,7 @@ static int produce_part(struct h1_exchange *h, size_t room, struct chunk *out)
     return give(h, out);
 }
 
-/*
- * One step of the open exchange. 1: *out is given; 0: go on; -EAGAIN: nothing until a wake; other errors:
- * cut.
- */
+/* One step of the open exchange. 1: *out is given; 0: call again; -EAGAIN: wait for a wake; other errors: abort. */
 int h1_answer_produce(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out)
 {
     if (h->interims.length)

@@ -1,6 +1,6 @@
 /*
- * A request's body: pushed in by the session as bytes come, pulled out by a
- * module. In between are at most body_buffer_size bytes; when they are full, consume takes no more.
+ * A request body: pushed in by the session, pulled out by a module. At most body_buffer_size bytes are buffered
+ * between; when the buffer is full, consume accepts no more.
  */
 #include "http/h1_session.h"
 
@@ -19,10 +19,7 @@ static void wake_puller(struct h1_exchange *h)
         h->request_body.wake(h->request_body.owner);
 }
 
-/*
- * RFC 9110 10.1.1: the client waits for this before it sends the body, and the first pull shows that it is
- * wanted.
- */
+/* RFC 9110 10.1.1: the client waits for 100 Continue; the first pull shows that the body is wanted. */
 static void ask_to_continue(struct h1_exchange *h)
 {
     if (!h->continue_due || h->stage != STAGE_REQUEST)
@@ -30,7 +27,7 @@ static void ask_to_continue(struct h1_exchange *h)
     h->continue_due = false;
     if (h1_answer_interim(h, 100, NULL) != 0)
         h->continue_due =
-            true; /* out of memory: the client sends after a while without it, or the next pull does */
+            true; /* out of memory: the client sends without it after a while, or the next pull repeats it */
 }
 
 static int next_input(struct h1_exchange *h, size_t room, struct chunk *out)
@@ -56,13 +53,13 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
         return 0;
     h->awaited = true;
     ask_to_continue(h);
-    h1_session_wake(h->session); /* whoever keeps the time of the connection sees that the client is waited for */
+    h1_session_wake(h->session); /* the connection's timer must learn that it waits for the client */
     return -EAGAIN;
 }
 
 static void request_close(struct body *body)
 {
-    /* The session's own: it lives as long as the exchange. */
+    /* The session owns the body: it lives as long as the exchange. */
 }
 
 static const struct body_ops request_body_ops = {.next = request_next, .close = request_close};
@@ -100,8 +97,8 @@ void h1_body_fail(struct h1_exchange *h, int error)
 }
 
 /*
- * Room for bytes that came, without moving those that are there: they may be lent. An internal redirect may have
- * led to a location whose buffer is smaller than what is there already.
+ * Room for received bytes without moving buffered ones, which may be lent. After an internal redirect the buffer may
+ * hold more than the new location's client_body_buffer_size.
  */
 static size_t input_room(struct h1_exchange *h)
 {
@@ -194,7 +191,7 @@ bool h1_body_drainable(const struct h1_exchange *h)
 void h1_body_drain(struct h1_exchange *h)
 {
     h->stage = STAGE_DRAINING;
-    h->awaited = false; /* the module that pulled it has let go of what it would be told by */
+    h->awaited = false; /* the module that pulled is gone, and so is the target of its wake */
     buffer_finish(&h->input);
     h->input_at = 0;
 }

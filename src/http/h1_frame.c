@@ -1,6 +1,5 @@
 /*
- * The chunked decoder. Body bytes are never copied here; size lines only where
- * they come in pieces.
+ * The chunked decoder. Body bytes are not copied; size lines only if they arrive in pieces.
  */
 #include "http/h1_frame.h"
 
@@ -32,7 +31,7 @@ static struct str skip_blanks(struct str s)
     return str_skip(s, blanks);
 }
 
-/* Takes a token or a quoted-string (RFC 9110 5.6.4) off the front. */
+/* Cuts a token or a quoted-string (RFC 9110 5.6.4) off the front. */
 static bool take_word(struct str *rest, bool may_be_quoted)
 {
     size_t at = 0;
@@ -51,10 +50,7 @@ static bool take_word(struct str *rest, bool may_be_quoted)
     return at > 0;
 }
 
-/*
- * *( BWS ";" BWS name [ BWS "=" BWS value ] ) (RFC 9112 7.1.1). What it says is ignored; how it is written is
- * not.
- */
+/* *( BWS ";" BWS name [ BWS "=" BWS value ] ) (RFC 9112 7.1.1). The meaning is ignored, the syntax is validated. */
 static bool extensions_are_sound(struct str rest)
 {
     while (rest.length) {
@@ -96,9 +92,8 @@ int h1_chunk_line_parse(struct str line, uint64_t *out_size, size_t *out_extensi
 }
 
 /*
- * Takes a line with its CRLF (or LF, where that may be) off *in. Where it is not whole, or where pieces are
- * waiting, it is gathered in `pending` (from `from` on). 1: *out_line is without that end, and valid until
- * pending changes; 0: more is needed; -EBADMSG, -ENOMEM.
+ * Cuts a line with its CRLF (or LF if allowed) off *in. An incomplete line is collected in `pending` (from `from`
+ * on). 1: *out_line is the line without its end, valid until pending changes; 0: incomplete; -EBADMSG, -ENOMEM.
  */
 static int take_line(struct h1_chunked *chunked, struct str *in, size_t from, size_t longest,
                      struct str *out_line)
@@ -142,7 +137,7 @@ static int next_size(struct h1_chunked *chunked, struct str *in)
     return 0;
 }
 
-/* The CRLF behind a chunk's bytes; `left` counts those of it that have come. */
+/* Expects the CRLF after a chunk; `left` counts its bytes received. */
 static int next_content_end(struct h1_chunked *chunked, struct str *in)
 {
     while (chunked->left < 2) {
@@ -160,9 +155,8 @@ static int next_content_end(struct h1_chunked *chunked, struct str *in)
 }
 
 /*
- * Fields that say how a message is framed, routed, allowed or understood have no place behind it (RFC
- * 9110 6.5.1), nor those that tell a server who its client is: whoever joins them to the head would have
- * the client's word beside the proxy's.
+ * Trailers must not carry framing, routing, authentication or content fields (RFC 9110 6.5.1), nor fields that
+ * identify the client: merged into the head, they would compete with those of the proxy.
  */
 static bool may_trail(struct str name)
 {
@@ -209,7 +203,7 @@ static bool may_trail(struct str name)
     return true;
 }
 
-/* The whole section is here: it moves to the arena, and what may not trail is left out. */
+/* The trailer section is complete: copies it to the arena and drops fields that are not allowed there. */
 static int trailers_whole(struct h1_chunked *chunked, size_t length)
 {
     struct headers *trailers = chunked->trailers;
@@ -236,7 +230,7 @@ static int next_trailers(struct h1_chunked *chunked, struct str *in)
 {
     for (;;) {
         struct str line;
-        size_t from = (size_t)chunked->left; /* where the line begins that is not whole yet */
+        size_t from = (size_t)chunked->left; /* start of the incomplete line */
         int result = take_line(chunked, in, from, LIMIT_TRAILER_BYTES, &line);
 
         if (result <= 0)

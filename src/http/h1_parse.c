@@ -1,6 +1,6 @@
 /*
- * The parser of heads: one pass over the bytes, by a table of byte classes. It
- * decides what a message is and how it is framed; whether it is wanted is decided elsewhere.
+ * The parser of heads: one pass with a table of byte classes. It determines meaning and framing of a message; other
+ * code decides what to do with it.
  */
 #include "http/h1_parse.h"
 
@@ -14,8 +14,7 @@
 enum { BYTE_TOKEN = 1, BYTE_VALUE = 2, BYTE_TARGET = 4, BYTE_UNDERSCORE = 8 };
 
 /*
- * tchar (RFC 9110 5.6.2); bytes of field values; bytes of request targets: all that is visible, since names
- * in raw UTF-8 occur.
+ * tchar (RFC 9110 5.6.2); bytes of field values; bytes of request targets: all visible ones, since raw UTF-8 occurs.
  */
 static const uint8_t byte_classes[256] = {
     /* clang-format off */
@@ -43,7 +42,7 @@ static uint8_t class_of(char c)
     return byte_classes[(unsigned char)c];
 }
 
-/* Length of the front of `s` that has only bytes of `class`. */
+/* Length of the prefix of `s` with only bytes of `class`. */
 static size_t span_of(struct str s, uint8_t class)
 {
     size_t length = 0;
@@ -53,7 +52,7 @@ static size_t span_of(struct str s, uint8_t class)
     return length;
 }
 
-/* The top bit of each byte of eight that is below 0x20 or is 0x7f, exact up to the first such byte. */
+/* The top bit of each of eight bytes that is below 0x20 or 0x7f; exact up to the first such byte. */
 static uint64_t control_bits(const char *at)
 {
     const uint64_t ones = 0x0101010101010101;
@@ -67,7 +66,10 @@ static uint64_t control_bits(const char *at)
     return (((word - ones * 0x20) & ~word) | ((deletes - ones) & ~deletes)) & tops;
 }
 
-/* The same for BYTE_VALUE, eight bytes at a time: values are most of a head. Of controls only the tab belongs to it. */
+/*
+ * span_of for BYTE_VALUE, eight bytes at a time: values are most of a head. The tab is the only control byte in the
+ * class.
+ */
 static size_t value_span(struct str s)
 {
     size_t length = 0;
@@ -93,7 +95,7 @@ bool h1_is_token(struct str s)
     return s.length && all;
 }
 
-/* The last eight bytes are looked at as one word, too, though some of them were seen before. */
+/* The last eight bytes are checked as one word, which may overlap checked ones. */
 bool h1_is_value(struct str s)
 {
     size_t length = 0;
@@ -107,9 +109,8 @@ bool h1_is_value(struct str s)
 }
 
 /*
- * Empty lines before a request are skipped (RFC 9112 2.2), a few. What then comes must begin like a method,
- * so that a TLS handshake on a plain port is told at once and not after a timeout. 1: begun, 0: more is
- * needed, -400.
+ * Skips a few empty lines before a request (RFC 9112 2.2). The next byte must begin a method, so that a TLS
+ * handshake on a plain port is detected at once. 1: begun; 0: incomplete; -400.
  */
 static int skip_empty_lines(struct h1_scan *scan, struct str bytes)
 {
@@ -138,7 +139,7 @@ size_t h1_longest_line(const struct session_settings *settings)
     return longest < settings->head_max ? longest : settings->head_max;
 }
 
-/* Whether the line is too long, or the head with it: `end` is just behind the last byte that is here. */
+/* The fault of a line or head that is too long; `end` is the offset after the last byte received. */
 static int line_fault(const struct h1_scan *scan, size_t longest, size_t head_max, size_t end)
 {
     if (end - scan->line > longest || end - scan->start > head_max)
@@ -146,7 +147,7 @@ static int line_fault(const struct h1_scan *scan, size_t longest, size_t head_ma
     return 0;
 }
 
-/* Bytes of what ends the line: 2 for CRLF, 1 for a bare LF where that may be; 0: neither. */
+/* Length of the line end: 2 for CRLF, 1 for a bare LF if allowed; 0: neither. */
 static size_t line_ending(const struct h1_scan *scan, const char *feed, size_t end)
 {
     if (end - scan->line >= 2 && feed[-1] == '\r')
@@ -186,7 +187,7 @@ int h1_head_end(struct h1_scan *scan, const struct session_settings *settings, s
     return 0;
 }
 
-/* One field line from the front of *rest. */
+/* Parses one field line from the front of *rest. */
 static int parse_field(struct str *rest, struct header *out_field, bool *out_underscore)
 {
     const char *at = rest->data;
@@ -245,9 +246,7 @@ int h1_parse_fields(struct str lines, bool underscores, struct arena *arena, str
     return 0;
 }
 
-/*
- * HTTP-version (RFC 9112 2.3). A later minor version is ours all the same; 0.9 never had a version to name.
- */
+/* HTTP-version (RFC 9112 2.3). Higher minor versions are accepted; 0.9 has no version. */
 static int parse_version(struct str text, enum http_version *out_version)
 {
     const char *digits = text.data + 5;
@@ -261,7 +260,7 @@ static int parse_version(struct str text, enum http_version *out_version)
     return 0;
 }
 
-/* Method, target and version (RFC 9112 3), one space between; `line` is without its CRLF. */
+/* Method, target and version (RFC 9112 3) separated by one space; `line` has no CRLF. */
 static int parse_request_line(struct str line, struct request *request)
 {
     struct str rest = line;
@@ -296,7 +295,7 @@ static int status_of(int error)
     return error == -ENOMEM ? 500 : 400;
 }
 
-/* CONNECT names a host and port (RFC 9112 3.2.3); it is not implemented here. */
+/* CONNECT has the authority-form (RFC 9112 3.2.3) and is not implemented. */
 static int refuse_connect(struct request *request, struct arena *arena)
 {
     int error = url_host_parse(arena, request->target, &request->host, &request->port);
@@ -306,7 +305,7 @@ static int refuse_connect(struct request *request, struct arena *arena)
     return request->port ? 501 : 400;
 }
 
-/* The target in its four forms (RFC 9112 3.2). *out_authority is that of absolute-form, else empty. */
+/* Parses the four forms of the target (RFC 9112 3.2). *out_authority is that of absolute-form, else empty. */
 static int read_target(struct request *request, bool merge_slashes, struct arena *arena,
                        struct str *out_authority)
 {
@@ -324,13 +323,13 @@ static int read_target(struct request *request, bool merge_slashes, struct arena
     request->path = target.path;
     request->query = target.query;
     *out_authority = target.authority;
-    /* OPTIONS http://host without a path asks about the server (RFC 9112 3.2.4). */
+    /* OPTIONS http://host without a path is OPTIONS * (RFC 9112 3.2.4). */
     if (target.authority.length && request->method == METHOD_OPTIONS && target.bare)
         request->target = request->path = STR("*");
     return 0;
 }
 
-/* The fields that decide what the message is. A repeated one has more than one. */
+/* The framing fields: those that decide the extent and target of the message. Repetitions are counted. */
 struct decisive {
     struct header host, content_length, transfer_encoding, expect;
     unsigned hosts, content_lengths, transfer_encodings, expects, connections;
@@ -375,9 +374,7 @@ static struct decisive find_decisive(const struct headers *headers)
     return found;
 }
 
-/*
- * Host and the authority of absolute-form, which wins over it but does not excuse a bad one (RFC 9112 3.2.2).
- */
+/* Host, and the authority of absolute-form, which overrides it; Host must be valid all the same (RFC 9112 3.2.2). */
 static int read_host(const struct decisive *found, struct str authority, struct request *request,
                      struct arena *arena)
 {
@@ -393,8 +390,8 @@ static int read_host(const struct decisive *found, struct str authority, struct 
 }
 
 /*
- * The status for a Transfer-Encoding other than chunked: 501 where chunked is the last of several codings (RFC
- * 9112 6.1), else 400, since the end of the body is not known (RFC 9112 6.3).
+ * The status for a Transfer-Encoding other than chunked: 501 if chunked is the last of several codings (RFC 9112
+ * 6.1), else 400, since the end of the body is unknown (RFC 9112 6.3).
  */
 static int refuse_codings(struct str codings)
 {
@@ -409,7 +406,7 @@ static int refuse_codings(struct str codings)
     return 501;
 }
 
-/* How long the body is (RFC 9112 6.3). Whatever two readers could understand differently is refused. */
+/* The body length (RFC 9112 6.3). Ambiguous framing is rejected. */
 static int read_framing(const struct decisive *found, struct request *request)
 {
     uint64_t length;
@@ -444,7 +441,7 @@ static int read_expect(const struct decisive *found, struct request *request)
     return 0;
 }
 
-/* Whether the connection is kept (RFC 9112 9.3). */
+/* True if the connection persists (RFC 9112 9.3). */
 static int read_connection(const struct decisive *found, const struct request *request, bool *out_keepalive)
 {
     struct connection_options options;

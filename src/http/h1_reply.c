@@ -1,6 +1,5 @@
 /*
- * Responses, read: what the head says decides how the body is framed (RFC 9112 6.3),
- * and the body is passed on in slices.
+ * Parses responses: the head determines the framing of the body (RFC 9112 6.3), and the body is passed on in slices.
  */
 #include "http/h1_reply.h"
 
@@ -19,7 +18,7 @@ void h1_reply_init(struct h1_reply *reply, const struct h1_reply_settings *setti
     arena_init(&reply->interim, arena->pool, 0);
 }
 
-/* The fields of a 1xx, and their memory. */
+/* Drops the fields of a 1xx and their memory. */
 static void forget_interim(struct h1_reply *reply)
 {
     if (!reply->interim.blocks)
@@ -51,7 +50,7 @@ static enum h1_reply_step fail_as(struct h1_reply *reply, int error, const char 
     return error == -ENOMEM ? REPLY_NO_MEMORY : step;
 }
 
-/* "HTTP/1.1 200 OK": the reason is anybody's, and a server that leaves it out often leaves out its blank. */
+/* "HTTP/1.1 200 OK". Servers that omit the reason phrase often omit its blank, too. */
 static const char *parse_status_line(struct h1_reply *reply, struct str line)
 {
     struct str digits = str_slice(line, 9, 12);
@@ -96,7 +95,7 @@ static const char *parse_length(struct h1_reply *reply, bool *out_given)
     return NULL;
 }
 
-/* Sets the stage by which the body is read. Returns what is wrong, or NULL. */
+/* Sets the stage for the body. Returns the fault, or NULL. */
 static const char *parse_framing(struct h1_reply *reply)
 {
     unsigned codings = count_fields(&reply->headers, STR("Transfer-Encoding"));
@@ -127,7 +126,7 @@ static bool wants_keepalive(const struct h1_reply *reply, const struct connectio
     return reply->version >= HTTP_1_1 || options->keep_alive;
 }
 
-/* Statuses that have no body, whatever their fields say (RFC 9110 6.4.1). */
+/* Statuses without a body, whatever their fields say (RFC 9110 6.4.1). */
 static bool is_bodiless(const struct h1_reply *reply)
 {
     return reply->settings.head || reply->status == 204 || reply->status == 304;
@@ -179,7 +178,7 @@ static enum h1_reply_step parse_head(struct h1_reply *reply, struct arena *arena
     return REPLY_INTERIM;
 }
 
-/* The head of a request ends like that of a response; only its first line is another. */
+/* A response head ends like a request head; only the first line differs. */
 static int head_end(struct h1_reply *reply, struct str bytes)
 {
     const struct session_settings limits = {.header_buffer_size = reply->settings.head_max,
@@ -299,7 +298,7 @@ void h1_reply_skip(struct h1_reply *reply, uint64_t count)
         reply->stage = READING_OVER;
 }
 
-/* What another protocol said (101) has ends of its own: it is not for us to doubt them. */
+/* The protocol after 101 has its own end: TLS truncation is not checked here. */
 enum h1_reply_step h1_reply_ended(struct h1_reply *reply, bool cut)
 {
     if (reply->stage == READING_TO_END && cut && reply->status != 101)

@@ -1,6 +1,5 @@
 /*
- * Requests, pulled out: whatever the body gives leaves at once, with a size line before
- * it and CRLF behind where it is chunked.
+ * Sends requests: body bytes go at once, in chunks if the length is unknown.
  */
 #include "http/h1_request.h"
 

@@ -1,7 +1,6 @@
 /*
- * HTTP/1 on one connection: requests come one after the other, each is answered
- * before the next is looked at. Parsing, framing and writing are other files'
- * work; here is only what follows what.
+ * HTTP/1 on one connection: requests are processed one after the other. Parsing, framing and writing are in other
+ * files; here is the sequence only.
  */
 #include "http/h1_session.h"
 
@@ -61,7 +60,7 @@ void h1_session_break(struct h1_session *h1, int error)
     h1_session_wake(h1);
 }
 
-/* Nothing more will be asked or said. */
+/* No further request or response. */
 static void session_end(struct h1_session *h1)
 {
     h1->over = true;
@@ -87,7 +86,7 @@ static struct h1_exchange *exchange_open(struct h1_session *h1)
     return h;
 }
 
-/* What follows a bad head cannot be told from more of it: the connection ends with this answer. */
+/* The start of the next request after a malformed head is unknown: the connection closes after this response. */
 static void refuse(struct h1_exchange *h, int status)
 {
     struct h1_session *h1 = h->session;
@@ -138,9 +137,7 @@ static void begin(struct h1_session *h1, struct str bytes)
         h1->events->begun(h1->owner, &h->x);
 }
 
-/*
- * A head that lies whole in the lent bytes is parsed from there; only one that comes in pieces is gathered.
- */
+/* A head that arrives complete is parsed in place; only a partial one is collected. */
 static size_t consume_head(struct h1_session *h1, struct str bytes)
 {
     struct buffer gathered = h1->head;
@@ -161,7 +158,7 @@ static size_t consume_head(struct h1_session *h1, struct str bytes)
             h1_session_break(h1, -ENOMEM);
         return bytes.length;
     }
-    /* The session is between heads again before anybody is told: what they do may come back to it. */
+    /* The session is reset before the events are called: they may re-enter it. */
     scan = h1->scan;
     h1->scan = (struct h1_scan){0};
     h1->head = (struct buffer){0};
@@ -183,7 +180,7 @@ static void exchange_free(struct h1_exchange *h)
     exchange_release(&h->x);
 }
 
-/* Bytes of an ended exchange's body: dropped, until it is whole or too long for that. */
+/* Discards the rest of an ended exchange's body, until its end or its limit. */
 static size_t consume_drained(struct h1_exchange *h, struct str bytes)
 {
     struct h1_session *h1 = h->session;
@@ -320,7 +317,7 @@ static void signal_peer_closed(struct h1_session *h1)
         h1->events->left(h1->owner, &h1->current->x);
 }
 
-/* Who has just connected is about to ask, and is answered; who was answered before has been heard. */
+/* A new connection is about to send its first request and gets a response; an idle one has had its response. */
 static void signal_drain(struct h1_session *h1)
 {
     bool idle = session_phase(&h1->session) == SESSION_IDLE;

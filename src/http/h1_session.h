@@ -1,7 +1,6 @@
 /*
- * What the files of the HTTP/1 session share: the session, which is small and at
- * rest holds nothing, and the exchange that is open, which lives in its own arena.
- * Not for others: they see protocol.h.
+ * Shared by the files of the HTTP/1 session: the session, which is small and holds no memory while idle, and the
+ * open exchange in its arena. Private: other code uses protocol.h.
  */
 #ifndef HTTP_H1_SESSION_H
 #define HTTP_H1_SESSION_H
@@ -20,83 +19,88 @@ struct h1_session {
     struct arena_pool *pool;
     const struct clock *clock;
     struct h1_exchange *current;    /* owned; NULL between requests */
-    struct buffer head;             /* a head that comes in pieces, up to its end */
+    struct buffer head;             /* a partial head */
     struct h1_scan scan;
-    uint64_t begun_us;              /* when the first byte of the head came */
-    unsigned requests;              /* begun or refused so far */
-    int16_t error;                  /* what produce says from now on: the connection is cut */
-    bool keepalive : 1;             /* this connection may see another request */
-    bool retiring : 1;              /* the next head says that it is the last one; SESSION_RETIRE */
-    bool deaf : 1;                  /* what still comes is ignored */
+    uint64_t begun_us;              /* time of the head's first byte */
+    unsigned requests;              /* begun or rejected so far */
+    int16_t error;                  /* returned by produce from now on: the connection is aborted */
+    bool keepalive : 1;             /* further requests are allowed */
+    bool retiring : 1;              /* the next response announces the close; SESSION_RETIRE */
+    bool deaf : 1;                  /* further input is ignored */
     bool over : 1;
-    bool starved : 1;               /* produce has said -EAGAIN: a wake is owed */
-    bool held_back : 1;             /* consume has left bytes: a wake is owed once they are wanted */
+    bool starved : 1;               /* produce returned -EAGAIN: a wake is owed */
+    bool held_back : 1;             /* consume left bytes: a wake is owed once they are wanted */
 };
 
 enum h1_stage {
-    STAGE_REQUEST,                  /* not answered yet */
+    STAGE_REQUEST,                  /* no response yet */
     STAGE_HEAD,
     STAGE_BODY,
-    STAGE_PART,                     /* a chunk's bytes leave, its size line has left */
-    STAGE_LAST,                     /* everything was given; when it has left, the exchange ends */
-    STAGE_DRAINING,                 /* ended, but its request body is still coming */
+    STAGE_PART,                     /* the size line is sent, the bytes of the chunk follow */
+    STAGE_LAST,                     /* all bytes were given; the exchange ends when they are sent */
+    STAGE_DRAINING,                 /* ended; the rest of the request body is being read */
 };
 
 struct h1_exchange {
-    struct exchange x;              /* first: exchange_create made all of this */
+    struct exchange x;              /* first member: allocated by exchange_create */
     struct h1_session *session;
     enum h1_stage stage;
     bool wants_keepalive;
 
-    struct body request_body;       /* what x.request.body points to, where there is one */
+    struct body request_body;       /* target of x.request.body, if there is a body */
     struct h1_chunked *chunked;     /* NULL: Content-Length */
-    uint64_t left;                  /* of Content-Length, still to come */
-    uint64_t decoded;               /* body bytes that came */
-    struct buffer input;            /* body bytes that came and were not pulled; never moved while it holds any */
-    size_t input_at;                /* where the next pull begins */
+    uint64_t left;                  /* remaining bytes of Content-Length */
+    uint64_t decoded;               /* body bytes received */
+    struct buffer input;            /* body bytes received and not pulled; not moved while it holds any */
+    size_t input_at;                /* offset of the next pull */
     size_t drained;
-    int body_error;                 /* what next says once `input` is empty */
+    int body_error;                 /* returned by next once `input` is empty */
     bool body_whole;
-    bool awaited;                   /* next has said -EAGAIN: a wake is owed */
-    bool continue_due;              /* the client waits for 100 */
+    bool awaited;                   /* next returned -EAGAIN: a wake is owed */
+    bool continue_due;              /* 100 Continue is due */
 
     enum h1_framing framing;
-    bool response_waits;            /* the response body has said -EAGAIN */
+    bool response_waits;            /* the response body returned -EAGAIN */
     struct str head;
-    struct buffer interims;         /* 1xx heads, which leave before anything else */
-    size_t interims_at;             /* so much of them was given */
-    struct str pending;             /* leaves next */
+    struct buffer interims;         /* 1xx heads, sent before anything else */
+    size_t interims_at;             /* bytes of them already given */
+    struct str pending;             /* sent next */
     struct chunk part;
-    uint64_t rest;                  /* of the answer's Content-Length */
+    uint64_t rest;                  /* remaining bytes of the response's Content-Length */
     char line[H1_CHUNK_LINE];
 };
 
-/* Lets the owner pump again where produce had said -EAGAIN. */
+/* Wakes the owner if produce returned -EAGAIN. */
 void h1_session_wake(struct h1_session *session);
 
-/* Lets the owner offer again what consume had left. */
+/* Wakes the owner if consume left bytes. */
 void h1_session_ask_again(struct h1_session *session);
-/* The connection is of no more use: produce says `error`. */
+/* The connection is unusable: produce returns `error`. */
 void h1_session_break(struct h1_session *session, int error);
-/* The last byte has left: `finished`, and then the next request, a body to be drained, or the end. */
+/* The last byte was given: `finished`, then the next request, draining of a body, or the end. */
 void h1_exchange_end(struct h1_exchange *h);
 
-/* The answer of h (h1_answer.c). */
+/* The response of h (h1_answer.c). */
 extern const struct exchange_ops h1_exchange_ops;
-/* Sends an interim response before anything else; dropped where LIMIT_INTERIM_BYTES of earlier ones wait. 0, -ENOMEM or -EINVAL. */
+/*
+ * Queues an interim response before anything else; dropped if LIMIT_INTERIM_BYTES of earlier ones are queued. 0,
+ * -ENOMEM or -EINVAL.
+ */
 MUST_CHECK int h1_answer_interim(struct h1_exchange *h, int status, const struct headers *headers);
-/* One step. 1: *out is given; 0: go on, with what is current then; -EAGAIN: nothing until a wake; other errors: cut. */
+/*
+ * One step. 1: *out is given; 0: call again for the current exchange; -EAGAIN: wait for a wake; other errors: abort.
+ */
 MUST_CHECK int h1_answer_produce(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out);
 
 /* The request body of h (h1_body.c). 0 or -ENOMEM. */
 MUST_CHECK int h1_body_open(struct h1_exchange *h);
-/* Takes body bytes, as protocol->consume; 0 as well once the body is whole. */
+/* Consumes body bytes, as protocol->consume; 0 also after the end of the body. */
 size_t h1_body_consume(struct h1_exchange *h, struct str bytes);
-/* The rest will not come: next says `error` after what is there. */
+/* The body is truncated: next returns `error` after the bytes received. */
 void h1_body_fail(struct h1_exchange *h, int error);
-/* True where the rest of an unread body is small enough to be read and dropped, so that the connection may stay. */
+/* True if the rest of an unread body is small enough to be read and discarded, which keeps the connection. */
 bool h1_body_drainable(const struct h1_exchange *h);
-/* Nobody pulls any more: what comes is dropped, up to LIMIT_PIPELINE_DRAIN. */
+/* Discards the rest of the body, up to LIMIT_PIPELINE_DRAIN. */
 void h1_body_drain(struct h1_exchange *h);
 void h1_body_finish(struct h1_exchange *h);
 

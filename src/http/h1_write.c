@@ -1,6 +1,5 @@
 /*
- * A head is measured first and then written by plain copies into memory of that
- * size: no formatting, no growing buffer.
+ * A head is measured first, then written by plain copies into memory of that size: no formatting, no growing buffer.
  */
 #include "http/h1_request.h"
 
@@ -11,7 +10,7 @@
 
 #define LONGEST_LENGTH 20 /* UINT64_MAX in decimal */
 
-/* Fields that are the session's to write. */
+/* Fields written by the session. */
 enum own_field { FIELD_OTHER, FIELD_FRAMING, FIELD_DATE, FIELD_SERVER, OWN_FIELDS };
 
 static enum own_field field_of(struct str name)
@@ -97,13 +96,13 @@ static char *put_status_line(char *at, int status, struct str reason)
     return put(at, STR("\r\n"));
 }
 
-/* Fields before they are written: bytes that they take at most, and which of the session's are among them. */
+/* Upper bound of the formatted fields, and the session's own fields among them. */
 struct measure {
     size_t length;
     bool has[OWN_FIELDS];
 };
 
-/* 0; -EINVAL names the first field that may not go out. */
+/* 0; -EINVAL with the first field that must not be sent. */
 static int measure_fields(const struct headers *headers, struct measure *out_measure, struct str *out_fault)
 {
     *out_measure = (struct measure){0};
@@ -120,10 +119,7 @@ static int measure_fields(const struct headers *headers, struct measure *out_mea
     return 0;
 }
 
-/*
- * What may stand in the place of a value with control bytes: each is a space (RFC 9110 5.5), in a URL "%0A".
- * data NULL: out of memory.
- */
+/* Replaces control bytes of a value by spaces (RFC 9110 5.5), in a URL by "%0A". data NULL: out of memory. */
 static struct str harmless_value(struct arena *arena, const struct header *field)
 {
     bool url = str_equal_nocase(field->name, STR("Location"));
@@ -145,8 +141,8 @@ static struct str harmless_value(struct arena *arena, const struct header *field
 }
 
 /*
- * Measures the fields. Values that variables gave a control byte lose it, and *out_fault names the last of them; a
- * name that is no token is -EINVAL. 0, -EINVAL or -ENOMEM.
+ * Measures the fields. Control bytes in values are replaced, and *out_fault names the last such field; a name that
+ * is not a token is -EINVAL. 0, -EINVAL or -ENOMEM.
  */
 static int check_fields(struct headers *headers, struct arena *arena, struct measure *out_measure,
                         struct str *out_fault)
@@ -177,9 +173,7 @@ static char *put_fields(char *at, const struct headers *headers, const struct me
     return at;
 }
 
-/*
- * The fields that tell how long the body is. HEAD tells what GET would, where that is known (RFC 9110 9.3.2).
- */
+/* Writes the framing fields. HEAD gets those of GET, if known (RFC 9110 9.3.2). */
 static char *put_framing(char *at, const struct exchange *x, enum h1_framing framing)
 {
     const struct body *body = x->response.body;
@@ -195,7 +189,7 @@ static char *put_framing(char *at, const struct exchange *x, enum h1_framing fra
     return put(at, STR("\r\n"));
 }
 
-/* HTTP/1.1 stays open unless told otherwise, 1.0 closes unless told otherwise (RFC 9112 9.3). */
+/* HTTP/1.1 persists by default, 1.0 closes by default (RFC 9112 9.3). */
 static char *put_connection(char *at, const struct exchange *x, bool keepalive)
 {
     if (x->response.status == 101)
@@ -257,7 +251,7 @@ int h1_write_interim(struct buffer *into, int status, const struct headers *head
     char *at;
     int error;
 
-    /* 101 changes the protocol, and is no interim answer of this one. */
+    /* 101 is a final response */
     if (status < 100 || status > 199 || status == 101 ||
         measure_fields(fields, &measure, &fault) != 0)
         return -EINVAL;
@@ -271,7 +265,7 @@ int h1_write_interim(struct buffer *into, int status, const struct headers *head
     return 0;
 }
 
-/* Visible bytes, none of which could end the line or begin a new word of it. */
+/* Visible bytes only, which cannot end the line or add a word. */
 static bool is_target(struct str target)
 {
     for (size_t i = 0; i < target.length; i++) {
@@ -335,7 +329,7 @@ int h1_write_last_chunk(struct arena *arena, struct headers *trailers, struct st
     char *at;
     int error;
 
-    /* Too late for a 500: a name that may not go out stays here. */
+    /* Too late for a 500: a trailer with an invalid name is dropped. */
     while ((error = check_fields(trailers, arena, &measure, out_fault)) == -EINVAL)
         headers_remove(trailers, *out_fault);
     if (error < 0)

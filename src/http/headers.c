@@ -1,6 +1,6 @@
 /*
- * Header fields in their order: lookup, change, and the walk through
- * comma-separated lists. Names compare without ASCII case; nothing is copied.
+ * Header fields in order: lookup, change, and iteration over comma-separated lists. Names compare without ASCII
+ * case; nothing is copied.
  */
 #include "http/headers.h"
 
@@ -165,7 +165,7 @@ void headers_remove(struct headers *headers, struct str name)
     headers->count = kept;
 }
 
-/* Names of fields, hashed: 1 and the place of a field of that name, or 0; at least half of the slots are. */
+/* Hashed field names: the index of a field plus 1, or 0; at least half of the slots are 0. */
 struct name_index {
     const struct headers *headers;
     uint32_t *slots;
@@ -221,7 +221,7 @@ void header_list_start(struct header_list *list, const struct headers *headers, 
         list->rest = list->current->value;
 }
 
-/* Length of the member that `rest` begins with: up to a comma outside quotes. */
+/* Length of the member at the front of `rest`: up to a comma outside quotes. */
 static size_t member_length(struct str rest)
 {
     bool quoted = false;

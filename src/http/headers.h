@@ -1,5 +1,5 @@
 /*
- * Header fields in the order in which they came: an array in the exchange's arena.
+ * Header fields in the order received: an array in the exchange's arena.
  */
 #ifndef HTTP_HEADERS_H
 #define HTTP_HEADERS_H
@@ -17,15 +17,15 @@ struct headers {
     unsigned capacity;
 };
 
-/* The first field of that name (ASCII case does not matter), or NULL. */
+/* The first field with this name (ignoring ASCII case), or NULL. */
 struct header *headers_find(const struct headers *headers, struct str name);
-/* The next one after `previous`. */
+/* The next one after `previous`, or NULL. */
 struct header *headers_next(const struct headers *headers, struct str name, const struct header *previous);
-/* The value of the first one, or a str with data NULL. */
+/* The value of the first one, or data NULL. */
 struct str headers_value(const struct headers *headers, struct str name);
-/* Makes room for more; headers_add does where there is none. 0 or -ENOMEM. */
+/* Makes room for more fields; headers_add calls it. 0 or -ENOMEM. */
 MUST_CHECK int headers_grow(struct headers *headers, struct arena *arena);
-/* Appends; name and value are not copied. 0 or -ENOMEM. */
+/* Appends a field; name and value are not copied. 0 or -ENOMEM. */
 MUST_CHECK static inline int headers_add(struct headers *headers, struct arena *arena, struct str name, struct str value)
 {
     int error = headers->count == headers->capacity ? headers_grow(headers, arena) : 0;
@@ -34,41 +34,44 @@ MUST_CHECK static inline int headers_add(struct headers *headers, struct arena *
         headers->items[headers->count++] = (struct header){name, value};
     return error;
 }
-/* Replaces all fields of that name by one. 0 or -ENOMEM. */
+/* Replaces all fields with this name by one. 0 or -ENOMEM. */
 MUST_CHECK int headers_set(struct headers *headers, struct arena *arena, struct str name, struct str value);
-/* Appends copies of all fields, which lie in the arena. 0 or -ENOMEM. */
+/* Appends copies of all fields in the arena. 0 or -ENOMEM. */
 MUST_CHECK int headers_copy(struct headers *headers, struct arena *arena, const struct headers *from);
 /*
- * Joins the values of all fields whose name matches `wanted` (str_equal_nocase, or a rule of the caller's), with `separator` between them:
- * ", " (RFC 9110 5.3), "; " for Cookie (RFC 6265 4.2.1). A single value is returned as it is, not copied. 0 or -ENOMEM;
- * (*out_value).data is NULL where there is no such field.
+ * Joins the values of all fields whose name matches `wanted` (by str_equal_nocase or a rule of the caller) with
+ * `separator`: ", " (RFC 9110 5.3), "; " for Cookie (RFC 6265 4.2.1). A single value is not copied. 0 or -ENOMEM;
+ * (*out_value).data is NULL without such a field.
  */
 MUST_CHECK int headers_join(const struct headers *headers, bool (*matches)(struct str wanted, struct str name), struct str wanted,
                             struct str separator, struct arena *arena, struct str *out_value);
 void headers_remove(struct headers *headers, struct str name);
 /*
- * Removes every field whose name is one of those in `named`, by a hash index of these in the arena: the time is that of both lists, not
- * of their product. 0 or -ENOMEM.
+ * Removes every field whose name occurs in `named`, through a hash index in the arena: linear time in both lists. 0
+ * or -ENOMEM.
  */
 MUST_CHECK int headers_remove_named(struct headers *headers, struct arena *arena, const struct headers *named);
 
-/* The same name for a CGI, for which "-" and "_" are equal (RFC 3875 4.1.18). */
+/* True if both names are the same CGI variable, for which "-" and "_" are equal (RFC 3875 4.1.18). */
 bool header_same_variable(struct str a, struct str b);
-/* The name is written with "_" and imitates a field that the server itself evaluates, sets or leaves out: "X_Forwarded_For". */
+/* True if the name imitates, with "_", a field that the server evaluates, sets or removes: "X_Forwarded_For". */
 bool header_imitates(struct str name);
 
-/* Walks a comma-separated list (RFC 9110 5.6.1) over all fields of one name: quoted strings kept whole, empty members skipped. */
+/*
+ * Iterates over the comma-separated list (RFC 9110 5.6.1) of all fields with one name. Quoted strings stay whole;
+ * empty members are skipped.
+ */
 struct header_list {
     const struct headers *headers;
     struct str name;
     const struct header *current;
     struct str rest;
 };
-/* Begins at the first field of that name; `headers` and `name` stay the caller's, and as they are. */
+/* Starts at the first field with this name; `headers` and `name` must not change meanwhile. */
 void header_list_start(struct header_list *list, const struct headers *headers, struct str name);
-/* false at the end. */
+/* False at the end. */
 bool header_list_next(struct header_list *list, struct str *out_member);
-/* True where one member equals `token` without case (parameters after ';' are ignored). */
+/* True if a member equals `token`, ignoring case and parameters after ';'. */
 bool headers_list_has(const struct headers *headers, struct str name, struct str token);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * Media types by file name extension. The table is filled by whoever reads the
- * `types` directive.
+ * Media types by file name extension. The reader of the `types` directive fills the table.
  */
 #include "http/mime.h"
 
@@ -30,8 +29,7 @@ bool mime_takes_charset(struct str type)
     struct str essence = str_trim(str_cut(&type, ';'));
 
     /*
-     * A parameter that is there already was meant; XML names its own encoding (RFC 7303 3.2), JSON has but
-     * one (RFC 8259 11).
+     * An explicit parameter stays; XML declares its own encoding (RFC 7303 3.2), JSON is always UTF-8 (RFC 8259 11).
      */
     if (type.data || ends_nocase(essence, STR("+xml")) || ends_nocase(essence, STR("/xml")) ||
         ends_nocase(essence, STR("+json")))

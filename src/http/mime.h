@@ -7,13 +7,15 @@
 #include "base/table.h"
 
 struct mime {
-    struct table by_extension;      /* without case; values are `const struct str *` */
+    struct table by_extension;      /* case-insensitive; values are `const struct str *` */
     struct str fallback;            /* default_type */
 };
 
-/* The type for a path: by its last extension, without case, else the fallback. */
+/* The type of a path by its last extension, ignoring case, or the default type. */
 struct str mime_lookup(const struct mime *mime, struct str path);
-/* True for types that carry a charset parameter: text of any kind, JSON-like and XML-like ones excepted as their RFCs say. */
+/*
+ * True for types with a charset parameter: text types, except JSON and XML formats, whose RFCs define the encoding.
+ */
 bool mime_takes_charset(struct str type);
 
 #endif

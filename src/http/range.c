@@ -1,12 +1,11 @@
 /*
- * Range: bytes=... (RFC 9110 14.1.2). What the answer looks like is the static
- * module's business.
+ * Parses Range: bytes=... (RFC 9110 14.1.2).
  */
 #include "http/range.h"
 
 #include <errno.h>
 
-/* A position too large for 64 bits is past every end all the same. */
+/* A position beyond 64 bits is past the end of any representation. */
 static int read_position(struct str digits, uint64_t *out_position)
 {
     int error = str_to_u64(digits, out_position);
@@ -19,8 +18,8 @@ static int read_position(struct str digits, uint64_t *out_position)
 }
 
 /*
- * One range-spec against `length`: 1 satisfiable, 0 not, -EINVAL malformed, or the last bytes of nothing: that is
- * satisfiable (RFC 9110 14.1.2), but no Content-Range can tell it.
+ * Parses one range-spec for `length`: 1: satisfiable; 0: not; -EINVAL: malformed, or a suffix of an empty
+ * representation, which is satisfiable (RFC 9110 14.1.2) but has no Content-Range.
  */
 static int parse_spec(struct str spec, uint64_t length, struct range *out_range)
 {
@@ -77,7 +76,7 @@ int range_parse(struct str value, uint64_t length, struct range *out_ranges, uns
             return 0;
         if (found == 0)
             continue;
-        /* More bytes than the whole has: an overlap that costs more than a plain 200 (RFC 9110 14.2). */
+        /* More bytes than the representation: overlaps that cost more than a 200 (RFC 9110 14.2). */
         if (__builtin_add_overflow(total, range.last - range.first + 1, &total) || total > length)
             return 0;
         out_ranges[count++] = range;

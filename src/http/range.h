@@ -1,5 +1,5 @@
 /*
- * Range requests (RFC 9110 14): bytes only.
+ * Range requests (RFC 9110 14), unit bytes.
  */
 #ifndef HTTP_RANGE_H
 #define HTTP_RANGE_H
@@ -12,9 +12,9 @@ struct range {
 };
 
 /*
- * Reads a Range value against a representation of `length` bytes. Returns the number of satisfiable ranges written to out_ranges
- * (at most `max`); 0: the field is to be ignored (malformed, other unit, more than `max`, overlapping abuse, a suffix of an empty representation); -ERANGE: none is
- * satisfiable (416).
+ * Parses a Range value for a representation of `length` bytes. Returns the number of satisfiable ranges in
+ * out_ranges (at most `max`); 0: ignore the field (malformed, other unit, more than `max`, abusive overlaps, a
+ * suffix of an empty representation); -ERANGE: not satisfiable (416).
  */
 int range_parse(struct str value, uint64_t length, struct range *out_ranges, unsigned max);
 

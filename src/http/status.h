@@ -6,11 +6,9 @@
 
 #include "base/str.h"
 
-/* A status is a plain int between 100 and 599; 0 means "none yet". */
-
-/* The standard reason phrase, or an empty str for a code that has none. */
+/* A status is an int between 100 and 599; 0 means "none yet". The standard reason phrase, or an empty str. */
 struct str status_reason(int status);
-/* True where a response never has content: 1xx, 204, 304 (RFC 9110 6.4.1). */
+/* True for statuses without content: 1xx, 204, 304 (RFC 9110 6.4.1). */
 bool status_bodiless(int status);
 
 #endif

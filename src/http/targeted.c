@@ -1,6 +1,6 @@
 /*
- * Targeted cache control (RFC 9213): a Dictionary of structured fields (RFC 9651 4.2.2), read strictly. A field with
- * one mistake anywhere is ignored as a whole.
+ * Targeted cache control (RFC 9213): an RFC 9651 Dictionary (4.2.2), parsed strictly. A malformed field is ignored
+ * as a whole.
  */
 #include "http/cache_control.h"
 
@@ -79,7 +79,7 @@ static bool parse_string(struct str *rest)
     return false;
 }
 
-/* At most 15 digits, or 12 with up to three behind a point. */
+/* At most 15 digits, or 12 with up to three decimals. */
 static bool parse_number(struct str *rest, enum kind *out_kind)
 {
     size_t sign = first_of(*rest) == '-', at = sign, point;
@@ -152,7 +152,7 @@ static bool parse_item(struct str *rest, enum kind *out_kind)
     return (is_alpha(c) || c == '*') && parse_token(rest);
 }
 
-/* Parameters mean nothing here, but must be well-formed. */
+/* Parameters are ignored, but must be well-formed. */
 static bool parse_parameters(struct str *rest)
 {
     struct str key;
@@ -207,7 +207,7 @@ static bool parse_member(struct str *rest, struct member *out)
     return parse_parameters(rest);
 }
 
-/* The last member of a name takes the place of those before. */
+/* The last member of a name replaces earlier ones. */
 static bool add_member(struct dictionary *dictionary, const struct member *member)
 {
     for (size_t i = 0; i < dictionary->count; i++) {
@@ -237,13 +237,13 @@ static bool parse_line(struct str rest, struct dictionary *dictionary)
             return false;
         rest = str_skip(rest, 1);
         skip_spaces(&rest, true);
-        if (str_empty(rest)) /* a comma at the end */
+        if (str_empty(rest)) /* trailing comma */
             return false;
     }
     return true;
 }
 
-/* A value of another type than Integer is as bad as one that is no number. */
+/* A value of another type than Integer counts as invalid. */
 static void note_member(struct cache_control *out, const struct member *member)
 {
     if (member->kind == KIND_FALSE)

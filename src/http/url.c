@@ -1,7 +1,6 @@
 /*
- * Request targets and Host. A path is decoded once and then normalised on the
- * decoded bytes, so that "%2e%2e" and ".." are the same thing and nothing that
- * is left can climb.
+ * Request targets and Host. A path is decoded once and then normalised in decoded form, so that "%2e%2e" equals
+ * "..", and the result cannot climb.
  */
 #include "http/url.h"
 
@@ -15,10 +14,7 @@ static bool is_control(char c)
     return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/*
- * True where the path is its own decoded, normalised form: no escape, no segment that begins with a dot, no
- * "//".
- */
+/* True if the path is in its normalised form already: no escape, no segment that begins with a dot, no "//". */
 static bool is_plain(struct str path, bool merge_slashes)
 {
     char before = 'x';
@@ -58,9 +54,8 @@ static ssize_t decode(struct str raw, char *into)
 }
 
 /*
- * Removes dot segments in place (RFC 3986 5.2.4) from a path that begins with "/". `end` is where the result
- * ends: always just behind a slash while a segment begins. Climbing above the root is refused rather than
- * clamped.
+ * Removes dot segments in place (RFC 3986 5.2.4) from a path that begins with "/". `end` is the end of the result,
+ * after a slash whenever a segment begins. Climbing above the root is rejected, not clamped.
  */
 static ssize_t remove_dots(char *path, size_t length, bool merge_slashes)
 {
@@ -130,7 +125,7 @@ static int path_decode(struct arena *arena, struct str raw, bool merge_slashes, 
     return 0;
 }
 
-/* Cuts "http://" or "https://" off; false where the target has another form or scheme. */
+/* Cuts off "http://" or "https://"; false for another form or scheme. */
 static bool take_scheme(struct str *rest)
 {
     static const struct str schemes[] = {{"http://", 7}, {"https://", 8}};
@@ -184,7 +179,7 @@ int url_target_parse(struct arena *arena, struct str target, bool merge_slashes,
         path = STR("/");
     if (parsed.target.length == 0)
         parsed.target = STR("/");
-    else if (parsed.target.data[0] == '?') /* "http://host?query": its path is "/" (RFC 9110 4.2.3) */
+    else if (parsed.target.data[0] == '?') /* "http://host?query" has the path "/" (RFC 9110 4.2.3) */
         parsed.target = arena_printf(arena, "/" STR_FMT, STR_ARG(parsed.target));
     if (!parsed.target.data)
         return -ENOMEM;
@@ -195,16 +190,13 @@ int url_target_parse(struct arena *arena, struct str target, bool merge_slashes,
     return 0;
 }
 
-/*
- * Bytes of a name that may stand in a host: unreserved and sub-delims (RFC 3986 3.2.2). Escapes are not
- * decoded but refused.
- */
+/* Bytes of a host name: unreserved and sub-delims (RFC 3986 3.2.2). Escapes are rejected. */
 static bool is_host_byte(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c && strchr("-._~!$&'()*+,;=", c));
 }
 
-/* A name in lower case, in place; one final dot is dropped. 0 where it is none: bad bytes, empty labels. */
+/* Lowers a name in place and drops one final dot. 0 if it is invalid: bad bytes, empty labels. */
 static size_t host_check(char *name, size_t length)
 {
     if (length > 1 && name[length - 1] == '.')
@@ -217,7 +209,7 @@ static size_t host_check(char *name, size_t length)
     return length && name[length - 1] == '.' ? 0 : length;
 }
 
-/* "[...]" with its brackets. */
+/* "[...]" with brackets. */
 static bool is_ipv6(struct str bracketed)
 {
     char text[INET6_ADDRSTRLEN];

@@ -1,10 +1,10 @@
 /*
- * One byte after the other: an escape becomes a byte, bytes become segments, and a segment ".." must find one to
+ * A state machine over bytes: escapes become bytes, bytes become segments, and a ".." segment must find one to
  * remove.
  */
 #include "http/url_climb.h"
 
-/* `slash`: by a real slash; what an escaped one or a backslash separates is one segment for some readers. */
+/* `slash`: by a real slash; for some applications an escaped slash or a backslash does not end a segment. */
 static void end_segment(struct url_climb *climb, bool slash)
 {
     bool dots_alone = climb->dots == climb->length;
@@ -35,7 +35,7 @@ static void add_byte(struct url_climb *climb, char c, bool given, bool escaped)
     climb->length++;
 }
 
-/* What looked like an escape is none: its bytes are bytes. */
+/* An incomplete escape counts as plain bytes. */
 static void flush_escape(struct url_climb *climb, bool given)
 {
     for (unsigned i = 0; i < climb->escape_length; i++)
@@ -43,7 +43,7 @@ static void flush_escape(struct url_climb *climb, bool given)
     climb->escape_length = 0;
 }
 
-/* True where the byte is a part of an escape. */
+/* True if the byte belongs to an escape. */
 static bool add_escape(struct url_climb *climb, char c, bool given)
 {
     int high, low = str_hex_digit(c);
