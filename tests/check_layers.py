@@ -226,7 +226,7 @@ SELF_TEST = [
     ('src/io/x.c', HEAD + '#include "base/str.h"\n#include "io/y.h"\n', None),
     ('modules/return/return.c', HEAD + '#include "server/module.h"\n#include "http/status.h"\n#include "return.h"\n', None),
     ('src/main.c', HEAD + '#include "master/master.h"\n', None),
-    ('tests/unit/http/test_x.c', '#include "server/journey.h"\nint process(void);\n', None),
+    ('tests/unit/http/test_x.c', '#include "server/connection.h"\nint process(void);\n', None),
     ('src/http/x.c', HEAD + '#include "io/loop.h"\n', 'no arrow from http to io'),
     ('src/base/x.c', HEAD + '#include "str.h"\n', 'includes are written from src/'),
     ('src/tls/x.h', HEAD + '#  include "io/loop.h"\n', 'no arrow from tls to io'),

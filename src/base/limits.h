@@ -90,7 +90,7 @@
 #define LIMIT_TLS_SESSIONS          10000000        /* entries of a session cache whose size is given as a number */
 #define LIMIT_TLS_ALERTS            8               /* warning alerts sent to one peer */
 
-/* wire and journey */
+/* wire and connection */
 #define SMALL_RECORD_PLAINTEXT      1369            /* a sealed record with all headers fits one TCP segment, also over IPv6 and PPPoE */
 #define SMALL_RECORD_BYTES          (64 * 1024)     /* bytes sent in small records after an idle period, while the congestion window is small */
 #define SMALL_RECORD_REST_MS        1000            /* idle period after which the congestion window is assumed to be small again */
@@ -104,7 +104,7 @@
 #define LIMIT_PIPE_LEAST            (64 * 1024)     /* smallest capacity accepted */
 #define LIMIT_SPLICE_BYTES          (64 * 1024)     /* bodies below this size are copied */
 #define LIMIT_STREAM_MEMORY         (256 * 1024)    /* arena of one `stream` connection */
-#define LIMIT_JOURNEYS_KEPT         256             /* free connections of a worker */
+#define LIMIT_FREE_CONNECTIONS         256             /* free connections of a worker */
 #define LIMIT_OWN_SHARE             1024            /* memory of an idle connection beyond OpenSSL's SSL object, heap overhead included */
 #define LIMIT_EPOLL_SLOT            32              /* of that, the kernel's epoll entry per descriptor */
 

@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "base/saturate.h"
-#include "server/journey_steps.h"
+#include "server/connection_internal.h"
 
 #include <errno.h>
 
@@ -12,10 +12,10 @@ bool descriptors_exhausted(int error)
     return error == -EMFILE || error == -ENFILE;
 }
 
-static bool is_idle(const struct journey *journey)
+static bool is_idle(const struct connection *connection)
 {
-    return journey->session && wire_drained(&journey->wire) &&
-           journey->session->protocol->phase(journey->session) == SESSION_IDLE;
+    return connection->session && wire_drained(&connection->wire) &&
+           connection->session->protocol->phase(connection->session) == SESSION_IDLE;
 }
 
 /* Without lingering or close_notify: the descriptor is needed now. */
@@ -23,12 +23,12 @@ static unsigned close_idle_clients(struct worker *worker)
 {
     unsigned count = 0;
 
-    for (struct list *link = worker->journeys.next; link != &worker->journeys && count < LIMIT_RECLAIMED;
+    for (struct list *link = worker->connection_list.next; link != &worker->connection_list && count < LIMIT_RECLAIMED;
          link = link->next) {
-        struct journey *journey = container_of(link, struct journey, link);
+        struct connection *connection = container_of(link, struct connection, link);
 
-        if (journey->wire.state == WIRE_OPEN && is_idle(journey)) {
-            wire_close(&journey->wire, WIRE_END_ABORT);
+        if (connection->wire.state == WIRE_OPEN && is_idle(connection)) {
+            wire_close(&connection->wire, WIRE_END_ABORT);
             count++;
         }
     }

@@ -5,8 +5,8 @@
 #include "server/visit.h"
 
 #include "base/limits.h"
+#include "server/connection_internal.h"
 #include "server/descriptors.h"
-#include "server/journey_steps.h"
 #include "server/refuse.h"
 #include "server/route.h"
 #include "server/satisfy.h"
@@ -116,7 +116,7 @@ static void say(struct exchange *x, enum log_level level, const char *format, va
     log_write(log, level,
               "*%llu %s, client: " STR_FMT ", server: " STR_FMT ", request: \"" STR_FMT "\", host: \"" STR_FMT
               "\", id: " STR_FMT,
-              (unsigned long long)visit->journey->number, said, STR_ARG(client), STR_ARG(visit->server->name),
+              (unsigned long long)visit->connection->number, said, STR_ARG(client), STR_ARG(visit->server->name),
               STR_ARG(x->request.line), STR_ARG(x->request.host), STR_ARG(id));
 }
 
@@ -161,7 +161,7 @@ enum outcome exchange_lay_over(struct exchange *x, const struct when *when)
 
     if (when) {
         visit->location = when->location;
-        journey_settle(visit);
+        request_apply_settings(visit);
         outcome = route_guard(visit);
     }
     return outcome == OUTCOME_PASS && !visit->in_server ? route_limit_body(visit) : outcome;
@@ -178,7 +178,7 @@ static struct str own_origin(struct exchange *x)
 {
     const struct visit *visit = visit_of(x);
     const struct core_site *site = visit->location->site;
-    const struct endpoint *endpoint = visit->journey->endpoint;
+    const struct endpoint *endpoint = visit->connection->endpoint;
     struct str name = x->request.host;
     unsigned port = 0;
 
@@ -233,7 +233,7 @@ enum outcome exchange_cut(struct exchange *x)
 
 void exchange_count_as_writing(struct exchange *x)
 {
-    journey_clock_answers(visit_of(x)->journey);
+    connection_timeout_count_writing(visit_of(x)->connection);
 }
 
 struct worker *exchange_worker(const struct exchange *x)
@@ -337,29 +337,29 @@ void exchange_end_with_client(struct exchange *x, bool ends)
 
 const struct sockaddr *exchange_peer(const struct exchange *x)
 {
-    return &visit_of(x)->journey->peer.any;
+    return &visit_of(x)->connection->peer.any;
 }
 
 void exchange_own_address(const struct exchange *x, union proxy_address *out)
 {
-    wire_own_address(&visit_of(x)->journey->wire, out);
+    wire_own_address(&visit_of(x)->connection->wire, out);
 }
 
 const struct sockaddr *exchange_client(const struct exchange *x)
 {
     const struct visit *visit = visit_of(x);
 
-    return visit->client_known ? &visit->client.any : &visit->journey->peer.any;
+    return visit->client_known ? &visit->client.any : &visit->connection->peer.any;
 }
 
 bool exchange_is_secure(const struct exchange *x)
 {
-    return visit_of(x)->journey->endpoint->ssl;
+    return visit_of(x)->connection->endpoint->ssl;
 }
 
 const struct proxy_header *exchange_greeting(const struct exchange *x)
 {
-    return visit_of(x)->journey->greeting;
+    return visit_of(x)->connection->greeting;
 }
 
 void exchange_set_client(struct exchange *x, const union proxy_address *client, bool trusted)

@@ -121,7 +121,7 @@ bool exchange_is_child(const struct exchange *x);
 struct successor {
     struct session session;         /* .protocol is the module's; `open` is never called */
     void (*restore)(struct successor *successor, struct exchange *x); /* puts the module's state into x, for its late variables. Only inside successor_end */
-    struct journey *journey;        /* the server's */
+    struct connection *connection;        /* the server's */
     struct legacy *legacy;          /* the same */
     uint64_t received, sent;        /* counted by the module: bytes from the client and to it */
 };

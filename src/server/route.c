@@ -5,7 +5,7 @@
  */
 #include "server/route.h"
 
-#include "server/journey.h"
+#include "server/connection.h"
 #include "site/pattern.h"
 
 static struct virtual_server *find_leading(const struct endpoint *endpoint, struct str host)
@@ -229,7 +229,7 @@ static void end_if_old(struct visit *visit)
     uint64_t limit_s = visit->location->site->keepalive_time_ms / 1000;
     uint32_t now_s = (uint32_t)(visit->worker->loop.clock.monotonic_ms / 1000);
 
-    if (now_s - visit->journey->opened_s >= limit_s)
+    if (now_s - visit->connection->opened_s >= limit_s)
         visit->x->response.close_after = true;
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "http/url.h"
-#include "server/journey_steps.h"
+#include "server/connection_internal.h"
 
 #include <errno.h>
 
@@ -22,7 +22,7 @@ struct subrequest {
     struct list link;            /* in the parent's visit->children, or worker->orphans */
     exchange_answered *answered; /* NULL: nobody waits for it */
     void *asker;
-    struct journey *apart; /* where nobody waits: what is known of the connection once that is gone */
+    struct connection *apart; /* where nobody waits: what is known of the connection once that is gone */
     enum stage stage;
     size_t dropped; /* bytes of its body */
     bool is_left;   /* and all of them are to be read */
@@ -43,7 +43,7 @@ static void end(struct subrequest *sub)
         sub->visit->worker->apart--;
     visit_of(parent)->asked--;
     body_close(&sub->x.response.body);
-    journey_let_go(sub->visit);
+    request_release(sub->visit);
     sub->x.session = NULL;
     exchange_release(&sub->x);
     exchange_release(parent);
@@ -124,25 +124,25 @@ void exchange_child_end(struct exchange *child)
 }
 
 /* A connection without its socket, for who goes on when that is closed. */
-static int make_apart(struct subrequest *sub, const struct journey *journey)
+static int make_apart(struct subrequest *sub, const struct connection *connection)
 {
-    struct journey *apart = arena_zalloc(&sub->x.arena, 1, sizeof(*apart));
+    struct connection *apart = arena_zalloc(&sub->x.arena, 1, sizeof(*apart));
 
     if (!apart)
         return -ENOMEM;
-    apart->worker = journey->worker;
-    apart->endpoint = journey->endpoint;
-    apart->location = journey->location;
-    apart->peer = journey->peer;
-    apart->number = journey->number;
-    apart->requests = journey->requests;
-    apart->opened_s = journey->opened_s;
+    apart->worker = connection->worker;
+    apart->endpoint = connection->endpoint;
+    apart->location = connection->location;
+    apart->peer = connection->peer;
+    apart->number = connection->number;
+    apart->requests = connection->requests;
+    apart->opened_s = connection->opened_s;
     apart->wire.fd = -1;
-    if (journey->greeting) {
+    if (connection->greeting) {
         apart->greeting = arena_alloc(&sub->x.arena, sizeof(*apart->greeting));
         if (!apart->greeting)
             return -ENOMEM;
-        *apart->greeting = *journey->greeting;
+        *apart->greeting = *connection->greeting;
     }
     sub->apart = apart;
     return 0;
@@ -153,7 +153,7 @@ void exchange_child_leave(struct exchange *child)
     struct subrequest *sub = subrequest_of(child);
     struct worker *worker = sub->visit->worker;
 
-    if (!sub->apart && worker->apart < LIMIT_SUBREQUESTS_APART && make_apart(sub, sub->visit->journey) == 0)
+    if (!sub->apart && worker->apart < LIMIT_SUBREQUESTS_APART && make_apart(sub, sub->visit->connection) == 0)
         worker->apart++;
     sub->is_left = sub->apart != NULL;
     exchange_child_end(child);
@@ -225,7 +225,7 @@ static int copy_own(const struct visit *parent, struct visit *visit)
 /* It stands where its parent does until it is located; a copy of it (`same`) stays there, with what led there. */
 static int make_visit(struct subrequest *sub, struct visit *parent, bool same)
 {
-    struct visit *visit = visit_open(&sub->x, parent->journey, parent->worker);
+    struct visit *visit = visit_open(&sub->x, parent->connection, parent->worker);
 
     if (!visit)
         return -ENOMEM;
@@ -259,7 +259,7 @@ static int make(struct subrequest *sub, struct visit *parent, struct str uri)
     if (error == 0)
         error = make_visit(sub, parent, !uri.data);
     if (error == 0 && !sub->answered)
-        error = make_apart(sub, parent->journey);
+        error = make_apart(sub, parent->connection);
     return error;
 }
 
@@ -328,7 +328,7 @@ void subrequest_part(struct visit *visit)
             cut(sub);
             continue;
         }
-        sub->visit->journey = sub->apart;
+        sub->visit->connection = sub->apart;
         list_push(&visit->worker->orphans, link);
     }
 }

@@ -5,7 +5,7 @@
  * then.
  */
 #include "log/access_log.h"
-#include "server/journey_steps.h"
+#include "server/connection_internal.h"
 
 #include <stdlib.h>
 
@@ -48,7 +48,7 @@ static struct legacy *leave(struct visit *visit)
     struct legacy *legacy = calloc(1, sizeof(*legacy));
 
     if (!legacy || access_log_settle(&visit->location->site->access_logs, x, &x->arena, &legacy->lines) < 0) {
-        journey_count(visit->worker, visit_status(visit), x->started_us);
+        request_count(visit->worker, visit_status(visit), x->started_us);
         visit->worker->counters->log_lines_dropped++;
         free(legacy);
         return NULL;
@@ -64,23 +64,23 @@ static struct legacy *leave(struct visit *visit)
     return legacy;
 }
 
-void journey_succeed(struct visit *visit)
+void connection_upgrade(struct visit *visit)
 {
-    struct journey *journey = visit->journey;
+    struct connection *connection = visit->connection;
     struct successor *successor = visit->successor;
-    struct session *former = journey->session;
+    struct session *former = connection->session;
 
-    successor->journey = journey;
+    successor->connection = connection;
     successor->legacy = leave(visit);
-    journey->session = &successor->session;
+    connection->session = &successor->session;
     visit->succeeded = true;
     former->protocol->close(former);
-    if (journey->wire.peer_ended)
-        journey->session->protocol->signal(journey->session, SESSION_PEER_CLOSED);
-    journey_wake(journey);
+    if (connection->wire.peer_ended)
+        connection->session->protocol->signal(connection->session, SESSION_PEER_CLOSED);
+    connection_wake(connection);
 }
 
-bool journey_succeeded(struct visit *visit)
+bool connection_upgraded(struct visit *visit)
 {
     struct successor *successor = visit->successor;
 
@@ -94,21 +94,21 @@ bool journey_succeeded(struct visit *visit)
     if (successor->legacy && successor->legacy->held)
         exchange_hold(visit->x);
     else
-        journey_let_go(visit);
+        request_release(visit);
     return true;
 }
 
 void successor_wake(struct successor *successor)
 {
-    if (successor->journey)
-        journey_wake(successor->journey);
+    if (successor->connection)
+        connection_wake(successor->connection);
 }
 
 /* An exchange that has just what late variables ask for. NULL: out of memory. */
-static struct exchange *revive(const struct legacy *legacy, struct journey *journey)
+static struct exchange *revive(const struct legacy *legacy, struct connection *connection)
 {
-    struct exchange *x = exchange_create(&journey->worker->arenas, sizeof(*x));
-    struct visit *visit = x ? visit_open(x, journey, journey->worker) : NULL;
+    struct exchange *x = exchange_create(&connection->worker->arenas, sizeof(*x));
+    struct visit *visit = x ? visit_open(x, connection, connection->worker) : NULL;
 
     if (!visit) {
         exchange_release(x);
@@ -126,7 +126,7 @@ static struct exchange *revive(const struct legacy *legacy, struct journey *jour
 static void tell(struct successor *successor, struct exchange *x, bool whole)
 {
     const struct legacy *legacy = successor->legacy;
-    struct wire_transfer transfer = wire_transfer_end(&successor->journey->wire);
+    struct wire_transfer transfer = wire_transfer_end(&successor->connection->wire);
     struct visit *visit = visit_of(x);
 
     visit->tls_path = transfer.path;
@@ -138,7 +138,7 @@ static void tell(struct successor *successor, struct exchange *x, bool whole)
     x->response.body_bytes_sent = successor->sent;
     successor->restore(successor, x);
     if (x == legacy->held)
-        journey_let_go(visit);
+        request_release(visit);
     access_log_write_rest(visit->worker->access_log, legacy->lines, x, &x->arena);
 }
 
@@ -149,12 +149,12 @@ void successor_end(struct successor *successor, bool whole)
 
     if (!legacy)
         return;
-    x = legacy->held ? legacy->held : revive(legacy, successor->journey);
-    journey_count(successor->journey->worker, legacy->status, legacy->started_us);
+    x = legacy->held ? legacy->held : revive(legacy, successor->connection);
+    request_count(successor->connection->worker, legacy->status, legacy->started_us);
     if (x)
         tell(successor, x, whole);
     else
-        successor->journey->worker->counters->log_lines_dropped++;
+        successor->connection->worker->counters->log_lines_dropped++;
     exchange_release(x);
     successor->legacy = NULL;
     access_log_rest_free(legacy->lines);
@@ -164,10 +164,10 @@ void successor_end(struct successor *successor, bool whole)
 void successor_say(const struct successor *successor, enum log_level level, const char *what, int error,
                    struct str server)
 {
-    if (!successor->journey)
+    if (!successor->connection)
         return;
-    log_write(successor->journey->worker->log, level,
+    log_write(successor->connection->worker->log, level,
               "*%llu %s (%d: %s) while passing on what follows 101, upstream: \"" STR_FMT "\"",
-              (unsigned long long)successor->journey->number, what, -error, strerror(-error),
+              (unsigned long long)successor->connection->number, what, -error, strerror(-error),
               STR_ARG(server));
 }

@@ -6,7 +6,7 @@
 
 #include "base/base64.h"
 #include "base/limits.h"
-#include "server/journey.h"
+#include "server/connection.h"
 #include "site/subjects.h"
 
 #include <stdlib.h>

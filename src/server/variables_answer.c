@@ -4,7 +4,7 @@
  */
 #include "server/variables.h"
 
-#include "server/journey.h"
+#include "server/connection.h"
 
 #define ABSENT ((struct str){NULL, 0})
 

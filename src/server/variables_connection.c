@@ -5,7 +5,7 @@
 
 #include "build_options.h"
 #include "http/date.h"
-#include "server/journey.h"
+#include "server/connection.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -13,9 +13,9 @@
 
 #define ABSENT ((struct str){NULL, 0})
 
-static const struct journey *journey_of(const void *subject)
+static const struct connection *connection_of(const void *subject)
 {
-    return visit_of(subject)->journey;
+    return visit_of(subject)->connection;
 }
 
 static const struct clock *clock_of(const void *subject)
@@ -96,12 +96,12 @@ struct str variable_port(const struct sockaddr *address, struct arena *arena)
 
 static struct str get_realip_remote_addr(const void *subject, struct str parameter, struct arena *arena)
 {
-    return variable_address(&journey_of(subject)->peer.any, arena);
+    return variable_address(&connection_of(subject)->peer.any, arena);
 }
 
 static struct str get_realip_remote_port(const void *subject, struct str parameter, struct arena *arena)
 {
-    return variable_port(&journey_of(subject)->peer.any, arena);
+    return variable_port(&connection_of(subject)->peer.any, arena);
 }
 
 /* Of the header that a proxy before us began the connection with: empty without one. */
@@ -109,7 +109,7 @@ static struct str get_realip_remote_port(const void *subject, struct str paramet
 static const struct sockaddr *greeting_of(const void *subject, bool source)
 {
     static const struct sockaddr nobody;
-    const struct proxy_header *greeting = journey_of(subject)->greeting;
+    const struct proxy_header *greeting = connection_of(subject)->greeting;
 
     if (!greeting)
         return &nobody;
@@ -171,14 +171,14 @@ struct str variable_own_address(const struct endpoint *endpoint, const struct wi
 
 static struct str get_server_addr(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct journey *journey = journey_of(subject);
+    const struct connection *connection = connection_of(subject);
 
-    return variable_own_address(journey->endpoint, &journey->wire, arena);
+    return variable_own_address(connection->endpoint, &connection->wire, arena);
 }
 
 static struct str get_server_port(const void *subject, struct str parameter, struct arena *arena)
 {
-    unsigned port = listen_address_port(&journey_of(subject)->endpoint->address);
+    unsigned port = listen_address_port(&connection_of(subject)->endpoint->address);
 
     return port ? unsigned_text(arena, port) : STR("");
 }
@@ -192,22 +192,22 @@ static struct str get_server_name(const void *subject, struct str parameter, str
 
 static struct str get_connection(const void *subject, struct str parameter, struct arena *arena)
 {
-    return unsigned_text(arena, journey_of(subject)->number);
+    return unsigned_text(arena, connection_of(subject)->number);
 }
 
 static struct str get_connection_requests(const void *subject, struct str parameter, struct arena *arena)
 {
-    return unsigned_text(arena, journey_of(subject)->requests);
+    return unsigned_text(arena, connection_of(subject)->requests);
 }
 
 static struct str get_scheme(const void *subject, struct str parameter, struct arena *arena)
 {
-    return journey_of(subject)->endpoint->ssl ? STR("https") : STR("http");
+    return connection_of(subject)->endpoint->ssl ? STR("https") : STR("http");
 }
 
 static struct str get_https(const void *subject, struct str parameter, struct arena *arena)
 {
-    return journey_of(subject)->endpoint->ssl ? STR("on") : STR("");
+    return connection_of(subject)->endpoint->ssl ? STR("on") : STR("");
 }
 
 struct str variable_msec(const struct clock *clock, struct arena *arena)

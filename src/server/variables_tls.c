@@ -3,13 +3,13 @@
  */
 #include "server/variables.h"
 
-#include "server/journey.h"
+#include "server/connection.h"
 
 #define ABSENT ((struct str){NULL, 0})
 
 static const struct tls_session *tls_of(const void *subject)
 {
-    return visit_of(subject)->journey->wire.tls;
+    return visit_of(subject)->connection->wire.tls;
 }
 
 static struct str get_ssl_protocol(const void *subject, struct str parameter, struct arena *arena)

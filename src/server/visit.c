@@ -8,7 +8,7 @@
 
 enum { STATUS_LEFT = 499 };
 
-struct visit *visit_open(struct exchange *x, struct journey *journey, struct worker *worker)
+struct visit *visit_open(struct exchange *x, struct connection *connection, struct worker *worker)
 {
     struct visit *visit = arena_zalloc(&x->arena, 1, sizeof(*visit));
 
@@ -16,7 +16,7 @@ struct visit *visit_open(struct exchange *x, struct journey *journey, struct wor
         return NULL;
     visit->x = x;
     visit->own.arena = &x->arena;
-    visit->journey = journey;
+    visit->connection = connection;
     visit->worker = worker;
     list_init(&visit->resumed);
     list_init(&visit->children);

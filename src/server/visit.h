@@ -10,7 +10,7 @@
 
 struct visit {
     struct exchange *x;
-    struct journey *journey;
+    struct connection *connection;
     struct worker *worker;
     const struct virtual_server *server;
     const struct location *location;
@@ -57,7 +57,7 @@ struct visit {
 };
 
 /* The visit of an exchange whose head is whole, in its arena; x->owner is set. NULL when out of memory. */
-struct visit *visit_open(struct exchange *x, struct journey *journey, struct worker *worker);
+struct visit *visit_open(struct exchange *x, struct connection *connection, struct worker *worker);
 
 /* $status: what was answered; 499 (nginx's number) where the client left before that, 0 where nothing was answered for another reason. */
 int visit_status(const struct visit *visit);

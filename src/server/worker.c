@@ -1,7 +1,7 @@
 /*
  * The life of a worker: it gives up root, opens its loop, its caches and its modules,
  * accepts until it is told to end, and takes everything down in the reverse order. What happens
- * to a connection is journey.c's.
+ * to a connection is connection.c's.
  */
 #include "server/worker.h"
 
@@ -9,7 +9,7 @@
 #include "log/access_log.h"
 #include "master/daemon.h"
 #include "master/renewal.h"
-#include "server/journey.h"
+#include "server/connection.h"
 #include "server/module.h"
 #include "server/worker_listen.h"
 #include "site/document_roots.h"
@@ -44,7 +44,7 @@ static void stop_now(struct worker *worker)
         return;
     worker->stopping = true;
     worker_listen_end(worker, listener_stop);
-    journey_abort_all(worker);
+    connection_abort_all(worker);
     if (worker->stream)
         worker->stream->abort_all(worker);
 }
@@ -70,7 +70,7 @@ static void drain(struct worker *worker, bool retiring)
         return;
     worker->draining = true;
     worker->retiring = retiring;
-    journey_drain_all(worker);
+    connection_drain_all(worker);
     if (begun)
         return;
     worker_listen_end(worker, listener_drain);
@@ -338,12 +338,12 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
     worker->arenas.max_kept = LIMIT_ARENA_BLOCKS_KEPT;
     worker->drain_deadline.done = drain_deadline_passed;
     list_init(&worker->borrowed);
-    list_init(&worker->journeys);
+    list_init(&worker->connection_list);
     list_init(&worker->streams);
     list_init(&worker->orphans);
     list_init(&worker->resumed);
     list_init(&worker->awake);
-    list_init(&worker->free_journeys);
+    list_init(&worker->free_connections);
 }
 
 static bool over(const struct worker *worker)
@@ -362,7 +362,7 @@ static void turn(struct worker *worker, uint64_t until_ms)
         log_write(worker->log, LOG_EMERG, "the loop failed (%d: %s)", -result, strerror(-result));
         abort();
     }
-    journey_resume_all(worker);
+    connection_resume_all(worker);
     access_log_flush(worker->access_log);
 }
 
@@ -394,7 +394,7 @@ static void worker_finish(struct worker *worker)
         log_write(worker->log, LOG_ALERT, "%u operations did not end", worker->loop.in_flight);
         return;
     }
-    journey_free_all(worker);
+    connection_free_all(worker);
     upstream_pool_destroy(worker->upstreams);
     each_cache(worker, cache_store_destroy);
     free(worker->caches);

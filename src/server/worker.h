@@ -15,7 +15,7 @@
 #include "upstream/upstream_pool.h"
 #include "wire/wire.h"
 
-struct journey;
+struct connection;
 struct stream_listening;
 
 struct worker {
@@ -36,18 +36,18 @@ struct worker {
     struct upstream_pool *upstreams;
     struct cache_store **caches;            /* by cache_conf's index */
     void **module_states;                   /* by index in module_table */
-    struct list journeys;                   /* every open connection */
+    struct list connection_list;                   /* every open connection */
     struct list resumed;                    /* visits whose module said exchange_resume */
-    struct list awake;                      /* journeys whose session has something to send again */
+    struct list awake;                      /* connections whose session has something to send again */
     struct list orphans;                    /* subrequests whose parent has ended */
     unsigned apart;                         /* subrequests that nobody waits for, with or without a parent */
     const struct stream_listening *stream;  /* NULL: nothing is accepted for `stream` */
     struct list streams;                    /* every open connection of `stream` */
     unsigned connections;
-    struct table addresses;                 /* how many of them each address has, where that is bounded: journey_address.c */
-    struct list free_journeys;              /* memory kept for the next connections */
-    unsigned free_journey_count;
-    bool paused;                            /* no more connections are accepted for the moment: see journey_crowd.c */
+    struct table addresses;                 /* how many of them each address has, where that is bounded: connection_address.c */
+    struct list free_connections;              /* memory kept for the next connections */
+    unsigned free_connection_count;
+    bool paused;                            /* no more connections are accepted for the moment: see connection_list.c */
     struct worker_listener {
         struct listener listener;
         const struct endpoint *endpoint;

@@ -1,8 +1,8 @@
 /* What a worker accepts from: see worker_listen.h. */
 #include "server/worker_listen.h"
 
+#include "server/connection.h"
 #include "server/descriptors.h"
-#include "server/journey.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void begin(struct worker *worker, struct worker_listener *place, const st
     place->listener.loop = &worker->loop;
     place->listener.log = worker->log;
     place->listener.fd = fd;
-    place->listener.accepted = place->endpoint->servers[0]->stream ? worker->stream->accept : journey_accept;
+    place->listener.accepted = place->endpoint->servers[0]->stream ? worker->stream->accept : connection_accept;
     place->listener.stopped = listener_stopped;
     place->listener.exhausted = exhausted;
     place->listener.owner = worker;

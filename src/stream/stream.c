@@ -46,7 +46,7 @@ static void bury(struct stream *stream)
         !stream_flow_resting(&stream->down))
         return;
     list_remove(&stream->link);
-    journey_leave(worker, &stream->address);
+    connection_unreserve(worker, &stream->address);
     buffer_finish(&stream->hello);
     arena_reset(&stream->arena);
     free(stream);
@@ -306,7 +306,7 @@ static void client_closed(struct wire *wire, enum wire_end how)
     .closed = client_closed
 
 static const struct wire_events client_events = {EVENTS};
-static const struct wire_events greeted_events = {EVENTS, .greeted = client_greeted};
+static const struct wire_events proxy_header_events = {EVENTS, .greeted = client_greeted};
 
 /* When it is too late: for all that comes before a server is chosen, by the default server's word; then for what comes
  * next. */
@@ -382,13 +382,13 @@ static void stream_accept(void *owner, struct listener *listener, int fd, const 
     const union proxy_address *address = (const union proxy_address *)(const void *)peer;
     struct stream *stream;
 
-    if (!journey_enter(worker, address)) {
+    if (!connection_reserve(worker, address)) {
         loop_close_fd(&worker->loop, fd);
         return;
     }
     stream = make(worker, endpoint, address);
     if (stream &&
-        wire_open(&stream->client, &worker->wires, endpoint->proxy_protocol ? &greeted_events : &client_events,
+        wire_open(&stream->client, &worker->wires, endpoint->proxy_protocol ? &proxy_header_events : &client_events,
                   &stream->own->wire, fd, endpoint->tls) == 0) {
         loop_timer(&worker->loop, &stream->timer, stream->moved_ms + stream->conf->preread_timeout_ms);
         return;
@@ -398,8 +398,8 @@ static void stream_accept(void *owner, struct listener *listener, int fd, const 
     else
         list_remove(&stream->link);
     free(stream);
-    journey_leave(worker, address);
-    journey_starved(worker, true);
+    connection_unreserve(worker, address);
+    connection_memory_missing(worker, true);
 }
 
 static void stream_abort_all(struct worker *worker)

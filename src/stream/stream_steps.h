@@ -5,7 +5,7 @@
 #define STREAM_STREAM_STEPS_H
 
 #include "base/buffer.h"
-#include "server/journey_steps.h"
+#include "server/connection_internal.h"
 #include "site/core_stream.h"
 #include "stream/stream.h"
 #include "stream/stream_flow.h"

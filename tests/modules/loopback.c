@@ -4,7 +4,7 @@
 #include "cache/cache_store.h"
 #include "log/access_log.h"
 #include "log/log_file.h"
-#include "server/journey.h"
+#include "server/connection.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -180,12 +180,12 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     worker->shared = loopback->shared;
     worker->counters = &loopback->shared->workers[0].counters;
     worker->channel_fd = worker->signal_fd = -1;
-    list_init(&worker->journeys);
+    list_init(&worker->connection_list);
     list_init(&worker->resumed);
     list_init(&worker->awake);
     list_init(&worker->orphans);
     list_init(&worker->borrowed);
-    list_init(&worker->free_journeys);
+    list_init(&worker->free_connections);
     ck_assert_int_eq(loop_open(&worker->loop, backend ? backend : "auto", worker->log), 0);
     worker->wires = (struct wire_shared){.loop = &worker->loop,
                                          .log = worker->log,
@@ -219,7 +219,7 @@ static int turn(struct loopback *loopback, uint64_t until_ms)
     if (loopback->inside)
         loopback->inside(true);
     result = loop_turn(&loopback->worker.loop, until_ms);
-    journey_resume_all(&loopback->worker);
+    connection_resume_all(&loopback->worker);
     access_log_flush(loopback->worker.access_log);
     if (loopback->inside)
         loopback->inside(false);
@@ -251,7 +251,7 @@ int loopback_connect(struct loopback *loopback)
     address->sin_port = htons(4711);
     address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
-    journey_accept(&loopback->worker, &loopback->worker.listeners[0].listener, pair[1], &peer);
+    connection_accept(&loopback->worker, &loopback->worker.listeners[0].listener, pair[1], &peer);
     return pair[0];
 }
 
@@ -368,7 +368,7 @@ void loopback_close(struct loopback *loopback)
 {
     struct worker *worker = &loopback->worker;
 
-    journey_abort_all(worker);
+    connection_abort_all(worker);
     for (int i = 0; i < 1000 && worker->connections; i++)
         ck_assert_int_ge(turn(loopback, worker->loop.clock.monotonic_ms + 10), 0);
     ck_assert_uint_eq(worker->connections, 0);
@@ -382,7 +382,7 @@ void loopback_close(struct loopback *loopback)
     for (int i = 0; i < 1000 && worker->loop.in_flight; i++)
         ck_assert_int_ge(loop_turn(&worker->loop, worker->loop.clock.monotonic_ms + 10), 0);
     ck_assert_uint_eq(worker->loop.in_flight, 0);
-    journey_free_all(worker);
+    connection_free_all(worker);
     each_cache(worker, cache_store_destroy);
     free(worker->caches);
     upstream_pool_destroy(worker->upstreams);

@@ -1,7 +1,7 @@
 /* `allow` and `deny`: the most exact range decides, whatever the order; and what cannot be told is refused. */
 #include "loopback.h"
 
-#include "server/journey.h"
+#include "server/connection.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static int ask_from(const char *address, const char *path)
     else if (inet_pton(AF_INET6, address, &ip6->sin6_addr) == 1)
         ip6->sin6_family = AF_INET6;
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
-    journey_accept(&server.worker, &server.worker.listeners[0].listener, pair[1], &peer);
+    connection_accept(&server.worker, &server.worker.listeners[0].listener, pair[1], &peer);
     snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", path);
     ck_assert_int_gt(send(pair[0], text, strlen(text), MSG_NOSIGNAL), 0);
     for (int i = 0; i < 1000 && length <= 0; i++) {

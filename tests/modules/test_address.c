@@ -1,7 +1,7 @@
 /* worker_connections_per_address: who is let in, who is not, and that each is counted until it has gone. */
 #include "loopback.h"
 
-#include "server/journey.h"
+#include "server/connection.h"
 
 #include <arpa/inet.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ static int connect_from(const char *address)
     else if (inet_pton(AF_INET6, address, &ip6->sin6_addr) == 1)
         ip6->sin6_family = AF_INET6;
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
-    journey_accept(&server.worker, &server.worker.listeners[0].listener, pair[1], &peer);
+    connection_accept(&server.worker, &server.worker.listeners[0].listener, pair[1], &peer);
     loopback_turn(&server, 1);
     return pair[0];
 }

@@ -1,285 +1,498 @@
 /*
- * What a location says of its connection: sizes, timeouts and ends hold from its request on, and not before;
- * timed out connections are reset where that is asked for.
+ * The story as a whole: one connection after the other through accept, route, serve, shape, pump, finish and
+ * rest, with modules made for the purpose, and every way in which a connection may be ended by the clock, the
+ * client or the worker.
  */
 #include "loopback.h"
 
-#include "server/journey.h"
+#include "base/limits.h"
+#include "http/h1_session.h"
+#include "server/connection.h"
+#include "tls/tls_session_private.h"
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+/* What an idle HTTPS connection takes beyond OpenSSL's SSL object. */
+#define ON_THE_HEAP(type) ((sizeof(type) + 8 + 15) / 16 * 16)
+_Static_assert(ON_THE_HEAP(struct connection) + ON_THE_HEAP(struct tls_session) +
+                       ON_THE_HEAP(struct h1_session) + LIMIT_EPOLL_SLOT <=
+                   LIMIT_OWN_SHARE,
+               "an idle connection has grown");
 
 static struct loopback server;
 
-/* Beyond the header that is asked for: /own differs from its server. */
+static struct {
+    struct exchange *kept; /* PENDING */
+    unsigned asked, cancelled, finished, shaped;
+} seen;
+
+enum { BIG = 3 * 1024 * 1024 };
+
+static enum outcome answer_text(struct exchange *x, size_t length)
+{
+    char *text = arena_alloc(&x->arena, length);
+
+    ck_assert_ptr_nonnull(text);
+    memset(text, 'n', length);
+    x->response.status = 200;
+    x->response.body = body_bytes(&x->arena, str_of(text, length));
+    return OUTCOME_ANSWERED;
+}
+
+static enum outcome maker_answer(struct exchange *x, const void *conf, void *state)
+{
+    struct str path = x->request.path;
+
+    seen.asked++;
+    if (str_equal(path, STR("/now")) || str_equal(path, STR("/badly-shaped")))
+        return answer_text(x, 3);
+    if (str_equal(path, STR("/big")))
+        return answer_text(x, BIG);
+    if (str_equal(path, STR("/moved")))
+        return exchange_reroute(x, STR("/now"), STR(""));
+    if (str_equal(path, STR("/round")))
+        return exchange_reroute(x, STR("/round"), STR(""));
+    if (str_equal(path, STR("/cut")))
+        return exchange_cut(x);
+    if (str_equal(path, STR("/later"))) {
+        seen.kept = x;
+        return OUTCOME_PENDING;
+    }
+    return str_equal(path, STR("/allowed")) ? OUTCOME_ALLOW : OUTCOME_PASS;
+}
+
+static int maker_shape(struct exchange *x, const void *conf)
+{
+    seen.shaped++;
+    return str_equal(x->request.path, STR("/badly-shaped")) ? -ENOMEM : 0;
+}
+
+static void maker_finish(struct exchange *x, const void *conf)
+{
+    seen.finished++;
+}
+
+static void maker_cancel(struct exchange *x, void *state)
+{
+    ck_assert_ptr_eq(x, seen.kept);
+    seen.cancelled++;
+    seen.kept = NULL;
+}
+
+/* Asked after the first: what it says shows that the order was kept. */
+static enum outcome last_answer(struct exchange *x, const void *conf, void *state)
+{
+    if (!str_equal(x->request.path, STR("/allowed")))
+        return OUTCOME_PASS;
+    x->response.status = 204;
+    return OUTCOME_ANSWERED;
+}
+
+static const struct module maker = {.name = "maker",
+                                    .answer = maker_answer,
+                                    .shape = maker_shape,
+                                    .finish = maker_finish,
+                                    .cancel = maker_cancel};
+static const struct module last = {.name = "last", .answer = last_answer};
+const struct module *const module_table[] = {&maker, &last, NULL};
+
+#define TIMEOUTS                                                                                             \
+    "http: {keepalive_timeout: 80ms, client_header_timeout: 120ms, client_body_timeout: 100ms, "             \
+    "send_timeout: 150ms, "                                                                                  \
+    "lingering_timeout: 60ms, server: {listen: 8080}}"
+#define PATIENT "http: {server: {listen: 8080}}"
+
+static void set_up(const char *configuration)
+{
+    memset(&seen, 0, sizeof seen);
+    loopback_make_folder(&server);
+    loopback_open(&server, configuration);
+}
+
+/* All gauges are back, and each exchange that began has been finished. */
+static void tear_down(void)
+{
+    const struct counters *counters = &server.shared->workers[0].counters;
+    uint64_t ended = 0;
+
+    for (int i = 0; i < 200 && server.worker.connections > 0; i++)
+        loopback_turn(&server, 5);
+    ck_assert_uint_eq(server.worker.connections, 0);
+    for (unsigned state = 0; state < CONNECTION_STATES; state++)
+        ck_assert_uint_eq(counters->connections[state], 0);
+    ck_assert_uint_eq(seen.finished, counters->requests);
+    for (unsigned status = 0; status < COUNTERS_STATUSES; status++)
+        ended += counters->status[status];
+    ck_assert_uint_eq(seen.finished, ended);
+    for (unsigned bucket = 0; bucket <= COUNTERS_LATENCIES; bucket++)
+        ended -= counters->latency[bucket];
+    ck_assert_uint_eq(ended, 0);
+    ck_assert_uint_eq(server.worker.wires.output_bytes, 0);
+    loopback_close(&server);
+}
+
+static void say(int fd, const char *text)
+{
+    ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+static void wait_until_kept(void)
+{
+    for (int i = 0; i < 1000 && !seen.kept; i++)
+        loopback_turn(&server, 1);
+    ck_assert_ptr_nonnull(seen.kept);
+}
+
+/* What has come by now: bytes, 0 at the end of the stream, -EAGAIN. */
+static ssize_t hear(int fd, char *into, size_t size)
+{
+    ssize_t count = recv(fd, into, size - 1, MSG_DONTWAIT);
+
+    into[count > 0 ? count : 0] = '\0';
+    return count < 0 ? -errno : count;
+}
+
+static ssize_t wait_and_hear(int fd, char *into, size_t size)
+{
+    ssize_t count = -EAGAIN;
+
+    for (int i = 0; i < 1000 && count == -EAGAIN; i++) {
+        loopback_turn(&server, 5);
+        count = hear(fd, into, size);
+    }
+    return count;
+}
+
 static const struct {
-    const char *of_server, *of_location;
-    const char *field, *outside, *inside;
-} heads[] = {
-    {"server_tokens: off", "server_tokens: on", "Server", "sluice", "sluice/"},
-    {"server_tokens: on", "server_tokens: off", "Server", "sluice/", "sluice"},
-    {"keepalive_requests: 9", "keepalive_requests: 1", "Connection", "", "close"},
-    {"keepalive_requests: 1", "keepalive_requests: 9", "Connection", "close", ""},
-    {"keepalive_timeout: 9s", "keepalive_timeout: 0", "Connection", "", "close"},
-    {"keepalive_timeout: 0", "keepalive_timeout: 9s", "Connection", "close", ""},
+    const char *path;
+    int status;
+} answers[] = {
+    {"/now", 200},     {"/moved", 200},        {"/round", 500}, {"/nothing", 404},
+    {"/allowed", 204}, {"/badly-shaped", 500}, {"/cut", 0},
 };
 
-static void set_up(const char *of_server, const char *of_location)
+START_TEST(each_outcome_has_its_answer)
 {
-    static char text[1024];
+    char head[64];
 
-    snprintf(text, sizeof text,
-             "http:\n  client_header_timeout: 90ms\n  lingering_timeout: 40ms\n  server:\n    listen: 8080\n "
-             "   %s\n    location:\n"
-             "      /: {return: 200 ok}\n      /own: {return: 200 ok, %s}\n      /cut: {return: 444, %s}\n"
-             "      /file: {root: '@/', %s}\n",
-             of_server, of_location, of_location, of_location);
-    loopback_open(&server, text);
+    set_up(PATIENT);
+    snprintf(head, sizeof head, "GET %s HTTP/1.1", answers[_i].path);
+    loopback_ask(&server, head);
+    ck_assert_int_eq(server.status, answers[_i].status);
+    if (server.status == 0)
+        ck_assert_uint_eq(server.text.length, 0);
+    tear_down();
 }
+END_TEST
 
-/* Or for the end: which peeking would take away. */
-static void wait_for_bytes(int fd)
+START_TEST(bad_head_is_refused)
 {
-    struct pollfd wanted = {.fd = fd, .events = POLLIN};
-
-    for (int i = 0; i < 2000 && poll(&wanted, 1, 0) == 0; i++)
-        loopback_turn(&server, 2);
+    set_up(PATIENT);
+    loopback_ask_raw(&server, STR("GET / HTTP/1.1\r\nno colon\r\n\r\n"));
+    ck_assert_int_eq(server.status, 400);
+    ck_assert_uint_eq(seen.asked, 0);
+    tear_down();
 }
+END_TEST
 
-/* Everything until the end: 0, or -errno of it. */
-static ssize_t hear_end(int fd)
+static const struct {
+    enum outcome outcome;
+    int status;
+} resumed[] = {{OUTCOME_ANSWERED, 201}, {OUTCOME_PASS, 404}, {OUTCOME_ALLOW, 404}};
+
+START_TEST(pending_is_resumed)
 {
-    char bytes[4096];
-    ssize_t count = 1;
+    char text[4096];
+    int fd;
 
-    while (count > 0) {
-        wait_for_bytes(fd);
-        count = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    set_up(TIMEOUTS);
+    fd = loopback_connect(&server);
+    say(fd, "GET /later HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    loopback_turn(&server, 300); /* no timeout holds while a module works */
+    ck_assert_ptr_nonnull(seen.kept);
+    ck_assert_int_eq(hear(fd, text, sizeof text), -EAGAIN);
+    if (resumed[_i].outcome == OUTCOME_ANSWERED)
+        seen.kept->response.status = resumed[_i].status;
+    exchange_resume(seen.kept, resumed[_i].outcome);
+    ck_assert_int_gt(wait_and_hear(fd, text, sizeof text), 12);
+    ck_assert_int_eq(atoi(text + 9), resumed[_i].status);
+    close(fd);
+    ck_assert_uint_eq(seen.cancelled, 0);
+    tear_down();
+}
+END_TEST
+
+/* The client is gone while a module works: cancelled once, whether it had said more or not, resumed or not.
+ */
+START_TEST(pending_is_cancelled)
+{
+    struct linger now = {.l_onoff = 1};
+    int fd;
+
+    set_up(PATIENT);
+    fd = loopback_connect(&server);
+    say(fd, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+    if (_i & 1)
+        say(fd, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
+    wait_until_kept();
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    close(fd);
+    if (_i & 2) {
+        exchange_resume(seen.kept, OUTCOME_PASS);
+        seen.kept = NULL;
+        tear_down();
+        ck_assert_uint_eq(seen.cancelled, 0);
+        return;
     }
-    return count < 0 ? -errno : 0;
-}
-
-static struct str ask_and_stay(int fd, const char *path)
-{
-    static char text[4096];
-    char head[128];
-    ssize_t count;
-
-    snprintf(head, sizeof head, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path);
-    ck_assert_int_gt(send(fd, head, strlen(head), MSG_NOSIGNAL), 0);
-    wait_for_bytes(fd);
-    count = recv(fd, text, sizeof text, MSG_DONTWAIT);
-    ck_assert_int_gt(count, 0);
-    return str_of(text, (size_t)count);
-}
-
-/* A value that ends with a slash stands for those that begin so; an empty one for no such field. */
-static bool has(struct str head, const char *field, const char *value)
-{
-    bool whole = value[0] && value[strlen(value) - 1] != '/';
-    char line[128];
-
-    snprintf(line, sizeof line, "\r\n%s: %s%s", field, value, whole ? "\r\n" : "");
-    return (str_search(head, str_from(line)) >= 0) == (value[0] != '\0');
-}
-
-static void try_head(size_t row, bool own)
-{
-    struct str head;
-    int fd;
-
-    set_up(heads[row].of_server, heads[row].of_location);
-    fd = loopback_connect(&server);
-    head = ask_and_stay(fd, own ? "/own" : "/");
-    ck_assert_msg(has(head, heads[row].field, own ? heads[row].inside : heads[row].outside), "%s: " STR_FMT,
-                  heads[row].of_location, STR_ARG(head));
-    close(fd);
-    loopback_close(&server);
-}
-
-START_TEST(heads_follow_the_location)
-{
-    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
-        try_head(i, false);
-        try_head(i, true);
-    }
+    for (int i = 0; i < 1000 && !seen.finished; i++)
+        loopback_turn(&server, 1);
+    ck_assert_uint_eq(seen.cancelled, 1);
+    ck_assert_uint_eq(seen.finished, 1);
+    tear_down();
 }
 END_TEST
 
-static const struct wire_settings *settings_now(void)
+START_TEST(pipelined_requests_are_answered_in_order)
 {
-    return container_of(server.worker.journeys.next, struct journey, link)->wire.settings;
-}
+    static const char three[] = "GET /now HTTP/1.1\r\nHost: a\r\n\r\nGET /big HTTP/1.1\r\nHost: a\r\n\r\n"
+                                "GET /allowed HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    struct str text;
+    ssize_t at;
 
-START_TEST(the_wire_follows_the_location)
-{
-    int fd;
-
-    set_up("sendfile: on", "sendfile: off, output_buffers: 2 4k, lingering_close: off, tcp_nodelay: off");
-    fd = loopback_connect(&server);
-    (void)ask_and_stay(fd, "/");
-    ck_assert(settings_now()->sendfile);
-    ck_assert_uint_eq(settings_now()->block_size, 65536);
-    ck_assert_uint_eq(settings_now()->lingering_ms, 40);
-    (void)ask_and_stay(fd, "/own");
-    ck_assert(!settings_now()->sendfile);
-    ck_assert_uint_eq(settings_now()->block_size, 8192);
-    ck_assert_uint_eq(settings_now()->lingering_ms, 0);
-    ck_assert(settings_now()->delay);
-    (void)ask_and_stay(fd, "/");
-    ck_assert(settings_now()->sendfile);
-    close(fd);
-    loopback_close(&server);
+    set_up(PATIENT);
+    loopback_ask_raw(&server, str_from(three));
+    text = buffer_str(&server.text);
+    ck_assert(str_starts(text, STR("HTTP/1.1 200")));
+    ck_assert_uint_gt(text.length, BIG);
+    at = str_search(str_skip(text, BIG), STR("HTTP/1.1 204"));
+    ck_assert_int_ge(at, 0);
+    ck_assert_uint_eq(server.shared->workers[0].counters.requests, 3);
+    tear_down();
 }
 END_TEST
 
-START_TEST(an_idle_connection_ends_by_its_location)
-{
-    int fd;
-
-    set_up("keepalive_timeout: 1h", "keepalive_timeout: 50ms");
-    fd = loopback_connect(&server);
-    (void)ask_and_stay(fd, "/own");
-    ck_assert_int_eq(hear_end(fd), 0);
-    close(fd);
-    loopback_close(&server);
-}
-END_TEST
-
-/* A connection over TCP, whose end can be told from a reset. */
-static int connect_tcp(void)
-{
-    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct sockaddr_storage peer = {.ss_family = AF_INET};
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    socklen_t length = sizeof here;
-    int accepted;
-
-    ck_assert_int_eq(bind(listener, (struct sockaddr *)&here, length), 0);
-    ck_assert_int_eq(listen(listener, 1), 0);
-    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&here, &length), 0);
-    ck_assert_int_eq(connect(client, (struct sockaddr *)&here, length), 0);
-    accepted = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    ck_assert_int_ge(accepted, 0);
-    close(listener);
-    journey_accept(&server.worker, &server.worker.listeners[0].listener, accepted, &peer);
-    return client;
-}
-
+/* Silence, in every phase in which the client owes us something. */
 static const struct {
     const char *said;
-    bool resets; /* where reset_timedout_connection is on */
-} ends[] = {
-    {"", false},
-    {"GET /own HTTP/1.1\r\nHo", true},
-    {"GET /own HTTP/1.1\r\nHost: a\r\n\r\n", false},
-    {"GET /cut HTTP/1.1\r\nHost: a\r\n\r\n", true},
-    {"GET /file HTTP/1.1\r\nHost: a\r\n\r\n", true},
+    const char *heard; /* how the last answer begins; empty: nothing comes but the end */
+} silences[] = {
+    {"", ""},
+    {"GET /now HT", "HTTP/1.1 408"},
+    {"GET /now HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200"},
+    {"POST /now HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", "HTTP/1.1 "},
 };
 
-/* More than fits into the kernel's buffers of a connection. */
-static void make_file(void)
+START_TEST(silence_ends_the_connection)
 {
-    loopback_write(&server, "file", STR(""));
-    ck_assert_int_eq(truncate(loopback_path(&server, "file"), 64 << 20), 0);
-}
-
-static void try_end(const char *silent, bool on, bool resets)
-{
+    char text[4096];
+    ssize_t count;
     int fd;
 
-    set_up(on ? "reset_timedout_connection: on" : "keepalive_timeout: 90ms",
-           "keepalive_timeout: 90ms, send_timeout: 90ms");
-    make_file();
-    fd = connect_tcp();
-    if (silent[0])
-        ck_assert_int_gt(send(fd, silent, strlen(silent), MSG_NOSIGNAL), 0);
-    for (int i = 0; i < 1000 && (i < 30 || server.worker.connections); i++)
-        loopback_turn(&server, 5); /* what comes is not read: so the large answer stands still */
-    shutdown(fd, SHUT_WR);
-    ck_assert_msg(hear_end(fd) == (on && resets ? -ECONNRESET : 0), "%s, %s", on ? "on" : "off", silent);
-    close(fd);
-    loopback_close(&server);
-}
-
-START_TEST(timed_out_connections_are_reset)
-{
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        try_end(ends[i].said, false, ends[i].resets);
-        try_end(ends[i].said, true, ends[i].resets);
+    set_up(TIMEOUTS);
+    fd = loopback_connect(&server);
+    if (silences[_i].said[0])
+        say(fd, silences[_i].said);
+    count = wait_and_hear(fd, text, sizeof text);
+    if (silences[_i].heard[0]) {
+        ck_assert_int_gt(count, 0);
+        ck_assert_int_eq(strncmp(text, silences[_i].heard, strlen(silences[_i].heard)), 0);
+        count = wait_and_hear(fd, text, sizeof text);
     }
+    ck_assert_int_eq(count, 0);
+    /* The client does not end its side: the lingering is bounded, too. */
+    tear_down();
+    close(fd);
 }
 END_TEST
 
-/* A client that goes on talking after the end: whether it is still heard out after 2.5 seconds. */
-static bool heard_out(const char *lingering)
+/* The clock of the next head runs although the answer before it was still leaving when it began. */
+START_TEST(silence_behind_an_answer)
 {
-    const struct clock *clock = &server.worker.loop.clock;
-    char text[256];
-    uint64_t end;
-    bool open = true;
+    char text[4096];
+    ssize_t count;
     int fd;
 
-    snprintf(text, sizeof text, "http: {%s, server: {listen: 8080, return: 200 ok}}", lingering);
-    loopback_open(&server, text);
+    set_up("http: {client_header_timeout: 100ms, lingering_timeout: 60ms, server: {listen: 8080}}");
     fd = loopback_connect(&server);
-    (void)ask_and_stay(fd, "/");
-    end = clock->monotonic_ms + 2500;
-    while (open && clock->monotonic_ms < end) {
+    say(fd, "GET /now HTTP/1.1\r\nHost: a\r\n\r\nGET /no");
+    do
+        count = wait_and_hear(fd, text, sizeof text);
+    while (count > 0 && !strstr(text, "HTTP/1.1 408"));
+    ck_assert_int_gt(count, 0);
+    tear_down();
+    close(fd);
+}
+END_TEST
+
+/* A client that does not read, and one that reads slowly enough to be slow but not to stand still. */
+START_TEST(standing_still_ends_the_connection)
+{
+    static char text[65536];
+    size_t got = 0;
+    int fd, size = 4096;
+
+    set_up("http: {send_timeout: 600ms, server: {listen: 8080}}");
+    fd = loopback_connect(&server);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    say(fd, "GET /big HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    for (int i = 0; i < 25; i++) { /* longer than send_timeout in all */
+        ssize_t count;
+
+        loopback_turn(&server, 30);
+        count = hear(fd, text, sizeof text);
+        ck_assert_int_gt(count, 0);
+        got += (size_t)count;
+    }
+    ck_assert_uint_lt(got, BIG);
+    for (int i = 0; i < 200 && server.worker.connections; i++)
         loopback_turn(&server, 10);
-        open = send(fd, "x", 1, MSG_NOSIGNAL) == 1;
-    }
+    ck_assert_uint_eq(server.worker.connections, 0);
+    tear_down();
     close(fd);
-    loopback_close(&server);
-    return open;
-}
-
-START_TEST(lingering_has_two_limits)
-{
-    ck_assert(heard_out("keepalive_timeout: 0, lingering_timeout: 400ms, lingering_time: 1h"));
-    ck_assert(!heard_out("keepalive_timeout: 0, lingering_timeout: 400ms, lingering_time: 200ms"));
-    ck_assert(!heard_out("keepalive_timeout: 0, lingering_timeout: 1h, lingering_time: 400ms"));
-    ck_assert(!heard_out("keepalive_timeout: 0, lingering_close: off"));
 }
 END_TEST
 
-/* Silent before the handshake, or in the middle of it: client_header_timeout ends both. */
-static void try_handshake(bool begun)
+START_TEST(draining_lets_answers_finish)
 {
-    static const char hello[] = {0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, (char)0xfc};
-    int fd;
+    char text[4096];
+    int idle, busy;
 
-    loopback_open(&server, "http: {client_header_timeout: 60ms, keepalive_timeout: 1h, send_timeout: 1h, "
-                           "server: {listen: 8443 ssl, ssl_certificate: self-signed}}");
-    fd = loopback_connect(&server);
-    if (begun)
-        ck_assert_int_gt(send(fd, hello, sizeof hello, MSG_NOSIGNAL), 0);
-    ck_assert_int_eq(hear_end(fd), 0);
+    set_up(PATIENT);
+    idle = loopback_connect(&server);
+    busy = loopback_connect(&server);
+    say(idle, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
+    say(busy, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+    ck_assert_int_gt(wait_and_hear(idle, text, sizeof text), 0);
+    wait_until_kept();
+    server.worker.draining = true;
+    connection_drain_all(&server.worker);
+    ck_assert_int_eq(wait_and_hear(idle, text, sizeof text), 0);
+    close(idle);
+    loopback_turn(&server, 20);
+    ck_assert_uint_eq(server.worker.connections, 1);
+    exchange_resume(seen.kept, OUTCOME_PASS);
+    ck_assert_int_gt(wait_and_hear(busy, text, sizeof text), 0);
+    ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 404"));
+    ck_assert_ptr_nonnull(strstr(text, "close"));
+    ck_assert_int_eq(wait_and_hear(busy, text, sizeof text), 0);
+    close(busy);
+    tear_down();
+}
+END_TEST
+
+START_TEST(aborting_ends_everything)
+{
+    char text[4096];
+    int fds[4];
+
+    set_up(PATIENT);
+    for (int i = 0; i < 4; i++)
+        fds[i] = loopback_connect(&server);
+    say(fds[1], "GET /la");
+    say(fds[2], "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+    say(fds[3], "GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    wait_until_kept();
+    connection_abort_all(&server.worker);
+    ck_assert_uint_eq(server.worker.connections, 4); /* never inside the call */
+    loopback_turn(&server, 20);
     ck_assert_uint_eq(server.worker.connections, 0);
-    close(fd);
-    loopback_close(&server);
+    ck_assert_uint_eq(seen.cancelled, 1);
+    for (int i = 0; i < 4; i++) {
+        while (hear(fds[i], text, sizeof text) > 0)
+            ;
+        close(fds[i]);
+    }
+    tear_down();
+}
+END_TEST
+
+static void stopped(void *owner, struct listener *listener)
+{
 }
 
-START_TEST(a_handshake_has_its_time)
+/* At worker_connections, accepting pauses; it goes on when one has gone. */
+START_TEST(accepting_pauses_at_the_cap)
 {
-    try_handshake(false);
-    try_handshake(true);
+    struct listener *listener;
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof here;
+    int fds[3];
+
+    set_up("{events: {worker_connections: 2}, http: {server: {listen: 8080}}}");
+    listener = &server.worker.listeners[0].listener;
+    server.worker.listener_count = 1;
+    listener->loop = &server.worker.loop;
+    listener->log = server.worker.log;
+    listener->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(listener->fd, (struct sockaddr *)&here, length), 0);
+    ck_assert_int_eq(listen(listener->fd, 16), 0);
+    listener->accepted = connection_accept;
+    listener->stopped = stopped;
+    listener->owner = &server.worker;
+    ck_assert_int_ge(listener->fd, 0);
+    ck_assert_int_eq(getsockname(listener->fd, (struct sockaddr *)&here, &length), 0);
+    listener_start(listener);
+    for (int i = 0; i < 3; i++) {
+        fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+        ck_assert_int_eq(connect(fds[i], (struct sockaddr *)&here, length), 0);
+    }
+    loopback_turn(&server, 30);
+    ck_assert_uint_eq(server.worker.connections, 2);
+    ck_assert(server.worker.paused);
+    ck_assert(loopback_logged(&server, "accepting pauses"));
+    close(fds[0]);
+    loopback_turn(&server, 50);
+    ck_assert_uint_eq(server.worker.connections, 2);
+    close(fds[1]);
+    close(fds[2]);
+    loopback_turn(&server, 50);
+    ck_assert(!server.worker.paused);
+    listener_stop(listener);
+    loopback_turn(&server, 20);
+    loop_close_fd(&server.worker.loop, listener->fd);
+    server.worker.listener_count = 0;
+    tear_down();
+}
+END_TEST
+
+START_TEST(plain_http_to_a_tls_port)
+{
+    set_up("http: {server: {listen: 8443 ssl, ssl_certificate: self-signed}}");
+    loopback_ask_raw(&server, STR("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    ck_assert_int_eq(server.status, 400);
+    ck_assert_text(server.body, "The plain HTTP request was sent to HTTPS port\n");
+    ck_assert_uint_eq((size_t)atoi(loopback_field(&server, "Content-Length").data), server.body.length);
+    tear_down();
 }
 END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {heads_follow_the_location,
-                                  the_wire_follows_the_location,
-                                  an_idle_connection_ends_by_its_location,
-                                  timed_out_connections_are_reset,
-                                  a_handshake_has_its_time,
-                                  lingering_has_two_limits,
-                                  NULL};
+    Suite *suite = suite_create("connection");
+    TCase *all = tcase_create("all");
+    SRunner *runner;
+    int failed;
 
-    return loopback_run("connection", tests);
+    tcase_set_timeout(all, 60);
+    tcase_add_loop_test(all, each_outcome_has_its_answer, 0, sizeof answers / sizeof answers[0]);
+    tcase_add_test(all, bad_head_is_refused);
+    tcase_add_loop_test(all, pending_is_resumed, 0, sizeof resumed / sizeof resumed[0]);
+    tcase_add_loop_test(all, pending_is_cancelled, 0, 4);
+    tcase_add_test(all, pipelined_requests_are_answered_in_order);
+    tcase_add_loop_test(all, silence_ends_the_connection, 0, sizeof silences / sizeof silences[0]);
+    tcase_add_test(all, silence_behind_an_answer);
+    tcase_add_test(all, standing_still_ends_the_connection);
+    tcase_add_test(all, draining_lets_answers_finish);
+    tcase_add_test(all, aborting_ends_everything);
+    tcase_add_test(all, accepting_pauses_at_the_cap);
+    tcase_add_test(all, plain_http_to_a_tls_port);
+    suite_add_tcase(suite, all);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
 }

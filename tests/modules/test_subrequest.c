@@ -5,7 +5,7 @@
 #include "loopback.h"
 
 #include "base/limits.h"
-#include "server/journey.h"
+#include "server/connection.h"
 #include "server/module.h"
 
 #include <errno.h>
@@ -299,7 +299,7 @@ START_TEST(a_child_is_cut_with_its_parent)
         set_up();
         fd = begin(paths[i / 2]);
         if (i % 2)
-            journey_abort_all(&server.worker);
+            connection_abort_all(&server.worker);
         leave(fd);
         ck_assert_uint_eq(seen.cancelled, 101 + 100 * (i / 2));
         ck_assert_uint_eq(seen.finished, 2 + i / 2);
@@ -342,7 +342,7 @@ START_TEST(what_is_thrown_away_ends_with_the_worker)
     ck_assert_int_eq(hear(fd), 204);
     close(fd);
     loopback_turn(&server, 20);
-    journey_abort_all(&server.worker);
+    connection_abort_all(&server.worker);
     ck_assert(list_empty(&server.worker.orphans));
     ck_assert_uint_eq(seen.cancelled, 1);
     ck_assert_uint_eq(seen.finished, 2);

@@ -1,7 +1,7 @@
 /*
  * A server in memory that answers from a table, for tests of protocols: bytes are
  * fed to a session in pieces, and what it produces is gathered. It does what the
- * wire and the journey do: what consume leaves is offered again, and every wake is followed by a pump.
+ * wire and the connection do: what consume leaves is offered again, and every wake is followed by a pump.
  */
 #ifndef TEST_HTTP_TABLE_SERVER_H
 #define TEST_HTTP_TABLE_SERVER_H

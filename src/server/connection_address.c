@@ -3,7 +3,7 @@
  * and only where there is a bound. A whole /64 counts as one address of IPv6, since one client commonly has
  * it all.
  */
-#include "server/journey_steps.h"
+#include "server/connection_internal.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static void refuse(struct worker *worker, struct address *address, const union p
               address->connections);
 }
 
-bool journey_admit(struct worker *worker, const union proxy_address *peer)
+bool connection_address_reserve(struct worker *worker, const union proxy_address *peer)
 {
     uint64_t most = worker->configuration->main->connections_per_address;
     struct str key = key_of(peer);
@@ -70,7 +70,7 @@ bool journey_admit(struct worker *worker, const union proxy_address *peer)
         return true;
     address = address_of(worker, key);
     if (!address) {
-        journey_starved(worker, true);
+        connection_memory_missing(worker, true);
         return false;
     }
     if (address->connections >= most) {
@@ -81,7 +81,7 @@ bool journey_admit(struct worker *worker, const union proxy_address *peer)
     return true;
 }
 
-void journey_dismiss(struct worker *worker, const union proxy_address *peer)
+void connection_address_unreserve(struct worker *worker, const union proxy_address *peer)
 {
     struct str key = key_of(peer);
     struct address *address;

@@ -2,26 +2,26 @@
  * Whether a client may have what a server has: by the certificate that it has shown, or has not
  * (`ssl_verify_client`), and by when it has asked (`ssl_early_data`).
  */
-#include "server/journey.h"
-#include "server/journey_steps.h"
+#include "server/connection.h"
+#include "server/connection_internal.h"
 #include "server/refuse.h"
 
-static void say(const struct journey *journey, const char *what, const char *why)
+static void say(const struct connection *connection, const char *what, const char *why)
 {
-    log_write(journey->worker->log, LOG_INFO, "*%llu %s%s", (unsigned long long)journey->number, what, why);
+    log_write(connection->worker->log, LOG_INFO, "*%llu %s%s", (unsigned long long)connection->number, what, why);
 }
 
 static int judge_certificate(struct visit *visit)
 {
-    const struct journey *journey = visit->journey;
-    const struct tls_session *tls = journey->wire.tls;
+    const struct connection *connection = visit->connection;
+    const struct tls_session *tls = connection->wire.tls;
     int status = 0;
 
     if (!tls || visit->server->tls.client.verify == TLS_VERIFY_OFF)
         return 0;
     if (tls_session_settings(tls)->owner != visit->server) {
         /* RFC 9110 7.4: that one has asked for other certificates, or none. */
-        say(journey,
+        say(connection,
             "the request names another server than the connection was made for, and that one asks for "
             "certificates",
             "");
@@ -31,11 +31,11 @@ static int judge_certificate(struct visit *visit)
         case TLS_CLIENT_ACCEPTED:
             return 0;
         case TLS_CLIENT_REFUSED:
-            say(journey, "client SSL certificate verify error: ", tls_session_client_fault(tls));
+            say(connection, "client SSL certificate verify error: ", tls_session_client_fault(tls));
             status = STATUS_CERTIFICATE_BAD;
             break;
         case TLS_CLIENT_ABSENT:
-            say(journey, "client sent no required SSL certificate", "");
+            say(connection, "client sent no required SSL certificate", "");
             status = STATUS_CERTIFICATE_ABSENT;
             break;
         }
@@ -58,7 +58,7 @@ static int judge_early(struct visit *visit)
 {
     struct exchange *x = visit->x;
 
-    visit->early = wire_early(&visit->journey->wire);
+    visit->early = wire_early(&visit->connection->wire);
     if (!visit->early)
         return 0;
     if (!is_safe(&x->request))
@@ -66,7 +66,7 @@ static int judge_early(struct visit *visit)
     return headers_set(&x->request.headers, &x->arena, STR("Early-Data"), STR("1")) < 0 ? 500 : 0;
 }
 
-int journey_trust(struct visit *visit)
+int connection_authorize(struct visit *visit)
 {
     int status = judge_certificate(visit);
 

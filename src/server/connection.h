@@ -1,14 +1,14 @@
 /*
- * The path of a byte through the server; the story is journey.c.
+ * The path of a byte through the server; the story is connection.c.
  */
-#ifndef SERVER_JOURNEY_H
-#define SERVER_JOURNEY_H
+#ifndef SERVER_CONNECTION_H
+#define SERVER_CONNECTION_H
 
 #include "server/visit.h"
 
 /* One connection: what is asked of it by variables and the worker, too. Nothing of an exchange is kept in here. */
-struct journey {
-    struct list link;               /* in worker->journeys, or worker->free_journeys */
+struct connection {
+    struct list link;               /* in worker->connection_list, or worker->free_connections */
     struct list awake;              /* in worker->awake: to be pumped at the turn's end */
     struct worker *worker;
     const struct endpoint *endpoint;
@@ -23,7 +23,7 @@ struct journey {
     unsigned requests_seen;         /* when the clock was last looked at */
     uint32_t opened_s;              /* for keepalive_time */
     uint32_t lingering_since_ms;    /* for lingering_time: the lower half of the clock */
-    uint8_t phase;                  /* what is waited for: journey_clock.c */
+    uint8_t phase;                  /* what is waited for: connection_timeout.c */
     bool closed;                    /* the wire is closed; the timer is still to be cancelled */
     union proxy_address peer;
     struct {
@@ -33,19 +33,19 @@ struct journey {
         uint8_t phase;
         bool exact;                 /* what the peer has confirmed counts */
         bool slow;                  /* it was, in a whole window */
-    } pace;                         /* for client_min_rate: journey_clock.c */
+    } pace;                         /* for client_min_rate: connection_timeout.c */
     struct proxy_header *greeting;  /* owned: what a proxy before us said of the connection; NULL: nothing */
 };
 
 /* The listener handed us a socket (`owner` is the worker). */
-void journey_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer);
-/* Goes on with every visit on worker->resumed and every journey on worker->awake; called at each turn's end. */
-void journey_resume_all(struct worker *worker);
+void connection_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer);
+/* Goes on with every visit on worker->resumed and every connection on worker->awake; called at each turn's end. */
+void connection_resume_all(struct worker *worker);
 /* The worker stops: idle connections close now, others after their answer. */
-void journey_drain_all(struct worker *worker);
+void connection_drain_all(struct worker *worker);
 /* At once, everything. */
-void journey_abort_all(struct worker *worker);
-/* No journey may be open: frees the memory kept for new ones. */
-void journey_free_all(struct worker *worker);
+void connection_abort_all(struct worker *worker);
+/* No connection may be open: frees the memory kept for new ones. */
+void connection_free_all(struct worker *worker);
 
 #endif

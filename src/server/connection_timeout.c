@@ -1,0 +1,296 @@
+/*
+ * The one timer of a connection. What is waited for decides how long; the
+ * deadline moves lazily, so that a request costs no timer operation. Nothing is
+ * timed while a module works on an answer: modules keep their own time.
+ */
+#include "server/connection_internal.h"
+
+#include "base/limits.h"
+
+#define LOOK_MS 1000
+
+enum phase {
+    PHASE_HANDSHAKE,
+    PHASE_FIRST,
+    PHASE_IDLE,
+    PHASE_HEAD,
+    PHASE_BODY,
+    PHASE_WAITING,
+    PHASE_SENDING,
+    PHASE_LINGERING
+};
+
+static enum phase phase_of(struct connection *connection)
+{
+    if (wire_lingering(&connection->wire))
+        return wire_unacknowledged(&connection->wire) ? PHASE_SENDING : PHASE_LINGERING;
+    if (!connection->session)
+        return connection->wire.state == WIRE_HANDSHAKE ? PHASE_HANDSHAKE : PHASE_SENDING;
+    if (!wire_drained(&connection->wire))
+        return PHASE_SENDING;
+    switch (connection->session->protocol->phase(connection->session)) {
+    case SESSION_IDLE:
+        return connection->requests ? PHASE_IDLE : PHASE_FIRST;
+    case SESSION_HEAD:
+        return PHASE_HEAD;
+    case SESSION_BODY:
+        return PHASE_BODY;
+    case SESSION_WAITING:
+    case SESSION_SENDING: /* but nothing is on its way: the answer itself is slow */
+        return PHASE_WAITING;
+    case SESSION_OVER:
+        break;
+    }
+    return PHASE_SENDING;
+}
+
+static uint64_t patience_ms(const struct connection *connection, enum phase phase)
+{
+    const struct core_site *site = connection->location->site;
+
+    switch (phase) {
+    case PHASE_FIRST:
+        /* A connection that somebody keeps for later shall not hold up the end. */
+        if (connection->worker->draining && !connection->worker->retiring)
+            return connection->location->wire.lingering_ms;
+        return site->client_header_timeout_ms;
+    case PHASE_HANDSHAKE:
+    case PHASE_HEAD:
+        return site->client_header_timeout_ms;
+    case PHASE_IDLE:
+        return site->keepalive_timeout_ms;
+    case PHASE_BODY:
+        return site->client_body_timeout_ms;
+    case PHASE_SENDING:
+        return site->send_timeout_ms;
+    case PHASE_LINGERING:
+        return connection->location->wire.lingering_ms;
+    case PHASE_WAITING:
+        break;
+    }
+    return UINT64_MAX;
+}
+
+/*
+ * Between two reads or two writes is counted from the last one; everything else from its beginning. Reads do
+ * not count between writes: TLS has records to say that no session hears of, without end.
+ */
+static bool movement_counts(enum phase phase)
+{
+    return phase == PHASE_BODY || phase == PHASE_SENDING || phase == PHASE_LINGERING;
+}
+
+static uint64_t progress_of(const struct wire *wire, enum phase phase)
+{
+    return phase == PHASE_SENDING ? wire_bytes_sent(wire) : wire_bytes_received(wire);
+}
+
+static uint64_t *gauge(struct connection *connection, enum phase phase)
+{
+    static const uint8_t states[] = {
+        [PHASE_HANDSHAKE] = CONNECTION_HANDSHAKE, [PHASE_FIRST] = CONNECTION_WAITING,
+        [PHASE_IDLE] = CONNECTION_WAITING,        [PHASE_HEAD] = CONNECTION_READING,
+        [PHASE_BODY] = CONNECTION_READING,        [PHASE_WAITING] = CONNECTION_WRITING,
+        [PHASE_SENDING] = CONNECTION_WRITING,     [PHASE_LINGERING] = CONNECTION_WRITING,
+    };
+
+    return &connection->worker->counters->connections[states[phase]];
+}
+
+static bool is_paced(enum phase phase)
+{
+    return phase == PHASE_BODY || phase == PHASE_SENDING;
+}
+
+static void begin_window(struct connection *connection, enum phase phase, bool exact)
+{
+    connection->pace.mark = exact ? wire_bytes_confirmed(&connection->wire) : progress_of(&connection->wire, phase);
+    connection->pace.phase = (uint8_t)phase;
+    connection->pace.exact = exact;
+    connection->pace.slow = false;
+    connection->pace.ms = 0;
+}
+
+/*
+ * A window is over. The kernel takes much at once of what a client then gets slowly: who seems too slow is
+ * looked at for another window, in which what its machine confirms is asked of TCP.
+ */
+static void end_window(struct connection *connection, enum phase phase)
+{
+    uint64_t now = connection->pace.exact ? wire_bytes_confirmed(&connection->wire)
+                                          : progress_of(&connection->wire, phase);
+    uint64_t needed = connection->location->site->client_min_rate * connection->pace.ms / 1000;
+
+    if (now >= connection->pace.mark + needed)
+        begin_window(connection, phase, false);
+    else if (phase == PHASE_SENDING && !connection->pace.exact)
+        begin_window(connection, phase, true);
+    else
+        connection->pace.slow = true;
+}
+
+/* Only the time in which the client is waited for counts, and all of it of one request's body, or of one answer. */
+static void measure_pace(struct connection *connection, enum phase phase, uint64_t now)
+{
+    if (is_paced((enum phase)connection->phase) && connection->phase == connection->pace.phase)
+        connection->pace.ms += (uint32_t)now - connection->pace.looked_ms;
+    connection->pace.looked_ms = (uint32_t)now;
+    if (connection->location->site->client_min_rate == 0 || !is_paced(phase))
+        connection->pace.slow = false;
+    else if (phase != connection->pace.phase || connection->requests != connection->requests_seen)
+        begin_window(connection, phase, false);
+    else if (connection->pace.ms >= LIMIT_SLOW_WINDOW_MS)
+        end_window(connection, phase);
+}
+
+static void say_slow(struct connection *connection)
+{
+    log_write(connection->worker->log, LOG_INFO,
+              "*%llu the client %s less than %llu bytes a second (client_min_rate) for %u s: the connection is closed",
+              (unsigned long long)connection->number, connection->phase == PHASE_BODY ? "sends" : "takes",
+              (unsigned long long)connection->location->site->client_min_rate, LIMIT_SLOW_WINDOW_MS / 1000);
+}
+
+/* Each wait for more of what is dropped anyway has its limit, and all of them together. */
+static uint64_t lingering_deadline(const struct connection *connection, uint64_t patience)
+{
+    uint64_t now = connection->worker->loop.clock.monotonic_ms;
+    uint64_t began = now - (uint32_t)((uint32_t)now - connection->lingering_since_ms);
+    uint64_t last = began + connection->location->site->lingering_time_ms;
+    uint64_t next = connection->waiting_since_ms + patience;
+
+    return next < last ? next : last;
+}
+
+/* Notes what is waited for now, and since when. Returns the deadline. */
+static uint64_t deadline_of(struct connection *connection)
+{
+    uint64_t now = connection->worker->loop.clock.monotonic_ms;
+    enum phase phase = phase_of(connection);
+    uint64_t progress = progress_of(&connection->wire, phase);
+    uint64_t patience;
+
+    measure_pace(connection, phase, now);
+    if (phase != connection->phase) {
+        --*gauge(connection, connection->phase);
+        ++*gauge(connection, phase);
+        if (phase == PHASE_LINGERING)
+            connection->lingering_since_ms = (uint32_t)now;
+    }
+    if (phase != connection->phase || connection->requests != connection->requests_seen ||
+        (movement_counts(phase) && progress != connection->progress)) {
+        connection->phase = (uint8_t)phase;
+        connection->requests_seen = connection->requests;
+        connection->progress = progress;
+        connection->waiting_since_ms = now;
+    }
+    patience = patience_ms(connection, phase);
+    if (phase == PHASE_LINGERING)
+        return lingering_deadline(connection, patience);
+    if (connection->pace.slow)
+        return now;
+    return patience > UINT64_MAX - connection->waiting_since_ms ? UINT64_MAX
+                                                             : connection->waiting_since_ms + patience;
+}
+
+static void deadline_passed(struct connection *connection)
+{
+    switch ((enum phase)connection->phase) {
+    case PHASE_HEAD:
+    case PHASE_BODY:
+        connection->session->protocol->signal(connection->session, SESSION_TIMEOUT);
+        if (connection->location->wire.reset_timed_out)
+            wire_close(&connection->wire, WIRE_END_TIMEOUT);
+        else
+            connection_pump(connection); /* the session has 408 to say to it */
+        break;
+    case PHASE_FIRST:
+    case PHASE_IDLE:
+        connection->session->protocol->signal(connection->session, SESSION_TIMEOUT);
+        connection_pump(connection);
+        break;
+    case PHASE_HANDSHAKE:
+    case PHASE_SENDING:
+        wire_close(&connection->wire, WIRE_END_TIMEOUT);
+        break;
+    case PHASE_LINGERING: /* our side has ended in order long ago */
+        wire_close(&connection->wire, WIRE_END_ABORT);
+        break;
+    case PHASE_WAITING:
+        break;
+    }
+}
+
+static void timer_done(struct op *op, int result)
+{
+    struct connection *connection = container_of(op, struct connection, timer);
+
+    if (connection->closed) {
+        connection_destroy(connection);
+        return;
+    }
+    if (deadline_of(connection) <= connection->worker->loop.clock.monotonic_ms) {
+        if (connection->pace.slow)
+            say_slow(connection);
+        deadline_passed(connection);
+    }
+    if (op_idle(op))
+        connection_timeout_update(connection);
+}
+
+void connection_timeout_count_writing(struct connection *connection)
+{
+    enum phase phase = (enum phase)connection->phase;
+
+    /* The connection of a request that no client waits for is counted nowhere, and has no session. */
+    if (!connection->session || (phase != PHASE_FIRST && phase != PHASE_IDLE && phase != PHASE_HEAD))
+        return;
+    --*gauge(connection, phase);
+    ++*gauge(connection, PHASE_WAITING);
+    connection->phase = PHASE_WAITING;
+}
+
+void connection_timeout_start(struct connection *connection)
+{
+    connection->phase = (uint8_t)phase_of(connection);
+    connection->waiting_since_ms = connection->worker->loop.clock.monotonic_ms;
+    ++*gauge(connection, connection->phase);
+    connection->timer.done = timer_done;
+    connection_timeout_update(connection);
+}
+
+/* Nobody tells when bytes move: so it is looked for, often enough that an end comes little later than it
+ * should. */
+static uint64_t look_soon(const struct connection *connection, uint64_t deadline)
+{
+    uint64_t soon = connection->location->wire.lingering_ms;
+
+    if (soon < LOOK_MS)
+        soon = LOOK_MS;
+    soon += connection->worker->loop.clock.monotonic_ms;
+    return deadline < soon ? deadline : soon;
+}
+
+void connection_timeout_update(struct connection *connection)
+{
+    uint64_t deadline = deadline_of(connection);
+
+    if (connection->closed)
+        return;
+    if (connection->wire.state == WIRE_DRAINING || is_paced((enum phase)connection->phase))
+        deadline = look_soon(connection, deadline);
+    if (op_idle(&connection->timer))
+        loop_timer(&connection->worker->loop, &connection->timer, deadline);
+    else
+        loop_timer_move(&connection->worker->loop, &connection->timer, deadline);
+}
+
+void connection_timeout_stop(struct connection *connection)
+{
+    --*gauge(connection, connection->phase);
+    connection->closed = true;
+    if (op_idle(&connection->timer))
+        connection_destroy(connection);
+    else
+        loop_cancel(&connection->worker->loop, &connection->timer);
+}
