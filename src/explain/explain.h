@@ -52,11 +52,11 @@ const struct endpoint *explain_endpoint(const struct configuration *configuratio
 bool explain_ask(int fd, const struct explain_url *url, bool tls);
 
 /* The trace's two functions; `finished` prints the explanation on standard output and ends this process. */
-enum outcome explain_step(struct trace *trace, struct visit *visit, unsigned index);
-void explain_finished(struct trace *trace, struct visit *visit);
+enum outcome explain_step(struct trace *trace, struct request_state *request, unsigned index);
+void explain_finished(struct trace *trace, struct request_state *request);
 
-/* Appends the explanation of a visit that is over. 0 or -ENOMEM. */
-MUST_CHECK int explain_print(const struct explain *explain, struct visit *visit, struct buffer *out);
+/* Appends the explanation of a request that is over. 0 or -ENOMEM. */
+MUST_CHECK int explain_print(const struct explain *explain, struct request_state *request, struct buffer *out);
 
 /* The command. Exit 0, or 1 where it cannot be explained. */
 int command_explain(const struct options *options);

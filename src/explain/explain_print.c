@@ -4,7 +4,7 @@
 #include "explain/explain.h"
 #include "explain/explain_tell.h"
 
-#include "server/visit.h"
+#include "server/request_state.h"
 #include "site/pattern.h"
 #include "site/when.h"
 
@@ -40,14 +40,14 @@ static bool find_mark(const struct location *outer, const struct location *wante
     return false;
 }
 
-static void tell_location(struct tell *tell, const char *as, const struct visit *visit,
+static void tell_location(struct tell *tell, const char *as, const struct request_state *request,
                           const struct location *location)
 {
     struct conf_mark mark = location->values->node->mark;
     struct str name = STR("the server itself");
 
-    if (location != visit->server->root)
-        (void)find_mark(visit->server->root, location, &mark, &name);
+    if (location != request->server->root)
+        (void)find_mark(request->server->root, location, &mark, &name);
     tell_text(tell, as, name);
     tell_mark(tell, mark);
 }
@@ -75,9 +75,9 @@ static struct str name_of(const struct virtual_server *server, struct str host)
     return STR("");
 }
 
-static void tell_server(struct tell *tell, const struct explain *explain, const struct visit *visit)
+static void tell_server(struct tell *tell, const struct explain *explain, const struct request_state *request)
 {
-    struct str name = name_of(visit->server, visit->x->request.host);
+    struct str name = name_of(request->server, request->x->request.host);
 
     tell_begin(tell, "listen");
     tell_text(tell, "address", explain->endpoint->text);
@@ -87,11 +87,11 @@ static void tell_server(struct tell *tell, const struct explain *explain, const 
     if (explain->endpoint->server_count == 1)
         tell_text(tell, "name",
                   name.length                  ? name
-                  : visit->server->name.length ? visit->server->name
+                  : request->server->name.length ? request->server->name
                                                : STR("(no name)"));
     else
         tell_text(tell, "name", name.length ? name : STR("(the default one)"));
-    tell_mark(tell, visit->server->root->values->node->mark);
+    tell_mark(tell, request->server->root->values->node->mark);
     tell_text(tell, "why",
               explain->endpoint->server_count == 1 ? STR("it is the only one at this address")
               : name.length                        ? STR("its server_name fits the host")
@@ -110,10 +110,10 @@ static const char *const spoken[] = {
 
 /* What the module asked for has come about by the time that the next one is asked, or all is over. */
 static void tell_effect(struct tell *tell, const struct explain_step *step, const struct explain_step *next,
-                        const struct visit *visit)
+                        const struct request_state *request)
 {
-    struct str path = next ? next->path : visit->x->request.path;
-    struct str query = next ? next->query : visit->x->request.query;
+    struct str path = next ? next->path : request->x->request.path;
+    struct str query = next ? next->query : request->x->request.query;
 
     if (!str_equal(path, step->path))
         tell_text(tell, "path", path);
@@ -124,10 +124,10 @@ static void tell_effect(struct tell *tell, const struct explain_step *step, cons
 }
 
 /* The module's own directives that hold in the location. */
-static void tell_directives(struct tell *tell, const struct visit *visit, const struct location *location,
+static void tell_directives(struct tell *tell, const struct request_state *request, const struct location *location,
                             int module);
 
-static void tell_step(struct tell *tell, const struct explain *explain, const struct visit *visit, size_t at)
+static void tell_step(struct tell *tell, const struct explain *explain, const struct request_state *request, size_t at)
 {
     const struct explain_step *step = &explain->steps[at];
     const struct explain_step *next = at + 1 < explain->step_count ? step + 1 : NULL;
@@ -141,24 +141,24 @@ static void tell_step(struct tell *tell, const struct explain *explain, const st
                       : STR("asks others (not done here, and taken for granted)"));
     else
         tell_text(tell, "does", str_from(spoken[step->outcome]));
-    tell_effect(tell, step, next, visit);
-    tell_directives(tell, visit, step->location, (int)step->module);
+    tell_effect(tell, step, next, request);
+    tell_directives(tell, request, step->location, (int)step->module);
     tell_end(tell);
 }
 
 /* One group of steps for each location that the request came to. */
-static void tell_steps(struct tell *tell, const struct explain *explain, const struct visit *visit)
+static void tell_steps(struct tell *tell, const struct explain *explain, const struct request_state *request)
 {
     tell_list(tell, "steps");
     for (size_t i = 0; i < explain->step_count;) {
         const struct location *location = explain->steps[i].location;
 
         tell_begin(tell, NULL);
-        tell_location(tell, "location", visit, location);
+        tell_location(tell, "location", request, location);
         tell_text(tell, "path", explain->steps[i].path);
         tell_list(tell, "modules");
         for (; i < explain->step_count && explain->steps[i].location == location; i++)
-            tell_step(tell, explain, visit, i);
+            tell_step(tell, explain, request, i);
         tell_list_end(tell);
         tell_end(tell);
     }
@@ -166,23 +166,23 @@ static void tell_steps(struct tell *tell, const struct explain *explain, const s
 }
 
 /* The file that holds what was answered; for a folder's list the folder. */
-static void tell_file(struct tell *tell, const struct explain *explain, struct visit *visit)
+static void tell_file(struct tell *tell, const struct explain *explain, struct request_state *request)
 {
     const struct explain_step *last = explain->step_count ? &explain->steps[explain->step_count - 1] : NULL;
     const char *name = last ? module_table[last->module]->name : "";
     struct str root, path;
 
     if ((strcmp(name, "static") != 0 && strcmp(name, "autoindex") != 0) ||
-        exchange_file(visit->x, visit->x->request.path, &root, &path) < 0)
+        exchange_file(request->x, request->x->request.path, &root, &path) < 0)
         return;
     tell_text(tell, "file",
-              arena_printf(&visit->x->arena, STR_FMT "%s" STR_FMT, STR_ARG(root),
+              arena_printf(&request->x->arena, STR_FMT "%s" STR_FMT, STR_ARG(root),
                            str_ends(root, STR("/")) ? "" : "/", STR_ARG(path)));
 }
 
-static void tell_answer(struct tell *tell, const struct explain *explain, struct visit *visit)
+static void tell_answer(struct tell *tell, const struct explain *explain, struct request_state *request)
 {
-    const struct response *response = &visit->x->response;
+    const struct response *response = &request->x->response;
     const struct explain_step *last = explain->step_count ? &explain->steps[explain->step_count - 1] : NULL;
     bool elsewhere = last && last->passed_over && module_table[last->module]->others == OTHERS_ANSWER;
 
@@ -193,7 +193,7 @@ static void tell_answer(struct tell *tell, const struct explain *explain, struct
         tell_text(tell, "by", STR("nobody: the connection ends"));
     else
         tell_number(tell, "status", (uint64_t)response->status);
-    tell_file(tell, explain, visit);
+    tell_file(tell, explain, request);
     tell_begin(tell, "headers");
     for (unsigned i = 0; i < response->headers.count && !elsewhere; i++)
         tell_field(tell, response->headers.items[i].name, response->headers.items[i].value);
@@ -212,12 +212,12 @@ static void tell_modules(struct tell *tell, const char *name, uint64_t modules)
 }
 
 /* Scopes from a location outwards, and what each is. */
-static enum conf_scope scope_of(const struct visit *visit, const struct conf_scope_values *values,
+static enum conf_scope scope_of(const struct request_state *request, const struct conf_scope_values *values,
                                 bool *past_server)
 {
     if (*past_server)
         return SCOPE_HTTP;
-    *past_server = values == visit->server->root->values;
+    *past_server = values == request->server->root->values;
     return *past_server ? SCOPE_SERVER : SCOPE_LOCATION;
 }
 
@@ -238,7 +238,7 @@ static const struct directive *directive_of(enum conf_scope scope, struct str na
     return NULL;
 }
 
-static bool said_inside(const struct visit *visit, const struct conf_scope_values *from,
+static bool said_inside(const struct request_state *request, const struct conf_scope_values *from,
                         const struct conf_scope_values *until, struct str name)
 {
     for (; from != until; from = from->outer) {
@@ -248,7 +248,7 @@ static bool said_inside(const struct visit *visit, const struct conf_scope_value
     return false;
 }
 
-static void tell_directives(struct tell *tell, const struct visit *visit, const struct location *location,
+static void tell_directives(struct tell *tell, const struct request_state *request, const struct location *location,
                             int module)
 {
     bool past_server = false;
@@ -256,7 +256,7 @@ static void tell_directives(struct tell *tell, const struct visit *visit, const 
     tell_list(tell, "directives");
     for (const struct conf_scope_values *values = location->values; values && values->outer;
          values = values->outer) {
-        enum conf_scope scope = scope_of(visit, values, &past_server);
+        enum conf_scope scope = scope_of(request, values, &past_server);
 
         for (size_t i = 0; values->node->kind == CONF_MAP && i < values->node->count; i++) {
             const struct conf_pair *pair = &values->node->pairs[i];
@@ -266,7 +266,7 @@ static void tell_directives(struct tell *tell, const struct visit *visit, const 
             if (!row || (module >= 0 && group != CORE_GROUPS + (size_t)module))
                 continue;
             if ((row->merge == MERGE_NONE && values != location->values && scope != SCOPE_SERVER) ||
-                (row->merge != MERGE_APPEND && said_inside(visit, location->values, values, pair->key->text)))
+                (row->merge != MERGE_APPEND && said_inside(request, location->values, values, pair->key->text)))
                 continue;
             tell_begin(tell, NULL);
             tell_text(tell, "name", pair->key->text);
@@ -278,21 +278,21 @@ static void tell_directives(struct tell *tell, const struct visit *visit, const 
     tell_list_end(tell);
 }
 
-int explain_print(const struct explain *explain, struct visit *visit, struct buffer *out)
+int explain_print(const struct explain *explain, struct request_state *request, struct buffer *out)
 {
     struct tell tell = {.out = out, .json = explain->format == OUTPUT_JSON};
-    const struct location *location = visit->location ? visit->location : visit->server->root;
+    const struct location *location = request->location ? request->location : request->server->root;
 
     tell_open(&tell, str_from(explain->url));
-    tell_server(&tell, explain, visit);
+    tell_server(&tell, explain, request);
     tell_begin(&tell, "location");
-    tell_location(&tell, "name", visit, location);
+    tell_location(&tell, "name", request, location);
     tell_end(&tell);
-    tell_steps(&tell, explain, visit);
-    tell_answer(&tell, explain, visit);
+    tell_steps(&tell, explain, request);
+    tell_answer(&tell, explain, request);
     tell_modules(&tell, "answering", location->answering);
     tell_modules(&tell, "shaping", location->shaping);
-    tell_directives(&tell, visit, location, -1);
+    tell_directives(&tell, request, location, -1);
     tell_close(&tell);
     return tell.error;
 }

@@ -3,54 +3,54 @@
  */
 #include "explain/explain.h"
 
+#include "server/request_state.h"
 #include "server/satisfy.h"
-#include "server/visit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct explain_step *step_begin(struct explain *explain, const struct visit *visit, unsigned index)
+static struct explain_step *step_begin(struct explain *explain, const struct request_state *request, unsigned index)
 {
     struct explain_step *step = &explain->steps[explain->step_count];
 
     if (explain->step_count == EXPLAIN_STEPS)
         return NULL;
     explain->step_count++;
-    *step = (struct explain_step){.location = visit->location,
+    *step = (struct explain_step){.location = request->location,
                                   .module = index,
-                                  .path = arena_copy(&explain->arena, visit->x->request.path),
-                                  .query = arena_copy(&explain->arena, visit->x->request.query)};
+                                  .path = arena_copy(&explain->arena, request->x->request.path),
+                                  .query = arena_copy(&explain->arena, request->x->request.query)};
     return step;
 }
 
 /* In the place of a module that would ask others: who may is taken for granted, what it would bring is not known. */
-static enum outcome speak_for(struct visit *visit, const struct module *module)
+static enum outcome speak_for(struct request_state *request, const struct module *module)
 {
-    return module->others == OTHERS_ANSWER ? exchange_cut(visit->x) : OUTCOME_PASS;
+    return module->others == OTHERS_ANSWER ? exchange_cut(request->x) : OUTCOME_PASS;
 }
 
-enum outcome explain_step(struct trace *trace, struct visit *visit, unsigned index)
+enum outcome explain_step(struct trace *trace, struct request_state *request, unsigned index)
 {
     struct explain *explain = (struct explain *)trace;
     const struct module *module = module_table[index];
-    struct explain_step *step = step_begin(explain, visit, index);
+    struct explain_step *step = step_begin(explain, request, index);
     bool passed_over = module->others != OTHERS_NOT_ASKED;
-    enum outcome outcome = passed_over ? speak_for(visit, module) : satisfy_answer(visit, index);
+    enum outcome outcome = passed_over ? speak_for(request, module) : satisfy_answer(request, index);
 
     if (step) {
         step->passed_over = passed_over;
         step->outcome = outcome;
-        step->status = visit->x->response.status;
+        step->status = request->x->response.status;
     }
     return outcome;
 }
 
-void explain_finished(struct trace *trace, struct visit *visit)
+void explain_finished(struct trace *trace, struct request_state *request)
 {
     struct explain *explain = (struct explain *)trace;
     struct buffer text = {0};
-    bool good = explain_print(explain, visit, &text) == 0 &&
+    bool good = explain_print(explain, request, &text) == 0 &&
                 fwrite(text.data, 1, text.length, stdout) == text.length && fflush(stdout) == 0;
 
     _exit(good ? EXIT_SUCCESS : EXIT_FAILURE);

@@ -5,7 +5,7 @@
  *
  *      accept -> handshake -> receive -> route -> serve -> shape -> pump -> finish -> wait -> receive ...
  *
- * A connection's own steps are accept, handshake, receive, pump and wait. A visit is the server's
+ * A connection's own steps are accept, handshake, receive, pump and wait. request_state is the server's
  * part of one exchange (a request and its answer): route, serve, shape and finish belong to it, and HTTP/2
  * has many at once. So nothing of an exchange is kept in the connection. Bytes that arrive are pushed into the
  * session (the connection's HTTP); bytes that leave are pulled from it, as long as the wire has room. Not
@@ -149,158 +149,158 @@ static size_t connection_receive(struct wire *wire, struct str bytes)
     return taken;
 }
 
-static void request_locate(struct visit *visit);
+static void request_locate(struct request_state *request);
 
 /* The server's part of an exchange begins; its host names the server. NULL: out of memory, and the connection
  * ends. */
-static struct visit *begin_request(struct connection *connection, struct exchange *x)
+static struct request_state *begin_request(struct connection *connection, struct exchange *x)
 {
-    struct visit *visit = visit_open(x, connection, connection->worker);
+    struct request_state *request = request_state_create(x, connection, connection->worker);
 
     connection->requests++;
     connection->worker->counters->requests++;
-    if (visit)
-        route_server(visit, connection->endpoint);
+    if (request)
+        route_server(request, connection->endpoint);
     else
         wire_close(&connection->wire, WIRE_END_ABORT);
-    return visit;
+    return request;
 }
 
-static void refuse_request(struct visit *visit, int status);
+static void refuse_request(struct request_state *request, int status);
 
 /*
- * A request head is whole, and becomes a visit. Next: request_locate, unless its client may not have what
+ * A request head is whole, and becomes a request. Next: request_locate, unless its client may not have what
  * this server has.
  */
 static void request_begun(void *owner, struct exchange *x)
 {
-    struct visit *visit = begin_request(owner, x);
-    int status = visit ? connection_authorize(visit) : 0;
+    struct request_state *request = begin_request(owner, x);
+    int status = request ? connection_authorize(request) : 0;
 
     if (status)
-        refuse_request(visit, status);
-    else if (visit)
-        request_locate(visit);
+        refuse_request(request, status);
+    else if (request)
+        request_locate(request);
 }
 
-static void request_serve(struct visit *visit);
-static void request_shape(struct visit *visit);
+static void request_serve(struct request_state *request);
+static void request_shape(struct request_state *request);
 
 /* What a location says of sizes and times holds from here on, until another request is located. */
-void request_apply_settings(struct visit *visit)
+void request_apply_settings(struct request_state *request)
 {
-    struct connection *connection = visit->connection;
+    struct connection *connection = request->connection;
 
-    visit->x->settings = &visit->location->session;
-    if (visit->parent) /* the connection is its parent's */
+    request->x->settings = &request->location->session;
+    if (request->parent) /* the connection is its parent's */
         return;
-    connection->location = visit->location;
-    wire_settle(&connection->wire, &visit->location->wire);
+    connection->location = request->location;
+    wire_settle(&connection->wire, &request->location->wire);
 }
 
 /*
  * The server's own rules are asked where it has some, then the path names the location, also after a reroute. Next:
  * request_serve, unless the location itself refuses.
  */
-static void request_locate(struct visit *visit)
+static void request_locate(struct request_state *request)
 {
-    route_next(visit);
-    request_apply_settings(visit);
-    satisfy_begin(visit);
-    visit->next_module = 0;
-    request_continue(visit, route_guard(visit));
+    route_next(request);
+    request_apply_settings(request);
+    satisfy_begin(request);
+    request->next_module = 0;
+    request_continue(request, route_guard(request));
 }
 
 /* A head that could not be accepted is refused like any other request, by the server it may have named. Next:
  * request_shape. */
 static void request_refused(void *owner, struct exchange *x, int status)
 {
-    struct visit *visit = begin_request(owner, x);
+    struct request_state *request = begin_request(owner, x);
 
-    if (visit)
-        refuse_request(visit, status);
+    if (request)
+        refuse_request(request, status);
 }
 
 /* Before it has a location, the server's own scope answers. */
-static void refuse_request(struct visit *visit, int status)
+static void refuse_request(struct request_state *request, int status)
 {
-    visit->location = visit->server->root;
-    request_apply_settings(visit);
-    request_continue(visit, exchange_refuse(visit->x, status));
+    request->location = request->server->root;
+    request_apply_settings(request);
+    request_continue(request, exchange_refuse(request->x, status));
 }
 
 /* What a step or a module has decided. */
-void request_continue(struct visit *visit, enum outcome outcome)
+void request_continue(struct request_state *request, enum outcome outcome)
 {
     switch (outcome) {
     case OUTCOME_PASS:
     case OUTCOME_ALLOW:
-        request_serve(visit);
+        request_serve(request);
         break;
     case OUTCOME_ANSWERED:
-        if (visit->parent)
-            exchange_answer(visit->x); /* as it is: what comes of it is its asker's */
+        if (request->parent)
+            exchange_answer(request->x); /* as it is: what comes of it is its asker's */
         else
-            request_shape(visit);
+            request_shape(request);
         break;
     case OUTCOME_REROUTE: /* at most LIMIT_REROUTES times: exchange_reroute counts */
-        request_locate(visit);
+        request_locate(request);
         break;
     case OUTCOME_PENDING: /* exchange_resume brings it back to request_continue */
-        visit->pending = true;
+        request->pending = true;
         break;
     }
 }
 
 /* Modules are asked in order until one answers. Next: request_shape; request_locate behind the rules of the server; or
  * nothing, while a module keeps the exchange. */
-static void request_serve(struct visit *visit)
+static void request_serve(struct request_state *request)
 {
     enum outcome outcome = OUTCOME_PASS;
     uint64_t left;
 
     while ((outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW) &&
-           (left = route_modules(visit) >> visit->next_module) != 0) {
-        unsigned index = visit->next_module + (unsigned)__builtin_ctzll(left);
+           (left = route_modules(request) >> request->next_module) != 0) {
+        unsigned index = request->next_module + (unsigned)__builtin_ctzll(left);
 
-        visit->next_module = index + 1;
-        outcome = satisfy_ask(visit, index);
+        request->next_module = index + 1;
+        outcome = satisfy_ask(request, index);
     }
     if (outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW)
-        outcome = visit->in_server ? OUTCOME_REROUTE : satisfy_end(visit);
-    request_continue(visit, outcome);
+        outcome = request->in_server ? OUTCOME_REROUTE : satisfy_end(request);
+    request_continue(request, outcome);
 }
 
 /* From the last module to the first, each may edit the head and wrap the body. */
-static int shape_all(struct visit *visit)
+static int shape_all(struct request_state *request)
 {
-    uint64_t left = visit->location->shaping | visit->shaping;
+    uint64_t left = request->location->shaping | request->shaping;
     int rc = 0;
 
     while (left != 0 && rc == 0) {
         unsigned index = 63 - (unsigned)__builtin_clzll(left);
 
         left -= UINT64_C(1) << index;
-        rc = module_table[index]->shape(visit->x, visit->location->module_conf[index]);
+        rc = module_table[index]->shape(request->x, request->location->module_conf[index]);
     }
     return rc;
 }
 
 /* There is an answer. A refusal gets its page, modules shape it, the session frames it. Next: connection_pump
  * pulls it out. */
-static void request_shape(struct visit *visit)
+static void request_shape(struct request_state *request)
 {
-    struct exchange *x = visit->x;
+    struct exchange *x = request->x;
 
     if (x->response.status == STATUS_CUT) {
-        wire_close(&visit->connection->wire, WIRE_END_REFUSED);
+        wire_close(&request->connection->wire, WIRE_END_REFUSED);
         return;
     }
-    if (x->response.status >= 300 && !x->response.body && refuse_page(visit) == OUTCOME_REROUTE) {
-        request_locate(visit);
+    if (x->response.status >= 300 && !x->response.body && refuse_page(request) == OUTCOME_REROUTE) {
+        request_locate(request);
         return;
     }
-    if (refuse_settle(visit) < 0 || reroute_insist(visit) < 0 || shape_all(visit) < 0)
+    if (refuse_settle(request) < 0 || reroute_insist(request) < 0 || shape_all(request) < 0)
         (void)exchange_refuse(x, 500);
     exchange_answer(x);
 }
@@ -309,9 +309,9 @@ static void request_shape(struct visit *visit)
 static void request_client_closed(void *owner, struct exchange *x)
 {
     struct connection *connection = owner;
-    const struct visit *visit = visit_of(x);
+    const struct request_state *request = request_state_of(x);
 
-    if (visit && subrequest_ends_with_client(visit))
+    if (request && subrequest_ends_with_client(request))
         wire_close(&connection->wire, WIRE_END_ABORT);
 }
 
@@ -360,13 +360,13 @@ static void take_back_unsent(struct response *response, uint64_t unsent)
 static void request_finish(void *owner, struct exchange *x)
 {
     struct connection *connection = owner;
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
     struct wire_transfer transfer;
 
-    if (visit && connection_upgraded(visit)) /* another protocol goes on: its end is that of the visit */
+    if (request && connection_upgraded(request)) /* another protocol goes on: its end is that of the request */
         return;
     transfer = wire_transfer_end(&connection->wire);
-    if (!visit)
+    if (!request)
         return;
     if (x->response.fault.length)
         log_write(connection->worker->log, LOG_ERROR,
@@ -374,15 +374,15 @@ static void request_finish(void *owner, struct exchange *x)
                   (unsigned long long)connection->number, STR_ARG(x->request.line), STR_ARG(x->response.fault));
     if (x->cancelled)
         take_back_unsent(&x->response, wire_unsent(&connection->wire));
-    visit->tls_path = transfer.path;
-    visit->tls_reason = transfer.reason;
-    visit->zero_copy = transfer.zero_copy;
-    if (visit->worker->trace)
-        visit->worker->trace->finished(visit->worker->trace, visit);
-    request_release(visit);
-    request_count(visit->worker, visit_status(visit), x->started_us);
-    if (visit->location)
-        access_log_lines(visit->worker->access_log, &visit->location->site->access_logs, x, &x->arena);
+    request->tls_path = transfer.path;
+    request->tls_reason = transfer.reason;
+    request->zero_copy = transfer.zero_copy;
+    if (request->worker->trace)
+        request->worker->trace->finished(request->worker->trace, request);
+    request_release(request);
+    request_count(request->worker, request_status(request), x->started_us);
+    if (request->location)
+        access_log_lines(request->worker->access_log, &request->location->site->access_logs, x, &x->arena);
 }
 
 /*

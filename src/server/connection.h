@@ -4,7 +4,7 @@
 #ifndef SERVER_CONNECTION_H
 #define SERVER_CONNECTION_H
 
-#include "server/visit.h"
+#include "server/request_state.h"
 
 /* One connection: what is asked of it by variables and the worker, too. Nothing of an exchange is kept in here. */
 struct connection {
@@ -39,7 +39,7 @@ struct connection {
 
 /* The listener handed us a socket (`owner` is the worker). */
 void connection_accept(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer);
-/* Goes on with every visit on worker->resumed and every connection on worker->awake; called at each turn's end. */
+/* Goes on with every request on worker->resumed and every connection on worker->awake; called at each turn's end. */
 void connection_resume_all(struct worker *worker);
 /* The worker stops: idle connections close now, others after their answer. */
 void connection_drain_all(struct worker *worker);

@@ -11,15 +11,15 @@ static void say(const struct connection *connection, const char *what, const cha
     log_write(connection->worker->log, LOG_INFO, "*%llu %s%s", (unsigned long long)connection->number, what, why);
 }
 
-static int judge_certificate(struct visit *visit)
+static int judge_certificate(struct request_state *request)
 {
-    const struct connection *connection = visit->connection;
+    const struct connection *connection = request->connection;
     const struct tls_session *tls = connection->wire.tls;
     int status = 0;
 
-    if (!tls || visit->server->tls.client.verify == TLS_VERIFY_OFF)
+    if (!tls || request->server->tls.client.verify == TLS_VERIFY_OFF)
         return 0;
-    if (tls_session_settings(tls)->owner != visit->server) {
+    if (tls_session_settings(tls)->owner != request->server) {
         /* RFC 9110 7.4: that one has asked for other certificates, or none. */
         say(connection,
             "the request names another server than the connection was made for, and that one asks for "
@@ -40,7 +40,7 @@ static int judge_certificate(struct visit *visit)
             break;
         }
     }
-    visit->x->response.close_after = true; /* the next certificate comes with the next connection */
+    request->x->response.close_after = true; /* the next certificate comes with the next connection */
     return status;
 }
 
@@ -54,21 +54,21 @@ static bool is_safe(const struct request *request)
 }
 
 /* RFC 8470: whoever is asked behind us may say 425, too. */
-static int judge_early(struct visit *visit)
+static int judge_early(struct request_state *request)
 {
-    struct exchange *x = visit->x;
+    struct exchange *x = request->x;
 
-    visit->early = wire_early(&visit->connection->wire);
-    if (!visit->early)
+    request->early = wire_early(&request->connection->wire);
+    if (!request->early)
         return 0;
     if (!is_safe(&x->request))
         return 425;
     return headers_set(&x->request.headers, &x->arena, STR("Early-Data"), STR("1")) < 0 ? 500 : 0;
 }
 
-int connection_authorize(struct visit *visit)
+int connection_authorize(struct request_state *request)
 {
-    int status = judge_certificate(visit);
+    int status = judge_certificate(request);
 
-    return status ? status : judge_early(visit);
+    return status ? status : judge_early(request);
 }

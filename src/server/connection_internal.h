@@ -11,10 +11,10 @@
 /* While the wire has room, the session is asked for what is to be sent. */
 void connection_pump(struct connection *connection);
 /* A module that kept the exchange has made up its mind: goes on in the story. */
-void request_continue(struct visit *visit, enum outcome outcome);
+void request_continue(struct request_state *request, enum outcome outcome);
 
-/* What the visit's location says of sizes and times holds from now on. */
-void request_apply_settings(struct visit *visit);
+/* What the request's location says of sizes and times holds from now on. */
+void request_apply_settings(struct request_state *request);
 
 /* connection_list.c */
 
@@ -36,17 +36,17 @@ void connection_memory_missing(struct worker *worker, bool starved);
 void connection_destroy(struct connection *connection);
 /* The session of `connection` has something to send again, or room for more: pumped at the turn's end. */
 void connection_wake(void *connection);
-/* A visit ends: modules let go. */
-void request_release(struct visit *visit);
+/* A request ends: modules let go. */
+void request_release(struct request_state *request);
 /* It is counted: an answer of that status, to a request that began then. */
 void request_count(struct worker *worker, int status, uint64_t began_us);
 
 /* succession.c: another protocol after 101 */
 
-/* The connection is the successor's now, and the visit's session ends. */
-void connection_upgrade(struct visit *visit);
-/* The visit's session ends: true where its line in the log is its successor's. */
-bool connection_upgraded(struct visit *visit);
+/* The connection is the successor's now, and the request's session ends. */
+void connection_upgrade(struct request_state *request);
+/* The request's session ends: true where its line in the log is its successor's. */
+bool connection_upgraded(struct request_state *request);
 
 /* connection_address.c: worker_connections_per_address */
 
@@ -57,8 +57,8 @@ void connection_address_unreserve(struct worker *worker, const union proxy_addre
 
 /* connection_authorize.c: ssl_verify_client, ssl_early_data */
 
-/* 0, or the status of a refusal: the client has not shown what the visit's server asks for, or has asked too early. */
-int connection_authorize(struct visit *visit);
+/* 0, or the status of a refusal: the client has not shown what the request's server asks for, or has asked too early. */
+int connection_authorize(struct request_state *request);
 
 /* connection_timeout.c */
 

@@ -131,28 +131,28 @@ void request_count(struct worker *worker, int status, uint64_t began_us)
 }
 
 /* The module that keeps a pending exchange is the one before the next to be asked. */
-static void cancel_pending(struct visit *visit)
+static void cancel_pending(struct request_state *request)
 {
-    unsigned index = visit->next_module - 1;
+    unsigned index = request->next_module - 1;
     const struct module *module = module_table[index];
 
-    visit->pending = false;
+    request->pending = false;
     if (module->cancel)
-        module->cancel(visit->x, visit->worker->module_states[index]);
+        module->cancel(request->x, request->worker->module_states[index]);
 }
 
-void request_release(struct visit *visit)
+void request_release(struct request_state *request)
 {
-    bool resumed = !list_empty(&visit->resumed);
+    bool resumed = !list_empty(&request->resumed);
 
-    list_remove(&visit->resumed);
-    subrequest_part(visit);
-    if (visit->pending && !resumed)
-        cancel_pending(visit);
-    for (uint64_t left = visit->location->finishing; left != 0; left &= left - 1) {
+    list_remove(&request->resumed);
+    subrequest_part(request);
+    if (request->pending && !resumed)
+        cancel_pending(request);
+    for (uint64_t left = request->location->finishing; left != 0; left &= left - 1) {
         unsigned index = (unsigned)__builtin_ctzll(left);
 
-        module_table[index]->finish(visit->x, visit->location->module_conf[index]);
+        module_table[index]->finish(request->x, request->location->module_conf[index]);
     }
 }
 
@@ -161,15 +161,15 @@ void connection_resume_all(struct worker *worker)
     struct list *link;
 
     while ((link = list_pop(&worker->resumed)) != NULL) {
-        struct visit *visit = container_of(link, struct visit, resumed);
-        struct connection *connection = visit->parent ? NULL : visit->connection;
+        struct request_state *request = container_of(link, struct request_state, resumed);
+        struct connection *connection = request->parent ? NULL : request->connection;
 
-        if (visit->successor) {
-            connection_upgrade(visit);
+        if (request->successor) {
+            connection_upgrade(request);
             continue;
         }
-        visit->pending = false;
-        request_continue(visit, satisfy_judge(visit, visit->resumed_with));
+        request->pending = false;
+        request_continue(request, satisfy_judge(request, request->resumed_with));
         if (connection) /* a child has none of its own, and may be gone by now */
             connection_wake(connection);
     }

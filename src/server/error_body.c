@@ -118,13 +118,13 @@ static const struct form {
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
 /* The best liked; of equals the first. */
-static const struct form *choose(const struct visit *visit, enum error_format wanted)
+static const struct form *choose(const struct request_state *request, enum error_format wanted)
 {
     const struct form *best = &forms[0];
     unsigned most = 0;
 
     for (size_t i = 0; i < FORMS; i++) {
-        unsigned weight = wanted == ERROR_AUTO ? accept_weight(&visit->x->request.headers, str_from(forms[i].type))
+        unsigned weight = wanted == ERROR_AUTO ? accept_weight(&request->x->request.headers, str_from(forms[i].type))
                                                : forms[i].format == wanted;
 
         if (weight > most) {
@@ -150,12 +150,12 @@ static int describe(struct exchange *x, const struct form *form, enum error_form
     return error;
 }
 
-void error_body_make(struct visit *visit)
+void error_body_make(struct request_state *request)
 {
-    struct exchange *x = visit->x;
+    struct exchange *x = request->x;
     enum error_format wanted =
-        visit->location ? (enum error_format)visit->location->site->error_page_format : ERROR_AUTO;
-    const struct form *form = x->response.status < 400 ? &forms[0] : choose(visit, wanted);
+        request->location ? (enum error_format)request->location->site->error_page_format : ERROR_AUTO;
+    const struct form *form = x->response.status < 400 ? &forms[0] : choose(request, wanted);
     int shown = refuse_shown_status(x->response.status);
     struct told told = {.status = shown,
                         .reason = status_reason(shown),

@@ -1,8 +1,8 @@
 /*
  * What modules ask of the server: the functions of module.h. Each finds its way
- * from the exchange to the visit, the location and the worker; none does the work of a module.
+ * from the exchange to the request, the location and the worker; none does the work of a module.
  */
-#include "server/visit.h"
+#include "server/request_state.h"
 
 #include "base/limits.h"
 #include "server/connection_internal.h"
@@ -27,15 +27,15 @@ static unsigned module_index(const struct module *module)
 }
 
 /* What one module keeps with one exchange. */
-struct visit_state {
-    struct visit_state *next;
+struct request_module_state {
+    struct request_module_state *next;
     const struct module *module;
     alignas(max_align_t) char bytes[];
 };
 
 void *exchange_state_found(const struct exchange *x, const struct module *module)
 {
-    struct visit_state *state = visit_of(x)->states;
+    struct request_module_state *state = request_state_of(x)->states;
 
     while (state && state->module != module)
         state = state->next;
@@ -44,35 +44,35 @@ void *exchange_state_found(const struct exchange *x, const struct module *module
 
 void *exchange_state(struct exchange *x, const struct module *module, size_t size)
 {
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
     void *found = exchange_state_found(x, module);
-    struct visit_state *state;
+    struct request_module_state *state;
 
     if (found)
         return found;
     state = arena_zalloc(&x->arena, 1, sizeof(*state) + size);
     if (!state)
         return NULL;
-    state->next = visit->states;
+    state->next = request->states;
     state->module = module;
-    visit->states = state;
+    request->states = state;
     return state->bytes;
 }
 
 void exchange_resume(struct exchange *x, enum outcome outcome)
 {
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
 
-    visit->resumed_with = outcome;
-    list_remove(&visit->resumed);
-    list_push(&visit->worker->resumed, &visit->resumed);
+    request->resumed_with = outcome;
+    list_remove(&request->resumed);
+    list_push(&request->worker->resumed, &request->resumed);
 }
 
 enum outcome exchange_refuse(struct exchange *x, int status)
 {
     body_close(&x->response.body);
-    visit_of(x)->own_policy = false;
-    visit_of(x)->own_type = (struct str){NULL, 0};
+    request_state_of(x)->own_policy = false;
+    request_state_of(x)->own_type = (struct str){NULL, 0};
     x->response.headers.count = 0;
     x->response.status = status;
     return OUTCOME_ANSWERED;
@@ -80,22 +80,22 @@ enum outcome exchange_refuse(struct exchange *x, int status)
 
 void exchange_set_rate(struct exchange *x, uint64_t rate)
 {
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
 
-    visit->rate = rate;
+    request->rate = rate;
     for (unsigned i = 0; module_table[i] && i < LIMIT_MODULES; i++) {
         if (module_table[i]->limits_rate)
-            visit->shaping |= UINT64_C(1) << i;
+            request->shaping |= UINT64_C(1) << i;
     }
 }
 
 bool exchange_rate(const struct exchange *x, uint64_t *out_rate)
 {
-    const struct visit *visit = visit_of(x);
+    const struct request_state *request = request_state_of(x);
 
-    if (visit->shaping == 0)
+    if (request->shaping == 0)
         return false;
-    *out_rate = visit->rate;
+    *out_rate = request->rate;
     return true;
 }
 
@@ -103,7 +103,7 @@ PRINTF_LIKE(3, 0)
 static void say(struct exchange *x, enum log_level level, const char *format, va_list args)
 {
     struct log *log = exchange_log(x);
-    const struct visit *visit = visit_of(x);
+    const struct request_state *request = request_state_of(x);
     struct str client, id;
     char said[512];
 
@@ -116,7 +116,7 @@ static void say(struct exchange *x, enum log_level level, const char *format, va
     log_write(log, level,
               "*%llu %s, client: " STR_FMT ", server: " STR_FMT ", request: \"" STR_FMT "\", host: \"" STR_FMT
               "\", id: " STR_FMT,
-              (unsigned long long)visit->connection->number, said, STR_ARG(client), STR_ARG(visit->server->name),
+              (unsigned long long)request->connection->number, said, STR_ARG(client), STR_ARG(request->server->name),
               STR_ARG(x->request.line), STR_ARG(x->request.host), STR_ARG(id));
 }
 
@@ -142,48 +142,48 @@ enum outcome exchange_refuse_because(struct exchange *x, int status, enum log_le
 
 int exchange_out_of_descriptors(struct exchange *x)
 {
-    (void)descriptors_reclaim(visit_of(x)->worker);
-    visit_of_client(x)->x->response.close_after = true;
+    (void)descriptors_reclaim(request_state_of(x)->worker);
+    client_request_state_of(x)->x->response.close_after = true;
     return 503;
 }
 
 const struct when *exchange_when(const struct exchange *x, size_t index)
 {
-    const struct location *location = visit_of(x)->location;
+    const struct location *location = request_state_of(x)->location;
 
     return index < location->when_count ? &location->whens[index] : NULL;
 }
 
 enum outcome exchange_lay_over(struct exchange *x, const struct when *when)
 {
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
     enum outcome outcome = OUTCOME_PASS;
 
     if (when) {
-        visit->location = when->location;
-        request_apply_settings(visit);
-        outcome = route_guard(visit);
+        request->location = when->location;
+        request_apply_settings(request);
+        outcome = route_guard(request);
     }
-    return outcome == OUTCOME_PASS && !visit->in_server ? route_limit_body(visit) : outcome;
+    return outcome == OUTCOME_PASS && !request->in_server ? route_limit_body(request) : outcome;
 }
 
 const void *exchange_conf(const struct exchange *x, const struct module *module)
 {
-    return visit_of(x)->location->module_conf[module_index(module)];
+    return request_state_of(x)->location->module_conf[module_index(module)];
 }
 
 /* Empty where nobody named this server. Else "https://name:port" as `server_name_in_redirect` and
  * `port_in_redirect` want it. */
 static struct str own_origin(struct exchange *x)
 {
-    const struct visit *visit = visit_of(x);
-    const struct core_site *site = visit->location->site;
-    const struct endpoint *endpoint = visit->connection->endpoint;
+    const struct request_state *request = request_state_of(x);
+    const struct core_site *site = request->location->site;
+    const struct endpoint *endpoint = request->connection->endpoint;
     struct str name = x->request.host;
     unsigned port = 0;
 
     if (site->server_name_in_redirect || str_empty(name))
-        name = visit->server->name;
+        name = request->server->name;
     if (str_empty(name))
         return name;
     if (site->port_in_redirect)
@@ -206,12 +206,12 @@ static struct str own_path(struct exchange *x, struct str location)
 
 enum outcome exchange_redirect(struct exchange *x, int status, struct str location)
 {
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
 
     exchange_refuse(x, status);
-    visit->error_status = 0; /* an error page that redirects has the status of the redirect, as in nginx */
+    request->error_status = 0; /* an error page that redirects has the status of the redirect, as in nginx */
     location = own_path(x, location);
-    if (str_starts(location, STR("/")) && visit->location->site->absolute_redirect) {
+    if (str_starts(location, STR("/")) && request->location->site->absolute_redirect) {
         struct str origin = own_origin(x);
 
         if (!origin.data)
@@ -233,38 +233,38 @@ enum outcome exchange_cut(struct exchange *x)
 
 void exchange_count_as_writing(struct exchange *x)
 {
-    connection_timeout_count_writing(visit_of(x)->connection);
+    connection_timeout_count_writing(request_state_of(x)->connection);
 }
 
 struct worker *exchange_worker(const struct exchange *x)
 {
-    return visit_of(x)->worker;
+    return request_state_of(x)->worker;
 }
 
 struct log *exchange_log(const struct exchange *x)
 {
-    return visit_of(x)->worker->log;
+    return request_state_of(x)->worker->log;
 }
 
 const struct clock *exchange_clock(const struct exchange *x)
 {
-    return &visit_of(x)->worker->loop.clock;
+    return &request_state_of(x)->worker->loop.clock;
 }
 
 struct str exchange_own_type(struct exchange *x, struct str type)
 {
-    visit_of(x)->own_type = type;
+    request_state_of(x)->own_type = type;
     return type;
 }
 
 struct str exchange_media_type(struct exchange *x, struct str path)
 {
-    return exchange_own_type(x, mime_lookup(&visit_of(x)->location->site->mime, path));
+    return exchange_own_type(x, mime_lookup(&request_state_of(x)->location->site->mime, path));
 }
 
 struct str exchange_text_type(struct exchange *x)
 {
-    const struct core_site *site = visit_of(x)->location->site;
+    const struct core_site *site = request_state_of(x)->location->site;
     struct str type = mime_lookup(&site->mime, x->request.path);
 
     if (type.data == site->mime.fallback.data && str_empty(site->default_type))
@@ -279,25 +279,25 @@ struct str exchange_eval(struct exchange *x, const struct template *template)
 
 bool exchange_has_error_page(const struct exchange *x, int status)
 {
-    const struct visit *visit = visit_of(x);
-    const struct core_site *site = visit->location->site;
+    const struct request_state *request = request_state_of(x);
+    const struct core_site *site = request->location->site;
 
-    return (!visit->error_page || site->recursive_error_pages) && refuse_has_page(site, status);
+    return (!request->error_page || site->recursive_error_pages) && refuse_has_page(site, status);
 }
 
 bool exchange_satisfies_any(const struct exchange *x)
 {
-    return visit_of(x)->location->site->satisfy == SATISFY_ANY;
+    return request_state_of(x)->location->site->satisfy == SATISFY_ANY;
 }
 
 bool exchange_is_error_page(const struct exchange *x)
 {
-    return visit_of(x)->error_page;
+    return request_state_of(x)->error_page;
 }
 
 bool exchange_wants_whole(const struct exchange *x)
 {
-    const struct location *location = visit_of(x)->location;
+    const struct location *location = request_state_of(x)->location;
 
     for (uint64_t left = location->shaping; left != 0; left &= left - 1) {
         unsigned index = (unsigned)__builtin_ctzll(left);
@@ -310,68 +310,68 @@ bool exchange_wants_whole(const struct exchange *x)
 
 struct str exchange_location(const struct exchange *x)
 {
-    const struct location *location = visit_of(x)->location;
+    const struct location *location = request_state_of(x)->location;
 
     return location->kind == LOCATION_NAMED || location->regex ? (struct str){NULL, 0} : location->pattern;
 }
 
 bool exchange_is_child(const struct exchange *x)
 {
-    return visit_of(x)->parent != NULL;
+    return request_state_of(x)->parent != NULL;
 }
 
 bool exchange_is_rerouted(const struct exchange *x)
 {
-    return visit_of(x)->reroutes > 0 || visit_of(x)->rewritten;
+    return request_state_of(x)->reroutes > 0 || request_state_of(x)->rewritten;
 }
 
 bool exchange_is_redirected(const struct exchange *x)
 {
-    return visit_of(x)->reroutes > 0;
+    return request_state_of(x)->reroutes > 0;
 }
 
 void exchange_end_with_client(struct exchange *x, bool ends)
 {
-    visit_of(x)->ends_with_client = ends;
+    request_state_of(x)->ends_with_client = ends;
 }
 
 const struct sockaddr *exchange_peer(const struct exchange *x)
 {
-    return &visit_of(x)->connection->peer.any;
+    return &request_state_of(x)->connection->peer.any;
 }
 
 void exchange_own_address(const struct exchange *x, union proxy_address *out)
 {
-    wire_own_address(&visit_of(x)->connection->wire, out);
+    wire_own_address(&request_state_of(x)->connection->wire, out);
 }
 
 const struct sockaddr *exchange_client(const struct exchange *x)
 {
-    const struct visit *visit = visit_of(x);
+    const struct request_state *request = request_state_of(x);
 
-    return visit->client_known ? &visit->client.any : &visit->connection->peer.any;
+    return request->client_known ? &request->client.any : &request->connection->peer.any;
 }
 
 bool exchange_is_secure(const struct exchange *x)
 {
-    return visit_of(x)->connection->endpoint->ssl;
+    return request_state_of(x)->connection->endpoint->ssl;
 }
 
 const struct proxy_header *exchange_greeting(const struct exchange *x)
 {
-    return visit_of(x)->connection->greeting;
+    return request_state_of(x)->connection->greeting;
 }
 
 void exchange_set_client(struct exchange *x, const union proxy_address *client, bool trusted)
 {
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
 
-    visit->trusted = trusted;
-    visit->client = *client;
-    visit->client_known = true;
+    request->trusted = trusted;
+    request->client = *client;
+    request->client_known = true;
 }
 
 bool exchange_is_trusted(const struct exchange *x)
 {
-    return visit_of(x)->trusted;
+    return request_state_of(x)->trusted;
 }

@@ -1,7 +1,7 @@
 /*
  * Where the file of a request lies: `root` and `alias`, and from which folder on symbolic links are looked at.
  */
-#include "server/visit.h"
+#include "server/request_state.h"
 
 #include "http/url.h"
 
@@ -9,7 +9,7 @@
 
 struct str exchange_root(struct exchange *x)
 {
-    const struct core_site *site = visit_of(x)->location->site;
+    const struct core_site *site = request_state_of(x)->location->site;
     const struct template *folder = site->alias.path ? site->alias.path : site->root;
     struct str root;
 
@@ -36,9 +36,9 @@ static void split_name(struct str whole, struct str *out_root, struct str *out_p
 static int whole_alias(struct exchange *x, struct str whole, struct str uri, struct str *out_root,
                        struct str *out_path)
 {
-    struct str front = template_front(visit_of(x)->location->site->alias.path);
+    struct str front = template_front(request_state_of(x)->location->site->alias.path);
     bool below = str_starts(uri, x->request.path);
-    struct str kept = below ? visit_of(x)->alias_rest : STR("");
+    struct str kept = below ? request_state_of(x)->alias_rest : STR("");
 
     uri = below ? str_skip(uri, x->request.path.length) : uri;
     whole = arena_printf(&x->arena, STR_FMT STR_FMT STR_FMT, STR_ARG(whole), STR_ARG(kept), STR_ARG(uri));
@@ -58,7 +58,7 @@ static bool alias_hides(const struct core_site *site, struct str root, struct st
 
 int exchange_file(struct exchange *x, struct str uri, struct str *out_root, struct str *out_path)
 {
-    const struct core_site *site = visit_of(x)->location->site;
+    const struct core_site *site = request_state_of(x)->location->site;
     struct str root = exchange_root(x);
 
     if (!root.data)
@@ -84,18 +84,19 @@ int exchange_file(struct exchange *x, struct str uri, struct str *out_root, stru
 
 int exchange_take_file(struct exchange *x, struct str uri, bool folder)
 {
-    bool whole = visit_of(x)->location->site->alias.whole;
+    bool whole = request_state_of(x)->location->site->alias.whole;
 
     if (whole && folder)
         return 0;
     if (whole)
-        visit_of(x)->alias_rest = str_starts(uri, x->request.path) ? str_skip(uri, x->request.path.length) : uri;
+        request_state_of(x)->alias_rest =
+            str_starts(uri, x->request.path) ? str_skip(uri, x->request.path.length) : uri;
     return exchange_rewrite(x, uri, x->request.query);
 }
 
 enum symlinks exchange_symlinks(const struct exchange *x)
 {
-    return (enum symlinks)visit_of(x)->location->site->disable_symlinks.policy;
+    return (enum symlinks)request_state_of(x)->location->site->disable_symlinks.policy;
 }
 
 /* Both as one path, without the slashes that a root may have at its end. */
@@ -110,7 +111,7 @@ static struct str join_path(struct arena *arena, struct str root, struct str pat
 
 bool exchange_symlinks_from(struct exchange *x, struct str *root, struct str *path, enum symlinks *out_symlinks)
 {
-    const struct template *from = visit_of(x)->location->site->disable_symlinks.from;
+    const struct template *from = request_state_of(x)->location->site->disable_symlinks.from;
     struct str folder, name;
 
     *out_symlinks = exchange_symlinks(x);

@@ -33,34 +33,34 @@ int refuse_shown_status(int status)
     return status == STATUS_CERTIFICATE_BAD || status == STATUS_CERTIFICATE_ABSENT ? 400 : status;
 }
 
-static enum outcome answer_built_in(struct visit *visit)
+static enum outcome answer_built_in(struct request_state *request)
 {
-    error_body_make(visit);
+    error_body_make(request);
     return OUTCOME_ANSWERED;
 }
 
-static enum outcome go_to_name(struct visit *visit, struct str name)
+static enum outcome go_to_name(struct request_state *request, struct str name)
 {
-    if (route_named(visit, name))
-        return exchange_reroute_named(visit->x, name);
-    log_write(visit->worker->log, LOG_ERROR, "error_page: there is no location \"" STR_FMT "\"", STR_ARG(name));
-    return answer_built_in(visit);
+    if (route_named(request, name))
+        return exchange_reroute_named(request->x, name);
+    log_write(request->worker->log, LOG_ERROR, "error_page: there is no location \"" STR_FMT "\"", STR_ARG(name));
+    return answer_built_in(request);
 }
 
 /* What the error said (WWW-Authenticate, Allow, Retry-After) is said with its page, whoever answers with that. */
-static void begin_page(struct visit *visit)
+static void begin_page(struct request_state *request)
 {
-    struct response *response = &visit->x->response;
+    struct response *response = &request->x->response;
 
-    visit->error_page = true;
-    visit->error_headers = response->headers;
+    request->error_page = true;
+    request->error_headers = response->headers;
     response->headers = (struct headers){0};
 }
 
 /* It is no error any more: what that said is of no use, but for what a client is asked for. */
-static void calm_down(struct visit *visit)
+static void calm_down(struct request_state *request)
 {
-    struct headers *said = &visit->error_headers;
+    struct headers *said = &request->error_headers;
     unsigned kept = 0;
 
     for (unsigned i = 0; i < said->count; i++) {
@@ -75,68 +75,68 @@ static struct str path_of(struct str target)
     return str_cut(&target, '?');
 }
 
-static enum outcome go_to_page(struct visit *visit, const struct error_page *page, struct str target)
+static enum outcome go_to_page(struct request_state *request, const struct error_page *page, struct str target)
 {
-    struct exchange *x = visit->x;
+    struct exchange *x = request->x;
     struct str query = target;
     struct str path = str_cut(&query, '?');
     int status = x->response.status;
     enum outcome outcome;
 
-    begin_page(visit);
-    visit->error_status = page->answer_status == -1 ? 0 : page->answer_status ? page->answer_status : status;
+    begin_page(request);
+    request->error_status = page->answer_status == -1 ? 0 : page->answer_status ? page->answer_status : status;
     if (str_starts(target, STR("@"))) {
-        outcome = go_to_name(visit, target);
+        outcome = go_to_name(request, target);
     } else {
         exchange_become_get(x);
-        visit->rules_ended |= visit->in_server;
+        request->rules_ended |= request->in_server;
         outcome = exchange_reroute(x, path, query.data ? query : STR(""));
     }
     if (outcome == OUTCOME_REROUTE) {
         if (page->answer_status && page->answer_status < 400)
-            calm_down(visit);
+            calm_down(request);
         return outcome;
     }
-    visit->error_status = 0;
-    return x->response.body ? OUTCOME_ANSWERED : answer_built_in(visit);
+    request->error_status = 0;
+    return x->response.body ? OUTCOME_ANSWERED : answer_built_in(request);
 }
 
-enum outcome refuse_page(struct visit *visit)
+enum outcome refuse_page(struct request_state *request)
 {
-    struct exchange *x = visit->x;
+    struct exchange *x = request->x;
     const struct error_page *page = NULL;
     struct str target;
     bool recursive;
 
     if (x->response.body || status_bodiless(x->response.status) || x->response.status == 444)
         return OUTCOME_ANSWERED;
-    recursive = visit->location && visit->location->site->recursive_error_pages;
+    recursive = request->location && request->location->site->recursive_error_pages;
     /* The page of an error failed in turn: the first error is what the client hears of. */
-    if (!recursive && visit->error_status >= 300)
-        x->response.status = visit->error_status;
-    visit->error_status = 0;
-    if ((!visit->error_page || recursive) && visit->location)
-        page = find_page(visit->location->site, (unsigned)x->response.status);
+    if (!recursive && request->error_status >= 300)
+        x->response.status = request->error_status;
+    request->error_status = 0;
+    if ((!request->error_page || recursive) && request->location)
+        page = find_page(request->location->site, (unsigned)x->response.status);
     if (!page)
-        return answer_built_in(visit);
+        return answer_built_in(request);
     target = exchange_eval(x, page->target);
     if (str_empty(target))
-        return answer_built_in(visit);
+        return answer_built_in(request);
     if (target.data[0] == '/' && exchange_climbs(x, page->target, target, path_of(target), false))
-        return answer_built_in(visit);
+        return answer_built_in(request);
     if (target.data[0] == '/' || target.data[0] == '@')
-        return go_to_page(visit, page, target);
-    begin_page(visit);
+        return go_to_page(request, page, target);
+    begin_page(request);
     exchange_redirect(x, page->answer_status >= 300 && page->answer_status < 400 ? page->answer_status : 302,
                       target);
-    return answer_built_in(visit);
+    return answer_built_in(request);
 }
 
 /* But for what the page says itself. */
-static int say_error_headers(struct visit *visit)
+static int say_error_headers(struct request_state *request)
 {
-    const struct headers *error_headers = &visit->error_headers;
-    struct headers *headers = &visit->x->response.headers;
+    const struct headers *error_headers = &request->error_headers;
+    struct headers *headers = &request->x->response.headers;
     const struct headers of_page = *headers;
     int error = 0;
 
@@ -144,22 +144,22 @@ static int say_error_headers(struct visit *visit)
         const struct header *field = &error_headers->items[i];
 
         if (!headers_find(&of_page, field->name))
-            error = headers_add(headers, &visit->x->arena, field->name, field->value);
+            error = headers_add(headers, &request->x->arena, field->name, field->value);
     }
     return error;
 }
 
 void exchange_own_status(struct exchange *x)
 {
-    visit_of(x)->error_status = 0;
+    request_state_of(x)->error_status = 0;
 }
 
-int refuse_settle(struct visit *visit)
+int refuse_settle(struct request_state *request)
 {
-    struct response *response = &visit->x->response;
+    struct response *response = &request->x->response;
 
-    if (visit->error_status && response->status != 444)
-        response->status = visit->error_status;
+    if (request->error_status && response->status != 444)
+        response->status = request->error_status;
     response->status = refuse_shown_status(response->status);
-    return say_error_headers(visit);
+    return say_error_headers(request);
 }

@@ -4,7 +4,7 @@
 #ifndef SERVER_REFUSE_H
 #define SERVER_REFUSE_H
 
-#include "server/visit.h"
+#include "server/request_state.h"
 
 /* nginx's numbers for what error_page can tell apart; they leave as 400. */
 enum { STATUS_CERTIFICATE_BAD = 495, STATUS_CERTIFICATE_ABSENT = 496 };
@@ -13,7 +13,7 @@ enum { STATUS_CERTIFICATE_BAD = 495, STATUS_CERTIFICATE_ABSENT = 496 };
  * Gives x->response (status >= 300, no body) its page. OUTCOME_REROUTE where error_page names a local target
  * (the caller routes again), OUTCOME_ANSWERED otherwise. To be called for every answer of that kind, by a module or by a refusal.
  */
-enum outcome refuse_page(struct visit *visit);
+enum outcome refuse_page(struct request_state *request);
 /* True where error_page names the status. */
 bool refuse_has_page(const struct core_site *site, int status);
 /* The number that leaves for a status: itself, or 400 for one of nginx's. */
@@ -22,6 +22,6 @@ int refuse_shown_status(int status);
  * Once the modules have answered: the status of an error page takes the place of its target's, and 400 that of a number which is no status; and what the
  * error said is said with its page. 0 or -ENOMEM.
  */
-MUST_CHECK int refuse_settle(struct visit *visit);
+MUST_CHECK int refuse_settle(struct request_state *request);
 
 #endif

@@ -12,93 +12,93 @@
 
 enum outcome exchange_reroute(struct exchange *x, struct str path, struct str query)
 {
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
     struct str normal;
     int error;
 
-    if (++visit->reroutes > LIMIT_REROUTES)
+    if (++request->reroutes > LIMIT_REROUTES)
         return exchange_refuse_because(x, 500, LOG_ERROR,
                                        "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
                                        STR_ARG(path));
-    error = url_path_normalise(&x->arena, path, visit->location->site->merge_slashes, &normal);
+    error = url_path_normalise(&x->arena, path, request->location->site->merge_slashes, &normal);
     if (error < 0)
         return exchange_refuse_because(x, 500, LOG_ERROR, "cannot go on with the path \"" STR_FMT "\": %s",
                                        STR_ARG(path), strerror(-error));
     x->request.path = normal;
     if (query.data)
         x->request.query = query;
-    visit->internal = true;
-    visit->rules_asked = false;
+    request->internal = true;
+    request->rules_asked = false;
     return OUTCOME_REROUTE;
 }
 
 enum outcome exchange_reroute_named(struct exchange *x, struct str name)
 {
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
 
-    if (++visit->reroutes > LIMIT_REROUTES)
+    if (++request->reroutes > LIMIT_REROUTES)
         return exchange_refuse_because(x, 500, LOG_ERROR,
                                        "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
                                        STR_ARG(name));
-    visit->named = route_named(visit, name);
-    if (!visit->named)
+    request->named = route_named(request, name);
+    if (!request->named)
         return exchange_refuse_because(x, 500, LOG_ERROR, "there is no location \"" STR_FMT "\"",
                                        STR_ARG(name));
-    visit->internal = true;
+    request->internal = true;
     return OUTCOME_REROUTE;
 }
 
 int exchange_rewrite(struct exchange *x, struct str path, struct str query)
 {
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
     struct str normal;
-    int error = url_path_normalise(&x->arena, path, visit->location->site->merge_slashes, &normal);
+    int error = url_path_normalise(&x->arena, path, request->location->site->merge_slashes, &normal);
 
     if (error < 0)
         return error;
     x->request.path = normal;
     x->request.query = query;
-    visit->rewritten = true;
+    request->rewritten = true;
     return 0;
 }
 
 int exchange_own_policy(struct exchange *x, struct str policy)
 {
-    visit_of(x)->own_policy = true;
+    request_state_of(x)->own_policy = true;
     return headers_set(&x->response.headers, &x->arena, STR("Content-Security-Policy"), policy);
 }
 
 bool exchange_has_own_policy(const struct exchange *x)
 {
-    return visit_of(x)->own_policy;
+    return request_state_of(x)->own_policy;
 }
 
 enum outcome exchange_relocate(struct exchange *x)
 {
     enum outcome outcome = exchange_reroute(x, x->request.path, (struct str){NULL, 0});
 
-    visit_of(x)->rules_asked = outcome == OUTCOME_REROUTE;
+    request_state_of(x)->rules_asked = outcome == OUTCOME_REROUTE;
     return outcome;
 }
 
 void exchange_enter_internal(struct exchange *x)
 {
-    visit_of(x)->internal = true;
+    request_state_of(x)->internal = true;
 }
 
 bool exchange_in_server(const struct exchange *x)
 {
-    return visit_of(x)->in_server;
+    return request_state_of(x)->in_server;
 }
 
 void exchange_skip_return(struct exchange *x)
 {
-    visit_of(x)->return_skipped = visit_of(x)->location;
+    request_state_of(x)->return_skipped = request_state_of(x)->location;
 }
 
 bool exchange_return_skipped(const struct exchange *x)
 {
-    return visit_of(x)->return_skipped == visit_of(x)->location;
+    return request_state_of(x)->return_skipped == request_state_of(x)->location;
 }
 
 void exchange_drop_body(struct exchange *x)
@@ -118,12 +118,12 @@ void exchange_become_get(struct exchange *x)
 
 int exchange_insist(struct exchange *x, const struct headers *fields)
 {
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
     int error = 0;
 
-    visit->insisted.count = 0;
+    request->insisted.count = 0;
     for (unsigned i = 0; i < fields->count && error == 0; i++)
-        error = headers_add(&visit->insisted, &x->arena, fields->items[i].name, fields->items[i].value);
+        error = headers_add(&request->insisted, &x->arena, fields->items[i].name, fields->items[i].value);
     return error;
 }
 
@@ -135,18 +135,18 @@ static bool has_own_type(const struct response *response)
     return response->status == 304 || str_starts(type, STR("multipart/byteranges"));
 }
 
-int reroute_insist(struct visit *visit)
+int reroute_insist(struct request_state *request)
 {
-    struct response *response = &visit->x->response;
-    struct headers *fields = &visit->insisted;
+    struct response *response = &request->x->response;
+    struct headers *fields = &request->insisted;
     int error = 0;
 
-    if (fields->count == 0 || visit->error_page || (response->status >= 300 && response->status != 304))
+    if (fields->count == 0 || request->error_page || (response->status >= 300 && response->status != 304))
         return 0;
     if (has_own_type(response))
         headers_remove(fields, STR("Content-Type"));
-    error = headers_remove_named(&response->headers, &visit->x->arena, fields);
+    error = headers_remove_named(&response->headers, &request->x->arena, fields);
     for (unsigned i = 0; i < fields->count && error == 0; i++)
-        error = headers_add(&response->headers, &visit->x->arena, fields->items[i].name, fields->items[i].value);
+        error = headers_add(&response->headers, &request->x->arena, fields->items[i].name, fields->items[i].value);
     return error;
 }

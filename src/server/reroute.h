@@ -4,9 +4,9 @@
 #ifndef SERVER_REROUTE_H
 #define SERVER_REROUTE_H
 
-#include "server/visit.h"
+#include "server/request_state.h"
 
 /* Puts them into the answer, in the place of its own. 0 or -ENOMEM. */
-MUST_CHECK int reroute_insist(struct visit *visit);
+MUST_CHECK int reroute_insist(struct request_state *request);
 
 #endif

@@ -48,24 +48,24 @@ static const struct virtual_server *find_server(const struct endpoint *endpoint,
     return server;
 }
 
-/* Whether one of the server's regular expressions takes the host; what it captures are the visit's variables. */
-static bool takes_host(struct visit *visit, const struct virtual_server *server, struct str host)
+/* Whether one of the server's regular expressions takes the host; what it captures are the request's variables. */
+static bool takes_host(struct request_state *request, const struct virtual_server *server, struct str host)
 {
     for (size_t i = 0; i < server->pattern_count; i++) {
-        int result = pattern_match(server->patterns[i], visit->x, host);
+        int result = pattern_match(server->patterns[i], request->x, host);
 
-        visit->unroutable |= result < 0;
+        request->unroutable |= result < 0;
         if (result != 0)
             return true;
     }
     return false;
 }
 
-static const struct virtual_server *find_pattern(struct visit *visit, const struct endpoint *endpoint,
+static const struct virtual_server *find_pattern(struct request_state *request, const struct endpoint *endpoint,
                                                  struct str host)
 {
     for (size_t i = 0; i < endpoint->pattern_count; i++) {
-        if (takes_host(visit, endpoint->patterns[i], host))
+        if (takes_host(request, endpoint->patterns[i], host))
             return endpoint->patterns[i];
     }
     return NULL;
@@ -78,12 +78,12 @@ const struct virtual_server *route_by_name(const struct endpoint *endpoint, stru
     return server ? server : endpoint->servers[0];
 }
 
-void route_server(struct visit *visit, const struct endpoint *endpoint)
+void route_server(struct request_state *request, const struct endpoint *endpoint)
 {
-    struct str host = visit->x->request.host;
+    struct str host = request->x->request.host;
     const struct virtual_server *server;
 
-    visit->server = endpoint->servers[0];
+    request->server = endpoint->servers[0];
     if (endpoint->server_count == 1 && endpoint->pattern_count == 0)
         return;
     /* "example.com." is the same name, written absolutely. */
@@ -92,9 +92,9 @@ void route_server(struct visit *visit, const struct endpoint *endpoint)
     host = host.data ? host : STR("");
     server = find_server(endpoint, host);
     if (!server && endpoint->pattern_count)
-        server = find_pattern(visit, endpoint, host);
+        server = find_pattern(request, endpoint, host);
     if (server)
-        visit->server = server;
+        request->server = server;
 }
 
 /* The location directly inside `outer` that takes the path: an exact one, else the longest prefix (they are
@@ -122,18 +122,18 @@ static const struct location *find_static(const struct location *outer, struct s
     return NULL;
 }
 
-static bool find_inside(struct visit *visit, const struct location *outer);
+static bool find_inside(struct request_state *request, const struct location *outer);
 
 /* The first regular expression directly inside `outer` that the path fits. */
-static bool find_regex(struct visit *visit, const struct location *outer)
+static bool find_regex(struct request_state *request, const struct location *outer)
 {
     for (size_t i = 0; i < outer->pattern_count; i++) {
-        int result = pattern_match(outer->patterns[i]->regex, visit->x, visit->x->request.path);
+        int result = pattern_match(outer->patterns[i]->regex, request->x, request->x->request.path);
 
-        visit->unroutable |= result < 0;
+        request->unroutable |= result < 0;
         if (result != 0) {
-            visit->location = outer->patterns[i];
-            (void)find_inside(visit, outer->patterns[i]);
+            request->location = outer->patterns[i];
+            (void)find_inside(request, outer->patterns[i]);
             return true;
         }
     }
@@ -141,73 +141,73 @@ static bool find_regex(struct visit *visit, const struct location *outer)
 }
 
 /*
- * What is found inside `outer` is visit->location. True where that is the last word (an exact location, a regular
+ * What is found inside `outer` is request->location. True where that is the last word (an exact location, a regular
  * expression); false where only prefixes were found: then the regular expressions further out are asked, too.
  */
-static bool find_inside(struct visit *visit, const struct location *outer)
+static bool find_inside(struct request_state *request, const struct location *outer)
 {
-    const struct location *inner = find_static(outer, visit->x->request.path);
+    const struct location *inner = find_static(outer, request->x->request.path);
 
     if (inner) {
-        visit->location = inner;
-        if (inner->kind == LOCATION_EXACT || find_inside(visit, inner))
+        request->location = inner;
+        if (inner->kind == LOCATION_EXACT || find_inside(request, inner))
             return true;
         if (inner->kind == LOCATION_PREFIX_FINAL)
             return false;
     }
-    return find_regex(visit, outer);
+    return find_regex(request, outer);
 }
 
-void route_next(struct visit *visit)
+void route_next(struct request_state *request)
 {
-    const struct location *root = visit->server->root;
+    const struct location *root = request->server->root;
 
-    visit->in_server = root->rules != 0 && !visit->named && !visit->rules_asked && !visit->rules_ended;
-    visit->rules_asked = visit->in_server;
-    visit->return_skipped = NULL;
-    if (visit->in_server)
-        visit->location = root;
+    request->in_server = root->rules != 0 && !request->named && !request->rules_asked && !request->rules_ended;
+    request->rules_asked = request->in_server;
+    request->return_skipped = NULL;
+    if (request->in_server)
+        request->location = root;
     else
-        route_location(visit);
+        route_location(request);
 }
 
 /* One of the rules of the server that this scope has will answer. */
-static bool rules_settle(const struct visit *visit)
+static bool rules_settle(const struct request_state *request)
 {
-    const struct location *location = visit->location;
+    const struct location *location = request->location;
 
     for (uint64_t left = location->answering & location->rules; left != 0; left &= left - 1) {
         unsigned index = (unsigned)__builtin_ctzll(left);
 
         if (module_table[index]->settles &&
-            module_table[index]->settles(visit->x, location->module_conf[index]))
+            module_table[index]->settles(request->x, location->module_conf[index]))
             return true;
     }
     return false;
 }
 
-uint64_t route_modules(const struct visit *visit)
+uint64_t route_modules(const struct request_state *request)
 {
-    const struct location *location = visit->location;
+    const struct location *location = request->location;
 
-    return visit->in_server && !rules_settle(visit) ? location->rules : location->answering;
+    return request->in_server && !rules_settle(request) ? location->rules : location->answering;
 }
 
-void route_location(struct visit *visit)
+void route_location(struct request_state *request)
 {
-    visit->alias_rest = STR("");
-    if (visit->named) {
-        visit->location = visit->named;
-        visit->named = NULL;
+    request->alias_rest = STR("");
+    if (request->named) {
+        request->location = request->named;
+        request->named = NULL;
         return;
     }
-    visit->location = visit->server->root;
-    (void)find_inside(visit, visit->server->root);
+    request->location = request->server->root;
+    (void)find_inside(request, request->server->root);
 }
 
-const struct location *route_named(const struct visit *visit, struct str name)
+const struct location *route_named(const struct request_state *request, struct str name)
 {
-    const struct location *root = visit->server->root;
+    const struct location *root = request->server->root;
 
     for (size_t i = 0; i < root->inner_count; i++) {
         if (root->inner[i]->kind == LOCATION_NAMED && str_equal(root->inner[i]->pattern, name))
@@ -224,22 +224,22 @@ static enum outcome answer_asterisk(struct exchange *x)
 }
 
 /* keepalive_time: a connection that has lasted so long ends with this answer. */
-static void end_if_old(struct visit *visit)
+static void end_if_old(struct request_state *request)
 {
-    uint64_t limit_s = visit->location->site->keepalive_time_ms / 1000;
-    uint32_t now_s = (uint32_t)(visit->worker->loop.clock.monotonic_ms / 1000);
+    uint64_t limit_s = request->location->site->keepalive_time_ms / 1000;
+    uint32_t now_s = (uint32_t)(request->worker->loop.clock.monotonic_ms / 1000);
 
-    if (now_s - visit->connection->opened_s >= limit_s)
-        visit->x->response.close_after = true;
+    if (now_s - request->connection->opened_s >= limit_s)
+        request->x->response.close_after = true;
 }
 
-enum outcome route_limit_body(struct visit *visit)
+enum outcome route_limit_body(struct request_state *request)
 {
-    struct exchange *x = visit->x;
-    uint64_t most = visit->location->site->client_max_body_size;
+    struct exchange *x = request->x;
+    uint64_t most = request->location->site->client_max_body_size;
     uint64_t length = x->request.content_length;
 
-    if (visit->error_page || exchange_limit_body(x, most) != 413)
+    if (request->error_page || exchange_limit_body(x, most) != 413)
         return OUTCOME_PASS;
     exchange_drop_body(x);
     return exchange_refuse_because(
@@ -247,19 +247,19 @@ enum outcome route_limit_body(struct visit *visit)
         (unsigned long long)length, (unsigned long long)most);
 }
 
-enum outcome route_guard(struct visit *visit)
+enum outcome route_guard(struct request_state *request)
 {
-    struct exchange *x = visit->x;
-    const struct core_site *site = visit->location->site;
+    struct exchange *x = request->x;
+    const struct core_site *site = request->location->site;
 
-    if (visit->unroutable) {
-        visit->unroutable = false; /* the page of this error is located anew */
+    if (request->unroutable) {
+        request->unroutable = false; /* the page of this error is located anew */
         return exchange_refuse(x, 500);
     }
-    if (site->internal && !visit->internal && !visit->in_server)
+    if (site->internal && !request->internal && !request->in_server)
         return exchange_refuse(x, 404);
-    end_if_old(visit);
+    end_if_old(request);
     if (x->request.method == METHOD_OPTIONS && str_equal(x->request.path, STR("*")))
         return answer_asterisk(x);
-    return visit->in_server || visit->location->when_count > 0 ? OUTCOME_PASS : route_limit_body(visit);
+    return request->in_server || request->location->when_count > 0 ? OUTCOME_PASS : route_limit_body(request);
 }

@@ -18,8 +18,8 @@ enum stage {
 
 struct subrequest {
     struct exchange x; /* first: exchange_create made all of this */
-    struct visit *visit;
-    struct list link;            /* in the parent's visit->children, or worker->orphans */
+    struct request_state *request;
+    struct list link;            /* in the parent's request->children, or worker->orphans */
     exchange_answered *answered; /* NULL: nobody waits for it */
     void *asker;
     struct connection *apart; /* where nobody waits: what is known of the connection once that is gone */
@@ -36,14 +36,14 @@ static struct subrequest *subrequest_of(struct exchange *x)
 /* Its memory goes with the last hold, and with it the hold on its parent's, which it points into. */
 static void end(struct subrequest *sub)
 {
-    struct exchange *parent = sub->visit->parent;
+    struct exchange *parent = sub->request->parent;
 
     list_remove(&sub->link);
     if (sub->apart)
-        sub->visit->worker->apart--;
-    visit_of(parent)->asked--;
+        sub->request->worker->apart--;
+    request_state_of(parent)->asked--;
     body_close(&sub->x.response.body);
-    request_release(sub->visit);
+    request_release(sub->request);
     sub->x.session = NULL;
     exchange_release(&sub->x);
     exchange_release(parent);
@@ -151,9 +151,9 @@ static int make_apart(struct subrequest *sub, const struct connection *connectio
 void exchange_child_leave(struct exchange *child)
 {
     struct subrequest *sub = subrequest_of(child);
-    struct worker *worker = sub->visit->worker;
+    struct worker *worker = sub->request->worker;
 
-    if (!sub->apart && worker->apart < LIMIT_SUBREQUESTS_APART && make_apart(sub, sub->visit->connection) == 0)
+    if (!sub->apart && worker->apart < LIMIT_SUBREQUESTS_APART && make_apart(sub, sub->request->connection) == 0)
         worker->apart++;
     sub->is_left = sub->apart != NULL;
     exchange_child_end(child);
@@ -209,43 +209,43 @@ static int make_request(const struct exchange *parent, struct str uri, bool merg
 }
 
 /* The configuration's own variables have the values that the parent gave them. */
-static int copy_own(const struct visit *parent, struct visit *visit)
+static int copy_own(const struct request_state *parent, struct request_state *request)
 {
-    size_t count = visit->worker->configuration->own.count;
+    size_t count = request->worker->configuration->own.count;
 
     if (!parent->own.values || count == 0)
         return 0;
-    visit->own.values = arena_alloc(&visit->x->arena, count * sizeof(*visit->own.values));
-    if (!visit->own.values)
+    request->own.values = arena_alloc(&request->x->arena, count * sizeof(*request->own.values));
+    if (!request->own.values)
         return -ENOMEM;
-    memcpy(visit->own.values, parent->own.values, count * sizeof(*visit->own.values));
+    memcpy(request->own.values, parent->own.values, count * sizeof(*request->own.values));
     return 0;
 }
 
 /* It stands where its parent does until it is located; a copy of it (`same`) stays there, with what led there. */
-static int make_visit(struct subrequest *sub, struct visit *parent, bool same)
+static int make_request_state(struct subrequest *sub, struct request_state *parent, bool same)
 {
-    struct visit *visit = visit_open(&sub->x, parent->connection, parent->worker);
+    struct request_state *request = request_state_create(&sub->x, parent->connection, parent->worker);
 
-    if (!visit)
+    if (!request)
         return -ENOMEM;
-    sub->visit = visit;
-    visit->parent = parent->x;
-    visit->server = parent->server;
-    visit->location = parent->location;
-    visit->reroutes = parent->reroutes + !same;
-    visit->rewritten = same && parent->rewritten;
+    sub->request = request;
+    request->parent = parent->x;
+    request->server = parent->server;
+    request->location = parent->location;
+    request->reroutes = parent->reroutes + !same;
+    request->rewritten = same && parent->rewritten;
     if (same) /* they point into the parent, which it holds */
-        visit->own.groups = parent->own.groups;
-    visit->internal = true;
-    visit->early = parent->early;
-    visit->client_known = parent->client_known;
-    visit->trusted = parent->trusted;
-    visit->client = parent->client;
-    return copy_own(parent, visit);
+        request->own.groups = parent->own.groups;
+    request->internal = true;
+    request->early = parent->early;
+    request->client_known = parent->client_known;
+    request->trusted = parent->trusted;
+    request->client = parent->client;
+    return copy_own(parent, request);
 }
 
-static int make(struct subrequest *sub, struct visit *parent, struct str uri)
+static int make(struct subrequest *sub, struct request_state *parent, struct str uri)
 {
     struct exchange *x = &sub->x;
     int error;
@@ -257,79 +257,79 @@ static int make(struct subrequest *sub, struct visit *parent, struct str uri)
     list_init(&sub->link);
     error = make_request(parent->x, uri, parent->location->site->merge_slashes, x);
     if (error == 0)
-        error = make_visit(sub, parent, !uri.data);
+        error = make_request_state(sub, parent, !uri.data);
     if (error == 0 && !sub->answered)
         error = make_apart(sub, parent->connection);
     return error;
 }
 
 /* Those that nobody waits for are bounded for all together: no client is held up by them. */
-static bool may_ask(struct visit *visit, bool apart)
+static bool may_ask(struct request_state *request, bool apart)
 {
     unsigned depth = 1;
 
-    if (apart && visit->worker->apart >= LIMIT_SUBREQUESTS_APART)
+    if (apart && request->worker->apart >= LIMIT_SUBREQUESTS_APART)
         return false;
-    for (const struct exchange *x = visit->parent; x; x = visit_of(x)->parent)
+    for (const struct exchange *x = request->parent; x; x = request_state_of(x)->parent)
         depth++;
-    return depth <= LIMIT_SUBREQUEST_DEPTH && visit->asked < LIMIT_SUBREQUESTS;
+    return depth <= LIMIT_SUBREQUEST_DEPTH && request->asked < LIMIT_SUBREQUESTS;
 }
 
 int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *asker,
                    struct exchange **out_child)
 {
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
     struct subrequest *sub;
     int error;
 
-    if (!may_ask(visit, !answered))
+    if (!may_ask(request, !answered))
         return -EMFILE;
-    sub = container_of(exchange_create(&visit->worker->arenas, sizeof(*sub)), struct subrequest, x);
+    sub = container_of(exchange_create(&request->worker->arenas, sizeof(*sub)), struct subrequest, x);
     if (!sub)
         return -ENOMEM;
     sub->answered = answered;
     sub->asker = asker;
-    error = make(sub, visit, uri);
+    error = make(sub, request, uri);
     if (error < 0) {
         exchange_release(&sub->x);
         return error;
     }
-    visit->asked++;
+    request->asked++;
     if (sub->apart)
-        visit->worker->apart++;
+        request->worker->apart++;
     exchange_hold(x);
-    list_push(&visit->children, &sub->link);
-    sub->visit->next_module = visit->next_module - 1;
+    list_push(&request->children, &sub->link);
+    sub->request->next_module = request->next_module - 1;
     exchange_resume(&sub->x, uri.data ? OUTCOME_REROUTE : OUTCOME_PASS);
     *out_child = &sub->x;
     return 0;
 }
 
-bool subrequest_ends_with_client(const struct visit *visit)
+bool subrequest_ends_with_client(const struct request_state *request)
 {
-    bool ends = visit->ends_with_client;
+    bool ends = request->ends_with_client;
 
-    for (const struct list *link = visit->children.next; link != &visit->children && !ends; link = link->next) {
+    for (const struct list *link = request->children.next; link != &request->children && !ends; link = link->next) {
         const struct subrequest *sub = container_of(link, const struct subrequest, link);
 
-        ends = sub->answered && sub->stage == STAGE_ASKED && subrequest_ends_with_client(sub->visit);
+        ends = sub->answered && sub->stage == STAGE_ASKED && subrequest_ends_with_client(sub->request);
     }
     return ends;
 }
 
-void subrequest_part(struct visit *visit)
+void subrequest_part(struct request_state *request)
 {
     struct list *link;
 
-    while ((link = list_pop(&visit->children)) != NULL) {
+    while ((link = list_pop(&request->children)) != NULL) {
         struct subrequest *sub = container_of(link, struct subrequest, link);
 
-        if (!sub->apart || visit->x->cancelled) {
+        if (!sub->apart || request->x->cancelled) {
             cut(sub);
             continue;
         }
-        sub->visit->connection = sub->apart;
-        list_push(&visit->worker->orphans, link);
+        sub->request->connection = sub->apart;
+        list_push(&request->worker->orphans, link);
     }
 }
 

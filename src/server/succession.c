@@ -22,79 +22,79 @@ struct legacy {
 
 void exchange_succeed(struct exchange *x, struct successor *successor)
 {
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
 
-    visit->successor = successor;
-    list_remove(&visit->resumed);
-    list_push(&visit->worker->resumed, &visit->resumed);
+    request->successor = successor;
+    list_remove(&request->resumed);
+    list_push(&request->worker->resumed, &request->resumed);
 }
 
 /* A module other than that which answered has kept something: it is to be told of the end when that has come. */
-static bool is_awaited(const struct visit *visit)
+static bool is_awaited(const struct request_state *request)
 {
-    uint64_t others = visit->location->finishing & ~(UINT64_C(1) << (visit->next_module - 1));
+    uint64_t others = request->location->finishing & ~(UINT64_C(1) << (request->next_module - 1));
 
     for (; others != 0; others &= others - 1) {
-        if (exchange_state_found(visit->x, module_table[__builtin_ctzll(others)]))
+        if (exchange_state_found(request->x, module_table[__builtin_ctzll(others)]))
             return true;
     }
     return false;
 }
 
 /* NULL: out of memory. Then it is counted now, and its line in the log as one that was dropped. */
-static struct legacy *leave(struct visit *visit)
+static struct legacy *leave(struct request_state *request)
 {
-    struct exchange *x = visit->x;
+    struct exchange *x = request->x;
     struct legacy *legacy = calloc(1, sizeof(*legacy));
 
-    if (!legacy || access_log_settle(&visit->location->site->access_logs, x, &x->arena, &legacy->lines) < 0) {
-        request_count(visit->worker, visit_status(visit), x->started_us);
-        visit->worker->counters->log_lines_dropped++;
+    if (!legacy || access_log_settle(&request->location->site->access_logs, x, &x->arena, &legacy->lines) < 0) {
+        request_count(request->worker, request_status(request), x->started_us);
+        request->worker->counters->log_lines_dropped++;
         free(legacy);
         return NULL;
     }
-    legacy->server = visit->server;
-    legacy->location = visit->location;
+    legacy->server = request->server;
+    legacy->location = request->location;
     legacy->started_us = x->started_us;
     legacy->request_bytes = x->request.bytes;
     legacy->head_bytes = x->response.bytes_sent;
-    legacy->status = visit_status(visit);
-    if (is_awaited(visit))
+    legacy->status = request_status(request);
+    if (is_awaited(request))
         legacy->held = x;
     return legacy;
 }
 
-void connection_upgrade(struct visit *visit)
+void connection_upgrade(struct request_state *request)
 {
-    struct connection *connection = visit->connection;
-    struct successor *successor = visit->successor;
+    struct connection *connection = request->connection;
+    struct successor *successor = request->successor;
     struct session *former = connection->session;
 
     successor->connection = connection;
-    successor->legacy = leave(visit);
+    successor->legacy = leave(request);
     connection->session = &successor->session;
-    visit->succeeded = true;
+    request->succeeded = true;
     former->protocol->close(former);
     if (connection->wire.peer_ended)
         connection->session->protocol->signal(connection->session, SESSION_PEER_CLOSED);
     connection_wake(connection);
 }
 
-bool connection_upgraded(struct visit *visit)
+bool connection_upgraded(struct request_state *request)
 {
-    struct successor *successor = visit->successor;
+    struct successor *successor = request->successor;
 
     if (!successor)
         return false;
-    if (!visit->succeeded) { /* the connection ends before */
+    if (!request->succeeded) { /* the connection ends before */
         successor->session.protocol->close(&successor->session);
         return false;
     }
-    visit->x->cancelled = false;
+    request->x->cancelled = false;
     if (successor->legacy && successor->legacy->held)
-        exchange_hold(visit->x);
+        exchange_hold(request->x);
     else
-        request_release(visit);
+        request_release(request);
     return true;
 }
 
@@ -108,14 +108,14 @@ void successor_wake(struct successor *successor)
 static struct exchange *revive(const struct legacy *legacy, struct connection *connection)
 {
     struct exchange *x = exchange_create(&connection->worker->arenas, sizeof(*x));
-    struct visit *visit = x ? visit_open(x, connection, connection->worker) : NULL;
+    struct request_state *request = x ? request_state_create(x, connection, connection->worker) : NULL;
 
-    if (!visit) {
+    if (!request) {
         exchange_release(x);
         return NULL;
     }
-    visit->server = legacy->server;
-    visit->location = legacy->location;
+    request->server = legacy->server;
+    request->location = legacy->location;
     x->settings = &legacy->location->session;
     x->started_us = legacy->started_us;
     x->response.status = legacy->status;
@@ -127,19 +127,19 @@ static void tell(struct successor *successor, struct exchange *x, bool whole)
 {
     const struct legacy *legacy = successor->legacy;
     struct wire_transfer transfer = wire_transfer_end(&successor->connection->wire);
-    struct visit *visit = visit_of(x);
+    struct request_state *request = request_state_of(x);
 
-    visit->tls_path = transfer.path;
-    visit->tls_reason = transfer.reason;
-    visit->zero_copy = transfer.zero_copy;
+    request->tls_path = transfer.path;
+    request->tls_reason = transfer.reason;
+    request->zero_copy = transfer.zero_copy;
     x->cancelled = !whole;
     x->request.bytes = legacy->request_bytes + successor->received;
     x->response.bytes_sent = legacy->head_bytes + successor->sent;
     x->response.body_bytes_sent = successor->sent;
     successor->restore(successor, x);
     if (x == legacy->held)
-        request_release(visit);
-    access_log_write_rest(visit->worker->access_log, legacy->lines, x, &x->arena);
+        request_release(request);
+    access_log_write_rest(request->worker->access_log, legacy->lines, x, &x->arena);
 }
 
 void successor_end(struct successor *successor, bool whole)

@@ -7,13 +7,13 @@
 
 #include "server/module.h"
 
-struct visit;
+struct request_state;
 
 struct trace {
     /* Asks the module `index` of module_table in the worker's place, and returns what it said; or does not, and says something for it. */
-    enum outcome (*ask)(struct trace *trace, struct visit *visit, unsigned index);
-    /* The visit is over: its answer has left, or was cut. What it has is still there. */
-    void (*finished)(struct trace *trace, struct visit *visit);
+    enum outcome (*ask)(struct trace *trace, struct request_state *request, unsigned index);
+    /* The request is over: its answer has left, or was cut. What it has is still there. */
+    void (*finished)(struct trace *trace, struct request_state *request);
 };
 
 #endif

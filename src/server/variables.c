@@ -114,7 +114,7 @@ static struct str get_content_type(const void *subject, struct str parameter, st
 static struct str get_host(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;
-    const struct virtual_server *server = visit_of(x)->server;
+    const struct virtual_server *server = request_state_of(x)->server;
 
     if (!str_empty(x->request.host))
         return x->request.host;
@@ -144,7 +144,7 @@ static struct str get_request(const void *subject, struct str parameter, struct 
 
 static struct str get_request_method(const void *subject, struct str parameter, struct arena *arena)
 {
-    return visit_of_client(subject)->x->request.method_name;
+    return client_request_state_of(subject)->x->request.method_name;
 }
 
 static struct str get_request_length(const void *subject, struct str parameter, struct arena *arena)
@@ -198,20 +198,20 @@ static bool draw(struct worker *worker, unsigned char out[16])
 
 struct str variable_request_id(const struct exchange *x)
 {
-    struct visit *visit = visit_of_client(x);
+    struct request_state *request = client_request_state_of(x);
     unsigned char random[16];
     char *text;
 
-    if (visit->request_id)
-        return str_of(visit->request_id, 2 * sizeof(random));
-    text = arena_alloc(&visit->x->arena, 2 * sizeof(random));
-    if (!text || !draw(visit->worker, random))
+    if (request->request_id)
+        return str_of(request->request_id, 2 * sizeof(random));
+    text = arena_alloc(&request->x->arena, 2 * sizeof(random));
+    if (!text || !draw(request->worker, random))
         return ABSENT;
     for (size_t i = 0; i < sizeof(random); i++) {
         text[2 * i] = "0123456789abcdef"[random[i] >> 4];
         text[2 * i + 1] = "0123456789abcdef"[random[i] & 15];
     }
-    visit->request_id = text;
+    request->request_id = text;
     return str_of(text, 2 * sizeof(random));
 }
 
@@ -222,12 +222,12 @@ static struct str get_request_id(const void *subject, struct str parameter, stru
 
 static struct str get_document_root(const void *subject, struct str parameter, struct arena *arena)
 {
-    return exchange_root(visit_of(subject)->x);
+    return exchange_root(request_state_of(subject)->x);
 }
 
 static struct str get_realpath_root(const void *subject, struct str parameter, struct arena *arena)
 {
-    struct str root = exchange_root(visit_of(subject)->x);
+    struct str root = exchange_root(request_state_of(subject)->x);
     struct str terminated = root.data ? arena_copy(arena, root) : root;
     char *real = terminated.data ? realpath(terminated.data, NULL) : NULL;
     struct str result = real ? arena_copy(arena, str_from(real)) : ABSENT;
@@ -241,7 +241,7 @@ static struct str get_request_filename(const void *subject, struct str parameter
     const struct exchange *x = subject;
     struct str root, path;
 
-    if (exchange_file(visit_of(x)->x, x->request.path, &root, &path) < 0)
+    if (exchange_file(request_state_of(x)->x, x->request.path, &root, &path) < 0)
         return ABSENT;
     while (str_ends(root, STR("/")))
         root.length--;

@@ -13,7 +13,7 @@
 struct endpoint;
 struct wire;
 
-/* Subject of every variable: a const struct exchange * with a visit. Request, connection, TLS, answer. */
+/* Subject of every variable: a const struct exchange * with a request. Request, connection, TLS, answer. */
 extern const struct variable_table variables_core;
 extern const struct variable_table variables_connection;
 extern const struct variable_table variables_tls;

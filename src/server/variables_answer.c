@@ -15,7 +15,7 @@ static struct str unsigned_text(struct arena *arena, uint64_t value)
 
 static struct str get_status(const void *subject, struct str parameter, struct arena *arena)
 {
-    return arena_printf(arena, "%03d", visit_status(visit_of(subject)));
+    return arena_printf(arena, "%03d", request_status(request_state_of(subject)));
 }
 
 static struct str get_bytes_sent(const void *subject, struct str parameter, struct arena *arena)
@@ -34,13 +34,13 @@ static struct str get_body_bytes_sent(const void *subject, struct str parameter,
 
 static struct str get_bytes_zero_copy(const void *subject, struct str parameter, struct arena *arena)
 {
-    return unsigned_text(arena, visit_of(subject)->zero_copy);
+    return unsigned_text(arena, request_state_of(subject)->zero_copy);
 }
 
 static struct str get_request_time(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;
-    uint64_t now_us = visit_of(x)->worker->loop.clock.monotonic_us;
+    uint64_t now_us = request_state_of(x)->worker->loop.clock.monotonic_us;
     uint64_t took_ms = now_us > x->started_us ? (now_us - x->started_us) / 1000 : 0;
 
     return arena_printf(arena, "%llu.%03llu", (unsigned long long)(took_ms / 1000),
@@ -87,7 +87,7 @@ static struct str get_sent_http_content_type(const void *subject, struct str par
     struct str type = get_sent_http(subject, STR("content_type"), arena);
     ssize_t at = str_search(type, STR("; charset="));
 
-    if (x->response.head.data || at < 0 || !str_equal(type, visit_of(x)->own_type))
+    if (x->response.head.data || at < 0 || !str_equal(type, request_state_of(x)->own_type))
         return type;
     return str_slice(type, 0, (size_t)at);
 }
@@ -107,12 +107,12 @@ static struct str get_sent_http_content_length(const void *subject, struct str p
 
 static struct str get_tls_path(const void *subject, struct str parameter, struct arena *arena)
 {
-    return str_from(wire_path_name(visit_of(subject)->tls_path));
+    return str_from(wire_path_name(request_state_of(subject)->tls_path));
 }
 
 static struct str get_tls_path_reason(const void *subject, struct str parameter, struct arena *arena)
 {
-    return str_from(wire_reason_name(visit_of(subject)->tls_reason));
+    return str_from(wire_reason_name(request_state_of(subject)->tls_reason));
 }
 
 static const struct variable variables[] = {

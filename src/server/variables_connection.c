@@ -15,12 +15,12 @@
 
 static const struct connection *connection_of(const void *subject)
 {
-    return visit_of(subject)->connection;
+    return request_state_of(subject)->connection;
 }
 
 static const struct clock *clock_of(const void *subject)
 {
-    return &visit_of(subject)->worker->loop.clock;
+    return &request_state_of(subject)->worker->loop.clock;
 }
 
 static struct str unsigned_text(struct arena *arena, uint64_t value)
@@ -185,7 +185,7 @@ static struct str get_server_port(const void *subject, struct str parameter, str
 
 static struct str get_server_name(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct virtual_server *server = visit_of(subject)->server;
+    const struct virtual_server *server = request_state_of(subject)->server;
 
     return server ? server->name : ABSENT;
 }
@@ -246,7 +246,7 @@ static struct str get_time_iso8601(const void *subject, struct str parameter, st
 
 static struct str get_hostname(const void *subject, struct str parameter, struct arena *arena)
 {
-    return visit_of(subject)->worker->configuration->hostname;
+    return request_state_of(subject)->worker->configuration->hostname;
 }
 
 static struct str get_pid(const void *subject, struct str parameter, struct arena *arena)

@@ -9,7 +9,7 @@
 
 static const struct tls_session *tls_of(const void *subject)
 {
-    return visit_of(subject)->connection->wire.tls;
+    return request_state_of(subject)->connection->wire.tls;
 }
 
 static struct str get_ssl_protocol(const void *subject, struct str parameter, struct arena *arena)
@@ -73,7 +73,7 @@ OF_CERTIFICATE(v_start, TLS_CLIENT_START)
 
 static struct str get_ssl_early(const void *subject, struct str parameter, struct arena *arena)
 {
-    return visit_of(subject)->early ? STR("1") : STR("");
+    return request_state_of(subject)->early ? STR("1") : STR("");
 }
 
 static struct str get_ssl_client_verify(const void *subject, struct str parameter, struct arena *arena)

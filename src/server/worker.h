@@ -37,7 +37,7 @@ struct worker {
     struct cache_store **caches;            /* by cache_conf's index */
     void **module_states;                   /* by index in module_table */
     struct list connection_list;                   /* every open connection */
-    struct list resumed;                    /* visits whose module said exchange_resume */
+    struct list resumed;                    /* requests whose module said exchange_resume */
     struct list awake;                      /* connections whose session has something to send again */
     struct list orphans;                    /* subrequests whose parent has ended */
     unsigned apart;                         /* subrequests that nobody waits for, with or without a parent */

@@ -1,6 +1,6 @@
 /*
  * Names are looked for wherever they can be given: behind `set` and its kin, in the keys of `map` and `geo`, and in
- * anything that looks like a group of a regular expression. One too many costs a slot in a visit and nothing else.
+ * anything that looks like a group of a regular expression. One too many costs a slot in a request and nothing else.
  */
 #include "site/own_variables.h"
 

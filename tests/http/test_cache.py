@@ -636,11 +636,11 @@ def test_what_the_server_is_told_of_the_host_is_a_part_of_the_key(served, client
     target = path()
     upstream.answers[target] = lambda talk: upstream.tell(talk, 'Cache-Control: max-age=60', talk.request.header('x-forwarded-host').encode())
 
-    def visit(host):
+    def fetch_with_session(host):
         client.send(f'GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n')
         return client.read('GET')
     for host in ('evil.example', 'localhost:81', 'localhost'):
-        first = visit(host)
+        first = fetch_with_session(host)
         assert (first.headers['x-cache'], first.body) == (MISS, host.encode())
     client.send(f'GET http://localhost:82{target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.read('GET').body == b'localhost:82'

@@ -11,7 +11,7 @@ import pytest
 from kit import http1, server as server_kit, tls_end
 from kit.authority import Authority, context
 from kit.lifetime import wait_for
-from kit.resumption import VERSIONS, visit
+from kit.resumption import VERSIONS, fetch_with_session
 
 TLS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 TELLS = '200 "$ssl_client_verify|$ssl_client_s_dn|$ssl_session_reused"'
@@ -142,23 +142,23 @@ def test_another_host_is_misdirected(asking, known):
 @pytest.mark.parametrize('version', VERSIONS)
 def test_a_session_opens_no_other_server(asking, known, tmp_path, version):
     session, good = tmp_path / 'session', ['-cert', known[0]['good'][0], '-key', known[0]['good'][1]]
-    visit(asking.port, version, kept=session, name='open.test', target='/who')
-    assert visit(asking.port, version, given=session, name='open.test', target='/who')[0]
-    resumed, answer = visit(asking.port, version, given=session, name='strict.test', target='/who')
+    fetch_with_session(asking.port, version, kept=session, name='open.test', target='/who')
+    assert fetch_with_session(asking.port, version, given=session, name='open.test', target='/who')[0]
+    resumed, answer = fetch_with_session(asking.port, version, given=session, name='strict.test', target='/who')
     assert not resumed and '400 Bad Request' in answer and ABSENT in answer
-    visit(asking.port, version, kept=session, name='strict.test', target='/who', more=good)
-    resumed, answer = visit(asking.port, version, given=session, name='strict.test', target='/who')
+    fetch_with_session(asking.port, version, kept=session, name='strict.test', target='/who', more=good)
+    resumed, answer = fetch_with_session(asking.port, version, given=session, name='strict.test', target='/who')
     assert resumed and f'SUCCESS|{GOOD_NAME}|r' in answer, 'what was shown once lasts as long as the session'
     for name in ('other.test', 'listed.test'):
-        resumed, answer = visit(asking.port, version, given=session, name=name, target='/who')
+        resumed, answer = fetch_with_session(asking.port, version, given=session, name=name, target='/who')
         assert not resumed and 'SUCCESS' not in answer and ('400 Bad Request' in answer or '403 Forbidden' in answer), name
 
 
 @pytest.mark.parametrize('version', VERSIONS)
 def test_who_was_refused_is_asked_again(asking, known, tmp_path, version):
     session, good = tmp_path / 'session', ['-cert', known[0]['good'][0], '-key', known[0]['good'][1]]
-    assert '400 Bad Request' in visit(asking.port, version, kept=session, name='strict.test', target='/who')[1]
-    resumed, answer = visit(asking.port, version, given=session, name='strict.test', target='/who', more=good)
+    assert '400 Bad Request' in fetch_with_session(asking.port, version, kept=session, name='strict.test', target='/who')[1]
+    resumed, answer = fetch_with_session(asking.port, version, given=session, name='strict.test', target='/who', more=good)
     assert not resumed and f'SUCCESS|{GOOD_NAME}|.' in answer
 
 

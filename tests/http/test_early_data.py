@@ -11,7 +11,7 @@ import pytest
 from kit import http1, server as server_kit, upstream as upstream_kit
 from kit.authority import Authority
 from kit.lifetime import wait_for
-from kit.resumption import visit
+from kit.resumption import fetch_with_session
 
 TIMEOUT = 20 * server_kit.PATIENCE
 
@@ -58,7 +58,7 @@ def request(target, method='GET', body='', close=True):
 
 def ticket(server, path, *more):
     """A session for one connection with early data."""
-    answer = visit(server.port, '-tls1_3', kept=path, target='/tell', more=more)[1]
+    answer = fetch_with_session(server.port, '-tls1_3', kept=path, target='/tell', more=more)[1]
     assert 'early= worker' in answer, answer
     return path
 
@@ -80,8 +80,8 @@ def test_a_request_comes_early_and_is_answered(begin, tmp_path):
     for _ in range(4):
         accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/tell'), tmp_path)
         assert accepted and 'early=1 worker' in said and '200 OK' in said
-    assert 'early= worker' in visit(server.port, '-tls1_3', target='/tell')[1]
-    assert 'early= worker' in visit(server.port, '-tls1_2', target='/tell')[1]
+    assert 'early= worker' in fetch_with_session(server.port, '-tls1_3', target='/tell')[1]
+    assert 'early= worker' in fetch_with_session(server.port, '-tls1_2', target='/tell')[1]
 
 
 def test_files_of_all_sizes(begin, tmp_path, site):
@@ -109,7 +109,7 @@ def test_servers_behind_are_told(begin, tmp_path):
     assert accepted and 'behind 1' in said
     accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/behind/refused'), tmp_path)
     assert accepted and '425 Too Early' in said, 'what they say to it is passed on'
-    visit(server.port, '-tls1_3', target='/behind/y')
+    fetch_with_session(server.port, '-tls1_3', target='/behind/y')
     assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], ['1'], []]
 
 
@@ -117,7 +117,7 @@ def test_who_is_asked_whether_they_may_is_told(begin, tmp_path):
     server = begin(workers=1)
     accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session'), request('/guarded'), tmp_path)
     assert accepted and 'guarded' in said
-    visit(server.port, '-tls1_3', target='/guarded')
+    fetch_with_session(server.port, '-tls1_3', target='/guarded')
     assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], []]
 
 
@@ -187,7 +187,7 @@ def test_a_replay_is_not_obeyed(begin, tmp_path):
     for _ in range(12):
         replay(server.port, tap.flight)
     for _ in range(4):
-        visit(server.port, '-tls1_3', target='/behind/last')
+        fetch_with_session(server.port, '-tls1_3', target='/behind/last')
     targets = [seen.target for seen in server.upstream.requests]
     assert targets.count('/behind/once') == 1 and targets.count('/behind/last') == 4
 
@@ -228,7 +228,7 @@ def test_who_has_shown_a_certificate_is_known_early(begin, tmp_path):
     shows = ('-cert', certificate, '-key', key)
     accepted, said = speak_early(server.port, ticket(server, tmp_path / 'session', *shows), request('/tell'), tmp_path)
     assert accepted and 'early=1 worker SUCCESS;' in said
-    visit(server.port, '-tls1_3', kept=tmp_path / 'refused', target='/tell')
+    fetch_with_session(server.port, '-tls1_3', kept=tmp_path / 'refused', target='/tell')
     accepted, said = speak_early(server.port, tmp_path / 'refused', request('/tell'), tmp_path, later=request('/tell'))
     assert not accepted and '400 Bad Request' in said
 

@@ -11,7 +11,7 @@ import pytest
 from kit import http1, server as server_kit, site as site_kit
 from kit.authority import Authority, context
 from kit.lifetime import wait_for
-from kit.resumption import visit
+from kit.resumption import fetch_with_session
 
 TAKEN, REFUSED = 'have changed: new connections get them', 'have changed and are not taken, what was read before goes on: '
 
@@ -181,14 +181,14 @@ def test_lists_of_revoked_certificates_are_renewed(begin, tmp_path):
     more = ['-cert', client[0], '-key', client[1]]
     server = begin(ssl_verify_client='on', ssl_client_certificate=authority.certificate, ssl_crl=authority.revoked())
     session = tmp_path / 'session'
-    assert '200 OK' in visit(server.port, '-tls1_3', kept=session, name='site.test', more=more)[1]
-    assert visit(server.port, '-tls1_3', given=session, name='site.test')[0]
+    assert '200 OK' in fetch_with_session(server.port, '-tls1_3', kept=session, name='site.test', more=more)[1]
+    assert fetch_with_session(server.port, '-tls1_3', given=session, name='site.test')[0]
     authority.revoke(client)
     authority.revoked()
     wait_for(lambda: TAKEN in server.errors(), 'the change')
-    wait_for(lambda: '400 Bad Request' in visit(server.port, '-tls1_3', name='site.test', more=more)[1], 'the refusal')
+    wait_for(lambda: '400 Bad Request' in fetch_with_session(server.port, '-tls1_3', name='site.test', more=more)[1], 'the refusal')
     for _ in range(8):
-        resumed, answer = visit(server.port, '-tls1_3', given=session, name='site.test', more=more)
+        resumed, answer = fetch_with_session(server.port, '-tls1_3', given=session, name='site.test', more=more)
         if not resumed:
             break
     assert not resumed and '400 Bad Request' in answer, 'what was good before is no longer taken up'
@@ -199,11 +199,11 @@ def test_ticket_keys_are_renewed(begin, tmp_path):
     key.write_bytes(os.urandom(80))
     server = begin(workers=1, ssl_session_ticket_key=str(key))
     session = tmp_path / 'session'
-    visit(server.port, '-tls1_3', kept=session, name='site.test')
-    assert visit(server.port, '-tls1_3', given=session, name='site.test')[0]
+    fetch_with_session(server.port, '-tls1_3', kept=session, name='site.test')
+    assert fetch_with_session(server.port, '-tls1_3', given=session, name='site.test')[0]
     key.write_bytes(os.urandom(48))
     wait_for(lambda: TAKEN in server.errors(), 'the change')
-    wait_for(lambda: not visit(server.port, '-tls1_3', given=session, name='site.test')[0], 'the next key')
+    wait_for(lambda: not fetch_with_session(server.port, '-tls1_3', given=session, name='site.test')[0], 'the next key')
     key.write_bytes(b'short')
     wait_for(lambda: f'the ticket key "{key}" has 5 bytes, and neither 80 nor 48' in server.errors(), 'the refusal')
 

@@ -11,7 +11,7 @@ import pytest
 from kit import http1, server as server_kit, site as site_kit
 from kit.authority import Authority
 from kit.lifetime import wait_for
-from kit.resumption import beginner, visit
+from kit.resumption import beginner, fetch_with_session
 
 # What the server has beside its cache, and what clients say: all of them have an id, and nothing else to come back with.
 WAYS = {'no ticket known': ({}, '-tls1_2', ['-no_ticket']), 'tickets off, 1.2': ({'ssl_session_tickets': 'off'}, '-tls1_2', []),
@@ -34,14 +34,14 @@ def comer(server, way):
     """A client that comes with a session (`given`), or takes the new one away (`kept`): whether it was resumed."""
     def come(**words):
         more = [*way[2], *words.pop('more', [])]
-        return visit(words.pop('port', server.port), way[1], more=more, **words)[0]
+        return fetch_with_session(words.pop('port', server.port), way[1], more=more, **words)[0]
     return come
 
 
 def resumes_everywhere(server, way, session):
     seen = set()
     for _ in range(60):
-        resumed, answer = visit(server.port, way[1], given=session, more=way[2])
+        resumed, answer = fetch_with_session(server.port, way[1], given=session, more=way[2])
         assert resumed and '; r' in answer, answer
         seen.add(int(re.search(r'worker (\d+);', answer)[1]))
         if seen >= set(server.workers()):

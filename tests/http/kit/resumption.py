@@ -8,7 +8,7 @@ from .lifetime import wait_for
 VERSIONS = ['-tls1_2', '-tls1_3']
 
 
-def visit(port, version, given=None, kept=None, name='localhost', target='/', more=()):
+def fetch_with_session(port, version, given=None, kept=None, name='localhost', target='/', more=()):
     """One request over a connection of its own, with the session of the file `given`, the new one into `kept`: (resumed, answer)."""
     words = ['openssl', 's_client', '-connect', f'127.0.0.1:{port}', '-servername', name, version, '-ign_eof', *more]
     words += ['-sess_in', str(given)] if given else []

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* The server's part of one exchange. */
-struct table_visit {
+struct table_request {
     struct table_server *server;
     struct exchange *x;
     const struct table_row *row;
@@ -26,16 +26,16 @@ static void must(int result)
 
 static void body_woken(void *owner)
 {
-    struct table_visit *visit = owner;
+    struct table_request *state = owner;
 
-    visit->server->reads = true;
-    visit->server->woken = true;
+    state->server->reads = true;
+    state->server->woken = true;
 }
 
 static int stream_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
-    struct table_visit *visit = container_of(body, struct table_visit, stream);
-    struct body *source = visit->x->request.body;
+    struct table_request *state = container_of(body, struct table_request, stream);
+    struct body *source = state->x->request.body;
 
     source->wake = body->wake;
     source->owner = body->owner;
@@ -51,12 +51,12 @@ static void stream_close(struct body *body)
  */
 static int broken_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
-    struct table_visit *visit = container_of(body, struct table_visit, stream);
+    struct table_request *state = container_of(body, struct table_request, stream);
 
-    if (visit->finished)
-        return visit->row->promised ? 0 : -EIO;
-    visit->finished = true;
-    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(str_from(visit->row->body), 0, room)};
+    if (state->finished)
+        return state->row->promised ? 0 : -EIO;
+    state->finished = true;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(str_from(state->row->body), 0, room)};
     return 1;
 }
 
@@ -77,49 +77,49 @@ static struct body *unknown(struct body *body)
     return body;
 }
 
-static void answer(struct table_visit *visit, int status, struct str body)
+static void answer(struct table_request *state, int status, struct str body)
 {
     static const struct body_ops stream_ops = {stream_next, stream_close};
     static const struct body_ops broken_ops = {broken_next, stream_close};
-    const struct table_row *row = visit->row;
-    struct response *response = &visit->x->response;
+    const struct table_row *row = state->row;
+    struct response *response = &state->x->response;
 
     response->status = status;
     response->close_after |= row->close_after;
-    add_field(&response->headers, &visit->x->arena, row->header);
-    add_field(&response->trailers, &visit->x->arena, row->trailer);
+    add_field(&response->headers, &state->x->arena, row->header);
+    add_field(&response->trailers, &state->x->arena, row->trailer);
     if (row->manner == TABLE_STREAM || row->manner == TABLE_BROKEN) {
-        visit->stream = (struct body){.ops = row->manner == TABLE_STREAM ? &stream_ops : &broken_ops};
-        visit->stream.length = row->promised ? row->promised : BODY_LENGTH_UNKNOWN;
-        response->body = &visit->stream;
+        state->stream = (struct body){.ops = row->manner == TABLE_STREAM ? &stream_ops : &broken_ops};
+        state->stream.length = row->promised ? row->promised : BODY_LENGTH_UNKNOWN;
+        response->body = &state->stream;
     } else if (body.data) {
-        response->body = body_bytes(&visit->x->arena, body);
+        response->body = body_bytes(&state->x->arena, body);
         if (row->unknown_length)
             unknown(response->body);
     }
-    exchange_answer(visit->x);
+    exchange_answer(state->x);
 }
 
 /* Reads what there is of the request body; answers once it is whole, or broken. */
-static void echo(struct table_visit *visit)
+static void echo(struct table_request *state)
 {
-    struct request *request = &visit->x->request;
+    struct request *request = &state->x->request;
     struct chunk chunk;
     int result;
 
     request->body->wake = body_woken;
-    request->body->owner = visit;
+    request->body->owner = state;
     while ((result = request->body->ops->next(request->body, CHUNK_BYTES, 7, &chunk)) == 1)
-        must(buffer_append(&visit->read, chunk.bytes));
+        must(buffer_append(&state->read, chunk.bytes));
     if (result == -EAGAIN)
         return;
-    visit->server->later = NULL;
+    state->server->later = NULL;
     for (unsigned i = 0; result == 0 && i < request->trailers.count; i++)
-        must(buffer_printf(&visit->read, "[" STR_FMT "]", STR_ARG(request->trailers.items[i].name)));
+        must(buffer_printf(&state->read, "[" STR_FMT "]", STR_ARG(request->trailers.items[i].name)));
     if (result < 0)
-        answer(visit, exchange_body_status(result), STR("no"));
+        answer(state, exchange_body_status(result), STR("no"));
     else
-        answer(visit, 200, visit->read.length ? buffer_str(&visit->read) : STR(""));
+        answer(state, 200, state->read.length ? buffer_str(&state->read) : STR(""));
 }
 
 static const struct table_row *row_of(const struct table_server *server, struct str path)
@@ -131,49 +131,49 @@ static const struct table_row *row_of(const struct table_server *server, struct 
     return row;
 }
 
-static struct table_visit *visit_open(struct table_server *server, struct exchange *x)
+static struct table_request *table_request_open(struct table_server *server, struct exchange *x)
 {
-    struct table_visit *visit = arena_zalloc(&x->arena, 1, sizeof(*visit));
+    struct table_request *state = arena_zalloc(&x->arena, 1, sizeof(*state));
 
-    if (!visit)
+    if (!state)
         abort();
-    visit->server = server;
-    visit->x = x;
-    visit->row = row_of(server, x->request.path);
-    x->owner = visit;
-    return visit;
+    state->server = server;
+    state->x = x;
+    state->row = row_of(server, x->request.path);
+    x->owner = state;
+    return state;
 }
 
 static void begun(void *owner, struct exchange *x)
 {
     struct table_server *server = owner;
-    struct table_visit *visit = visit_open(server, x);
+    struct table_request *state = table_request_open(server, x);
     int status;
 
     server->begun++;
-    if (visit->row->inform) {
+    if (state->row->inform) {
         struct headers headers = {0};
 
-        add_field(&headers, &x->arena, visit->row->inform);
+        add_field(&headers, &x->arena, state->row->inform);
         must(exchange_inform(x, 103, &headers));
     }
-    status = exchange_limit_body(x, visit->row->body_limit);
+    status = exchange_limit_body(x, state->row->body_limit);
     if (status) {
-        answer(visit, status, STR("no"));
+        answer(state, status, STR("no"));
         return;
     }
-    switch (visit->row->manner) {
+    switch (state->row->manner) {
     case TABLE_AT_ONCE:
     case TABLE_STREAM:
     case TABLE_BROKEN:
-        answer(visit, visit->row->status, str_from(visit->row->body));
+        answer(state, state->row->status, str_from(state->row->body));
         break;
     case TABLE_LATER:
         server->later = x;
         break;
     case TABLE_ECHO:
         server->later = x;
-        echo(visit);
+        echo(state);
         break;
     }
 }
@@ -182,17 +182,17 @@ static void refused(void *owner, struct exchange *x, int status)
 {
     static const struct table_row none = {.path = NULL};
     struct table_server *server = owner;
-    struct table_visit *visit = visit_open(server, x);
+    struct table_request *state = table_request_open(server, x);
 
     server->refused++;
-    visit->row = &none;
-    answer(visit, status, STR("refused"));
+    state->row = &none;
+    answer(state, status, STR("refused"));
 }
 
 static void finished(void *owner, struct exchange *x)
 {
     struct table_server *server = owner;
-    struct table_visit *visit = x->owner;
+    struct table_request *state = x->owner;
 
     server->finished++;
     if (server->later == x)
@@ -200,7 +200,7 @@ static void finished(void *owner, struct exchange *x)
     must(buffer_printf(&server->log, STR_FMT " " STR_FMT " %d %llu%s\n", STR_ARG(x->request.method_name),
                        STR_ARG(x->request.path), x->response.status,
                        (unsigned long long)x->response.body_bytes_sent, x->cancelled ? " cancelled" : ""));
-    buffer_finish(&visit->read);
+    buffer_finish(&state->read);
 }
 
 static void wake(void *owner)
@@ -329,10 +329,10 @@ void table_server_signal(struct table_server *server, enum session_signal signal
 
 void table_server_answer(struct table_server *server)
 {
-    struct table_visit *visit = server->later->owner;
+    struct table_request *state = server->later->owner;
 
     server->later = NULL;
-    answer(visit, visit->row->status, str_from(visit->row->body));
+    answer(state, state->row->status, str_from(state->row->body));
     table_server_pump(server);
 }
 

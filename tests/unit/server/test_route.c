@@ -119,14 +119,14 @@ START_TEST(servers_by_name)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct exchange x = {.request.host = str_from(names[i].host)};
         struct worker worker = {.configuration = c};
-        struct visit visit = {.x = &x, .worker = &worker, .own.arena = &x.arena};
+        struct request_state request = {.x = &x, .worker = &worker, .own.arena = &x.arena};
 
-        x.owner = &visit;
-        route_server(&visit, &c->endpoints[0]);
-        ck_assert_msg(str_equal(visit.server->name, str_from(names[i].name)), "%s: %.*s", names[i].host,
-                      (int)visit.server->name.length, visit.server->name.data);
-        if (str_equal(visit.server->name, STR("first")))
-            ck_assert(str_equal(visit.own.values[own_variable_find(&c->own, STR("who"))->index], STR("ann")));
+        x.owner = &request;
+        route_server(&request, &c->endpoints[0]);
+        ck_assert_msg(str_equal(request.server->name, str_from(names[i].name)), "%s: %.*s", names[i].host,
+                      (int)request.server->name.length, request.server->name.data);
+        if (str_equal(request.server->name, STR("first")))
+            ck_assert(str_equal(request.own.values[own_variable_find(&c->own, STR("who"))->index], STR("ann")));
         arena_reset(&x.arena);
     }
     configuration_destroy(c);
@@ -137,10 +137,10 @@ START_TEST(one_server_answers_all_names)
 {
     struct configuration *c = load(locations);
     struct exchange x = {.request.host = STR("whatever")};
-    struct visit visit = {.x = &x};
+    struct request_state request = {.x = &x};
 
-    route_server(&visit, &c->endpoints[0]);
-    ck_assert_ptr_eq(visit.server, c->servers[0]);
+    route_server(&request, &c->endpoints[0]);
+    ck_assert_ptr_eq(request.server, c->servers[0]);
     configuration_destroy(c);
 }
 END_TEST
@@ -152,13 +152,13 @@ START_TEST(locations_by_path)
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         struct exchange x = {.request.path = str_from(paths[i].path)};
         struct worker worker = {.configuration = c};
-        struct visit visit = {.x = &x, .server = c->servers[0], .worker = &worker, .own.arena = &x.arena};
+        struct request_state request = {.x = &x, .server = c->servers[0], .worker = &worker, .own.arena = &x.arena};
 
-        x.owner = &visit;
-        route_location(&visit);
-        ck_assert_msg(str_equal(visit.location->pattern, str_from(paths[i].pattern)), "%s: %.*s",
-                      paths[i].path, (int)visit.location->pattern.length, visit.location->pattern.data);
-        ck_assert_int_eq(visit.location->kind, paths[i].kind);
+        x.owner = &request;
+        route_location(&request);
+        ck_assert_msg(str_equal(request.location->pattern, str_from(paths[i].pattern)), "%s: %.*s",
+                      paths[i].path, (int)request.location->pattern.length, request.location->pattern.data);
+        ck_assert_int_eq(request.location->kind, paths[i].kind);
         arena_reset(&x.arena);
     }
     configuration_destroy(c);
@@ -169,17 +169,17 @@ START_TEST(locations_by_name)
 {
     struct configuration *c = load(locations);
     struct exchange x = {.request.path = STR("/images/a")};
-    struct visit visit = {.x = &x, .server = c->servers[0]};
+    struct request_state request = {.x = &x, .server = c->servers[0]};
 
-    ck_assert_ptr_null(route_named(&visit, STR("@nobody")));
-    ck_assert_ptr_null(route_named(&visit, STR("/images")));
-    visit.named = route_named(&visit, STR("@named"));
-    ck_assert_ptr_nonnull(visit.named);
-    route_location(&visit);
-    ck_assert(str_equal(visit.location->pattern, STR("@named")));
-    ck_assert_ptr_null(visit.named);
-    route_location(&visit);
-    ck_assert(str_equal(visit.location->pattern, STR("/images/")));
+    ck_assert_ptr_null(route_named(&request, STR("@nobody")));
+    ck_assert_ptr_null(route_named(&request, STR("/images")));
+    request.named = route_named(&request, STR("@named"));
+    ck_assert_ptr_nonnull(request.named);
+    route_location(&request);
+    ck_assert(str_equal(request.location->pattern, STR("@named")));
+    ck_assert_ptr_null(request.named);
+    route_location(&request);
+    ck_assert(str_equal(request.location->pattern, STR("/images/")));
     configuration_destroy(c);
 }
 END_TEST

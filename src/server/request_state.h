@@ -2,13 +2,13 @@
  * The server's part of an exchange: where it was routed, and which module has
  * it. In the exchange's arena; x->owner points here.
  */
-#ifndef SERVER_VISIT_H
-#define SERVER_VISIT_H
+#ifndef SERVER_REQUEST_STATE_H
+#define SERVER_REQUEST_STATE_H
 
 #include "server/module.h"
 #include "server/worker.h"
 
-struct visit {
+struct request_state {
     struct exchange *x;
     struct connection *connection;
     struct worker *worker;
@@ -39,7 +39,7 @@ struct visit {
     struct list resumed;            /* in worker->resumed */
     struct successor *successor;    /* exchange_succeed; NULL: HTTP goes on */
     bool succeeded;                 /* the connection is the successor's */
-    struct visit_state *states;     /* exchange_state: of the modules that asked for one */
+    struct request_module_state *states;     /* exchange_state: of the modules that asked for one */
     struct own_values own;          /* of the configuration's own variables */
     uint64_t shaping;               /* bits of modules whose shape is called though they are idle: exchange_set_rate */
     uint64_t rate;                  /* exchange_set_rate; valid where `shaping` has a bit */
@@ -56,23 +56,23 @@ struct visit {
     uint64_t zero_copy;
 };
 
-/* The visit of an exchange whose head is whole, in its arena; x->owner is set. NULL when out of memory. */
-struct visit *visit_open(struct exchange *x, struct connection *connection, struct worker *worker);
+/* The request of an exchange whose head is whole, in its arena; x->owner is set. NULL when out of memory. */
+struct request_state *request_state_create(struct exchange *x, struct connection *connection, struct worker *worker);
 
 /* $status: what was answered; 499 (nginx's number) where the client left before that, 0 where nothing was answered for another reason. */
-int visit_status(const struct visit *visit);
+int request_status(const struct request_state *request);
 
-static inline struct visit *visit_of(const struct exchange *x)
+static inline struct request_state *request_state_of(const struct exchange *x)
 {
     return x->owner;
 }
 
-/* The visit that a client asked for: its own, or that of the exchange it is a child of. */
-static inline struct visit *visit_of_client(const struct exchange *x)
+/* The request that a client asked for: its own, or that of the exchange it is a child of. */
+static inline struct request_state *client_request_state_of(const struct exchange *x)
 {
-    while (visit_of(x)->parent)
-        x = visit_of(x)->parent;
-    return visit_of(x);
+    while (request_state_of(x)->parent)
+        x = request_state_of(x)->parent;
+    return request_state_of(x);
 }
 
 #endif

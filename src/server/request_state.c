@@ -1,0 +1,44 @@
+/*
+ * The server's part of an exchange, from its head to its last byte. What
+ * modules ask of it is in module.c.
+ */
+#include "server/request_state.h"
+
+#include "site/subjects.h"
+
+enum { STATUS_LEFT = 499 };
+
+struct request_state *request_state_create(struct exchange *x, struct connection *connection, struct worker *worker)
+{
+    struct request_state *request = arena_zalloc(&x->arena, 1, sizeof(*request));
+
+    if (!request)
+        return NULL;
+    request->x = x;
+    request->own.arena = &x->arena;
+    request->connection = connection;
+    request->worker = worker;
+    list_init(&request->resumed);
+    list_init(&request->children);
+    x->owner = request;
+    return request;
+}
+
+static struct own_values *values_of(const void *subject)
+{
+    return &request_state_of(subject)->own;
+}
+
+static void say(const void *subject, const char *line)
+{
+    exchange_say(request_state_of(subject)->x, LOG_ERROR, "%s", line);
+}
+
+const struct own_subject own_of_exchanges = {values_of, say};
+
+int request_status(const struct request_state *request)
+{
+    int status = request->x->response.status;
+
+    return status == 0 && request->x->cancelled ? STATUS_LEFT : status;
+}
