@@ -147,8 +147,8 @@ static enum outcome access_answer(struct exchange *x, const void *conf, void *st
         return OUTCOME_PASS;
     if (!rule->deny)
         return OUTCOME_ALLOW;
-    return exchange_refuse_because(x, 403, exchange_satisfies_any(x) ? LOG_INFO : LOG_ERROR,
-                                   "access forbidden by rule");
+    return exchange_error_response_log(x, 403, exchange_satisfies_any(x) ? LOG_INFO : LOG_ERROR,
+                                       "access forbidden by rule");
 }
 
 static int access_connected(struct stream *stream, const void *conf, void *state)

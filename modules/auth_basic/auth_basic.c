@@ -130,13 +130,13 @@ static enum outcome demand(struct exchange *x, const struct auth_basic_conf *own
     struct str realm = exchange_eval(x, own->realm);
     struct str value;
 
-    exchange_refuse(x, 401);
+    exchange_error_response(x, 401);
     realm = realm.data ? quote(&x->arena, realm) : realm;
     value = realm;
     if (realm.data)
         value = arena_printf(&x->arena, "Basic realm=\"" STR_FMT "\", charset=\"UTF-8\"", STR_ARG(realm));
     if (!value.data || headers_set(&x->response.headers, &x->arena, STR("WWW-Authenticate"), value) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }
 
@@ -148,9 +148,9 @@ static enum log_level level_of(const struct exchange *x)
 
 static enum outcome busy(struct exchange *x)
 {
-    exchange_refuse_because(x, 503, LOG_WARN, "auth_basic: too many logins wait to be looked at");
+    exchange_error_response_log(x, 503, LOG_WARN, "auth_basic: too many logins wait to be looked at");
     if (headers_set(&x->response.headers, &x->arena, STR("Retry-After"), STR("5")) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }
 
@@ -158,9 +158,9 @@ static enum outcome unreadable(struct exchange *x, const struct auth_basic_conf 
 {
     if (error == -EBUSY)
         return busy(x);
-    return exchange_refuse_because(x, error == -ENOENT ? 403 : 500, LOG_ERROR,
-                                   "auth_basic: \"" STR_FMT "\" cannot be read (%d: %s)", STR_ARG(own->file), -error,
-                                   strerror(-error));
+    return exchange_error_response_log(x, error == -ENOENT ? 403 : 500, LOG_ERROR,
+                                       "auth_basic: \"" STR_FMT "\" cannot be read (%d: %s)",
+                                       STR_ARG(own->file), -error, strerror(-error));
 }
 
 static enum outcome judge(struct attempt *attempt)
@@ -265,7 +265,7 @@ static enum outcome auth_basic_answer(struct exchange *x, const void *conf, void
     int error;
 
     if (str_empty(own->file))
-        return exchange_refuse_because(x, 403, LOG_ERROR, "auth_basic: there is no auth_basic_user_file here");
+        return exchange_error_response_log(x, 403, LOG_ERROR, "auth_basic: there is no auth_basic_user_file here");
     noted = exchange_state(x, &module_auth_basic, sizeof(struct attempt *));
     if (noted && *noted && (*noted)->answered && str_equal((*noted)->conf->file, own->file))
         return (*noted)->login.question.verdict == PASSWORD_GOOD ? OUTCOME_ALLOW : demand(x, own);
@@ -275,7 +275,7 @@ static enum outcome auth_basic_answer(struct exchange *x, const void *conf, void
     attempt = arena_zalloc(&x->arena, 1, sizeof(*attempt));
     if (error < 0 || !attempt || !noted) {
         wipe(password);
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     }
     *attempt = (struct attempt){.x = x, .conf = own, .user = user, .password = password};
     attempt->login.question =

@@ -164,9 +164,9 @@ static enum outcome judge(struct exchange *x, const struct exchange *child)
     if (status >= 200 && status < 300)
         return OUTCOME_ALLOW;
     if (status != 401 && status != 403)
-        return exchange_refuse_because(x, 500, LOG_ERROR, "auth_request: unexpected status %d", status);
-    exchange_refuse(x, status);
-    return copy_demands(child, x) < 0 ? exchange_refuse(x, 500) : OUTCOME_ANSWERED;
+        return exchange_error_response_log(x, 500, LOG_ERROR, "auth_request: unexpected status %d", status);
+    exchange_error_response(x, status);
+    return copy_demands(child, x) < 0 ? exchange_error_response(x, 500) : OUTCOME_ANSWERED;
 }
 
 static void answered(struct exchange *child, void *asker)
@@ -175,7 +175,7 @@ static void answered(struct exchange *child, void *asker)
     struct exchange *x = asking->x;
 
     if (set_all(x, child, asking->conf) < 0)
-        exchange_resume(x, exchange_refuse(x, 500));
+        exchange_resume(x, exchange_error_response(x, 500));
     else
         exchange_resume(x, judge(x, child));
     exchange_child_end(child);
@@ -195,11 +195,11 @@ static enum outcome auth_answer(struct exchange *x, const void *conf, void *stat
         *asking = (struct asking){x, own};
     path = str_cut(&query, '?');
     if (uri.data && exchange_climbs(x, own->uri, uri, path, false))
-        return exchange_refuse(x, 404);
+        return exchange_error_response(x, 404);
     error = uri.data && asking ? exchange_child(x, uri, answered, asking, &child) : -ENOMEM;
     if (error < 0)
-        return exchange_refuse_because(x, 500, LOG_ERROR, "auth_request: cannot ask \"" STR_FMT "\" (%d: %s)",
-                                       STR_ARG(uri), -error, strerror(-error));
+        return exchange_error_response_log(x, 500, LOG_ERROR, "auth_request: cannot ask \"" STR_FMT "\" (%d: %s)",
+                                           STR_ARG(uri), -error, strerror(-error));
     remove_conditions(&child->request.headers);
     return OUTCOME_PENDING;
 }

@@ -111,10 +111,10 @@ static enum outcome answer_listing(struct listing *listing)
     if (error == 0)
         text = arena_copy(&x->arena, buffer_str(&page));
     buffer_finish(&page);
-    exchange_refuse(x, 200);
+    exchange_error_response(x, 200);
     x->response.body = text.data ? body_bytes(&x->arena, text) : NULL;
     if (!x->response.body || add_fields(listing) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }
 
@@ -125,14 +125,14 @@ static enum outcome answer_error(struct listing *listing)
     bool denied = error == -EACCES || error == -EPERM || error == -ELOOP || error == -EXDEV;
     bool exhausted = error == -EMFILE || error == -ENFILE;
 
-    return exchange_refuse_because(listing->x,
-                                   gone        ? 404
-                                   : denied    ? 403
-                                   : exhausted ? exchange_out_of_descriptors(listing->x)
+    return exchange_error_response_log(listing->x,
+                                       gone        ? 404
+                                       : denied    ? 403
+                                       : exhausted ? exchange_out_of_descriptors(listing->x)
                                                : 500,
-                                   gone || exhausted ? LOG_INFO : LOG_ERROR,
-                                   "cannot list \"" STR_FMT "/" STR_FMT "\" (%d: %s)", STR_ARG(listing->root),
-                                   STR_ARG(listing->path), -error, strerror(-error));
+                                       gone || exhausted ? LOG_INFO : LOG_ERROR,
+                                       "cannot list \"" STR_FMT "/" STR_FMT "\" (%d: %s)", STR_ARG(listing->root),
+                                       STR_ARG(listing->path), -error, strerror(-error));
 }
 
 static void folder_done(struct op *op, int result)
@@ -173,7 +173,7 @@ static enum outcome begin(struct exchange *x, const struct autoindex_conf *conf)
     int error;
 
     if (!listing)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     *listing = (struct listing){
         .op.done = folder_done,
         .x = x,
@@ -187,7 +187,7 @@ static enum outcome begin(struct exchange *x, const struct autoindex_conf *conf)
     };
     error = locate(listing);
     if (error < 0)
-        return exchange_refuse(x, error == -ENOENT ? 404 : 500);
+        return exchange_error_response(x, error == -ENOENT ? 404 : 500);
     /* What the helper reads lies in the exchange's arena: it stays until it is done, even when the client leaves. */
     exchange_hold(x);
     worker_offload(exchange_worker(x), &listing->op, read_folder, listing);
@@ -204,9 +204,9 @@ static enum outcome autoindex_answer(struct exchange *x, const void *conf, void 
         (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD))
         return OUTCOME_PASS;
     if (!own->on)
-        return exchange_refuse_because(x, 403, LOG_ERROR,
-                                       "directory index of \"" STR_FMT STR_FMT "\" is forbidden",
-                                       STR_ARG(root), STR_ARG(x->request.path));
+        return exchange_error_response_log(x, 403, LOG_ERROR,
+                                           "directory index of \"" STR_FMT STR_FMT "\" is forbidden",
+                                           STR_ARG(root), STR_ARG(x->request.path));
     return begin(x, own);
 }
 

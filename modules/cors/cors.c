@@ -188,9 +188,9 @@ static enum outcome cors_answer(struct exchange *x, const void *conf, void *stat
 
     if (!origin.data || !is_preflight(x))
         return OUTCOME_PASS;
-    exchange_refuse(x, 204);
+    exchange_error_response(x, 204);
     if (allows(cors, origin) && say_preflight(x, cors) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }
 

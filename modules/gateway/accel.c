@@ -74,12 +74,12 @@ static enum outcome reroute(struct gateway_request *p, struct str place)
     struct url_target target;
 
     if (insist(p) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     if (str_starts(place, STR("@")))
         return exchange_reroute_named(x, place);
     if (url_target_parse(&x->arena, place, true, &target) < 0 || !str_starts(place, STR("/")) || target.climbs)
-        return exchange_refuse_because(x, 500, LOG_ERROR, "X-Accel-Redirect: \"" STR_FMT "\" is no place here",
-                                       STR_ARG(place));
+        return exchange_error_response_log(x, 500, LOG_ERROR, "X-Accel-Redirect: \"" STR_FMT "\" is no place here",
+                                           STR_ARG(place));
     exchange_become_get(x);
     return exchange_reroute(x, target.path, target.query.data ? target.query : STR(""));
 }

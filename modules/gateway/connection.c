@@ -93,7 +93,7 @@ void gateway_fail(struct gateway_request *p, int status)
     buffer_finish(&p->input);
     p->stage = GATEWAY_DONE;
     if (!is_served_stale(p, status))
-        (void)exchange_refuse(p->x, status);
+        (void)exchange_error_response(p->x, status);
     if (!p->starting)
         exchange_resume(p->x, OUTCOME_ANSWERED);
 }

@@ -197,7 +197,7 @@ enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
     enum outcome outcome;
 
     if (!p)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     if (p->cached)
         p->cache->end(p);
     *p = (struct gateway_request){.x = x,

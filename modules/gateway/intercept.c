@@ -35,8 +35,8 @@ bool gateway_intercept(struct gateway_request *p, int status, const struct heade
 
     if (!p->conf->intercept_errors || status < 300 || !exchange_has_error_page(x, status))
         return false;
-    (void)exchange_refuse(x, status);
+    (void)exchange_error_response(x, status);
     if (keep_advice(x, status, said) < 0)
-        (void)exchange_refuse(x, 500);
+        (void)exchange_error_response(x, 500);
     return true;
 }

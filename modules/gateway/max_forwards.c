@@ -30,9 +30,9 @@ enum outcome gateway_answer_last_hop(struct exchange *x)
         x->response.status = 204;
         return OUTCOME_ANSWERED;
     }
-    (void)exchange_refuse(x, 405); /* TRACE would give fields away that only the server may see */
+    (void)exchange_error_response(x, 405); /* TRACE would give fields away that only the server may see */
     if (headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("OPTIONS")) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }
 

@@ -122,7 +122,7 @@ static bool ends_update(struct gateway_request *p)
         return false;
     p->stage = GATEWAY_DONE;
     buffer_finish(&p->input);
-    (void)exchange_refuse(p->x, 204);
+    (void)exchange_error_response(p->x, 204);
     exchange_resume(p->x, OUTCOME_ANSWERED);
     return true;
 }

@@ -145,7 +145,7 @@ static int refuse(struct exchange *x, uint64_t length)
 {
     struct str value = arena_printf(&x->arena, "bytes */%llu", (unsigned long long)length);
 
-    (void)exchange_refuse(x, 416); /* which closes the body, and so ends what is asked of the server */
+    (void)exchange_error_response(x, 416); /* which closes the body, and so ends what is asked of the server */
     return value.data ? headers_add(&x->response.headers, &x->arena, STR("Content-Range"), value) : -ENOMEM;
 }
 

@@ -76,7 +76,7 @@ static bool import_lost_idle(const void *conf)
 
 static enum outcome import_lost_answer(struct exchange *x, const void *conf, void *state)
 {
-    return import_lost_idle(conf) ? OUTCOME_PASS : exchange_refuse(x, 503);
+    return import_lost_idle(conf) ? OUTCOME_PASS : exchange_error_response(x, 503);
 }
 
 static int import_lost_connected(struct stream *stream, const void *conf, void *state)

@@ -169,7 +169,7 @@ static enum outcome refuse(struct exchange *x, const struct limit_conn_conf *own
     exchange_say(x, limit_level(own->log_level), SAID, own->dry_run ? ", dry run" : "", STR_ARG(row->use.name));
     let_go(holding, exchange_worker(x));
     holding->verdict = own->dry_run ? REJECTED_DRY_RUN : REJECTED;
-    return own->dry_run ? OUTCOME_PASS : exchange_refuse(x, (int)own->status);
+    return own->dry_run ? OUTCOME_PASS : exchange_error_response(x, (int)own->status);
 }
 
 static enum outcome limit_conn_answer(struct exchange *x, const void *conf, void *state)
@@ -182,12 +182,12 @@ static enum outcome limit_conn_answer(struct exchange *x, const void *conf, void
         return OUTCOME_PASS;
     holding = exchange_state(x, &module_limit_conn, size_of_holding(own));
     if (!holding)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     for (size_t i = 0; i < own->limits.count; i++) {
         struct str text = exchange_eval(x, rows[i].use.zone->key);
 
         if (!text.data)
-            return exchange_refuse(x, 500);
+            return exchange_error_response(x, 500);
         if (!enter(holding, &rows[i], text, exchange_worker(x)))
             return refuse(x, own, holding, &rows[i]);
     }

@@ -165,10 +165,10 @@ static enum outcome refuse(struct exchange *x, const struct limit_req_conf *own,
     uint64_t wait_ms = u64_sub_sat(level, row->burst) / row->use.zone->rate + 1;
     struct str seconds;
 
-    exchange_refuse(x, (int)own->status);
+    exchange_error_response(x, (int)own->status);
     seconds = arena_printf(&x->arena, "%llu", (unsigned long long)((wait_ms + 999) / 1000));
     if (!seconds.data || headers_set(&x->response.headers, &x->arena, STR("Retry-After"), seconds) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }
 
@@ -229,7 +229,7 @@ static void waited(struct op *op, int result)
 
     if (!x->cancelled && result != -ECANCELED) { /* -ENOMEM: it cannot be told to wait */
         exchange_end_with_client(x, false);
-        exchange_resume(x, result == 0 ? OUTCOME_PASS : exchange_refuse(x, 503));
+        exchange_resume(x, result == 0 ? OUTCOME_PASS : exchange_error_response(x, 503));
     }
     exchange_release(x);
 }
@@ -267,7 +267,7 @@ static enum outcome limit_req_answer(struct exchange *x, const void *conf, void 
     limiting = exchange_state(x, &module_limit_req, sizeof(*limiting));
     keys = arena_zalloc(&x->arena, own->limits.count, sizeof(*keys));
     if (!limiting || !keys || count(x, own, keys, &found) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     limiting->x = x;
     if (found.refuser)
         take_back(own, keys);

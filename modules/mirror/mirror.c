@@ -104,9 +104,9 @@ static enum outcome go_on(struct exchange *x, const struct mirror_conf *conf, in
 {
     if (error < 0) {
         exchange_drop_body(x);
-        return exchange_refuse_because(x, exchange_body_status(error), LOG_INFO,
-                                       "mirror: the client's request body broke off (%d: %s)", -error,
-                                       strerror(-error));
+        return exchange_error_response_log(x, exchange_body_status(error), LOG_INFO,
+                                           "mirror: the client's request body broke off (%d: %s)", -error,
+                                           strerror(-error));
     }
     if (buffered_body_of(&x->request)->whole)
         ask_all(x, conf, true);

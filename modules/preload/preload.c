@@ -111,7 +111,7 @@ static enum outcome preload_answer(struct exchange *x, const void *conf, void *s
     if (!takes_hints(x))
         return OUTCOME_PASS;
     if (add_links(x, own, &headers) < 0 || (headers.count && exchange_inform(x, 103, &headers) == -ENOMEM))
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return OUTCOME_PASS;
 }
 

@@ -106,7 +106,7 @@ enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry
     cache_entry_unref(cached->stale);
     cached->stale = entry;
     error = cached_answer(cached, entry, &stored->note, &stored->headers);
-    return error < 0 ? exchange_refuse(cached->p->x, 500) : OUTCOME_ANSWERED;
+    return error < 0 ? exchange_error_response(cached->p->x, 500) : OUTCOME_ANSWERED;
 }
 
 /* What a fetch is known by, to all workers. A hit needs none of that. */
@@ -173,7 +173,7 @@ static enum outcome miss(struct cached *cached)
     const struct proxy_cache_conf *conf = &cached->p->conf->cache;
 
     if (cached->asked.only_if_cached)
-        return exchange_refuse(cached->p->x, 504);
+        return exchange_error_response(cached->p->x, 504);
     cached->status = CACHED_MISS;
     if (cached->lookup.uses < conf->min_uses && cached->waits == 0)
         cached->stores = false;
@@ -221,10 +221,10 @@ static enum outcome choose(struct cached *cached, struct cache_entry *entry, con
     cached->salt = stored->note.salt;
     cache_entry_unref(entry);
     if (!cached->names.data)
-        return exchange_refuse(cached->p->x, 500);
+        return exchange_error_response(cached->p->x, 500);
     text = vary_text(cached->names, &cached->p->x->request.headers, arena);
     cached->key = cached_key(cached, text);
-    return cached->key.data ? look(cached) : exchange_refuse(cached->p->x, 500);
+    return cached->key.data ? look(cached) : exchange_error_response(cached->p->x, 500);
 }
 
 /* It is known to be of what is answered with: it does not age. */
@@ -347,7 +347,7 @@ static enum outcome begin_slice(struct cached *cached)
     }
     cached->key = proxy_slice_key(cached->p);
     if (!cached->key.data)
-        return exchange_refuse(cached->p->x, 500);
+        return exchange_error_response(cached->p->x, 500);
     cache_store_hash(cached->key, &cached->origin.hash);
     cached->hashed = true;
     return look(cached);
@@ -366,7 +366,7 @@ static bool is_for_origin(const struct gateway_request *p)
 static enum outcome pass_by(struct cached *cached)
 {
     if (cached->asked.only_if_cached)
-        return exchange_refuse(cached->p->x, 504);
+        return exchange_error_response(cached->p->x, 504);
     cached->status = CACHED_BYPASS;
     return fetch(cached);
 }
@@ -383,7 +383,7 @@ enum outcome proxy_cache_begin(struct gateway_request *p)
         return OUTCOME_PASS;
     p->cached = cached = make(p);
     if (!cached)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     if (cached->primary.length > LIMIT_CACHE_KEY) {
         p->cached = NULL;
         return OUTCOME_PASS;
@@ -400,7 +400,7 @@ enum outcome proxy_cache_begin(struct gateway_request *p)
         return begin_slice(cached);
     bypassed = proxy_cache_any(x, &p->conf->cache.bypass);
     if (bypassed < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     if (bypassed) {
         cached->status = CACHED_BYPASS;
         return fetch(cached);

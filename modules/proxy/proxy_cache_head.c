@@ -65,13 +65,13 @@ static enum outcome take(struct gateway_request *p, const struct exchange *child
     if (behind && behind->cached)
         p->cached->status = behind->cached->status;
     if (behind && copy_attempts(behind, p) < 0)
-        return exchange_refuse(p->x, 500);
+        return exchange_error_response(p->x, 500);
     if (!said->body && said->status >= 400)
-        return exchange_refuse(p->x, said->status);
+        return exchange_error_response(p->x, said->status);
     if (gateway_intercept(p, said->status, &said->headers))
         return OUTCOME_ANSWERED;
     p->x->response.headers.count = 0;
-    return copy_head(p, said) < 0 ? exchange_refuse(p->x, 500) : OUTCOME_ANSWERED;
+    return copy_head(p, said) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_ANSWERED;
 }
 
 static void answered(struct exchange *child, void *asker)

@@ -96,10 +96,10 @@ enum outcome proxy_cache_purge(struct gateway_request *p)
     struct cache_store *store = worker_cache(exchange_worker(x), p->conf->cache.cache);
 
     if (!may_purge(p))
-        return exchange_refuse_because(x, 403, LOG_ERROR, "proxy_cache_purge: this client may not");
+        return exchange_error_response_log(x, 403, LOG_ERROR, "proxy_cache_purge: this client may not");
     if (!key.data)
-        return exchange_refuse(x, 500);
-    return exchange_refuse(x, proxy_cache_forget(p, store, key) ? 204 : 404);
+        return exchange_error_response(x, 500);
+    return exchange_error_response(x, proxy_cache_forget(p, store, key) ? 204 : 404);
 }
 
 static void forget(struct cached *cached)

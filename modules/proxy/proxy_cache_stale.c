@@ -50,7 +50,7 @@ enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bo
     }
     if (cached->asked.only_if_cached) {
         cache_entry_unref(entry);
-        return exchange_refuse(cached->p->x, 504);
+        return exchange_error_response(cached->p->x, 504);
     }
     cached->status = CACHED_EXPIRED;
     cache_entry_unref(cached->stale);

@@ -234,9 +234,9 @@ static enum outcome answer(struct slicing *s)
     fields->count = 0;
     if (gateway_pass_fields(p, &s->facts.headers, &p->x->arena, fields) < 0 ||
         cached_add_age(p->cached, &s->facts.note) < 0)
-        return exchange_refuse(p->x, 500);
+        return exchange_error_response(p->x, 500);
     if (representation_answer(p->x, &whole) < 0)
-        return exchange_refuse(p->x, 500);
+        return exchange_error_response(p->x, 500);
     if (!p->x->response.body) /* 304, 412, 416 */
         let_go(s);
     return OUTCOME_ANSWERED;
@@ -318,14 +318,14 @@ static enum outcome take_answer(struct slicing *s)
     }
     if (status == 416) { /* it has no such piece: what it has the first one tells */
         s->first = 0;
-        return ask(s, 0) < 0 ? exchange_refuse(x, 500) : OUTCOME_PENDING;
+        return ask(s, 0) < 0 ? exchange_error_response(x, 500) : OUTCOME_PENDING;
     }
     give_back(s);
     s->begun = true;
     s->p->stage = GATEWAY_DONE;
     if (!s->child->response.body || pass_on(s) < 0) {
         let_go(s);
-        return exchange_refuse(x, status < 300 ? 500 : status);
+        return exchange_error_response(x, status < 300 ? 500 : status);
     }
     return OUTCOME_ANSWERED;
 }
@@ -384,7 +384,7 @@ static enum outcome judge(struct slicing *s, struct cache_entry *entry)
     cache_entry_unref(s->stale);
     s->stale = entry;
     cached->status = CACHED_EXPIRED;
-    return cached->asked.only_if_cached ? exchange_refuse(s->p->x, 504) : proxy_slice_fetch(s->p);
+    return cached->asked.only_if_cached ? exchange_error_response(s->p->x, 504) : proxy_slice_fetch(s->p);
 }
 
 static void found(struct cache_lookup *lookup, struct cache_entry *entry)
@@ -409,12 +409,12 @@ enum outcome proxy_slice_begin(struct gateway_request *p)
     struct slicing *s = arena_zalloc(&p->x->arena, 1, sizeof(*s));
 
     if (!s)
-        return exchange_refuse(p->x, 500);
+        return exchange_error_response(p->x, 500);
     p->slicing = s;
     s->p = p;
     s->key = proxy_cache_facts_key(p, p->cached->primary);
     if (!s->key.data)
-        return exchange_refuse(p->x, 500);
+        return exchange_error_response(p->x, 500);
     cache_store_hash(s->key, &s->origin.hash);
     find_first(s);
     return look(s);
@@ -446,7 +446,7 @@ enum outcome proxy_slice_fetch(struct gateway_request *p)
         return OUTCOME_PENDING;
     }
     s->origin.since = cache_zone_sequence(cache_store_conf(store)->zone);
-    return ask(s, s->first) < 0 ? exchange_refuse(p->x, 500) : OUTCOME_PENDING;
+    return ask(s, s->first) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_PENDING;
 }
 
 void proxy_slice_end(struct gateway_request *p)

@@ -125,20 +125,20 @@ static enum outcome return_answer(struct exchange *x, const void *conf, void *st
     if (value->text) {
         text = exchange_eval(x, value->text);
         if (!text.data)
-            return exchange_refuse(x, 500);
+            return exchange_error_response(x, 500);
     }
     if (value->status >= 300 && !value->text)
         exchange_own_status(x);
     if (is_redirect(value->status))
         return exchange_redirect(x, value->status, text);
-    exchange_refuse(x, value->status);
+    exchange_error_response(x, value->status);
     /* An error without a text gets its page, and 204 and 304 nothing at all. */
     if (status_bodiless(value->status) || (!value->text && value->status >= 300))
         return OUTCOME_ANSWERED;
     x->response.body = body_bytes(&x->arena, text.data ? text : STR(""));
     if (!x->response.body ||
         headers_add(&x->response.headers, &x->arena, STR("Content-Type"), exchange_text_type(x)) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }
 

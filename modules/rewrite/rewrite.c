@@ -198,11 +198,11 @@ static enum outcome redirect(struct exchange *x, const struct rule *rule)
     struct str query;
 
     if (!where.data || make_query(x, rule, &query) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     if (query.length)
         where = arena_printf(&x->arena, STR_FMT "?" STR_FMT, STR_ARG(where), STR_ARG(query));
     return where.data ? exchange_redirect(x, rule->end == REWRITE_PERMANENT ? 301 : 302, where)
-                      : exchange_refuse(x, 500);
+                      : exchange_error_response(x, 500);
 }
 
 /* OUTCOME_PASS: the URI is another one. A capture that leads out of the path which the rule writes is refused. */
@@ -213,13 +213,13 @@ static enum outcome replace(struct exchange *x, const struct rule *rule)
     int error = path.data ? make_query(x, rule, &query) : -ENOMEM;
 
     if (error == 0 && exchange_climbs(x, rule->path, path, path, false))
-        return exchange_refuse(x, 404);
+        return exchange_error_response(x, 404);
     if (error == 0)
         error = exchange_rewrite(x, path, query);
     return error == 0 ? OUTCOME_PASS
-                      : exchange_refuse_because(x, 500, LOG_ERROR,
-                                                "cannot rewrite \"" STR_FMT "\" by \"" STR_FMT "\"",
-                                                STR_ARG(x->request.path), STR_ARG(pattern_text(rule->pattern)));
+                      : exchange_error_response_log(x, 500, LOG_ERROR,
+                                                    "cannot rewrite \"" STR_FMT "\" by \"" STR_FMT "\"",
+                                                    STR_ARG(x->request.path), STR_ARG(pattern_text(rule->pattern)));
 }
 
 /* What running the rules has come to. */
@@ -241,7 +241,7 @@ static struct run run_rules(struct exchange *x, const struct conf_rows *rows)
         if (result == 0)
             continue;
         if (result < 0)
-            return (struct run){.outcome = exchange_refuse(x, 500)};
+            return (struct run){.outcome = exchange_error_response(x, 500)};
         if (rules[i].end == REWRITE_REDIRECT || rules[i].end == REWRITE_PERMANENT)
             return (struct run){.outcome = redirect(x, &rules[i])};
         run.outcome = replace(x, &rules[i]);

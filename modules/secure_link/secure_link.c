@@ -181,14 +181,14 @@ static enum outcome secure_link_answer(struct exchange *x, const void *conf, voi
     case GOOD:
         return OUTCOME_ALLOW;
     case EXPIRED:
-        return exchange_refuse_because(x, any ? 403 : 410, LOG_INFO, "secure_link: its time is over");
+        return exchange_error_response_log(x, any ? 403 : 410, LOG_INFO, "secure_link: its time is over");
     case NOT_ASKED:
     case ASKING:
     case FOREIGN:
         break;
     }
-    return exchange_refuse_because(x, 403, any ? LOG_INFO : LOG_ERROR,
-                                   "secure_link: the URL is not signed, or not by us");
+    return exchange_error_response_log(x, 403, any ? LOG_INFO : LOG_ERROR,
+                                       "secure_link: the URL is not signed, or not by us");
 }
 
 static struct str get_link(const void *subject, struct str parameter, struct arena *arena)

@@ -83,9 +83,9 @@ static enum outcome refuse_error(struct search *search, int error)
         status = 500;
         level = LOG_CRIT;
     }
-    return exchange_refuse_because(x, status, level, "open() \"" STR_FMT "/" STR_FMT "\" failed (%d: %s)%s",
-                                   STR_ARG(search->root), STR_ARG(search->path), -error, strerror(-error),
-                                   hint);
+    return exchange_error_response_log(x, status, level, "open() \"" STR_FMT "/" STR_FMT "\" failed (%d: %s)%s",
+                                       STR_ARG(search->root), STR_ARG(search->path), -error, strerror(-error),
+                                       hint);
 }
 
 /* The same with a slash at its end, and the query kept. */
@@ -98,7 +98,7 @@ static enum outcome redirect_to_folder(struct search *search)
         location = arena_printf(&x->arena, STR_FMT "/%s" STR_FMT, STR_ARG(location),
                                 x->request.query.length ? "?" : "", STR_ARG(x->request.query));
     if (!location.data)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return exchange_redirect(x, 301, location);
 }
 
@@ -167,7 +167,7 @@ static enum outcome answer_plain(struct search *search)
     file_entry_unref(plain);
     refuse_error(search, error);
     if (headers_add(&x->response.headers, &x->arena, STR("Vary"), STR("Accept-Encoding")) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }
 
@@ -209,10 +209,10 @@ static enum outcome answer_method(struct exchange *x)
 {
     int status = x->request.method == METHOD_OPTIONS ? 204 : x->request.method == METHOD_OTHER ? 501 : 405;
 
-    exchange_refuse(x, status);
+    exchange_error_response(x, status);
     if (status != 501 &&
         headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("GET, HEAD, OPTIONS")) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }
 
@@ -243,9 +243,9 @@ static enum outcome judge_file(struct search *search, struct file_entry *entry)
         return refuse_error(search, error);
     if (S_ISDIR(mode))
         return redirect_to_folder(search);
-    return exchange_refuse_because(search->x, 404, LOG_ERROR,
-                                   "\"" STR_FMT "/" STR_FMT "\" is not a regular file", STR_ARG(search->root),
-                                   STR_ARG(search->path));
+    return exchange_error_response_log(search->x, 404, LOG_ERROR,
+                                       "\"" STR_FMT "/" STR_FMT "\" is not a regular file", STR_ARG(search->root),
+                                       STR_ARG(search->path));
 }
 
 /* An index that is there is asked for anew, by its own location; one that is not gives way to the next. */
@@ -282,9 +282,9 @@ static enum outcome judge_folder(struct search *search, struct file_entry *entry
         return refuse_error(search, error);
     if (has_autoindex() && search->x->request.method != METHOD_POST)
         return OUTCOME_PASS;
-    return exchange_refuse_because(search->x, 403, LOG_ERROR,
-                                   "directory index of \"" STR_FMT "/" STR_FMT "\" is forbidden",
-                                   STR_ARG(search->root), STR_ARG(search->path));
+    return exchange_error_response_log(search->x, 403, LOG_ERROR,
+                                       "directory index of \"" STR_FMT "/" STR_FMT "\" is forbidden",
+                                       STR_ARG(search->root), STR_ARG(search->path));
 }
 
 static enum outcome judge(struct search *search, struct file_entry *entry)
@@ -299,7 +299,7 @@ static enum outcome judge(struct search *search, struct file_entry *entry)
     case SEEK_SIBLING:
         return judge_sibling(search, entry);
     }
-    return exchange_refuse(search->x, 500);
+    return exchange_error_response(search->x, 500);
 }
 
 /* The kernel has answered. A client that left meanwhile leaves nothing but the exchange to let go of. */
@@ -314,7 +314,7 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
     if (x->cancelled)
         file_entry_unref(entry);
     else
-        outcome = entry ? judge(search, entry) : exchange_refuse(x, 500);
+        outcome = entry ? judge(search, entry) : exchange_error_response(x, 500);
     if (outcome != OUTCOME_PENDING)
         exchange_resume(x, outcome);
     exchange_release(x);
@@ -323,7 +323,7 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
 static enum outcome give_up(struct search *search, int status)
 {
     forget_plain(search);
-    return exchange_refuse(search->x, status);
+    return exchange_error_response(search->x, status);
 }
 
 /* A path beneath the folder. */
@@ -355,7 +355,7 @@ static enum outcome look_up(struct search *search, struct str uri)
     int error = exchange_file(search->x, uri, &search->folder, &search->path);
 
     if (error < 0)
-        return exchange_refuse(search->x, error == -ENOENT ? 404 : 500);
+        return exchange_error_response(search->x, error == -ENOENT ? 404 : 500);
     search->uri = uri;
     search->root = search->folder;
     while (str_ends(search->root, STR("/")))
@@ -398,12 +398,12 @@ static enum outcome seek_index(struct search *search)
     }
     name = exchange_eval(x, search->conf->index.items[search->index]);
     if (!name.data)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     if (str_starts(name, STR("/")))
         return exchange_reroute(x, name, (struct str){NULL, 0});
     path = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(x->request.path), STR_ARG(name));
     if (!path.data)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return look_up(search, path);
 }
 
@@ -430,12 +430,12 @@ static enum outcome static_answer(struct exchange *x, const void *conf, void *st
     if (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD && x->request.method != METHOD_POST)
         return answer_method(x);
     if (url_path_hidden(x->request.path))
-        return exchange_refuse_because(x, 404, LOG_INFO,
-                                       "\"" STR_FMT "\" is hidden: a name in it begins with a dot",
-                                       STR_ARG(x->request.path));
+        return exchange_error_response_log(x, 404, LOG_INFO,
+                                           "\"" STR_FMT "\" is hidden: a name in it begins with a dot",
+                                           STR_ARG(x->request.path));
     search = exchange_state(x, &module_static, sizeof(*search));
     if (!search)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     search->x = x;
     search->conf = conf;
     search->lookup.found = found;

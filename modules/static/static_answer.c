@@ -154,6 +154,6 @@ enum outcome static_answer_file(struct exchange *x, const struct static_conf *co
     /* The body has a reference of its own. */
     file_entry_unref(entry);
     if (error < 0)
-        return exchange_refuse_because(x, 500, LOG_ERROR, "cannot make the answer: %s", strerror(-error));
+        return exchange_error_response_log(x, 500, LOG_ERROR, "cannot make the answer: %s", strerror(-error));
     return OUTCOME_ANSWERED;
 }

@@ -136,9 +136,9 @@ static const struct format *format_of(const struct exchange *x, const struct sta
 
 static enum outcome refuse_method(struct exchange *x)
 {
-    exchange_refuse(x, x->request.method == METHOD_OTHER ? 501 : 405);
+    exchange_error_response(x, x->request.method == METHOD_OTHER ? 501 : 405);
     if (headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("GET, HEAD")) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }
 
@@ -172,16 +172,16 @@ static enum outcome status_answer(struct exchange *x, const void *conf, void *st
         return refuse_method(x);
     format = format_of(x, own);
     if (!format)
-        return exchange_refuse(x, 400);
+        return exchange_error_response(x, 400);
     text = write_page(x, format);
     if (!text.data)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     x->response.status = 200;
     x->response.body = body_bytes(&x->arena, text);
     if (!x->response.body ||
         headers_add(&x->response.headers, &x->arena, STR("Content-Type"), format->media_type) < 0 ||
         headers_add(&x->response.headers, &x->arena, STR("Cache-Control"), STR("no-store")) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }
 

@@ -102,15 +102,15 @@ static enum outcome answer_last(struct trial *trial)
     struct str query, path;
 
     if (!trial->tries->last)
-        return exchange_refuse(x, trial->tries->status);
+        return exchange_error_response(x, trial->tries->status);
     query = exchange_eval(x, trial->tries->last);
     if (!query.data)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     if (str_starts(query, STR("@")))
         return exchange_reroute_named(x, query);
     path = str_cut(&query, '?');
     if (exchange_climbs(x, trial->tries->last, path, path, false))
-        return exchange_refuse(x, 404);
+        return exchange_error_response(x, 404);
     return exchange_reroute(x, path, query.data ? query : STR(""));
 }
 
@@ -127,7 +127,7 @@ static enum outcome judge(struct trial *trial, struct file_entry *entry)
                      STR_ARG(trial->uri), -entry->error, strerror(-entry->error));
     file_entry_unref(entry);
     if (there)
-        return exchange_take_file(x, trial->uri, folder) < 0 ? exchange_refuse(x, 500) : OUTCOME_PASS;
+        return exchange_take_file(x, trial->uri, folder) < 0 ? exchange_error_response(x, 500) : OUTCOME_PASS;
     trial->index++;
     return try_on(trial);
 }
@@ -141,7 +141,7 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
     if (x->cancelled)
         file_entry_unref(entry);
     else
-        outcome = entry ? judge(trial, entry) : exchange_refuse(x, 500);
+        outcome = entry ? judge(trial, entry) : exchange_error_response(x, 500);
     if (outcome != OUTCOME_PENDING)
         exchange_resume(x, outcome);
     exchange_release(x);
@@ -205,7 +205,7 @@ static enum outcome try_files_answer(struct exchange *x, const void *conf, void 
 
     trial = exchange_state(x, &module_try_files, sizeof(*trial));
     if (!trial)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     *trial = (struct trial){.x = x, .tries = &own->tries, .lookup = {.found = found}};
     return try_on(trial);
 }

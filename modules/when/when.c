@@ -221,7 +221,7 @@ static enum outcome lay_over(struct asking *asking, const struct when *when)
     outcome = exchange_lay_over(asking->x, when);
 
     if (outcome == OUTCOME_PASS && set_all(asking) < 0)
-        return exchange_refuse(asking->x, 500);
+        return exchange_error_response(asking->x, 500);
     return outcome;
 }
 
@@ -252,7 +252,7 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
     if (x->cancelled)
         file_entry_unref(entry);
     else
-        outcome = entry ? judge(asking, entry) : exchange_refuse(x, 500);
+        outcome = entry ? judge(asking, entry) : exchange_error_response(x, 500);
     if (outcome != OUTCOME_PENDING)
         exchange_resume(x, outcome);
     exchange_release(x);
@@ -355,7 +355,7 @@ static enum outcome ask(struct asking *asking)
             return OUTCOME_PENDING;
         }
         if (result < 0)
-            return exchange_refuse(asking->x, 500);
+            return exchange_error_response(asking->x, 500);
         if (advance(asking, when, result == 1))
             return lay_over(asking, when);
     }
@@ -369,12 +369,12 @@ static enum outcome when_answer(struct exchange *x, const void *conf, void *stat
 
     asking = exchange_state(x, &module_when, sizeof(*asking));
     if (!asking)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     *asking = (struct asking){.x = x,
                               .lookup = {.found = found},
                               .sets = exchange_in_server(x) ? 0 : own->outer_sets,
                               .held = exchange_in_server(x) ? NULL : asking->held};
-    return set_all(asking) < 0 ? exchange_refuse(x, 500) : ask(asking);
+    return set_all(asking) < 0 ? exchange_error_response(x, 500) : ask(asking);
 }
 
 static void when_cancel(struct exchange *x, void *state)

@@ -15,7 +15,7 @@
 
 #include "log/access_log.h"
 #include "server/connection_internal.h"
-#include "server/refuse.h"
+#include "server/error_response.h"
 #include "server/reroute.h"
 #include "server/route.h"
 #include "server/satisfy.h"
@@ -166,7 +166,7 @@ static struct request_state *begin_request(struct connection *connection, struct
     return request;
 }
 
-static void refuse_request(struct request_state *request, int status);
+static void request_refuse(struct request_state *request, int status);
 
 /*
  * A request head is whole, and becomes a request. Next: request_locate, unless its client may not have what
@@ -178,7 +178,7 @@ static void request_begun(void *owner, struct exchange *x)
     int status = request ? connection_authorize(request) : 0;
 
     if (status)
-        refuse_request(request, status);
+        request_refuse(request, status);
     else if (request)
         request_locate(request);
 }
@@ -218,15 +218,15 @@ static void request_refused(void *owner, struct exchange *x, int status)
     struct request_state *request = begin_request(owner, x);
 
     if (request)
-        refuse_request(request, status);
+        request_refuse(request, status);
 }
 
 /* Before it has a location, the server's own scope answers. */
-static void refuse_request(struct request_state *request, int status)
+static void request_refuse(struct request_state *request, int status)
 {
     request->location = request->server->root;
     request_apply_settings(request);
-    request_continue(request, exchange_refuse(request->x, status));
+    request_continue(request, exchange_error_response(request->x, status));
 }
 
 /* What a step or a module has decided. */
@@ -296,12 +296,12 @@ static void request_shape(struct request_state *request)
         wire_close(&request->connection->wire, WIRE_END_REFUSED);
         return;
     }
-    if (x->response.status >= 300 && !x->response.body && refuse_page(request) == OUTCOME_REROUTE) {
+    if (x->response.status >= 300 && !x->response.body && error_response_page(request) == OUTCOME_REROUTE) {
         request_locate(request);
         return;
     }
-    if (refuse_settle(request) < 0 || reroute_insist(request) < 0 || shape_all(request) < 0)
-        (void)exchange_refuse(x, 500);
+    if (error_response_finish(request) < 0 || reroute_insist(request) < 0 || shape_all(request) < 0)
+        (void)exchange_error_response(x, 500);
     exchange_answer(x);
 }
 

@@ -4,7 +4,7 @@
  */
 #include "server/connection.h"
 #include "server/connection_internal.h"
-#include "server/refuse.h"
+#include "server/error_response.h"
 
 static void say(const struct connection *connection, const char *what, const char *why)
 {

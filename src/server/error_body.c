@@ -6,7 +6,7 @@
 #include "server/error_body.h"
 
 #include "http/accept.h"
-#include "server/refuse.h"
+#include "server/error_response.h"
 #include "server/variables.h"
 #include "site/core.h"
 
@@ -156,7 +156,7 @@ void error_body_make(struct request_state *request)
     enum error_format wanted =
         request->location ? (enum error_format)request->location->site->error_page_format : ERROR_AUTO;
     const struct form *form = x->response.status < 400 ? &forms[0] : choose(request, wanted);
-    int shown = refuse_shown_status(x->response.status);
+    int shown = error_response_status(x->response.status);
     struct told told = {.status = shown,
                         .reason = status_reason(shown),
                         .sentence = sentence(x->response.status),

@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "server/connection_internal.h"
 #include "server/descriptors.h"
-#include "server/refuse.h"
+#include "server/error_response.h"
 #include "server/route.h"
 #include "server/satisfy.h"
 #include "server/variables.h"
@@ -68,7 +68,7 @@ void exchange_resume(struct exchange *x, enum outcome outcome)
     list_push(&request->worker->resumed, &request->resumed);
 }
 
-enum outcome exchange_refuse(struct exchange *x, int status)
+enum outcome exchange_error_response(struct exchange *x, int status)
 {
     body_close(&x->response.body);
     request_state_of(x)->own_policy = false;
@@ -129,15 +129,15 @@ void exchange_say(struct exchange *x, enum log_level level, const char *format, 
     va_end(args);
 }
 
-enum outcome exchange_refuse_because(struct exchange *x, int status, enum log_level level, const char *format,
-                                     ...)
+enum outcome exchange_error_response_log(struct exchange *x, int status, enum log_level level, const char *format,
+                                         ...)
 {
     va_list args;
 
     va_start(args, format);
     say(x, level, format, args);
     va_end(args);
-    return exchange_refuse(x, status);
+    return exchange_error_response(x, status);
 }
 
 int exchange_out_of_descriptors(struct exchange *x)
@@ -208,25 +208,25 @@ enum outcome exchange_redirect(struct exchange *x, int status, struct str locati
 {
     struct request_state *request = request_state_of(x);
 
-    exchange_refuse(x, status);
+    exchange_error_response(x, status);
     request->error_status = 0; /* an error page that redirects has the status of the redirect, as in nginx */
     location = own_path(x, location);
     if (str_starts(location, STR("/")) && request->location->site->absolute_redirect) {
         struct str origin = own_origin(x);
 
         if (!origin.data)
-            return exchange_refuse(x, 500);
+            return exchange_error_response(x, 500);
         if (origin.length)
             location = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(origin), STR_ARG(location));
     }
     if (!location.data || headers_add(&x->response.headers, &x->arena, STR("Location"), location) < 0)
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }
 
 enum outcome exchange_cut(struct exchange *x)
 {
-    exchange_refuse(x, 444);
+    exchange_error_response(x, 444);
     x->response.close_after = true;
     return OUTCOME_ANSWERED;
 }
@@ -282,7 +282,7 @@ bool exchange_has_error_page(const struct exchange *x, int status)
     const struct request_state *request = request_state_of(x);
     const struct core_site *site = request->location->site;
 
-    return (!request->error_page || site->recursive_error_pages) && refuse_has_page(site, status);
+    return (!request->error_page || site->recursive_error_pages) && error_response_has_page(site, status);
 }
 
 bool exchange_satisfies_any(const struct exchange *x)

@@ -26,14 +26,14 @@ void *exchange_state_found(const struct exchange *x, const struct module *module
 void exchange_resume(struct exchange *x, enum outcome outcome);
 
 /* Answers with a status: error pages and shape follow as for any other answer. Returns OUTCOME_ANSWERED. */
-enum outcome exchange_refuse(struct exchange *x, int status);
+enum outcome exchange_error_response(struct exchange *x, int status);
 /*
  * EMFILE or ENFILE stands in the way of x: connections that only wait give their descriptors back, and x's own ends with its answer. Returns the
  * status to refuse with, 503. Logged once per second, for all exchanges together.
  */
 int exchange_out_of_descriptors(struct exchange *x);
 /* The same with a line in the error log that says what was being done, and why: "...: open() failed (13: Permission denied)". */
-enum outcome exchange_refuse_because(struct exchange *x, int status, enum log_level level, const char *format, ...) PRINTF_LIKE(4, 5);
+enum outcome exchange_error_response_log(struct exchange *x, int status, enum log_level level, const char *format, ...) PRINTF_LIKE(4, 5);
 
 /*
  * Goes on with another URI (index, error_page, try_files): `path` (decoded) is normalised; query data NULL keeps the request's. Returns

@@ -160,7 +160,7 @@ static int answer_ranges(const struct answer *answer, const struct range *ranges
 
 static int answer_unsatisfiable(const struct answer *answer)
 {
-    exchange_refuse(answer->x, 416);
+    exchange_error_response(answer->x, 416);
     return set(answer, STR("Content-Range"),
                arena_printf(&answer->x->arena, "bytes */%llu", (unsigned long long)answer->whole->size));
 }
@@ -195,7 +195,7 @@ int representation_answer(struct exchange *x, const struct representation *whole
     if (!exchange_is_error_page(x))
         verdict = conditional_check(&x->request, &whole->validators, now, whole->exact);
     if (verdict == 412) {
-        exchange_refuse(x, 412);
+        exchange_error_response(x, 412);
         return 0;
     }
     if (verdict == 304) {

@@ -17,13 +17,13 @@ enum outcome exchange_reroute(struct exchange *x, struct str path, struct str qu
     int error;
 
     if (++request->reroutes > LIMIT_REROUTES)
-        return exchange_refuse_because(x, 500, LOG_ERROR,
-                                       "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
-                                       STR_ARG(path));
+        return exchange_error_response_log(x, 500, LOG_ERROR,
+                                           "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
+                                           STR_ARG(path));
     error = url_path_normalise(&x->arena, path, request->location->site->merge_slashes, &normal);
     if (error < 0)
-        return exchange_refuse_because(x, 500, LOG_ERROR, "cannot go on with the path \"" STR_FMT "\": %s",
-                                       STR_ARG(path), strerror(-error));
+        return exchange_error_response_log(x, 500, LOG_ERROR, "cannot go on with the path \"" STR_FMT "\": %s",
+                                           STR_ARG(path), strerror(-error));
     x->request.path = normal;
     if (query.data)
         x->request.query = query;
@@ -37,13 +37,13 @@ enum outcome exchange_reroute_named(struct exchange *x, struct str name)
     struct request_state *request = request_state_of(x);
 
     if (++request->reroutes > LIMIT_REROUTES)
-        return exchange_refuse_because(x, 500, LOG_ERROR,
-                                       "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
-                                       STR_ARG(name));
+        return exchange_error_response_log(x, 500, LOG_ERROR,
+                                           "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
+                                           STR_ARG(name));
     request->named = route_named(request, name);
     if (!request->named)
-        return exchange_refuse_because(x, 500, LOG_ERROR, "there is no location \"" STR_FMT "\"",
-                                       STR_ARG(name));
+        return exchange_error_response_log(x, 500, LOG_ERROR, "there is no location \"" STR_FMT "\"",
+                                           STR_ARG(name));
     request->internal = true;
     return OUTCOME_REROUTE;
 }

@@ -242,7 +242,7 @@ enum outcome route_limit_body(struct request_state *request)
     if (request->error_page || exchange_limit_body(x, most) != 413)
         return OUTCOME_PASS;
     exchange_drop_body(x);
-    return exchange_refuse_because(
+    return exchange_error_response_log(
         x, 413, LOG_ERROR, "client intended to send too large a body (%llu bytes): client_max_body_size is %llu",
         (unsigned long long)length, (unsigned long long)most);
 }
@@ -254,10 +254,10 @@ enum outcome route_guard(struct request_state *request)
 
     if (request->unroutable) {
         request->unroutable = false; /* the page of this error is located anew */
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     }
     if (site->internal && !request->internal && !request->in_server)
-        return exchange_refuse(x, 404);
+        return exchange_error_response(x, 404);
     end_if_old(request);
     if (x->request.method == METHOD_OPTIONS && str_equal(x->request.path, STR("*")))
         return answer_asterisk(x);

@@ -75,5 +75,5 @@ enum outcome satisfy_ask(struct request_state *request, unsigned index)
 
 enum outcome satisfy_end(struct request_state *request)
 {
-    return request->denied ? refuse(request) : exchange_refuse(request->x, 404);
+    return request->denied ? refuse(request) : exchange_error_response(request->x, 404);
 }

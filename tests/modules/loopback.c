@@ -97,7 +97,7 @@ static void load(struct loopback *loopback, const char *configuration)
     arena_reset(&arena);
 }
 
-void loopback_refuses(const char *line, const char *said)
+void loopback_configuration_rejected(const char *line, const char *said)
 {
     struct configuration_source source = {0};
     struct buffer diagnostics = {0};

@@ -27,7 +27,7 @@ struct loopback {
 /* Fails the test where the configuration is refused, showing why. */
 void loopback_open(struct loopback *loopback, const char *configuration);
 /* A server with this line in it is refused, and what is said names the line's place and has `said` in it. */
-void loopback_refuses(const char *line, const char *said);
+void loopback_configuration_rejected(const char *line, const char *said);
 void loopback_close(struct loopback *loopback);
 
 /* A connection; the client's end, non-blocking. */

@@ -103,14 +103,14 @@ END_TEST
 
 START_TEST(what_cannot_be_told_is_refused)
 {
-    loopback_refuses("allow: everybody", "\"everybody\" is no address");
-    loopback_refuses("deny: 10.0.0.1/8", "\"10.0.0.1/8\" is no address");
-    loopback_refuses("allow: 10.0.0.0/33", "is no address");
-    loopback_refuses("allow: '2001:db8::/129'", "is no address");
-    loopback_refuses("deny: ''", "is no address");
-    loopback_refuses("deny: 10.0.0.0/8\n    allow: [127.0.0.1, 10.0.0.0/8]",
-                     "denied here, and allowed in line 5");
-    loopback_refuses("satisfy: some", "some");
+    loopback_configuration_rejected("allow: everybody", "\"everybody\" is no address");
+    loopback_configuration_rejected("deny: 10.0.0.1/8", "\"10.0.0.1/8\" is no address");
+    loopback_configuration_rejected("allow: 10.0.0.0/33", "is no address");
+    loopback_configuration_rejected("allow: '2001:db8::/129'", "is no address");
+    loopback_configuration_rejected("deny: ''", "is no address");
+    loopback_configuration_rejected("deny: 10.0.0.0/8\n    allow: [127.0.0.1, 10.0.0.0/8]",
+                                    "denied here, and allowed in line 5");
+    loopback_configuration_rejected("satisfy: some", "some");
 }
 END_TEST
 

@@ -248,13 +248,13 @@ END_TEST
 
 START_TEST(mistakes_are_told)
 {
-    loopback_refuses("access_log: {format: main}", "needs a path");
-    loopback_refuses("access_log: a.log nothing", "no log format \"nothing\"");
-    loopback_refuses("access_log: a.log main gzip", "knows no \"gzip\"");
-    loopback_refuses("access_log: a.log main flush=5", "unit");
-    loopback_refuses("access_log: {path: a.log, flush: soon}", "soon");
-    loopback_refuses("access_log: {path: a.log, formta: main}", "no key \"formta\"");
-    loopback_refuses("access_log: 'syslog:server=unix:/dev/log'", "cannot be sent to");
+    loopback_configuration_rejected("access_log: {format: main}", "needs a path");
+    loopback_configuration_rejected("access_log: a.log nothing", "no log format \"nothing\"");
+    loopback_configuration_rejected("access_log: a.log main gzip", "knows no \"gzip\"");
+    loopback_configuration_rejected("access_log: a.log main flush=5", "unit");
+    loopback_configuration_rejected("access_log: {path: a.log, flush: soon}", "soon");
+    loopback_configuration_rejected("access_log: {path: a.log, formta: main}", "no key \"formta\"");
+    loopback_configuration_rejected("access_log: 'syslog:server=unix:/dev/log'", "cannot be sent to");
 }
 END_TEST
 

@@ -188,7 +188,7 @@ START_TEST(refusals)
         loopback_leave(&server, "GET / HTTP/1.1", turns);
     loopback_ask(&server, "GET /sub%209 HTTP/1.1");
     ck_assert_int_eq(server.status, 301);
-    loopback_refuses("autoindex_format: xml", "'autoindex_format' cannot be 'xml'");
+    loopback_configuration_rejected("autoindex_format: xml", "'autoindex_format' cannot be 'xml'");
     loopback_close(&server);
 }
 END_TEST

@@ -291,12 +291,12 @@ END_TEST
 
 START_TEST(refuses)
 {
-    loopback_refuses("gzip_types: [css]", "\"css\" is no media type");
-    loopback_refuses("gzip_comp_level: 10", "gzip_comp_level");
-    loopback_refuses("brotli_comp_level: 11", "brotli_comp_level");
-    loopback_refuses("zstd_comp_level: 0", "zstd_comp_level");
-    loopback_refuses("gzip_http_version: 2", "gzip_http_version");
-    loopback_refuses("gzip_proxied: [some]", "gzip_proxied");
+    loopback_configuration_rejected("gzip_types: [css]", "\"css\" is no media type");
+    loopback_configuration_rejected("gzip_comp_level: 10", "gzip_comp_level");
+    loopback_configuration_rejected("brotli_comp_level: 11", "brotli_comp_level");
+    loopback_configuration_rejected("zstd_comp_level: 0", "zstd_comp_level");
+    loopback_configuration_rejected("gzip_http_version: 2", "gzip_http_version");
+    loopback_configuration_rejected("gzip_proxied: [some]", "gzip_proxied");
 }
 END_TEST
 

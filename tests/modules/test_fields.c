@@ -173,7 +173,7 @@ static const struct {
 START_TEST(mistakes_are_told)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
-        loopback_refuses(mistakes[i].text, mistakes[i].said);
+        loopback_configuration_rejected(mistakes[i].text, mistakes[i].said);
 }
 END_TEST
 

@@ -242,8 +242,8 @@ END_TEST
 
 START_TEST(refuses)
 {
-    loopback_refuses("gunzip: maybe", "gunzip");
-    loopback_refuses("gunzip_buffers: 32 4k", "gunzip_buffers");
+    loopback_configuration_rejected("gunzip: maybe", "gunzip");
+    loopback_configuration_rejected("gunzip_buffers: 32 4k", "gunzip_buffers");
 }
 END_TEST
 

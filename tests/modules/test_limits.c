@@ -184,7 +184,7 @@ START_TEST(refused_configurations)
     };
 
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-        loopback_refuses(lines[i].line, lines[i].said);
+        loopback_configuration_rejected(lines[i].line, lines[i].said);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct configuration_source source = {0};
         struct buffer said = {0};

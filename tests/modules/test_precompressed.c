@@ -249,10 +249,10 @@ END_TEST
 
 START_TEST(refuses)
 {
-    loopback_refuses("precompressed: [br, lzma]", "\"lzma\" is no coding of files");
-    loopback_refuses("precompressed: [gz, br, gzip]", "\"gzip\" stands there twice");
-    loopback_refuses("precompressed: {br: on}", "precompressed");
-    loopback_refuses("gzip_static: maybe", "gzip_static");
+    loopback_configuration_rejected("precompressed: [br, lzma]", "\"lzma\" is no coding of files");
+    loopback_configuration_rejected("precompressed: [gz, br, gzip]", "\"gzip\" stands there twice");
+    loopback_configuration_rejected("precompressed: {br: on}", "precompressed");
+    loopback_configuration_rejected("gzip_static: maybe", "gzip_static");
 }
 END_TEST
 

@@ -21,11 +21,11 @@ static enum outcome say_as_told(struct exchange *x, char letter, const char *nam
     case 'A':
         return OUTCOME_ALLOW;
     case 'D':
-        return exchange_refuse(x, 403);
+        return exchange_error_response(x, 403);
     case 'B':
-        return exchange_refuse(x, 500);
+        return exchange_error_response(x, 500);
     case 'U':
-        exchange_refuse(x, 401);
+        exchange_error_response(x, 401);
         ck_assert_int_eq(
             headers_add(&x->response.headers, &x->arena, STR("WWW-Authenticate"), str_from(name)), 0);
         return OUTCOME_ANSWERED;
@@ -128,7 +128,7 @@ static void hear_later(size_t i)
         loopback_turn(&server, 1);
     ck_assert_ptr_nonnull(kept);
     if (later[i].resumed_with)
-        exchange_refuse(kept, later[i].resumed_with);
+        exchange_error_response(kept, later[i].resumed_with);
     exchange_resume(kept, later[i].resumed_with ? OUTCOME_ANSWERED : OUTCOME_ALLOW);
     for (int turns = 0; turns < 1000 && length <= 0; turns++) {
         loopback_turn(&server, 1);

@@ -130,8 +130,8 @@ END_TEST
 
 START_TEST(mistakes)
 {
-    loopback_refuses("secure_link_required: on", "secure_link_required needs secure_link");
-    loopback_refuses("secure_link_sha256: $nothing", "nothing");
+    loopback_configuration_rejected("secure_link_required: on", "secure_link_required needs secure_link");
+    loopback_configuration_rejected("secure_link_sha256: $nothing", "nothing");
 }
 END_TEST
 

@@ -130,7 +130,7 @@ static enum outcome maker_answer(struct exchange *x, const void *conf, void *sta
     if (str_equal(path, STR("/cut")))
         return exchange_cut(x);
     if (str_equal(path, STR("/refused")))
-        return exchange_refuse(x, 403);
+        return exchange_error_response(x, 403);
     if (!str_starts(path, STR("/now")) && !str_starts(path, STR("/inside")) && !str_equal(path, STR("/long")))
         return OUTCOME_PASS;
     if (exchange_is_child(x)) {

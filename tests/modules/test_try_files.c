@@ -186,13 +186,14 @@ END_TEST
 
 START_TEST(mistakes_are_told)
 {
-    loopback_refuses("try_files: $uri", "try_files takes files, and what to do where none of them is there");
-    loopback_refuses("try_files: [$uri, =99]", "\"=99\" is no status to answer with");
-    loopback_refuses("try_files: [$uri, =x]", "\"=x\" is no status to answer with");
-    loopback_refuses("try_files: [$nobody, =404]", "unknown variable $nobody");
-    loopback_refuses("alias: /srv", "'alias' cannot stand in server");
-    loopback_refuses("location: {/: {alias: /a, root: /b}}", "root and alias stand in one location");
-    loopback_refuses("location: {'@a': {alias: /tmp}}", "a named location has no alias");
+    loopback_configuration_rejected("try_files: $uri",
+                                    "try_files takes files, and what to do where none of them is there");
+    loopback_configuration_rejected("try_files: [$uri, =99]", "\"=99\" is no status to answer with");
+    loopback_configuration_rejected("try_files: [$uri, =x]", "\"=x\" is no status to answer with");
+    loopback_configuration_rejected("try_files: [$nobody, =404]", "unknown variable $nobody");
+    loopback_configuration_rejected("alias: /srv", "'alias' cannot stand in server");
+    loopback_configuration_rejected("location: {/: {alias: /a, root: /b}}", "root and alias stand in one location");
+    loopback_configuration_rejected("location: {'@a': {alias: /tmp}}", "a named location has no alias");
 }
 END_TEST
 

@@ -130,10 +130,10 @@ END_TEST
 
 START_TEST(unknown_ones_are_mistakes)
 {
-    loopback_refuses("return: 200 $htsp", "htsp");
-    loopback_refuses("return: 200 $htsp", "host");
-    loopback_refuses("return: 200 $http_", "http_");
-    loopback_refuses("return: 200 $limit_rates", "limit_rates");
+    loopback_configuration_rejected("return: 200 $htsp", "htsp");
+    loopback_configuration_rejected("return: 200 $htsp", "host");
+    loopback_configuration_rejected("return: 200 $http_", "http_");
+    loopback_configuration_rejected("return: 200 $limit_rates", "limit_rates");
 }
 END_TEST
 

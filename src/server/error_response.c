@@ -2,7 +2,7 @@
  * Error answers: what `error_page` says, and the built-in page. A page is made at most once for an exchange,
  * so that an error page that fails cannot go round in circles.
  */
-#include "server/refuse.h"
+#include "server/error_response.h"
 
 #include "server/error_body.h"
 #include "server/route.h"
@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-static const struct error_page *find_page(const struct core_site *site, unsigned status)
+static const struct error_page *find_error_page(const struct core_site *site, unsigned status)
 {
     const struct error_page *rows = site->error_pages.items;
 
@@ -23,32 +23,32 @@ static const struct error_page *find_page(const struct core_site *site, unsigned
     return NULL;
 }
 
-bool refuse_has_page(const struct core_site *site, int status)
+bool error_response_has_page(const struct core_site *site, int status)
 {
-    return find_page(site, (unsigned)status) != NULL;
+    return find_error_page(site, (unsigned)status) != NULL;
 }
 
-int refuse_shown_status(int status)
+int error_response_status(int status)
 {
     return status == STATUS_CERTIFICATE_BAD || status == STATUS_CERTIFICATE_ABSENT ? 400 : status;
 }
 
-static enum outcome answer_built_in(struct request_state *request)
+static enum outcome respond_built_in(struct request_state *request)
 {
     error_body_make(request);
     return OUTCOME_ANSWERED;
 }
 
-static enum outcome go_to_name(struct request_state *request, struct str name)
+static enum outcome redirect_to_named_location(struct request_state *request, struct str name)
 {
     if (route_named(request, name))
         return exchange_reroute_named(request->x, name);
     log_write(request->worker->log, LOG_ERROR, "error_page: there is no location \"" STR_FMT "\"", STR_ARG(name));
-    return answer_built_in(request);
+    return respond_built_in(request);
 }
 
 /* What the error said (WWW-Authenticate, Allow, Retry-After) is said with its page, whoever answers with that. */
-static void begin_page(struct request_state *request)
+static void start_error_page(struct request_state *request)
 {
     struct response *response = &request->x->response;
 
@@ -58,7 +58,7 @@ static void begin_page(struct request_state *request)
 }
 
 /* It is no error any more: what that said is of no use, but for what a client is asked for. */
-static void calm_down(struct request_state *request)
+static void drop_error_headers(struct request_state *request)
 {
     struct headers *said = &request->error_headers;
     unsigned kept = 0;
@@ -70,12 +70,13 @@ static void calm_down(struct request_state *request)
     said->count = kept;
 }
 
-static struct str path_of(struct str target)
+static struct str path_of_target(struct str target)
 {
     return str_cut(&target, '?');
 }
 
-static enum outcome go_to_page(struct request_state *request, const struct error_page *page, struct str target)
+static enum outcome redirect_to_error_page(struct request_state *request, const struct error_page *page,
+                                           struct str target)
 {
     struct exchange *x = request->x;
     struct str query = target;
@@ -83,10 +84,10 @@ static enum outcome go_to_page(struct request_state *request, const struct error
     int status = x->response.status;
     enum outcome outcome;
 
-    begin_page(request);
+    start_error_page(request);
     request->error_status = page->answer_status == -1 ? 0 : page->answer_status ? page->answer_status : status;
     if (str_starts(target, STR("@"))) {
-        outcome = go_to_name(request, target);
+        outcome = redirect_to_named_location(request, target);
     } else {
         exchange_become_get(x);
         request->rules_ended |= request->in_server;
@@ -94,14 +95,14 @@ static enum outcome go_to_page(struct request_state *request, const struct error
     }
     if (outcome == OUTCOME_REROUTE) {
         if (page->answer_status && page->answer_status < 400)
-            calm_down(request);
+            drop_error_headers(request);
         return outcome;
     }
     request->error_status = 0;
-    return x->response.body ? OUTCOME_ANSWERED : answer_built_in(request);
+    return x->response.body ? OUTCOME_ANSWERED : respond_built_in(request);
 }
 
-enum outcome refuse_page(struct request_state *request)
+enum outcome error_response_page(struct request_state *request)
 {
     struct exchange *x = request->x;
     const struct error_page *page = NULL;
@@ -116,24 +117,24 @@ enum outcome refuse_page(struct request_state *request)
         x->response.status = request->error_status;
     request->error_status = 0;
     if ((!request->error_page || recursive) && request->location)
-        page = find_page(request->location->site, (unsigned)x->response.status);
+        page = find_error_page(request->location->site, (unsigned)x->response.status);
     if (!page)
-        return answer_built_in(request);
+        return respond_built_in(request);
     target = exchange_eval(x, page->target);
     if (str_empty(target))
-        return answer_built_in(request);
-    if (target.data[0] == '/' && exchange_climbs(x, page->target, target, path_of(target), false))
-        return answer_built_in(request);
+        return respond_built_in(request);
+    if (target.data[0] == '/' && exchange_climbs(x, page->target, target, path_of_target(target), false))
+        return respond_built_in(request);
     if (target.data[0] == '/' || target.data[0] == '@')
-        return go_to_page(request, page, target);
-    begin_page(request);
+        return redirect_to_error_page(request, page, target);
+    start_error_page(request);
     exchange_redirect(x, page->answer_status >= 300 && page->answer_status < 400 ? page->answer_status : 302,
                       target);
-    return answer_built_in(request);
+    return respond_built_in(request);
 }
 
 /* But for what the page says itself. */
-static int say_error_headers(struct request_state *request)
+static int add_error_headers(struct request_state *request)
 {
     const struct headers *error_headers = &request->error_headers;
     struct headers *headers = &request->x->response.headers;
@@ -154,12 +155,12 @@ void exchange_own_status(struct exchange *x)
     request_state_of(x)->error_status = 0;
 }
 
-int refuse_settle(struct request_state *request)
+int error_response_finish(struct request_state *request)
 {
     struct response *response = &request->x->response;
 
     if (request->error_status && response->status != 444)
         response->status = request->error_status;
-    response->status = refuse_shown_status(response->status);
-    return say_error_headers(request);
+    response->status = error_response_status(response->status);
+    return add_error_headers(request);
 }
