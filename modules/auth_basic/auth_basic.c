@@ -21,7 +21,7 @@ struct attempt {
     const struct auth_basic_conf *conf;
     struct str user;    /* both end with a NUL */
     struct str password;
-    bool answered;      /* its verdict stands, for whatever the exchange is rerouted to */
+    bool answered;      /* its verdict stands, for whatever the exchange is internally redirected to */
 };
 
 #define AT(field) offsetof(struct auth_basic_conf, field)

@@ -65,10 +65,10 @@ static int insist(struct gateway_request *p)
     }
     if (gateway_accel_charset(p, &p->reply.headers, &fields) < 0)
         return -ENOMEM;
-    return exchange_insist(p->x, &fields);
+    return exchange_set_headers_always(p->x, &fields);
 }
 
-static enum outcome reroute(struct gateway_request *p, struct str place)
+static enum outcome redirect_accel(struct gateway_request *p, struct str place)
 {
     struct exchange *x = p->x;
     struct url_target target;
@@ -76,12 +76,12 @@ static enum outcome reroute(struct gateway_request *p, struct str place)
     if (insist(p) < 0)
         return exchange_error_response(x, 500);
     if (str_starts(place, STR("@")))
-        return exchange_reroute_named(x, place);
+        return exchange_internal_redirect_named(x, place);
     if (url_target_parse(&x->arena, place, true, &target) < 0 || !str_starts(place, STR("/")) || target.climbs)
         return exchange_error_response_log(x, 500, LOG_ERROR, "X-Accel-Redirect: \"" STR_FMT "\" is no place here",
                                            STR_ARG(place));
     exchange_become_get(x);
-    return exchange_reroute(x, target.path, target.query.data ? target.query : STR(""));
+    return exchange_internal_redirect(x, target.path, target.query.data ? target.query : STR(""));
 }
 
 bool gateway_accel_redirect(struct gateway_request *p)
@@ -91,7 +91,7 @@ bool gateway_accel_redirect(struct gateway_request *p)
 
     if (!place.data || (p->conf->cache.ignore & IGNORE_X_ACCEL_REDIRECT))
         return false;
-    outcome = reroute(p, place);
+    outcome = redirect_accel(p, place);
     if (p->cached)
         p->cache->release_lock(p);
     gateway_discard(p);

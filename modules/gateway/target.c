@@ -54,7 +54,7 @@ int gateway_target_uri(const struct gateway_request *p, struct str *out_uri)
     struct str rest = STR("");
 
     if (!front.data)
-        *out_uri = exchange_is_rerouted(x) ? made_of(x, STR(""), x->request.path) : x->request.target;
+        *out_uri = exchange_uri_changed(x) ? made_of(x, STR(""), x->request.path) : x->request.target;
     else if (!p->conf->pass.upstream)
         *out_uri = front;
     else {

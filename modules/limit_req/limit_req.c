@@ -1,7 +1,7 @@
 /*
  * `limit_req`: how often a key may be asked for. A request of a key whose bucket is too full waits until it is
  * not, or is refused with 429 and told when to come again. It is counted once, where it is first limited, however
- * often it is rerouted.
+ * often it is internally redirected.
  */
 #include "base/limits.h"
 #include "base/saturate.h"

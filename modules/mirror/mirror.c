@@ -140,7 +140,7 @@ static enum outcome mirror_answer(struct exchange *x, const void *conf, void *st
 
     if (!mirroring || mirroring->done || exchange_is_child(x) || !asks_anybody(own))
         return OUTCOME_PASS;
-    mirroring->done = true; /* however often it is rerouted */
+    mirroring->done = true; /* however often it is internally redirected */
     if (!own->bodies || x->request.content_length == 0) {
         ask_all(x, own, false);
         return OUTCOME_PASS;

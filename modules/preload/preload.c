@@ -99,7 +99,7 @@ static int add_links(struct exchange *x, const struct preload_conf *own, struct 
 static bool takes_hints(const struct exchange *x)
 {
     return x->request.method == METHOD_GET && (x->request.version > HTTP_1_1 || exchange_is_secure(x)) &&
-           x->request.version >= HTTP_1_1 && !exchange_is_rerouted(x) &&
+           x->request.version >= HTTP_1_1 && !exchange_uri_changed(x) &&
            str_equal(headers_value(&x->request.headers, STR("Sec-Fetch-Mode")), STR("navigate"));
 }
 

@@ -177,7 +177,7 @@ static enum outcome realip_answer(struct exchange *x, const void *conf, void *st
     const struct proxy_header *greeting = exchange_greeting(x);
     union proxy_address client = {0};
 
-    if (exchange_is_redirected(x) || !is_trusted(own, peer))
+    if (exchange_is_internally_redirected(x) || !is_trusted(own, peer))
         return OUTCOME_PASS;
     if (str_equal(
             own->header,

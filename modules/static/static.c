@@ -256,7 +256,7 @@ static enum outcome judge_index(struct search *search, struct file_entry *entry)
 
     file_entry_unref(entry);
     if (regular)
-        return exchange_reroute(search->x, search->uri, (struct str){NULL, 0});
+        return exchange_internal_redirect(search->x, search->uri, (struct str){NULL, 0});
     if (error < 0 && error != -ENOENT)
         return refuse_error(search, error);
     search->index++;
@@ -400,7 +400,7 @@ static enum outcome seek_index(struct search *search)
     if (!name.data)
         return exchange_error_response(x, 500);
     if (str_starts(name, STR("/")))
-        return exchange_reroute(x, name, (struct str){NULL, 0});
+        return exchange_internal_redirect(x, name, (struct str){NULL, 0});
     path = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(x->request.path), STR_ARG(name));
     if (!path.data)
         return exchange_error_response(x, 500);

@@ -107,11 +107,11 @@ static enum outcome answer_last(struct trial *trial)
     if (!query.data)
         return exchange_error_response(x, 500);
     if (str_starts(query, STR("@")))
-        return exchange_reroute_named(x, query);
+        return exchange_internal_redirect_named(x, query);
     path = str_cut(&query, '?');
     if (exchange_climbs(x, trial->tries->last, path, path, false))
         return exchange_error_response(x, 404);
-    return exchange_reroute(x, path, query.data ? query : STR(""));
+    return exchange_internal_redirect(x, path, query.data ? query : STR(""));
 }
 
 /* What is there becomes the URI, for the modules that follow. */

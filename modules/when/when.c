@@ -343,7 +343,7 @@ static enum outcome ask(struct asking *asking)
         int result;
 
         if (when->rules && !exchange_in_server(asking->x)) {
-            if (when->pair == asking->held && !exchange_is_rerouted(asking->x))
+            if (when->pair == asking->held && !exchange_uri_changed(asking->x))
                 return exchange_lay_over(asking->x, when->only_rules ? NULL : when);
             asking->when++;
             continue;

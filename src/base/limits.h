@@ -46,7 +46,7 @@
 #define LIMIT_INTERIM_MS            250             /* interval at which one more 1xx is forwarded after the burst */
 #define LIMIT_CONTINUE_MS           1000            /* wait for 100 Continue of an upstream that got Expect; the body is sent afterwards */
 #define LIMIT_INTERIM_BYTES         (64 * 1024)     /* bytes of queued 1xx responses per client; further ones are dropped */
-#define LIMIT_REROUTES              10
+#define LIMIT_INTERNAL_REDIRECTS              10
 #define LIMIT_LISTING_ITEMS         10000           /* entries of a directory listing */
 #define LIMIT_MODULES               63              /* a location has a 64-bit set of modules; a shift by the highest index plus one must be defined */
 #define LIMIT_COMPRESS_INPUT        (16 * 1024)     /* bytes of a body encoded per step */

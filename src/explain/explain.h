@@ -10,7 +10,7 @@
 #include "server/trace.h"
 #include "site/configuration.h"
 
-#define EXPLAIN_STEPS 64            /* more than LIMIT_REROUTES lets happen */
+#define EXPLAIN_STEPS 64            /* more than LIMIT_INTERNAL_REDIRECTS lets happen */
 
 /* A module that was asked, and what was so then. */
 struct explain_step {

@@ -105,7 +105,7 @@ static const char *const spoken[] = {
     [OUTCOME_ANSWERED] = "answers",
     [OUTCOME_PENDING] = "looks, and then",
     [OUTCOME_ALLOW] = "lets in",
-    [OUTCOME_REROUTE] = "goes to another URI",
+    [OUTCOME_INTERNAL_REDIRECT] = "goes to another URI",
 };
 
 /* What the module asked for has come about by the time that the next one is asked, or all is over. */

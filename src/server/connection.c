@@ -16,7 +16,7 @@
 #include "log/access_log.h"
 #include "server/connection_internal.h"
 #include "server/error_response.h"
-#include "server/reroute.h"
+#include "server/internal_redirect.h"
 #include "server/route.h"
 #include "server/satisfy.h"
 #include "server/subrequest.h"
@@ -199,7 +199,8 @@ void request_apply_settings(struct request_state *request)
 }
 
 /*
- * The server's own rules are asked where it has some, then the path names the location, also after a reroute. Next:
+ * The server's own rules are asked where it has some, then the path names the location, also after an internal
+ * redirect. Next:
  * request_serve, unless the location itself refuses.
  */
 static void request_locate(struct request_state *request)
@@ -243,7 +244,7 @@ void request_continue(struct request_state *request, enum outcome outcome)
         else
             request_shape(request);
         break;
-    case OUTCOME_REROUTE: /* at most LIMIT_REROUTES times: exchange_reroute counts */
+    case OUTCOME_INTERNAL_REDIRECT: /* at most LIMIT_INTERNAL_REDIRECTS times: exchange_internal_redirect counts */
         request_locate(request);
         break;
     case OUTCOME_PENDING: /* exchange_resume brings it back to request_continue */
@@ -267,7 +268,7 @@ static void request_serve(struct request_state *request)
         outcome = satisfy_ask(request, index);
     }
     if (outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW)
-        outcome = request->in_server ? OUTCOME_REROUTE : satisfy_end(request);
+        outcome = request->in_server ? OUTCOME_INTERNAL_REDIRECT : satisfy_end(request);
     request_continue(request, outcome);
 }
 
@@ -296,11 +297,11 @@ static void request_shape(struct request_state *request)
         wire_close(&request->connection->wire, WIRE_END_REFUSED);
         return;
     }
-    if (x->response.status >= 300 && !x->response.body && error_response_page(request) == OUTCOME_REROUTE) {
+    if (x->response.status >= 300 && !x->response.body && error_response_page(request) == OUTCOME_INTERNAL_REDIRECT) {
         request_locate(request);
         return;
     }
-    if (error_response_finish(request) < 0 || reroute_insist(request) < 0 || shape_all(request) < 0)
+    if (error_response_finish(request) < 0 || internal_redirect_set_headers(request) < 0 || shape_all(request) < 0)
         (void)exchange_error_response(x, 500);
     exchange_answer(x);
 }

@@ -42,7 +42,7 @@ static enum outcome respond_built_in(struct request_state *request)
 static enum outcome redirect_to_named_location(struct request_state *request, struct str name)
 {
     if (route_named(request, name))
-        return exchange_reroute_named(request->x, name);
+        return exchange_internal_redirect_named(request->x, name);
     log_write(request->worker->log, LOG_ERROR, "error_page: there is no location \"" STR_FMT "\"", STR_ARG(name));
     return respond_built_in(request);
 }
@@ -91,9 +91,9 @@ static enum outcome redirect_to_error_page(struct request_state *request, const 
     } else {
         exchange_become_get(x);
         request->rules_ended |= request->in_server;
-        outcome = exchange_reroute(x, path, query.data ? query : STR(""));
+        outcome = exchange_internal_redirect(x, path, query.data ? query : STR(""));
     }
-    if (outcome == OUTCOME_REROUTE) {
+    if (outcome == OUTCOME_INTERNAL_REDIRECT) {
         if (page->answer_status && page->answer_status < 400)
             drop_error_headers(request);
         return outcome;

@@ -10,7 +10,7 @@
 enum { STATUS_CERTIFICATE_BAD = 495, STATUS_CERTIFICATE_ABSENT = 496 };
 
 /*
- * Gives x->response (status >= 300, no body) its page. OUTCOME_REROUTE where error_page names a local target
+ * Gives x->response (status >= 300, no body) its page. OUTCOME_INTERNAL_REDIRECT where error_page names a local target
  * (the caller routes again), OUTCOME_ANSWERED otherwise. To be called for every answer of that kind, by a module or by a refusal.
  */
 enum outcome error_response_page(struct request_state *request);

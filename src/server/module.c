@@ -320,14 +320,14 @@ bool exchange_is_child(const struct exchange *x)
     return request_state_of(x)->parent != NULL;
 }
 
-bool exchange_is_rerouted(const struct exchange *x)
+bool exchange_uri_changed(const struct exchange *x)
 {
-    return request_state_of(x)->reroutes > 0 || request_state_of(x)->rewritten;
+    return request_state_of(x)->internal_redirects > 0 || request_state_of(x)->rewritten;
 }
 
-bool exchange_is_redirected(const struct exchange *x)
+bool exchange_is_internally_redirected(const struct exchange *x)
 {
-    return request_state_of(x)->reroutes > 0;
+    return request_state_of(x)->internal_redirects > 0;
 }
 
 void exchange_end_with_client(struct exchange *x, bool ends)

@@ -37,19 +37,19 @@ enum outcome exchange_error_response_log(struct exchange *x, int status, enum lo
 
 /*
  * Goes on with another URI (index, error_page, try_files): `path` (decoded) is normalised; query data NULL keeps the request's. Returns
- * what the caller returns in turn: OUTCOME_REROUTE, or OUTCOME_ANSWERED with 500 and a log line for a bad path or the
- * reroute past LIMIT_REROUTES.
+ * what the caller returns in turn: OUTCOME_INTERNAL_REDIRECT, or OUTCOME_ANSWERED with 500 and a log line for a bad path or the
+ * internal redirect past LIMIT_INTERNAL_REDIRECTS.
  */
-enum outcome exchange_reroute(struct exchange *x, struct str path, struct str query);
+enum outcome exchange_internal_redirect(struct exchange *x, struct str path, struct str query);
 
-/* Goes on in the server's location @name, with the URI as it is. OUTCOME_REROUTE; or OUTCOME_ANSWERED with 500 where there is none. */
-enum outcome exchange_reroute_named(struct exchange *x, struct str name);
+/* Goes on in the server's location @name, with the URI as it is. OUTCOME_INTERNAL_REDIRECT; or OUTCOME_ANSWERED with 500 where there is none. */
+enum outcome exchange_internal_redirect_named(struct exchange *x, struct str name);
 
 /*
  * Goes on with another URI in this location: `path` (decoded) is normalised; query data NULL: none. 0, -EINVAL for a bad path, or -ENOMEM.
  */
 MUST_CHECK int exchange_rewrite(struct exchange *x, struct str path, struct str query);
-/* Looks for the location of the URI that exchange_rewrite has set, without asking the server's own rules again. Outcomes as of exchange_reroute. */
+/* Looks for the location of the URI that exchange_rewrite has set, without asking the server's own rules again. Outcomes as of exchange_internal_redirect. */
 enum outcome exchange_relocate(struct exchange *x);
 /* `internal` locations may answer from now on. */
 void exchange_enter_internal(struct exchange *x);
@@ -97,13 +97,13 @@ typedef void exchange_answered(struct exchange *child, void *asker);
  * 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_SUBREQUESTS_APART, LIMIT_SUBREQUEST_DEPTH) or -ENOMEM.
  */
 MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *asker, struct exchange **out_child);
-/* Fields that x is answered with, whoever answers it after a reroute, in the place of that one's own; not copied. Not on refusals. 0 or -ENOMEM. */
-MUST_CHECK int exchange_insist(struct exchange *x, const struct headers *fields);
-/* The body that x is answered with leaves at `rate` bytes a second (0: without a limit), whatever limit_rate says, after a reroute, too. */
+/* Fields that x is answered with, whoever answers it after an internal redirect, in the place of that one's own; not copied. Not on refusals. 0 or -ENOMEM. */
+MUST_CHECK int exchange_set_headers_always(struct exchange *x, const struct headers *fields);
+/* The body that x is answered with leaves at `rate` bytes a second (0: without a limit), whatever limit_rate says, after an internal redirect, too. */
 void exchange_set_rate(struct exchange *x, uint64_t rate);
 /* True where exchange_set_rate was called: *out_rate is what it said. */
 bool exchange_rate(const struct exchange *x, uint64_t *out_rate);
-/* What x is rerouted to is asked for by GET (HEAD stays) and without a body, whatever the request was. */
+/* What x is internally redirected to is asked for by GET (HEAD stays) and without a body, whatever the request was. */
 void exchange_become_get(struct exchange *x);
 /* The request has no body from now on: it was refused, or it broke off. What still comes of it is the session's to drop. */
 void exchange_drop_body(struct exchange *x);
@@ -178,10 +178,10 @@ struct str exchange_eval(struct exchange *x, const struct template *template);
 bool exchange_climbs(struct exchange *x, const struct template *template, struct str value, struct str path, bool encoded);
 /* The prefix by which the location was found ("/api/"); data NULL for a named one or a regular expression; for a server's own scope "/". */
 struct str exchange_location(const struct exchange *x);
-/* True where the URI is no longer the client's: the exchange was rerouted. */
-bool exchange_is_rerouted(const struct exchange *x);
+/* True where the URI is no longer the client's: the exchange was internally redirected. */
+bool exchange_uri_changed(const struct exchange *x);
 /* True where a location was looked for more than once: an internal redirect, or a `rewrite` of a location. */
-bool exchange_is_redirected(const struct exchange *x);
+bool exchange_is_internally_redirected(const struct exchange *x);
 /*
  * With `ends`, from now on a client that ends its stream has left: the exchange is cancelled, answered or not (499 in the log). Without, a client
  * that only ends its own side still gets its answer.

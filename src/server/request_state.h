@@ -15,7 +15,7 @@ struct request_state {
     const struct virtual_server *server;
     const struct location *location;
     unsigned next_module;           /* index of the module to ask next */
-    unsigned reroutes;
+    unsigned internal_redirects;
     const struct location *named;   /* where route_location goes next (error_page 404 = @name); else NULL */
     bool rewritten;                 /* the path is no longer the client's */
     struct str alias_rest;          /* what follows a whole alias for the current path (exchange_take_file) */
@@ -25,13 +25,13 @@ struct request_state {
     bool rules_asked;               /* they were asked for this URI: route_next looks for a location */
     bool rules_ended;               /* they answered an error, and its page is not asked for by them */
     const struct location *return_skipped; /* the scope of exchange_skip_return; NULL: none */
-    bool internal;                  /* rerouted: `internal` locations may answer */
+    bool internal;                  /* internally redirected: `internal` locations may answer */
     bool ends_with_client;          /* exchange_end_with_client */
     bool pending;                   /* a module keeps it */
     bool allowed;                   /* satisfy: any, and a module is content */
     int denied;                     /* or the status of a refusal that waits for the others; 0: none */
     struct headers denied_headers;  /* and what it said */
-    struct headers insisted;        /* exchange_insist */
+    struct headers headers_always;        /* exchange_set_headers_always */
     bool error_page;                /* an error page is being made: no second one */
     struct headers error_headers;   /* what the error said, for its page */
     int error_status;               /* the status that the error page leaves with; 0: its own */

@@ -233,7 +233,7 @@ static int make_request_state(struct subrequest *sub, struct request_state *pare
     request->parent = parent->x;
     request->server = parent->server;
     request->location = parent->location;
-    request->reroutes = parent->reroutes + !same;
+    request->internal_redirects = parent->internal_redirects + !same;
     request->rewritten = same && parent->rewritten;
     if (same) /* they point into the parent, which it holds */
         request->own.groups = parent->own.groups;
@@ -300,7 +300,7 @@ int exchange_child(struct exchange *x, struct str uri, exchange_answered *answer
     exchange_hold(x);
     list_push(&request->children, &sub->link);
     sub->request->next_module = request->next_module - 1;
-    exchange_resume(&sub->x, uri.data ? OUTCOME_REROUTE : OUTCOME_PASS);
+    exchange_resume(&sub->x, uri.data ? OUTCOME_INTERNAL_REDIRECT : OUTCOME_PASS);
     *out_child = &sub->x;
     return 0;
 }

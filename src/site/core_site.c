@@ -131,8 +131,10 @@ static const struct directive directives[] = {
      .row = read_root,
      .syntax = "path",
      .example = "alias: /srv/pictures/",
-     .help = "The folder (or, for one path, the file) that the location's prefix stands for: what follows the prefix "
-             "is looked for in it, and never outside. In a location that is a regular expression it is the whole path, "
+     .help = "The folder (or, for one path, the file) that the location's prefix stands for: what follows "
+             "the prefix "
+             "is looked for in it, and never outside. In a location that is a regular expression it is the "
+             "whole path, "
              "made of what was captured."},
     {.name = "types",
      .scopes = SCOPE_SITE,
@@ -170,9 +172,11 @@ static const struct directive directives[] = {
      .syntax = "off | on | if_not_owner | beneath [from=path]",
      .example = "disable_symlinks: if_not_owner from=$document_root",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
-     .help = "Which symbolic links are refused: on all, if_not_owner those whose owner does not own the target "
-             "(both on the whole way from /, or behind from=), off none; beneath, the default, below the root those "
-             "that leave it."},
+     .help =
+         "Which symbolic links are refused: on all, if_not_owner those whose owner does not own the target "
+         "(both on the whole way from /, or behind from=), off none; beneath, the default, below the root "
+         "those "
+         "that leave it."},
     {.name = "error_page",
      .scopes = SCOPE_SITE,
      .line = true,
@@ -189,7 +193,8 @@ static const struct directive directives[] = {
      .offset = AT(recursive_error_pages),
      .fallback = "off",
      .example = "recursive_error_pages: on",
-     .help = "An error page that fails may have an error page in turn, by its own status. Where off, the client gets "
+     .help = "An error page that fails may have an error page in turn, by its own status. Where off, the "
+             "client gets "
              "the built-in page of the first error."},
     {.name = "error_page_format",
      .scopes = SCOPE_SITE,
@@ -299,8 +304,9 @@ static const struct directive directives[] = {
      .offset = AT(client_max_body_size),
      .fallback = "1m",
      .example = "client_max_body_size: 64m",
-     .help = "The longest request body; more is answered 413. 0: no limit. An internal redirect checks it again, "
-             "error_page does not; the page of 413 gets no body."},
+     .help =
+         "The longest request body; more is answered 413. 0: no limit. An internal redirect checks it again, "
+         "error_page does not; the page of 413 gets no body."},
     {.name = "client_body_buffer_size",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SIZE,
@@ -326,8 +332,9 @@ static const struct directive directives[] = {
      .choices = lingering,
      .fallback = "on",
      .example = "lingering_close: always",
-     .help = "Read on for a while before closing, so that the client sees the whole answer. on does what always "
-             "does: nobody can tell whether the client is still sending."},
+     .help =
+         "Read on for a while before closing, so that the client sees the whole answer. on does what always "
+         "does: nobody can tell whether the client is still sending."},
     {.name = "lingering_time",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_DURATION,
@@ -348,8 +355,9 @@ static const struct directive directives[] = {
      .offset = AT(reset_timedout_connection),
      .fallback = "off",
      .example = "reset_timedout_connection: on",
-     .help = "Reset connections that time out and those of `return: 444`, so that the kernel keeps nothing for "
-             "them; idle ones end in order."},
+     .help =
+         "Reset connections that time out and those of `return: 444`, so that the kernel keeps nothing for "
+         "them; idle ones end in order."},
     {.name = "output_buffers",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
@@ -373,16 +381,17 @@ static const struct directive directives[] = {
      .offset = AT(underscores_in_headers),
      .fallback = "off",
      .example = "underscores_in_headers: on",
-     .help =
-         "Take request headers whose name has an underscore; where off, they are left out, as in nginx. Names that "
-         "imitate a field of the server itself, as X_Forwarded_For does, are left out in any case."},
+     .help = "Take request headers whose name has an underscore; where off, they are left out, as in nginx. "
+             "Names that "
+             "imitate a field of the server itself, as X_Forwarded_For does, are left out in any case."},
     {.name = "ignore_invalid_headers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(ignore_invalid_headers),
      .fallback = "on",
      .example = "ignore_invalid_headers: on",
-     .help = "Taken as nginx has it, and without effect: a request with a line that is no field line is refused (400), "
+     .help = "Taken as nginx has it, and without effect: a request with a line that is no field line is "
+             "refused (400), "
              "and nobody behind has to guess what it meant. off is warned of."},
     {.name = "server_tokens",
      .scopes = SCOPE_SITE,
@@ -404,15 +413,17 @@ static const struct directive directives[] = {
      .offset = AT(tcp_nodelay),
      .fallback = "on",
      .example = "tcp_nodelay: off",
-     .help = "Send the small end of an answer at once. Where off, the kernel holds it back until the client has "
-             "confirmed the rest."},
+     .help =
+         "Send the small end of an answer at once. Where off, the kernel holds it back until the client has "
+         "confirmed the rest."},
     {.name = "internal",
      .scopes = SCOPE_LOCATION,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(internal),
      .fallback = "off",
      .example = "internal: on",
-     .help = "Answer only requests that were rerouted (error_page, index); others get 404. It holds in the locations "
+     .help = "Answer only requests that were internally redirected (error_page, index); others get 404. It "
+             "holds in the locations "
              "inside this one, too."},
     {.name = "satisfy",
      .scopes = SCOPE_SITE,

@@ -16,7 +16,7 @@ enum outcome {
     OUTCOME_ANSWERED,   /* x->response has its status, headers and body */
     OUTCOME_PENDING,    /* I keep x and will call exchange_resume() exactly once, unless cancelled */
     OUTCOME_ALLOW,      /* an access module is content (for `satisfy: any`) */
-    OUTCOME_REROUTE,    /* x has a new URI: route again (at most LIMIT_REROUTES times) */
+    OUTCOME_INTERNAL_REDIRECT,    /* x has a new URI: route again (at most LIMIT_INTERNAL_REDIRECTS times) */
 };
 
 /* What `sluice explain` says for a module that it does not ask, since that would ask others over the network. */

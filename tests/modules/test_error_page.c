@@ -230,14 +230,14 @@ START_TEST(a_large_body_is_told_its_key)
 }
 END_TEST
 
-START_TEST(reroutes_have_an_end)
+START_TEST(internal_redirects_are_limited)
 {
     loopback_make_folder(&server);
     loopback_mkdir(&server, "www");
     loopback_open(&server, "http: {server: {listen: 8080, root: @/www, index: /again/}}");
     loopback_ask(&server, "GET / HTTP/1.1");
     ck_assert_int_eq(server.status, 500);
-    ck_assert(loopback_logged(&server, "rerouted more than 10 times"));
+    ck_assert(loopback_logged(&server, "internally redirected more than 10 times"));
     loopback_close(&server);
 }
 END_TEST
@@ -264,7 +264,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {the_built_in_page,       as_the_client_likes_it,       its_style_is_allowed,
-                                  error_page_in_each_form, a_large_body_is_told_its_key, reroutes_have_an_end,
+                                  error_page_in_each_form, a_large_body_is_told_its_key, internal_redirects_are_limited,
                                   mistakes_are_told,       NULL};
 
     return loopback_run("error_page", tests);

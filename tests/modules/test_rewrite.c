@@ -186,7 +186,7 @@ START_TEST(answers_each_case)
     }
     loopback_ask(&server, "POST /post HTTP/1.1\nContent-Length: 0");
     ck_assert_text(server.body, "posted");
-    ck_assert(loopback_logged(&server, "rerouted more than 10 times"));
+    ck_assert(loopback_logged(&server, "internally redirected more than 10 times"));
     loopback_close(&server);
 }
 END_TEST

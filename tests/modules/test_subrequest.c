@@ -124,9 +124,9 @@ static enum outcome maker_answer(struct exchange *x, const void *conf, void *sta
         return OUTCOME_PENDING;
     }
     if (str_equal(path, STR("/moved")))
-        return exchange_reroute(x, STR("/now"), STR(""));
+        return exchange_internal_redirect(x, STR("/now"), STR(""));
     if (str_equal(path, STR("/round")))
-        return exchange_reroute(x, STR("/round"), STR(""));
+        return exchange_internal_redirect(x, STR("/round"), STR(""));
     if (str_equal(path, STR("/cut")))
         return exchange_cut(x);
     if (str_equal(path, STR("/refused")))

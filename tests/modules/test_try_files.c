@@ -154,7 +154,7 @@ START_TEST(answers_each_case)
     loopback_ask(&server, "GET /i/ann?q HTTP/1.1");
     ck_assert_text(loopback_field(&server, "Location"), "/i/ann/?q");
     ck_assert(loopback_logged(&server, "there is no location \"@nobody\""));
-    ck_assert(loopback_logged(&server, "rerouted more than 10 times"));
+    ck_assert(loopback_logged(&server, "internally redirected more than 10 times"));
     loopback_close(&server);
 }
 END_TEST

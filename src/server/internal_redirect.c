@@ -2,7 +2,7 @@
  * Another URI in the place of the one that was asked for: whoever finds that out says so here, and the exchange is
  * routed anew.
  */
-#include "server/reroute.h"
+#include "server/internal_redirect.h"
 
 #include "base/limits.h"
 #include "http/url.h"
@@ -10,16 +10,16 @@
 
 #include <string.h>
 
-enum outcome exchange_reroute(struct exchange *x, struct str path, struct str query)
+enum outcome exchange_internal_redirect(struct exchange *x, struct str path, struct str query)
 {
     struct request_state *request = request_state_of(x);
     struct str normal;
     int error;
 
-    if (++request->reroutes > LIMIT_REROUTES)
-        return exchange_error_response_log(x, 500, LOG_ERROR,
-                                           "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
-                                           STR_ARG(path));
+    if (++request->internal_redirects > LIMIT_INTERNAL_REDIRECTS)
+        return exchange_error_response_log(
+            x, 500, LOG_ERROR, "internally redirected more than %d times, last to \"" STR_FMT "\"",
+            LIMIT_INTERNAL_REDIRECTS, STR_ARG(path));
     error = url_path_normalise(&x->arena, path, request->location->site->merge_slashes, &normal);
     if (error < 0)
         return exchange_error_response_log(x, 500, LOG_ERROR, "cannot go on with the path \"" STR_FMT "\": %s",
@@ -29,23 +29,23 @@ enum outcome exchange_reroute(struct exchange *x, struct str path, struct str qu
         x->request.query = query;
     request->internal = true;
     request->rules_asked = false;
-    return OUTCOME_REROUTE;
+    return OUTCOME_INTERNAL_REDIRECT;
 }
 
-enum outcome exchange_reroute_named(struct exchange *x, struct str name)
+enum outcome exchange_internal_redirect_named(struct exchange *x, struct str name)
 {
     struct request_state *request = request_state_of(x);
 
-    if (++request->reroutes > LIMIT_REROUTES)
-        return exchange_error_response_log(x, 500, LOG_ERROR,
-                                           "rerouted more than %d times, last to \"" STR_FMT "\"", LIMIT_REROUTES,
-                                           STR_ARG(name));
+    if (++request->internal_redirects > LIMIT_INTERNAL_REDIRECTS)
+        return exchange_error_response_log(
+            x, 500, LOG_ERROR, "internally redirected more than %d times, last to \"" STR_FMT "\"",
+            LIMIT_INTERNAL_REDIRECTS, STR_ARG(name));
     request->named = route_named(request, name);
     if (!request->named)
         return exchange_error_response_log(x, 500, LOG_ERROR, "there is no location \"" STR_FMT "\"",
                                            STR_ARG(name));
     request->internal = true;
-    return OUTCOME_REROUTE;
+    return OUTCOME_INTERNAL_REDIRECT;
 }
 
 int exchange_rewrite(struct exchange *x, struct str path, struct str query)
@@ -75,9 +75,9 @@ bool exchange_has_own_policy(const struct exchange *x)
 
 enum outcome exchange_relocate(struct exchange *x)
 {
-    enum outcome outcome = exchange_reroute(x, x->request.path, (struct str){NULL, 0});
+    enum outcome outcome = exchange_internal_redirect(x, x->request.path, (struct str){NULL, 0});
 
-    request_state_of(x)->rules_asked = outcome == OUTCOME_REROUTE;
+    request_state_of(x)->rules_asked = outcome == OUTCOME_INTERNAL_REDIRECT;
     return outcome;
 }
 
@@ -116,14 +116,14 @@ void exchange_become_get(struct exchange *x)
     exchange_drop_body(x);
 }
 
-int exchange_insist(struct exchange *x, const struct headers *fields)
+int exchange_set_headers_always(struct exchange *x, const struct headers *fields)
 {
     struct request_state *request = request_state_of(x);
     int error = 0;
 
-    request->insisted.count = 0;
+    request->headers_always.count = 0;
     for (unsigned i = 0; i < fields->count && error == 0; i++)
-        error = headers_add(&request->insisted, &x->arena, fields->items[i].name, fields->items[i].value);
+        error = headers_add(&request->headers_always, &x->arena, fields->items[i].name, fields->items[i].value);
     return error;
 }
 
@@ -135,10 +135,10 @@ static bool has_own_type(const struct response *response)
     return response->status == 304 || str_starts(type, STR("multipart/byteranges"));
 }
 
-int reroute_insist(struct request_state *request)
+int internal_redirect_set_headers(struct request_state *request)
 {
     struct response *response = &request->x->response;
-    struct headers *fields = &request->insisted;
+    struct headers *fields = &request->headers_always;
     int error = 0;
 
     if (fields->count == 0 || request->error_page || (response->status >= 300 && response->status != 304))
