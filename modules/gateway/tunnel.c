@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 struct tunnel {
-    struct successor successor;     /* of HTTP, on the client's connection */
+    struct upgraded_session upgraded;     /* of HTTP, on the client's connection */
     struct upstream_connection *connection; /* owned until released; NULL: it has ended */
     const struct gateway_conf *conf;
     struct buffer input;            /* of the server, not pulled yet; never moved while it holds any */
@@ -29,7 +29,7 @@ static const struct upstream_events server_events;
 
 static struct tunnel *tunnel_of(struct session *session)
 {
-    return container_of(session, struct tunnel, successor.session);
+    return container_of(session, struct tunnel, upgraded.session);
 }
 
 static void look_at_clock(struct tunnel *t)
@@ -73,9 +73,9 @@ static void read_on(struct tunnel *t)
 
 static void lost(struct tunnel *t, const char *what, int error)
 {
-    successor_say(&t->successor, LOG_ERROR, what, error, t->server);
+    upgraded_log(&t->upgraded, LOG_ERROR, what, error, t->server);
     t->error = -ECONNRESET;
-    successor_wake(&t->successor);
+    upgraded_wake(&t->upgraded);
 }
 
 static size_t received(void *user, struct str bytes)
@@ -88,14 +88,14 @@ static size_t received(void *user, struct str bytes)
         t->over = str_empty(bytes) && !cut;
         if (!t->over)
             lost(t, "upstream prematurely closed connection", cut ? -ECONNRESET : -ENOMEM);
-        successor_wake(&t->successor);
+        upgraded_wake(&t->upgraded);
         return bytes.length;
     }
     bytes = str_slice(bytes, 0, size_sub_sat(t->input.capacity, t->input.length));
     memcpy(t->input.data + t->input.length, bytes.data, bytes.length);
     t->input.length += bytes.length;
     t->attempt->bytes_received += bytes.length;
-    successor_wake(&t->successor);
+    upgraded_wake(&t->upgraded);
     read_on(t);
     return bytes.length;
 }
@@ -106,7 +106,7 @@ static void has_room(void *user)
     struct tunnel *t = user;
 
     t->blocked = false;
-    successor_wake(&t->successor);
+    upgraded_wake(&t->upgraded);
     look_at_clock(t);
 }
 
@@ -140,7 +140,7 @@ static size_t consume(struct session *session, struct str bytes)
         taken += chunk.bytes.length;
     }
     t->blocked = taken < bytes.length;
-    t->successor.received += taken;
+    t->upgraded.received += taken;
     t->attempt->bytes_sent += taken;
     wire_flush(&t->connection->wire);
     look_at_clock(t);
@@ -154,7 +154,7 @@ static int produce(struct session *session, unsigned accept, size_t room, struct
 
     if (!str_empty(bytes)) {
         t->input_at += bytes.length;
-        t->successor.sent += bytes.length;
+        t->upgraded.sent += bytes.length;
         *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = bytes};
         return 1;
     }
@@ -165,13 +165,13 @@ static int produce(struct session *session, unsigned accept, size_t room, struct
     look_at_clock(t);
     if (!t->error && !t->over)
         return -EAGAIN;
-    successor_end(&t->successor, !t->error);
+    upgraded_end(&t->upgraded, !t->error);
     return t->error;
 }
 
 static enum session_phase phase(const struct session *session)
 {
-    const struct tunnel *t = container_of(session, const struct tunnel, successor.session);
+    const struct tunnel *t = container_of(session, const struct tunnel, upgraded.session);
 
     return t->over || t->error ? SESSION_OVER : SESSION_WAITING;
 }
@@ -185,7 +185,7 @@ static void take_signal(struct session *session, enum session_signal signal)
         return;
     t->over = true;
     upstream_release_orderly(let_go(t));
-    successor_wake(&t->successor);
+    upgraded_wake(&t->upgraded);
 }
 
 static void close_tunnel(struct session *session)
@@ -194,7 +194,7 @@ static void close_tunnel(struct session *session)
 
     if (t->connection)
         upstream_release(let_go(t), false);
-    successor_end(&t->successor, false);
+    upgraded_end(&t->upgraded, false);
     buffer_finish(&t->input);
     free(t);
 }
@@ -208,9 +208,9 @@ static const struct protocol protocol_tunnel = {
     .close = close_tunnel,
 };
 
-static void restore(struct successor *successor, struct exchange *x)
+static void restore_exchange(struct upgraded_session *upgraded, struct exchange *x)
 {
-    struct tunnel *t = container_of(successor, struct tunnel, successor);
+    struct tunnel *t = container_of(upgraded, struct tunnel, upgraded);
     struct gateway_request *p = gateway_request_make(x);
 
     if (!p)
@@ -238,8 +238,8 @@ static struct tunnel *make(const struct gateway_request *p)
         t->attempt->next = i + 1 < count ? t->attempt + 1 : NULL;
     }
     t->server = str_of(memcpy(t->attempts + count, server.data, server.length), server.length);
-    t->successor.session.protocol = &protocol_tunnel;
-    t->successor.restore = restore;
+    t->upgraded.session.protocol = &protocol_tunnel;
+    t->upgraded.restore = restore_exchange;
     t->conf = p->conf;
     return t;
 }
@@ -257,6 +257,6 @@ int gateway_tunnel(struct gateway_request *p)
     gateway_discard(p);
     buffer_finish(&p->input);
     exchange_end_with_client(p->x, false);
-    exchange_succeed(p->x, &t->successor);
+    exchange_upgrade(p->x, &t->upgraded);
     return 0;
 }

@@ -41,11 +41,11 @@ void request_release(struct request_state *request);
 /* It is counted: an answer of that status, to a request that began then. */
 void request_count(struct worker *worker, int status, uint64_t began_us);
 
-/* succession.c: another protocol after 101 */
+/* protocol_upgrade.c: another protocol after 101 */
 
-/* The connection is the successor's now, and the request's session ends. */
+/* The connection is the upgraded's now, and the request's session ends. */
 void connection_upgrade(struct request_state *request);
-/* The request's session ends: true where its line in the log is its successor's. */
+/* The request's session ends: true where its line in the log is its upgraded's. */
 bool connection_upgraded(struct request_state *request);
 
 /* connection_address.c: worker_connections_per_address */

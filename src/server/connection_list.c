@@ -164,7 +164,7 @@ void connection_resume_all(struct worker *worker)
         struct request_state *request = container_of(link, struct request_state, resumed);
         struct connection *connection = request->parent ? NULL : request->connection;
 
-        if (request->successor) {
+        if (request->upgraded) {
             connection_upgrade(request);
             continue;
         }

@@ -118,24 +118,24 @@ bool exchange_is_child(const struct exchange *x);
  * Another protocol after 101: the session that takes the connection over from HTTP, embedded in the module's own. Of the exchange only that stays which its line in the access
  * log still needs, so that a connection may be silent for long and hold little.
  */
-struct successor {
+struct upgraded_session {
     struct session session;         /* .protocol is the module's; `open` is never called */
-    void (*restore)(struct successor *successor, struct exchange *x); /* puts the module's state into x, for its late variables. Only inside successor_end */
+    void (*restore)(struct upgraded_session *upgraded, struct exchange *x); /* puts the module's state into x, for its late variables. Only inside upgraded_end */
     struct connection *connection;        /* the server's */
-    struct legacy *legacy;          /* the same */
+    struct upgraded_exchange *ended;          /* the same */
     uint64_t received, sent;        /* counted by the module: bytes from the client and to it */
 };
 /*
- * The head of 101 has left (the body of the answer is pulled, and says -EAGAIN): at the end of this turn x ends, and the connection is the successor's. What the client has
+ * The head of 101 has left (the body of the answer is pulled, and says -EAGAIN): at the end of this turn x ends, and the connection is the upgraded's. What the client has
  * said since comes to its `consume`. Should the connection end before, it is just closed (`close`), which it is once in any case.
  */
-void exchange_succeed(struct exchange *x, struct successor *successor);
+void exchange_upgrade(struct exchange *x, struct upgraded_session *upgraded);
 /* It has something to send again, or takes again what it had left. */
-void successor_wake(struct successor *successor);
-/* The line in the access log, once; `whole`: nothing was cut off. Nothing where the connection never was the successor's. */
-void successor_end(struct successor *successor, bool whole);
+void upgraded_wake(struct upgraded_session *upgraded);
+/* The line in the access log, once; `whole`: nothing was cut off. Nothing where the connection never was the upgraded's. */
+void upgraded_end(struct upgraded_session *upgraded, bool whole);
 /* One line in the error log. */
-void successor_say(const struct successor *successor, enum log_level level, const char *what, int error, struct str server);
+void upgraded_log(const struct upgraded_session *upgraded, enum log_level level, const char *what, int error, struct str server);
 
 /* Of the server: what a module needs to know and ask. */
 struct worker *exchange_worker(const struct exchange *x);
@@ -217,7 +217,7 @@ void exchange_own_status(struct exchange *x);
 bool exchange_is_error_page(const struct exchange *x);
 
 struct file_cache *worker_file_cache(struct worker *worker);
-/* Its number among all workers of all generations, which a dead one's successor has anew: for what is held in shared memory. */
+/* Its number among all workers of all generations, which a dead one's upgraded has anew: for what is held in shared memory. */
 unsigned worker_place(const struct worker *worker);
 /* What all workers have counted together, whichever of them answers (master/counters.h). */
 void worker_counters(const struct worker *worker, struct counters_total *out_total);

@@ -37,8 +37,8 @@ struct request_state {
     int error_status;               /* the status that the error page leaves with; 0: its own */
     enum outcome resumed_with;
     struct list resumed;            /* in worker->resumed */
-    struct successor *successor;    /* exchange_succeed; NULL: HTTP goes on */
-    bool succeeded;                 /* the connection is the successor's */
+    struct upgraded_session *upgraded;    /* exchange_upgrade; NULL: HTTP goes on */
+    bool upgrade_done;                 /* the connection is the upgraded's */
     struct request_module_state *states;     /* exchange_state: of the modules that asked for one */
     struct own_values own;          /* of the configuration's own variables */
     uint64_t shaping;               /* bits of modules whose shape is called though they are idle: exchange_set_rate */

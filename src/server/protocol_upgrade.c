@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* What is left of an exchange. */
-struct legacy {
+struct upgraded_exchange {
     struct exchange *held;          /* all of it, where a module waits for its end; else NULL */
     struct access_log_rest *lines;  /* owned */
     const struct virtual_server *server;
@@ -20,17 +20,17 @@ struct legacy {
     int status;
 };
 
-void exchange_succeed(struct exchange *x, struct successor *successor)
+void exchange_upgrade(struct exchange *x, struct upgraded_session *upgraded)
 {
     struct request_state *request = request_state_of(x);
 
-    request->successor = successor;
+    request->upgraded = upgraded;
     list_remove(&request->resumed);
     list_push(&request->worker->resumed, &request->resumed);
 }
 
 /* A module other than that which answered has kept something: it is to be told of the end when that has come. */
-static bool is_awaited(const struct request_state *request)
+static bool module_awaits_end(const struct request_state *request)
 {
     uint64_t others = request->location->finishing & ~(UINT64_C(1) << (request->next_module - 1));
 
@@ -42,38 +42,38 @@ static bool is_awaited(const struct request_state *request)
 }
 
 /* NULL: out of memory. Then it is counted now, and its line in the log as one that was dropped. */
-static struct legacy *leave(struct request_state *request)
+static struct upgraded_exchange *save_for_log(struct request_state *request)
 {
     struct exchange *x = request->x;
-    struct legacy *legacy = calloc(1, sizeof(*legacy));
+    struct upgraded_exchange *ended = calloc(1, sizeof(*ended));
 
-    if (!legacy || access_log_settle(&request->location->site->access_logs, x, &x->arena, &legacy->lines) < 0) {
+    if (!ended || access_log_settle(&request->location->site->access_logs, x, &x->arena, &ended->lines) < 0) {
         request_count(request->worker, request_status(request), x->started_us);
         request->worker->counters->log_lines_dropped++;
-        free(legacy);
+        free(ended);
         return NULL;
     }
-    legacy->server = request->server;
-    legacy->location = request->location;
-    legacy->started_us = x->started_us;
-    legacy->request_bytes = x->request.bytes;
-    legacy->head_bytes = x->response.bytes_sent;
-    legacy->status = request_status(request);
-    if (is_awaited(request))
-        legacy->held = x;
-    return legacy;
+    ended->server = request->server;
+    ended->location = request->location;
+    ended->started_us = x->started_us;
+    ended->request_bytes = x->request.bytes;
+    ended->head_bytes = x->response.bytes_sent;
+    ended->status = request_status(request);
+    if (module_awaits_end(request))
+        ended->held = x;
+    return ended;
 }
 
 void connection_upgrade(struct request_state *request)
 {
     struct connection *connection = request->connection;
-    struct successor *successor = request->successor;
+    struct upgraded_session *upgraded = request->upgraded;
     struct session *former = connection->session;
 
-    successor->connection = connection;
-    successor->legacy = leave(request);
-    connection->session = &successor->session;
-    request->succeeded = true;
+    upgraded->connection = connection;
+    upgraded->ended = save_for_log(request);
+    connection->session = &upgraded->session;
+    request->upgrade_done = true;
     former->protocol->close(former);
     if (connection->wire.peer_ended)
         connection->session->protocol->signal(connection->session, SESSION_PEER_CLOSED);
@@ -82,30 +82,30 @@ void connection_upgrade(struct request_state *request)
 
 bool connection_upgraded(struct request_state *request)
 {
-    struct successor *successor = request->successor;
+    struct upgraded_session *upgraded = request->upgraded;
 
-    if (!successor)
+    if (!upgraded)
         return false;
-    if (!request->succeeded) { /* the connection ends before */
-        successor->session.protocol->close(&successor->session);
+    if (!request->upgrade_done) { /* the connection ends before */
+        upgraded->session.protocol->close(&upgraded->session);
         return false;
     }
     request->x->cancelled = false;
-    if (successor->legacy && successor->legacy->held)
+    if (upgraded->ended && upgraded->ended->held)
         exchange_hold(request->x);
     else
         request_release(request);
     return true;
 }
 
-void successor_wake(struct successor *successor)
+void upgraded_wake(struct upgraded_session *upgraded)
 {
-    if (successor->connection)
-        connection_wake(successor->connection);
+    if (upgraded->connection)
+        connection_wake(upgraded->connection);
 }
 
 /* An exchange that has just what late variables ask for. NULL: out of memory. */
-static struct exchange *revive(const struct legacy *legacy, struct connection *connection)
+static struct exchange *restore_exchange(const struct upgraded_exchange *ended, struct connection *connection)
 {
     struct exchange *x = exchange_create(&connection->worker->arenas, sizeof(*x));
     struct request_state *request = x ? request_state_create(x, connection, connection->worker) : NULL;
@@ -114,60 +114,60 @@ static struct exchange *revive(const struct legacy *legacy, struct connection *c
         exchange_release(x);
         return NULL;
     }
-    request->server = legacy->server;
-    request->location = legacy->location;
-    x->settings = &legacy->location->session;
-    x->started_us = legacy->started_us;
-    x->response.status = legacy->status;
+    request->server = ended->server;
+    request->location = ended->location;
+    x->settings = &ended->location->session;
+    x->started_us = ended->started_us;
+    x->response.status = ended->status;
     x->response.head_sent = true;
     return x;
 }
 
-static void tell(struct successor *successor, struct exchange *x, bool whole)
+static void write_access_log(struct upgraded_session *upgraded, struct exchange *x, bool whole)
 {
-    const struct legacy *legacy = successor->legacy;
-    struct wire_transfer transfer = wire_transfer_end(&successor->connection->wire);
+    const struct upgraded_exchange *ended = upgraded->ended;
+    struct wire_transfer transfer = wire_transfer_end(&upgraded->connection->wire);
     struct request_state *request = request_state_of(x);
 
     request->tls_path = transfer.path;
     request->tls_reason = transfer.reason;
     request->zero_copy = transfer.zero_copy;
     x->cancelled = !whole;
-    x->request.bytes = legacy->request_bytes + successor->received;
-    x->response.bytes_sent = legacy->head_bytes + successor->sent;
-    x->response.body_bytes_sent = successor->sent;
-    successor->restore(successor, x);
-    if (x == legacy->held)
+    x->request.bytes = ended->request_bytes + upgraded->received;
+    x->response.bytes_sent = ended->head_bytes + upgraded->sent;
+    x->response.body_bytes_sent = upgraded->sent;
+    upgraded->restore(upgraded, x);
+    if (x == ended->held)
         request_release(request);
-    access_log_write_rest(request->worker->access_log, legacy->lines, x, &x->arena);
+    access_log_write_rest(request->worker->access_log, ended->lines, x, &x->arena);
 }
 
-void successor_end(struct successor *successor, bool whole)
+void upgraded_end(struct upgraded_session *upgraded, bool whole)
 {
-    struct legacy *legacy = successor->legacy;
+    struct upgraded_exchange *ended = upgraded->ended;
     struct exchange *x;
 
-    if (!legacy)
+    if (!ended)
         return;
-    x = legacy->held ? legacy->held : revive(legacy, successor->connection);
-    request_count(successor->connection->worker, legacy->status, legacy->started_us);
+    x = ended->held ? ended->held : restore_exchange(ended, upgraded->connection);
+    request_count(upgraded->connection->worker, ended->status, ended->started_us);
     if (x)
-        tell(successor, x, whole);
+        write_access_log(upgraded, x, whole);
     else
-        successor->connection->worker->counters->log_lines_dropped++;
+        upgraded->connection->worker->counters->log_lines_dropped++;
     exchange_release(x);
-    successor->legacy = NULL;
-    access_log_rest_free(legacy->lines);
-    free(legacy);
+    upgraded->ended = NULL;
+    access_log_rest_free(ended->lines);
+    free(ended);
 }
 
-void successor_say(const struct successor *successor, enum log_level level, const char *what, int error,
-                   struct str server)
+void upgraded_log(const struct upgraded_session *upgraded, enum log_level level, const char *what, int error,
+                  struct str server)
 {
-    if (!successor->connection)
+    if (!upgraded->connection)
         return;
-    log_write(successor->connection->worker->log, level,
+    log_write(upgraded->connection->worker->log, level,
               "*%llu %s (%d: %s) while passing on what follows 101, upstream: \"" STR_FMT "\"",
-              (unsigned long long)successor->connection->number, what, -error, strerror(-error),
+              (unsigned long long)upgraded->connection->number, what, -error, strerror(-error),
               STR_ARG(server));
 }
