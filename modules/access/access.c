@@ -146,7 +146,7 @@ static enum outcome access_answer(struct exchange *x, const void *conf, void *st
     if (!rule)
         return OUTCOME_PASS;
     if (!rule->deny)
-        return OUTCOME_ALLOW;
+        return OUTCOME_ALLOWED;
     return exchange_error_response_log(x, 403, exchange_satisfies_any(x) ? LOG_INFO : LOG_ERROR,
                                        "access forbidden by rule");
 }

@@ -172,7 +172,7 @@ static enum outcome judge(struct attempt *attempt)
     attempt->answered = true;
     switch (question->verdict) {
     case PASSWORD_GOOD:
-        return OUTCOME_ALLOW;
+        return OUTCOME_ALLOWED;
     case PASSWORD_BAD:
         exchange_say(x, level_of(x), "user \"" STR_FMT "\": password mismatch", STR_ARG(attempt->user));
         break;
@@ -268,7 +268,7 @@ static enum outcome auth_basic_answer(struct exchange *x, const void *conf, void
         return exchange_error_response_log(x, 403, LOG_ERROR, "auth_basic: there is no auth_basic_user_file here");
     noted = exchange_state(x, &module_auth_basic, sizeof(struct attempt *));
     if (noted && *noted && (*noted)->answered && str_equal((*noted)->conf->file, own->file))
-        return (*noted)->login.question.verdict == PASSWORD_GOOD ? OUTCOME_ALLOW : demand(x, own);
+        return (*noted)->login.question.verdict == PASSWORD_GOOD ? OUTCOME_ALLOWED : demand(x, own);
     error = read_credentials(x, &user, &password);
     if (error == -EINVAL)
         return demand(x, own);

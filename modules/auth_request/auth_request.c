@@ -162,7 +162,7 @@ static enum outcome judge(struct exchange *x, const struct exchange *child)
     int status = child->response.status;
 
     if (status >= 200 && status < 300)
-        return OUTCOME_ALLOW;
+        return OUTCOME_ALLOWED;
     if (status != 401 && status != 403)
         return exchange_error_response_log(x, 500, LOG_ERROR, "auth_request: unexpected status %d", status);
     exchange_error_response(x, status);

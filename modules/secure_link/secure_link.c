@@ -179,7 +179,7 @@ static enum outcome secure_link_answer(struct exchange *x, const void *conf, voi
 
     switch (judge(x, conf)) {
     case GOOD:
-        return OUTCOME_ALLOW;
+        return OUTCOME_ALLOWED;
     case EXPIRED:
         return exchange_error_response_log(x, any ? 403 : 410, LOG_INFO, "secure_link: its time is over");
     case NOT_ASKED:

@@ -104,7 +104,7 @@ static const char *const spoken[] = {
     [OUTCOME_PASS] = "goes on",
     [OUTCOME_ANSWERED] = "answers",
     [OUTCOME_PENDING] = "looks, and then",
-    [OUTCOME_ALLOW] = "lets in",
+    [OUTCOME_ALLOWED] = "lets in",
     [OUTCOME_INTERNAL_REDIRECT] = "goes to another URI",
 };
 

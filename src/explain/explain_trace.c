@@ -36,7 +36,7 @@ enum outcome explain_step(struct trace *trace, struct request_state *request, un
     const struct module *module = module_table[index];
     struct explain_step *step = step_begin(explain, request, index);
     bool passed_over = module->others != OTHERS_NOT_ASKED;
-    enum outcome outcome = passed_over ? speak_for(request, module) : satisfy_answer(request, index);
+    enum outcome outcome = passed_over ? speak_for(request, module) : satisfy_call_module(request, index);
 
     if (step) {
         step->passed_over = passed_over;

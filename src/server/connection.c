@@ -207,7 +207,7 @@ static void request_locate(struct request_state *request)
 {
     route_next(request);
     request_apply_settings(request);
-    satisfy_begin(request);
+    satisfy_reset(request);
     request->next_module = 0;
     request_continue(request, route_guard(request));
 }
@@ -235,7 +235,7 @@ void request_continue(struct request_state *request, enum outcome outcome)
 {
     switch (outcome) {
     case OUTCOME_PASS:
-    case OUTCOME_ALLOW:
+    case OUTCOME_ALLOWED:
         request_serve(request);
         break;
     case OUTCOME_ANSWERED:
@@ -260,15 +260,15 @@ static void request_serve(struct request_state *request)
     enum outcome outcome = OUTCOME_PASS;
     uint64_t left;
 
-    while ((outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW) &&
+    while ((outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOWED) &&
            (left = route_modules(request) >> request->next_module) != 0) {
         unsigned index = request->next_module + (unsigned)__builtin_ctzll(left);
 
         request->next_module = index + 1;
-        outcome = satisfy_ask(request, index);
+        outcome = satisfy_run_module(request, index);
     }
-    if (outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOW)
-        outcome = request->in_server ? OUTCOME_INTERNAL_REDIRECT : satisfy_end(request);
+    if (outcome == OUTCOME_PASS || outcome == OUTCOME_ALLOWED)
+        outcome = request->in_server ? OUTCOME_INTERNAL_REDIRECT : satisfy_result(request);
     request_continue(request, outcome);
 }
 

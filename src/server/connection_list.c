@@ -169,7 +169,7 @@ void connection_resume_all(struct worker *worker)
             continue;
         }
         request->pending = false;
-        request_continue(request, satisfy_judge(request, request->resumed_with));
+        request_continue(request, satisfy_combine(request, request->resumed_with));
         if (connection) /* a child has none of its own, and may be gone by now */
             connection_wake(connection);
     }

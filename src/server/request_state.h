@@ -28,7 +28,7 @@ struct request_state {
     bool internal;                  /* internally redirected: `internal` locations may answer */
     bool ends_with_client;          /* exchange_end_with_client */
     bool pending;                   /* a module keeps it */
-    bool allowed;                   /* satisfy: any, and a module is content */
+    bool allowed;                   /* satisfy: any, and a module has allowed the request */
     int denied;                     /* or the status of a refusal that waits for the others; 0: none */
     struct headers denied_headers;  /* and what it said */
     struct headers headers_always;        /* exchange_set_headers_always */

@@ -1,23 +1,23 @@
 /*
- * `satisfy`, kept by the request: one module that is content is enough, or a refusal that waits for the others.
+ * `satisfy`, kept by the request: one allowing module is enough; a denial waits for the other modules.
  */
 #include "server/satisfy.h"
 
 #include "server/trace.h"
 
-static bool is_refusal(int status)
+static bool is_denial(int status)
 {
     return status == 401 || status == 403;
 }
 
-void satisfy_begin(struct request_state *request)
+void satisfy_reset(struct request_state *request)
 {
     request->allowed = false;
     request->denied = 0;
 }
 
 /* 401 tells what would help, so it is the one that is kept; the first of a kind stays. */
-static void keep_refusal(struct request_state *request)
+static void save_denied(struct request_state *request)
 {
     struct response *response = &request->x->response;
 
@@ -29,7 +29,7 @@ static void keep_refusal(struct request_state *request)
     response->status = 0;
 }
 
-static enum outcome refuse(struct request_state *request)
+static enum outcome respond_denied(struct request_state *request)
 {
     struct response *response = &request->x->response;
 
@@ -39,41 +39,41 @@ static enum outcome refuse(struct request_state *request)
     return OUTCOME_ANSWERED;
 }
 
-enum outcome satisfy_judge(struct request_state *request, enum outcome outcome)
+enum outcome satisfy_combine(struct request_state *request, enum outcome outcome)
 {
     if (request->location->site->satisfy != SATISFY_ANY || request->parent ||
         !module_table[request->next_module - 1]->access)
         return outcome;
-    if (outcome == OUTCOME_ALLOW) {
+    if (outcome == OUTCOME_ALLOWED) {
         request->allowed = true;
         request->denied = 0;
-    } else if (outcome == OUTCOME_ANSWERED && is_refusal(request->x->response.status)) {
-        keep_refusal(request);
+    } else if (outcome == OUTCOME_ANSWERED && is_denial(request->x->response.status)) {
+        save_denied(request);
         return OUTCOME_PASS;
     }
     return outcome;
 }
 
-enum outcome satisfy_answer(struct request_state *request, unsigned index)
+enum outcome satisfy_call_module(struct request_state *request, unsigned index)
 {
     return module_table[index]->answer(request->x, request->location->module_conf[index],
                                        request->worker->module_states[index]);
 }
 
-enum outcome satisfy_ask(struct request_state *request, unsigned index)
+enum outcome satisfy_run_module(struct request_state *request, unsigned index)
 {
     const struct module *module = module_table[index];
 
     if (module->access && (request->allowed || request->parent)) /* a child asks for its parent, who was looked at */
         return OUTCOME_PASS;
     if (!module->access && request->denied)
-        return refuse(request);
+        return respond_denied(request);
     if (request->worker->trace)
-        return satisfy_judge(request, request->worker->trace->ask(request->worker->trace, request, index));
-    return satisfy_judge(request, satisfy_answer(request, index));
+        return satisfy_combine(request, request->worker->trace->ask(request->worker->trace, request, index));
+    return satisfy_combine(request, satisfy_call_module(request, index));
 }
 
-enum outcome satisfy_end(struct request_state *request)
+enum outcome satisfy_result(struct request_state *request)
 {
-    return request->denied ? refuse(request) : exchange_error_response(request->x, 404);
+    return request->denied ? respond_denied(request) : exchange_error_response(request->x, 404);
 }

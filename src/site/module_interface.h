@@ -15,7 +15,7 @@ enum outcome {
     OUTCOME_PASS,       /* not mine: ask the next module */
     OUTCOME_ANSWERED,   /* x->response has its status, headers and body */
     OUTCOME_PENDING,    /* I keep x and will call exchange_resume() exactly once, unless cancelled */
-    OUTCOME_ALLOW,      /* an access module is content (for `satisfy: any`) */
+    OUTCOME_ALLOWED,      /* an access module is content (for `satisfy: any`) */
     OUTCOME_INTERNAL_REDIRECT,    /* x has a new URI: route again (at most LIMIT_INTERNAL_REDIRECTS times) */
 };
 

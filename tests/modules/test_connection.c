@@ -61,7 +61,7 @@ static enum outcome maker_answer(struct exchange *x, const void *conf, void *sta
         seen.kept = x;
         return OUTCOME_PENDING;
     }
-    return str_equal(path, STR("/allowed")) ? OUTCOME_ALLOW : OUTCOME_PASS;
+    return str_equal(path, STR("/allowed")) ? OUTCOME_ALLOWED : OUTCOME_PASS;
 }
 
 static int maker_shape(struct exchange *x, const void *conf)
@@ -201,7 +201,7 @@ END_TEST
 static const struct {
     enum outcome outcome;
     int status;
-} resumed[] = {{OUTCOME_ANSWERED, 201}, {OUTCOME_PASS, 404}, {OUTCOME_ALLOW, 404}};
+} resumed[] = {{OUTCOME_ANSWERED, 201}, {OUTCOME_PASS, 404}, {OUTCOME_ALLOWED, 404}};
 
 START_TEST(pending_is_resumed)
 {

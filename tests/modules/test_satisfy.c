@@ -19,7 +19,7 @@ static enum outcome say_as_told(struct exchange *x, char letter, const char *nam
 {
     switch (letter) {
     case 'A':
-        return OUTCOME_ALLOW;
+        return OUTCOME_ALLOWED;
     case 'D':
         return exchange_error_response(x, 403);
     case 'B':
@@ -59,7 +59,7 @@ static enum outcome last_answer(struct exchange *x, const void *conf, void *stat
 /* No access module: that it is content counts for nothing. */
 static enum outcome first_answer(struct exchange *x, const void *conf, void *state)
 {
-    return OUTCOME_ALLOW;
+    return OUTCOME_ALLOWED;
 }
 
 static const struct module first = {.name = "first", .answer = first_answer};
@@ -88,7 +88,7 @@ static void open_server(const char *satisfy)
     loopback_open(&server, configuration);
 }
 
-START_TEST(all_or_any_must_be_content)
+START_TEST(all_or_any_must_allow)
 {
     char head[64];
 
@@ -106,7 +106,7 @@ END_TEST
 
 static const struct {
     const char *satisfy, *said;
-    int resumed_with; /* a status, or 0: OUTCOME_ALLOW */
+    int resumed_with; /* a status, or 0: OUTCOME_ALLOWED */
     int status;
 } later[] = {
     {"any", "LA", 403, 204}, {"any", "LD", 0, 204}, {"any", "DL", 0, 204}, {"any", "DL", 401, 401},
@@ -129,7 +129,7 @@ static void hear_later(size_t i)
     ck_assert_ptr_nonnull(kept);
     if (later[i].resumed_with)
         exchange_error_response(kept, later[i].resumed_with);
-    exchange_resume(kept, later[i].resumed_with ? OUTCOME_ANSWERED : OUTCOME_ALLOW);
+    exchange_resume(kept, later[i].resumed_with ? OUTCOME_ANSWERED : OUTCOME_ALLOWED);
     for (int turns = 0; turns < 1000 && length <= 0; turns++) {
         loopback_turn(&server, 1);
         length = recv(fd, text, sizeof text - 1, MSG_DONTWAIT);
@@ -151,7 +151,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {all_or_any_must_be_content, who_is_asked_may_take_time, NULL};
+    const TTest *const tests[] = {all_or_any_must_allow, who_is_asked_may_take_time, NULL};
 
     return loopback_run("satisfy", tests);
 }

@@ -91,7 +91,7 @@ static enum outcome guard_answer(struct exchange *x, const void *conf, void *sta
 {
     ck_assert(!exchange_is_child(x));
     seen.guarded++;
-    return OUTCOME_ALLOW;
+    return OUTCOME_ALLOWED;
 }
 
 static int body_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
