@@ -3,7 +3,7 @@
  * is asked has no body, and of what it says only the head counts.
  */
 #include "server/module.h"
-#include "site/own_variables.h"
+#include "site/user_variables.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 /* One item of auth_request_set: a line, or a map of several. */
 struct auth_sets {
     struct auth_set {
-        struct own_variable *variable;
+        struct user_variable *variable;
         const struct template *value;
     } * items;
     size_t count;
@@ -48,7 +48,7 @@ static int read_uri(struct conf_reader *reader, const struct conf_node *node, vo
 static int read_set(struct conf_reader *reader, const struct conf_node *node, struct str name,
                     struct auth_sets *sets)
 {
-    return own_variable_read(reader, node, name, &sets->items[sets->count++].variable);
+    return user_variable_read(reader, node, name, &sets->items[sets->count++].variable);
 }
 
 static int read_set_map(struct conf_reader *reader, const struct conf_node *node, struct auth_sets *sets)
@@ -151,7 +151,7 @@ static int set_all(struct exchange *x, struct exchange *child, const struct auth
             struct str value = exchange_eval(child, rows[i].items[k].value);
 
             value = value.data ? arena_copy(&x->arena, value) : value;
-            error = value.data ? own_variable_set(x, rows[i].items[k].variable, value) : -ENOMEM;
+            error = value.data ? user_variable_set(x, rows[i].items[k].variable, value) : -ENOMEM;
         }
     }
     return error;

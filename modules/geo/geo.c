@@ -4,7 +4,7 @@
  */
 #include "base/cidr.h"
 #include "server/module.h"
-#include "site/own_variables.h"
+#include "site/user_variables.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,7 +23,7 @@ struct group {
 };
 
 struct geo {
-    const struct own_variables *among;
+    const struct user_variables *among;
     const struct template *source; /* $remote_addr unless another one is named */
     struct range *ranges;
     size_t count;
@@ -172,7 +172,7 @@ static int make_groups(struct conf_reader *reader, struct geo *geo)
 static int read_geo(struct conf_reader *reader, const struct conf_pair *pair)
 {
     struct geo *geo = arena_zalloc(reader->arena, 1, sizeof(*geo));
-    struct own_variable *variable;
+    struct user_variable *variable;
     struct conf_words words;
     int error = conf_read_words(reader, pair->key, &words);
 
@@ -189,16 +189,16 @@ static int read_geo(struct conf_reader *reader, const struct conf_pair *pair)
     geo->ranges = arena_zalloc(reader->arena, pair->value->count + 1, sizeof(*geo->ranges));
     if (!geo->ranges)
         return -ENOMEM;
-    geo->among = reader->own;
+    geo->among = reader->user_variables;
     error = conf_read_template_word(reader, pair->key, words.count == 2 ? words.items[0] : STR("$remote_addr"),
                                     &geo->source);
     if (error == 0)
-        error = own_variable_read(reader, pair->key, words.items[words.count - 1], &variable);
+        error = user_variable_read(reader, pair->key, words.items[words.count - 1], &variable);
     for (size_t i = 0; i < pair->value->count && error == 0; i++)
         error = read_range(reader, &pair->value->pairs[i], geo);
     if (error == 0)
         error = make_groups(reader, geo);
-    return error < 0 ? error : own_variable_make(reader, pair->key, variable, geo_eval, geo, false);
+    return error < 0 ? error : user_variable_set_source(reader, pair->key, variable, geo_eval, geo, false);
 }
 
 static int read_geos(struct conf_reader *reader, const struct conf_node *node, void *out)

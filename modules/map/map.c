@@ -3,8 +3,8 @@
  * same for the request, unless the map is volatile.
  */
 #include "server/module.h"
-#include "site/own_variables.h"
 #include "site/pattern.h"
+#include "site/user_variables.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct lines {
 };
 
 struct map {
-    const struct own_variables *among;
+    const struct user_variables *among;
     const struct template *source;
     struct lines exact, leading, trailing; /* sorted by key */
     struct lines patterns;                 /* in the order of the file */
@@ -100,7 +100,7 @@ static const struct template *find_value(const void *subject, const struct map *
 static struct str map_eval(const void *subject, const void *source)
 {
     const struct map *map = source;
-    struct own_values *own = map->among->subject->values(subject);
+    struct user_variable_values *own = map->among->subject->values(subject);
     struct str *groups = own->groups;
     struct str text = template_eval(map->source, subject, own->arena);
     const struct template *value = find_value(subject, map, own->arena, text.data ? text : STR(""));
@@ -205,7 +205,7 @@ static int read_lines(struct conf_reader *reader, const struct conf_node *node, 
 static int read_map(struct conf_reader *reader, const struct conf_pair *pair)
 {
     struct map *map = arena_zalloc(reader->arena, 1, sizeof(*map));
-    struct own_variable *variable;
+    struct user_variable *variable;
     struct conf_words words;
     int error = conf_read_words(reader, pair->key, &words);
 
@@ -213,19 +213,19 @@ static int read_map(struct conf_reader *reader, const struct conf_pair *pair)
         return -ENOMEM;
     if (error < 0)
         return error;
-    map->among = reader->own;
+    map->among = reader->user_variables;
     if (words.count != 2 || pair->value->kind != CONF_MAP) {
         conf_error(reader->errors, pair->key->mark, HINT, "map takes two variables, and a map of values");
         return -EINVAL;
     }
     error = conf_read_template_word(reader, pair->key, words.items[0], &map->source);
     if (error == 0)
-        error = own_variable_read(reader, pair->key, words.items[1], &variable);
+        error = user_variable_read(reader, pair->key, words.items[1], &variable);
     if (error == 0)
         error = read_lines(reader, pair->value, map);
     if (error < 0)
         return error;
-    return own_variable_make(reader, pair->key, variable, map_eval, map, map->fleeting);
+    return user_variable_set_source(reader, pair->key, variable, map_eval, map, map->fleeting);
 }
 
 static int read_maps(struct conf_reader *reader, const struct conf_node *node, void *out)

@@ -3,9 +3,9 @@
  * location is looked for, also after each internal redirect; a location's run whenever it is entered.
  */
 #include "server/module.h"
-#include "site/own_variables.h"
 #include "site/pattern.h"
 #include "site/subjects.h"
+#include "site/user_variables.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -157,7 +157,7 @@ static struct str encode(struct arena *arena, struct str text)
 /* The value of a template in which $1 to $9 are encoded. data NULL: out of memory. */
 static struct str eval_encoded(struct exchange *x, const struct template *template)
 {
-    struct own_values *own = own_of_exchanges.values(x);
+    struct user_variable_values *own = user_variables_of_exchanges.values(x);
     struct str *groups = own->groups;
     struct str encoded[REGEX_GROUPS];
     struct str value;

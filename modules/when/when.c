@@ -3,8 +3,8 @@
  * location's. What the conditions mean is site/when.h's; a file that is asked for may have to be waited for.
  */
 #include "server/module.h"
-#include "site/own_variables.h"
 #include "site/pattern.h"
+#include "site/user_variables.h"
 #include "site/when.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 /* One variable and its value. */
 struct setting {
-    struct own_variable *variable; /* NULL: $args, the query of the request */
+    struct user_variable *variable; /* NULL: $args, the query of the request */
     const struct template *value;
 };
 
@@ -46,7 +46,7 @@ static int read_setting(struct conf_reader *reader, const struct conf_node *node
 {
     if (str_equal(name, STR("$args")) || str_equal(name, STR("$query_string")))
         return 0;
-    return own_variable_read(reader, node, name, &out->variable);
+    return user_variable_read(reader, node, name, &out->variable);
 }
 
 static int read_map(struct conf_reader *reader, const struct conf_node *node, struct set_row *row)
@@ -176,7 +176,7 @@ static int set_one(struct exchange *x, const struct setting *setting)
     if (!value.data)
         return -ENOMEM;
     if (setting->variable)
-        return own_variable_set(x, setting->variable, value);
+        return user_variable_set(x, setting->variable, value);
     /* The URI is no longer the client's, for whoever passes it on. */
     return exchange_rewrite(x, x->request.path, value);
 }

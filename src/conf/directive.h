@@ -97,7 +97,7 @@ struct conf_group {
 };
 
 struct upstreams;                   /* upstream/upstream.h */
-struct own_variables;               /* site/own_variables.h */
+struct user_variables;               /* site/user_variables.h */
 struct caches;                      /* cache/cache_conf.h */
 struct limits;                      /* limit/limit_conf.h */
 
@@ -110,7 +110,7 @@ struct conf_reader {
     enum conf_scope scope;          /* where we stand at the moment */
     bool laid_over;                 /* the scope lies over its outer one, whose own values hold here, too (`when`) */
     struct upstreams *upstreams;    /* groups of servers, for rows that name one; not looked into here */
-    struct own_variables *own;      /* variables and regular expressions that the file brings; not looked into here */
+    struct user_variables *user_variables;      /* variables and regular expressions that the file brings; not looked into here */
     struct caches *caches;          /* caches, for rows that name one; not looked into here */
     struct limits *limits;          /* zones of limits, likewise */
     struct conf_words *folders;     /* that workers write, each once; NULL: they are not noted */

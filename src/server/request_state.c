@@ -15,7 +15,7 @@ struct request_state *request_state_create(struct exchange *x, struct connection
     if (!request)
         return NULL;
     request->x = x;
-    request->own.arena = &x->arena;
+    request->user_values.arena = &x->arena;
     request->connection = connection;
     request->worker = worker;
     list_init(&request->resumed);
@@ -24,17 +24,17 @@ struct request_state *request_state_create(struct exchange *x, struct connection
     return request;
 }
 
-static struct own_values *values_of(const void *subject)
+static struct user_variable_values *user_values_of(const void *subject)
 {
-    return &request_state_of(subject)->own;
+    return &request_state_of(subject)->user_values;
 }
 
-static void say(const void *subject, const char *line)
+static void log_regex_error(const void *subject, const char *line)
 {
     exchange_say(request_state_of(subject)->x, LOG_ERROR, "%s", line);
 }
 
-const struct own_subject own_of_exchanges = {values_of, say};
+const struct user_variable_subject user_variables_of_exchanges = {user_values_of, log_regex_error};
 
 int request_status(const struct request_state *request)
 {

@@ -40,7 +40,7 @@ struct request_state {
     struct upgraded_session *upgraded;    /* exchange_upgrade; NULL: HTTP goes on */
     bool upgrade_done;                 /* the connection is the upgraded's */
     struct request_module_state *states;     /* exchange_state: of the modules that asked for one */
-    struct own_values own;          /* of the configuration's own variables */
+    struct user_variable_values user_values;          /* of the configuration's own variables */
     uint64_t shaping;               /* bits of modules whose shape is called though they are idle: exchange_set_rate */
     uint64_t rate;                  /* exchange_set_rate; valid where `shaping` has a bit */
     bool early;                     /* it came before the handshake was over: $ssl_early_data */

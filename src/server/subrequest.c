@@ -211,14 +211,14 @@ static int make_request(const struct exchange *parent, struct str uri, bool merg
 /* The configuration's own variables have the values that the parent gave them. */
 static int copy_own(const struct request_state *parent, struct request_state *request)
 {
-    size_t count = request->worker->configuration->own.count;
+    size_t count = request->worker->configuration->user_variables.count;
 
-    if (!parent->own.values || count == 0)
+    if (!parent->user_values.values || count == 0)
         return 0;
-    request->own.values = arena_alloc(&request->x->arena, count * sizeof(*request->own.values));
-    if (!request->own.values)
+    request->user_values.values = arena_alloc(&request->x->arena, count * sizeof(*request->user_values.values));
+    if (!request->user_values.values)
         return -ENOMEM;
-    memcpy(request->own.values, parent->own.values, count * sizeof(*request->own.values));
+    memcpy(request->user_values.values, parent->user_values.values, count * sizeof(*request->user_values.values));
     return 0;
 }
 
@@ -236,7 +236,7 @@ static int make_request_state(struct subrequest *sub, struct request_state *pare
     request->internal_redirects = parent->internal_redirects + !same;
     request->rewritten = same && parent->rewritten;
     if (same) /* they point into the parent, which it holds */
-        request->own.groups = parent->own.groups;
+        request->user_values.groups = parent->user_values.groups;
     request->internal = true;
     request->early = parent->early;
     request->client_known = parent->client_known;

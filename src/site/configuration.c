@@ -297,10 +297,10 @@ static int load_all(struct load *load, const struct configuration_source *source
     if (error < 0 || !configuration->tree)
         return error;
     load->unreadable = load->errors->failed;
-    error = own_variables_gather(&configuration->arena, conf_map_get(configuration->tree, STR("http")),
-                                 variables_all(), &own_of_exchanges, &configuration->own);
-    load->reader.own = &configuration->own;
-    load->reader.variables = &configuration->own.table;
+    error = user_variables_collect(&configuration->arena, conf_map_get(configuration->tree, STR("http")),
+                                   variables_all(), &user_variables_of_exchanges, &configuration->user_variables);
+    load->reader.user_variables = &configuration->user_variables;
+    load->reader.variables = &configuration->user_variables.table;
     return error < 0 ? error : read_scopes(load);
 }
 
@@ -356,8 +356,8 @@ void configuration_destroy(struct configuration *configuration)
     for (struct media_table *media = configuration->media_tables; media; media = media->next)
         table_finish(&media->table);
     upstreams_finish(&configuration->upstreams);
-    patterns_finish(&configuration->own);
-    patterns_finish(&configuration->own_stream);
+    patterns_finish(&configuration->user_variables);
+    patterns_finish(&configuration->stream_user_variables);
     arena_reset(&configuration->arena);
     free(configuration);
 }

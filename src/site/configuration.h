@@ -15,7 +15,7 @@
 #include "io/file_cache.h"
 #include "io/listener.h"
 #include "limit/limit_conf.h"
-#include "site/own_variables.h"
+#include "site/user_variables.h"
 #include "tls/tls_context.h"
 #include "upstream/upstream.h"
 #include "wire/wire.h"
@@ -155,7 +155,7 @@ struct configuration {
     size_t endpoint_count;
     struct virtual_server **servers;
     size_t server_count;
-    struct own_variables own, own_stream; /* what the file itself names in http, and in stream */
+    struct user_variables user_variables, stream_user_variables; /* what the file itself names in http, and in stream */
     struct caches caches;           /* of proxy_cache_path */
     struct conf_words folders;      /* of temporary files */
     struct limits limits;           /* of limit_req_zone and limit_conn_zone */

@@ -90,18 +90,18 @@ static int load_all(struct load *load, const struct conf_node *stream, const str
 int load_stream(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main)
 {
     struct upstreams *upstreams = &load->configuration->upstreams;
-    struct own_variables *own = &load->configuration->own_stream;
+    struct user_variables *own = &load->configuration->stream_user_variables;
     struct conf_reader *reader = &load->reader;
     const struct conf_reader http = *reader;
-    int error = own_variables_gather(reader->arena, stream, &variables_stream, &own_of_streams, own);
+    int error = user_variables_collect(reader->arena, stream, &variables_stream, &user_variables_of_streams, own);
 
-    reader->own = own;
+    reader->user_variables = own;
     reader->variables = &own->table;
     upstreams->user = UPSTREAM_STREAM;
     if (error == 0)
         error = load_all(load, stream, main);
     upstreams->user = UPSTREAM_HTTP;
-    reader->own = http.own;
+    reader->user_variables = http.user_variables;
     reader->variables = http.variables;
     return error;
 }

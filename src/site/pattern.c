@@ -3,18 +3,18 @@
  */
 #include "site/pattern.h"
 
-#include "site/own_variables.h"
+#include "site/user_variables.h"
 
 #include <errno.h>
 
 struct named_group {
-    const struct own_variable *variable;
+    const struct user_variable *variable;
     unsigned number;
 };
 
 struct pattern {
     struct pattern *next; /* in among->patterns */
-    const struct own_variables *among;
+    const struct user_variables *among;
     struct str text;
     struct regex *regex;
     struct named_group *named;
@@ -33,7 +33,7 @@ static int read_names(struct conf_reader *reader, const struct conf_node *node, 
     if (!pattern->named)
         return -ENOMEM;
     for (unsigned i = 0; regex_name(pattern->regex, i, &name, &number); i++) {
-        pattern->named[i] = (struct named_group){own_variable_find(reader->own, name), number};
+        pattern->named[i] = (struct named_group){user_variable_find(reader->user_variables, name), number};
         if (!pattern->named[i].variable) {
             conf_error(reader->errors, conf_mark_within(node, pattern->text, 0), STR("take another name"),
                        "a group cannot be named \"" STR_FMT "\": $" STR_FMT " is the server's own",
@@ -62,9 +62,9 @@ int pattern_read(struct conf_reader *reader, const struct conf_node *node, struc
     if (error < 0)
         return error;
     pattern->text = text;
-    pattern->among = reader->own;
-    pattern->next = reader->own->patterns;
-    reader->own->patterns = pattern;
+    pattern->among = reader->user_variables;
+    pattern->next = reader->user_variables->patterns;
+    reader->user_variables->patterns = pattern;
     pattern->groups = regex_group_count(pattern->regex);
     if (pattern->groups)
         pattern->groups = pattern->groups < REGEX_GROUPS ? pattern->groups + 1 : REGEX_GROUPS;
@@ -72,7 +72,7 @@ int pattern_read(struct conf_reader *reader, const struct conf_node *node, struc
     return read_names(reader, node, pattern);
 }
 
-void patterns_finish(struct own_variables *own)
+void patterns_finish(struct user_variables *own)
 {
     for (struct pattern *pattern = own->patterns; pattern; pattern = pattern->next)
         regex_destroy(pattern->regex);
@@ -81,7 +81,7 @@ void patterns_finish(struct own_variables *own)
 
 static int capture(const struct pattern *pattern, const void *subject, struct str text)
 {
-    struct own_values *own = pattern->among->subject->values(subject);
+    struct user_variable_values *own = pattern->among->subject->values(subject);
 
     own->groups = arena_zalloc(own->arena, REGEX_GROUPS, sizeof(*own->groups));
     if (!own->groups)
@@ -89,8 +89,8 @@ static int capture(const struct pattern *pattern, const void *subject, struct st
     for (unsigned i = 0; i < pattern->groups; i++)
         own->groups[i] = regex_group(pattern->regex, text, i);
     for (unsigned i = 0; i < pattern->named_count; i++) {
-        int error = own_variable_set(subject, pattern->named[i].variable,
-                                     regex_group(pattern->regex, text, pattern->named[i].number));
+        int error = user_variable_set(subject, pattern->named[i].variable,
+                                      regex_group(pattern->regex, text, pattern->named[i].number));
 
         if (error < 0)
             return error;
@@ -100,14 +100,14 @@ static int capture(const struct pattern *pattern, const void *subject, struct st
 
 static void say(const struct pattern *pattern, const void *subject, struct str text, int error)
 {
-    const struct own_subject *own = pattern->among->subject;
+    const struct user_variable_subject *own = pattern->among->subject;
     struct str line = arena_printf(own->values(subject)->arena,
                                    "the regular expression \"" STR_FMT "\" cannot be matched with \"" STR_FMT
                                    "\": %s",
                                    STR_ARG(pattern->text), STR_ARG(text),
                                    error == -E2BIG ? "it takes too many steps" : strerror(-error));
 
-    own->say(subject, line.data ? line.data : "out of memory while a regular expression was matched");
+    own->log(subject, line.data ? line.data : "out of memory while a regular expression was matched");
 }
 
 int pattern_match(const struct pattern *pattern, const void *subject, struct str text)

@@ -1,6 +1,6 @@
 /*
  * A regular expression of the configuration: what it captures become variables of what it is asked for, an exchange or a
- * connection of stream (site/own_variables.h).
+ * connection of stream (site/user_variables.h).
  */
 #ifndef SITE_PATTERN_H
 #define SITE_PATTERN_H
@@ -8,7 +8,7 @@
 #include "base/regex.h"
 #include "conf/directive.h"
 
-struct own_variables;
+struct user_variables;
 struct pattern;
 
 /*
@@ -18,7 +18,7 @@ struct pattern;
 MUST_CHECK int pattern_read(struct conf_reader *reader, const struct conf_node *node, struct str text, bool nocase,
                             const struct pattern **out_pattern);
 /* Frees what the arena does not hold. */
-void patterns_finish(struct own_variables *own);
+void patterns_finish(struct user_variables *own);
 
 /*
  * 1: `text` (which lasts as long as the subject) matches, and what was captured is $1 to $9 and the named variables from now on; a

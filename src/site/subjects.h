@@ -5,13 +5,13 @@
 #ifndef SITE_SUBJECTS_H
 #define SITE_SUBJECTS_H
 
-#include "site/own_variables.h"
+#include "site/user_variables.h"
 
 /* Of const struct exchange *: the variables of the server and of all modules. */
 const struct variable_table *variables_all(void);
-extern const struct own_subject own_of_exchanges;
+extern const struct user_variable_subject user_variables_of_exchanges;
 /* Of const struct stream *. */
 extern const struct variable_table variables_stream;
-extern const struct own_subject own_of_streams;
+extern const struct user_variable_subject user_variables_of_streams;
 
 #endif

@@ -371,7 +371,7 @@ static struct stream *make(struct worker *worker, const struct endpoint *endpoin
     stream->began_us = worker->loop.clock.monotonic_us;
     stream->status = 200;
     arena_init(&stream->arena, &worker->arenas, LIMIT_STREAM_MEMORY);
-    stream->own_values.arena = &stream->arena;
+    stream->user_variable_values.arena = &stream->arena;
     return stream;
 }
 

@@ -15,11 +15,11 @@ struct stream_held {
     void *memory;
 };
 
-static struct own_values *values_of(const void *subject)
+static struct user_variable_values *values_of(const void *subject)
 {
     struct stream *stream = (struct stream *)subject;
 
-    return &stream->own_values;
+    return &stream->user_variable_values;
 }
 
 static void say(const void *subject, const char *line)
@@ -27,7 +27,7 @@ static void say(const void *subject, const char *line)
     stream_report((struct stream *)subject, LOG_ERROR, "%s", line);
 }
 
-const struct own_subject own_of_streams = {values_of, say};
+const struct user_variable_subject user_variables_of_streams = {values_of, say};
 
 const struct sockaddr *stream_client(const struct stream *stream)
 {

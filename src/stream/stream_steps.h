@@ -42,7 +42,7 @@ struct stream {
     } preread;
     struct arena arena;             /* what lasts as long as the connection; nothing at first */
     struct stream_held *held;       /* what modules keep of it */
-    struct own_values own_values;   /* of the configuration's own variables */
+    struct user_variable_values user_variable_values;   /* of the configuration's own variables */
     struct stream_attempt *attempts, *attempt; /* all, and the newest */
     struct wire_transfer transfer;  /* of the client's wire, at the end */
     struct str said;                /* `return`: what is still to be said */

@@ -89,12 +89,12 @@ static void example_reads(const struct directive *directive)
     struct arena arena;
     struct conf_errors errors = {.arena = &arena};
     struct upstreams upstreams = {.arena = &arena};
-    struct own_variables own = {0};
+    struct user_variables own = {0};
     struct caches caches = {0};
     struct limits limits = {0};
     struct conf_reader reader = {.arena = &arena,
                                  .errors = &errors,
-                                 .own = &own,
+                                 .user_variables = &own,
                                  .variables = &own.table,
                                  .upstreams = &upstreams,
                                  .caches = &caches,
@@ -106,7 +106,7 @@ static void example_reads(const struct directive *directive)
     arena_init(&arena, NULL, 0);
     node = conf_tree_parse(&arena, str_from(directive->name), str_from(directive->example), &errors);
     if (node) {
-        ck_assert_int_eq(own_variables_gather(&arena, node, variables_all(), &own_of_exchanges, &own),
+        ck_assert_int_eq(user_variables_collect(&arena, node, variables_all(), &user_variables_of_exchanges, &own),
                          0);
         ck_assert_ptr_nonnull(conf_map_get(node, str_from(directive->name)));
         ck_assert_ptr_nonnull(conf_scope_read(&reader, configuration_schema(), first_scope(directive->scopes),

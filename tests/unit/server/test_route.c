@@ -119,14 +119,16 @@ START_TEST(servers_by_name)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct exchange x = {.request.host = str_from(names[i].host)};
         struct worker worker = {.configuration = c};
-        struct request_state request = {.x = &x, .worker = &worker, .own.arena = &x.arena};
+        struct request_state request = {.x = &x, .worker = &worker, .user_values.arena = &x.arena};
 
         x.owner = &request;
         route_server(&request, &c->endpoints[0]);
         ck_assert_msg(str_equal(request.server->name, str_from(names[i].name)), "%s: %.*s", names[i].host,
                       (int)request.server->name.length, request.server->name.data);
         if (str_equal(request.server->name, STR("first")))
-            ck_assert(str_equal(request.own.values[own_variable_find(&c->own, STR("who"))->index], STR("ann")));
+            ck_assert(str_equal(
+                request.user_values.values[user_variable_find(&c->user_variables, STR("who"))->index],
+                STR("ann")));
         arena_reset(&x.arena);
     }
     configuration_destroy(c);
@@ -152,7 +154,8 @@ START_TEST(locations_by_path)
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         struct exchange x = {.request.path = str_from(paths[i].path)};
         struct worker worker = {.configuration = c};
-        struct request_state request = {.x = &x, .server = c->servers[0], .worker = &worker, .own.arena = &x.arena};
+        struct request_state request = {
+            .x = &x, .server = c->servers[0], .worker = &worker, .user_values.arena = &x.arena};
 
         x.owner = &request;
         route_location(&request);

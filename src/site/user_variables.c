@@ -2,7 +2,7 @@
  * Names are looked for wherever they can be given: behind `set` and its kin, in the keys of `map` and `geo`, and in
  * anything that looks like a group of a regular expression. One too many costs a slot in a request and nothing else.
  */
-#include "site/own_variables.h"
+#include "site/user_variables.h"
 
 #include "base/regex.h"
 
@@ -15,7 +15,7 @@ struct found_name {
     struct str name;
 };
 
-struct gatherer {
+struct name_collector {
     struct arena *arena;
     const struct variable_table *known;
     struct found_name *first;
@@ -39,7 +39,7 @@ static struct str leading_name(struct str text)
     return str_slice(text, 0, length);
 }
 
-static void add_name(struct gatherer *gatherer, struct str name)
+static void add_name(struct name_collector *name_collector, struct str name)
 {
     struct found_name *found;
     struct str parameter;
@@ -47,115 +47,115 @@ static void add_name(struct gatherer *gatherer, struct str name)
 
     if (str_empty(name))
         return;
-    for (found = gatherer->first; found; found = found->next) {
+    for (found = name_collector->first; found; found = found->next) {
         if (str_equal(found->name, name))
             return;
     }
-    known = variable_find(gatherer->known, name, &parameter);
+    known = variable_find(name_collector->known, name, &parameter);
     if (known && !known->prefix)
         return;
-    found = arena_zalloc(gatherer->arena, 1, sizeof(*found));
-    gatherer->failed |= !found;
+    found = arena_zalloc(name_collector->arena, 1, sizeof(*found));
+    name_collector->failed |= !found;
     if (!found)
         return;
-    *found = (struct found_name){.next = gatherer->first, .name = name};
-    gatherer->first = found;
-    gatherer->count++;
+    *found = (struct found_name){.next = name_collector->first, .name = name};
+    name_collector->first = found;
+    name_collector->count++;
 }
 
 /* (?<name>, (?P<name> and (?'name' */
-static void gather_groups(struct gatherer *gatherer, struct str text)
+static void collect_group_names(struct name_collector *name_collector, struct str text)
 {
     ssize_t at;
 
-    gatherer->numbers |= str_starts(text, STR("~")) || str_search(text, STR(" ~")) >= 0;
+    name_collector->numbers |= str_starts(text, STR("~")) || str_search(text, STR(" ~")) >= 0;
     while ((at = str_search(text, STR("(?"))) >= 0) {
         text = str_skip(text, (size_t)at + 2);
         if (str_starts(text, STR("P")))
             text = str_skip(text, 1);
         if (str_starts(text, STR("<")) || str_starts(text, STR("'")))
-            add_name(gatherer, leading_name(str_skip(text, 1)));
+            add_name(name_collector, leading_name(str_skip(text, 1)));
     }
 }
 
 /* "$name ..." */
-static void gather_target(struct gatherer *gatherer, struct str text)
+static void collect_target(struct name_collector *name_collector, struct str text)
 {
     text = str_trim(text);
     if (str_starts(text, STR("$")))
-        add_name(gatherer, leading_name(str_skip(text, 1)));
+        add_name(name_collector, leading_name(str_skip(text, 1)));
 }
 
 /* `set: $a 1`, `set: [$a 1, [$b, '2']]`, `set: {$a: 1}` */
-static void gather_set(struct gatherer *gatherer, const struct conf_node *node)
+static void collect_set(struct name_collector *name_collector, const struct conf_node *node)
 {
     switch (node->kind) {
     case CONF_SCALAR:
-        gather_target(gatherer, node->text);
+        collect_target(name_collector, node->text);
         break;
     case CONF_LIST:
         for (size_t i = 0; i < node->count; i++)
-            gather_set(gatherer, node->items[i]);
+            collect_set(name_collector, node->items[i]);
         break;
     case CONF_MAP:
         for (size_t i = 0; i < node->count; i++)
-            gather_target(gatherer, node->pairs[i].key->text);
+            collect_target(name_collector, node->pairs[i].key->text);
         break;
     }
 }
 
 /* `map: {$from $to: {...}}`, `geo: {$to: {...}}`: the last word is the one that gets a value. */
-static void gather_keys(struct gatherer *gatherer, const struct conf_node *node)
+static void collect_map_keys(struct name_collector *name_collector, const struct conf_node *node)
 {
     for (size_t i = 0; node->kind == CONF_LIST && i < node->count; i++)
-        gather_keys(gatherer, node->items[i]);
+        collect_map_keys(name_collector, node->items[i]);
     for (size_t i = 0; node->kind == CONF_MAP && i < node->count; i++) {
         struct str key = str_trim(node->pairs[i].key->text);
 
-        gather_target(gatherer, str_skip(key, (size_t)(str_rfind(key, ' ') + 1)));
+        collect_target(name_collector, str_skip(key, (size_t)(str_rfind(key, ' ') + 1)));
     }
 }
 
 static const struct {
     const char *key;
-    void (*gather)(struct gatherer *gatherer, const struct conf_node *node);
-} givers[] = {
-    {"set", gather_set},
-    {"auth_request_set", gather_set},
-    {"map", gather_keys},
-    {"geo", gather_keys},
+    void (*collect_names)(struct name_collector *name_collector, const struct conf_node *node);
+} naming_directives[] = {
+    {"set", collect_set},
+    {"auth_request_set", collect_set},
+    {"map", collect_map_keys},
+    {"geo", collect_map_keys},
 };
 
-static void gather(struct gatherer *gatherer, const struct conf_node *node)
+static void collect_names(struct name_collector *name_collector, const struct conf_node *node)
 {
     if (node->kind == CONF_SCALAR)
-        gather_groups(gatherer, node->text);
+        collect_group_names(name_collector, node->text);
     for (size_t i = 0; node->kind == CONF_LIST && i < node->count; i++)
-        gather(gatherer, node->items[i]);
+        collect_names(name_collector, node->items[i]);
     for (size_t i = 0; node->kind == CONF_MAP && i < node->count; i++) {
         const struct conf_pair *pair = &node->pairs[i];
 
-        for (size_t k = 0; k < sizeof(givers) / sizeof(givers[0]); k++) {
-            if (str_equal(pair->key->text, str_from(givers[k].key)))
-                givers[k].gather(gatherer, pair->value);
+        for (size_t k = 0; k < sizeof(naming_directives) / sizeof(naming_directives[0]); k++) {
+            if (str_equal(pair->key->text, str_from(naming_directives[k].key)))
+                naming_directives[k].collect_names(name_collector, pair->value);
         }
-        gatherer->numbers |= str_equal(pair->key->text, STR("rewrite"));
-        gather_groups(gatherer, pair->key->text);
-        gather(gatherer, pair->value);
+        name_collector->numbers |= str_equal(pair->key->text, STR("rewrite"));
+        collect_group_names(name_collector, pair->key->text);
+        collect_names(name_collector, pair->value);
     }
 }
 
 /* The place of a variable's value; NULL when out of memory. */
-static struct str *value_of(const void *subject, const struct own_variable *variable)
+static struct str *value_of(const void *subject, const struct user_variable *variable)
 {
-    struct own_values *own = variable->among->subject->values(subject);
+    struct user_variable_values *own = variable->among->subject->values(subject);
 
     if (!own->values)
         own->values = arena_zalloc(own->arena, variable->among->count, sizeof(*own->values));
     return own->values ? &own->values[variable->index] : NULL;
 }
 
-int own_variable_set(const void *subject, const struct own_variable *variable, struct str value)
+int user_variable_set(const void *subject, const struct user_variable *variable, struct str value)
 {
     struct str *place = value_of(subject, variable);
 
@@ -168,7 +168,7 @@ int own_variable_set(const void *subject, const struct own_variable *variable, s
 /* `parameter` is the variable itself. One that is made of itself finds nothing there. */
 static struct str get_own(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct own_variable *variable = (const void *)parameter.data;
+    const struct user_variable *variable = (const void *)parameter.data;
     struct str *place = value_of(subject, variable);
     struct str value;
 
@@ -183,16 +183,16 @@ static struct str get_own(const void *subject, struct str parameter, struct aren
 /* "$1" to "$9": of the regular expression that matched last. `parameter` is all variables, its length the number. */
 static struct str get_group(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct own_variables *all = (const void *)parameter.data;
-    const struct own_values *own = all->subject->values(subject);
+    const struct user_variables *all = (const void *)parameter.data;
+    const struct user_variable_values *own = all->subject->values(subject);
 
     return own->groups ? own->groups[parameter.length] : ABSENT;
 }
 
-static int make_table(struct arena *arena, struct own_variables *own, const struct gatherer *gatherer)
+static int make_table(struct arena *arena, struct user_variables *own, const struct name_collector *name_collector)
 {
     static const char *const numbers[REGEX_GROUPS] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
-    size_t extra = gatherer->numbers ? REGEX_GROUPS - 1 : 0;
+    size_t extra = name_collector->numbers ? REGEX_GROUPS - 1 : 0;
     struct variable *variables = arena_zalloc(arena, own->count + extra + 1, sizeof(*variables));
 
     if (!variables)
@@ -209,30 +209,30 @@ static int make_table(struct arena *arena, struct own_variables *own, const stru
     for (size_t i = 1; i <= extra; i++)
         variables[own->count + i - 1] =
             (struct variable){.name = numbers[i], .get = get_group, .parameter = {(const char *)own, i}};
-    own->table = (struct variable_table){variables, own->count + extra, gatherer->known};
+    own->table = (struct variable_table){variables, own->count + extra, name_collector->known};
     return 0;
 }
 
-int own_variables_gather(struct arena *arena, const struct conf_node *tree,
-                         const struct variable_table *known, const struct own_subject *subject,
-                         struct own_variables *out)
+int user_variables_collect(struct arena *arena, const struct conf_node *tree,
+                           const struct variable_table *known, const struct user_variable_subject *subject,
+                           struct user_variables *out)
 {
-    struct gatherer gatherer = {.arena = arena, .known = known};
+    struct name_collector name_collector = {.arena = arena, .known = known};
     size_t index = 0;
 
     if (tree)
-        gather(&gatherer, tree);
-    *out = (struct own_variables){.subject = subject,
-                                  .count = gatherer.count,
-                                  .items = arena_zalloc(arena, gatherer.count + 1, sizeof(*out->items))};
-    if (gatherer.failed || !out->items)
+        collect_names(&name_collector, tree);
+    *out = (struct user_variables){.subject = subject,
+                                   .count = name_collector.count,
+                                   .items = arena_zalloc(arena, name_collector.count + 1, sizeof(*out->items))};
+    if (name_collector.failed || !out->items)
         return -ENOMEM;
-    for (const struct found_name *found = gatherer.first; found; found = found->next, index++)
-        out->items[index] = (struct own_variable){.among = out, .name = found->name, .index = index};
-    return make_table(arena, out, &gatherer);
+    for (const struct found_name *found = name_collector.first; found; found = found->next, index++)
+        out->items[index] = (struct user_variable){.among = out, .name = found->name, .index = index};
+    return make_table(arena, out, &name_collector);
 }
 
-struct own_variable *own_variable_find(const struct own_variables *own, struct str name)
+struct user_variable *user_variable_find(const struct user_variables *own, struct str name)
 {
     for (size_t i = 0; i < own->count; i++) {
         if (str_equal(own->items[i].name, name))
@@ -241,11 +241,11 @@ struct own_variable *own_variable_find(const struct own_variables *own, struct s
     return NULL;
 }
 
-int own_variable_read(struct conf_reader *reader, const struct conf_node *node, struct str word,
-                      struct own_variable **out)
+int user_variable_read(struct conf_reader *reader, const struct conf_node *node, struct str word,
+                       struct user_variable **out)
 {
     struct str name = str_starts(word, STR("$")) ? leading_name(str_skip(word, 1)) : STR("");
-    struct own_variable *variable = own_variable_find(reader->own, name);
+    struct user_variable *variable = user_variable_find(reader->user_variables, name);
 
     if (str_empty(name) || name.length + 1 != word.length) {
         conf_error(reader->errors, conf_mark_within(node, word, 0), STR("a variable is written $name"),
@@ -261,9 +261,9 @@ int own_variable_read(struct conf_reader *reader, const struct conf_node *node, 
     return 0;
 }
 
-int own_variable_make(struct conf_reader *reader, const struct conf_node *node, struct own_variable *variable,
-                      struct str (*eval)(const void *subject, const void *source), const void *source,
-                      bool fleeting)
+int user_variable_set_source(struct conf_reader *reader, const struct conf_node *node, struct user_variable *variable,
+                             struct str (*eval)(const void *subject, const void *source), const void *source,
+                             bool fleeting)
 {
     if (variable->eval) {
         conf_error(reader->errors, node->mark, STR("take another name"),
