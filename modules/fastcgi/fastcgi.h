@@ -6,7 +6,7 @@
 #define MODULES_FASTCGI_FASTCGI_H
 
 #include "modules/gateway/gateway.h"
-#include "site/pattern.h"
+#include "site/capture.h"
 
 /* fastcgi_param */
 struct fastcgi_param {
@@ -26,7 +26,7 @@ struct fastcgi_conf {
     struct fastcgi_params usual;    /* what is told where fastcgi_param says nothing else */
     bool keep;                      /* fastcgi_keep_conn: connections are kept for further requests */
     const struct template *index;   /* fastcgi_index; NULL: none */
-    const struct pattern *split;    /* fastcgi_split_path_info: groups 1 and 2; NULL: none */
+    const struct capture *split;    /* fastcgi_split_path_info: groups 1 and 2; NULL: none */
 };
 
 extern const struct directive fastcgi_directives[];

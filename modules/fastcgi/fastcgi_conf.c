@@ -140,13 +140,13 @@ int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf
 
 static int read_split(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
-    const struct pattern **split = out;
+    const struct capture **split = out;
     struct str text;
     int error = conf_read_text(reader, node, &text);
 
     if (error == 0)
-        error = pattern_read(reader, node, text, false, split);
-    if (error < 0 || regex_group_count(pattern_regex(*split)) >= 2)
+        error = capture_read(reader, node, text, false, split);
+    if (error < 0 || regex_group_count(capture_regex(*split)) >= 2)
         return error;
     conf_error(reader->errors, node->mark, STR("write: fastcgi_split_path_info: ^(.+\\.php)(/.*)$"),
                "two groups are wanted: of the script, and of what follows it");
@@ -163,7 +163,7 @@ static const struct fastcgi_conf *conf_of(const struct exchange *x)
 /* Group 1 or 2 of the path; data NULL where it is not to be split, or cannot be. */
 static struct str part_of_path(const struct exchange *x, const struct fastcgi_conf *conf, unsigned group)
 {
-    const struct regex *regex = conf && conf->split ? pattern_regex(conf->split) : NULL;
+    const struct regex *regex = conf && conf->split ? capture_regex(conf->split) : NULL;
 
     if (!regex || regex_match(regex, x->request.path) != 1)
         return (struct str){NULL, 0};
@@ -259,7 +259,7 @@ const struct directive fastcgi_directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(split),
-     .row_size = sizeof(const struct pattern *),
+     .row_size = sizeof(const struct capture *),
      .row = read_split,
      .syntax = "regex",
      .example = "fastcgi_split_path_info: ^(.+\\.php)(/.*)$",

@@ -3,7 +3,7 @@
  * same for the request, unless the map is volatile.
  */
 #include "server/module.h"
-#include "site/pattern.h"
+#include "site/capture.h"
 #include "site/user_variables.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 /* One line: what is looked for, and the value. */
 struct line {
     struct str key; /* lower case; of a wildcard ".example.com" or "www." */
-    const struct pattern *pattern;
+    const struct capture *pattern;
     const struct template *value;
     const struct conf_node *node;
 };
@@ -90,7 +90,7 @@ static const struct template *find_value(const void *subject, const struct map *
     if (!line && map->hostnames)
         line = find_host(map, key);
     for (size_t i = 0; !line && i < map->patterns.count; i++) {
-        if (pattern_match(map->patterns.items[i].pattern, subject, text) == 1)
+        if (capture_match(map->patterns.items[i].pattern, subject, text) == 1)
             line = &map->patterns.items[i];
     }
     return line ? line->value : map->fallback;
@@ -139,7 +139,7 @@ static int add_pattern(struct conf_reader *reader, struct map *map, const struct
                        struct line *line)
 {
     bool nocase = str_starts(key->text, STR("~*"));
-    int error = pattern_read(reader, key, str_skip(key->text, nocase ? 2 : 1), nocase, &line->pattern);
+    int error = capture_read(reader, key, str_skip(key->text, nocase ? 2 : 1), nocase, &line->pattern);
 
     if (error == 0)
         add(&map->patterns, line, key->text);

@@ -3,7 +3,7 @@
  * location is looked for, also after each internal redirect; a location's run whenever it is entered.
  */
 #include "server/module.h"
-#include "site/pattern.h"
+#include "site/capture.h"
 #include "site/subjects.h"
 #include "site/user_variables.h"
 
@@ -13,7 +13,7 @@
 enum rewrite_end { REWRITE_GO_ON, REWRITE_LAST, REWRITE_BREAK, REWRITE_REDIRECT, REWRITE_PERMANENT };
 
 struct rule {
-    const struct pattern *pattern;
+    const struct capture *pattern;
     const struct template *path;
     const struct template *query; /* NULL: the request's stays as it is */
     bool drops_query;             /* the replacement ends with "?": the request's is not added */
@@ -76,7 +76,7 @@ static int read_rule(struct conf_reader *reader, const struct conf_node *node, v
     if (error == 0 && is_url(words.items[1]) && rule->end != REWRITE_PERMANENT)
         rule->end = REWRITE_REDIRECT;
     if (error == 0)
-        error = pattern_read(reader, node, words.items[0], false, &rule->pattern);
+        error = capture_read(reader, node, words.items[0], false, &rule->pattern);
     return error < 0 ? error : read_replacement(reader, node, words.items[1], rule);
 }
 
@@ -219,7 +219,7 @@ static enum outcome replace(struct exchange *x, const struct rule *rule)
     return error == 0 ? OUTCOME_PASS
                       : exchange_error_response_log(x, 500, LOG_ERROR,
                                                     "cannot rewrite \"" STR_FMT "\" by \"" STR_FMT "\"",
-                                                    STR_ARG(x->request.path), STR_ARG(pattern_text(rule->pattern)));
+                                                    STR_ARG(x->request.path), STR_ARG(capture_text(rule->pattern)));
 }
 
 /* What running the rules has come to. */
@@ -236,7 +236,7 @@ static struct run run_rules(struct exchange *x, const struct conf_rows *rows)
     struct run run = {.outcome = OUTCOME_PASS, .end = REWRITE_GO_ON};
 
     for (size_t i = 0; i < rows->count && run.end == REWRITE_GO_ON; i++) {
-        int result = pattern_match(rules[i].pattern, x, x->request.path);
+        int result = capture_match(rules[i].pattern, x, x->request.path);
 
         if (result == 0)
             continue;

@@ -3,7 +3,7 @@
  * location's. What the conditions mean is site/when.h's; a file that is asked for may have to be waited for.
  */
 #include "server/module.h"
-#include "site/pattern.h"
+#include "site/capture.h"
 #include "site/user_variables.h"
 #include "site/when.h"
 
@@ -324,7 +324,7 @@ static int ask_one(struct asking *asking, const struct condition *condition)
     case CONDITION_EQUALS:
         return str_equal(value, exchange_eval(x, condition->wanted));
     case CONDITION_MATCHES:
-        return pattern_match(condition->pattern, x, value);
+        return capture_match(condition->pattern, x, value);
     case CONDITION_AMONG:
         return is_among(&condition->among, value);
     case CONDITION_FILE:

@@ -5,7 +5,7 @@
 #include "explain/explain_tell.h"
 
 #include "server/request_state.h"
-#include "site/pattern.h"
+#include "site/capture.h"
 #include "site/when.h"
 
 /* Where the location stands whose values these are: its key, or the map of a `when`. */
@@ -69,7 +69,7 @@ static struct str name_of(const struct virtual_server *server, struct str host)
     }
     for (size_t i = 0; i < server->names.count && patterns < server->pattern_count; i++) {
         if (str_starts(server->names.items[i], STR("~")) &&
-            regex_match(pattern_regex(server->patterns[patterns++]), host) == 1)
+            regex_match(capture_regex(server->patterns[patterns++]), host) == 1)
             return server->names.items[i];
     }
     return STR("");

@@ -3,14 +3,14 @@
  */
 #include "lint/lint_look.h"
 
-#include "site/pattern.h"
+#include "site/capture.h"
 
 /* A regular expression that fits every path. */
 static bool fits_all(const struct location *location)
 {
     static const char *const all[] = {"/",    "^/",    ".",   ".*",     "^",       "^.*",  "^.*$",
                                       "^/.*", "^/.*$", "/.*", "^/(.*)", "^/(.*)$", "(.*)", "^(.*)$"};
-    struct str text = pattern_text(location->regex);
+    struct str text = capture_text(location->regex);
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (str_equal(text, str_from(all[i])))
@@ -22,7 +22,7 @@ static bool fits_all(const struct location *location)
 /* The same expression, in letters of either case or in those that `location` has, too. */
 static bool takes_all_of(const struct location *other, const struct location *location)
 {
-    return str_equal(pattern_text(other->regex), pattern_text(location->regex)) &&
+    return str_equal(capture_text(other->regex), capture_text(location->regex)) &&
            (str_starts(other->pattern, STR("~*")) || !str_starts(location->pattern, STR("~*")));
 }
 
@@ -123,7 +123,7 @@ static bool extension_open(struct str text)
 static void regex_loose(struct lint *lint, const struct lint_place *place)
 {
     const struct location *location = place->location;
-    struct str text = location->regex ? pattern_text(location->regex) : STR("");
+    struct str text = location->regex ? capture_text(location->regex) : STR("");
 
     if (!place->outer || !location->regex || look_here(location->values, "deny"))
         return;
@@ -142,7 +142,7 @@ static void name_loose(struct lint *lint, const struct lint_place *place)
     const struct conf_node *names = look_here(place->server->root->values, "server_name");
 
     for (size_t i = 0; i < place->server->pattern_count; i++) {
-        struct str text = pattern_text(place->server->patterns[i]);
+        struct str text = capture_text(place->server->patterns[i]);
 
         if (!str_starts(text, STR("^")) || !str_ends(text, STR("$")))
             lint_say(lint, names ? names->mark : place->server->root->values->node->mark,

@@ -6,7 +6,7 @@
 #include "server/route.h"
 
 #include "server/connection.h"
-#include "site/pattern.h"
+#include "site/capture.h"
 
 static struct virtual_server *find_leading(const struct endpoint *endpoint, struct str host)
 {
@@ -52,7 +52,7 @@ static const struct virtual_server *find_server(const struct endpoint *endpoint,
 static bool takes_host(struct request_state *request, const struct virtual_server *server, struct str host)
 {
     for (size_t i = 0; i < server->pattern_count; i++) {
-        int result = pattern_match(server->patterns[i], request->x, host);
+        int result = capture_match(server->patterns[i], request->x, host);
 
         request->unroutable |= result < 0;
         if (result != 0)
@@ -128,7 +128,7 @@ static bool find_inside(struct request_state *request, const struct location *ou
 static bool find_regex(struct request_state *request, const struct location *outer)
 {
     for (size_t i = 0; i < outer->pattern_count; i++) {
-        int result = pattern_match(outer->patterns[i]->regex, request->x, request->x->request.path);
+        int result = capture_match(outer->patterns[i]->regex, request->x, request->x->request.path);
 
         request->unroutable |= result < 0;
         if (result != 0) {

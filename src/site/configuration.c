@@ -6,10 +6,10 @@
 
 #include "base/limits.h"
 #include "log/access_log.h"
+#include "site/capture.h"
 #include "site/core_stream.h"
 #include "site/load.h"
 #include "site/module_interface.h"
-#include "site/pattern.h"
 #include "site/subjects.h"
 
 #include <errno.h>
@@ -356,8 +356,8 @@ void configuration_destroy(struct configuration *configuration)
     for (struct media_table *media = configuration->media_tables; media; media = media->next)
         table_finish(&media->table);
     upstreams_finish(&configuration->upstreams);
-    patterns_finish(&configuration->user_variables);
-    patterns_finish(&configuration->stream_user_variables);
+    captures_finish(&configuration->user_variables);
+    captures_finish(&configuration->stream_user_variables);
     arena_reset(&configuration->arena);
     free(configuration);
 }

@@ -95,7 +95,7 @@ enum location_kind { LOCATION_PREFIX, LOCATION_EXACT, LOCATION_PREFIX_FINAL /* ^
 struct location {
     enum location_kind kind;
     struct str pattern;
-    const struct pattern *regex;    /* LOCATION_REGEX, else NULL */
+    const struct capture *regex;    /* LOCATION_REGEX, else NULL */
     const struct core_site *site;
     struct session_settings session; /* what the site says, as the layers below want it told */
     struct wire_settings wire;
@@ -118,7 +118,7 @@ struct stream_server;               /* site/core_stream.h */
 struct virtual_server {
     struct conf_words names;        /* as written, lower case */
     struct str name;                /* the first one, for $server_name; empty where there is none */
-    const struct pattern **patterns; /* names that are regular expressions */
+    const struct capture **patterns; /* names that are regular expressions */
     size_t pattern_count;
     struct location *root;          /* the server's own scope: answers where no location matches; NULL in `stream` */
     struct stream_server *stream;   /* NULL in `http` */

@@ -41,7 +41,7 @@ struct listen_row {
 struct core_server {
     struct conf_rows listens;       /* struct listen_row */
     struct conf_words names;
-    const struct pattern **patterns; /* those names that begin with "~" */
+    const struct capture **patterns; /* those names that begin with "~" */
     size_t pattern_count;
 };
 

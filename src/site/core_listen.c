@@ -2,8 +2,8 @@
  * Directives of `server`: where it listens, and its names.
  */
 #include "base/limits.h"
+#include "site/capture.h"
 #include "site/core.h"
-#include "site/pattern.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -147,7 +147,7 @@ static int read_name_pattern(struct conf_reader *reader, const struct conf_node 
                    "a server of stream has no regular expression among its names");
         return -EINVAL;
     }
-    error = pattern_read(reader, node, str_skip(name, 1), true, &server->patterns[server->pattern_count]);
+    error = capture_read(reader, node, str_skip(name, 1), true, &server->patterns[server->pattern_count]);
     if (error == 0)
         server->pattern_count++;
     return error;

@@ -2,8 +2,8 @@
  * Servers and their locations, from the tree to the structs that requests are routed by.
  */
 #include "base/limits.h"
+#include "site/capture.h"
 #include "site/load.h"
-#include "site/pattern.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -145,7 +145,7 @@ static bool parse_regex(struct load *load, const struct conf_node *key, struct l
     location->pattern = text;
     text = str_trim(str_skip(text, nocase ? 2 : 1));
     if (!str_empty(text))
-        return pattern_read(&load->reader, key, text, nocase, &location->regex) == 0;
+        return capture_read(&load->reader, key, text, nocase, &location->regex) == 0;
     conf_error(load->errors, key->mark, STR("~ \\.php$, or without case ~* \\.(gif|jpe?g)$"),
                "location \"" STR_FMT "\" has no regular expression", STR_ARG(location->pattern));
     return false;

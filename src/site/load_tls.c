@@ -2,8 +2,8 @@
  * TLS of the endpoints: settings from the directives, one context for each set of servers,
  * and mistakes told at the place of the certificate they are about.
  */
+#include "site/capture.h"
 #include "site/load.h"
-#include "site/pattern.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -93,7 +93,7 @@ static int take_patterns(struct load *load, const struct virtual_server *server,
     if (!patterns)
         return -ENOMEM;
     for (size_t i = 0; i < server->pattern_count; i++)
-        patterns[i] = pattern_regex(server->patterns[i]);
+        patterns[i] = capture_regex(server->patterns[i]);
     out->patterns = patterns;
     out->pattern_count = server->pattern_count;
     return 0;

@@ -1,8 +1,8 @@
 /*
  * Conditions from the text to what is asked at run time, and for each the location as it is where the condition holds.
  */
+#include "site/capture.h"
 #include "site/load.h"
-#include "site/pattern.h"
 #include "site/when.h"
 
 #include <errno.h>
@@ -86,7 +86,7 @@ static int read_operator(struct conf_reader *reader, const struct conf_node *nod
         if (!operand.data)
             return refuse(reader, node, word, "something is missing behind the sign");
         if (out->kind == CONDITION_MATCHES)
-            return pattern_read(reader, node, operand, operators[i].nocase, &out->pattern);
+            return capture_read(reader, node, operand, operators[i].nocase, &out->pattern);
         return conf_read_template_word(reader, node, operand, &out->wanted);
     }
     return refuse(reader, node, word, "a word is neither a comparison nor \"and\"");

@@ -8,7 +8,7 @@
 
 #include "conf/directive.h"
 
-struct pattern;                     /* site/pattern.h */
+struct capture;                     /* site/capture.h */
 
 /* What one subject has of them. */
 struct user_variable_values {
@@ -38,7 +38,7 @@ struct user_variables {
     struct user_variable *items;
     size_t count;
     struct variable_table table;    /* for templates: in front of the server's own */
-    struct pattern *patterns;       /* every regular expression, for the end of the configuration */
+    struct capture *captures;       /* every regular expression, for the end of the configuration */
 };
 
 /* Gathers the names below `tree` (NULL: none); those that `known` has, exactly, are left out. The memory is the arena's. 0 or -ENOMEM. */

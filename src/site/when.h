@@ -10,7 +10,7 @@
 #include "conf/directive.h"
 
 struct location;
-struct pattern;
+struct capture;
 
 enum condition_kind { CONDITION_TRUE, CONDITION_EQUALS, CONDITION_MATCHES, CONDITION_AMONG, CONDITION_FILE, CONDITION_FOLDER, CONDITION_EXISTS };
 
@@ -20,7 +20,7 @@ struct condition {
     bool negated;
     const struct template *value;   /* what is looked at, or the path of a file */
     const struct template *wanted;  /* CONDITION_EQUALS */
-    const struct pattern *pattern;  /* CONDITION_MATCHES */
+    const struct capture *pattern;  /* CONDITION_MATCHES */
     struct conf_words among;        /* CONDITION_AMONG */
 };
 

@@ -2,8 +2,8 @@
  * What is shipped must load: the default configuration, the examples, and the example of
  * every directive in the tables of this build.
  */
+#include "site/capture.h"
 #include "site/configuration.h"
-#include "site/pattern.h"
 #include "site/subjects.h"
 #include "upstream/upstream.h"
 
@@ -116,7 +116,7 @@ static void example_reads(const struct directive *directive)
     ck_assert_msg((node && errors.count == 0) || refused_for_modules(buffer_str(&said)), "%s:\n" STR_FMT,
                   directive->example, STR_ARG(buffer_str(&said)));
     buffer_finish(&said);
-    patterns_finish(&own);
+    captures_finish(&own);
     arena_reset(&arena);
 }
 
