@@ -77,7 +77,7 @@
 #define LIMIT_ALPN_TEXT             255             /* bytes of the ALPN list of a ClientHello */
 #define LIMIT_SERVER_NAME           255             /* bytes of SNI (RFC 1035 2.3.4) */
 #define LIMIT_PEM_FILE              (1 << 20)       /* a certificate chain or a key */
-#define LIMIT_RENEWAL               (64 << 20)      /* certificate files of one virtual server */
+#define LIMIT_CERTIFICATE_RELOAD               (64 << 20)      /* certificate files of one virtual server */
 #define LIMIT_FILES_LOOK_MS         100             /* shortest interval between two checks of the certificate files */
 #define LIMIT_DH_BITS               2048            /* minimum size of ssl_dhparam: precomputation breaks smaller groups */
 #define LIMIT_PEM_CHAIN             16              /* certificates in a chain */

@@ -6,7 +6,7 @@
 #include "master/master_state.h"
 
 #include "base/saturate.h"
-#include "master/renewal.h"
+#include "master/certificate_reload.h"
 
 #include <errno.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static bool tell_workers(struct master *master, struct generation *generation, s
                          const struct tls_files *files)
 {
     const struct virtual_server *server = generation->configuration->servers[number];
-    int fd = renewal_pack(files);
+    int fd = certificate_reload_pack(files);
 
     if (fd < 0) {
         log_write(&master->error_log.log, LOG_ALERT,
@@ -64,7 +64,8 @@ static void look_at(struct master *master, struct generation *generation, size_t
         log.level = LOG_ALERT;
     server->files_refused = stamp;
     /* Ours, too: who is forked later begins with them. */
-    if (renewal_read(server, &files, &log) == 0 && renewal_apply(configuration, number, &files, &log) == 0 &&
+    if (certificate_reload_read(server, &files, &log) == 0 &&
+        certificate_reload_apply(configuration, number, &files, &log) == 0 &&
         tell_workers(master, generation, number, &files))
         server->files_stamp = stamp;
     tls_files_finish(&files);

@@ -7,8 +7,8 @@
 
 #include "base/limits.h"
 #include "log/access_log.h"
+#include "master/certificate_reload.h"
 #include "master/daemon.h"
-#include "master/renewal.h"
 #include "server/connection.h"
 #include "server/module.h"
 #include "server/worker_listen.h"
@@ -84,11 +84,11 @@ static void take_certificates(struct worker *worker, uint32_t number, int fd)
 {
     struct log quiet = *worker->log;
     struct tls_files files = {NULL, 0};
-    int result = number < worker->configuration->server_count ? renewal_unpack(fd, &files) : -EPROTO;
+    int result = number < worker->configuration->server_count ? certificate_reload_unpack(fd, &files) : -EPROTO;
 
     quiet.level = LOG_ERROR;
     if (result == 0)
-        result = renewal_apply(worker->configuration, number, &files, &quiet);
+        result = certificate_reload_apply(worker->configuration, number, &files, &quiet);
     if (result < 0 && result != -EINVAL)
         log_write(worker->log, LOG_ALERT, "changed files of TLS could not be taken from the master (%d: %s)", -result,
                   strerror(-result));

@@ -1,4 +1,4 @@
-#include "master/renewal.h"
+#include "master/certificate_reload.h"
 
 #include <check.h>
 #include <errno.h>
@@ -14,12 +14,12 @@ START_TEST(what_is_packed_is_unpacked)
 
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (char)(i * 7);
-    int fd = renewal_pack(&files);
+    int fd = certificate_reload_pack(&files);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_lt(write(fd, "x", 1), 0);
     ck_assert_int_lt(ftruncate(fd, 10), 0);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(renewal_unpack(fd, &got), 0);
+        ck_assert_int_eq(certificate_reload_unpack(fd, &got), 0);
         ck_assert_uint_eq(got.length, sizeof(bytes));
         ck_assert(memcmp(got.bytes, bytes, sizeof(bytes)) == 0);
         tls_files_finish(&got);
@@ -33,7 +33,7 @@ START_TEST(what_is_packed_is_no_program)
 {
     char byte = 'x';
     int known = memfd_create("known", MFD_CLOEXEC | 8);
-    int fd = renewal_pack(&(struct tls_files){&byte, 1});
+    int fd = certificate_reload_pack(&(struct tls_files){&byte, 1});
 
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq((fcntl(fd, F_GET_SEALS) & 0x20) != 0, known >= 0);
@@ -48,9 +48,9 @@ START_TEST(what_is_no_such_memory_is_refused)
     int large = memfd_create("large", MFD_CLOEXEC), empty = memfd_create("empty", MFD_CLOEXEC);
 
     ck_assert_int_eq(ftruncate(large, 1ll << 40), 0);
-    ck_assert_int_eq(renewal_unpack(-1, &got), -EBADF);
-    ck_assert_int_eq(renewal_unpack(large, &got), -EFBIG);
-    ck_assert_int_eq(renewal_unpack(empty, &got), 0);
+    ck_assert_int_eq(certificate_reload_unpack(-1, &got), -EBADF);
+    ck_assert_int_eq(certificate_reload_unpack(large, &got), -EFBIG);
+    ck_assert_int_eq(certificate_reload_unpack(empty, &got), 0);
     ck_assert_uint_eq(got.length, 0);
     tls_files_finish(&got);
     close(large);
@@ -60,7 +60,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("renewal");
+    Suite *suite = suite_create("certificate_reload");
     TCase *all = tcase_create("all");
     SRunner *runner;
 

@@ -1,7 +1,7 @@
 /*
  * The way of changed files into the contexts of TLS.
  */
-#include "master/renewal.h"
+#include "master/certificate_reload.h"
 
 #include "base/limits.h"
 
@@ -13,43 +13,43 @@
 #include <unistd.h>
 
 /* One line for each change: the first that is wrong is said. */
-struct renewal {
+struct certificate_reload {
     const struct virtual_server *server;
     struct log *log;
-    bool told;
+    bool keep_fault;
 };
 
-static void told(void *owner, const struct tls_fault *fault)
+static void keep_fault(void *owner, const struct tls_fault *fault)
 {
-    struct renewal *renewal = owner;
+    struct certificate_reload *certificate_reload = owner;
 
-    if (!renewal->told)
-        log_write(renewal->log, LOG_ERROR,
+    if (!certificate_reload->keep_fault)
+        log_write(certificate_reload->log, LOG_ERROR,
                   "files of TLS of server \"" STR_FMT
                   "\" have changed and are not taken, what was read before goes on: %s",
-                  STR_ARG(renewal->server->name), fault->text);
-    renewal->told = true;
+                  STR_ARG(certificate_reload->server->name), fault->text);
+    certificate_reload->keep_fault = true;
 }
 
-int renewal_read(const struct virtual_server *server, struct tls_files *out_files, struct log *log)
+int certificate_reload_read(const struct virtual_server *server, struct tls_files *out_files, struct log *log)
 {
-    struct renewal renewal = {server, log, false};
+    struct certificate_reload certificate_reload = {server, log, false};
 
-    return tls_files_read(&server->tls, out_files, told, &renewal) ? 0 : -EINVAL;
+    return tls_files_read(&server->tls, out_files, keep_fault, &certificate_reload) ? 0 : -EINVAL;
 }
 
 /* The same files are good or bad at each address. */
-int renewal_apply(const struct configuration *configuration, size_t number, const struct tls_files *files,
-                  struct log *log)
+int certificate_reload_apply(const struct configuration *configuration, size_t number, const struct tls_files *files,
+                             struct log *log)
 {
-    struct renewal renewal = {configuration->servers[number], log, false};
+    struct certificate_reload certificate_reload = {configuration->servers[number], log, false};
 
     for (size_t i = 0; i < configuration->endpoint_count; i++) {
         const struct endpoint *endpoint = &configuration->endpoints[i];
 
         for (size_t k = 0; endpoint->tls && !endpoint->tls_borrowed && k < endpoint->server_count; k++) {
-            if (endpoint->servers[k] == renewal.server &&
-                !tls_context_renew(endpoint->tls, k, files, log, told, &renewal))
+            if (endpoint->servers[k] == certificate_reload.server &&
+                !tls_context_renew(endpoint->tls, k, files, log, keep_fault, &certificate_reload))
                 return -EINVAL;
         }
     }
@@ -80,7 +80,7 @@ static int make_memory(void)
     return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
 }
 
-int renewal_pack(const struct tls_files *files)
+int certificate_reload_pack(const struct tls_files *files)
 {
     int fd = make_memory();
     int error = fd < 0 ? -errno : write_all(fd, files->bytes, files->length);
@@ -109,7 +109,7 @@ static int read_all(int fd, char *bytes, size_t length)
     return 0;
 }
 
-int renewal_unpack(int fd, struct tls_files *out_files)
+int certificate_reload_unpack(int fd, struct tls_files *out_files)
 {
     struct tls_files files = {NULL, 0};
     struct stat state;
@@ -117,7 +117,7 @@ int renewal_unpack(int fd, struct tls_files *out_files)
 
     if (fstat(fd, &state) < 0)
         return -errno;
-    if (state.st_size < 0 || state.st_size > LIMIT_RENEWAL)
+    if (state.st_size < 0 || state.st_size > LIMIT_CERTIFICATE_RELOAD)
         return -EFBIG;
     files.length = (size_t)state.st_size;
     files.bytes = OPENSSL_malloc(files.length + 1);
