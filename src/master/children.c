@@ -26,38 +26,38 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* A word that a worker has no room for. Its descriptor is ours. */
-struct untold {
+/* A message that the channel had no room for. Its descriptor is ours. */
+struct queued_message {
     struct list link;
     struct channel_message message;
 };
 
-static void drop(struct untold *untold)
+static void queued_message_free(struct queued_message *queued)
 {
-    list_remove(&untold->link);
-    close_fd(&untold->message.fd);
-    free(untold);
+    list_remove(&queued->link);
+    close_fd(&queued->message.fd);
+    free(queued);
 }
 
-void child_forget(struct child *child)
+void child_channel_close(struct child *child)
 {
-    while (!list_empty(&child->untold))
-        drop(container_of(child->untold.next, struct untold, link));
+    while (!list_empty(&child->queued))
+        queued_message_free(container_of(child->queued.next, struct queued_message, link));
     close_fd(&child->channel_fd);
 }
 
 /* In the new process: what the other workers of a generation are reached by. */
-static void forget_channels(struct generation *generation)
+static void close_channels(struct generation *generation)
 {
     for (unsigned i = 0; i < generation->child_count; i++)
-        child_forget(&generation->children[i]);
+        child_channel_close(&generation->children[i]);
 }
 
-static void forget_generation(struct generation *generation)
+static void close_generation(struct generation *generation)
 {
     const struct configuration *configuration = generation->configuration;
 
-    forget_channels(generation);
+    close_channels(generation);
     sockets_close(&generation->sockets, false);
     for (size_t i = 0; i < configuration->access_log_count; i++)
         close_fd(&configuration->access_logs[i]->fd);
@@ -72,9 +72,9 @@ static void forget_others(struct master *master, struct generation *generation, 
         struct generation *other = container_of(link, struct generation, link);
 
         if (other != generation)
-            forget_generation(other);
+            close_generation(other);
     }
-    forget_channels(generation);
+    close_channels(generation);
     sockets_keep_own(&generation->sockets, number);
     close_fd(&master->signal_fd);
     pid_file_forget(&master->pid_file);
@@ -183,72 +183,72 @@ static void start_child(struct master *master, struct generation *generation, un
     log_write(&master->error_log.log, LOG_INFO, "worker process %ld started", (long)pid);
 }
 
-/* Of the same words the last ones count: a worker that reads nothing costs little. Of sockets there are several. */
-static bool replaces(const struct channel_message *message, const struct channel_message *before)
+/* Of the same messages the last ones count: a worker that reads nothing costs little. Of sockets there are several. */
+static bool message_replaces(const struct channel_message *message, const struct channel_message *before)
 {
     return message->kind == before->kind && message->index == before->index && message->kind != CHANNEL_LISTEN;
 }
 
 /* 0 or -errno. */
-static int tell_later(struct child *child, const struct channel_message *message)
+static int queue_message(struct child *child, const struct channel_message *message)
 {
-    struct untold *untold = calloc(1, sizeof(*untold));
+    struct queued_message *queued = calloc(1, sizeof(*queued));
 
-    if (!untold)
+    if (!queued)
         return -ENOMEM;
-    untold->message = *message;
+    queued->message = *message;
     if (message->fd >= 0)
-        untold->message.fd = fcntl(message->fd, F_DUPFD_CLOEXEC, 0);
-    if (message->fd >= 0 && untold->message.fd < 0) {
+        queued->message.fd = fcntl(message->fd, F_DUPFD_CLOEXEC, 0);
+    if (message->fd >= 0 && queued->message.fd < 0) {
         int error = -errno;
 
-        free(untold);
+        free(queued);
         return error;
     }
-    for (struct list *link = child->untold.next, *next; link != &child->untold; link = next) {
-        struct untold *before = container_of(link, struct untold, link);
+    for (struct list *link = child->queued.next, *next; link != &child->queued; link = next) {
+        struct queued_message *before = container_of(link, struct queued_message, link);
 
         next = link->next;
-        if (replaces(message, &before->message))
-            drop(before);
+        if (message_replaces(message, &before->message))
+            queued_message_free(before);
     }
-    list_push(&child->untold, &untold->link);
+    list_push(&child->queued, &queued->link);
     return 0;
 }
 
-static void say_untold(struct master *master, const struct child *child, int error)
+static void log_send_error(struct master *master, const struct child *child, int error)
 {
     if (error < 0 && error != -EPIPE && error != -ECONNRESET) /* dead: SIGCHLD tells */
         log_write(&master->error_log.log, LOG_ALERT, "sending to worker process %ld failed (%d: %s)",
                   (long)child->pid, -error, strerror(-error));
 }
 
-static void tell(struct master *master, struct child *child, enum channel_kind kind, uint32_t index, int fd)
+static void send_message(struct master *master, struct child *child, enum channel_kind kind, uint32_t index, int fd)
 {
     const struct channel_message message = {.kind = kind, .index = index, .fd = fd};
     int result = -EAGAIN;
 
     if (child->pid == 0 || child->channel_fd < 0)
         return;
-    if (list_empty(&child->untold))
+    if (list_empty(&child->queued))
         result = channel_send(child->channel_fd, &message);
     if (result == -EAGAIN)
-        result = tell_later(child, &message);
-    say_untold(master, child, result);
+        result = queue_message(child, &message);
+    log_send_error(master, child, result);
 }
 
 void child_write(struct master *master, struct child *child)
 {
     int result = 0;
 
-    while (result == 0 && !list_empty(&child->untold)) {
-        struct untold *untold = container_of(child->untold.next, struct untold, link);
+    while (result == 0 && !list_empty(&child->queued)) {
+        struct queued_message *queued = container_of(child->queued.next, struct queued_message, link);
 
-        result = channel_send(child->channel_fd, &untold->message);
+        result = channel_send(child->channel_fd, &queued->message);
         if (result != -EAGAIN)
-            drop(untold);
+            queued_message_free(queued);
     }
-    say_untold(master, child, result == -EAGAIN ? 0 : result);
+    log_send_error(master, child, result == -EAGAIN ? 0 : result);
 }
 
 /* A worker that waits for its restart lends its sockets to a sibling, or who is queued there would wait, too. */
@@ -269,8 +269,8 @@ static void lend_sockets(struct master *master, struct generation *generation, u
             int fd = sockets_get(sockets, i, slot);
 
             if (fd >= 0 && fd != sockets_get(sockets, i, keeper)) /* one of unix: is everybody's */
-                tell(master, &generation->children[keeper], CHANNEL_LISTEN,
-                     (uint32_t)i * sockets->workers + number, fd);
+                send_message(master, &generation->children[keeper], CHANNEL_LISTEN,
+                             (uint32_t)i * sockets->workers + number, fd);
         }
     }
 }
@@ -278,8 +278,8 @@ static void lend_sockets(struct master *master, struct generation *generation, u
 static void take_sockets_back(struct master *master, struct generation *generation, struct child *child)
 {
     if (child->keeper >= 0)
-        tell(master, &generation->children[child->keeper], CHANNEL_UNLISTEN,
-             (uint32_t)(child - generation->children), -1);
+        send_message(master, &generation->children[child->keeper], CHANNEL_UNLISTEN,
+                     (uint32_t)(child - generation->children), -1);
     child->keeper = -1;
 }
 
@@ -317,7 +317,7 @@ void child_read(struct master *master, struct generation *generation, struct chi
     }
     /* The end of the channel is the end of the worker: SIGCHLD tells the rest. */
     if (result != -EAGAIN)
-        child_forget(child);
+        child_channel_close(child);
 }
 
 static void say_end(struct master *master, const struct generation *generation, pid_t pid, int status)
@@ -338,7 +338,7 @@ static void child_ended(struct master *master, struct generation *generation, st
 {
     say_end(master, generation, child->pid, status);
     child->pid = 0;
-    child_forget(child);
+    child_channel_close(child);
     child->ready = false;
     caches_abandon(&generation->configuration->caches, (unsigned)child->place);
     limits_abandon(&generation->configuration->limits, (unsigned)child->place);
@@ -390,7 +390,7 @@ void children_reap(struct master *master)
 void children_tell(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd)
 {
     for (unsigned i = 0; i < generation->child_count; i++)
-        tell(master, &generation->children[i], kind, index, fd);
+        send_message(master, &generation->children[i], kind, index, fd);
 }
 
 void children_kill(struct master *master, struct generation *generation)

@@ -315,14 +315,14 @@ static unsigned watch_channels(struct master *master, struct pollfd *entries, st
             if (child->channel_fd < 0)
                 continue;
             entries[count] = (struct pollfd){.fd = child->channel_fd,
-                                             .events = list_empty(&child->untold) ? POLLIN : POLLIN | POLLOUT};
+                                             .events = list_empty(&child->queued) ? POLLIN : POLLIN | POLLOUT};
             watched[count++] = (struct watched){generation, child};
         }
     }
     return count;
 }
 
-/* One round: waits for a signal, a worker's word or a deadline. */
+/* One round: waits for a signal, a worker's message or a deadline. */
 static void wait_round(struct master *master)
 {
     struct pollfd entries[LIMIT_WORKERS + 1] = {{.fd = master->signal_fd, .events = POLLIN}};

@@ -27,7 +27,7 @@ struct child {
     pid_t pid;                      /* 0: none */
     int place;                      /* in shared memory; -1: given back */
     int channel_fd;                 /* -1: none */
-    struct list untold;             /* what it is to be told once there is room in the channel */
+    struct list queued;             /* messages that wait for room in the channel */
     bool ready;
     int keeper;                     /* the worker that accepts from its sockets meanwhile; -1: none */
     unsigned deaths;                /* in a row, each soon after its start */
@@ -101,7 +101,7 @@ void child_read(struct master *master, struct generation *generation, struct chi
 /* Tells it what there was no room for: there is some now. */
 void child_write(struct master *master, struct child *child);
 /* A channel is closed, and what was not told is forgotten. */
-void child_forget(struct child *child);
+void child_channel_close(struct child *child);
 /* Collects the dead of all generations, and plans their successors. */
 void children_reap(struct master *master);
 /* Sends one message to every worker. */
