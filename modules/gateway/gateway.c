@@ -62,7 +62,7 @@ static void find_proxy_header(struct gateway_request *p)
     if (!p->conf->proxy_protocol)
         return;
     exchange_own_address(p->x, &own);
-    p->tls.greeting = str_of(p->proxy_header, proxy_header_write(exchange_client(p->x), &own.any,
+    p->tls.proxy_header = str_of(p->proxy_header, proxy_header_write(exchange_client(p->x), &own.any,
                                                              (unsigned)p->conf->proxy_protocol, p->proxy_header));
 }
 

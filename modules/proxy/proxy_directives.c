@@ -12,7 +12,7 @@
 #define AT(field) offsetof(struct proxy_conf, field)
 
 static const char *const protocols[] = {"TLSv1.2", "TLSv1.3", NULL};
-static const char *const greetings[] = {"off", "on", "v2", NULL}; /* by version */
+static const char *const proxy_protocol_words[] = {"off", "on", "v2", NULL}; /* by version */
 static const char *const versions[] = {"1.1", NULL};
 
 const struct directive proxy_directives[] = {
@@ -376,7 +376,7 @@ const struct directive proxy_directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,
      .offset = AT(gateway.proxy_protocol),
-     .choices = greetings,
+     .choices = proxy_protocol_words,
      .fallback = "off",
      .example = "proxy_protocol: v2",
      .help = "Whether a server is told who the client is by a header of the PROXY protocol, before all else: on, in "

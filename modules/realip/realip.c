@@ -174,7 +174,7 @@ static enum outcome realip_answer(struct exchange *x, const void *conf, void *st
 {
     const struct realip_conf *own = conf;
     const struct sockaddr *peer = exchange_peer(x);
-    const struct proxy_header *greeting = exchange_greeting(x);
+    const struct proxy_header *proxy_header = exchange_proxy_header(x);
     union proxy_address client = {0};
 
     if (exchange_is_internally_redirected(x) || !is_trusted(own, peer))
@@ -182,8 +182,8 @@ static enum outcome realip_answer(struct exchange *x, const void *conf, void *st
     if (str_equal(
             own->header,
             STR("proxy_protocol"))) { /* it vouches for the connection, and not for what is said on it */
-        if (greeting && greeting->source.any.sa_family != AF_UNSPEC)
-            exchange_set_client(x, &greeting->source, false);
+        if (proxy_header && proxy_header->source.any.sa_family != AF_UNSPEC)
+            exchange_set_client(x, &proxy_header->source, false);
         return OUTCOME_PASS;
     }
     if (!find_client(own, &x->request.headers, &client))
@@ -195,10 +195,10 @@ static enum outcome realip_answer(struct exchange *x, const void *conf, void *st
 static int realip_connected(struct stream *stream, const void *conf, void *state)
 {
     const struct realip_conf *own = conf;
-    const struct proxy_header *greeting = stream_greeting(stream);
+    const struct proxy_header *proxy_header = stream_proxy_header(stream);
 
-    if (greeting && greeting->source.any.sa_family != AF_UNSPEC && is_trusted(own, stream_peer(stream)))
-        stream_set_client(stream, &greeting->source);
+    if (proxy_header && proxy_header->source.any.sa_family != AF_UNSPEC && is_trusted(own, stream_peer(stream)))
+        stream_set_client(stream, &proxy_header->source);
     return 0;
 }
 

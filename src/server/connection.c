@@ -74,9 +74,9 @@ static void connection_proxy_header_received(struct wire *wire, const struct pro
 {
     struct connection *connection = connection_of(wire);
 
-    connection->greeting = malloc(sizeof(*header));
-    if (connection->greeting)
-        *connection->greeting = *header;
+    connection->proxy_header = malloc(sizeof(*header));
+    if (connection->proxy_header)
+        *connection->proxy_header = *header;
     else
         wire_close(wire, WIRE_END_ABORT);
 }
@@ -437,7 +437,7 @@ static void connection_closed(struct wire *wire, enum wire_end end)
     .drained = connection_output_drained, .ending = connection_drain, .closed = connection_closed
 
 static const struct wire_events wire_events = {EVENTS};
-static const struct wire_events proxy_header_events = {EVENTS, .greeted = connection_proxy_header_received};
+static const struct wire_events proxy_header_events = {EVENTS, .proxy_header = connection_proxy_header_received};
 
 static const struct exchange_events exchange_events = {
     .begun = request_begun,

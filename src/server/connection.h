@@ -34,7 +34,7 @@ struct connection {
         bool exact;                 /* what the peer has confirmed counts */
         bool slow;                  /* it was, in a whole window */
     } pace;                         /* for client_min_rate: connection_timeout.c */
-    struct proxy_header *greeting;  /* owned: what a proxy before us said of the connection; NULL: nothing */
+    struct proxy_header *proxy_header;  /* owned: what a proxy before us said of the connection; NULL: nothing */
 };
 
 /* The listener handed us a socket (`owner` is the worker). */

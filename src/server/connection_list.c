@@ -105,8 +105,8 @@ void connection_destroy(struct connection *connection)
     list_remove(&connection->awake);
     list_remove(&connection->link);
     connection_unreserve(worker, &connection->peer);
-    free(connection->greeting);
-    connection->greeting = NULL;
+    free(connection->proxy_header);
+    connection->proxy_header = NULL;
     if (worker->free_connection_count < LIMIT_FREE_CONNECTIONS) {
         list_push(&worker->free_connections, &connection->link);
         worker->free_connection_count++;

@@ -357,9 +357,9 @@ bool exchange_is_secure(const struct exchange *x)
     return request_state_of(x)->connection->endpoint->ssl;
 }
 
-const struct proxy_header *exchange_greeting(const struct exchange *x)
+const struct proxy_header *exchange_proxy_header(const struct exchange *x)
 {
-    return request_state_of(x)->connection->greeting;
+    return request_state_of(x)->connection->proxy_header;
 }
 
 void exchange_set_client(struct exchange *x, const union proxy_address *client, bool trusted)

@@ -198,7 +198,7 @@ const struct sockaddr *exchange_peer(const struct exchange *x);
 /* The client came by TLS. */
 bool exchange_is_secure(const struct exchange *x);
 /* What a proxy before us said of the connection (`listen: ... proxy_protocol`); NULL: nothing. */
-const struct proxy_header *exchange_greeting(const struct exchange *x);
+const struct proxy_header *exchange_proxy_header(const struct exchange *x);
 /* The peer has named `client`, who it is from now on. `trusted`: what the request's fields say of those before the peer is believed, too. */
 void exchange_set_client(struct exchange *x, const union proxy_address *client, bool trusted);
 /* True where X-Forwarded-For and its kin come from a peer that is trusted. */

@@ -138,11 +138,11 @@ static int make_apart(struct subrequest *sub, const struct connection *connectio
     apart->requests = connection->requests;
     apart->opened_s = connection->opened_s;
     apart->wire.fd = -1;
-    if (connection->greeting) {
-        apart->greeting = arena_alloc(&sub->x.arena, sizeof(*apart->greeting));
-        if (!apart->greeting)
+    if (connection->proxy_header) {
+        apart->proxy_header = arena_alloc(&sub->x.arena, sizeof(*apart->proxy_header));
+        if (!apart->proxy_header)
             return -ENOMEM;
-        *apart->greeting = *connection->greeting;
+        *apart->proxy_header = *connection->proxy_header;
     }
     sub->apart = apart;
     return 0;

@@ -33,7 +33,7 @@ static int read_pass(struct conf_reader *reader, const struct conf_node *node, v
     return pass->upstream ? 0 : error;
 }
 
-static const char *const greetings[] = {"off", "on", "v2", NULL}; /* by version */
+static const char *const proxy_protocol_words[] = {"off", "on", "v2", NULL}; /* by version */
 
 /* "127.0.0.1" or "::1"; off. */
 static int read_bind(struct conf_reader *reader, const struct conf_node *node, void *out)
@@ -165,7 +165,7 @@ static const struct directive directives[] = {
      .scopes = BOTH,
      .type = DIRECTIVE_CHOICE,
      .offset = AT(proxy_protocol),
-     .choices = greetings,
+     .choices = proxy_protocol_words,
      .fallback = "off",
      .example = "proxy_protocol: v2",
      .help = "Whether servers are told who the client is, by a header of the PROXY protocol before all else: on, in "

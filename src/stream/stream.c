@@ -197,7 +197,7 @@ static size_t preread(struct stream *stream, struct str bytes)
     return taken.length;
 }
 
-static void client_greeted(struct wire *wire, const struct proxy_header *header)
+static void proxy_header_received(struct wire *wire, const struct proxy_header *header)
 {
     struct stream *stream = stream_of(wire);
     struct proxy_header *kept = arena_alloc(&stream->arena, sizeof(*kept));
@@ -306,7 +306,7 @@ static void client_closed(struct wire *wire, enum wire_end how)
     .closed = client_closed
 
 static const struct wire_events client_events = {EVENTS};
-static const struct wire_events proxy_header_events = {EVENTS, .greeted = client_greeted};
+static const struct wire_events proxy_header_events = {EVENTS, .proxy_header = proxy_header_received};
 
 /* When it is too late: for all that comes before a server is chosen, by the default server's word; then for what comes
  * next. */

@@ -10,7 +10,7 @@
 const struct sockaddr *stream_client(const struct stream *stream);
 const struct sockaddr *stream_peer(const struct stream *stream);
 /* The header of the PROXY protocol; NULL: none. */
-const struct proxy_header *stream_greeting(const struct stream *stream);
+const struct proxy_header *stream_proxy_header(const struct stream *stream);
 void stream_set_client(struct stream *stream, const union proxy_address *client);
 /* The module's own memory for this connection, zeroed at first. NULL: out of memory. */
 void *stream_state(struct stream *stream, const struct module *module, size_t size);

@@ -39,7 +39,7 @@ const struct sockaddr *stream_peer(const struct stream *stream)
     return &stream->address.any;
 }
 
-const struct proxy_header *stream_greeting(const struct stream *stream)
+const struct proxy_header *stream_proxy_header(const struct stream *stream)
 {
     return stream->header;
 }

@@ -194,7 +194,7 @@ static void name_resolved(struct upstream_waiter *waiter)
     stream_ask_server(container_of(waiter, struct stream, waiter));
 }
 
-static struct str greeting(struct stream *stream)
+static struct str write_proxy_header(struct stream *stream)
 {
     unsigned version = (unsigned)stream->conf->proxy_protocol;
     union proxy_address own;
@@ -202,7 +202,8 @@ static struct str greeting(struct stream *stream)
     if (version == 0)
         return STR("");
     wire_own_address(&stream->client, &own);
-    return str_of(stream->greeting, proxy_header_write(stream_client(stream), &own.any, version, stream->greeting));
+    return str_of(stream->proxy_header,
+                  proxy_header_write(stream_client(stream), &own.any, version, stream->proxy_header));
 }
 
 static int note_attempt(struct stream *stream)
@@ -227,7 +228,7 @@ static int connect_to(struct stream *stream)
 {
     int error = note_attempt(stream);
 
-    stream->tls.greeting = greeting(stream);
+    stream->tls.proxy_header = write_proxy_header(stream);
     if (stream->conf->bind.any.sa_family != AF_UNSPEC)
         stream->tls.from = &stream->conf->bind.any;
     stream->tries++;

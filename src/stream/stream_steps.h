@@ -61,7 +61,7 @@ struct stream {
     const struct proxy_header *header; /* what a proxy before us said; NULL: nothing */
     union proxy_address address;    /* of the peer */
     union proxy_address told;       /* the client's, as a peer that is trusted says; AF_UNSPEC: nobody has said */
-    char greeting[PROXY_HEADER_WRITTEN]; /* what the server is told of it */
+    char proxy_header[PROXY_HEADER_WRITTEN]; /* what the server is told of it */
 };
 
 /* stream.c */

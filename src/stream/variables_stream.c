@@ -62,34 +62,34 @@ static struct str get_realip_remote_port(const void *subject, struct str paramet
 
 /* Of the header of the PROXY protocol: empty without one. */
 
-static const struct sockaddr *greeting_of(const void *subject, bool source)
+static const struct sockaddr *proxy_header_address(const void *subject, bool source)
 {
     static const struct sockaddr nobody;
-    const struct proxy_header *greeting = stream_greeting(subject);
+    const struct proxy_header *proxy_header = stream_proxy_header(subject);
 
-    if (!greeting)
+    if (!proxy_header)
         return &nobody;
-    return source ? &greeting->source.any : &greeting->destination.any;
+    return source ? &proxy_header->source.any : &proxy_header->destination.any;
 }
 
 static struct str get_proxy_protocol_addr(const void *subject, struct str parameter, struct arena *arena)
 {
-    return variable_address(greeting_of(subject, true), arena);
+    return variable_address(proxy_header_address(subject, true), arena);
 }
 
 static struct str get_proxy_protocol_port(const void *subject, struct str parameter, struct arena *arena)
 {
-    return variable_port(greeting_of(subject, true), arena);
+    return variable_port(proxy_header_address(subject, true), arena);
 }
 
 static struct str get_proxy_protocol_server_addr(const void *subject, struct str parameter, struct arena *arena)
 {
-    return variable_address(greeting_of(subject, false), arena);
+    return variable_address(proxy_header_address(subject, false), arena);
 }
 
 static struct str get_proxy_protocol_server_port(const void *subject, struct str parameter, struct arena *arena)
 {
-    return variable_port(greeting_of(subject, false), arena);
+    return variable_port(proxy_header_address(subject, false), arena);
 }
 
 static struct str get_server_addr(const void *subject, struct str parameter, struct arena *arena)

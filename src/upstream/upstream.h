@@ -46,8 +46,8 @@ struct upstream_statuses {
 /* How servers are asked whether they are well. */
 struct upstream_check {
     struct str uri, host;
-    int greets;                     /* with a header of the PROXY protocol: 0 no, else its version */
-    struct str greeting;            /* that header; empty: none */
+    int proxy_protocol;                     /* with a header of the PROXY protocol: 0 no, else its version */
+    struct str proxy_header;            /* that header; empty: none */
     struct str request;             /* as it is sent; empty: to be connected is enough */
     struct upstream_statuses *match; /* the good ones */
     size_t match_count;

@@ -166,7 +166,7 @@ static void begin(struct upstream_peer *peer)
 {
     const struct upstream_check *check = peer->group->upstream->check;
     struct upstream_probe *probe;
-    struct upstream_tls tls = {.greeting = check->greeting};
+    struct upstream_tls tls = {.proxy_header = check->proxy_header};
     int error;
 
     if (peer->gone || peer->server->down || is_under_way(peer))

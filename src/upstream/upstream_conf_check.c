@@ -15,10 +15,10 @@ struct check_words {
     struct conf_words match;
     uint64_t interval_ms, timeout_ms, fails, passes;
     bool https;
-    int greets;
+    int proxy_protocol;
 };
 
-static const char *const greetings[] = {"off", "on", "v2", NULL}; /* by version */
+static const char *const proxy_protocol_words[] = {"off", "on", "v2", NULL}; /* by version */
 
 #define IN(field) offsetof(struct check_words, field)
 
@@ -66,8 +66,8 @@ static const struct directive keys[] = {
      .help = "Over TLS. The certificate is not looked at."},
     {.name = "proxy_protocol",
      .type = DIRECTIVE_CHOICE,
-     .offset = IN(greets),
-     .choices = greetings,
+     .offset = IN(proxy_protocol),
+     .choices = proxy_protocol_words,
      .fallback = "off",
      .help = "Begins with a header of the PROXY protocol, which names no client, where servers wait for one: "
              "on, or v2."},
@@ -150,27 +150,28 @@ int upstream_read_check(struct conf_reader *reader, const struct conf_node *node
     check->fails = words.fails;
     check->passes = words.passes;
     check->https = words.https;
-    check->greets = words.greets;
+    check->proxy_protocol = words.proxy_protocol;
     *into = check;
     return read_match(reader, node, &words.match, check);
 }
 
 /* Nobody's connection: UNKNOWN, or LOCAL. */
-static int write_greeting(struct upstreams *upstreams, struct upstream_check *check)
+static int write_proxy_header(struct upstreams *upstreams, struct upstream_check *check)
 {
     const union proxy_address nobody = {.any.sa_family = AF_UNSPEC};
     char text[PROXY_HEADER_WRITTEN];
 
-    if (check->greets == 0)
+    if (check->proxy_protocol == 0)
         return 0;
-    check->greeting = arena_copy(
-        upstreams->arena, str_of(text, proxy_header_write(&nobody.any, &nobody.any, (unsigned)check->greets, text)));
-    return check->greeting.data ? 0 : -ENOMEM;
+    check->proxy_header = arena_copy(
+        upstreams->arena,
+        str_of(text, proxy_header_write(&nobody.any, &nobody.any, (unsigned)check->proxy_protocol, text)));
+    return check->proxy_header.data ? 0 : -ENOMEM;
 }
 
 int upstream_check_complete(struct upstreams *upstreams, struct upstream_check *check, struct str name)
 {
-    if (write_greeting(upstreams, check) < 0)
+    if (write_proxy_header(upstreams, check) < 0)
         return -ENOMEM;
     if (str_empty(check->host))
         check->host = name;

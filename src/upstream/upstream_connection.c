@@ -186,11 +186,11 @@ static const struct wire_events wire_events = {
 };
 
 /* A socket that was connected just now has room for it. */
-static int greet(int fd, struct str greeting)
+static int send_proxy_header(int fd, struct str proxy_header)
 {
-    ssize_t sent = str_empty(greeting) ? 0 : send(fd, greeting.data, greeting.length, MSG_NOSIGNAL);
+    ssize_t sent = str_empty(proxy_header) ? 0 : send(fd, proxy_header.data, proxy_header.length, MSG_NOSIGNAL);
 
-    return sent < 0 ? -errno : (size_t)sent < greeting.length ? -ENOBUFS : 0;
+    return sent < 0 ? -errno : (size_t)sent < proxy_header.length ? -ENOBUFS : 0;
 }
 
 static void connect_done(struct op *op, int result)
@@ -201,7 +201,7 @@ static void connect_done(struct op *op, int result)
 
     connection->fd = -1;
     if (result >= 0 && connection->state != UPSTREAM_CLOSING)
-        result = greet(fd, connection->greeting);
+        result = send_proxy_header(fd, connection->proxy_header);
     if (result < 0 || connection->state == UPSTREAM_CLOSING) {
         loop_close_fd(pool->loop, fd);
         if (connection->state == UPSTREAM_CLOSING)
@@ -327,7 +327,7 @@ static struct upstream_connection *make(struct upstream_peer *peer, const struct
         return NULL;
     }
     connection->pool = pool;
-    connection->greeting = tls->greeting;
+    connection->proxy_header = tls->proxy_header;
     connection->tls = tls->context;
     if (named) /* longer ones are no names */
         memcpy(connection->name, tls->name.data, named);
@@ -351,7 +351,7 @@ int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
 
     if (!upstream_peer_enter(peer))
         return -EBUSY;
-    connection = fresh || !str_empty(tls->greeting) ? NULL : take_idle(peer, tls);
+    connection = fresh || !str_empty(tls->proxy_header) ? NULL : take_idle(peer, tls);
     if (!connection)
         connection = make(peer, tls, &error);
     if (!connection) {
@@ -404,7 +404,7 @@ static bool may_be_kept(struct upstream_connection *connection)
     const struct upstream *upstream = peer->group->upstream;
 
     if (connection->state != UPSTREAM_OPEN || connection->pool->stopping || peer->gone ||
-        !str_empty(connection->greeting) || upstream->keepalive == 0 || upstream->keepalive_timeout_ms == 0 ||
+        !str_empty(connection->proxy_header) || upstream->keepalive == 0 || upstream->keepalive_timeout_ms == 0 ||
         connection->requests >= upstream->keepalive_requests || !wire_drained(&connection->wire))
         return false;
     if (peer->group->idle >= upstream->keepalive && !list_empty(&peer->idle))

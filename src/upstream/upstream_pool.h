@@ -46,7 +46,7 @@ struct upstream_waiter {
 
 /* How a connection is to be begun. */
 struct upstream_tls {
-    struct str greeting;            /* said before all else, TLS too, and frozen until it is open: such a connection is nobody else's. Empty: none */
+    struct str proxy_header;            /* said before all else, TLS too, and frozen until it is open: such a connection is nobody else's. Empty: none */
     const struct sockaddr *from;    /* the address that it comes from, with `fresh` alone; NULL: as the system likes */
     struct tls_context *context;    /* of upstream_pool_tls; NULL: plain */
     struct str name;                /* whom the certificate must name */
@@ -76,7 +76,7 @@ struct upstream_connection {
     struct wire wire;               /* the user's own while the connection is open: receive, send, flush */
     struct op connect;
     struct op timer;
-    struct str greeting;            /* of struct upstream_tls */
+    struct str proxy_header;            /* of struct upstream_tls */
     struct tls_context *tls;        /* NULL: plain */
     uint64_t deadline_ms;           /* UINT64_MAX: none */
     const struct upstream_events *events;

@@ -86,7 +86,7 @@ static int begin(struct wire *wire, struct tls_context *context)
         if (!wire->tls)
             return -ENOMEM;
     }
-    if (!wire->events->greeted || wire_await_greeting(wire) == 0)
+    if (!wire->events->proxy_header || wire_await_proxy_header(wire) == 0)
         return 0;
     tls_session_destroy(wire->tls);
     wire->tls = NULL;
@@ -100,7 +100,7 @@ int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_e
     wire->events = events;
     wire->settings = settings;
     wire->fd = fd;
-    wire->state = context || events->greeted ? WIRE_HANDSHAKE : WIRE_OPEN;
+    wire->state = context || events->proxy_header ? WIRE_HANDSHAKE : WIRE_OPEN;
     wire->sealing = context ? SEALING_HANDSHAKE : SEALING_NONE;
     if (begin(wire, context) < 0) {
         loop_close_fd(shared->loop, fd);
@@ -108,7 +108,7 @@ int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_e
     }
     if (settings->delay)
         set_delay(fd, true);
-    if (wire->greeting || context) {
+    if (wire->proxy_header || context) {
         wire->receiving = true;
         wire_receive_start(wire);
     } else {
@@ -294,11 +294,11 @@ void wire_bury(struct wire *wire)
     wire_block_put(shared, wire->reading);
     wire->first = wire->last = wire->reading = NULL;
     free(wire->held);
-    free(wire->greeting);
+    free(wire->proxy_header);
     wire->held = NULL;
     pipe_drop(wire->pipe);
     wire->pipe = NULL;
-    wire->greeting = NULL;
+    wire->proxy_header = NULL;
     record_release(shared->sealer, &wire->slot);
     record_key_wipe(&wire->key);
     if (ends_with_reset(wire))

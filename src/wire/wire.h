@@ -19,7 +19,7 @@
 struct wire;
 struct wire_block;
 struct wire_held;
-struct wire_greeting;
+struct wire_proxy_header;
 
 /* The way the bytes of a response were sent: $tls_path. */
 enum wire_path {
@@ -108,7 +108,7 @@ struct wire_events {
      * If not NULL, a PROXY protocol header precedes TLS: called once with it, before `opened`. Without a valid
      * header the wire is closed.
      */
-    void (*greeted)(struct wire *wire, const struct proxy_header *header);
+    void (*proxy_header)(struct wire *wire, const struct proxy_header *header);
     /* Ready for application data: after the handshake, if any. */
     void (*opened)(struct wire *wire);
     /*
@@ -174,7 +174,7 @@ struct wire {
     struct wire_block *first, *last; /* owned: queued output, in order */
     struct wire_block *reading;     /* owned: destination of a disk read for a cold span; joins the queue afterwards */
     struct chunk span;              /* sent after the blocks; length 0: none */
-    struct wire_greeting *greeting; /* owned: PROXY protocol header being received; NULL: none is expected */
+    struct wire_proxy_header *proxy_header; /* owned: PROXY protocol header being received; NULL: none is expected */
     struct wire_held *held;         /* owned: received, not consumed */
     struct pipe *pipe;              /* referenced: destination of wire_receive_pipe */
     struct record_key key;          /* SEALING_USER and SEALING_KERNEL */

@@ -64,10 +64,10 @@ bool wire_hold(struct wire *wire, struct str plain, struct str cipher);
 /* Lends decrypted bytes to the owner, then the plaintext of `cipher`. */
 void wire_deliver(struct wire *wire, struct str plain, struct str cipher);
 
-/* wire_greeting.c: expects a PROXY protocol header. 0 or -ENOMEM. */
-MUST_CHECK int wire_await_greeting(struct wire *wire);
+/* wire_proxy_header.c: expects a PROXY protocol header. 0 or -ENOMEM. */
+MUST_CHECK int wire_await_proxy_header(struct wire *wire);
 /* Processes bytes received while the header is expected. */
-void wire_greet(struct wire *wire, struct str lent);
+void wire_receive_proxy_header(struct wire *wire, struct str lent);
 
 /* wire_tls.c: receives the output of tls_session. */
 extern const struct tls_output wire_tls_output;

@@ -207,8 +207,8 @@ static void receive_done(struct op *op, int result)
         wire->receiving = false;
     } else {
         wire->received += (uint64_t)result;
-        if (wire->greeting)
-            wire_greet(wire, op->lent);
+        if (wire->proxy_header)
+            wire_receive_proxy_header(wire, op->lent);
         else
             wire_deliver(wire, wire->tls ? STR("") : op->lent, wire->tls ? op->lent : STR(""));
     }

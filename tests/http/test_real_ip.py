@@ -106,7 +106,7 @@ def test_what_a_server_behind_is_told(launch, loop, transport, upstream, trusted
                     {'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': served.scheme, 'x-forwarded-host': 'localhost', 'forwarded': own})
 
 
-class Greeted:
+class ProxyProtocolServer:
     """A server whose connections begin with a header of the PROXY protocol."""
 
     def __init__(self, folder, loop, transport, certificate, upstream):
@@ -121,18 +121,18 @@ class Greeted:
         self.server = server_kit.Server(folder, [block], loop=loop)
         self.server.start([self.port])
 
-    def connect(self, greeting, pieces=1):
+    def connect(self, header, pieces=1):
         stream = socket.create_connection(('127.0.0.1', self.port), timeout=20)
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for at in range(0, len(greeting), max(1, len(greeting) // pieces)):
-            stream.sendall(greeting[at:at + max(1, len(greeting) // pieces)])
+        for at in range(0, len(header), max(1, len(header) // pieces)):
+            stream.sendall(header[at:at + max(1, len(header) // pieces)])
         if self.transport != 'plain':
             stream = http1.tls_context().wrap_socket(stream, server_hostname='localhost')
         return http1.Client(stream)
 
 
 @pytest.fixture(scope='module')
-def greeted_servers():
+def proxy_protocol_servers():
     made = {}
     yield made
     for served in made.values():
@@ -140,13 +140,13 @@ def greeted_servers():
 
 
 @pytest.fixture
-def greeted(greeted_servers, fresh, loop, transport, certificate, upstream):
-    if (loop, transport) not in greeted_servers:
-        greeted_servers[loop, transport] = Greeted(fresh(), loop, transport, certificate, upstream)
-    return greeted_servers[loop, transport]
+def proxy_protocol_server(proxy_protocol_servers, fresh, loop, transport, certificate, upstream):
+    if (loop, transport) not in proxy_protocol_servers:
+        proxy_protocol_servers[loop, transport] = ProxyProtocolServer(fresh(), loop, transport, certificate, upstream)
+    return proxy_protocol_servers[loop, transport]
 
 
-@pytest.mark.parametrize('greeting, said', [
+@pytest.mark.parametrize('header, said', [
     (V1, ['192.0.2.1', '56324', '198.51.100.1', '443']),
     (V2, ['192.0.2.1', '56324', '198.51.100.1', '443']),
     (SIGNATURE + b'\x21\x21\x00\x24' + IP6, ['2001:db8::1', '56324', '2001:db8::2', '443']),
@@ -155,8 +155,8 @@ def greeted(greeted_servers, fresh, loop, transport, certificate, upstream):
     (SIGNATURE + b'\x20\x00\x00\x00', ['', '', '', '']),
 ])
 @pytest.mark.parametrize('pieces', [1, 3, 20])
-def test_proxy_protocol(greeted, greeting, said, pieces):
-    client = greeted.connect(greeting, pieces)
+def test_proxy_protocol(proxy_protocol_server, header, said, pieces):
+    client = proxy_protocol_server.connect(header, pieces)
     for _ in range(2):
         assert client.get('/').body.decode().split('|')[3:] == said
     assert client.get('/').body.decode().split('|')[0] == '127.0.0.1'
@@ -165,19 +165,19 @@ def test_proxy_protocol(greeted, greeting, said, pieces):
     client.close()
 
 
-def test_it_vouches_for_the_connection_alone(greeted, upstream):
-    client = greeted.connect(V1)
+def test_it_vouches_for_the_connection_alone(proxy_protocol_server, upstream):
+    client = proxy_protocol_server.connect(V1)
     assert client.ask('GET', '/proxy/', TOLD).status == 200
     assert upstream.last().all('x-forwarded-for') == ['192.0.2.1'] and upstream.last().header('x-real-ip') is None
     client.close()
 
 
-@pytest.mark.parametrize('greeting', [b'GET / HTTP/1.1\r\nHost: a\r\n\r\n', b'PROXY TCP4 1.1.1.1 1.1.1.1 1\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n', b'\x16\x03\x01\x02',
+@pytest.mark.parametrize('header', [b'GET / HTTP/1.1\r\nHost: a\r\n\r\n', b'PROXY TCP4 1.1.1.1 1.1.1.1 1\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n', b'\x16\x03\x01\x02',
                                       SIGNATURE + b'\x21\x11\x00\x0e' + IP4 + b'\x04\x00', SIGNATURE + b'\x21\x11\xff\xff' + IP4, b'PROXY TCP4 1.1.1.1 ', b''])
-def test_no_header_no_word(greeted, greeting):
+def test_no_header_no_word(proxy_protocol_server, header):
     """Without a whole and good header the connection ends, and nothing is said on it."""
-    stream = socket.create_connection(('127.0.0.1', greeted.port), timeout=20)
-    stream.sendall(greeting)
+    stream = socket.create_connection(('127.0.0.1', proxy_protocol_server.port), timeout=20)
+    stream.sendall(header)
     try:
         assert stream.recv(100) == b''
     except ConnectionResetError:

@@ -18,7 +18,7 @@ WHO = '$remote_addr|$remote_port|$realip_remote_addr|$proxy_protocol_addr|$proxy
 
 
 @pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
-def greeted(request, fresh, certificate):
+def proxy_protocol_server(request, fresh, certificate):
     folder = fresh()
     ports = {name: server_kit.free_port() for name in ('http', 'trusted', 'stranger', 'denied', 'tls')}
     tls = {'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'}
@@ -34,8 +34,8 @@ def greeted(request, fresh, certificate):
     made.stop()
 
 
-def hear(greeted, name, said, tls=False):
-    with contextlib.suppress(ConnectionResetError), socket.create_connection(('127.0.0.1', greeted.ports[name]), timeout=20 * server_kit.PATIENCE) as stream:
+def hear(proxy_protocol_server, name, said, tls=False):
+    with contextlib.suppress(ConnectionResetError), socket.create_connection(('127.0.0.1', proxy_protocol_server.ports[name]), timeout=20 * server_kit.PATIENCE) as stream:
         stream.sendall(said)
         if tls:
             stream = tls_context().wrap_socket(stream, server_hostname='localhost')
@@ -47,29 +47,29 @@ def hear(greeted, name, said, tls=False):
     (V1, '192.0.2.1|56324|127.0.0.1|192.0.2.1|56324|198.51.100.1|443'), (V2, '192.0.2.1|56324|127.0.0.1|192.0.2.1|56324|198.51.100.1|443'),
     (V1_IP6, '2001:db8::1|56324|127.0.0.1|2001:db8::1|56324|2001:db8::2|443'),
 ])
-def test_who_it_is(greeted, header, told):
-    assert hear(greeted, 'trusted', header) == told
-    assert hear(greeted, 'tls', header, tls=True) == told
-    heard = hear(greeted, 'stranger', header).split('|')
+def test_who_it_is(proxy_protocol_server, header, told):
+    assert hear(proxy_protocol_server, 'trusted', header) == told
+    assert hear(proxy_protocol_server, 'tls', header, tls=True) == told
+    heard = hear(proxy_protocol_server, 'stranger', header).split('|')
     assert heard[0] == '127.0.0.1' and heard[3:] == told.split('|')[3:]
 
 
-def test_who_speaks_for_itself(greeted):
-    heard = hear(greeted, 'trusted', LOCAL).split('|')
+def test_who_speaks_for_itself(proxy_protocol_server):
+    heard = hear(proxy_protocol_server, 'trusted', LOCAL).split('|')
     assert heard[0] == heard[2] == '127.0.0.1' and heard[3:] == ['', '', '', '']
 
 
-def test_rules_are_of_whom_it_is(greeted):
-    assert hear(greeted, 'denied', V1).startswith('192.0.2.1|')
-    assert hear(greeted, 'denied', V1_IP6) == ''
-    assert hear(greeted, 'denied', LOCAL) == ''
+def test_rules_are_of_whom_it_is(proxy_protocol_server):
+    assert hear(proxy_protocol_server, 'denied', V1).startswith('192.0.2.1|')
+    assert hear(proxy_protocol_server, 'denied', V1_IP6) == ''
+    assert hear(proxy_protocol_server, 'denied', LOCAL) == ''
 
 
 @pytest.mark.parametrize('said', [b'GET / HTTP/1.1\r\n\r\n', b'PROXY TCP4 1.2.3.4 nonsense\r\n', SIGNATURE + b'\x31\x11\x00\x00', b'PROXY '])
-def test_without_a_header_nobody_is_served(greeted, said):
+def test_without_a_header_nobody_is_served(proxy_protocol_server, said):
     def lines():
-        return [line for line in server_kit.read_text(greeted.log).splitlines() if line.startswith(f'{greeted.ports["trusted"]} ')]
+        return [line for line in server_kit.read_text(proxy_protocol_server.log).splitlines() if line.startswith(f'{proxy_protocol_server.ports["trusted"]} ')]
     before = len(lines())
-    assert hear(greeted, 'trusted', said) == ''
+    assert hear(proxy_protocol_server, 'trusted', said) == ''
     wait_for(lambda: len(lines()) > before, 'no line')
     assert lines()[-1].split()[1:] == ['200' if said == b'PROXY ' else '400', '127.0.0.1']

@@ -17,12 +17,12 @@ def take(stream, count):
     got = b''
     while len(got) < count:
         piece = stream.recv(count - len(got))
-        assert piece, f'the connection ended inside a greeting: {got!r}'
+        assert piece, f'the connection ended inside the header: {got!r}'
         got += piece
     return got
 
 
-def read_greeting(stream):
+def read_proxy_header(stream):
     """(version, source, destination), each an address and a port; byte by byte, so that nothing of what follows is lost."""
     got = take(stream, 6)
     if got == b'PROXY ':
@@ -38,16 +38,16 @@ def read_greeting(stream):
     return 2, (socket.inet_ntoa(one), from_port), (socket.inet_ntoa(two), to_port)
 
 
-class Greeted(Upstream):
-    """An upstream whose connections begin with a greeting, then perhaps TLS. With `echo` it gives back what comes."""
+class ProxyProtocolServer(Upstream):
+    """An upstream whose connections begin with a PROXY protocol header, then perhaps TLS. With `echo` it gives back what comes."""
 
     def __init__(self, sealed=None, echo=False):
-        self.greetings, self.sealed, self.echo = [], sealed, echo
-        super().__init__(name='greeted')
+        self.headers, self.sealed, self.echo = [], sealed, echo
+        super().__init__(name='proxy_protocol_server')
 
     def serve(self, stream):
         try:
-            self.greetings.append(read_greeting(stream))
+            self.headers.append(read_proxy_header(stream))
             if self.sealed:
                 stream = self.sealed.wrap_socket(stream, server_side=True)
             if self.echo:
@@ -66,8 +66,8 @@ class Greeted(Upstream):
 
 
 @pytest.fixture(scope='module')
-def greeted():
-    made = Greeted()
+def proxy_protocol_server():
+    made = ProxyProtocolServer()
     yield made
     made.stop()
     assert not made.faults, made.faults
@@ -77,7 +77,7 @@ def greeted():
 def sealed(certificate):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
-    made = Greeted(sealed=context)
+    made = ProxyProtocolServer(sealed=context)
     yield made
     made.stop()
     assert not made.faults, made.faults
@@ -85,7 +85,7 @@ def sealed(certificate):
 
 @pytest.fixture(scope='module')
 def echoing():
-    made = Greeted(echo=True)
+    made = ProxyProtocolServer(echo=True)
     yield made
     made.stop()
     assert not made.faults, made.faults
@@ -100,8 +100,8 @@ def ordinary():
 
 
 @pytest.fixture
-def proxy(launch, loop, transport, greeted, sealed, ordinary):
-    to = f'http://127.0.0.1:{greeted.port}'
+def proxy(launch, loop, transport, proxy_protocol_server, sealed, ordinary):
+    to = f'http://127.0.0.1:{proxy_protocol_server.port}'
     return launch(loop, transport, server={'location': {
         '/v1': {'proxy_pass': to, 'proxy_protocol': 'on'},
         '/v2': {'proxy_pass': to, 'proxy_protocol': 'v2'},
@@ -111,36 +111,36 @@ def proxy(launch, loop, transport, greeted, sealed, ordinary):
 
 
 @pytest.mark.parametrize('path,version', [('/v1', 1), ('/v2', 2)])
-def test_the_client_is_told_before_the_request(proxy, greeted, path, version):
+def test_the_client_is_told_before_the_request(proxy, proxy_protocol_server, path, version):
     client = proxy.connect()
     ours = client.stream.getsockname()
-    assert client.get(path).body.startswith(b'greeted GET')
-    assert greeted.greetings[-1] == (version, tuple(ours), ('127.0.0.1', proxy.port))
+    assert client.get(path).body.startswith(b'proxy_protocol_server GET')
+    assert proxy_protocol_server.headers[-1] == (version, tuple(ours), ('127.0.0.1', proxy.port))
     client.close()
 
 
 def test_it_stands_before_tls(proxy, sealed):
     client = proxy.connect()
     ours = client.stream.getsockname()
-    assert client.get('/sealed').body.startswith(b'greeted GET /sealed')
-    assert sealed.greetings[-1] == (2, tuple(ours), ('127.0.0.1', proxy.port))
+    assert client.get('/sealed').body.startswith(b'proxy_protocol_server GET /sealed')
+    assert sealed.headers[-1] == (2, tuple(ours), ('127.0.0.1', proxy.port))
     client.close()
 
 
-def test_no_two_clients_share_a_connection(proxy, greeted):
-    before = greeted.connections
+def test_no_two_clients_share_a_connection(proxy, proxy_protocol_server):
+    before = proxy_protocol_server.connections
     for number in range(3):
         client = proxy.connect()
         ours = client.stream.getsockname()
         for _ in range(2):
             assert client.get(f'/v1?{number}').status == 200
-            assert greeted.greetings[-1][1] == tuple(ours)
+            assert proxy_protocol_server.headers[-1][1] == tuple(ours)
         client.close()
-    assert greeted.connections == before + 6
-    assert greeted.last().header('connection') == 'close'
+    assert proxy_protocol_server.connections == before + 6
+    assert proxy_protocol_server.last().header('connection') == 'close'
 
 
-def test_nobody_else_is_greeted(proxy, ordinary):
+def test_other_servers_get_no_proxy_header(proxy, ordinary):
     client = proxy.connect()
     assert client.get('/off').status == 200
     client.close()
@@ -158,7 +158,7 @@ def test_below_http(tmp_path, loop, echoing, word, version):
         with socket.create_connection(('127.0.0.1', port)) as stream:
             stream.settimeout(20 * server_kit.PATIENCE)
             stream.sendall(b'hello %d' % number)
-            results.append((take(stream, 7), (version, stream.getsockname(), ('127.0.0.1', port)) in echoing.greetings))
+            results.append((take(stream, 7), (version, stream.getsockname(), ('127.0.0.1', port)) in echoing.headers))
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
@@ -168,8 +168,8 @@ def test_below_http(tmp_path, loop, echoing, word, version):
     assert sorted(results) == [(b'hello %d' % number, True) for number in range(4)]
 
 
-class Checked(Greeted):
-    """Waits for a greeting that names nobody; whoever does without is sent away."""
+class Checked(ProxyProtocolServer):
+    """Waits for a header that names nobody; whoever does without is sent away."""
     WORDS = {'on': b'PROXY UNKNOWN\r\n', 'v2': SIGNATURE + b'\x20\x00\x00\x00'}
 
     def __init__(self, version):
@@ -179,7 +179,7 @@ class Checked(Greeted):
     def serve(self, stream):
         try:
             word = self.WORDS[self.version]
-            self.greetings.append(take(stream, len(word)))
+            self.headers.append(take(stream, len(word)))
             talk = Conversation(self, stream)
             talk.read_head()
             plain(talk)
@@ -189,12 +189,12 @@ class Checked(Greeted):
 
 
 @pytest.mark.parametrize('version', ['on', 'v2'])
-def test_a_health_check_begins_with_a_greeting(launch, loop, version):
+def test_a_health_check_begins_with_a_proxy_header(launch, loop, version):
     made = Checked(version)
     group = {'server': f'127.0.0.1:{made.port} max_fails=0',
              'health_check': {'uri': '/well', 'interval': '50ms', 'proxy_protocol': version}}
     served = launch(loop, 'plain', http={'upstream': {'checked': group}}, server={'location': {'/': {'proxy_pass': 'http://checked'}}})
     wait_for(lambda: len(made.requests) >= 2, 'no check has come through')
-    assert set(made.greetings) == {Checked.WORDS[version]}
+    assert set(made.headers) == {Checked.WORDS[version]}
     assert 'is unhealthy' not in served.server.errors()
     made.stop()

@@ -10,26 +10,26 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct wire_greeting {
+struct wire_proxy_header {
     size_t length;
     char bytes[PROXY_HEADER_MAX];
 };
 
-int wire_await_greeting(struct wire *wire)
+int wire_await_proxy_header(struct wire *wire)
 {
-    wire->greeting = malloc(sizeof(*wire->greeting));
-    if (!wire->greeting)
+    wire->proxy_header = malloc(sizeof(*wire->proxy_header));
+    if (!wire->proxy_header)
         return -ENOMEM;
-    wire->greeting->length = 0;
+    wire->proxy_header->length = 0;
     return 0;
 }
 
 /* The header is complete: TLS begins, or the wire is open. */
-static void greeted(struct wire *wire, const struct proxy_header *header, struct str rest)
+static void proxy_header_received(struct wire *wire, const struct proxy_header *header, struct str rest)
 {
-    free(wire->greeting);
-    wire->greeting = NULL;
-    wire->events->greeted(wire, header);
+    free(wire->proxy_header);
+    wire->proxy_header = NULL;
+    wire->events->proxy_header(wire, header);
     if (wire->state != WIRE_HANDSHAKE)
         return;
     if (wire->tls) {
@@ -50,24 +50,24 @@ static void greeted(struct wire *wire, const struct proxy_header *header, struct
         wire_fail(wire, WIRE_END_ABORT);
 }
 
-void wire_greet(struct wire *wire, struct str lent)
+void wire_receive_proxy_header(struct wire *wire, struct str lent)
 {
-    struct wire_greeting *greeting = wire->greeting;
-    size_t before = greeting->length;
-    struct str taken = str_slice(lent, 0, size_sub_sat(sizeof(greeting->bytes), before));
+    struct wire_proxy_header *proxy_header = wire->proxy_header;
+    size_t before = proxy_header->length;
+    struct str taken = str_slice(lent, 0, size_sub_sat(sizeof(proxy_header->bytes), before));
     struct proxy_header header;
     ssize_t length;
 
-    memcpy(greeting->bytes + before, taken.data, taken.length);
-    greeting->length += taken.length;
-    length = proxy_header_parse(str_of(greeting->bytes, greeting->length), &header);
+    memcpy(proxy_header->bytes + before, taken.data, taken.length);
+    proxy_header->length += taken.length;
+    length = proxy_header_parse(str_of(proxy_header->bytes, proxy_header->length), &header);
     if (length == 0) { /* the buffer cannot be full: such a header is malformed */
         wire_receive_start(wire);
     } else if (length < 0) {
         wire_log(wire, LOG_INFO, "a bad header of the PROXY protocol, or none", 0);
         wire_fail(wire, WIRE_END_PROTOCOL);
     } else {
-        greeted(wire, &header, str_skip(lent, size_sub_sat((size_t)length, before)));
+        proxy_header_received(wire, &header, str_skip(lent, size_sub_sat((size_t)length, before)));
     }
 }
 
