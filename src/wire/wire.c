@@ -37,7 +37,7 @@ void wire_shared_finish(struct wire_shared *shared)
     shared->sealer = NULL;
     free(shared->plaintext);
     shared->plaintext = NULL;
-    wire_block_pool_finish(shared);
+    output_block_pool_finish(shared);
     pipe_pool_finish(&shared->pipes);
 }
 
@@ -290,8 +290,8 @@ void wire_bury(struct wire *wire)
 
     if (in_flight(wire))
         return;
-    wire_block_put_all(shared, wire->first);
-    wire_block_put(shared, wire->reading);
+    output_block_put_all(shared, wire->first);
+    output_block_put(shared, wire->reading);
     wire->first = wire->last = wire->reading = NULL;
     free(wire->held);
     free(wire->proxy_header);

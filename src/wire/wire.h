@@ -17,7 +17,7 @@
 #include "wire/proxy_header.h"
 
 struct wire;
-struct wire_block;
+struct output_block;
 struct wire_held;
 struct wire_proxy_header;
 
@@ -68,7 +68,7 @@ struct wire_shared {
     struct record_sealer *sealer;
     const struct ktls_calls *ktls_calls;
     const struct ktls_support *ktls; /* result of the probe */
-    struct wire_block *free_blocks; /* output blocks kept for reuse */
+    struct output_block *free_blocks; /* output blocks kept for reuse */
     unsigned blocks_kept;
     size_t output_bytes;            /* in output blocks of all wires */
     size_t output_max;              /* above it, a wire gets no second block */
@@ -171,8 +171,8 @@ struct wire {
     struct tls_session *tls;        /* owned; NULL: plain */
     struct op receive;              /* receives, watches, and the deferred last step */
     struct op send;                 /* one or two blocks, one span or one kernel record at a time */
-    struct wire_block *first, *last; /* owned: queued output, in order */
-    struct wire_block *reading;     /* owned: destination of a disk read for a cold span; joins the queue afterwards */
+    struct output_block *first, *last; /* owned: queued output, in order */
+    struct output_block *reading;     /* owned: destination of a disk read for a cold span; joins the queue afterwards */
     struct chunk span;              /* sent after the blocks; length 0: none */
     struct wire_proxy_header *proxy_header; /* owned: PROXY protocol header being received; NULL: none is expected */
     struct wire_held *held;         /* owned: received, not consumed */

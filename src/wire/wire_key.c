@@ -79,17 +79,17 @@ uint64_t wire_key_allows(struct wire *wire)
 
 int wire_queue_key(struct wire *wire, const struct record_key *key)
 {
-    struct wire_block *block;
+    struct output_block *block;
 
     if (wire->rekeying >= LIMIT_KEY_UPDATES) /* requested by a peer that accepts none of them */
         return -ENOBUFS;
-    block = wire_block_get(wire->shared, sizeof *key);
+    block = output_block_get(wire->shared, sizeof *key);
     if (!block)
         return -ENOMEM;
     memcpy(block->bytes, key, sizeof *key);
     block->filled = sizeof *key;
     block->type = BLOCK_KEY;
-    wire_block_append(wire, block);
+    output_block_append(wire, block);
     wire->rekeying++;
     return 0;
 }
@@ -97,7 +97,7 @@ int wire_queue_key(struct wire *wire, const struct record_key *key)
 /* The peer reads with the new key by now: if the kernel refuses it, nothing more can be sent. */
 bool wire_rekey(struct wire *wire)
 {
-    struct wire_block *block = wire->first;
+    struct output_block *block = wire->first;
     struct record_key key;
     int error;
 

@@ -95,7 +95,7 @@ static bool is_narrow(int fd)
 /* Cannot fail: from here on the socket takes plaintext. */
 static void become_kernel(struct wire *wire)
 {
-    struct wire_block *block = wire->first;
+    struct output_block *block = wire->first;
     size_t head = wire_record_head(wire);
     struct record_key counted = {
         .version = wire->key.version, .cipher = wire->key.cipher, .sequence = wire->key.sequence};

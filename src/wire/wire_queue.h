@@ -7,7 +7,7 @@
 #ifndef WIRE_WIRE_QUEUE_H
 #define WIRE_WIRE_QUEUE_H
 
-#include "wire/wire_block.h"
+#include "wire/output_block.h"
 
 enum {
     RECORDS_AT_ONCE = 16, /* filled by one read */
@@ -37,27 +37,27 @@ void wire_go_on(struct wire *wire, bool had_room);
  * A block with room for at least one byte of an open record; `bounded`: only within the connection's share. NULL:
  * none (unbounded: out of memory, or far too much is queued).
  */
-struct wire_block *wire_writable(struct wire *wire, bool bounded);
+struct output_block *wire_writable(struct wire *wire, bool bounded);
 /* True if the connection's share allows one more block. */
 bool wire_may_have_another(const struct wire *wire);
 /* Plaintext bytes that fit into the open record of the block. */
-size_t wire_record_room(const struct wire *wire, const struct wire_block *block);
+size_t wire_record_room(const struct wire *wire, const struct output_block *block);
 /* The position of the open record's next byte. */
-char *wire_record_end(const struct wire *wire, struct wire_block *block);
+char *wire_record_end(const struct wire *wire, struct output_block *block);
 /*
  * The positions of the next `length` bytes, as far as the block has room: in the open record, and behind it in
  * records with space for heads and tags. Returns the number of places, at most RECORDS_AT_ONCE; each is committed by
  * its own wire_record_grow.
  */
-int wire_record_places(const struct wire *wire, struct wire_block *block, uint64_t length, struct iovec *places);
+int wire_record_places(const struct wire *wire, struct output_block *block, uint64_t length, struct iovec *places);
 /* Commits `count` bytes written at wire_record_end, and seals the record when it is full. 0 or -errno. */
-MUST_CHECK int wire_record_grow(struct wire *wire, struct wire_block *block, size_t count);
+MUST_CHECK int wire_record_grow(struct wire *wire, struct output_block *block, size_t count);
 /* Seals the open record of the last block, if any. 0 or -errno. */
 MUST_CHECK int wire_record_close(struct wire *wire);
 /* The size of the record head before the open plaintext. */
 size_t wire_record_head(const struct wire *wire);
-void wire_block_append(struct wire *wire, struct wire_block *block);
-size_t wire_block_capacity(const struct wire *wire);
+void output_block_append(struct wire *wire, struct output_block *block);
+size_t output_block_capacity(const struct wire *wire);
 
 /* wire_receive.c: keeps unconsumed bytes for the next wire_receive. False: out of memory. */
 bool wire_hold(struct wire *wire, struct str plain, struct str cipher);
@@ -72,7 +72,7 @@ void wire_receive_proxy_header(struct wire *wire, struct str lent);
 /* wire_tls.c: receives the output of tls_session. */
 extern const struct tls_output wire_tls_output;
 /* Seals one record whose plaintext is in place behind the block's last one. 0 or -errno. */
-MUST_CHECK int wire_seal(struct wire *wire, struct wire_block *block, uint8_t type, size_t length);
+MUST_CHECK int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_t length);
 /* Appends finished bytes to the queue. 0 or -ENOMEM. */
 MUST_CHECK int wire_append(struct wire *wire, struct str bytes);
 /* Gives the control record or the key at the front of the queue to the kernel. */

@@ -70,7 +70,7 @@ static void look_for_rest(struct wire *wire)
 }
 
 /* The capacity for block_size bytes of plaintext in records. */
-size_t wire_block_capacity(const struct wire *wire)
+size_t output_block_capacity(const struct wire *wire)
 {
     size_t size = full_record(wire);
     size_t records = (wire->settings->block_size + size - 1) / size;
@@ -93,7 +93,7 @@ static size_t plaintext_in(const struct wire *wire, size_t space)
     return space > added + RECORD_WORTHWHILE ? room + space - added : room;
 }
 
-static size_t block_room(const struct wire *wire, const struct wire_block *block)
+static size_t block_room(const struct wire *wire, const struct output_block *block)
 {
     size_t room = plaintext_in(wire, size_sub_sat(block->capacity, block->filled));
 
@@ -105,7 +105,7 @@ static unsigned count_blocks(const struct wire *wire)
 {
     unsigned count = 0;
 
-    for (const struct wire_block *block = wire->first; block; block = block->next)
+    for (const struct output_block *block = wire->first; block; block = block->next)
         count += block->type == 0;
     return count;
 }
@@ -126,7 +126,7 @@ size_t wire_room(const struct wire *wire)
     if (wire->last)
         room = block_room(wire, wire->last);
     if (room == 0 && wire_may_have_another(wire))
-        room = plaintext_in(wire, wire_block_capacity(wire));
+        room = plaintext_in(wire, output_block_capacity(wire));
     return room;
 }
 
@@ -140,7 +140,7 @@ bool wire_drained(const struct wire *wire)
     return !wire->first && !wire->reading && chunk_length(&wire->span) == 0 && op_idle(&wire->send);
 }
 
-void wire_block_append(struct wire *wire, struct wire_block *block)
+void output_block_append(struct wire *wire, struct output_block *block)
 {
     block->next = NULL;
     if (wire->last)
@@ -150,22 +150,22 @@ void wire_block_append(struct wire *wire, struct wire_block *block)
     wire->last = block;
 }
 
-struct wire_block *wire_writable(struct wire *wire, bool bounded)
+struct output_block *wire_writable(struct wire *wire, bool bounded)
 {
-    struct wire_block *block = wire->last;
+    struct output_block *block = wire->last;
 
     /* An open record stays current, even one that changed settings have made full. */
     if (block && (block->open > 0 || wire_record_room(wire, block) > 0))
         return block;
     if (bounded ? !wire_may_have_another(wire) : count_blocks(wire) >= MOST_BLOCKS)
         return NULL;
-    block = wire_block_get(wire->shared, wire_block_capacity(wire));
+    block = output_block_get(wire->shared, output_block_capacity(wire));
     if (block)
-        wire_block_append(wire, block);
+        output_block_append(wire, block);
     return block;
 }
 
-size_t wire_record_room(const struct wire *wire, const struct wire_block *block)
+size_t wire_record_room(const struct wire *wire, const struct output_block *block)
 {
     size_t added = overhead(wire), size = record_size(wire), room;
 
@@ -177,12 +177,12 @@ size_t wire_record_room(const struct wire *wire, const struct wire_block *block)
     return added > 0 && size_sub_sat(size, block->open) < room ? size_sub_sat(size, block->open) : room;
 }
 
-char *wire_record_end(const struct wire *wire, struct wire_block *block)
+char *wire_record_end(const struct wire *wire, struct output_block *block)
 {
     return block->bytes + block->filled + wire_record_head(wire) + block->open;
 }
 
-int wire_record_places(const struct wire *wire, struct wire_block *block, uint64_t length, struct iovec *places)
+int wire_record_places(const struct wire *wire, struct output_block *block, uint64_t length, struct iovec *places)
 {
     size_t room = block_room(wire, block), want = wire_record_room(wire, block);
     int most = wire->sealing == SEALING_USER ? RECORDS_AT_ONCE : 1; /* other sealers do not seal in place */
@@ -205,9 +205,9 @@ int wire_record_places(const struct wire *wire, struct wire_block *block, uint64
 }
 
 /* OpenSSL's record layer appends the ciphertext behind `filled`, so its plaintext must be elsewhere. */
-static int seal_by_openssl(struct wire *wire, struct wire_block *block)
+static int seal_by_openssl(struct wire *wire, struct output_block *block)
 {
-    struct wire_block *copy = wire_block_get(wire->shared, block->capacity);
+    struct output_block *copy = output_block_get(wire->shared, block->capacity);
     size_t length = block->open;
     ssize_t count;
 
@@ -216,7 +216,7 @@ static int seal_by_openssl(struct wire *wire, struct wire_block *block)
     memcpy(copy->bytes, block->bytes + block->filled, length);
     block->open = 0;
     count = tls_session_write(wire->tls, str_of(copy->bytes, length));
-    wire_block_put(wire->shared, copy);
+    output_block_put(wire->shared, copy);
     if (wire->state == WIRE_DEAD)
         return -ECANCELED;
     wire->key.sequence++;
@@ -225,7 +225,7 @@ static int seal_by_openssl(struct wire *wire, struct wire_block *block)
 
 int wire_record_close(struct wire *wire)
 {
-    struct wire_block *block = wire->last;
+    struct output_block *block = wire->last;
     size_t length = block ? block->open : 0;
 
     if (length == 0)
@@ -247,7 +247,7 @@ int wire_record_close(struct wire *wire)
     return -EINVAL;
 }
 
-int wire_record_grow(struct wire *wire, struct wire_block *block, size_t count)
+int wire_record_grow(struct wire *wire, struct output_block *block, size_t count)
 {
     block->open += (uint32_t)count;
     return wire_record_room(wire, block) == 0 ? wire_record_close(wire) : 0;
@@ -256,7 +256,7 @@ int wire_record_grow(struct wire *wire, struct wire_block *block, size_t count)
 static int send_bytes(struct wire *wire, struct str bytes)
 {
     while (bytes.length > 0) {
-        struct wire_block *block = wire_writable(wire, false);
+        struct output_block *block = wire_writable(wire, false);
         size_t room, count;
         int rc = 0;
 
@@ -328,11 +328,11 @@ void wire_go_on(struct wire *wire, bool had_room)
 
 static void drop_sent_blocks(struct wire *wire)
 {
-    struct wire_block *block = wire->first;
+    struct output_block *block = wire->first;
 
     while (block && block->from == block->filled && block->open == 0) {
         wire->first = block->next;
-        wire_block_put(wire->shared, block);
+        output_block_put(wire->shared, block);
         block = wire->first;
     }
     if (!block)
@@ -344,7 +344,7 @@ static void sent(struct wire *wire)
 {
     const struct iovec *part = wire->first->parts;
 
-    for (struct wire_block *block = wire->first; wire->leaving > 0; wire->leaving--) {
+    for (struct output_block *block = wire->first; wire->leaving > 0; wire->leaving--) {
         wire->sent += part->iov_len;
         wire_spend(wire, part->iov_len);
         block->from += (uint32_t)part->iov_len;
@@ -372,14 +372,14 @@ static void send_done(struct op *op, int result)
     wire_go_on(wire, had_room);
 }
 
-static bool is_ready(const struct wire_block *block)
+static bool is_ready(const struct output_block *block)
 {
     return block && !block->type && block->filled > block->from;
 }
 
-static void send_blocks(struct wire *wire, struct wire_block *first)
+static void send_blocks(struct wire *wire, struct output_block *first)
 {
-    struct wire_block *block = first;
+    struct output_block *block = first;
     bool more;
 
     do {
@@ -446,7 +446,7 @@ void wire_finish(struct wire *wire)
 /* Nothing is in flight: selects the next step. */
 static void push_next(struct wire *wire)
 {
-    struct wire_block *block;
+    struct output_block *block;
 
     drop_sent_blocks(wire);
     block = wire->first;

@@ -43,7 +43,7 @@ static void span_moved(struct wire *wire, enum wire_path path, uint64_t bytes)
 
 static void read_done(struct op *op, int result)
 {
-    struct wire_block *block = container_of(op, struct wire_block, read);
+    struct output_block *block = container_of(op, struct output_block, read);
     struct wire *wire = block->reader;
 
     if (wire->state == WIRE_DEAD) {
@@ -51,7 +51,7 @@ static void read_done(struct op *op, int result)
         return;
     }
     wire->reading = NULL;
-    wire_block_append(wire, block);
+    output_block_append(wire, block);
     if (result <= 0) {
         span_broken(wire, result);
         return;
@@ -65,10 +65,10 @@ static void read_done(struct op *op, int result)
 
 static void read_cold(struct wire *wire)
 {
-    struct wire_block *block = wire_block_get(wire->shared, wire_block_capacity(wire));
+    struct output_block *block = output_block_get(wire->shared, output_block_capacity(wire));
 
     if (!block || wire_record_close(wire) < 0) {
-        wire_block_put(wire->shared, block);
+        output_block_put(wire->shared, block);
         wire_fail(wire, WIRE_END_ABORT);
         return;
     }
@@ -91,7 +91,7 @@ static bool may_fill(const struct wire *wire)
 }
 
 /* Commits `count` bytes at their places and seals full records. */
-static int grow(struct wire *wire, struct wire_block *block, const struct iovec *places, size_t count)
+static int grow(struct wire *wire, struct output_block *block, const struct iovec *places, size_t count)
 {
     int rc = 0;
 
@@ -126,7 +126,7 @@ static bool ends_in_another(const struct wire *wire)
 void wire_span_fill(struct wire *wire)
 {
     while (may_fill(wire)) {
-        struct wire_block *block = wire_writable(wire, true);
+        struct output_block *block = wire_writable(wire, true);
         struct iovec places[RECORDS_AT_ONCE];
         ssize_t count;
 

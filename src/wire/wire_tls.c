@@ -12,14 +12,14 @@
 int wire_append(struct wire *wire, struct str bytes)
 {
     while (bytes.length > 0) {
-        struct wire_block *block = wire->last;
+        struct output_block *block = wire->last;
         size_t count;
 
         if (!block || block->type || block->open || block->filled >= block->capacity) {
-            block = wire_block_get(wire->shared, wire_block_capacity(wire));
+            block = output_block_get(wire->shared, output_block_capacity(wire));
             if (!block)
                 return -ENOMEM;
-            wire_block_append(wire, block);
+            output_block_append(wire, block);
         }
         count = block->capacity - block->filled;
         if (count > bytes.length)
@@ -31,7 +31,7 @@ int wire_append(struct wire *wire, struct str bytes)
     return 0;
 }
 
-int wire_seal(struct wire *wire, struct wire_block *block, uint8_t type, size_t length)
+int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_t length)
 {
     struct iovec part = {block->bytes + block->filled + record_head(&wire->key), length};
     ssize_t sealed = record_seal(wire->shared->sealer, &wire->key, &wire->slot, type, &part, 1,
@@ -62,7 +62,7 @@ static int seal_control(struct wire *wire, uint8_t type, struct str plaintext)
     int rc = wire_record_close(wire);
 
     while (rc == 0 && plaintext.length > 0) {
-        struct wire_block *block = wire_writable(wire, false);
+        struct output_block *block = wire_writable(wire, false);
         size_t count;
 
         if (!block)
@@ -80,17 +80,17 @@ static int seal_control(struct wire *wire, uint8_t type, struct str plaintext)
 /* Queues a whole record with its type for the kernel. */
 static int queue_control(struct wire *wire, uint8_t type, struct str plaintext)
 {
-    struct wire_block *block;
+    struct output_block *block;
 
     if (plaintext.length > LIMIT_RECORD_PLAINTEXT)
         return -EMSGSIZE;
-    block = wire_block_get(wire->shared, plaintext.length);
+    block = output_block_get(wire->shared, plaintext.length);
     if (!block)
         return -ENOMEM;
     memcpy(block->bytes, plaintext.data, plaintext.length);
     block->filled = (uint32_t)plaintext.length;
     block->type = type;
-    wire_block_append(wire, block);
+    output_block_append(wire, block);
     return 0;
 }
 
@@ -182,7 +182,7 @@ static void control_writable(struct op *op, int result)
 
 void wire_push_control(struct wire *wire)
 {
-    struct wire_block *block = wire->first;
+    struct output_block *block = wire->first;
     ssize_t sent;
 
     if (block->type == BLOCK_KEY) {

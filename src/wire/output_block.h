@@ -7,16 +7,16 @@
  *
  * Bytes before `filled` never change, so that bytes can be appended while the front is being sent.
  */
-#ifndef WIRE_WIRE_BLOCK_H
-#define WIRE_WIRE_BLOCK_H
+#ifndef WIRE_OUTPUT_BLOCK_H
+#define WIRE_OUTPUT_BLOCK_H
 
 #include "wire/wire.h"
 
 /* A struct record_key for the kernel, in force after everything before it; wiped when the block is released. */
 enum { BLOCK_KEY = 1 };
 
-struct wire_block {
-    struct wire_block *next;
+struct output_block {
+    struct output_block *next;
     uint32_t capacity;
     uint32_t from;                  /* first unsent byte */
     uint32_t filled;                /* end of the sealed records, or of plain bytes */
@@ -29,12 +29,12 @@ struct wire_block {
 };
 
 /* Takes an empty block of the given capacity, from the pool if possible. NULL when out of memory. */
-struct wire_block *wire_block_get(struct wire_shared *shared, size_t capacity);
+struct output_block *output_block_get(struct wire_shared *shared, size_t capacity);
 /* Returns a block to the pool. Accepts NULL. */
-void wire_block_put(struct wire_shared *shared, struct wire_block *block);
+void output_block_put(struct wire_shared *shared, struct output_block *block);
 /* Releases the block and all that follow it. */
-void wire_block_put_all(struct wire_shared *shared, struct wire_block *first);
+void output_block_put_all(struct wire_shared *shared, struct output_block *first);
 /* Frees the pooled blocks. */
-void wire_block_pool_finish(struct wire_shared *shared);
+void output_block_pool_finish(struct wire_shared *shared);
 
 #endif

@@ -2,16 +2,16 @@
  * The pool of output blocks: last in, first out, for cache locality. Plaintext is in a block only until it is sealed
  * in place; pooled blocks contain ciphertext, or bytes that were sent in the clear.
  */
-#include "wire/wire_block.h"
+#include "wire/output_block.h"
 
 #include "base/limits.h"
 #include "base/saturate.h"
 
 #include <stdlib.h>
 
-struct wire_block *wire_block_get(struct wire_shared *shared, size_t capacity)
+struct output_block *output_block_get(struct wire_shared *shared, size_t capacity)
 {
-    struct wire_block *block = shared->free_blocks;
+    struct output_block *block = shared->free_blocks;
 
     if (block) {
         shared->free_blocks = block->next;
@@ -26,12 +26,12 @@ struct wire_block *wire_block_get(struct wire_shared *shared, size_t capacity)
         if (!block)
             return NULL;
     }
-    *block = (struct wire_block){.capacity = (uint32_t)capacity};
+    *block = (struct output_block){.capacity = (uint32_t)capacity};
     shared->output_bytes += capacity;
     return block;
 }
 
-void wire_block_put(struct wire_shared *shared, struct wire_block *block)
+void output_block_put(struct wire_shared *shared, struct output_block *block)
 {
     if (!block)
         return;
@@ -47,20 +47,20 @@ void wire_block_put(struct wire_shared *shared, struct wire_block *block)
     shared->blocks_kept++;
 }
 
-void wire_block_put_all(struct wire_shared *shared, struct wire_block *first)
+void output_block_put_all(struct wire_shared *shared, struct output_block *first)
 {
     while (first) {
-        struct wire_block *next = first->next;
+        struct output_block *next = first->next;
 
-        wire_block_put(shared, first);
+        output_block_put(shared, first);
         first = next;
     }
 }
 
-void wire_block_pool_finish(struct wire_shared *shared)
+void output_block_pool_finish(struct wire_shared *shared)
 {
     while (shared->free_blocks) {
-        struct wire_block *block = shared->free_blocks;
+        struct output_block *block = shared->free_blocks;
 
         shared->free_blocks = block->next;
         free(block);
