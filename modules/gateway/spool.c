@@ -194,7 +194,7 @@ bool spool_streams(struct spool *spool)
 static void closed(struct op *op, int result);
 
 /* Freed when it is closed, nothing is under way and a helper thread has closed the file, which may take a while. */
-static void bury(struct spool *spool)
+static void spool_free_when_idle(struct spool *spool)
 {
     if (spool->events || !op_idle(&spool->write) || !op_idle(&spool->fetch) || !op_idle(&spool->wake))
         return;
@@ -215,7 +215,7 @@ static void closed(struct op *op, int result)
 
     if (spool->file.fd >= 0) /* it was not let to the threads */
         (void)spool_file_close(&spool->file);
-    bury(spool);
+    spool_free_when_idle(spool);
 }
 
 static void tell(struct spool *spool)
@@ -223,7 +223,7 @@ static void tell(struct spool *spool)
     if (spool->events)
         spool->events->moved(spool->owner);
     else
-        bury(spool);
+        spool_free_when_idle(spool);
 }
 
 static void fail(struct spool *spool, int error)
@@ -410,5 +410,5 @@ void spool_close(struct spool *spool)
         return;
     spool->events = NULL;
     give_back_lent(spool);
-    bury(spool);
+    spool_free_when_idle(spool);
 }

@@ -195,7 +195,7 @@ void request_apply_settings(struct request_state *request)
     if (request->parent) /* the connection is its parent's */
         return;
     connection->location = request->location;
-    wire_settle(&connection->wire, &request->location->wire);
+    wire_apply_settings(&connection->wire, &request->location->wire);
 }
 
 /*

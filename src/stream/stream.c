@@ -38,7 +38,7 @@ void stream_say(const struct stream *stream, enum log_level level, const char *w
 }
 
 /* Freed when the client's wire is closed and the timer has been told. */
-static void bury(struct stream *stream)
+static void stream_free_when_closed(struct stream *stream)
 {
     struct worker *worker = stream->worker;
 
@@ -54,12 +54,12 @@ static void bury(struct stream *stream)
 
 static void up_rested(struct stream_flow *flow)
 {
-    bury(container_of(flow, struct stream, up));
+    stream_free_when_closed(container_of(flow, struct stream, up));
 }
 
 static void down_rested(struct stream_flow *flow)
 {
-    bury(container_of(flow, struct stream, down));
+    stream_free_when_closed(container_of(flow, struct stream, down));
 }
 
 void stream_end(struct stream *stream, enum wire_end how)
@@ -295,10 +295,10 @@ static void client_closed(struct wire *wire, enum wire_end how)
     if (stream->prereading && how == WIRE_END_PROTOCOL)
         stream->status = stream->endpoint->proxy_protocol && !stream->header ? 400 : 500;
     stream->transfer = wire_transfer_end(wire);
-    stream_farewell(stream);
+    stream_modules_ended(stream);
     access_log_lines(stream->worker->access_log, &stream->conf->access_logs, stream, &stream->arena);
     loop_cancel(&stream->worker->loop, &stream->timer);
-    bury(stream);
+    stream_free_when_closed(stream);
 }
 
 #define EVENTS                                                                                               \
@@ -333,7 +333,7 @@ static void timer_due(struct op *op, int result)
     uint64_t due_ms = deadline_ms(stream);
 
     if (stream->closed) {
-        bury(stream);
+        stream_free_when_closed(stream);
         return;
     }
     if (due_ms > now_ms(stream)) {

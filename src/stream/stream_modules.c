@@ -106,7 +106,7 @@ int stream_admit(struct stream *stream)
     return status;
 }
 
-void stream_farewell(struct stream *stream)
+void stream_modules_ended(struct stream *stream)
 {
     for (unsigned index = 0; module_table[index]; index++) {
         const struct stream_part *part = module_table[index]->stream;

@@ -82,7 +82,7 @@ void stream_refuse(struct stream *stream, int status);
 /* Whether the client may be served, by the modules that have a word in it: 0 or a status. */
 int stream_admit(struct stream *stream);
 /* It is over: tells those who may have something of it. */
-void stream_farewell(struct stream *stream);
+void stream_modules_ended(struct stream *stream);
 
 /* stream_server.c */
 

@@ -23,7 +23,7 @@ static struct loop *loop_of(const struct upstream_connection *connection)
 }
 
 /* Freed once the wire is closed, and no op is in flight. */
-static void bury(struct upstream_connection *connection)
+static void connection_free_when_idle(struct upstream_connection *connection)
 {
     if (connection->opened || !op_idle(&connection->connect) || !op_idle(&connection->timer))
         return;
@@ -74,7 +74,7 @@ static void abort_connection(struct upstream_connection *connection)
     loop_cancel(loop_of(connection), &connection->connect);
     if (connection->opened)
         wire_close(&connection->wire, WIRE_END_ABORT);
-    bury(connection);
+    connection_free_when_idle(connection);
 }
 
 static void close_connection(struct upstream_connection *connection)
@@ -171,7 +171,7 @@ static void wire_closed(struct wire *wire, enum wire_end end)
                   tls_session_error(wire->tls));
     if (connection->state == UPSTREAM_CLOSING) {
         loop_cancel(loop_of(connection), &connection->timer);
-        bury(connection);
+        connection_free_when_idle(connection);
         return;
     }
     fail(connection, end == WIRE_END_TIMEOUT ? -ETIMEDOUT : end == WIRE_END_PROTOCOL ? -EPROTO : -ECONNRESET);
@@ -205,7 +205,7 @@ static void connect_done(struct op *op, int result)
     if (result < 0 || connection->state == UPSTREAM_CLOSING) {
         loop_close_fd(pool->loop, fd);
         if (connection->state == UPSTREAM_CLOSING)
-            bury(connection);
+            connection_free_when_idle(connection);
         else
             fail(connection, result);
         return;
@@ -232,7 +232,7 @@ static void timer_due(struct op *op, int result)
     else if (connection->state == UPSTREAM_CLOSING && connection->opened)
         wire_close(&connection->wire, WIRE_END_ABORT); /* it takes too long to part */
     else if (connection->state == UPSTREAM_CLOSING)
-        bury(connection);
+        connection_free_when_idle(connection);
     else if (connection->deadline_ms <= now)
         fail(connection, -ETIMEDOUT); /* an idle one has no user: it just ends */
     else if (connection->deadline_ms != UINT64_MAX)

@@ -68,7 +68,7 @@ static void plain_opened(struct op *op, int result)
     struct wire *wire = container_of(op, struct wire, receive);
 
     if (wire->state == WIRE_DEAD) {
-        wire_bury(wire);
+        wire_finish_close(wire);
         return;
     }
     wire->delivering = true;
@@ -144,7 +144,7 @@ uint64_t wire_unsent(const struct wire *wire)
     return chunk_length(&wire->span);
 }
 
-void wire_settle(struct wire *wire, const struct wire_settings *settings)
+void wire_apply_settings(struct wire *wire, const struct wire_settings *settings)
 {
     bool promised = wire->reading || (wire->last && wire->last->open);
 
@@ -248,7 +248,7 @@ static bool in_flight(const struct wire *wire)
 
 static void last_step(struct op *op, int result)
 {
-    wire_bury(container_of(op, struct wire, receive));
+    wire_finish_close(container_of(op, struct wire, receive));
 }
 
 void wire_fail(struct wire *wire, enum wire_end end)
@@ -282,7 +282,7 @@ static bool ends_with_reset(const struct wire *wire)
 }
 
 /* The owner may still inspect session and socket (for its log); after `closed` the wire itself may be gone. */
-void wire_bury(struct wire *wire)
+void wire_finish_close(struct wire *wire)
 {
     struct wire_shared *shared = wire->shared;
     struct tls_session *tls = wire->tls;
@@ -293,9 +293,9 @@ void wire_bury(struct wire *wire)
     output_block_put_all(shared, wire->first);
     output_block_put(shared, wire->reading);
     wire->first = wire->last = wire->reading = NULL;
-    free(wire->held);
+    free(wire->unread);
     free(wire->proxy_header);
-    wire->held = NULL;
+    wire->unread = NULL;
     pipe_drop(wire->pipe);
     wire->pipe = NULL;
     wire->proxy_header = NULL;

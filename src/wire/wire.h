@@ -18,7 +18,7 @@
 
 struct wire;
 struct output_block;
-struct wire_held;
+struct wire_unread;
 struct wire_proxy_header;
 
 /* The way the bytes of a response were sent: $tls_path. */
@@ -175,7 +175,7 @@ struct wire {
     struct output_block *reading;     /* owned: destination of a disk read for a cold span; joins the queue afterwards */
     struct chunk span;              /* sent after the blocks; length 0: none */
     struct wire_proxy_header *proxy_header; /* owned: PROXY protocol header being received; NULL: none is expected */
-    struct wire_held *held;         /* owned: received, not consumed */
+    struct wire_unread *unread;         /* owned: received, not consumed */
     struct pipe *pipe;              /* referenced: destination of wire_receive_pipe */
     struct record_key key;          /* SEALING_USER and SEALING_KERNEL */
     struct record_slot *slot;       /* live cipher context; the cache may take it away */
@@ -228,7 +228,7 @@ MUST_CHECK int wire_open_client(struct wire *wire, struct wire_shared *shared, c
  * Changes the settings, which must outlive the wire. No effect while a record is open under another record size,
  * whose room is already promised.
  */
-void wire_settle(struct wire *wire, const struct wire_settings *settings);
+void wire_apply_settings(struct wire *wire, const struct wire_settings *settings);
 
 /*
  * Requests input: `received` follows (unread bytes first, later in this loop iteration). No effect while a request

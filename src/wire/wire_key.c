@@ -28,7 +28,7 @@ bool wire_may_rekey(const struct wire *wire)
     return wire->sealing != SEALING_KERNEL || (wire->shared->ktls && wire->shared->ktls->rekey);
 }
 
-void wire_spend(struct wire *wire, uint64_t bytes)
+void wire_count_key_use(struct wire *wire, uint64_t bytes)
 {
     if (wire->sealing == SEALING_KERNEL)
         wire->key.sequence += bytes / LEAST_RECORD + PER_CALL;
@@ -44,7 +44,7 @@ static bool is_past(struct wire *wire, uint64_t number)
     return true;
 }
 
-void wire_must_end(struct wire *wire)
+void wire_announce_end(struct wire *wire)
 {
     if (wire->worn)
         return;
@@ -53,7 +53,7 @@ void wire_must_end(struct wire *wire)
         wire->events->ending(wire);
 }
 
-void wire_wear(struct wire *wire)
+void wire_check_key_limit(struct wire *wire)
 {
     if (wire->key.sequence < mark(wire) || wire->worn || wire->rekeying || !is_past(wire, mark(wire)))
         return;
@@ -63,7 +63,7 @@ void wire_wear(struct wire *wire)
         return;
     }
     if (wire->state != WIRE_DEAD)
-        wire_must_end(wire);
+        wire_announce_end(wire);
 }
 
 uint64_t wire_key_allows(struct wire *wire)

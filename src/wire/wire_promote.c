@@ -66,7 +66,7 @@ static enum wire_path path_of_span(const struct wire *wire)
     return wire_span_is_direct(wire) ? wire_path_of_span(wire) : wire_path_of_bytes(wire);
 }
 
-void wire_decide(struct wire *wire)
+void wire_choose_sealing(struct wire *wire)
 {
     unsigned reason = why_not(wire, whole_span(wire));
 

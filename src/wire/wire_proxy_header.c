@@ -46,7 +46,7 @@ static void proxy_header_received(struct wire *wire, const struct proxy_header *
         return;
     if (wire->receiving)
         wire_deliver(wire, rest, STR(""));
-    else if (!str_empty(rest) && !wire_hold(wire, rest, STR("")))
+    else if (!str_empty(rest) && !wire_keep_unread(wire, rest, STR("")))
         wire_fail(wire, WIRE_END_ABORT);
 }
 

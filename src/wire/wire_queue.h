@@ -18,7 +18,7 @@ void wire_fail(struct wire *wire, enum wire_end end);
 /*
  * In WIRE_DEAD, called by every completion: the last one frees and calls `closed`. The wire may be gone afterwards.
  */
-void wire_bury(struct wire *wire);
+void wire_finish_close(struct wire *wire);
 /* Maps an error of the socket. */
 enum wire_end wire_end_of(int error);
 /* One line at `level` about this connection. */
@@ -32,7 +32,7 @@ void wire_linger(struct wire *wire);
 /* wire_send.c: starts the next send if none is in flight; at the end of an orderly close, its next step. */
 void wire_push(struct wire *wire);
 /* After a send: fills, pushes, and calls `room` if there is room again. */
-void wire_go_on(struct wire *wire, bool had_room);
+void wire_continue(struct wire *wire, bool had_room);
 /*
  * A block with room for at least one byte of an open record; `bounded`: only within the connection's share. NULL:
  * none (unbounded: out of memory, or far too much is queued).
@@ -60,7 +60,7 @@ void output_block_append(struct wire *wire, struct output_block *block);
 size_t output_block_capacity(const struct wire *wire);
 
 /* wire_receive.c: keeps unconsumed bytes for the next wire_receive. False: out of memory. */
-bool wire_hold(struct wire *wire, struct str plain, struct str cipher);
+bool wire_keep_unread(struct wire *wire, struct str plain, struct str cipher);
 /* Lends decrypted bytes to the owner, then the plaintext of `cipher`. */
 void wire_deliver(struct wire *wire, struct str plain, struct str cipher);
 
@@ -85,12 +85,12 @@ MUST_CHECK int wire_queue_key(struct wire *wire, const struct record_key *key);
 /* Gives the key at the front of the queue to the kernel. False: refused, and the wire is failing. */
 MUST_CHECK bool wire_rekey(struct wire *wire);
 /* Counts bytes given to the kernel as an upper bound of records. */
-void wire_spend(struct wire *wire, uint64_t bytes);
+void wire_count_key_use(struct wire *wire, uint64_t bytes);
 /* Replaces a key near its limit, or calls `ending`, once. */
-void wire_wear(struct wire *wire);
+void wire_check_key_limit(struct wire *wire);
 /* Calls `ending`, once. */
-void wire_must_end(struct wire *wire);
-/* Bytes of a span that may be given to the kernel before wire_wear checks again; 0: none under this key. */
+void wire_announce_end(struct wire *wire);
+/* Bytes of a span that may be given to the kernel before wire_check_key_limit checks again; 0: none under this key. */
 uint64_t wire_key_allows(struct wire *wire);
 
 /* wire_span.c: true if the span is sent by sendfile or splice. */
@@ -105,7 +105,7 @@ void wire_span_push(struct wire *wire);
  */
 bool wire_may_splice(const struct wire *wire);
 /* Decides who encrypts the span just given: sets `promoting`, or accounts for its path. */
-void wire_decide(struct wire *wire);
+void wire_choose_sealing(struct wire *wire);
 /* The queue is empty: gives the key to the kernel, or continues in user space; then pushes. */
 void wire_promote(struct wire *wire);
 

@@ -14,43 +14,43 @@
 #include <sys/socket.h>
 
 /* Received and not consumed: decrypted bytes, then the ciphertext behind them. */
-struct wire_held {
+struct wire_unread {
     size_t plain;
     size_t cipher;
     char bytes[];
 };
 
-bool wire_hold(struct wire *wire, struct str plain, struct str cipher)
+bool wire_keep_unread(struct wire *wire, struct str plain, struct str cipher)
 {
-    struct wire_held *held = malloc(sizeof *held + plain.length + cipher.length);
+    struct wire_unread *unread = malloc(sizeof *unread + plain.length + cipher.length);
 
-    if (!held)
+    if (!unread)
         return false;
-    held->plain = plain.length;
-    held->cipher = cipher.length;
+    unread->plain = plain.length;
+    unread->cipher = cipher.length;
     if (plain.length)
-        memcpy(held->bytes, plain.data, plain.length);
+        memcpy(unread->bytes, plain.data, plain.length);
     if (cipher.length)
-        memcpy(held->bytes + plain.length, cipher.data, cipher.length);
-    wire->held = held;
+        memcpy(unread->bytes + plain.length, cipher.data, cipher.length);
+    wire->unread = unread;
     return true;
 }
 
 static void held_due(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);
-    struct wire_held *held = wire->held;
+    struct wire_unread *unread = wire->unread;
 
     if (wire->state == WIRE_DEAD) {
-        wire_bury(wire);
+        wire_finish_close(wire);
         return;
     }
-    wire->held = NULL;
+    wire->unread = NULL;
     if (wire->state == WIRE_OPEN)
-        wire_deliver(wire, str_of(held->bytes, held->plain), str_of(held->bytes + held->plain, held->cipher));
+        wire_deliver(wire, str_of(unread->bytes, unread->plain), str_of(unread->bytes + unread->plain, unread->cipher));
     else if (wire->state == WIRE_LINGERING)
         wire_receive_start(wire);
-    free(held);
+    free(unread);
 }
 
 /* TLS failed: the alert is sent, and nothing else. */
@@ -144,7 +144,7 @@ static bool offer(struct wire *wire, struct str plain, struct str cipher)
         return false;
     if (taken >= plain.length)
         return true;
-    if (!wire_hold(wire, str_skip(plain, taken), cipher))
+    if (!wire_keep_unread(wire, str_skip(plain, taken), cipher))
         wire_fail(wire, WIRE_END_ABORT);
     return false;
 }
@@ -194,7 +194,7 @@ static void receive_done(struct op *op, int result)
     struct wire *wire = container_of(op, struct wire, receive);
 
     if (wire->state == WIRE_DEAD) {
-        wire_bury(wire);
+        wire_finish_close(wire);
     } else if (result == -ECANCELED) {
         wire_receive_start(wire);
     } else if (result < 0) {
@@ -220,7 +220,7 @@ static void piped_done(struct op *op, int result)
     struct pipe *pipe = wire->pipe;
 
     if (wire->state == WIRE_DEAD) {
-        wire_bury(wire);
+        wire_finish_close(wire);
         return;
     }
     wire->pipe = NULL;
@@ -246,7 +246,7 @@ static void tail_due(struct op *op, int result)
     struct loop *loop = wire->shared->loop;
 
     if (wire->state == WIRE_DEAD)
-        wire_bury(wire);
+        wire_finish_close(wire);
     else if (wire_unacknowledged(wire))
         loop_timer(loop, &wire->receive, loop->clock.monotonic_ms + LIMIT_TAIL_LOOK_MS);
     else
@@ -258,7 +258,7 @@ static void lingering_done(struct op *op, int result)
     struct wire *wire = container_of(op, struct wire, receive);
 
     if (wire->state == WIRE_DEAD) {
-        wire_bury(wire);
+        wire_finish_close(wire);
         return;
     }
     wire->received += result > 0 ? (uint64_t)result : 0;
@@ -277,7 +277,7 @@ static void watch_done(struct op *op, int result)
     struct wire *wire = container_of(op, struct wire, receive);
 
     if (wire->state == WIRE_DEAD)
-        wire_bury(wire);
+        wire_finish_close(wire);
     else if (result > 0 && (result & (POLLERR | POLLHUP)))
         wire_fail(wire, WIRE_END_PEER_RESET);
     else
@@ -299,7 +299,7 @@ void wire_receive_start(struct wire *wire)
     } else if (wire->state == WIRE_LINGERING) {
         wire->receive.done = lingering_done;
         loop_recv(loop, &wire->receive, wire->fd);
-    } else if (wire->receiving && wire->held) {
+    } else if (wire->receiving && wire->unread) {
         wire->receive.done = held_due;
         loop_timer(loop, &wire->receive, loop->clock.monotonic_ms);
     } else if (wire->receiving && wire->pipe) {
@@ -316,7 +316,7 @@ void wire_receive_start(struct wire *wire)
 
 void wire_receive(struct wire *wire)
 {
-    if (wire->receiving || wire->state != WIRE_OPEN || (wire->peer_ended && !wire->held))
+    if (wire->receiving || wire->state != WIRE_OPEN || (wire->peer_ended && !wire->unread))
         return;
     wire->receiving = true;
     wire->watching = false;
@@ -326,7 +326,7 @@ void wire_receive(struct wire *wire)
 
 bool wire_pipes(const struct wire *wire)
 {
-    return wire->state == WIRE_OPEN && wire->sealing == SEALING_NONE && !wire->tls && !wire->held &&
+    return wire->state == WIRE_OPEN && wire->sealing == SEALING_NONE && !wire->tls && !wire->unread &&
            !wire->receiving && !wire->peer_ended;
 }
 
@@ -341,7 +341,7 @@ bool wire_silent(const struct wire *wire)
 {
     int bytes = 0;
 
-    return !wire->held && ioctl(wire->fd, FIONREAD, &bytes) == 0 && bytes == 0;
+    return !wire->unread && ioctl(wire->fd, FIONREAD, &bytes) == 0 && bytes == 0;
 }
 
 void wire_watch(struct wire *wire)

@@ -291,7 +291,7 @@ int wire_send(struct wire *wire, const struct chunk *chunk)
         if (chunk_length(chunk) == 0)
             return 0;
         wire->span = *chunk;
-        wire_decide(wire);
+        wire_choose_sealing(wire);
         if (!wire->promoting && !wire_span_is_direct(wire))
             wire_span_fill(wire);
         return wire->state == WIRE_DEAD ? -EPIPE : 0;
@@ -311,9 +311,9 @@ void wire_flush(struct wire *wire)
         wire_push(wire);
 }
 
-void wire_go_on(struct wire *wire, bool had_room)
+void wire_continue(struct wire *wire, bool had_room)
 {
-    wire_wear(wire);
+    wire_check_key_limit(wire);
     wire_push(wire);
     if (chunk_length(&wire->span) > 0 && !wire->promoting && !wire_span_is_direct(wire))
         wire_span_fill(wire);
@@ -346,7 +346,7 @@ static void sent(struct wire *wire)
 
     for (struct output_block *block = wire->first; wire->leaving > 0; wire->leaving--) {
         wire->sent += part->iov_len;
-        wire_spend(wire, part->iov_len);
+        wire_count_key_use(wire, part->iov_len);
         block->from += (uint32_t)part->iov_len;
         block = block->next;
         part++;
@@ -359,7 +359,7 @@ static void send_done(struct op *op, int result)
     bool had_room;
 
     if (wire->state == WIRE_DEAD) {
-        wire_bury(wire);
+        wire_finish_close(wire);
         return;
     }
     if (result < 0) {
@@ -369,7 +369,7 @@ static void send_done(struct op *op, int result)
     had_room = !wire->was_full && wire_room(wire) > 0;
     if (wire->leaving > 0)
         sent(wire);
-    wire_go_on(wire, had_room);
+    wire_continue(wire, had_room);
 }
 
 static bool is_ready(const struct output_block *block)

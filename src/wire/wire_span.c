@@ -47,7 +47,7 @@ static void read_done(struct op *op, int result)
     struct wire *wire = block->reader;
 
     if (wire->state == WIRE_DEAD) {
-        wire_bury(wire);
+        wire_finish_close(wire);
         return;
     }
     wire->reading = NULL;
@@ -60,7 +60,7 @@ static void read_done(struct op *op, int result)
     if (wire_record_grow(wire, block, (size_t)result) < 0)
         wire_fail(wire, WIRE_END_ABORT);
     else
-        wire_go_on(wire, false);
+        wire_continue(wire, false);
 }
 
 static void read_cold(struct wire *wire)
@@ -161,16 +161,16 @@ static void span_left(struct wire *wire, uint64_t sent, int result, bool broken)
     wire->transfer.zero_copy += sent;
     span_moved(wire, wire_path_of_span(wire), sent);
     if (wire->state == WIRE_DEAD) {
-        wire_bury(wire);
+        wire_finish_close(wire);
         return;
     }
-    wire_spend(wire, sent);
+    wire_count_key_use(wire, sent);
     if (result < 0 && result != -ECANCELED)
         wire_fail(wire, wire_end_of(result));
     else if (broken)
         span_broken(wire, 0);
     else
-        wire_go_on(wire, false);
+        wire_continue(wire, false);
 }
 
 static void file_sent(struct op *op, int result)

@@ -149,7 +149,7 @@ static bool may_update_key(void *owner)
     if (wire_may_rekey(wire))
         return true;
     wire_log(wire, LOG_INFO, "kTLS: the peer asked for a new key; the connection ends with this answer", 0);
-    wire_must_end(wire);
+    wire_announce_end(wire);
     return false;
 }
 
@@ -173,11 +173,11 @@ static void control_writable(struct op *op, int result)
     struct wire *wire = container_of(op, struct wire, send);
 
     if (wire->state == WIRE_DEAD)
-        wire_bury(wire);
+        wire_finish_close(wire);
     else if (result < 0)
         wire_fail(wire, wire_end_of(result));
     else
-        wire_go_on(wire, wire_room(wire) > 0);
+        wire_continue(wire, wire_room(wire) > 0);
 }
 
 void wire_push_control(struct wire *wire)
@@ -199,7 +199,7 @@ void wire_push_control(struct wire *wire)
         wire_fail(wire, wire_end_of((int)sent));
     } else {
         block->from = block->filled;
-        wire_spend(wire, 0);
+        wire_count_key_use(wire, 0);
         wire_push(wire);
     }
 }

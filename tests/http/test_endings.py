@@ -68,7 +68,7 @@ def tiny_send_buffers():
             assert libc.setns(home.fileno(), CLONE_NEWNET) == 0
 
 
-def sip(client, length):
+def read_slowly(client, length):
     """The hash of a body that is read with rests, so that every layer below fills up."""
     digest, left = hashlib.sha256(), length
     while left:
@@ -87,7 +87,7 @@ def test_rule_15_all_of_it_then_the_end(tiny_send_buffers, begin, files, transpo
     client = http1.connect(server.ports[transport], 'own' if transport == 'user' else 'plain', timeout=60 * server_kit.PATIENCE,
                            **({'receive_buffer': 4096} if transport == 'user' else {}))
     client.send('GET /two HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
-    assert sip(client, int(client.head().headers['content-length'])) == files[1]
+    assert read_slowly(client, int(client.head().headers['content-length'])) == files[1]
     assert client.at_end()
     if transport == 'user':
         assert client.stream.closed, 'close_notify came'
@@ -118,7 +118,7 @@ def test_rule_15_quit_sends_the_last_byte(tiny_send_buffers, begin, files, trans
         clients.append((client, int(client.head().headers['content-length'])))
     server.process.send_signal(signal.SIGQUIT)
     for client, length in clients:
-        assert sip(client, length) == files[1]
+        assert read_slowly(client, length) == files[1]
         assert client.at_end() and (transport == 'plain' or client.stream.closed)
         client.close()
     assert server.process.wait(20 * server_kit.PATIENCE) == 0
@@ -204,7 +204,7 @@ def test_rule_17_cold_bodies_without_descriptors(begin, files, transport):
     assert status('/body') in (None, 200, 503)
     for reader, length in readers:
         forget(os.path.join(files[0], 'two'))
-        assert sip(reader, length) == files[1]
+        assert read_slowly(reader, length) == files[1]
         reader.close()
     for sock in crowd:
         sock.close()

@@ -341,7 +341,7 @@ static ssize_t client_read(struct kit *kit, char *into, size_t size)
 
 static void client_turn(struct kit *kit)
 {
-    size_t sipped = 0;
+    size_t bytes_read = 0;
 
     if (kit->far < 0 || kit->got_end || kit->got_close_notify)
         return;
@@ -350,8 +350,8 @@ static void client_turn(struct kit *kit)
         ERR_clear_error();
         return;
     }
-    while (!kit->sip || sipped < kit->sip) {
-        size_t size = kit->sip ? kit->sip - sipped : 65536;
+    while (!kit->read_max || bytes_read < kit->read_max) {
+        size_t size = kit->read_max ? kit->read_max - bytes_read : 65536;
         ssize_t count;
 
         if (kit->got_capacity - kit->got_length < size) {
@@ -362,7 +362,7 @@ static void client_turn(struct kit *kit)
         if (count <= 0)
             return;
         kit->got_length += (size_t)count;
-        sipped += (size_t)count;
+        bytes_read += (size_t)count;
     }
 }
 

@@ -58,7 +58,7 @@ struct kit {
     bool client_connected;
     char *got;
     size_t got_length, got_capacity;
-    size_t sip;                     /* most bytes read by the client in one turn; 0: all there is */
+    size_t read_max;                     /* most bytes read by the client in one turn; 0: all there is */
     bool got_end;                   /* the peer's TCP stream has ended */
     bool got_close_notify;
     bool got_reset;

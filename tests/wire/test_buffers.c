@@ -95,7 +95,7 @@ START_TEST(rule_11_moving_write_buffers)
     if (kit.wire.tls)
         ck_assert_int_eq(SSL_get_wfd(kit.wire.tls->ssl), -1); /* OpenSSL has no socket to put anything off on */
     kit_until_open(&kit);
-    kit.sip = 3000;
+    kit.read_max = 3000;
     while (kit.got_length < (size_t)PIECE * PIECES) {
         size_t room = wire_room(&kit.wire), left = (size_t)PIECE * PIECES - given;
         size_t length = room < left ? room : left;

@@ -35,7 +35,7 @@ START_TEST(rule_15_orderly_with_a_slow_reader)
     start(_i, 4096);
     plan(fd, 150000);
     kit.close_after = true;
-    kit.sip = 3000;
+    kit.read_max = 3000;
     kit_say(&kit, "GET\n");
     kit_until_closed(&kit);
     ck_assert_int_eq(kit.end, WIRE_END_ORDERLY);
@@ -69,11 +69,11 @@ START_TEST(truncated_file)
 
     start(_i, 4096);
     plan(fd, 2000000);
-    kit.sip = 20000;
+    kit.read_max = 20000;
     kit_say(&kit, "GET\n");
     kit_until_got(&kit, 10000);
     ck_assert_int_eq(ftruncate(fd, 150000), 0);
-    kit.sip = 0;
+    kit.read_max = 0;
     kit_until_closed(&kit);
     ck_assert_int_eq(kit.end, WIRE_END_ABORT);
     ck_assert(!kit.got_close_notify);
@@ -132,7 +132,7 @@ START_TEST(reset_at_every_moment)
     int fd = kit_file(1000000);
 
     start(_i % (transport_count * backend_count()), 4096);
-    kit.sip = 5000;
+    kit.read_max = 5000;
     until_moment(_i / (transport_count * backend_count()), fd);
     reset_client();
     kit_until_closed(&kit);
@@ -147,7 +147,7 @@ START_TEST(given_up_at_every_moment)
     int fd = kit_file(1000000);
 
     start(_i % (transport_count * backend_count()), 4096);
-    kit.sip = 5000;
+    kit.read_max = 5000;
     until_moment(_i / (transport_count * backend_count()), fd);
     wire_close(&kit.wire, WIRE_END_TIMEOUT);
     wire_close(&kit.wire, WIRE_END_ORDERLY);
@@ -167,7 +167,7 @@ START_TEST(orderly_end_in_a_hurry)
 
     start(_i, 4096);
     plan(fd, 1000000);
-    kit.sip = 1;
+    kit.read_max = 1;
     kit_say(&kit, "GET\n");
     for (int i = 0; i < 20; i++)
         kit_turn(&kit);

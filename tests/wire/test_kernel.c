@@ -66,7 +66,7 @@ START_TEST(rule_09_the_peer_asks_in_the_middle)
         return;
     fetch(fd, 100000);
     ck_assert_uint_eq(kit.counters.promotions, 1);
-    kit.sip = 30000;
+    kit.read_max = 30000;
     kit_plan_file(&kit, fd, 0, BODY);
     kit_say(&kit, "GET\n");
     for (unsigned asked = 1; asked <= 3; asked++) {
@@ -74,7 +74,7 @@ START_TEST(rule_09_the_peer_asks_in_the_middle)
         ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
         ck_assert_int_eq(SSL_do_handshake(kit.client), 1);
     }
-    kit.sip = 0;
+    kit.read_max = 0;
     kit_until_got(&kit, 100000 + BODY);
     ck_assert_mem_eq(kit.got + 100000, kit_pattern(), BODY);
     if (renewable) {

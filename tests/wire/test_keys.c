@@ -89,7 +89,7 @@ START_TEST(rule_09_the_kernel_takes_the_next_key)
     start(_i / SUITES_1_3, &transports[1 + _i % SUITES_1_3], true);
     kit.support.rekey = true;
     kit_open(&kit, 4096);
-    kit.sip = 5000;
+    kit.read_max = 5000;
     begin(fd, BODY);
     kernel.control_eagain = 2;
     for (int round = 0; round < 3; round++) {
@@ -100,7 +100,7 @@ START_TEST(rule_09_the_kernel_takes_the_next_key)
     ck_assert_uint_eq(kernel.sequence, 0);
     ck_assert_uint_eq(kit.counters.rekeyings, 3);
     ck_assert_uint_eq(kit.wire.rekeying, 0);
-    kit.sip = 0;
+    kit.read_max = 0;
     kit_until_got(&kit, BODY + 6 * SCRIPTED_MARK);
     ck_assert_uint_eq(kit.got_length, BODY + 6 * SCRIPTED_MARK);
     for (int round = 0; round < 3; round++) {
@@ -129,7 +129,7 @@ START_TEST(rule_09_a_refused_key_ends_the_connection)
     kit.support.rekey = true;
     kernel.rekey_error = _i % 2 ? EBUSY : EINVAL;
     kit_open(&kit, 4096);
-    kit.sip = 5000;
+    kit.read_max = 5000;
     begin(fd, BODY);
     ask_for_a_key();
     while (!kit.got_end && !kit.got_reset)
@@ -157,12 +157,12 @@ START_TEST(rule_09_an_old_kernel_finishes_the_answer)
 
     start(_i, &transports[1], true);
     kit_open(&kit, 4096);
-    kit.sip = 5000;
+    kit.read_max = 5000;
     begin(fd, BODY);
     ask_for_a_key();
     while (!kit.ending)
         kit_turn(&kit);
-    kit.sip = 0;
+    kit.read_max = 0;
     kit_until_got(&kit, BODY);
     ck_assert_mem_eq(kit.got, kit_pattern(), BODY);
     wire_close(&kit.wire, WIRE_END_ORDERLY);

@@ -247,27 +247,27 @@ START_TEST(rule_05_promotion_waits_for_the_queue)
     kit_until_open(&kit);
     kit_plan_bytes(&kit, str_of(kit_pattern(), 60000));
     kit_plan_file(&kit, fd, 0, 500000);
-    kit.sip = 1;
+    kit.read_max = 1;
     kit_say(&kit, "GET\n");
     for (int i = 0; i < 50; i++)
         kit_turn(&kit);
     ck_assert_int_eq(kernel.tx_calls, 0);
-    kit.sip = 0;
+    kit.read_max = 0;
     while (kernel.tx_calls == 0) {
-        kit.sip = kit.got_length < 49152
+        kit.read_max = kit.got_length < 49152
                       ? 2000
                       : 1; /* three whole records are read as TLS, the fourth is in the promoted head */
         kit_turn(&kit);
     }
     sealed = 60000 / 16384 * 16384;
     while (kit.got_length < sealed) {
-        kit.sip = sealed - kit.got_length;
+        kit.read_max = sealed - kit.got_length;
         kit_turn(&kit);
     }
     ck_assert_uint_eq(kit.got_length, sealed);
     ck_assert_mem_eq(kit.got, kit_pattern(), sealed);
     read_plainly();
-    kit.sip = 0;
+    kit.read_max = 0;
     kit_until_got(&kit, 60000 - sealed + 500000);
     ck_assert_mem_eq(kit.got, kit_pattern() + sealed, 60000 - sealed);
     ck_assert_mem_eq(kit.got + 60000 - sealed, kit_pattern(), 500000);

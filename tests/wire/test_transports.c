@@ -71,7 +71,7 @@ START_TEST(rule_14_small_answers_are_one_record)
 END_TEST
 
 /* Large bytes and large files in turns, odd lengths, a reader as fast as it can. */
-static void large(int index, int buffer, size_t sip, bool sendfile, size_t scale)
+static void large(int index, int buffer, size_t read_max, bool sendfile, size_t scale)
 {
     const size_t sizes[] = {1, 16384, 65537, 300001 / scale, 1048576 / scale, 16385};
     int fd = kit_file(KIT_PATTERN), backend;
@@ -81,7 +81,7 @@ static void large(int index, int buffer, size_t sip, bool sendfile, size_t scale
     kit_prepare(&kit, backend, transport);
     kit.settings.sendfile = sendfile;
     kit_open(&kit, buffer);
-    kit.sip = sip;
+    kit.read_max = read_max;
     for (size_t i = 0; i < 6; i++) {
         kit_plan_bytes(&kit, str_of(kit_pattern(), sizes[5 - i] % 300000));
         kit_plan_file(&kit, fd, (int64_t)i, sizes[i]);
@@ -187,9 +187,9 @@ START_TEST(a_small_end_may_be_held_back)
     kit_until_open(&kit);
     delaying = kit.settings;
     delaying.delay = true;
-    wire_settle(&kit.wire, &delaying);
+    wire_apply_settings(&kit.wire, &delaying);
     ck_assert(!sent_at_once());
-    wire_settle(&kit.wire, &kit.settings);
+    wire_apply_settings(&kit.wire, &kit.settings);
     ck_assert(sent_at_once());
     finish();
 }
