@@ -6,7 +6,7 @@
 #define MASTER_SHARED_H
 
 #include "master/counters.h"
-#include "tls/early_seen.h"
+#include "tls/replay_window.h"
 #include "tls/ticket_keys.h"
 #include "upstream/upstream_zone.h"
 
@@ -26,7 +26,7 @@ struct shared {
     struct ktls_support ktls;       /* found by the master */
     struct upstream_zone *upstreams; /* owned; what workers know together of the servers behind */
     struct ticket_keys tickets;     /* drawn by the master */
-    struct early_seen early;        /* of connections with early data, by tickets of these keys */
+    struct replay_window early;        /* of connections with early data, by tickets of these keys */
     uint64_t connection_number;     /* the last one given out; atomic */
     uint64_t started_s;             /* these three are the master's: see counters_total */
     uint64_t generation;

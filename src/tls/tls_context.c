@@ -248,7 +248,7 @@ void tls_context_destroy(struct tls_context *context)
     free(context);
 }
 
-void tls_context_share(struct tls_context *context, const struct ticket_keys *keys, struct early_seen *early)
+void tls_context_share(struct tls_context *context, const struct ticket_keys *keys, struct replay_window *early)
 {
     context->tickets = keys;
     context->early = early;

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/regex.h"
 #include "base/str.h"
-#include "tls/early_seen.h"
+#include "tls/replay_window.h"
 #include "tls/session_cache.h"
 #include "tls/ticket_keys.h"
 
@@ -137,7 +137,7 @@ MUST_CHECK bool tls_context_renew(struct tls_context *context, size_t server, co
  * `early` (NULL: early data are rejected). All processes with these keys must use the same `early`. Both outlive the
  * context.
  */
-void tls_context_share(struct tls_context *context, const struct ticket_keys *keys, struct early_seen *early);
+void tls_context_share(struct tls_context *context, const struct ticket_keys *keys, struct replay_window *early);
 /* Accepts NULL. No session may be open. */
 void tls_context_destroy(struct tls_context *context);
 

@@ -30,7 +30,7 @@ static int early_allowed(SSL *ssl, void *unused)
         !is_age_known(session, &note))
         return 0;
     return SSL_get_client_random(ssl, random, sizeof(random)) == sizeof(random) &&
-           early_seen_note(server->context->early, random, now_ms);
+           replay_window_add(server->context->early, random, now_ms);
 }
 
 /*

@@ -34,7 +34,7 @@ struct tls_context {
     BIO_METHOD *method; /* owned */
     const struct ticket_keys *tickets; /* drawn keys: `own`, or shared ones; not owned */
     struct ticket_keys own;
-    struct early_seen *early; /* replay window shared with `tickets`; not owned; NULL: no early data */
+    struct replay_window *early; /* replay window shared with `tickets`; not owned; NULL: no early data */
     bool may_be_early;        /* at least one server accepts early data */
     bool client;        /* client sessions: tls_client.c */
     bool nameless;      /* client: no SNI */

@@ -8,7 +8,7 @@
 
 static struct tls_settings settings;
 static struct ticket_keys keys;
-static struct early_seen *seen;
+static struct replay_window *seen;
 static struct tls_pair pair;
 static SSL_SESSION *kept;
 static char flight[32768];

@@ -1,4 +1,4 @@
-#include "tls/early_seen.h"
+#include "tls/replay_window.h"
 
 #include "base/limits.h"
 
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct early_seen *seen;
+static struct replay_window *seen;
 
 static void open_memory(void)
 {
@@ -33,26 +33,26 @@ static const uint8_t *number(uint32_t mark, uint32_t bucket)
 
 START_TEST(once_is_enough)
 {
-    ck_assert(early_seen_note(seen, number(7, 9), 1000));
-    ck_assert(!early_seen_note(seen, number(7, 9), 1000));
-    ck_assert(!early_seen_note(seen, number(7, 9), 900)); /* a worker whose clock is behind */
-    ck_assert(!early_seen_note(seen, number(7, 9), 1000 + LIMIT_EARLY_S * 1000));
-    ck_assert(early_seen_note(seen, number(8, 9), 1000));
-    ck_assert(early_seen_note(seen, number(7, 10), 1000));
-    ck_assert(early_seen_note(seen, number(0, 0), 0));
-    ck_assert(!early_seen_note(seen, number(0, 0), 0));
+    ck_assert(replay_window_add(seen, number(7, 9), 1000));
+    ck_assert(!replay_window_add(seen, number(7, 9), 1000));
+    ck_assert(!replay_window_add(seen, number(7, 9), 900)); /* a worker whose clock is behind */
+    ck_assert(!replay_window_add(seen, number(7, 9), 1000 + LIMIT_EARLY_S * 1000));
+    ck_assert(replay_window_add(seen, number(8, 9), 1000));
+    ck_assert(replay_window_add(seen, number(7, 10), 1000));
+    ck_assert(replay_window_add(seen, number(0, 0), 0));
+    ck_assert(!replay_window_add(seen, number(0, 0), 0));
 }
 END_TEST
 
 START_TEST(in_time_there_is_room_again)
 {
-    for (uint32_t i = 0; i < EARLY_SLOTS; i++)
-        ck_assert(early_seen_note(seen, number(i, EARLY_BUCKETS + 3), 5000));
-    ck_assert_msg(!early_seen_note(seen, number(EARLY_SLOTS, 3), 5000), "there is no room");
-    ck_assert(early_seen_note(seen, number(EARLY_SLOTS, 4), 5000));
-    ck_assert(!early_seen_note(seen, number(EARLY_SLOTS, 3), 5000 + LIMIT_EARLY_S * 1000));
-    ck_assert(early_seen_note(seen, number(EARLY_SLOTS, 3), 6000 + LIMIT_EARLY_S * 1000));
-    ck_assert_msg(early_seen_note(seen, number(0, 3), 6000 + LIMIT_EARLY_S * 1000), "it was long ago");
+    for (uint32_t i = 0; i < REPLAY_SLOTS; i++)
+        ck_assert(replay_window_add(seen, number(i, REPLAY_BUCKETS + 3), 5000));
+    ck_assert_msg(!replay_window_add(seen, number(REPLAY_SLOTS, 3), 5000), "there is no room");
+    ck_assert(replay_window_add(seen, number(REPLAY_SLOTS, 4), 5000));
+    ck_assert(!replay_window_add(seen, number(REPLAY_SLOTS, 3), 5000 + LIMIT_EARLY_S * 1000));
+    ck_assert(replay_window_add(seen, number(REPLAY_SLOTS, 3), 6000 + LIMIT_EARLY_S * 1000));
+    ck_assert_msg(replay_window_add(seen, number(0, 3), 6000 + LIMIT_EARLY_S * 1000), "it was long ago");
 }
 END_TEST
 
@@ -67,7 +67,7 @@ START_TEST(of_many_at_once_one_gets_it)
         if (fork() != 0)
             continue;
         for (uint32_t i = 0; i < ROUNDS; i++) {
-            if (early_seen_note(seen, number(i, i / 4), 1000 * (uint64_t)(1 + i / 5)))
+            if (replay_window_add(seen, number(i, i / 4), 1000 * (uint64_t)(1 + i / 5)))
                 __atomic_fetch_add(&got[i], 1, __ATOMIC_SEQ_CST);
         }
         _exit(0);
@@ -86,7 +86,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("early_seen");
+    Suite *suite = suite_create("replay_window");
     TCase *all = tcase_create("all");
     SRunner *runner;
 

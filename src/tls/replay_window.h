@@ -2,17 +2,17 @@
  * Anti-replay for early data (0-RTT) by ClientHello recording (RFC 8446 8.2), in memory shared by several processes.
  * A recorded ClientHello that arrives again is a replay.
  */
-#ifndef TLS_EARLY_SEEN_H
-#define TLS_EARLY_SEEN_H
+#ifndef TLS_REPLAY_WINDOW_H
+#define TLS_REPLAY_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { EARLY_BUCKETS = 16384, EARLY_SLOTS = 8 };
+enum { REPLAY_BUCKETS = 16384, REPLAY_SLOTS = 8 };
 
 /* One megabyte, of which only used pages are touched. Zeroed: empty. */
-struct early_seen {
-    uint64_t slots[EARLY_BUCKETS][EARLY_SLOTS]; /* second << 32 | mark; 0: free; atomic */
+struct replay_window {
+    uint64_t slots[REPLAY_BUCKETS][REPLAY_SLOTS]; /* second << 32 | mark; 0: free; atomic */
 };
 
 /*
@@ -20,6 +20,6 @@ struct early_seen {
  * room: its early data must be rejected. Of concurrent calls with the same random, in any process, at most one
  * returns true. Lock-free.
  */
-bool early_seen_note(struct early_seen *seen, const uint8_t random[32], uint64_t now_ms);
+bool replay_window_add(struct replay_window *window, const uint8_t random[32], uint64_t now_ms);
 
 #endif
