@@ -139,7 +139,7 @@ static int hello_arrived(SSL *ssl, int *alert, void *argument)
 static void listen_for_names(struct tls_context *context)
 {
     SSL_CTX_set_client_hello_cb(context->fallback->openssl, hello_arrived, context);
-    tls_kept_begin_at(context, context->fallback);
+    tls_session_cache_set_context(context, context->fallback);
 }
 
 static bool index_names(struct tls_context *context, struct tls_server *server, struct log *log,

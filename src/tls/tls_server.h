@@ -93,13 +93,13 @@ MUST_CHECK bool tls_ticket_note(SSL_SESSION *resumed, struct ticket_note *out_no
 /* Sets lifetime and note (struct ticket_note) of a new session by its server's settings. False: out of memory. */
 MUST_CHECK bool tls_session_note(SSL *ssl, SSL_SESSION *made);
 
-/* Configures the session cache: tls_kept.c. */
-void tls_kept_set(struct tls_server *server);
+/* Configures the session cache: tls_session_cache.c. */
+void tls_session_cache_enable(struct tls_server *server);
 /*
  * Sets the callbacks of `first`, where every connection of the context begins: OpenSSL stores sessions through them
  * for all servers.
  */
-void tls_kept_begin_at(struct tls_context *context, struct tls_server *first);
+void tls_session_cache_set_context(struct tls_context *context, struct tls_server *first);
 
 /* Configures early data: tls_early.c. */
 void tls_early_set(struct tls_server *server);

@@ -1,6 +1,6 @@
 /*
  * Session tickets of one virtual server: on or off, lifetime, keys. Tickets hold the session itself; if they are off
- * and the session cache is on, TLS 1.3 tickets are ids into it (tls_kept.c).
+ * and the session cache is on, TLS 1.3 tickets are ids into it (tls_session_cache.c).
  */
 #include "tls/tls_session_private.h"
 
@@ -178,7 +178,7 @@ bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failur
 {
     SSL_CTX *openssl = server->openssl;
 
-    tls_kept_set(server);
+    tls_session_cache_enable(server);
     if (!server->settings->session_tickets)
         SSL_CTX_set_options(openssl, SSL_OP_NO_TICKET);
     SSL_CTX_set_num_tickets(openssl, server->settings->session_tickets || server->settings->store ? 1 : 0);

@@ -9,7 +9,7 @@
 
 #include <openssl/err.h>
 
-enum { KEPT = SSL_SESS_CACHE_SERVER | SSL_SESS_CACHE_NO_INTERNAL | SSL_SESS_CACHE_NO_AUTO_CLEAR };
+enum { SESSION_CACHE_MODE = SSL_SESS_CACHE_SERVER | SSL_SESS_CACHE_NO_INTERNAL | SSL_SESS_CACHE_NO_AUTO_CLEAR };
 
 /* SNI has selected the server by now. */
 static struct session_cache *cache_of(const struct tls_server *server)
@@ -17,7 +17,7 @@ static struct session_cache *cache_of(const struct tls_server *server)
     return server->settings->store ? server->settings->store->cache : NULL;
 }
 
-static bool is_kept(SSL *ssl, const struct tls_session *session)
+static bool session_is_cached(SSL *ssl, const struct tls_session *session)
 {
     bool ticket_holds_it = SSL_version(ssl) == TLS1_3_VERSION && session->server->settings->session_tickets;
 
@@ -33,7 +33,7 @@ static int session_made(SSL *ssl, SSL_SESSION *made)
     const unsigned char *id = SSL_SESSION_get_id(made, &id_length);
     int length;
 
-    if (!is_kept(ssl, session) || !tls_session_note(ssl, made))
+    if (!session_is_cached(ssl, session) || !tls_session_note(ssl, made))
         return 0;
     length = i2d_SSL_SESSION(made, NULL);
     if (length <= 0 || length > LIMIT_TLS_SESSION || i2d_SSL_SESSION(made, &end) != length)
@@ -92,21 +92,21 @@ static void session_gone(SSL_CTX *openssl, SSL_SESSION *gone)
     }
 }
 
-void tls_kept_set(struct tls_server *server)
+void tls_session_cache_enable(struct tls_server *server)
 {
     SSL_CTX *openssl = server->openssl;
 
-    SSL_CTX_set_session_cache_mode(openssl, server->settings->store ? KEPT : SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_session_cache_mode(openssl, server->settings->store ? SESSION_CACHE_MODE : SSL_SESS_CACHE_OFF);
     SSL_CTX_sess_set_new_cb(openssl, session_made);
     SSL_CTX_sess_set_get_cb(openssl, session_wanted);
     SSL_CTX_sess_set_remove_cb(openssl, session_gone);
 }
 
-void tls_kept_begin_at(struct tls_context *context, struct tls_server *first)
+void tls_session_cache_set_context(struct tls_context *context, struct tls_server *first)
 {
     SSL_CTX_set_app_data(first->openssl, context);
     for (size_t i = 0; i < context->count; i++) {
         if (context->servers[i].settings->store)
-            SSL_CTX_set_session_cache_mode(first->openssl, KEPT);
+            SSL_CTX_set_session_cache_mode(first->openssl, SESSION_CACHE_MODE);
     }
 }
