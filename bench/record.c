@@ -27,8 +27,8 @@ static const struct suite {
 };
 
 struct subject {
-    struct record_sealer *sealer;
-    struct record_slot *slot;
+    struct cipher_context_cache *cache;
+    struct cipher_context *context;
     struct record_key key;
     SSL *ssl;
 };
@@ -43,7 +43,7 @@ static void seal(struct subject *subject, size_t size, bool in_place)
 {
     struct iovec part = {in_place ? into + record_head(&subject->key) : plaintext, size};
 
-    if (record_seal(subject->sealer, &subject->key, &subject->slot, RECORD_APPLICATION_DATA, &part, 1, into) <
+    if (record_seal(subject->cache, &subject->key, &subject->context, RECORD_APPLICATION_DATA, &part, 1, into) <
         0)
         fail("record_seal");
 }
@@ -151,7 +151,7 @@ int main(int argc, char **argv)
 
     printf("%-22s %7s %9s %10s %9s %10s\n", "suite", "bytes", "in place", "elsewhere", "keyed", "SSL_write");
     for (size_t i = 0; rounds && i < sizeof(suites) / sizeof(suites[0]); i++) {
-        struct subject subject = {.sealer = record_sealer_create(1), .ssl = make_ssl(&suites[i])};
+        struct subject subject = {.cache = cipher_context_cache_create(1), .ssl = make_ssl(&suites[i])};
         subject.key.version = suites[i].version == TLS1_3_VERSION ? RECORD_TLS_1_3 : RECORD_TLS_1_2;
         subject.key.cipher = suites[i].cipher;
         for (size_t j = 0; j < sizeof(sizes) / sizeof(sizes[0]); j++)
@@ -160,7 +160,7 @@ int main(int argc, char **argv)
                    nanoseconds(seal_elsewhere, &subject, sizes[j], rounds),
                    nanoseconds(seal_keyed_anew, &subject, sizes[j], rounds),
                    nanoseconds(write_ssl, &subject, sizes[j], rounds));
-        record_sealer_destroy(subject.sealer);
+        cipher_context_cache_destroy(subject.cache);
         SSL_free(subject.ssl);
     }
     return 0;

@@ -17,15 +17,15 @@
 
 enum { HEADER = 5, EXPLICIT_NONCE = 8, TAG = 16, AAD_MAX = 13, LAST_WORDS = 16, BLOCK = 16 };
 
-struct record_slot {
-    struct list node;            /* in sealer->used, least recently used first, or in sealer->spare */
-    struct record_slot **holder; /* the connection's pointer to this context; NULL: spare */
+struct cipher_context {
+    struct list node;            /* in cache->used, least recently used first, or in cache->spare */
+    struct cipher_context **holder; /* the connection's pointer to this context; NULL: spare */
     EVP_CIPHER_CTX *sealing;     /* owned */
     uint8_t cipher;              /* the cipher of the current key */
     uint8_t key[32];
 };
 
-struct record_sealer {
+struct cipher_context_cache {
     struct list used;
     struct list spare;
     EVP_CIPHER *ciphers[RECORD_CHACHA20_POLY1305 + 1]; /* owned; NULL where OpenSSL lacks it */
@@ -46,145 +46,146 @@ static bool takes_whole_nonce(const EVP_CIPHER *cipher)
     return strcmp(name, "default") == 0 || strcmp(name, "fips") == 0;
 }
 
-struct record_sealer *record_sealer_create(unsigned max_live)
+struct cipher_context_cache *cipher_context_cache_create(unsigned max_live)
 {
-    struct record_sealer *sealer = calloc(1, sizeof(*sealer));
+    struct cipher_context_cache *cache = calloc(1, sizeof(*cache));
 
-    if (!sealer)
+    if (!cache)
         return NULL;
-    list_init(&sealer->used);
-    list_init(&sealer->spare);
-    sealer->max_live = max_live ? max_live : 1;
-    sealer->ciphers[RECORD_AES_128_GCM] = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
-    sealer->ciphers[RECORD_AES_256_GCM] = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
-    sealer->ciphers[RECORD_CHACHA20_POLY1305] = EVP_CIPHER_fetch(NULL, "ChaCha20-Poly1305", NULL);
+    list_init(&cache->used);
+    list_init(&cache->spare);
+    cache->max_live = max_live ? max_live : 1;
+    cache->ciphers[RECORD_AES_128_GCM] = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
+    cache->ciphers[RECORD_AES_256_GCM] = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
+    cache->ciphers[RECORD_CHACHA20_POLY1305] = EVP_CIPHER_fetch(NULL, "ChaCha20-Poly1305", NULL);
     for (unsigned i = RECORD_AES_128_GCM; i <= RECORD_AES_256_GCM; i++)
-        sealer->whole_nonce[i] = takes_whole_nonce(sealer->ciphers[i]);
+        cache->whole_nonce[i] = takes_whole_nonce(cache->ciphers[i]);
     ERR_clear_error();
-    return sealer;
+    return cache;
 }
 
-static void slot_free(struct record_slot *slot)
+static void cipher_context_free(struct cipher_context *context)
 {
-    EVP_CIPHER_CTX_free(slot->sealing);
-    OPENSSL_cleanse(slot->key, sizeof(slot->key));
-    free(slot);
+    EVP_CIPHER_CTX_free(context->sealing);
+    OPENSSL_cleanse(context->key, sizeof(context->key));
+    free(context);
 }
 
-static void slots_free(struct list *slots)
+static void cipher_contexts_free(struct list *contexts)
 {
     struct list *node;
 
-    while ((node = list_pop(slots))) {
-        struct record_slot *slot = container_of(node, struct record_slot, node);
-        if (slot->holder)
-            *slot->holder = NULL;
-        slot_free(slot);
+    while ((node = list_pop(contexts))) {
+        struct cipher_context *context = container_of(node, struct cipher_context, node);
+        if (context->holder)
+            *context->holder = NULL;
+        cipher_context_free(context);
     }
 }
 
-void record_sealer_destroy(struct record_sealer *sealer)
+void cipher_context_cache_destroy(struct cipher_context_cache *cache)
 {
-    if (!sealer)
+    if (!cache)
         return;
-    slots_free(&sealer->used);
-    slots_free(&sealer->spare);
-    for (size_t i = 0; i < sizeof(sealer->ciphers) / sizeof(sealer->ciphers[0]); i++)
-        EVP_CIPHER_free(sealer->ciphers[i]);
-    free(sealer);
+    cipher_contexts_free(&cache->used);
+    cipher_contexts_free(&cache->spare);
+    for (size_t i = 0; i < sizeof(cache->ciphers) / sizeof(cache->ciphers[0]); i++)
+        EVP_CIPHER_free(cache->ciphers[i]);
+    free(cache);
 }
 
-void record_release(struct record_sealer *sealer, struct record_slot **slot)
+void record_release(struct cipher_context_cache *cache, struct cipher_context **context)
 {
-    struct record_slot *released = *slot;
+    struct cipher_context *released = *context;
 
     if (!released)
         return;
-    *slot = NULL;
+    *context = NULL;
     list_remove(&released->node);
     /* Reset wipes the key schedule and frees 1.2 KB; the empty context is kept. */
     EVP_CIPHER_CTX_reset(released->sealing);
     OPENSSL_cleanse(released->key, sizeof(released->key));
     released->cipher = RECORD_NONE;
     released->holder = NULL;
-    list_push(&sealer->spare, &released->node);
+    list_push(&cache->spare, &released->node);
 }
 
-static struct record_slot *slot_create(struct record_sealer *sealer)
+static struct cipher_context *cipher_context_create(struct cipher_context_cache *cache)
 {
-    struct record_slot *slot = calloc(1, sizeof(*slot));
+    struct cipher_context *context = calloc(1, sizeof(*context));
 
-    if (!slot)
+    if (!context)
         return NULL;
-    slot->sealing = EVP_CIPHER_CTX_new();
-    if (!slot->sealing) {
+    context->sealing = EVP_CIPHER_CTX_new();
+    if (!context->sealing) {
         ERR_clear_error();
-        free(slot);
+        free(context);
         return NULL;
     }
-    list_init(&slot->node);
-    sealer->live++;
-    return slot;
+    list_init(&context->node);
+    cache->live++;
+    return context;
 }
 
 /* Takes a context: a spare one, a new one, or the least recently used. */
-static struct record_slot *slot_take(struct record_sealer *sealer)
+static struct cipher_context *cipher_context_take(struct cipher_context_cache *cache)
 {
-    struct list *node = list_pop(&sealer->spare);
+    struct list *node = list_pop(&cache->spare);
 
-    if (!node && sealer->live < sealer->max_live) {
-        struct record_slot *created = slot_create(sealer);
+    if (!node && cache->live < cache->max_live) {
+        struct cipher_context *created = cipher_context_create(cache);
         if (created)
             return created;
     }
     if (!node)
-        node = list_pop(&sealer->used);
+        node = list_pop(&cache->used);
     if (!node)
         return NULL;
-    struct record_slot *slot = container_of(node, struct record_slot, node);
-    if (slot->holder)
-        *slot->holder = NULL;
-    slot->holder = NULL;
-    return slot;
+    struct cipher_context *context = container_of(node, struct cipher_context, node);
+    if (context->holder)
+        *context->holder = NULL;
+    context->holder = NULL;
+    return context;
 }
 
-static bool slot_rekey(struct record_sealer *sealer, struct record_slot *slot, const struct record_key *key)
+static bool cipher_context_rekey(struct cipher_context_cache *cache, struct cipher_context *context,
+                                 const struct record_key *key)
 {
-    const EVP_CIPHER *cipher = slot->cipher == key->cipher ? NULL : sealer->ciphers[key->cipher];
+    const EVP_CIPHER *cipher = context->cipher == key->cipher ? NULL : cache->ciphers[key->cipher];
 
-    slot->cipher = RECORD_NONE;
-    if (EVP_EncryptInit_ex(slot->sealing, cipher, NULL, key->key, NULL) != 1) {
+    context->cipher = RECORD_NONE;
+    if (EVP_EncryptInit_ex(context->sealing, cipher, NULL, key->key, NULL) != 1) {
         ERR_clear_error();
         return false;
     }
-    slot->cipher = key->cipher;
-    memcpy(slot->key, key->key, sizeof(slot->key));
+    context->cipher = key->cipher;
+    memcpy(context->key, key->key, sizeof(context->key));
     return true;
 }
 
 /* The connection's context with its key set. NULL when out of memory. */
-static struct record_slot *slot_for(struct record_sealer *sealer, const struct record_key *key,
-                                    struct record_slot **hint)
+static struct cipher_context *cipher_context_for(struct cipher_context_cache *cache, const struct record_key *key,
+                                                 struct cipher_context **hint)
 {
-    struct record_slot *slot = *hint;
+    struct cipher_context *context = *hint;
 
-    if (!slot) {
-        slot = slot_take(sealer);
-        if (!slot)
+    if (!context) {
+        context = cipher_context_take(cache);
+        if (!context)
             return NULL;
-        slot->holder = hint;
-        *hint = slot;
+        context->holder = hint;
+        *hint = context;
     }
-    list_remove(&slot->node);
-    list_push(&sealer->used, &slot->node);
+    list_remove(&context->node);
+    list_push(&cache->used, &context->node);
     /* Comparing the 32 bytes ensures that a new key is never used with the old key schedule. */
-    if (slot->cipher != key->cipher || memcmp(slot->key, key->key, sizeof(slot->key)) != 0) {
-        if (!slot_rekey(sealer, slot, key)) {
-            record_release(sealer, hint);
+    if (context->cipher != key->cipher || memcmp(context->key, key->key, sizeof(context->key)) != 0) {
+        if (!cipher_context_rekey(cache, context, key)) {
+            record_release(cache, hint);
             return NULL;
         }
     }
-    return slot;
+    return context;
 }
 
 static bool explicit_nonce(const struct record_key *key)
@@ -276,14 +277,14 @@ static uint8_t *encrypt_parts(EVP_CIPHER_CTX *sealing, uint8_t inner, const stru
 }
 
 /* Sets the next nonce. Length -1 means the whole: an init call would first query the nonce length by name. */
-static bool begin(const struct record_sealer *sealer, const struct record_slot *slot, uint8_t nonce[12])
+static bool begin(const struct cipher_context_cache *cache, const struct cipher_context *context, uint8_t nonce[12])
 {
     OSSL_PARAM whole[] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, nonce, (size_t)-1),
                           OSSL_PARAM_construct_end()};
 
-    if (!sealer->whole_nonce[slot->cipher])
-        return EVP_EncryptInit_ex(slot->sealing, NULL, NULL, NULL, nonce) == 1;
-    return EVP_CIPHER_CTX_set_params(slot->sealing, whole) == 1;
+    if (!cache->whole_nonce[context->cipher])
+        return EVP_EncryptInit_ex(context->sealing, NULL, NULL, NULL, nonce) == 1;
+    return EVP_CIPHER_CTX_set_params(context->sealing, whole) == 1;
 }
 
 /* Reads the tag by its parameter: EVP_CTRL_AEAD_GET_TAG does the same indirectly. */
@@ -308,11 +309,11 @@ static bool gather_length(const struct iovec *parts, int count, size_t *out_leng
     return true;
 }
 
-static int seal_check(const struct record_sealer *sealer, const struct record_key *key, uint8_t type)
+static int seal_check(const struct cipher_context_cache *cache, const struct record_key *key, uint8_t type)
 {
     uint64_t limit = LIMIT_RECORDS_PER_KEY + (type == RECORD_APPLICATION_DATA ? 0 : LAST_WORDS);
 
-    if (key->cipher == RECORD_NONE || key->cipher > RECORD_CHACHA20_POLY1305 || !sealer->ciphers[key->cipher])
+    if (key->cipher == RECORD_NONE || key->cipher > RECORD_CHACHA20_POLY1305 || !cache->ciphers[key->cipher])
         return -EINVAL;
     if (key->version != RECORD_TLS_1_2 && key->version != RECORD_TLS_1_3)
         return -EINVAL;
@@ -344,29 +345,29 @@ static void step(struct record_key *key)
             break;
 }
 
-ssize_t record_seal(struct record_sealer *sealer, struct record_key *key, struct record_slot **hint,
+ssize_t record_seal(struct cipher_context_cache *cache, struct record_key *key, struct cipher_context **hint,
                     uint8_t type, const struct iovec *parts, int count, char *into)
 {
     uint8_t aad[AAD_MAX], nonce[12], *start = (uint8_t *)into, *end;
     size_t length;
-    int error = seal_check(sealer, key, type), written;
+    int error = seal_check(cache, key, type), written;
 
     if (error < 0)
         return error;
     if (!gather_length(parts, count, &length))
         return -EMSGSIZE;
-    struct record_slot *slot = slot_for(sealer, key, hint);
-    if (!slot)
+    struct cipher_context *context = cipher_context_for(cache, key, hint);
+    if (!context)
         return -ENOMEM;
     size_t aad_length = put_head(key, type, length, start, aad);
     put_nonce(key, nonce);
     end = start + record_head(key);
-    if (!begin(sealer, slot, nonce) ||
-        EVP_EncryptUpdate(slot->sealing, NULL, &written, aad, (int)aad_length) != 1 ||
-        !(end = encrypt_parts(slot->sealing, key->version == RECORD_TLS_1_3 ? type : 0, parts, count, end)) ||
-        EVP_EncryptFinal_ex(slot->sealing, end, &written) != 1 || !put_tag(slot->sealing, end)) {
+    if (!begin(cache, context, nonce) ||
+        EVP_EncryptUpdate(context->sealing, NULL, &written, aad, (int)aad_length) != 1 ||
+        !(end = encrypt_parts(context->sealing, key->version == RECORD_TLS_1_3 ? type : 0, parts, count, end)) ||
+        EVP_EncryptFinal_ex(context->sealing, end, &written) != 1 || !put_tag(context->sealing, end)) {
         ERR_clear_error();
-        record_release(sealer, hint);
+        record_release(cache, hint);
         return -ENOMEM;
     }
     step(key);

@@ -47,31 +47,31 @@ size_t record_key_length(uint8_t cipher);
 MUST_CHECK int record_key_derive(uint8_t cipher, struct str secret, struct record_key *out_key);
 
 /* The LRU cache of live cipher contexts of a worker: an EVP AES-GCM context takes 1.2 KB, a key 64 bytes. */
-struct record_sealer;
-struct record_slot;                 /* a context currently keyed for one connection */
+struct cipher_context_cache;
+struct cipher_context;                 /* a context currently keyed for one connection */
 
 /* Creates a cache of at most `max_live` contexts (at least 1), each made on first use. NULL when out of memory. */
-struct record_sealer *record_sealer_create(unsigned max_live);
+struct cipher_context_cache *cipher_context_cache_create(unsigned max_live);
 /* Wipes and frees every context; the pointers of connections to them become NULL. Accepts NULL. */
-void record_sealer_destroy(struct record_sealer *sealer);
+void cipher_context_cache_destroy(struct cipher_context_cache *cache);
 
 /*
  * Seals one record of at most LIMIT_RECORD_PLAINTEXT bytes, gathered from `parts`, into `into` (room for the
- * plaintext and record_overhead()): RFC 8446 5.2, RFC 5246 6.2.3.3 with RFC 5288 and RFC 7905. `*slot` is the
- * connection's context, NULL at first; the cache may take it away at any time, so the address of `slot` must not
+ * plaintext and record_overhead()): RFC 8446 5.2, RFC 5246 6.2.3.3 with RFC 5288 and RFC 7905. `*context` is the
+ * connection's context, NULL at first; the cache may take it away at any time, so the address of `context` must not
  * change until record_release. The plaintext may be in place: one part at into + record_head(key); otherwise parts
  * must not overlap `into`. A changed `*key` is detected. Success uses one sequence number and, in TLS 1.2 AES-GCM,
  * one explicit nonce; failure uses none.
  * Returns the record's length; -EMSGSIZE, -ENOMEM, -EINVAL (unsupported version and cipher), or -EKEYEXPIRED past
  * LIMIT_RECORDS_PER_KEY (alerts and handshake messages have a reserve, so that the connection can close or rekey).
  */
-MUST_CHECK ssize_t record_seal(struct record_sealer *sealer, struct record_key *key, struct record_slot **slot, uint8_t type,
+MUST_CHECK ssize_t record_seal(struct cipher_context_cache *cache, struct record_key *key, struct cipher_context **context, uint8_t type,
                                const struct iovec *parts, int count, char *into);
 /* Bytes before the ciphertext: 5, or 13 with an explicit nonce. */
 size_t record_head(const struct record_key *key);
 /* Bytes that sealing adds to a record under this key. */
 size_t record_overhead(const struct record_key *key);
-/* Wipes and releases the connection's live context. Accepts a NULL slot. */
-void record_release(struct record_sealer *sealer, struct record_slot **slot);
+/* Wipes and releases the connection's live context. Accepts a NULL context. */
+void record_release(struct cipher_context_cache *cache, struct cipher_context **context);
 
 #endif

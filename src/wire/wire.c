@@ -21,10 +21,10 @@ int wire_shared_init(struct wire_shared *shared)
 {
     pipe_pool_init(&shared->pipes, shared->loop);
     shared->plaintext = malloc(LIMIT_RECORD_PLAINTEXT);
-    shared->sealer = record_sealer_create(LIMIT_CIPHERS_LIVE);
+    shared->cipher_contexts = cipher_context_cache_create(LIMIT_CIPHERS_LIVE);
     if (!shared->ktls_calls)
         shared->ktls_calls = &ktls_calls_kernel;
-    if (shared->plaintext && shared->sealer)
+    if (shared->plaintext && shared->cipher_contexts)
         return 0;
     wire_shared_finish(shared);
     return -ENOMEM;
@@ -32,9 +32,9 @@ int wire_shared_init(struct wire_shared *shared)
 
 void wire_shared_finish(struct wire_shared *shared)
 {
-    if (shared->sealer)
-        record_sealer_destroy(shared->sealer);
-    shared->sealer = NULL;
+    if (shared->cipher_contexts)
+        cipher_context_cache_destroy(shared->cipher_contexts);
+    shared->cipher_contexts = NULL;
     free(shared->plaintext);
     shared->plaintext = NULL;
     output_block_pool_finish(shared);
@@ -299,7 +299,7 @@ void wire_finish_close(struct wire *wire)
     pipe_drop(wire->pipe);
     wire->pipe = NULL;
     wire->proxy_header = NULL;
-    record_release(shared->sealer, &wire->slot);
+    record_release(shared->cipher_contexts, &wire->cipher_context);
     record_key_wipe(&wire->key);
     if (ends_with_reset(wire))
         reset(fd);

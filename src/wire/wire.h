@@ -65,7 +65,7 @@ struct wire_counters {
 struct wire_shared {
     struct loop *loop;
     struct log *log;
-    struct record_sealer *sealer;
+    struct cipher_context_cache *cipher_contexts;
     const struct ktls_calls *ktls_calls;
     const struct ktls_support *ktls; /* result of the probe */
     struct output_block *free_blocks; /* output blocks kept for reuse */
@@ -178,7 +178,7 @@ struct wire {
     struct wire_unread *unread;         /* owned: received, not consumed */
     struct pipe *pipe;              /* referenced: destination of wire_receive_pipe */
     struct record_key key;          /* SEALING_USER and SEALING_KERNEL */
-    struct record_slot *slot;       /* live cipher context; the cache may take it away */
+    struct cipher_context *cipher_context;       /* live cipher context; the cache may take it away */
     uint64_t sealed_ms;             /* time of the last sealed record */
     uint32_t stretch;               /* plaintext sealed since the last idle period, counted up to SMALL_RECORD_BYTES and some */
     struct wire_transfer transfer;

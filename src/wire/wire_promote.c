@@ -107,7 +107,7 @@ static void become_kernel(struct wire *wire)
     }
     wire->sealing = SEALING_KERNEL;
     wire->narrow = is_narrow(wire->fd);
-    record_release(wire->shared->sealer, &wire->slot);
+    record_release(wire->shared->cipher_contexts, &wire->cipher_context);
     record_key_wipe(&wire->key); /* the kernel has a copy; only the sequence number is used */
     wire->key = counted;
     wire->shared->counters->promotions++;

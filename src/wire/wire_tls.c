@@ -34,7 +34,7 @@ int wire_append(struct wire *wire, struct str bytes)
 int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_t length)
 {
     struct iovec part = {block->bytes + block->filled + record_head(&wire->key), length};
-    ssize_t sealed = record_seal(wire->shared->sealer, &wire->key, &wire->slot, type, &part, 1,
+    ssize_t sealed = record_seal(wire->shared->cipher_contexts, &wire->key, &wire->cipher_context, type, &part, 1,
                                  block->bytes + block->filled);
 
     if (sealed < 0) {

@@ -20,11 +20,11 @@ enum { TURNS = 8, LENT = 16384 };
 
 static struct fuzz_peers {
     struct tls_context *context;
-    struct record_sealer *sealer;
+    struct cipher_context_cache *sealer;
     SSL_CTX *openssl;
     SSL *client;
     struct record_key client_key, key;
-    struct record_slot *client_slot, *slot;
+    struct cipher_context *client_slot, *slot;
     bool key_taken;
     uint64_t sequence;
 } peers;
@@ -93,7 +93,7 @@ static void set_up(void)
                                            .session_tickets = true,
                                            .prefer_server_ciphers = true};
     peers.context = tls_context_create(servers, 2, &log, error, sizeof(error));
-    peers.sealer = record_sealer_create(2);
+    peers.sealer = cipher_context_cache_create(2);
     peers.openssl = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_keylog_callback(peers.openssl, client_secret);
     HOLDS(peers.context && peers.sealer && peers.openssl);

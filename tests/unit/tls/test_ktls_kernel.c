@@ -1,5 +1,5 @@
 /*
- * The real kernel as the sealer, read by an OpenSSL client. Where the kernel has no TLS the program says so
+ * The real kernel as the cache, read by an OpenSSL client. Where the kernel has no TLS the program says so
  * and skips (77); the suite "vm" runs it on kernels that have it.
  */
 #include "base/limits.h"

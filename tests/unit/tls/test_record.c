@@ -18,12 +18,12 @@ static struct record_key make_key(uint16_t version, uint8_t cipher, uint8_t seed
     return key;
 }
 
-static ssize_t seal(struct record_sealer *sealer, struct record_key *key, struct record_slot **slot,
+static ssize_t seal(struct cipher_context_cache *cache, struct record_key *key, struct cipher_context **context,
                     uint8_t type, const char *from, size_t length, char *to)
 {
     struct iovec part = {(void *)(uintptr_t)from, length};
 
-    return record_seal(sealer, key, slot, type, &part, 1, to);
+    return record_seal(cache, key, context, type, &part, 1, to);
 }
 
 /* RFC 8448 3: what server and client send under their application keys after the handshake. */
@@ -50,21 +50,21 @@ static const struct vector {
 START_TEST(rfc_8448_records)
 {
     const struct vector *vector = &vectors[_i];
-    struct record_sealer *sealer = record_sealer_create(1);
+    struct cipher_context_cache *cache = cipher_context_cache_create(1);
     struct record_key key = {
         .version = RECORD_TLS_1_3, .cipher = RECORD_AES_128_GCM, .sequence = vector->sequence};
-    struct record_slot *slot = NULL;
+    struct cipher_context *context = NULL;
     uint8_t plaintext[128], expected[256];
     size_t length = from_hex(vector->plaintext, plaintext), wanted = from_hex(vector->record, expected);
 
     from_hex(vector->key, key.key);
     from_hex(vector->iv, key.iv);
-    ck_assert_int_eq(seal(sealer, &key, &slot, vector->type, (char *)plaintext, length, into),
+    ck_assert_int_eq(seal(cache, &key, &context, vector->type, (char *)plaintext, length, into),
                      (ssize_t)wanted);
     ck_assert_mem_eq(into, expected, wanted);
     ck_assert_uint_eq(key.sequence, vector->sequence + 1);
-    record_sealer_destroy(sealer);
-    ck_assert_ptr_null(slot);
+    cipher_context_cache_destroy(cache);
+    ck_assert_ptr_null(context);
 }
 END_TEST
 
@@ -83,8 +83,8 @@ START_TEST(all_ways_to_give_plaintext_are_one)
 {
     static const size_t lengths[] = {0, 1, 15, 16, 17, 255, 1200, 4096, 16383, 16384};
     const struct kind *kind = &kinds[_i];
-    struct record_sealer *sealer = record_sealer_create(2);
-    struct record_slot *slot = NULL;
+    struct cipher_context_cache *cache = cipher_context_cache_create(2);
+    struct cipher_context *context = NULL;
 
     for (size_t i = 0; i < sizeof(text); i++)
         text[i] = (char)(i * 7 + i / 256);
@@ -100,124 +100,124 @@ START_TEST(all_ways_to_give_plaintext_are_one)
         parts[3].iov_len = length - cut - parts[2].iov_len;
         ck_assert_uint_eq(head, kind->head);
         ck_assert_uint_eq(record_overhead(&key), kind->overhead);
-        ssize_t sealed = seal(sealer, &key, &slot, 23, text, length, into);
+        ssize_t sealed = seal(cache, &key, &context, 23, text, length, into);
         ck_assert_int_eq(sealed, (ssize_t)(length + kind->overhead));
-        ck_assert_int_eq(record_seal(sealer, &again, &slot, 23, parts, 5, other), sealed);
+        ck_assert_int_eq(record_seal(cache, &again, &context, 23, parts, 5, other), sealed);
         ck_assert_mem_eq(into, other, (size_t)sealed);
         memset(other, 0, sizeof(other));
         memcpy(other + head, text, length);
-        ck_assert_int_eq(seal(sealer, &third, &slot, 23, other + head, length, other), sealed);
+        ck_assert_int_eq(seal(cache, &third, &context, 23, other + head, length, other), sealed);
         ck_assert_mem_eq(into, other, (size_t)sealed);
         ck_assert_uint_eq(key.sequence, 6);
         ck_assert_mem_eq(&key, &third, sizeof(key));
     }
-    record_release(sealer, &slot);
-    record_sealer_destroy(sealer);
+    record_release(cache, &context);
+    cipher_context_cache_destroy(cache);
 }
 END_TEST
 
 START_TEST(no_parts_is_an_empty_record)
 {
     const struct kind *kind = &kinds[_i];
-    struct record_sealer *sealer = record_sealer_create(2);
+    struct cipher_context_cache *cache = cipher_context_cache_create(2);
     struct record_key key = make_key(kind->version, kind->cipher, 3);
-    struct record_slot *slot = NULL;
+    struct cipher_context *context = NULL;
 
-    ck_assert_int_eq(record_seal(sealer, &key, &slot, 23, NULL, 0, into), (ssize_t)kind->overhead);
-    record_sealer_destroy(sealer);
+    ck_assert_int_eq(record_seal(cache, &key, &context, 23, NULL, 0, into), (ssize_t)kind->overhead);
+    cipher_context_cache_destroy(cache);
 }
 END_TEST
 
 START_TEST(the_explicit_nonce_counts)
 {
-    struct record_sealer *sealer = record_sealer_create(1);
+    struct cipher_context_cache *cache = cipher_context_cache_create(1);
     struct record_key key = make_key(RECORD_TLS_1_2, RECORD_AES_128_GCM, 1);
-    struct record_slot *slot = NULL;
+    struct cipher_context *context = NULL;
     static const uint8_t first[8] = {255, 255, 255, 255, 255, 255, 255, 254}, wrapped[8] = {0};
 
     memcpy(key.explicit_nonce, first, 8);
-    ck_assert_int_gt(seal(sealer, &key, &slot, 23, "a", 1, into), 0);
+    ck_assert_int_gt(seal(cache, &key, &context, 23, "a", 1, into), 0);
     ck_assert_mem_eq(into + 5, first, 8);
-    ck_assert_int_gt(seal(sealer, &key, &slot, 23, "a", 1, into), 0);
+    ck_assert_int_gt(seal(cache, &key, &context, 23, "a", 1, into), 0);
     ck_assert_uint_eq((uint8_t)into[12], 255);
     ck_assert_mem_eq(key.explicit_nonce, wrapped, 8);
-    record_sealer_destroy(sealer);
+    cipher_context_cache_destroy(cache);
 }
 END_TEST
 
 START_TEST(refusals_take_no_sequence_number)
 {
-    struct record_sealer *sealer = record_sealer_create(1);
+    struct cipher_context_cache *cache = cipher_context_cache_create(1);
     struct record_key key = make_key(RECORD_TLS_1_2, RECORD_AES_128_GCM, 1), before = key;
-    struct record_slot *slot = NULL;
+    struct cipher_context *context = NULL;
     struct iovec parts[] = {{text, LIMIT_RECORD_PLAINTEXT}, {text, 1}},
                  endless[] = {{text, SIZE_MAX}, {text, SIZE_MAX}};
 
-    ck_assert_int_eq(record_seal(sealer, &key, &slot, 23, parts, 2, into), -EMSGSIZE);
-    ck_assert_int_eq(record_seal(sealer, &key, &slot, 23, endless, 2, into), -EMSGSIZE);
+    ck_assert_int_eq(record_seal(cache, &key, &context, 23, parts, 2, into), -EMSGSIZE);
+    ck_assert_int_eq(record_seal(cache, &key, &context, 23, endless, 2, into), -EMSGSIZE);
     ck_assert_mem_eq(&key, &before, sizeof(key));
     key.cipher = RECORD_NONE;
-    ck_assert_int_eq(seal(sealer, &key, &slot, 23, "a", 1, into), -EINVAL);
+    ck_assert_int_eq(seal(cache, &key, &context, 23, "a", 1, into), -EINVAL);
     key.cipher = 77;
-    ck_assert_int_eq(seal(sealer, &key, &slot, 23, "a", 1, into), -EINVAL);
+    ck_assert_int_eq(seal(cache, &key, &context, 23, "a", 1, into), -EINVAL);
     key.cipher = RECORD_AES_128_GCM;
     key.version = 0x0302;
-    ck_assert_int_eq(seal(sealer, &key, &slot, 23, "a", 1, into), -EINVAL);
+    ck_assert_int_eq(seal(cache, &key, &context, 23, "a", 1, into), -EINVAL);
     ck_assert_uint_eq(key.sequence, before.sequence);
-    record_sealer_destroy(sealer);
+    cipher_context_cache_destroy(cache);
 }
 END_TEST
 
 START_TEST(rule_10_a_key_wears_out)
 {
-    struct record_sealer *sealer = record_sealer_create(1);
+    struct cipher_context_cache *cache = cipher_context_cache_create(1);
     struct record_key key = make_key(RECORD_TLS_1_3, RECORD_AES_128_GCM, 1);
-    struct record_slot *slot = NULL;
+    struct cipher_context *context = NULL;
     int alerts = 0;
 
     key.sequence = LIMIT_RECORDS_PER_KEY - 1;
-    ck_assert_int_gt(seal(sealer, &key, &slot, RECORD_APPLICATION_DATA, "a", 1, into), 0);
-    ck_assert_int_eq(seal(sealer, &key, &slot, RECORD_APPLICATION_DATA, "a", 1, into), -EKEYEXPIRED);
-    ck_assert_int_gt(seal(sealer, &key, &slot, RECORD_HANDSHAKE, "a", 1, into), 0);
-    while (seal(sealer, &key, &slot, RECORD_ALERT, "a", 1, into) > 0)
+    ck_assert_int_gt(seal(cache, &key, &context, RECORD_APPLICATION_DATA, "a", 1, into), 0);
+    ck_assert_int_eq(seal(cache, &key, &context, RECORD_APPLICATION_DATA, "a", 1, into), -EKEYEXPIRED);
+    ck_assert_int_gt(seal(cache, &key, &context, RECORD_HANDSHAKE, "a", 1, into), 0);
+    while (seal(cache, &key, &context, RECORD_ALERT, "a", 1, into) > 0)
         ck_assert_int_lt(alerts++, 100);
-    ck_assert_int_eq(seal(sealer, &key, &slot, RECORD_ALERT, "a", 1, into), -EKEYEXPIRED);
-    record_sealer_destroy(sealer);
+    ck_assert_int_eq(seal(cache, &key, &context, RECORD_ALERT, "a", 1, into), -EKEYEXPIRED);
+    cipher_context_cache_destroy(cache);
 }
 END_TEST
 
-/* More connections than contexts: each record is what a sealer of its own would have made. */
+/* More connections than contexts: each record is what a cache of its own would have made. */
 START_TEST(contexts_are_taken_from_whoever_rests)
 {
     enum { CONNECTIONS = 7 };
-    struct record_sealer *few = record_sealer_create((unsigned)_i), *own[CONNECTIONS];
+    struct cipher_context_cache *few = cipher_context_cache_create((unsigned)_i), *own[CONNECTIONS];
     struct record_key keys[CONNECTIONS], copies[CONNECTIONS];
-    struct record_slot *slots[CONNECTIONS] = {NULL}, *own_slots[CONNECTIONS] = {NULL};
+    struct cipher_context *contexts[CONNECTIONS] = {NULL}, *own_slots[CONNECTIONS] = {NULL};
 
     for (int i = 0; i < CONNECTIONS; i++) {
-        own[i] = record_sealer_create(1);
+        own[i] = cipher_context_cache_create(1);
         keys[i] = copies[i] = make_key(kinds[i % 6].version, kinds[i % 6].cipher, (uint8_t)(10 + i));
     }
     for (int round = 0; round < 200; round++) {
         int i = (round * round + round / 3) % CONNECTIONS;
-        ssize_t length = seal(few, &keys[i], &slots[i], 23, text, (size_t)round, into);
+        ssize_t length = seal(few, &keys[i], &contexts[i], 23, text, (size_t)round, into);
         ck_assert_int_eq(length, seal(own[i], &copies[i], &own_slots[i], 23, text, (size_t)round, other));
         ck_assert_mem_eq(into, other, (size_t)length);
         int held = 0;
         for (int j = 0; j < CONNECTIONS; j++)
-            held += slots[j] != NULL;
+            held += contexts[j] != NULL;
         ck_assert_int_le(held, _i ? _i : 1);
         if (round % 11 == 0)
-            record_release(few, &slots[i]);
+            record_release(few, &contexts[i]);
         if (round == 100)
             memset(keys[i].key, 99, 16), memset(copies[i].key, 99, 16); /* a new key is noticed by itself */
     }
     for (int i = 0; i < CONNECTIONS; i++)
-        record_sealer_destroy(own[i]);
-    record_sealer_destroy(few);
+        cipher_context_cache_destroy(own[i]);
+    cipher_context_cache_destroy(few);
     for (int i = 0; i < CONNECTIONS; i++)
-        ck_assert_ptr_null(slots[i]);
-    record_sealer_destroy(NULL);
+        ck_assert_ptr_null(contexts[i]);
+    cipher_context_cache_destroy(NULL);
 }
 END_TEST
 

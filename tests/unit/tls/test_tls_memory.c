@@ -126,23 +126,23 @@ START_TEST(a_session_without_memory)
 }
 END_TEST
 
-START_TEST(a_sealer_without_memory)
+START_TEST(a_cache_without_memory)
 {
     char into[64];
     ssize_t result = -ENOMEM;
 
     for (long n = 0; result < 0 && n < 200; n++) {
         struct record_key key = {.version = RECORD_TLS_1_3, .cipher = RECORD_AES_128_GCM};
-        struct record_slot *slot = NULL;
+        struct cipher_context *context = NULL;
         struct iovec part = {into + 5, 10};
         left = n;
-        struct record_sealer *sealer = record_sealer_create(1);
-        result = sealer ? record_seal(sealer, &key, &slot, RECORD_APPLICATION_DATA, &part, 1, into) : -ENOMEM;
+        struct cipher_context_cache *cache = cipher_context_cache_create(1);
+        result = cache ? record_seal(cache, &key, &context, RECORD_APPLICATION_DATA, &part, 1, into) : -ENOMEM;
         left = -1;
         ck_assert(result == -ENOMEM || result == -EINVAL || result == 32);
         ck_assert_uint_eq(key.sequence, result > 0 ? 1 : 0);
         ck_assert_uint_eq(ERR_peek_error(), 0);
-        record_sealer_destroy(sealer);
+        cipher_context_cache_destroy(cache);
     }
     ck_assert_int_eq(result, 32);
 }
@@ -162,7 +162,7 @@ int main(void)
     tcase_add_checked_fixture(all, warm_up, NULL);
     tcase_add_test(all, a_context_without_memory);
     tcase_add_test(all, a_session_without_memory);
-    tcase_add_test(all, a_sealer_without_memory);
+    tcase_add_test(all, a_cache_without_memory);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

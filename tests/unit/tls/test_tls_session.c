@@ -375,7 +375,7 @@ START_TEST(what_was_lent_can_be_taken_back)
 }
 END_TEST
 
-START_TEST(rule_08_writing_is_the_sealers_alone)
+START_TEST(rule_08_only_the_record_layer_writes)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -404,7 +404,7 @@ int main(void)
     tcase_add_loop_test(talk, no_tickets_when_switched_off, 0, 2);
     tcase_add_loop_test(talk, rule_06_a_ticket_resumes, 0, SUITES);
     tcase_add_test(talk, what_was_lent_can_be_taken_back);
-    tcase_add_test(talk, rule_08_writing_is_the_sealers_alone);
+    tcase_add_test(talk, rule_08_only_the_record_layer_writes);
     suite_add_tcase(suite, talk);
     tcase_add_loop_test(update, the_peers_key_update, 0, 4 * 4);
     tcase_add_loop_test(update, our_own_key_update, 0, SUITES);

@@ -45,7 +45,7 @@ static void seal(struct tls_pair *pair, uint8_t type, struct str plaintext)
 {
     char into[LIMIT_RECORD_PLAINTEXT + RECORD_OVERHEAD];
     struct iovec part = {(void *)(uintptr_t)plaintext.data, plaintext.length};
-    ssize_t length = record_seal(pair->sealer, &pair->key, &pair->slot, type, &part, 1, into);
+    ssize_t length = record_seal(pair->cipher_contexts, &pair->key, &pair->cipher_context, type, &part, 1, into);
 
     ck_assert_int_gt(length, 0);
     ck_assert_uint_eq((size_t)length, plaintext.length + record_overhead(&pair->key));
@@ -152,7 +152,7 @@ void pair_open(struct tls_pair *pair, const struct tls_settings *servers, size_t
     pair->log = (struct log){.level = LOG_DEBUG, .sink = logged, .owner = pair};
     pair->context = tls_context_create(servers, count, &pair->log, error, sizeof(error));
     ck_assert_msg(pair->context, "%s", error);
-    pair->sealer = record_sealer_create(4);
+    pair->cipher_contexts = cipher_context_cache_create(4);
     pair->client_openssl = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_session_cache_mode(pair->client_openssl, SSL_SESS_CACHE_CLIENT);
     SSL_CTX_set_keylog_callback(pair->client_openssl, client_secret);
@@ -164,8 +164,8 @@ static void disconnect(struct tls_pair *pair)
 {
     tls_session_destroy(pair->session);
     SSL_free(pair->client);
-    record_release(pair->sealer, &pair->slot);
-    record_release(pair->sealer, &pair->client_slot);
+    record_release(pair->cipher_contexts, &pair->cipher_context);
+    record_release(pair->cipher_contexts, &pair->client_slot);
     if (pair->kernel_near) {
         close(pair->kernel_near);
         close(pair->kernel_far);
@@ -194,7 +194,7 @@ void pair_close(struct tls_pair *pair)
 {
     disconnect(pair);
     tls_context_destroy(pair->context);
-    record_sealer_destroy(pair->sealer);
+    cipher_context_cache_destroy(pair->cipher_contexts);
     SSL_CTX_free(pair->client_openssl);
     ck_assert_uint_eq(ERR_peek_error(), 0);
 }
@@ -319,7 +319,7 @@ ssize_t pair_forge(struct tls_pair *pair, uint8_t type, struct str plaintext, ch
 {
     static char bytes[LIMIT_RECORD_PLAINTEXT + RECORD_OVERHEAD];
     struct iovec part = {(void *)(uintptr_t)plaintext.data, plaintext.length};
-    ssize_t length = record_seal(pair->sealer, &pair->client_key, &pair->client_slot, type, &part, 1, bytes);
+    ssize_t length = record_seal(pair->cipher_contexts, &pair->client_key, &pair->client_slot, type, &part, 1, bytes);
 
     ck_assert_int_gt(length, 0);
     tls_session_lend(pair->session, str_of(bytes, (size_t)length));

@@ -1,6 +1,6 @@
 /*
  * A server session of ours and an OpenSSL client, joined in memory: what we
- * seal is read by an implementation that shares nothing with the sealer.
+ * seal is read by an implementation that shares nothing with the cipher_contexts.
  */
 #ifndef TEST_TLS_PAIR_H
 #define TEST_TLS_PAIR_H
@@ -12,8 +12,8 @@
 struct tls_pair {
     struct tls_context *context;
     struct tls_session *session;
-    struct record_sealer *sealer;
-    struct record_slot *slot;
+    struct cipher_context_cache *cipher_contexts;
+    struct cipher_context *cipher_context;
     struct record_key key;          /* the owner's copy */
     unsigned keys;                  /* how often key_ready came */
     unsigned records;               /* passed to `record` */
@@ -27,7 +27,7 @@ struct tls_pair {
     int kernel_near;                /* a promoted socket, whose kernel seals from now on; 0: none */
     int kernel_far;                 /* its other end */
     struct record_key client_key;   /* TLS 1.3: with it a test forges what the client would never send */
-    struct record_slot *client_slot;
+    struct cipher_context *client_slot;
     SSL_CTX *client_openssl;
     SSL *client;
     size_t fragment;                /* bytes lent at once; 0: all */
