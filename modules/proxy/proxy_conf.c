@@ -169,7 +169,7 @@ static int make_tls(struct proxy_conf *conf, struct conf_reader *reader, const s
     ssl->command_count = conf->ssl_commands.count;
     if (!trusted && !wants_tls(&conf->gateway.pass))
         return 0;
-    if (upstreams_trust(reader->upstreams, ssl, error, sizeof(error)) == 0)
+    if (upstreams_add_tls(reader->upstreams, ssl, error, sizeof(error)) == 0)
         return 0;
     if (trusted && !str_empty(ssl->trusted) && str_empty(ssl->certificate) && str_empty(ssl->ciphers) &&
         str_empty(ssl->revoked) && ssl->command_count == 0)

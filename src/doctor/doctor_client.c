@@ -1,6 +1,6 @@
 /*
  * The client of the doctor's trial: plain OpenSSL on a blocking socket, in a process
- * of its own, which trusts nothing of ours: it decrypts and compares.
+ * of its own, which tls_contexts nothing of ours: it decrypts and compares.
  */
 #include "doctor/doctor_client.h"
 

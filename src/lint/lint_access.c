@@ -69,7 +69,7 @@ const struct lint_rule lint_rules_access[] = {
     {"allow-without-deny", LINT_LOCATION, allow_alone, "allow alone keeps nobody out."},
     {"open-status", LINT_LOCATION, status_open, "The status page is open to everybody."},
     {"plain-password", LINT_LOCATION, password_plain, "auth_basic is asked for without TLS."},
-    {"trusts-everybody", LINT_LOCATION, trusts_all, "Any peer may name another client address."},
+    {"tls_contexts-everybody", LINT_LOCATION, trusts_all, "Any peer may name another client address."},
     {"open-cors", LINT_LOCATION, cors_all,
      "A location that is kept from others may be read by scripts of every origin."},
     {0},

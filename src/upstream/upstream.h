@@ -82,7 +82,7 @@ struct upstreams {
     unsigned count;
     enum upstream_user user;        /* whose are being added, and found */
     const struct resolver_settings *resolver[UPSTREAM_USERS]; /* for addresses; NULL: this machine's */
-    struct upstream_trust *trusts;  /* owned: TLS, as proxy_pass and its kin want it */
+    struct upstream_tls_context *tls_contexts;  /* owned: TLS, as proxy_pass and its kin want it */
 };
 
 /* Settings for names where nothing was said. */
@@ -115,7 +115,7 @@ const struct resolver_settings *upstreams_resolver(const struct upstreams *upstr
 /* Makes a group of one server, with what such a group gets; `server` outlives it. */
 void upstream_single(struct upstream *upstream, struct upstream_server *server);
 /* Makes TLS for these settings, once. 0, or -EINVAL with a sentence in `out_error` (at least 256 bytes). Their texts outlive the configuration. */
-MUST_CHECK int upstreams_trust(struct upstreams *upstreams, const struct tls_client_settings *settings, char *out_error, size_t error_size);
+MUST_CHECK int upstreams_add_tls(struct upstreams *upstreams, const struct tls_client_settings *settings, char *out_error, size_t error_size);
 /* Frees what is not in the arena. */
 void upstreams_finish(struct upstreams *upstreams);
 /* For upstream_conf.c: takes a group that lies in the arena. */

@@ -53,10 +53,10 @@ struct upstream_target {
 };
 
 /* TLS as one kind of settings wants it. */
-struct upstream_trust {
+struct upstream_tls_context {
     struct tls_client_settings settings; /* its text is the configuration's */
     struct tls_context *context;    /* owned */
-    struct upstream_trust *next;
+    struct upstream_tls_context *next;
 };
 
 struct upstream_pool {
@@ -71,7 +71,7 @@ struct upstream_pool {
     struct upstream_group *groups;  /* by upstream->index */
     unsigned group_count;
     struct upstream_target *targets;
-    struct upstream_trust *trusts;
+    struct upstream_tls_context *tls_contexts;
     struct table targets_by_name;
     struct list connections;        /* all but the idle ones */
     struct list awake;
@@ -100,9 +100,9 @@ void upstream_connection_drop(struct upstream_connection *connection);
 /* Closes the connections that were released and have not ended yet: what they still have to send is lost. */
 void upstream_connections_stop(struct upstream_pool *pool);
 
-/* upstream_trust.c */
+/* upstream_tls.c */
 
-void upstream_trusts_finish(struct upstream_trust **trusts);
+void upstream_tls_contexts_finish(struct upstream_tls_context **tls_contexts);
 
 /* upstream_balance.c */
 

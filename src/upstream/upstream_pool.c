@@ -239,7 +239,7 @@ void upstream_pool_destroy(struct upstream_pool *pool)
         group_finish(&target->group);
         free(target);
     }
-    upstream_trusts_finish(&pool->trusts);
+    upstream_tls_contexts_finish(&pool->tls_contexts);
     upstream_resolvers_finish(pool);
     table_finish(&pool->targets_by_name);
     free(pool->groups);

@@ -44,7 +44,7 @@ def make(root, release):
         return
     shutil.copy('/etc/resolv.conf', os.path.join(root, 'etc/resolv.conf'))
     enter(root, f'apt-get -q -o Acquire::Retries=5 install -y --no-install-recommends {wanted}')
-    for path in TRUSTED:                        # whom this machine trusts and asks
+    for path in TRUSTED:                        # whom this machine tls_contexts and asks
         if os.path.exists(path):
             shutil.copy(path, root + path)
     with open(os.path.join(root, 'made'), 'w', encoding='ascii') as stream:
