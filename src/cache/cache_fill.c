@@ -1,6 +1,6 @@
 /*
  * Storing an answer while it passes: bytes gather in one buffer while another is written by a helper thread. An
- * answer that fits one buffer costs one errand: create, write, note, rename, publish.
+ * answer that fits one buffer costs one task: create, write, note, rename, publish.
  */
 #include "cache/cache_store_private.h"
 

@@ -274,7 +274,7 @@ void cache_store_remove_entry(struct cache_store *store, const struct cache_entr
 }
 
 /* Work for a helper thread that nobody waits for. */
-struct errand {
+struct cache_task {
     struct op op;
     struct cache_store *store;
     const struct cache_conf *conf;
@@ -286,66 +286,66 @@ struct errand {
     struct cache_victims victims;
 };
 
-static int errand_work(void *argument)
+static int cache_task_work(void *argument)
 {
-    struct errand *errand = argument;
+    struct cache_task *task = argument;
 
-    for (unsigned i = 0; i < errand->victims.count; i++)
-        cache_file_delete(&errand->conf->folder, &errand->victims.ids[i]);
-    if (errand->head.length == 0)
+    for (unsigned i = 0; i < task->victims.count; i++)
+        cache_file_delete(&task->conf->folder, &task->victims.ids[i]);
+    if (task->head.length == 0)
         return 0;
-    return cache_file_update(&errand->conf->folder, errand->conf->zone, &errand->id, &errand->view,
-                             buffer_str(&errand->head));
+    return cache_file_update(&task->conf->folder, task->conf->zone, &task->id, &task->view,
+                             buffer_str(&task->head));
 }
 
 /* Deleting is done in any case: nobody would know of the files any more. */
-static void errand_done(struct op *op, int result)
+static void cache_task_done(struct op *op, int result)
 {
-    struct errand *errand = container_of(op, struct errand, op);
+    struct cache_task *task = container_of(op, struct cache_task, op);
 
     if (result == -EBUSY || result == -ECANCELED)
-        for (unsigned i = 0; i < errand->victims.count; i++)
-            cache_file_delete(&errand->conf->folder, &errand->victims.ids[i]);
-    cache_store_release(errand->store, &errand->leased, errand->token);
-    buffer_finish(&errand->head);
-    free(errand);
+        for (unsigned i = 0; i < task->victims.count; i++)
+            cache_file_delete(&task->conf->folder, &task->victims.ids[i]);
+    cache_store_release(task->store, &task->leased, task->token);
+    buffer_finish(&task->head);
+    free(task);
 }
 
-static struct errand *errand_make(struct cache_store *store)
+static struct cache_task *cache_task_create(struct cache_store *store)
 {
-    struct errand *errand = calloc(1, sizeof(*errand));
+    struct cache_task *task = calloc(1, sizeof(*task));
 
-    if (!errand)
+    if (!task)
         return NULL;
-    errand->op.done = errand_done;
-    errand->store = store;
-    errand->conf = store->conf;
-    return errand;
+    task->op.done = cache_task_done;
+    task->store = store;
+    task->conf = store->conf;
+    return task;
 }
 
 void cache_store_delete(struct cache_store *store, const struct cache_victims *victims)
 {
-    struct errand *errand = victims->count > 0 ? errand_make(store) : NULL;
+    struct cache_task *task = victims->count > 0 ? cache_task_create(store) : NULL;
 
-    if (errand) {
-        errand->victims = *victims;
-        loop_offload(store->loop, &errand->op, errand_work, errand);
+    if (task) {
+        task->victims = *victims;
+        loop_offload(store->loop, &task->op, cache_task_work, task);
     }
 }
 
 void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head,
                         const struct cache_hash *leased, uint64_t token)
 {
-    struct errand *errand = errand_make(store);
+    struct cache_task *task = cache_task_create(store);
 
-    if (!errand || buffer_append(&errand->head, head) < 0) {
-        free(errand);
+    if (!task || buffer_append(&task->head, head) < 0) {
+        free(task);
         cache_store_release(store, leased, token);
         return;
     }
-    errand->id = entry->id;
-    errand->view = entry->view;
-    errand->leased = *leased;
-    errand->token = token;
-    loop_offload(store->loop, &errand->op, errand_work, errand);
+    task->id = entry->id;
+    task->view = entry->view;
+    task->leased = *leased;
+    task->token = token;
+    loop_offload(store->loop, &task->op, cache_task_work, task);
 }

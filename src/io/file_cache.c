@@ -6,7 +6,7 @@
 #include "io/file_cache.h"
 
 #include "base/saturate.h"
-#include "io/file_shelf.h"
+#include "io/file_cache_lru.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -18,9 +18,9 @@
 
 struct file_cache {
     struct loop *loop;
-    struct file_shelf shelf;
+    struct file_cache_lru lru;
     const struct roots *granted;    /* not owned; may be NULL */
-    struct table openings;          /* pending on helper threads, by key */
+    struct table open_tasks;          /* pending on helper threads, by key */
     struct str root;                /* the most recent root and its descriptor */
     int root_fd;
     uint64_t root_checked_ms;
@@ -30,7 +30,7 @@ struct file_cache {
 };
 
 /* One open on a helper thread. */
-struct opening {
+struct open_task {
     struct op op;
     struct file_cache *cache;
     struct str key;
@@ -52,8 +52,8 @@ struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_
     cache->loop = loop;
     cache->root_fd = -1;
     cache->counters = &cache->own;
-    file_shelf_init(&cache->shelf, loop, limits);
-    table_init(&cache->openings, false);
+    file_cache_lru_init(&cache->lru, loop, limits);
+    table_init(&cache->open_tasks, false);
     return cache;
 }
 
@@ -76,8 +76,8 @@ void file_cache_destroy(struct file_cache *cache)
 {
     if (!cache)
         return;
-    file_shelf_finish(&cache->shelf);
-    table_finish(&cache->openings);
+    file_cache_lru_finish(&cache->lru);
+    table_finish(&cache->open_tasks);
     if (cache->root_fd >= 0)
         close(cache->root_fd);
     free((char *)(uintptr_t)cache->root.data);
@@ -91,7 +91,7 @@ void file_cache_destroy(struct file_cache *cache)
 static int root_descriptor(struct file_cache *cache, const char *root)
 {
     uint64_t now = cache->loop->clock.monotonic_ms;
-    uint64_t valid_ms = cache->shelf.limits.enabled ? cache->shelf.limits.valid_ms : 0;
+    uint64_t valid_ms = cache->lru.limits.enabled ? cache->lru.limits.valid_ms : 0;
     struct str name = str_from(root);
     char *copy;
     int fd;
@@ -135,20 +135,20 @@ static int open_at_once(struct file_cache *cache, const char *root, const char *
 }
 
 /* On a helper thread: may block on the disk; touches only the pending open and the immutable granted roots. */
-static int open_work(void *argument)
+static int open_task_work(void *argument)
 {
-    struct opening *opening = argument;
-    int fd = root_open(opening->root, opening->cache->granted, true);
+    struct open_task *task = argument;
+    int fd = root_open(task->root, task->cache->granted, true);
     int error;
 
-    opening->file = (struct opened_file){.error = fd, .fd = -1};
+    task->file = (struct opened_file){.error = fd, .fd = -1};
     if (fd < 0)
         return 0;
-    error = file_open(fd, opening->path, opening->symlinks, true, opening->walk, &opening->file);
+    error = file_open(fd, task->path, task->symlinks, true, task->walk, &task->file);
     if (error == -ENOSYS)
-        error = file_open(fd, opening->path, opening->symlinks, true, true, &opening->file);
+        error = file_open(fd, task->path, task->symlinks, true, true, &task->file);
     if (error < 0)
-        opening->file = (struct opened_file){.error = error, .fd = -1};
+        task->file = (struct opened_file){.error = error, .fd = -1};
     close(fd);
     return 0;
 }
@@ -158,46 +158,47 @@ static bool out_of_descriptors(const struct opened_file *file)
     return file->error == -EMFILE || file->error == -ENFILE;
 }
 
-static void opening_finish(struct opening *opening, struct file_entry *entry)
+static void open_task_finish(struct open_task *task, struct file_entry *entry)
 {
     struct list *link;
 
-    table_remove(&opening->cache->openings, opening->key);
-    while ((link = list_pop(&opening->waiting)) != NULL) {
+    table_remove(&task->cache->open_tasks, task->key);
+    while ((link = list_pop(&task->waiting)) != NULL) {
         struct file_lookup *lookup = container_of(link, struct file_lookup, waiting);
         bool told = entry && !lookup->cancelled;
 
         lookup->found(lookup, told ? file_entry_ref(entry) : NULL);
     }
     file_entry_unref(entry);
-    free(opening);
+    free(task);
 }
 
-static void opening_done(struct op *op, int result)
+static void open_task_done(struct op *op, int result)
 {
-    struct opening *opening = container_of(op, struct opening, op);
+    struct open_task *task = container_of(op, struct open_task, op);
 
     if (result < 0) {
-        opening->file = (struct opened_file){.error = result, .fd = -1};
-    } else if (out_of_descriptors(&opening->file) && !opening->again) {
-        opening->again = true;
-        file_shelf_evict(&opening->cache->shelf, EVICT_WHEN_FULL);
-        loop_offload(opening->cache->loop, &opening->op, open_work, opening);
+        task->file = (struct opened_file){.error = result, .fd = -1};
+    } else if (out_of_descriptors(&task->file) && !task->again) {
+        task->again = true;
+        file_cache_lru_evict(&task->cache->lru, EVICT_WHEN_FULL);
+        loop_offload(task->cache->loop, &task->op, open_task_work, task);
         return;
     }
-    opening_finish(opening, file_shelf_adopt(&opening->cache->shelf, opening->key, &opening->file));
+    open_task_finish(task, file_cache_lru_insert(&task->cache->lru, task->key, &task->file));
 }
 
-static struct opening *opening_start(struct file_cache *cache, struct str key, size_t path_at, enum symlinks symlinks)
+static struct open_task *open_task_start(struct file_cache *cache, struct str key, size_t path_at,
+                                         enum symlinks symlinks)
 {
-    struct opening *opening = malloc(sizeof(*opening) + key.length + 1);
-    char *kept = (char *)(opening + 1);
+    struct open_task *task = malloc(sizeof(*task) + key.length + 1);
+    char *kept = (char *)(task + 1);
 
-    if (!opening)
+    if (!task)
         return NULL;
     memcpy(kept, key.data, key.length + 1);
-    *opening = (struct opening){
-        .op.done = opening_done,
+    *task = (struct open_task){
+        .op.done = open_task_done,
         .cache = cache,
         .key = {kept, key.length},
         .root = kept,
@@ -205,25 +206,25 @@ static struct opening *opening_start(struct file_cache *cache, struct str key, s
         .symlinks = symlinks,
         .walk = cache->walk,
     };
-    list_init(&opening->waiting);
-    if (table_set(&cache->openings, opening->key, opening) < 0) {
-        free(opening);
+    list_init(&task->waiting);
+    if (table_set(&cache->open_tasks, task->key, task) < 0) {
+        free(task);
         return NULL;
     }
-    loop_offload(cache->loop, &opening->op, open_work, opening);
-    return opening;
+    loop_offload(cache->loop, &task->op, open_task_work, task);
+    return task;
 }
 
 static struct file_entry *wait_for_opening(struct file_cache *cache, struct file_lookup *lookup, struct str key,
                                            size_t path_at, enum symlinks symlinks, bool *out_pending)
 {
-    struct opening *opening = table_get(&cache->openings, key);
+    struct open_task *task = table_get(&cache->open_tasks, key);
 
-    if (!opening)
-        opening = opening_start(cache, key, path_at, symlinks);
-    if (opening) {
+    if (!task)
+        task = open_task_start(cache, key, path_at, symlinks);
+    if (task) {
         lookup->cancelled = false;
-        list_push(&opening->waiting, &lookup->waiting);
+        list_push(&task->waiting, &lookup->waiting);
         *out_pending = true;
     }
     return NULL;
@@ -260,22 +261,22 @@ struct file_entry *file_cache_get(struct file_cache *cache, struct file_lookup *
 
     *out_pending = false;
     if (error < 0)
-        return file_entry_refused(cache->loop, error);
-    entry = file_shelf_find(&cache->shelf, key);
+        return file_entry_of_error(cache->loop, error);
+    entry = file_cache_lru_find(&cache->lru, key);
     if (entry) {
         cache->counters->hits++;
         return entry;
     }
     cache->counters->misses++;
-    file_shelf_evict_inactive(&cache->shelf);
+    file_cache_lru_evict_inactive(&cache->lru);
     error = open_at_once(cache, memory, memory + root.length + 1, symlinks, &file);
     if (error == 0 && out_of_descriptors(&file)) {
-        file_shelf_evict(&cache->shelf, EVICT_WHEN_FULL);
+        file_cache_lru_evict(&cache->lru, EVICT_WHEN_FULL);
         error = open_at_once(cache, memory, memory + root.length + 1, symlinks, &file);
     }
     if (error < 0)
         return wait_for_opening(cache, lookup, key, root.length + 1, symlinks, out_pending);
-    return file_shelf_adopt(&cache->shelf, key, &file);
+    return file_cache_lru_insert(&cache->lru, key, &file);
 }
 
 void file_lookup_cancel(struct file_lookup *lookup)

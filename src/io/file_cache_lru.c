@@ -1,5 +1,5 @@
-/* The entries that are kept: see file_shelf.h. */
-#include "io/file_shelf.h"
+/* The entries that are kept: see file_cache_lru.h. */
+#include "io/file_cache_lru.h"
 
 #include "base/saturate.h"
 
@@ -30,17 +30,17 @@ void file_entry_unref(struct file_entry *entry)
         entry_free(entry);
 }
 
-static struct file_lru *lru_of(struct file_shelf *shelf, const struct file_entry *entry)
+static struct file_lru *lru_of(struct file_cache_lru *cached, const struct file_entry *entry)
 {
-    return entry->error ? &shelf->errors : &shelf->files;
+    return entry->error ? &cached->errors : &cached->files;
 }
 
-static void entry_unlink(struct file_shelf *shelf, struct file_entry *entry)
+static void entry_unlink(struct file_cache_lru *cached, struct file_entry *entry)
 {
-    table_remove(&shelf->table, entry->key);
+    table_remove(&cached->table, entry->key);
     list_remove(&entry->link);
-    lru_of(shelf, entry)->count--;
-    shelf->content_bytes = u64_sub_sat(shelf->content_bytes, entry->content.length);
+    lru_of(cached, entry)->count--;
+    cached->content_bytes = u64_sub_sat(cached->content_bytes, entry->content.length);
     entry->linked = false;
     if (entry->references == 0)
         entry_free(entry);
@@ -51,40 +51,40 @@ static struct file_entry *lru_last(const struct file_lru *lru)
     return list_empty(&lru->entries) ? NULL : container_of(lru->entries.previous, struct file_entry, link);
 }
 
-void file_shelf_evict(struct file_shelf *shelf, unsigned count)
+void file_cache_lru_evict(struct file_cache_lru *cached, unsigned count)
 {
     struct file_entry *last;
 
-    while (count-- > 0 && (last = lru_last(&shelf->files)) != NULL)
-        entry_unlink(shelf, last);
+    while (count-- > 0 && (last = lru_last(&cached->files)) != NULL)
+        entry_unlink(cached, last);
 }
 
-void file_shelf_evict_inactive(struct file_shelf *shelf)
+void file_cache_lru_evict_inactive(struct file_cache_lru *cached)
 {
-    uint64_t now = shelf->loop->clock.monotonic_ms;
+    uint64_t now = cached->loop->clock.monotonic_ms;
 
     for (int i = 0; i < EVICTED_AT_ONCE; i++) {
-        struct file_entry *last = lru_last(i % 2 ? &shelf->errors : &shelf->files);
+        struct file_entry *last = lru_last(i % 2 ? &cached->errors : &cached->files);
 
-        if (last && u64_sub_sat(now, last->used_ms) > shelf->limits.inactive_ms)
-            entry_unlink(shelf, last);
+        if (last && u64_sub_sat(now, last->used_ms) > cached->limits.inactive_ms)
+            entry_unlink(cached, last);
     }
 }
 
 /* Evicts least recently used contents until the entry fits; if it cannot fit, drops its contents. */
-static void make_room(struct file_shelf *shelf, struct file_entry *entry)
+static void make_room(struct file_cache_lru *cached, struct file_entry *entry)
 {
-    struct file_lru *lru = lru_of(shelf, entry);
-    size_t most = shelf->limits.max_content_bytes;
+    struct file_lru *lru = lru_of(cached, entry);
+    size_t most = cached->limits.max_content_bytes;
 
     while (lru->count > 0 && lru->count >= lru->max)
-        entry_unlink(shelf, lru_last(lru));
+        entry_unlink(cached, lru_last(lru));
     if (entry->content.length > most) {
         free((char *)(uintptr_t)entry->content.data);
         entry->content = (struct str){NULL, 0};
     }
-    while (shelf->content_bytes > most - entry->content.length)
-        entry_unlink(shelf, lru_last(&shelf->files));
+    while (cached->content_bytes > most - entry->content.length)
+        entry_unlink(cached, lru_last(&cached->files));
 }
 
 /* True for errors caused by the file and not by this process. */
@@ -104,18 +104,18 @@ static bool worth_keeping(int error)
     }
 }
 
-static void entry_link(struct file_shelf *shelf, struct file_entry *entry)
+static void entry_link(struct file_cache_lru *cached, struct file_entry *entry)
 {
-    struct file_lru *lru = lru_of(shelf, entry);
+    struct file_lru *lru = lru_of(cached, entry);
 
     if (lru->max == 0)
         return;
-    make_room(shelf, entry);
-    if (table_set(&shelf->table, entry->key, entry) < 0)
+    make_room(cached, entry);
+    if (table_set(&cached->table, entry->key, entry) < 0)
         return;
     list_insert_before(lru->entries.next, &entry->link);
     lru->count++;
-    shelf->content_bytes += entry->content.length;
+    cached->content_bytes += entry->content.length;
     entry->linked = true;
 }
 
@@ -148,11 +148,11 @@ static bool unchanged(const struct file_entry *entry, const struct opened_file *
     return entry->settled && file_same(&entry->stat, &file->stat);
 }
 
-static void entry_touch(struct file_shelf *shelf, struct file_entry *entry)
+static void entry_touch(struct file_cache_lru *cached, struct file_entry *entry)
 {
-    struct list *entries = &lru_of(shelf, entry)->entries;
+    struct list *entries = &lru_of(cached, entry)->entries;
 
-    entry->used_ms = shelf->loop->clock.monotonic_ms;
+    entry->used_ms = cached->loop->clock.monotonic_ms;
     if (entries->next == &entry->link)
         return;
     list_remove(&entry->link);
@@ -160,66 +160,66 @@ static void entry_touch(struct file_shelf *shelf, struct file_entry *entry)
 }
 
 /* Instead of a file requested too seldom to be cached: an entry without a descriptor that counts its uses. */
-static void entry_count(struct file_shelf *shelf, const struct file_entry *entry)
+static void entry_count(struct file_cache_lru *cached, const struct file_entry *entry)
 {
     struct opened_file none = {.fd = -1, .stat = entry->stat};
-    struct file_entry *counted = entry_create(shelf->loop, entry->key, &none);
+    struct file_entry *counted = entry_create(cached->loop, entry->key, &none);
 
     if (!counted)
         return;
     counted->counted = true;
     counted->uses = entry->uses;
-    entry_link(shelf, counted);
+    entry_link(cached, counted);
     if (!counted->linked)
         entry_free(counted);
 }
 
-static void entry_keep(struct file_shelf *shelf, struct file_entry *entry)
+static void entry_keep(struct file_cache_lru *cached, struct file_entry *entry)
 {
-    if (!shelf->limits.enabled || !worth_keeping(entry->error) || (entry->error && shelf->limits.forget_errors))
+    if (!cached->limits.enabled || !worth_keeping(entry->error) || (entry->error && cached->limits.forget_errors))
         return;
-    if (entry->fd >= 0 && entry->uses < shelf->limits.min_uses)
-        entry_count(shelf, entry);
+    if (entry->fd >= 0 && entry->uses < cached->limits.min_uses)
+        entry_count(cached, entry);
     else
-        entry_link(shelf, entry);
+        entry_link(cached, entry);
 }
 
-struct file_entry *file_shelf_adopt(struct file_shelf *shelf, struct str key, struct opened_file *file)
+struct file_entry *file_cache_lru_insert(struct file_cache_lru *cached, struct str key, struct opened_file *file)
 {
-    struct file_entry *entry = table_get(&shelf->table, key);
+    struct file_entry *entry = table_get(&cached->table, key);
     unsigned uses = entry ? entry->uses : 0;
 
     if (entry && !entry->counted && unchanged(entry, file)) {
         opened_file_drop(file);
-        entry->checked_ms = shelf->loop->clock.monotonic_ms;
-        entry_touch(shelf, entry);
+        entry->checked_ms = cached->loop->clock.monotonic_ms;
+        entry_touch(cached, entry);
         return file_entry_ref(entry);
     }
     if (entry)
-        entry_unlink(shelf, entry);
-    entry = entry_create(shelf->loop, key, file);
+        entry_unlink(cached, entry);
+    entry = entry_create(cached->loop, key, file);
     if (!entry) {
         opened_file_drop(file);
         return NULL;
     }
     entry->uses = uses + 1;
     file_entry_ref(entry);
-    entry_keep(shelf, entry);
+    entry_keep(cached, entry);
     return entry;
 }
 
-struct file_entry *file_shelf_find(struct file_shelf *shelf, struct str key)
+struct file_entry *file_cache_lru_find(struct file_cache_lru *cached, struct str key)
 {
-    struct file_entry *entry = table_get(&shelf->table, key);
-    uint64_t now = shelf->loop->clock.monotonic_ms;
+    struct file_entry *entry = table_get(&cached->table, key);
+    uint64_t now = cached->loop->clock.monotonic_ms;
 
-    if (!entry || entry->counted || u64_sub_sat(now, entry->checked_ms) >= shelf->limits.valid_ms)
+    if (!entry || entry->counted || u64_sub_sat(now, entry->checked_ms) >= cached->limits.valid_ms)
         return NULL;
-    entry_touch(shelf, entry);
+    entry_touch(cached, entry);
     return file_entry_ref(entry);
 }
 
-struct file_entry *file_entry_refused(const struct loop *loop, int error)
+struct file_entry *file_entry_of_error(const struct loop *loop, int error)
 {
     struct opened_file none = {.error = error, .fd = -1};
     struct file_entry *entry = entry_create(loop, STR(""), &none);
@@ -227,30 +227,30 @@ struct file_entry *file_entry_refused(const struct loop *loop, int error)
     return entry ? file_entry_ref(entry) : NULL;
 }
 
-void file_shelf_init(struct file_shelf *shelf, const struct loop *loop, const struct file_cache_limits *limits)
+void file_cache_lru_init(struct file_cache_lru *cached, const struct loop *loop, const struct file_cache_limits *limits)
 {
-    *shelf = (struct file_shelf){
+    *cached = (struct file_cache_lru){
         .loop = loop,
         .limits = *limits,
         .files.max = limits->max_entries,
         .errors.max = limits->max_entries / ERRORS_PART,
     };
-    list_init(&shelf->files.entries);
-    list_init(&shelf->errors.entries);
-    table_init(&shelf->table, false);
+    list_init(&cached->files.entries);
+    list_init(&cached->errors.entries);
+    table_init(&cached->table, false);
 }
 
-static void lru_empty(struct file_shelf *shelf, const struct file_lru *lru)
+static void lru_empty(struct file_cache_lru *cached, const struct file_lru *lru)
 {
     struct file_entry *last;
 
     while ((last = lru_last(lru)) != NULL)
-        entry_unlink(shelf, last);
+        entry_unlink(cached, last);
 }
 
-void file_shelf_finish(struct file_shelf *shelf)
+void file_cache_lru_finish(struct file_cache_lru *cached)
 {
-    lru_empty(shelf, &shelf->files);
-    lru_empty(shelf, &shelf->errors);
-    table_finish(&shelf->table);
+    lru_empty(cached, &cached->files);
+    lru_empty(cached, &cached->errors);
+    table_finish(&cached->table);
 }
