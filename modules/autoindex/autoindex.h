@@ -14,7 +14,7 @@ struct listing {
     struct op op;
     struct exchange *x;
     const struct autoindex_conf *conf;
-    const struct roots *granted;
+    const struct root_directories *granted;
     struct str root, path;          /* both ended by NUL */
     enum symlinks symlinks;
     struct folder folder;

@@ -19,7 +19,7 @@
 struct file_cache {
     struct loop *loop;
     struct file_cache_lru lru;
-    const struct roots *granted;    /* not owned; may be NULL */
+    const struct root_directories *granted;    /* not owned; may be NULL */
     struct table open_tasks;          /* pending on helper threads, by key */
     struct str root;                /* the most recent root and its descriptor */
     int root_fd;
@@ -57,12 +57,12 @@ struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_
     return cache;
 }
 
-const struct roots *file_cache_granted(const struct file_cache *cache)
+const struct root_directories *file_cache_granted(const struct file_cache *cache)
 {
     return cache->granted;
 }
 
-void file_cache_grant(struct file_cache *cache, const struct roots *roots)
+void file_cache_grant(struct file_cache *cache, const struct root_directories *roots)
 {
     cache->granted = roots;
 }

@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/table.h"
 #include "io/loop.h"
-#include "io/roots.h"
+#include "io/root_directory.h"
 
 #include <sys/stat.h>
 
@@ -63,9 +63,9 @@ struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_
  * Sets the root directories opened before privileges were dropped; used where opening a root by name is denied. Not
  * owned; must outlive the cache.
  */
-void file_cache_grant(struct file_cache *cache, const struct roots *roots);
+void file_cache_grant(struct file_cache *cache, const struct root_directories *roots);
 /* Returns those root directories, or NULL. */
-const struct roots *file_cache_granted(const struct file_cache *cache);
+const struct root_directories *file_cache_granted(const struct file_cache *cache);
 /* Sets the counters for lookups. Not owned; must outlive the cache. */
 void file_cache_count(struct file_cache *cache, struct file_cache_counters *counters);
 /* No lookup may be in flight. Entries still referenced are freed by their last unref. */

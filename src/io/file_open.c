@@ -35,9 +35,9 @@ static int open_how(int directory, const char *path, uint64_t flags, uint64_t re
     return errno == EPERM ? -ENOSYS : -errno; /* sandboxes answer unknown calls with EPERM */
 }
 
-static int open_granted(const struct roots *granted, const char *root)
+static int open_granted(const struct root_directories *granted, const char *root)
 {
-    int kept = granted ? roots_find(granted, str_from(root)) : -ENOENT;
+    int kept = granted ? root_directories_find(granted, str_from(root)) : -ENOENT;
     int fd = kept < 0 ? -1 : fcntl(kept, F_DUPFD_CLOEXEC, 0);
 
     if (kept < 0)
@@ -45,7 +45,7 @@ static int open_granted(const struct roots *granted, const char *root)
     return fd < 0 ? -errno : fd;
 }
 
-int root_open(const char *root, const struct roots *granted, bool wait)
+int root_open(const char *root, const struct root_directories *granted, bool wait)
 {
     int fd = open_how(AT_FDCWD, root, O_PATH | O_DIRECTORY | O_CLOEXEC, 0, wait);
 

@@ -117,7 +117,7 @@ static void take(struct reading *reading, struct folder *out)
     }
 }
 
-int folder_read(const struct roots *granted, const char *root, const char *path, enum symlinks symlinks,
+int folder_read(const struct root_directories *granted, const char *root, const char *path, enum symlinks symlinks,
                 size_t most, struct folder *out_folder)
 {
     struct reading reading = {.path = path, .symlinks = symlinks, .most = most};

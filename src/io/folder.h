@@ -24,7 +24,7 @@ struct folder {
  * Reads `path` ("" or "a/b/") beneath `root`, opened as files are. Omits names that begin with a dot, links that
  * `symlinks` refuses, other file types, and everything past `most` items. 0 or -errno; the caller finishes it.
  */
-MUST_CHECK int folder_read(const struct roots *granted, const char *root, const char *path, enum symlinks symlinks,
+MUST_CHECK int folder_read(const struct root_directories *granted, const char *root, const char *path, enum symlinks symlinks,
                            size_t most, struct folder *out_folder);
 /* Frees the items. Accepts a zeroed struct. */
 void folder_finish(struct folder *folder);

@@ -484,7 +484,7 @@ int worker_run(const struct worker_start *start)
         close(worker->channel_fd);
     if (worker->channel_spare >= 0)
         close(worker->channel_spare);
-    roots_finish(&worker->roots);
+    root_directories_close(&worker->roots);
     free(worker);
     return result < 0 ? WORKER_EXIT_FAILED : WORKER_EXIT_DONE;
 }

@@ -32,7 +32,7 @@ struct worker {
     struct arena_pool arenas;
     struct file_cache *files;
     struct file_reader reader;
-    struct roots roots;                     /* opened before root was given up */
+    struct root_directories roots;                     /* opened before root was given up */
     struct upstream_pool *upstreams;
     struct cache_store **caches;            /* by cache_conf's index */
     void **module_states;                   /* by index in module_table */

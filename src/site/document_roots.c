@@ -6,21 +6,21 @@
 
 #include "site/when.h"
 
-static int keep_root(struct roots *roots, const struct location *location)
+static int keep_root(struct root_directories *roots, const struct location *location)
 {
     const struct core_site *site = location->site;
     const struct template *root = site->alias.path ? site->alias.path : site->root;
     struct str front = root ? template_front(root) : STR("");
 
     if (root && template_constant(root))
-        return roots_keep(roots, template_text(root));
+        return root_directories_open(roots, template_text(root));
     /* Files are looked for below what stands before the first variable. */
     if (site->alias.whole && front.length > 1)
-        return roots_keep(roots, str_slice(front, 0, (size_t)str_rfind(front, '/') + 1));
+        return root_directories_open(roots, str_slice(front, 0, (size_t)str_rfind(front, '/') + 1));
     return 0;
 }
 
-static int keep_all(struct roots *roots, const struct location *location)
+static int keep_all(struct root_directories *roots, const struct location *location)
 {
     int result = keep_root(roots, location);
 
@@ -33,7 +33,7 @@ static int keep_all(struct roots *roots, const struct location *location)
     return result;
 }
 
-int document_roots_open(struct roots *roots, const struct configuration *configuration)
+int document_roots_open(struct root_directories *roots, const struct configuration *configuration)
 {
     int result = 0;
 

@@ -4,10 +4,10 @@
 #ifndef SITE_DOCUMENT_ROOTS_H
 #define SITE_DOCUMENT_ROOTS_H
 
-#include "io/roots.h"
+#include "io/root_directory.h"
 #include "site/configuration.h"
 
-/* Opens every constant `root` of every server and location (io/roots.h); paths stay the configuration's. 0 or -ENOMEM. */
-MUST_CHECK int document_roots_open(struct roots *roots, const struct configuration *configuration);
+/* Opens every constant `root` of every server and location (io/root_directory.h); paths stay the configuration's. 0 or -ENOMEM. */
+MUST_CHECK int document_roots_open(struct root_directories *roots, const struct configuration *configuration);
 
 #endif

@@ -3,14 +3,14 @@
  * not enter (a checkout in root's home); it is served because the administrator configured its root. Only the path
  * to the root is covered: files beneath it are opened with the worker's own rights.
  */
-#ifndef IO_ROOTS_H
-#define IO_ROOTS_H
+#ifndef IO_ROOT_DIRECTORY_H
+#define IO_ROOT_DIRECTORY_H
 
 #include "base/str.h"
 
 /* A zeroed struct is valid and empty. */
-struct roots {
-    struct root {
+struct root_directories {
+    struct root_directory {
         struct str path;            /* not owned: part of the configuration */
         int fd;                     /* O_PATH */
     } *items;
@@ -21,9 +21,9 @@ struct roots {
  * Opens `path` (absolute) and keeps the descriptor; no effect if it cannot be opened or is there already. 0 or
  * -ENOMEM.
  */
-MUST_CHECK int roots_keep(struct roots *roots, struct str path);
+MUST_CHECK int root_directories_open(struct root_directories *roots, struct str path);
 /* The kept descriptor of `path`, still owned by roots, or -ENOENT. */
-int roots_find(const struct roots *roots, struct str path);
-void roots_finish(struct roots *roots);
+int root_directories_find(const struct root_directories *roots, struct str path);
+void root_directories_close(struct root_directories *roots);
 
 #endif

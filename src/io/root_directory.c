@@ -1,7 +1,7 @@
 /*
  * An array of root directories and their descriptors, filled before privileges are dropped.
  */
-#include "io/roots.h"
+#include "io/root_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-int roots_find(const struct roots *roots, struct str path)
+int root_directories_find(const struct root_directories *roots, struct str path)
 {
     for (size_t i = 0; i < roots->count; i++) {
         if (str_equal(roots->items[i].path, path))
@@ -18,13 +18,13 @@ int roots_find(const struct roots *roots, struct str path)
     return -ENOENT;
 }
 
-int roots_keep(struct roots *roots, struct str path)
+int root_directories_open(struct root_directories *roots, struct str path)
 {
     char name[PATH_MAX];
-    struct root *items;
+    struct root_directory *items;
     int fd;
 
-    if (path.length >= sizeof(name) || roots_find(roots, path) >= 0)
+    if (path.length >= sizeof(name) || root_directories_find(roots, path) >= 0)
         return 0;
     memcpy(name, path.data, path.length);
     name[path.length] = '\0';
@@ -37,14 +37,14 @@ int roots_keep(struct roots *roots, struct str path)
         return -ENOMEM;
     }
     roots->items = items;
-    roots->items[roots->count++] = (struct root){.path = path, .fd = fd};
+    roots->items[roots->count++] = (struct root_directory){.path = path, .fd = fd};
     return 0;
 }
 
-void roots_finish(struct roots *roots)
+void root_directories_close(struct root_directories *roots)
 {
     for (size_t i = 0; i < roots->count; i++)
         close(roots->items[i].fd);
     free(roots->items);
-    *roots = (struct roots){0};
+    *roots = (struct root_directories){0};
 }

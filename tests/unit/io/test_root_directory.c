@@ -3,7 +3,7 @@
 
 #include "io/file_cache.h"
 #include "io/file_open.h"
-#include "io/roots.h"
+#include "io/root_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,10 +69,10 @@ static int error_of(int folder, const char *path)
 
 START_TEST(a_kept_root_is_reached_without_the_right_to_its_way)
 {
-    struct roots roots = {0};
+    struct root_directories roots = {0};
     int fd;
 
-    ck_assert_int_eq(roots_keep(&roots, str_from(site)), 0);
+    ck_assert_int_eq(root_directories_open(&roots, str_from(site)), 0);
     if (geteuid() == 0)
         ck_assert_int_eq(seteuid(NOBODY), 0);
     else
@@ -86,15 +86,15 @@ START_TEST(a_kept_root_is_reached_without_the_right_to_its_way)
     close(fd);
     if (getuid() != 0)
         chmod(home, 0700);
-    roots_finish(&roots);
+    root_directories_close(&roots);
 }
 END_TEST
 
 START_TEST(what_was_not_kept_stays_out_of_reach)
 {
-    struct roots roots = {0};
+    struct root_directories roots = {0};
 
-    ck_assert_int_eq(roots_keep(&roots, STR("/tmp")), 0);
+    ck_assert_int_eq(root_directories_open(&roots, STR("/tmp")), 0);
     if (geteuid() == 0)
         ck_assert_int_eq(seteuid(NOBODY), 0);
     else
@@ -102,28 +102,28 @@ START_TEST(what_was_not_kept_stays_out_of_reach)
     ck_assert_int_eq(root_open(site, &roots, true), -EACCES);
     if (getuid() != 0)
         chmod(home, 0700);
-    roots_finish(&roots);
+    root_directories_close(&roots);
 }
 END_TEST
 
 START_TEST(keeping_twice_or_nothing_is_harmless)
 {
-    struct roots roots = {0};
+    struct root_directories roots = {0};
 
-    ck_assert_int_eq(roots_keep(&roots, str_from(site)), 0);
-    ck_assert_int_eq(roots_keep(&roots, str_from(site)), 0);
-    ck_assert_int_eq(roots_keep(&roots, STR("/nowhere/at/all")), 0);
+    ck_assert_int_eq(root_directories_open(&roots, str_from(site)), 0);
+    ck_assert_int_eq(root_directories_open(&roots, str_from(site)), 0);
+    ck_assert_int_eq(root_directories_open(&roots, STR("/nowhere/at/all")), 0);
     ck_assert_uint_eq(roots.count, 1);
-    ck_assert_int_ge(roots_find(&roots, str_from(site)), 0);
-    ck_assert_int_eq(roots_find(&roots, STR("/nowhere/at/all")), -ENOENT);
-    roots_finish(&roots);
-    ck_assert_int_eq(roots_find(&roots, str_from(site)), -ENOENT);
+    ck_assert_int_ge(root_directories_find(&roots, str_from(site)), 0);
+    ck_assert_int_eq(root_directories_find(&roots, STR("/nowhere/at/all")), -ENOENT);
+    root_directories_close(&roots);
+    ck_assert_int_eq(root_directories_find(&roots, str_from(site)), -ENOENT);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("roots");
+    Suite *suite = suite_create("root_directory");
     TCase *tcase = tcase_create("roots");
     SRunner *runner;
     int failed;
