@@ -272,7 +272,7 @@ static const struct subcommand {
 static int parse_subcommand(struct parse *parse)
 {
     const char *name = parse->argv[parse->at];
-    const char *nearest = NULL;
+    const char *suggestion = NULL;
     size_t distance = 3;
 
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
@@ -296,11 +296,11 @@ static int parse_subcommand(struct parse *parse)
         }
         if (far < distance) {
             distance = far;
-            nearest = subcommands[i].name;
+            suggestion = subcommands[i].name;
         }
     }
-    if (nearest)
-        return options_fail(parse, "unknown command \"%s\": did you mean \"%s\"?", name, nearest);
+    if (suggestion)
+        return options_fail(parse, "unknown command \"%s\": did you mean \"%s\"?", name, suggestion);
     return options_fail(parse,
                 "unknown command \"%s\": there are serve, doctor, schema, help, import, fmt, lint and explain; a "
                 "configuration file goes after -c",

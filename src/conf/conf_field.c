@@ -280,22 +280,22 @@ static const struct directive *child_find(const struct directive *children, stru
 static void child_unknown(struct conf_reader *reader, const struct directive *children,
                           const struct conf_node *key)
 {
-    const char *nearest = NULL;
+    const char *suggestion = NULL;
     size_t best = key->text.length / 3 + 1;
     struct str all = STR("");
 
     for (const struct directive *child = children; child->name; child++) {
         size_t distance = str_distance(key->text, str_from(child->name));
 
-        if (distance <= best && (!nearest || distance < best)) {
-            nearest = child->name;
+        if (distance <= best && (!suggestion || distance < best)) {
+            suggestion = child->name;
             best = distance;
         }
         all = conf_hint(reader->errors, STR_FMT "%s%s", STR_ARG(all), child == children ? "" : ", ",
                         child->name);
     }
     conf_error(reader->errors, key->mark,
-               nearest ? conf_hint(reader->errors, "did you mean %s?", nearest)
+               suggestion ? conf_hint(reader->errors, "did you mean %s?", suggestion)
                        : conf_hint(reader->errors, "it has " STR_FMT, STR_ARG(all)),
                "'%s' has no key '" STR_FMT "'", reader->directive ? reader->directive->name : "this mapping",
                STR_ARG(key->text));

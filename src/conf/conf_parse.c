@@ -35,7 +35,7 @@ static bool depth_check(struct parse *parse, unsigned depth, struct conf_mark ma
 
 static struct str anchor_hint(struct parse *parse, struct str name)
 {
-    struct str nearest = {NULL, 0};
+    struct str suggestion = {NULL, 0};
     size_t best = name.length / 3 + 1;
     size_t cursor = 0;
     struct table_slot *slot;
@@ -43,13 +43,13 @@ static struct str anchor_hint(struct parse *parse, struct str name)
     while ((slot = table_next(&parse->anchors, &cursor))) {
         size_t distance = str_distance(name, slot->key);
 
-        if (distance <= best && (!nearest.data || distance < best)) {
+        if (distance <= best && (!suggestion.data || distance < best)) {
             best = distance;
-            nearest = slot->key;
+            suggestion = slot->key;
         }
     }
-    if (nearest.data)
-        return conf_hint(parse->loader->errors, "did you mean *" STR_FMT "?", STR_ARG(nearest));
+    if (suggestion.data)
+        return conf_hint(parse->loader->errors, "did you mean *" STR_FMT "?", STR_ARG(suggestion));
     return conf_hint(parse->loader->errors, "quote it if it is text: '*" STR_FMT "'", STR_ARG(name));
 }
 

@@ -203,25 +203,25 @@ static unsigned scopes_of(const struct conf_schema *schema, struct str name)
     return scopes;
 }
 
-struct nearest {
+struct suggestion {
     struct str wanted;
     const char *name;
     size_t distance; /* twice the edit distance, and one more in another scope */
 };
 
-static void nearest_try(struct nearest *nearest, const char *name, bool here)
+static void suggestion_try(struct suggestion *suggestion, const char *name, bool here)
 {
-    size_t distance = 2 * str_distance(nearest->wanted, str_from(name)) + !here;
+    size_t distance = 2 * str_distance(suggestion->wanted, str_from(name)) + !here;
 
-    if (distance < nearest->distance) {
-        nearest->distance = distance;
-        nearest->name = name;
+    if (distance < suggestion->distance) {
+        suggestion->distance = distance;
+        suggestion->name = name;
     }
 }
 
-static const char *nearest_name(const struct scope_reader *scope, struct str wanted)
+static const char *suggest_name(const struct scope_reader *scope, struct str wanted)
 {
-    struct nearest nearest = {wanted, NULL, 2 * (wanted.length / 3 + 1) + 2};
+    struct suggestion suggestion = {wanted, NULL, 2 * (wanted.length / 3 + 1) + 2};
     const struct block_word *block;
 
     if (wanted.length > 64)
@@ -230,13 +230,13 @@ static const char *nearest_name(const struct scope_reader *scope, struct str wan
         const struct directive *directives = scope->schema->groups[slot]->directives;
 
         for (size_t i = 0; directives && directives[i].name; i++)
-            nearest_try(&nearest, directives[i].name, directives[i].scopes & scope->scope);
+            suggestion_try(&suggestion, directives[i].name, directives[i].scopes & scope->scope);
     }
     for (size_t i = 0; (block = vocabulary_block(i)); i++) {
         if (scopes_of(scope->schema, str_from(block->name)))
-            nearest_try(&nearest, block->name, block->stands & scope->scope);
+            suggestion_try(&suggestion, block->name, block->stands & scope->scope);
     }
-    return nearest.name;
+    return suggestion.name;
 }
 
 /* "location /", "upstream backend": nginx's way to name a block. */
@@ -254,7 +254,7 @@ static void key_refuse(struct scope_reader *scope, const struct conf_node *key)
     unsigned elsewhere = scopes_of(scope->schema, key->text);
     struct str instead;
     enum vocabulary_word word = vocabulary_look_up(scope->schema, key->text, &instead);
-    const char *nearest = elsewhere || word != VOCABULARY_UNKNOWN ? NULL : nearest_name(scope, key->text);
+    const char *suggestion = elsewhere || word != VOCABULARY_UNKNOWN ? NULL : suggest_name(scope, key->text);
     struct str hint = STR("sluice help NAME explains a directive; conf/README.md lists them all");
 
     if (elsewhere && !(elsewhere & scope->scope)) {
@@ -276,12 +276,12 @@ static void key_refuse(struct scope_reader *scope, const struct conf_node *key)
 
         hint = conf_hint(reader->errors, "write '" STR_FMT ":', and below it, indented, '" STR_FMT ":'",
                          STR_ARG(block), STR_ARG(str_trim(rest)));
-    } else if (nearest) {
-        unsigned scopes = scopes_of(scope->schema, str_from(nearest));
+    } else if (suggestion) {
+        unsigned scopes = scopes_of(scope->schema, str_from(suggestion));
 
         hint = scopes & scope->scope
-                   ? conf_hint(reader->errors, "did you mean '%s'?", nearest)
-                   : conf_hint(reader->errors, "did you mean '%s', which stands in " STR_FMT "?", nearest,
+                   ? conf_hint(reader->errors, "did you mean '%s'?", suggestion)
+                   : conf_hint(reader->errors, "did you mean '%s', which stands in " STR_FMT "?", suggestion,
                                STR_ARG(scopes_text(reader, scopes)));
     }
     conf_error(reader->errors, key->mark, hint, "unknown directive '" STR_FMT "' in %s", STR_ARG(key->text),

@@ -186,22 +186,22 @@ int choice_find(const char *const *choices, struct str word)
 int choice_refuse(struct conf_reader *reader, const struct conf_node *node, const char *const *choices,
                   struct str word)
 {
-    const char *nearest = NULL;
+    const char *suggestion = NULL;
     size_t best = word.length / 3 + 1;
     struct str all = STR("");
 
     for (size_t i = 0; choices[i]; i++) {
         size_t distance = str_distance(word, str_from(choices[i]));
 
-        if (distance <= best && (!nearest || distance < best)) {
-            nearest = choices[i];
+        if (distance <= best && (!suggestion || distance < best)) {
+            suggestion = choices[i];
             best = distance;
         }
         all = conf_hint(reader->errors, STR_FMT "%s%s", STR_ARG(all), i ? ", " : "", choices[i]);
     }
     conf_error(
         reader->errors, node->mark,
-        nearest ? conf_hint(reader->errors, "did you mean %s? The choice is " STR_FMT, nearest, STR_ARG(all))
+        suggestion ? conf_hint(reader->errors, "did you mean %s? The choice is " STR_FMT, suggestion, STR_ARG(all))
                 : conf_hint(reader->errors, "the choice is " STR_FMT, STR_ARG(all)),
         "'%s' cannot be '" STR_FMT "'", reader->directive ? reader->directive->name : "this key",
         STR_ARG(word));

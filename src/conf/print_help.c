@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#define NEAREST_MAX 3
+#define SUGGESTIONS_MAX 3
 
 static int directive_help(const struct directive *directive, struct buffer *out)
 {
@@ -27,33 +27,33 @@ static int directive_help(const struct directive *directive, struct buffer *out)
     return error == 0 ? buffer_append(out, STR("\n")) : error;
 }
 
-struct near_name {
+struct suggestion {
     const char *name;
     size_t distance;
 };
 
-static void near_insert(struct near_name *near, const char *name, size_t distance)
+static void suggestion_insert(struct suggestion *suggestions, const char *name, size_t distance)
 {
-    struct near_name entry = {name, distance};
+    struct suggestion entry = {name, distance};
 
-    for (size_t i = 0; i < NEAREST_MAX; i++) {
-        struct near_name moved = near[i];
+    for (size_t i = 0; i < SUGGESTIONS_MAX; i++) {
+        struct suggestion moved = suggestions[i];
 
-        if (near[i].name && strcmp(near[i].name, name) == 0)
+        if (suggestions[i].name && strcmp(suggestions[i].name, name) == 0)
             return;
-        if (near[i].name && near[i].distance <= entry.distance)
+        if (suggestions[i].name && suggestions[i].distance <= entry.distance)
             continue;
-        near[i] = entry;
+        suggestions[i] = entry;
         entry = moved;
         if (!entry.name)
             return;
     }
 }
 
-/* Names that contain the word count as near too: "timeout" finds keepalive_timeout. */
-static int nearest_print(const struct conf_schema *schema, struct str name, struct buffer *out)
+/* Names that contain the word count as suggestions too: "timeout" finds keepalive_timeout. */
+static int suggestions_print(const struct conf_schema *schema, struct str name, struct buffer *out)
 {
-    struct near_name near[NEAREST_MAX] = {0};
+    struct suggestion suggestions[SUGGESTIONS_MAX] = {0};
     struct str instead;
     enum vocabulary_word word = vocabulary_look_up(schema, name, &instead);
     int error;
@@ -71,14 +71,14 @@ static int nearest_print(const struct conf_schema *schema, struct str name, stru
             bool within = name.length > 2 && str_search(own, name) >= 0;
 
             if (within || distance <= name.length / 3 + 1)
-                near_insert(near, directives[i].name, within ? distance / 4 : distance);
+                suggestion_insert(suggestions, directives[i].name, within ? distance / 4 : distance);
         }
     }
     error = buffer_printf(out, "no directive is named '" STR_FMT "'", STR_ARG(name));
-    for (size_t i = 0; i < NEAREST_MAX && near[i].name && error == 0; i++)
-        error = buffer_printf(out, "%s%s", i ? ", " : "; did you mean ", near[i].name);
+    for (size_t i = 0; i < SUGGESTIONS_MAX && suggestions[i].name && error == 0; i++)
+        error = buffer_printf(out, "%s%s", i ? ", " : "; did you mean ", suggestions[i].name);
     if (error == 0)
-        error = buffer_append(out, near[0].name ? STR("?\n") : STR("\n"));
+        error = buffer_append(out, suggestions[0].name ? STR("?\n") : STR("\n"));
     return error;
 }
 
@@ -147,5 +147,5 @@ int conf_print_help(const struct conf_schema *schema, struct str name, struct bu
     }
     if (found)
         return 0;
-    return nearest_print(schema, name, out) < 0 ? -ENOMEM : -ENOENT;
+    return suggestions_print(schema, name, out) < 0 ? -ENOMEM : -ENOENT;
 }

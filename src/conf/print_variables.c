@@ -88,10 +88,10 @@ int conf_print_variable_help(const struct variable_table *http, const struct var
     struct str parameter;
     const struct variable *of_http = variable_find(http, name, &parameter);
     const struct variable *of_stream = variable_find(stream, name, &parameter);
-    const char *nearest = variable_nearest(http, name);
+    const char *suggestion = variable_suggestion(http, name);
     int error = 0;
 
-    nearest = nearest ? nearest : variable_nearest(stream, name);
+    suggestion = suggestion ? suggestion : variable_suggestion(stream, name);
     if (of_http)
         error = help_print(of_http, of_stream && strcmp(of_http->help, of_stream->help) == 0 ? "http, stream" : "http",
                            out);
@@ -104,6 +104,6 @@ int conf_print_variable_help(const struct variable_table *http, const struct var
         return error;
     error = buffer_printf(out, "no variable is named '$" STR_FMT "'", STR_ARG(name));
     if (error == 0)
-        error = nearest ? buffer_printf(out, "; did you mean $%s?\n", nearest) : buffer_append(out, STR("\n"));
+        error = suggestion ? buffer_printf(out, "; did you mean $%s?\n", suggestion) : buffer_append(out, STR("\n"));
     return error == 0 ? -ENOENT : error;
 }

@@ -62,16 +62,16 @@ static void constant_close(struct compiler *compiler)
 
 static int unknown_variable(struct compiler *compiler, struct str name)
 {
-    const char *nearest = variable_nearest(compiler->table, name);
+    const char *suggestion = variable_suggestion(compiler->table, name);
 
     if (name.data[0] >= '0' && name.data[0] <= '9')
         *compiler->out_error = arena_printf(compiler->arena,
                                             "$" STR_FMT " stands for a capture, and there is "
                                             "no regular expression here",
                                             STR_ARG(name));
-    else if (nearest)
+    else if (suggestion)
         *compiler->out_error = arena_printf(
-            compiler->arena, "unknown variable $" STR_FMT "; did you mean $%s?", STR_ARG(name), nearest);
+            compiler->arena, "unknown variable $" STR_FMT "; did you mean $%s?", STR_ARG(name), suggestion);
     else
         *compiler->out_error = arena_printf(compiler->arena, "unknown variable $" STR_FMT, STR_ARG(name));
     return compiler->out_error->data ? -EINVAL : -ENOMEM;

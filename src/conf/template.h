@@ -34,7 +34,7 @@ struct variable_table {
 const struct variable *variable_find(const struct variable_table *table, struct str name,
                                      struct str *out_parameter);
 /* The nearest known name for a hint, or NULL. */
-const char *variable_nearest(const struct variable_table *table, struct str name);
+const char *variable_suggestion(const struct variable_table *table, struct str name);
 
 struct template;                    /* immutable, in the configuration's arena */
 

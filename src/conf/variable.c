@@ -32,9 +32,9 @@ const struct variable *variable_find(const struct variable_table *table, struct 
     return family;
 }
 
-const char *variable_nearest(const struct variable_table *table, struct str name)
+const char *variable_suggestion(const struct variable_table *table, struct str name)
 {
-    const char *nearest = NULL;
+    const char *suggestion = NULL;
     size_t best = name.length / 3 + 1;
 
     for (; table; table = table->next) {
@@ -43,11 +43,11 @@ const char *variable_nearest(const struct variable_table *table, struct str name
             struct str own = str_from(variable->name);
             size_t distance = str_equal_nocase(own, name) ? 0 : str_distance(own, name);
 
-            if (!variable->prefix && distance <= best && (!nearest || distance < best)) {
-                nearest = variable->name;
+            if (!variable->prefix && distance <= best && (!suggestion || distance < best)) {
+                suggestion = variable->name;
                 best = distance;
             }
         }
     }
-    return nearest;
+    return suggestion;
 }

@@ -91,9 +91,9 @@ static void slash_unequal(struct lint *lint, const struct lint_place *place)
                  STR_ARG(location->pattern));
 }
 
-static const char *nearest_group(const struct conf_node *groups, struct str name)
+static const char *suggest_group(const struct conf_node *groups, struct str name)
 {
-    const char *nearest = NULL;
+    const char *suggestion = NULL;
     size_t best = name.length / 3 + 2;
 
     for (size_t i = 0; groups && groups->kind == CONF_MAP && i < groups->count; i++) {
@@ -101,11 +101,11 @@ static const char *nearest_group(const struct conf_node *groups, struct str name
         size_t distance = own.length > 64 || name.length > 64 ? best : str_distance(own, name);
 
         if (distance < best) {
-            nearest = own.data;
+            suggestion = own.data;
             best = distance;
         }
     }
-    return nearest;
+    return suggestion;
 }
 
 /* A name without a dot and a port is meant for an upstream; one with a port may be a host of a local network. */
@@ -119,15 +119,15 @@ static void group_missing(struct lint *lint, const struct lint_place *place)
         const struct conf_node *pass = look_here(place->location->values, names[i]);
         struct str path, host = host_of(look_text(pass), &path);
         struct str name = str_slice(host, 0, str_find(host, ':') < 0 ? host.length : (size_t)str_find(host, ':'));
-        const char *nearest = nearest_group(groups, name);
+        const char *suggestion = suggest_group(groups, name);
         struct str hint = STR("write the upstream, or a host with a port");
 
         if (!pass || str_empty(name) || str_find(host, '.') >= 0 || str_find(host, '$') >= 0 ||
             host.data[0] == '[' || str_equal(name, STR("unix")) || str_equal(name, STR("localhost")) ||
-            conf_map_get(groups, name) || (name.length < host.length && !nearest))
+            conf_map_get(groups, name) || (name.length < host.length && !suggestion))
             continue;
-        if (nearest)
-            hint = arena_printf(lint->arena, "did you mean \"%s\"?", nearest);
+        if (suggestion)
+            hint = arena_printf(lint->arena, "did you mean \"%s\"?", suggestion);
         lint_say(lint, pass->mark, hint, "there is no upstream \"" STR_FMT "\", and the name is no host of a domain",
                  STR_ARG(name));
     }

@@ -406,17 +406,17 @@ void children_kill(struct master *master, struct generation *generation)
 
 int children_next_ms(const struct master *master, const struct generation *generation)
 {
-    uint64_t nearest = UINT64_MAX;
+    uint64_t earliest = UINT64_MAX;
 
     for (unsigned i = 0; i < generation->child_count; i++) {
         const struct child *child = &generation->children[i];
 
-        if (child->pid == 0 && child->restart_ms > 0 && child->restart_ms < nearest)
-            nearest = child->restart_ms;
+        if (child->pid == 0 && child->restart_ms > 0 && child->restart_ms < earliest)
+            earliest = child->restart_ms;
     }
-    if (nearest == UINT64_MAX)
+    if (earliest == UINT64_MAX)
         return -1;
-    return nearest <= master->clock.monotonic_ms ? 0 : (int)(nearest - master->clock.monotonic_ms);
+    return earliest <= master->clock.monotonic_ms ? 0 : (int)(earliest - master->clock.monotonic_ms);
 }
 
 unsigned children_alive(const struct generation *generation)
