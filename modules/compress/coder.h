@@ -7,7 +7,7 @@
 
 #include "http/coding.h"
 
-enum coder_wish {
+enum coder_flush {
     CODER_MORE,                     /* more will come */
     CODER_FLUSH,                    /* what has come must be readable from what leaves */
     CODER_END,                      /* nothing more will come */
@@ -19,10 +19,10 @@ struct coder_kind {
     /* `length` bytes will come, UINT64_MAX: nobody knows. NULL: out of memory. */
     void *(*open)(unsigned level, uint64_t length);
     /*
-     * Takes of *in, which becomes the rest of it, and writes *out_length bytes to out, at most `room` (64 or more). 1: all of *in was taken, and what was wished is done;
-     * 0: it wants to be called again with the same wish and more room; -errno: broken (-EBADMSG: what came is no gzip, or not all of it).
+     * Takes of *in, which becomes the rest of it, and writes *out_length bytes to out, at most `room` (64 or more). 1: all of *in was taken, and what was asked is done;
+     * 0: it wants to be called again with the same flush and more room; -errno: broken (-EBADMSG: what came is no gzip, or not all of it).
      */
-    int (*step)(void *coder, struct str *in, enum coder_wish wish, char *out, size_t room, size_t *out_length);
+    int (*step)(void *coder, struct str *in, enum coder_flush flush, char *out, size_t room, size_t *out_length);
     void (*close)(void *coder);
 };
 

@@ -29,7 +29,7 @@ static void *brotli_open(unsigned level, uint64_t length)
     return state;
 }
 
-static int brotli_step(void *coder, struct str *in, enum coder_wish wish, char *out, size_t room,
+static int brotli_step(void *coder, struct str *in, enum coder_flush flush, char *out, size_t room,
                        size_t *out_length)
 {
     static const BrotliEncoderOperation operations[] = {[CODER_MORE] = BROTLI_OPERATION_PROCESS,
@@ -39,11 +39,11 @@ static int brotli_step(void *coder, struct str *in, enum coder_wish wish, char *
     uint8_t *next_out = (uint8_t *)out;
     size_t left = in->length, free_room = room;
 
-    if (!BrotliEncoderCompressStream(coder, operations[wish], &left, &next_in, &free_room, &next_out, NULL))
+    if (!BrotliEncoderCompressStream(coder, operations[flush], &left, &next_in, &free_room, &next_out, NULL))
         return -EIO;
     *in = str_skip(*in, in->length - left);
     *out_length = room - free_room;
-    if (wish == CODER_END)
+    if (flush == CODER_END)
         return BrotliEncoderIsFinished(coder);
     return left == 0 && !BrotliEncoderHasMoreOutput(coder);
 }

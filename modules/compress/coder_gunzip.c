@@ -44,7 +44,7 @@ static int inflate_some(struct gunzip *gunzip)
     return 0;
 }
 
-static int gunzip_step(void *coder, struct str *in, enum coder_wish wish, char *out, size_t room,
+static int gunzip_step(void *coder, struct str *in, enum coder_flush flush, char *out, size_t room,
                        size_t *out_length)
 {
     struct gunzip *gunzip = coder;
@@ -70,7 +70,7 @@ static int gunzip_step(void *coder, struct str *in, enum coder_wish wish, char *
     *out_length = room - stream->avail_out;
     if (in->length > 0 || (stream->avail_out == 0 && !gunzip->between))
         return 0;
-    return wish == CODER_END && !gunzip->between ? -EBADMSG : 1;
+    return flush == CODER_END && !gunzip->between ? -EBADMSG : 1;
 }
 
 static void gunzip_close(void *coder)

@@ -36,7 +36,7 @@ static void *gzip_open(unsigned level, uint64_t length)
     return stream;
 }
 
-static int gzip_step(void *coder, struct str *in, enum coder_wish wish, char *out, size_t room,
+static int gzip_step(void *coder, struct str *in, enum coder_flush flush, char *out, size_t room,
                      size_t *out_length)
 {
     static const int flushes[] = {
@@ -50,13 +50,13 @@ static int gzip_step(void *coder, struct str *in, enum coder_wish wish, char *ou
     stream->next_out = (unsigned char *)out;
     stream->avail_out = room < INT_MAX ? (unsigned)room : INT_MAX;
     room = stream->avail_out;
-    result = deflate(stream, flushes[wish]);
+    result = deflate(stream, flushes[flush]);
     if (result != Z_OK && result != Z_STREAM_END &&
         result != Z_BUF_ERROR) /* the last one: there was nothing to do */
         return -EIO;
     *in = str_skip(*in, part.length - stream->avail_in);
     *out_length = room - stream->avail_out;
-    if (wish == CODER_END)
+    if (flush == CODER_END)
         return result == Z_STREAM_END;
     return in->length == 0 && stream->avail_out > 0;
 }

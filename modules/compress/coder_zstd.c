@@ -38,20 +38,20 @@ static void *zstd_open(unsigned level, uint64_t length)
     return stream;
 }
 
-static int zstd_step(void *coder, struct str *in, enum coder_wish wish, char *out, size_t room,
+static int zstd_step(void *coder, struct str *in, enum coder_flush flush, char *out, size_t room,
                      size_t *out_length)
 {
     static const ZSTD_EndDirective directives[] = {
         [CODER_MORE] = ZSTD_e_continue, [CODER_FLUSH] = ZSTD_e_flush, [CODER_END] = ZSTD_e_end};
     ZSTD_inBuffer input = {.src = in->data, .size = in->length};
     ZSTD_outBuffer output = {.dst = out, .size = room};
-    size_t left = ZSTD_compressStream2(coder, &output, &input, directives[wish]);
+    size_t left = ZSTD_compressStream2(coder, &output, &input, directives[flush]);
 
     if (ZSTD_isError(left))
         return -EIO;
     *in = str_skip(*in, input.pos);
     *out_length = output.pos;
-    return wish == CODER_MORE ? in->length == 0 && output.pos < output.size : left == 0;
+    return flush == CODER_MORE ? in->length == 0 && output.pos < output.size : left == 0;
 }
 
 static void zstd_close(void *coder)

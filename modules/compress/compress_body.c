@@ -32,7 +32,7 @@ struct stream {
     struct list waiting;
     size_t share;  /* bytes that it has waited for, and may take in */
     struct str in; /* lent by `inner`, not yet taken */
-    enum coder_wish wish;
+    enum coder_flush flush;
     bool endless;      /* nobody knows how long it is: a pause is a flush */
     bool unflushed;    /* something was taken since */
     bool inner_waits;  /* it said -EAGAIN, and will wake us */
@@ -115,7 +115,7 @@ static void inner_woken(void *owner)
     wake(stream);
 }
 
-/* The next piece into `in`, or what is wished of the coder instead. 0, or -EAGAIN or another error. */
+/* The next piece into `in`, or what is asked of the coder instead. 0, or -EAGAIN or another error. */
 static int fetch(struct stream *stream)
 {
     struct chunk chunk;
@@ -127,14 +127,14 @@ static int fetch(struct stream *stream)
         stream->in = chunk.bytes;
         stream->unflushed = true;
     } else if (result == 0) {
-        stream->wish = CODER_END;
+        stream->flush = CODER_END;
     } else if (result == -EAGAIN) {
         stream->inner_waits = true;
         if (!stream->endless || !stream->unflushed) {
             stream->awaited = true;
             return -EAGAIN;
         }
-        stream->wish = CODER_FLUSH;
+        stream->flush = CODER_FLUSH;
         stream->unflushed = false;
     }
     return result < 0 && result != -EAGAIN ? result : 0;
@@ -155,9 +155,9 @@ static int encode(struct stream *stream, size_t *share)
 {
     struct str part = str_slice(stream->in, 0, *share);
     size_t offered = part.length, spent;
-    enum coder_wish wish = offered == stream->in.length ? stream->wish : CODER_MORE;
+    enum coder_flush flush = offered == stream->in.length ? stream->flush : CODER_MORE;
     int result =
-        stream->kind->step(stream->coder, &part, wish, stream->out, sizeof(stream->out), &stream->length);
+        stream->kind->step(stream->coder, &part, flush, stream->out, sizeof(stream->out), &stream->length);
 
     if (result < 0)
         return result;
@@ -165,10 +165,10 @@ static int encode(struct stream *stream, size_t *share)
     stream->in = str_skip(stream->in, offered - part.length);
     spent = offered - part.length > stream->length ? offered - part.length : stream->length;
     *share -= spent < *share ? spent : *share;
-    if (result > 0 && wish == CODER_END)
+    if (result > 0 && flush == CODER_END)
         end_coder(stream);
-    if (result > 0 && wish != CODER_MORE)
-        stream->wish = CODER_MORE;
+    if (result > 0 && flush != CODER_MORE)
+        stream->flush = CODER_MORE;
     return 0;
 }
 
@@ -177,7 +177,7 @@ static int work(struct stream *stream)
     size_t *share;
     int error = 0;
 
-    if (str_empty(stream->in) && stream->wish == CODER_MORE)
+    if (str_empty(stream->in) && stream->flush == CODER_MORE)
         error = fetch(stream);
     if (error < 0)
         return error;

@@ -8,7 +8,7 @@ enum { OTHERS = CODINGS, IDENTITY, ANY, WISHES };
 
 #define NOT_SAID (-1)
 
-struct wishes {
+struct accepted_codings {
     int weights[WISHES]; /* in thousandths, or NOT_SAID */
 };
 
@@ -66,7 +66,7 @@ static unsigned place_of(struct str name)
     return str_equal_nocase(name, STR("identity")) ? IDENTITY : coding_by_name(name);
 }
 
-static void parse_wishes(struct header_list *list, struct wishes *out)
+static void parse_accepted_codings(struct header_list *list, struct accepted_codings *out)
 {
     struct str rest;
 
@@ -82,9 +82,9 @@ static void parse_wishes(struct header_list *list, struct wishes *out)
 }
 
 /* A coding that is not named has the weight of "*"; without "*" it is refused, except identity. */
-static int weight_of(const struct wishes *wishes, unsigned place)
+static int coding_weight(const struct accepted_codings *accepted, unsigned place)
 {
-    int weight = wishes->weights[place] == NOT_SAID ? wishes->weights[ANY] : wishes->weights[place];
+    int weight = accepted->weights[place] == NOT_SAID ? accepted->weights[ANY] : accepted->weights[place];
 
     return weight == NOT_SAID ? 0 : weight;
 }
@@ -93,20 +93,20 @@ unsigned coding_choose(const struct headers *asked, const enum coding *offered, 
                        enum coding out[CODINGS])
 {
     struct header_list list;
-    struct wishes wishes;
+    struct accepted_codings accepted;
     unsigned chosen = 0;
 
     header_list_start(&list, asked, STR("Accept-Encoding"));
     if (!list.current)
         return 0;
-    parse_wishes(&list, &wishes);
+    parse_accepted_codings(&list, &accepted);
     for (unsigned i = 0; i < count && chosen < CODINGS; i++) {
-        int weight = weight_of(&wishes, offered[i]);
+        int weight = coding_weight(&accepted, offered[i]);
         unsigned at = chosen;
 
-        if (weight == 0 || weight < weight_of(&wishes, IDENTITY))
+        if (weight == 0 || weight < coding_weight(&accepted, IDENTITY))
             continue;
-        while (at > 0 && weight > weight_of(&wishes, out[at - 1])) {
+        while (at > 0 && weight > coding_weight(&accepted, out[at - 1])) {
             out[at] = out[at - 1];
             at--;
         }

@@ -330,7 +330,7 @@ static int read_target(struct request *request, bool merge_slashes, struct arena
 }
 
 /* The framing fields: those that decide the extent and target of the message. Repetitions are counted. */
-struct decisive {
+struct framing_fields {
     struct header host, content_length, transfer_encoding, expect;
     unsigned hosts, content_lengths, transfer_encodings, expects, connections;
 };
@@ -343,9 +343,9 @@ static void note(const struct header *field, const char *name, struct header *ou
     }
 }
 
-static struct decisive find_decisive(const struct headers *headers)
+static struct framing_fields find_framing_fields(const struct headers *headers)
 {
-    struct decisive found = {0};
+    struct framing_fields found = {0};
     struct header connection;
 
     for (unsigned i = 0; i < headers->count; i++) {
@@ -375,7 +375,7 @@ static struct decisive find_decisive(const struct headers *headers)
 }
 
 /* Host, and the authority of absolute-form, which overrides it; Host must be valid all the same (RFC 9112 3.2.2). */
-static int read_host(const struct decisive *found, struct str authority, struct request *request,
+static int read_host(const struct framing_fields *found, struct str authority, struct request *request,
                      struct arena *arena)
 {
     int error = 0;
@@ -407,7 +407,7 @@ static int refuse_codings(struct str codings)
 }
 
 /* The body length (RFC 9112 6.3). Ambiguous framing is rejected. */
-static int read_framing(const struct decisive *found, struct request *request)
+static int read_framing(const struct framing_fields *found, struct request *request)
 {
     uint64_t length;
     int error;
@@ -431,7 +431,7 @@ static int read_framing(const struct decisive *found, struct request *request)
     return 0;
 }
 
-static int read_expect(const struct decisive *found, struct request *request)
+static int read_expect(const struct framing_fields *found, struct request *request)
 {
     if (found->expects == 0)
         return 0;
@@ -442,7 +442,7 @@ static int read_expect(const struct decisive *found, struct request *request)
 }
 
 /* True if the connection persists (RFC 9112 9.3). */
-static int read_connection(const struct decisive *found, const struct request *request, bool *out_keepalive)
+static int read_connection(const struct framing_fields *found, const struct request *request, bool *out_keepalive)
 {
     struct connection_options options;
 
@@ -461,7 +461,7 @@ int h1_parse_head(struct str head, const struct session_settings *settings, stru
 {
     ssize_t feed = str_find(head, '\n');
     struct str authority = {NULL, 0};
-    struct decisive found;
+    struct framing_fields found;
     int status;
 
     *out_keepalive = false;
@@ -479,7 +479,7 @@ int h1_parse_head(struct str head, const struct session_settings *settings, stru
     status = read_target(request, settings->merge_slashes, arena, &authority);
     if (status)
         return status;
-    found = find_decisive(&request->headers);
+    found = find_framing_fields(&request->headers);
     status = read_host(&found, authority, request, arena);
     if (!status)
         status = read_framing(&found, request);

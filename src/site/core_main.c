@@ -258,10 +258,11 @@ static const struct directive directives[] = {
 static int check(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     const struct core_main *main = conf;
-    const struct conf_node *wish = conf_map_get(at, STR("multi_accept"));
+    const struct conf_node *multi_accept = conf_map_get(at, STR("multi_accept"));
 
-    if (wish && !main->multi_accept)
-        conf_warning(reader->errors, wish->mark, STR("delete it; worker_connections bounds what one worker takes"),
+    if (multi_accept && !main->multi_accept)
+        conf_warning(reader->errors, multi_accept->mark,
+                     STR("delete it; worker_connections bounds what one worker takes"),
                      "\"multi_accept: off\" has no effect: connections are always taken as they come");
     return 0;
 }

@@ -81,7 +81,7 @@ static long (*const decode[CODINGS])(size_t length, bool *out_ended) = {
     [CODING_BR] = decode_brotli, [CODING_ZSTD] = decode_zstd, [CODING_GZIP] = decode_gzip};
 
 /* Feeds one piece, with so much room at a time; the encoded bytes so far. */
-static size_t feed(const struct coder_kind *kind, void *coder, struct str piece, enum coder_wish wish,
+static size_t feed(const struct coder_kind *kind, void *coder, struct str piece, enum coder_flush flush,
                    size_t room, size_t at)
 {
     int result;
@@ -89,7 +89,7 @@ static size_t feed(const struct coder_kind *kind, void *coder, struct str piece,
     do {
         size_t written = 0;
 
-        result = kind->step(coder, &piece, wish, encoded + at, room, &written);
+        result = kind->step(coder, &piece, flush, encoded + at, room, &written);
         ck_assert_int_ge(result, 0);
         ck_assert_uint_le(written, room);
         at += written;
