@@ -18,9 +18,9 @@ static struct h1_session *h1_of(struct session *session)
 
 void h1_session_wake(struct h1_session *session)
 {
-    if (!session->starved)
+    if (!session->wake_owed)
         return;
-    session->starved = false;
+    session->wake_owed = false;
     session->events->wake(session->owner);
 }
 
@@ -28,7 +28,7 @@ void h1_session_ask_again(struct h1_session *session)
 {
     if (!session->held_back)
         return;
-    session->held_back = session->starved = false;
+    session->held_back = session->wake_owed = false;
     session->events->wake(session->owner);
 }
 
@@ -48,7 +48,7 @@ static struct session *session_open(const struct session_settings *settings,
         .pool = pool,
         .clock = clock,
         .keepalive = true,
-        .starved = true,
+        .wake_owed = true,
     };
     return &h1->session;
 }
@@ -251,7 +251,7 @@ static int session_produce(struct session *session, unsigned accept, size_t room
     if (result == -EAGAIN) {
         if (h1->current)
             h1->current->response_waits = h1->current->stage == STAGE_BODY;
-        h1->starved = true;
+        h1->wake_owed = true;
     } else if (result < 0) {
         h1->error = (int16_t)result;
     }

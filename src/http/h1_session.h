@@ -28,7 +28,7 @@ struct h1_session {
     bool retiring : 1;              /* the next response announces the close; SESSION_RETIRE */
     bool deaf : 1;                  /* further input is ignored */
     bool over : 1;
-    bool starved : 1;               /* produce returned -EAGAIN: a wake is owed */
+    bool wake_owed : 1;               /* produce returned -EAGAIN: a wake is owed */
     bool held_back : 1;             /* consume left bytes: a wake is owed once they are wanted */
 };
 

@@ -61,9 +61,9 @@ static void accept_failed(struct listener *listener, int error)
 
     if (descriptors && !(listener->exhausted && listener->exhausted(listener->owner)))
         shed_one(listener);
-    if (!listener->starved)
+    if (!listener->accept_paused)
         log_write(listener->log, LOG_CRIT, "accept: %s, resting for %d ms at a time", strerror(-error), PAUSE_MS);
-    listener->starved = true;
+    listener->accept_paused = true;
     rest(listener, PAUSE_MS);
 }
 
@@ -72,7 +72,7 @@ static void accepted(struct op *op, int result)
     struct listener *listener = container_of(op, struct listener, accept);
 
     if (result >= 0) {
-        listener->starved = false;
+        listener->accept_paused = false;
         listener->accepted(listener->owner, listener, result, &listener->peer);
     }
     if (listener->stopping)
@@ -100,7 +100,7 @@ void listener_start(struct listener *listener)
     listener->accept = (struct op){.done = accepted};
     listener->pause = (struct op){.done = rested};
     listener->spare_fd = spare_open();
-    listener->paused = listener->draining = listener->asked_last = listener->stopping = listener->starved = false;
+    listener->paused = listener->draining = listener->asked_last = listener->stopping = listener->accept_paused = false;
     ask(listener);
 }
 

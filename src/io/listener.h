@@ -47,7 +47,7 @@ struct listener {
     bool draining;                  /* by listener_drain */
     bool asked_last;                /* the accept in flight was submitted while draining: if it finds no connection, the queue is empty */
     bool stopping;
-    bool starved;                   /* out of descriptors or memory, already logged */
+    bool accept_paused;                   /* out of descriptors or memory, already logged */
 };
 
 /* Starts accepting; the caller has set the fields loop, log, fd, accepted, stopped and owner. */

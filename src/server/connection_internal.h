@@ -31,7 +31,7 @@ bool connection_reserve(struct worker *worker, const union proxy_address *peer);
 /* One that has entered is gone. */
 void connection_unreserve(struct worker *worker, const union proxy_address *peer);
 /* Whether the memory of a new connection was missing; said once, until there is some again. */
-void connection_memory_missing(struct worker *worker, bool starved);
+void connection_memory_missing(struct worker *worker, bool missing);
 /* Gives it back. */
 void connection_destroy(struct connection *connection);
 /* The session of `connection` has something to send again, or room for more: pumped at the turn's end. */

@@ -90,12 +90,12 @@ struct connection *connection_create(struct worker *worker, const union proxy_ad
     return connection;
 }
 
-void connection_memory_missing(struct worker *worker, bool starved)
+void connection_memory_missing(struct worker *worker, bool missing)
 {
-    if (starved && !worker->starved)
+    if (missing && !worker->memory_missing)
         log_write(worker->log, LOG_CRIT, "no memory for another connection beside %u: dropped",
                   worker->connections);
-    worker->starved = starved;
+    worker->memory_missing = missing;
 }
 
 void connection_destroy(struct connection *connection)

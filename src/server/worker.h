@@ -71,7 +71,7 @@ struct worker {
         uint64_t reclaimed_ms, logged_ms;   /* when descriptors_reclaim closed connections last, and logged it; 0: never */
         bool reclaimed;                     /* and whether there were any to close */
     } exhausted;
-    bool starved;                           /* no memory for a connection, and it has been said */
+    bool memory_missing;                           /* no memory for a connection, and it has been said */
     bool draining;                          /* QUIT, and a reload: finish what is open, take nothing new */
     bool retiring;                          /* a reload: connections that are kept may bring one more request */
     bool stopping;                          /* TERM, or the drain deadline: end now */

@@ -254,16 +254,16 @@ START_TEST(survives_without_descriptors)
             dup2(clients[0], fd);
     }
     setrlimit(RLIMIT_NOFILE, &none);
-    for (turns = 0; turns < 50 && !door.listener.starved; turns++)
+    for (turns = 0; turns < 50 && !door.listener.accept_paused; turns++)
         ck_assert_int_ge(loop_turn(&door.loop, door.loop.clock.monotonic_ms + 10), 0);
-    ck_assert(door.listener.starved);
+    ck_assert(door.listener.accept_paused);
     ck_assert_int_eq(door.accepted, 0);
     ck_assert_int_ge(door.listener.spare_fd, 0);
     for (turns = 0; turns < 5; turns++) /* resting: nothing to do until the timer */
         ck_assert_int_eq(loop_turn(&door.loop, 0), 0);
     setrlimit(RLIMIT_NOFILE, &limit);
     wait_accepted(&door, 2);
-    ck_assert(!door.listener.starved);
+    ck_assert(!door.listener.accept_paused);
     for (int i = 0; i < 3; i++)
         close(clients[i]);
     door_close(&door);
