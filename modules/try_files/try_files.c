@@ -22,7 +22,7 @@ struct try_files_conf {
     } tries;
 };
 
-struct trial {
+struct file_attempt {
     struct file_lookup lookup;
     struct exchange *x;
     const struct tries *tries;
@@ -31,7 +31,7 @@ struct trial {
 };
 
 extern const struct module module_try_files;
-static enum outcome try_on(struct trial *trial);
+static enum outcome try_on(struct file_attempt *file_attempt);
 
 #define HINT STR("write: try_files: $uri $uri/ /index.html, or =404 or @name at the end")
 
@@ -96,62 +96,62 @@ static const struct directive directives[] = {
     {0},
 };
 
-static enum outcome answer_last(struct trial *trial)
+static enum outcome answer_last(struct file_attempt *file_attempt)
 {
-    struct exchange *x = trial->x;
+    struct exchange *x = file_attempt->x;
     struct str query, path;
 
-    if (!trial->tries->last)
-        return exchange_error_response(x, trial->tries->status);
-    query = exchange_eval(x, trial->tries->last);
+    if (!file_attempt->tries->last)
+        return exchange_error_response(x, file_attempt->tries->status);
+    query = exchange_eval(x, file_attempt->tries->last);
     if (!query.data)
         return exchange_error_response(x, 500);
     if (str_starts(query, STR("@")))
         return exchange_internal_redirect_named(x, query);
     path = str_cut(&query, '?');
-    if (exchange_climbs(x, trial->tries->last, path, path, false))
+    if (exchange_climbs(x, file_attempt->tries->last, path, path, false))
         return exchange_error_response(x, 404);
     return exchange_internal_redirect(x, path, query.data ? query : STR(""));
 }
 
 /* What is there becomes the URI, for the modules that follow. */
-static enum outcome judge(struct trial *trial, struct file_entry *entry)
+static enum outcome judge(struct file_attempt *file_attempt, struct file_entry *entry)
 {
-    struct exchange *x = trial->x;
-    bool folder = trial->tries->items[trial->index].folder;
+    struct exchange *x = file_attempt->x;
+    bool folder = file_attempt->tries->items[file_attempt->index].folder;
     bool there = entry->error == 0 && !S_ISDIR(entry->stat.st_mode) == !folder;
 
     if (entry->error < 0 && entry->error != -ENOENT && entry->error != -ENOTDIR &&
         entry->error != -ENAMETOOLONG)
         exchange_say(x, LOG_ERROR, "try_files: \"" STR_FMT "\" cannot be opened (%d: %s)",
-                     STR_ARG(trial->uri), -entry->error, strerror(-entry->error));
+                     STR_ARG(file_attempt->uri), -entry->error, strerror(-entry->error));
     file_entry_unref(entry);
     if (there)
-        return exchange_take_file(x, trial->uri, folder) < 0 ? exchange_error_response(x, 500) : OUTCOME_PASS;
-    trial->index++;
-    return try_on(trial);
+        return exchange_take_file(x, file_attempt->uri, folder) < 0 ? exchange_error_response(x, 500) : OUTCOME_PASS;
+    file_attempt->index++;
+    return try_on(file_attempt);
 }
 
 static void found(struct file_lookup *lookup, struct file_entry *entry)
 {
-    struct trial *trial = container_of(lookup, struct trial, lookup);
-    struct exchange *x = trial->x;
+    struct file_attempt *file_attempt = container_of(lookup, struct file_attempt, lookup);
+    struct exchange *x = file_attempt->x;
     enum outcome outcome = OUTCOME_PENDING;
 
     if (x->cancelled)
         file_entry_unref(entry);
     else
-        outcome = entry ? judge(trial, entry) : exchange_error_response(x, 500);
+        outcome = entry ? judge(file_attempt, entry) : exchange_error_response(x, 500);
     if (outcome != OUTCOME_PENDING)
         exchange_resume(x, outcome);
     exchange_release(x);
 }
 
 /* The URI of a candidate, decoded as the request's is. False: it is none, and nothing can be there. */
-static bool make_uri(struct trial *trial)
+static bool make_uri(struct file_attempt *file_attempt)
 {
-    struct exchange *x = trial->x;
-    const struct template *uri = trial->tries->items[trial->index].uri;
+    struct exchange *x = file_attempt->x;
+    const struct template *uri = file_attempt->tries->items[file_attempt->index].uri;
     struct str made = exchange_eval(x, uri);
 
     if (made.data && exchange_climbs(x, uri, made, made, false))
@@ -159,63 +159,63 @@ static bool make_uri(struct trial *trial)
     if (made.data && !str_starts(made, STR("/")))
         made = arena_printf(&x->arena, "/" STR_FMT, STR_ARG(made));
     /* Of "/folder/" the slash says what is looked for; "/folder" is then redirected by whoever serves it. */
-    if (trial->tries->items[trial->index].folder && made.length > 1)
+    if (file_attempt->tries->items[file_attempt->index].folder && made.length > 1)
         made.length--;
-    return made.data && url_path_normalise(&x->arena, made, true, &trial->uri) == 0 &&
-           !url_path_hidden(trial->uri);
+    return made.data && url_path_normalise(&x->arena, made, true, &file_attempt->uri) == 0 &&
+           !url_path_hidden(file_attempt->uri);
 }
 
 /* The next candidate: its entry, at once or later; NULL with *out_pending false: there can be none. */
-static struct file_entry *look_up(struct trial *trial, bool *out_pending)
+static struct file_entry *look_up(struct file_attempt *file_attempt, bool *out_pending)
 {
-    struct exchange *x = trial->x;
+    struct exchange *x = file_attempt->x;
     struct str folder, path;
     enum symlinks symlinks;
 
-    if (!make_uri(trial) || exchange_file(x, trial->uri, &folder, &path) < 0 ||
+    if (!make_uri(file_attempt) || exchange_file(x, file_attempt->uri, &folder, &path) < 0 ||
         !exchange_symlinks_from(x, &folder, &path, &symlinks))
         return NULL;
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);
-    return file_cache_get(worker_file_cache(exchange_worker(x)), &trial->lookup, folder, path,
+    return file_cache_get(worker_file_cache(exchange_worker(x)), &file_attempt->lookup, folder, path,
                           symlinks, out_pending);
 }
 
-static enum outcome try_on(struct trial *trial)
+static enum outcome try_on(struct file_attempt *file_attempt)
 {
-    for (; trial->index < trial->tries->count; trial->index++) {
+    for (; file_attempt->index < file_attempt->tries->count; file_attempt->index++) {
         bool pending = false;
-        struct file_entry *entry = look_up(trial, &pending);
+        struct file_entry *entry = look_up(file_attempt, &pending);
 
         if (entry)
-            return judge(trial, entry);
+            return judge(file_attempt, entry);
         if (!pending)
             continue;
         /* The lookup lies in the exchange's arena: it stays until `found`, even when the client leaves. */
-        exchange_hold(trial->x);
+        exchange_hold(file_attempt->x);
         return OUTCOME_PENDING;
     }
-    return answer_last(trial);
+    return answer_last(file_attempt);
 }
 
 static enum outcome try_files_answer(struct exchange *x, const void *conf, void *state)
 {
     const struct try_files_conf *own = conf;
-    struct trial *trial;
+    struct file_attempt *file_attempt;
 
-    trial = exchange_state(x, &module_try_files, sizeof(*trial));
-    if (!trial)
+    file_attempt = exchange_state(x, &module_try_files, sizeof(*file_attempt));
+    if (!file_attempt)
         return exchange_error_response(x, 500);
-    *trial = (struct trial){.x = x, .tries = &own->tries, .lookup = {.found = found}};
-    return try_on(trial);
+    *file_attempt = (struct file_attempt){.x = x, .tries = &own->tries, .lookup = {.found = found}};
+    return try_on(file_attempt);
 }
 
 static void try_files_cancel(struct exchange *x, void *state)
 {
-    struct trial *trial = exchange_state(x, &module_try_files, sizeof(*trial));
+    struct file_attempt *file_attempt = exchange_state(x, &module_try_files, sizeof(*file_attempt));
 
-    if (trial && trial->x)
-        file_lookup_cancel(&trial->lookup);
+    if (file_attempt && file_attempt->x)
+        file_lookup_cancel(&file_attempt->lookup);
 }
 
 static bool try_files_idle(const void *conf)

@@ -88,22 +88,22 @@ static void print_json(const struct diagnosis *diagnosis, bool works)
 /* What the kernel takes is tried; what it refuses is said. */
 static bool try_suite(struct diagnosis *diagnosis, const struct suite *suite)
 {
-    struct trial trial;
+    struct self_test self_test;
 
     if (diagnosis->support.reason[suite->version][suite->cipher] != KTLS_OK)
-        return doctor_judge_suite(diagnosis, suite, NULL);
-    doctor_try(&diagnosis->support, suite, &trial);
-    return doctor_judge_suite(diagnosis, suite, &trial);
+        return doctor_report_suite(diagnosis, suite, NULL);
+    doctor_self_test(&diagnosis->support, suite, &self_test);
+    return doctor_report_suite(diagnosis, suite, &self_test);
 }
 
 static bool examine(struct diagnosis *diagnosis)
 {
-    struct trial trial;
+    struct self_test self_test;
     bool works;
 
     doctor_examine_host(diagnosis);
-    doctor_try(&diagnosis->support, doctor_suites, &trial);
-    works = doctor_judge_first(diagnosis, &trial);
+    doctor_self_test(&diagnosis->support, doctor_suites, &self_test);
+    works = doctor_report_first(diagnosis, &self_test);
     for (const struct suite *suite = doctor_suites; suite->name; suite++) {
         if (!try_suite(diagnosis, suite))
             works = false;

@@ -1,7 +1,7 @@
 /*
  * What `sluice doctor` finds out: one finding for each thing that must hold for the
  * kernel to encrypt, each with what to do where it does not. doctor.c prints; doctor_host.c, doctor_module.c and
- * doctor_limits.c ask the machine; doctor_trial.c proves it by hand-offs with itself, doctor_judge.c says what came of them.
+ * doctor_limits.c ask the machine; doctor_self_test.c proves it by hand-offs with itself, doctor_report.c says what came of them.
  */
 #ifndef DOCTOR_DOCTOR_H
 #define DOCTOR_DOCTOR_H
@@ -36,7 +36,7 @@ void doctor_find(struct diagnosis *diagnosis, const char *name, enum verdict ver
 /* What to do about the last finding. */
 void doctor_advise(struct diagnosis *diagnosis, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Everything below but the trials; fills diagnosis->support by asking the kernel. */
+/* Everything below but the self_tests; fills diagnosis->support by asking the kernel. */
 void doctor_examine_host(struct diagnosis *diagnosis);
 
 /* Whether a device encrypts TLS by itself (tls-hw-tx-offload). */
@@ -71,7 +71,7 @@ void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host
 void doctor_examine_devices(struct diagnosis *diagnosis, const struct host *host);
 
 /* How a hand-off with itself went. */
-struct trial {
+struct self_test {
     bool handshake;                 /* it was finished */
     bool key_offered;               /* OpenSSL offered its write key, which is where our record layer begins */
     bool delivered;                 /* the client decrypted every byte right, and saw close_notify */
@@ -94,14 +94,14 @@ extern const struct suite doctor_suites[];
  * Serves a file from memory over TLS to a client process of OpenSSL's, by the loop, the wire and the hand-off that the server uses. Forks; opens its loop
  * afterwards.
  */
-void doctor_try(const struct ktls_support *support, const struct suite *suite, struct trial *out_trial);
+void doctor_self_test(const struct ktls_support *support, const struct suite *suite, struct self_test *out_self_test);
 
-/* doctor_judge.c: true where nothing speaks against kernel TLS. */
+/* doctor_report.c: true where nothing speaks against kernel TLS. */
 
-/* Of the first trial: OpenSSL's build, the handshake, and whether the kernel encrypted. */
-bool doctor_judge_first(struct diagnosis *diagnosis, const struct trial *trial);
-/* Of each suite; `trial` is NULL where the kernel had refused it already. */
-bool doctor_judge_suite(struct diagnosis *diagnosis, const struct suite *suite, const struct trial *trial);
+/* Of the first self_test: OpenSSL's build, the handshake, and whether the kernel encrypted. */
+bool doctor_report_first(struct diagnosis *diagnosis, const struct self_test *self_test);
+/* Of each suite; `self_test` is NULL where the kernel had refused it already. */
+bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite, const struct self_test *self_test);
 
 /* The command. Exit status 0 where the kernel encrypted a transfer that arrived whole. */
 int command_doctor(const struct options *options);

@@ -1,5 +1,5 @@
 /*
- * The client of the doctor's trial: plain OpenSSL on a blocking socket, in a process
+ * The client of the doctor's self_test: plain OpenSSL on a blocking socket, in a process
  * of its own, which tls_contexts nothing of ours: it decrypts and compares.
  */
 #include "doctor/doctor_client.h"

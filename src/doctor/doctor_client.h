@@ -1,4 +1,4 @@
-/* The other end of the doctor's trial, run in a child process. */
+/* The other end of the doctor's self_test, run in a child process. */
 #ifndef DOCTOR_DOCTOR_CLIENT_H
 #define DOCTOR_DOCTOR_CLIENT_H
 
@@ -12,7 +12,7 @@ enum doctor_client_end {
     DOCTOR_CLIENT_CUT,              /* all bytes, but no close_notify */
 };
 
-/* The byte of the trial's file at an offset. */
+/* The byte of the self_test's file at an offset. */
 unsigned char doctor_pattern(uint64_t at);
 /* Connects over `fd` (blocking, closed at the end) with nothing but the suite, and reads `expected` bytes. */
 enum doctor_client_end doctor_client_run(int fd, const struct suite *suite, uint64_t expected);

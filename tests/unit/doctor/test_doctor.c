@@ -24,16 +24,16 @@ START_TEST(a_file_arrives_by_every_suite)
     ktls_probe(&ktls_calls_kernel, &support);
     for (const struct suite *suite = doctor_suites; suite->name; suite++) {
         enum ktls_reason reason = support.reason[suite->version][suite->cipher];
-        struct trial trial;
+        struct self_test self_test;
 
-        doctor_try(&support, suite, &trial);
-        ck_assert_msg(trial.handshake, "%s", trial.fault);
-        ck_assert_msg(trial.delivered, "%s", trial.fault);
-        ck_assert_str_eq(trial.cipher, suite->openssl);
-        ck_assert_str_eq(trial.protocol, suite->version ? "TLSv1.3" : "TLSv1.2");
-        ck_assert(trial.key_offered);
-        ck_assert_uint_eq(trial.path, reason == KTLS_OK ? PATH_KTLS_SENDFILE : PATH_USER);
-        ck_assert_uint_eq(trial.reason, reason);
+        doctor_self_test(&support, suite, &self_test);
+        ck_assert_msg(self_test.handshake, "%s", self_test.fault);
+        ck_assert_msg(self_test.delivered, "%s", self_test.fault);
+        ck_assert_str_eq(self_test.cipher, suite->openssl);
+        ck_assert_str_eq(self_test.protocol, suite->version ? "TLSv1.3" : "TLSv1.2");
+        ck_assert(self_test.key_offered);
+        ck_assert_uint_eq(self_test.path, reason == KTLS_OK ? PATH_KTLS_SENDFILE : PATH_USER);
+        ck_assert_uint_eq(self_test.reason, reason);
     }
 }
 END_TEST
@@ -41,14 +41,14 @@ END_TEST
 START_TEST(a_refusal_is_named_and_loses_nothing)
 {
     struct ktls_support support = {0};
-    struct trial trial;
+    struct self_test self_test;
 
     refuse_all(&support, KTLS_NO_PERMISSION);
-    doctor_try(&support, doctor_suites, &trial);
-    ck_assert_msg(trial.delivered, "%s", trial.fault);
-    ck_assert_uint_eq(trial.path, PATH_USER);
-    ck_assert_uint_eq(trial.reason, KTLS_NO_PERMISSION);
-    ck_assert_uint_eq(trial.bytes, 1024 * 1024);
+    doctor_self_test(&support, doctor_suites, &self_test);
+    ck_assert_msg(self_test.delivered, "%s", self_test.fault);
+    ck_assert_uint_eq(self_test.path, PATH_USER);
+    ck_assert_uint_eq(self_test.reason, KTLS_NO_PERMISSION);
+    ck_assert_uint_eq(self_test.bytes, 1024 * 1024);
 }
 END_TEST
 
@@ -57,14 +57,14 @@ START_TEST(a_handshake_that_fails_is_told)
     static const struct suite none[] = {{"none", 1, RECORD_AES_128_GCM, "NO_SUCH_SUITE"},
                                         {"none", 0, RECORD_AES_128_GCM, "NO_SUCH_CIPHER"}};
     struct ktls_support support = {0};
-    struct trial trial;
+    struct self_test self_test;
 
-    doctor_try(&support, &none[1], &trial);
-    ck_assert(!trial.handshake);
-    doctor_try(&support, &none[0], &trial);
-    ck_assert(!trial.handshake);
-    ck_assert(!trial.delivered);
-    ck_assert_uint_gt(strlen(trial.fault), 0);
+    doctor_self_test(&support, &none[1], &self_test);
+    ck_assert(!self_test.handshake);
+    doctor_self_test(&support, &none[0], &self_test);
+    ck_assert(!self_test.handshake);
+    ck_assert(!self_test.delivered);
+    ck_assert_uint_gt(strlen(self_test.fault), 0);
 }
 END_TEST
 
@@ -130,42 +130,42 @@ static const struct finding *last(const struct diagnosis *diagnosis)
     return &diagnosis->findings[diagnosis->count - 1];
 }
 
-/* What no machine at hand can show: each end of a trial, and what is said of it. */
-START_TEST(each_end_of_a_trial_is_judged)
+/* What no machine at hand can show: each end of a self_test, and what is said of it. */
+START_TEST(each_result_of_a_self_test_is_reported)
 {
     static struct diagnosis diagnosis;
     const struct suite *suite = &doctor_suites[3];
-    struct trial trial = {.fault = "it rained"};
+    struct self_test self_test = {.fault = "it rained"};
 
-    ck_assert(!doctor_judge_first(&diagnosis, &trial));
+    ck_assert(!doctor_report_first(&diagnosis, &self_test));
     ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_FAULT);
     ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, "handshake with itself failed: it rained"));
-    ck_assert(doctor_judge_suite(&diagnosis, suite, &trial));
+    ck_assert(doctor_report_suite(&diagnosis, suite, &self_test));
     ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_NOTE);
     ck_assert_ptr_nonnull(
         strstr(last(&diagnosis)->text, "TLS 1.2 AES-128-GCM: the kernel takes the key, but OpenSSL"));
 
-    trial.handshake = true;
-    ck_assert(!doctor_judge_first(&diagnosis, &trial));
+    self_test.handshake = true;
+    ck_assert(!doctor_report_first(&diagnosis, &self_test));
     ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, "did not arrive whole: it rained"));
-    ck_assert(!doctor_judge_suite(&diagnosis, suite, &trial));
+    ck_assert(!doctor_report_suite(&diagnosis, suite, &self_test));
     ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_FAULT);
     ck_assert_ptr_nonnull(strstr(last(&diagnosis)->advice, "ssl_ktls: off"));
 
-    trial.delivered = true;
-    trial.path = PATH_USER;
-    trial.reason = KTLS_TX_REFUSED;
-    ck_assert(!doctor_judge_first(&diagnosis, &trial));
+    self_test.delivered = true;
+    self_test.path = PATH_USER;
+    self_test.reason = KTLS_TX_REFUSED;
+    ck_assert(!doctor_report_first(&diagnosis, &self_test));
     ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, "tls_path user, tls_path_reason tx-refused"));
     ck_assert_int_eq(diagnosis.findings[diagnosis.count - 2].verdict, VERDICT_FAULT); /* no key was offered */
-    ck_assert(doctor_judge_suite(&diagnosis, suite, &trial));
+    ck_assert(doctor_report_suite(&diagnosis, suite, &self_test));
     ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_NOTE);
 
-    trial.key_offered = true;
-    trial.path = PATH_KTLS_SENDFILE;
-    ck_assert(doctor_judge_first(&diagnosis, &trial));
+    self_test.key_offered = true;
+    self_test.path = PATH_KTLS_SENDFILE;
+    ck_assert(doctor_report_first(&diagnosis, &self_test));
     ck_assert_int_eq(diagnosis.findings[diagnosis.count - 2].verdict, VERDICT_GOOD);
-    ck_assert(doctor_judge_suite(&diagnosis, suite, &trial));
+    ck_assert(doctor_report_suite(&diagnosis, suite, &self_test));
     ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_GOOD);
 }
 END_TEST
@@ -185,13 +185,13 @@ START_TEST(each_refusal_is_judged)
 
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         refuse_all(&diagnosis.support, refusals[i].reason);
-        ck_assert(doctor_judge_suite(&diagnosis, &doctor_suites[0], NULL));
+        ck_assert(doctor_report_suite(&diagnosis, &doctor_suites[0], NULL));
         ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_FAULT);
         ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, ktls_reason_name(refusals[i].reason)));
         ck_assert_msg(refusals[i].advice[0] ? strstr(last(&diagnosis)->advice, refusals[i].advice) != NULL
                                             : last(&diagnosis)->advice[0] == '\0',
                       "%s", last(&diagnosis)->advice);
-        ck_assert(doctor_judge_suite(&diagnosis, &doctor_suites[1], NULL));
+        ck_assert(doctor_report_suite(&diagnosis, &doctor_suites[1], NULL));
         ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_NOTE);
         ck_assert_str_eq(last(&diagnosis)->advice, "");
     }
@@ -220,6 +220,6 @@ int main(void)
     return run_tests(
         "doctor", (const TTest *const[]){a_file_arrives_by_every_suite, a_refusal_is_named_and_loses_nothing,
                                          a_handshake_that_fails_is_told, says_what_works_and_what_to_do,
-                                         speaks_json, each_end_of_a_trial_is_judged, each_refusal_is_judged,
+                                         speaks_json, each_result_of_a_self_test_is_reported, each_refusal_is_judged,
                                          findings_never_overrun, NULL});
 }

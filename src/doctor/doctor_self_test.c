@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TRIAL_BYTES (1024ull * 1024)
-#define TRIAL_MS    15000
+#define SELF_TEST_BYTES (1024ull * 1024)
+#define SELF_TEST_MS    15000
 
 const struct suite doctor_suites[] = {
     {"TLS 1.3 AES-128-GCM", 1, RECORD_AES_128_GCM, "TLS_AES_128_GCM_SHA256"},
@@ -34,7 +34,7 @@ const struct suite doctor_suites[] = {
 };
 
 struct stage {
-    struct trial *trial;
+    struct self_test *self_test;
     struct loop loop;
     struct log log;
     struct wire wire;
@@ -47,23 +47,23 @@ struct stage {
     bool closed;
 };
 
-static void fault(struct trial *trial, const char *what, int error)
+static void fault(struct self_test *self_test, const char *what, int error)
 {
-    if (trial->fault[0])
+    if (self_test->fault[0])
         return;
     if (error)
-        snprintf(trial->fault, sizeof(trial->fault), "%s: %s", what, strerror(error < 0 ? -error : error));
+        snprintf(self_test->fault, sizeof(self_test->fault), "%s: %s", what, strerror(error < 0 ? -error : error));
     else
-        snprintf(trial->fault, sizeof(trial->fault), "%s", what);
+        snprintf(self_test->fault, sizeof(self_test->fault), "%s", what);
 }
 
 static void keep_line(void *owner, enum log_level level, struct str line)
 {
-    struct trial *trial = owner;
+    struct self_test *self_test = owner;
     ssize_t at = str_search(line, STR("#0: "));
 
-    if (level <= LOG_ERROR && at >= 0 && !trial->fault[0])
-        snprintf(trial->fault, sizeof(trial->fault), STR_FMT,
+    if (level <= LOG_ERROR && at >= 0 && !self_test->fault[0])
+        snprintf(self_test->fault, sizeof(self_test->fault), STR_FMT,
                  STR_ARG(str_slice(line, (size_t)at + 4, line.length - 1)));
 }
 
@@ -72,7 +72,7 @@ static int make_file(void)
     unsigned char part[16384];
     int fd = memfd_create("sluice-doctor", MFD_CLOEXEC);
 
-    for (uint64_t at = 0; fd >= 0 && at < TRIAL_BYTES; at += sizeof(part)) {
+    for (uint64_t at = 0; fd >= 0 && at < SELF_TEST_BYTES; at += sizeof(part)) {
         for (size_t i = 0; i < sizeof(part); i++)
             part[i] = doctor_pattern(at + i);
         if (write(fd, part, sizeof(part)) != (ssize_t)sizeof(part)) {
@@ -93,10 +93,10 @@ static void go_on(struct stage *stage)
         return;
     if (!stage->given && wire_room(wire) > 0) {
         chunk.file.fd = stage->file;
-        chunk.file.length = TRIAL_BYTES;
+        chunk.file.length = SELF_TEST_BYTES;
         stage->given = true;
         if (wire_send(wire, &chunk) < 0) {
-            fault(stage->trial, "the wire took no file", 0);
+            fault(stage->self_test, "the wire took no file", 0);
             wire_close(wire, WIRE_END_ABORT);
             return;
         }
@@ -105,9 +105,9 @@ static void go_on(struct stage *stage)
     if (stage->given && wire_room(wire) > 0) {
         struct wire_transfer transfer = wire_transfer_end(wire);
 
-        stage->trial->path = transfer.path;
-        stage->trial->reason = transfer.reason;
-        stage->trial->bytes = transfer.total;
+        stage->self_test->path = transfer.path;
+        stage->self_test->reason = transfer.reason;
+        stage->self_test->bytes = transfer.total;
         stage->closing = true;
         wire_close(wire, WIRE_END_ORDERLY);
     }
@@ -119,10 +119,10 @@ static void opened(struct wire *wire)
     struct str protocol = tls_session_protocol(wire->tls);
     struct str cipher = tls_session_cipher(wire->tls);
 
-    stage->trial->handshake = true;
-    stage->trial->key_offered = wire->sealing == SEALING_USER;
-    snprintf(stage->trial->protocol, sizeof(stage->trial->protocol), STR_FMT, STR_ARG(protocol));
-    snprintf(stage->trial->cipher, sizeof(stage->trial->cipher), STR_FMT, STR_ARG(cipher));
+    stage->self_test->handshake = true;
+    stage->self_test->key_offered = wire->sealing == SEALING_USER;
+    snprintf(stage->self_test->protocol, sizeof(stage->self_test->protocol), STR_FMT, STR_ARG(protocol));
+    snprintf(stage->self_test->cipher, sizeof(stage->self_test->cipher), STR_FMT, STR_ARG(cipher));
     wire_receive(wire);
     go_on(stage);
 }
@@ -142,7 +142,7 @@ static void closed(struct wire *wire, enum wire_end end)
     struct stage *stage = container_of(wire, struct stage, wire);
 
     if (end != WIRE_END_ORDERLY)
-        fault(stage->trial, end == WIRE_END_PROTOCOL ? "TLS failed" : "the connection broke", 0);
+        fault(stage->self_test, end == WIRE_END_PROTOCOL ? "TLS failed" : "the connection broke", 0);
     stage->closed = true;
     loop_cancel(&stage->loop, &stage->deadline);
 }
@@ -153,7 +153,7 @@ static void too_late(struct op *op, int result)
 
     if (result == -ECANCELED)
         return;
-    fault(stage->trial, "it took too long", 0);
+    fault(stage->self_test, "it took too long", 0);
     wire_close(&stage->wire, WIRE_END_TIMEOUT);
 }
 
@@ -167,7 +167,7 @@ static void serve_one(struct stage *stage, struct tls_context *context, int fd)
     int result = loop_open(&stage->loop, "auto", &stage->log);
 
     if (result < 0) {
-        fault(stage->trial, "no loop", result);
+        fault(stage->self_test, "no loop", result);
         close(fd);
         return;
     }
@@ -177,14 +177,14 @@ static void serve_one(struct stage *stage, struct tls_context *context, int fd)
     if (result == 0) {
         result = wire_open(&stage->wire, &stage->shared, &events, &settings, fd, context);
         if (result == 0) {
-            loop_timer(&stage->loop, &stage->deadline, stage->loop.clock.monotonic_ms + TRIAL_MS);
+            loop_timer(&stage->loop, &stage->deadline, stage->loop.clock.monotonic_ms + SELF_TEST_MS);
             while (result >= 0 && (!stage->closed || stage->loop.in_flight > 0))
                 result = loop_turn(&stage->loop, UINT64_MAX);
         }
         wire_shared_finish(&stage->shared);
     }
     if (result < 0)
-        fault(stage->trial, "the loop failed", result);
+        fault(stage->self_test, "the loop failed", result);
     else
         loop_close(&stage->loop);
 }
@@ -221,29 +221,29 @@ static int connect_pair(int *out_server, int *out_client)
     return error;
 }
 
-static void judge_client(struct trial *trial, pid_t child)
+static void judge_client(struct self_test *self_test, pid_t child)
 {
     int status = 0;
 
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) {
-        fault(trial, "the client did not end by itself", 0);
+        fault(self_test, "the client did not end by itself", 0);
         return;
     }
     switch ((enum doctor_client_end)WEXITSTATUS(status)) {
     case DOCTOR_CLIENT_WHOLE:
-        trial->delivered = true;
+        self_test->delivered = true;
         break;
     case DOCTOR_CLIENT_NO_HANDSHAKE:
-        fault(trial, "the client's handshake failed", 0);
+        fault(self_test, "the client's handshake failed", 0);
         break;
     case DOCTOR_CLIENT_WRONG:
-        fault(trial, "the client decrypted other bytes than were sent", 0);
+        fault(self_test, "the client decrypted other bytes than were sent", 0);
         break;
     case DOCTOR_CLIENT_SHORT:
-        fault(trial, "the stream ended early", 0);
+        fault(self_test, "the stream ended early", 0);
         break;
     case DOCTOR_CLIENT_CUT:
-        fault(trial, "no close_notify came", 0);
+        fault(self_test, "no close_notify came", 0);
         break;
     }
 }
@@ -257,25 +257,25 @@ static void try_with(struct stage *stage, struct tls_context *context, const str
     pid_t child;
 
     if (error < 0) {
-        fault(stage->trial, "no connection over 127.0.0.1", error);
+        fault(stage->self_test, "no connection over 127.0.0.1", error);
         return;
     }
     child = fork();
     if (child == 0) {
         close(server);
-        _exit(doctor_client_run(client, suite, TRIAL_BYTES));
+        _exit(doctor_client_run(client, suite, SELF_TEST_BYTES));
     }
     close(client);
     if (child < 0) {
-        fault(stage->trial, "fork()", errno);
+        fault(stage->self_test, "fork()", errno);
         close(server);
         return;
     }
     serve_one(stage, context, server);
-    judge_client(stage->trial, child);
+    judge_client(stage->self_test, child);
 }
 
-void doctor_try(const struct ktls_support *support, const struct suite *suite, struct trial *out_trial)
+void doctor_self_test(const struct ktls_support *support, const struct suite *suite, struct self_test *out_self_test)
 {
     static const struct tls_certificate certificate = {.certificate = {"self-signed", 11}};
     static const struct str name = {"localhost", 9};
@@ -291,19 +291,19 @@ void doctor_try(const struct ktls_support *support, const struct suite *suite, s
     struct tls_context *context;
     char error[512] = "";
 
-    *out_trial = (struct trial){.handshake = false};
+    *out_self_test = (struct self_test){.handshake = false};
     if (!stage)
         return;
-    stage->trial = out_trial;
-    stage->log = (struct log){.level = LOG_ERROR, .sink = keep_line, .owner = out_trial};
+    stage->self_test = out_self_test;
+    stage->log = (struct log){.level = LOG_ERROR, .sink = keep_line, .owner = out_self_test};
     stage->shared = (struct wire_shared){
         .log = &stage->log, .ktls = support, .counters = &stage->counters, .output_max = LIMIT_WORKER_OUTPUT};
     context = tls_context_create(&tls, 1, &stage->log, error, sizeof(error));
     stage->file = make_file();
     if (!context)
-        fault(out_trial, error, 0);
+        fault(out_self_test, error, 0);
     else if (stage->file < 0)
-        fault(out_trial, "no file in memory", stage->file);
+        fault(out_self_test, "no file in memory", stage->file);
     else
         try_with(stage, context, suite);
     tls_context_destroy(context);

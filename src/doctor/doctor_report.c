@@ -1,5 +1,5 @@
 /*
- * What came of the trials, in words: OpenSSL's build, the first transfer, and each protocol and cipher.
+ * What came of the self_tests, in words: OpenSSL's build, the first transfer, and each protocol and cipher.
  */
 #include "doctor/doctor.h"
 
@@ -8,49 +8,49 @@
 
 #include <openssl/crypto.h>
 
-static void judge_openssl(struct diagnosis *diagnosis, const struct trial *trial)
+static void report_openssl(struct diagnosis *diagnosis, const struct self_test *self_test)
 {
     doctor_find(diagnosis, "openssl", VERDICT_GOOD, "built with %s, running with %s", OPENSSL_VERSION_TEXT,
                 OpenSSL_version(OPENSSL_VERSION));
-    if (!trial->handshake) {
+    if (!self_test->handshake) {
         doctor_find(diagnosis, "handshake", VERDICT_FAULT, "a handshake with itself failed: %s",
-                    trial->fault);
+                    self_test->fault);
         doctor_advise(diagnosis,
                       "kernel TLS cannot be tried without it; is a system-wide openssl.cnf too strict, or "
                       "loopback (127.0.0.1) down?");
-    } else if (trial->key_offered) {
+    } else if (self_test->key_offered) {
         doctor_find(diagnosis, "openssl_ktls", VERDICT_GOOD, "OpenSSL offers its write key (%s, %s)",
-                    trial->protocol, trial->cipher);
+                    self_test->protocol, self_test->cipher);
     } else {
         doctor_find(diagnosis, "openssl_ktls", VERDICT_FAULT, "OpenSSL offers no write key (%s, %s)",
-                    trial->protocol, trial->cipher);
+                    self_test->protocol, self_test->cipher);
         doctor_advise(diagnosis,
                       "this libssl was built without kTLS: it needs the configure option enable-ktls, as "
                       "Debian's and Ubuntu's have it");
     }
 }
 
-bool doctor_judge_first(struct diagnosis *diagnosis, const struct trial *trial)
+bool doctor_report_first(struct diagnosis *diagnosis, const struct self_test *self_test)
 {
-    judge_openssl(diagnosis, trial);
-    if (!trial->handshake)
+    report_openssl(diagnosis, self_test);
+    if (!self_test->handshake)
         return false;
-    if (!trial->delivered) {
+    if (!self_test->delivered) {
         doctor_find(diagnosis, "transfer", VERDICT_FAULT, "a file sent to itself did not arrive whole: %s",
-                    trial->fault);
+                    self_test->fault);
         doctor_advise(diagnosis, "run with ssl_ktls: off and report this: bytes must never be lost");
         return false;
     }
-    if (trial->path == PATH_KTLS_SENDFILE) {
+    if (self_test->path == PATH_KTLS_SENDFILE) {
         doctor_find(diagnosis, "transfer", VERDICT_GOOD,
                     "the kernel encrypted %llu bytes by sendfile, and the client decrypted all of them right",
-                    (unsigned long long)trial->bytes);
+                    (unsigned long long)self_test->bytes);
         return true;
     }
     doctor_find(diagnosis, "transfer", VERDICT_FAULT,
                 "%llu bytes arrived right, but encrypted in user space (tls_path %s, tls_path_reason %s)",
-                (unsigned long long)trial->bytes, wire_path_name((enum wire_path)trial->path),
-                wire_reason_name(trial->reason));
+                (unsigned long long)self_test->bytes, wire_path_name((enum wire_path)self_test->path),
+                wire_reason_name(self_test->reason));
     doctor_advise(diagnosis, "the server works all the same; files just cost more CPU");
     return false;
 }
@@ -100,35 +100,35 @@ static void judge_refused(struct diagnosis *diagnosis, const struct suite *suite
         advise_reason(diagnosis, reason);
 }
 
-bool doctor_judge_suite(struct diagnosis *diagnosis, const struct suite *suite, const struct trial *trial)
+bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite, const struct self_test *self_test)
 {
-    if (!trial) {
+    if (!self_test) {
         judge_refused(diagnosis, suite);
         return true;
     }
-    if (!trial->handshake) {
+    if (!self_test->handshake) {
         doctor_find(diagnosis, "cipher", VERDICT_NOTE,
                     "%s: the kernel takes the key, but OpenSSL does not shake hands: %s", suite->name,
-                    trial->fault);
+                    self_test->fault);
         doctor_advise(
             diagnosis,
             "a system-wide openssl.cnf or crypto policy leaves it out; nothing is wrong if that is meant");
         return true;
     }
-    if (!trial->delivered) {
+    if (!self_test->delivered) {
         doctor_find(diagnosis, "cipher", VERDICT_FAULT, "%s: a file did not arrive whole: %s", suite->name,
-                    trial->fault);
+                    self_test->fault);
         doctor_advise(diagnosis, "run with ssl_ktls: off and report this: bytes must never be lost");
         return false;
     }
-    if (trial->path == PATH_KTLS_SENDFILE)
+    if (self_test->path == PATH_KTLS_SENDFILE)
         doctor_find(diagnosis, "cipher", VERDICT_GOOD,
                     "%s: the kernel takes the key, and a file arrived right", suite->name);
     else
         doctor_find(diagnosis, "cipher", VERDICT_NOTE,
                     "%s: the kernel takes the key, but was not used (tls_path %s, "
                     "tls_path_reason %s)",
-                    suite->name, wire_path_name((enum wire_path)trial->path),
-                    wire_reason_name(trial->reason));
+                    suite->name, wire_path_name((enum wire_path)self_test->path),
+                    wire_reason_name(self_test->reason));
     return true;
 }
