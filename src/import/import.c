@@ -43,7 +43,7 @@ void note(struct import *import, enum import_verdict verdict, const struct nginx
 }
 
 /* Not carried over, with the mark where one is needed: the note says so first. */
-static void note_loss(struct import *import, struct draft *map, const struct nginx_directive *directive,
+static void note_loss(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
                       struct str why)
 {
     import->out_of_memory |= !why.data;
@@ -53,16 +53,17 @@ static void note_loss(struct import *import, struct draft *map, const struct ngi
     note_text(import, IMPORT_LEFT_OUT, directive, why);
 }
 
-void comment_out(struct import *import, struct draft *map, const struct nginx_directive *directive)
+void comment_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
 {
-    struct draft *comment = draft_add(import->arena, map, DRAFT_TEXT, (struct str){NULL, 0}, directive);
+    struct yaml_builder *comment =
+        yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, (struct str){NULL, 0}, directive);
 
     if (comment)
         comment->left_out = true;
     import->out_of_memory |= !comment;
 }
 
-void leave_out(struct import *import, struct draft *map, const struct nginx_directive *directive,
+void leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
                const char *why, ...)
 {
     struct str text;
@@ -75,28 +76,29 @@ void leave_out(struct import *import, struct draft *map, const struct nginx_dire
     note_loss(import, map, directive, text);
 }
 
-struct draft *put(struct import *import, struct draft *map, const char *key, struct str text,
-                  const struct nginx_directive *directive)
+struct yaml_builder *put(struct import *import, struct yaml_builder *map, const char *key, struct str text,
+                         const struct nginx_directive *directive)
 {
-    struct draft *made;
+    struct yaml_builder *made;
 
-    if (draft_find(map, str_from(key))) {
+    if (yaml_builder_find(map, str_from(key))) {
         if (directive)
             leave_out(import, map, directive, "it stands here twice");
         return NULL;
     }
-    made = draft_add(import->arena, map, DRAFT_TEXT, str_from(key), directive);
+    made = yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, str_from(key), directive);
     if (made)
         made->text = text;
     import->out_of_memory |= !made;
     return made;
 }
 
-struct draft *put_item(struct import *import, struct draft *map, const char *key, struct str text,
-                       const struct nginx_directive *directive)
+struct yaml_builder *put_item(struct import *import, struct yaml_builder *map, const char *key, struct str text,
+                              const struct nginx_directive *directive)
 {
-    struct draft *list = draft_open(import->arena, map, DRAFT_LIST, str_from(key));
-    struct draft *made = draft_add(import->arena, list, DRAFT_TEXT, (struct str){NULL, 0}, directive);
+    struct yaml_builder *list = yaml_builder_open(import->arena, map, YAML_BUILDER_LIST, str_from(key));
+    struct yaml_builder *made =
+        yaml_builder_add(import->arena, list, YAML_BUILDER_TEXT, (struct str){NULL, 0}, directive);
 
     if (made)
         made->text = text;
@@ -178,7 +180,7 @@ static unsigned rank(const struct nginx_directive *directive)
 }
 
 void carry_scope(struct import *import, const struct scope *outer, enum conf_scope kind,
-                 const struct nginx_directive *block, struct draft *map)
+                 const struct nginx_directive *block, struct yaml_builder *map)
 {
     const struct scope scope = {.kind = kind,
                                 .outer = outer,
@@ -223,32 +225,34 @@ int import_read(struct arena *arena, const struct import_source *source, struct 
     error = nginx_tree_read(arena, source->files, source->path, &import->root, out_fault);
     if (error < 0)
         return error;
-    import->draft = import->main = draft_root(arena);
-    if (import->draft)
-        import->draft->after = import->root->after;
-    carry_scope(import, NULL, SCOPE_MAIN, import->root, import->draft);
+    import->root_builder = import->main = yaml_builder_root(arena);
+    if (import->root_builder)
+        import->root_builder->after = import->root->after;
+    carry_scope(import, NULL, SCOPE_MAIN, import->root, import->root_builder);
     if (import->out_of_memory)
         return -ENOMEM;
     *out_import = import;
     return 0;
 }
 
-static bool has_server(const struct draft *protocol)
+static bool has_server(const struct yaml_builder *protocol)
 {
-    const struct draft *servers = protocol && !protocol->left_out ? draft_find(protocol, STR("server")) : NULL;
+    const struct yaml_builder *servers =
+        protocol && !protocol->left_out ? yaml_builder_find(protocol, STR("server")) : NULL;
 
-    return servers && draft_prints(servers);
+    return servers && yaml_builder_prints(servers);
 }
 
 bool import_serves(const struct import *import)
 {
-    return has_server(draft_find(import->draft, STR("http"))) || has_server(draft_find(import->draft, STR("stream")));
+    return has_server(yaml_builder_find(import->root_builder, STR("http"))) ||
+           has_server(yaml_builder_find(import->root_builder, STR("stream")));
 }
 
 /* http or stream without a server does not load; where nginx's file has one it was lost. */
 static void leave_out_empty(struct import *import, const char *name)
 {
-    struct draft *protocol = draft_find(import->draft, str_from(name));
+    struct yaml_builder *protocol = yaml_builder_find(import->root_builder, str_from(name));
 
     if (!protocol || protocol->left_out || has_server(protocol) || !protocol->origin)
         return;
@@ -266,7 +270,7 @@ int import_print(struct import *import, bool list, struct buffer *out)
         buffer_printf(out, "# Made of " STR_FMT " by sluice import.\n", STR_ARG(import->source->path));
 
     if (error == 0)
-        error = draft_print(import->draft, out);
+        error = yaml_builder_print(import->root_builder, out);
     if (error == 0 && list && import->notes)
         error = buffer_append(out, STR("\n"));
     return error == 0 && list ? import_list(import, "# ", out) : error;
@@ -296,54 +300,54 @@ static bool noted(const struct import *import, const struct nginx_directive *dir
 }
 
 /* A server of stream without it does not load. */
-static bool is_needed(const struct draft *draft)
+static bool is_needed(const struct yaml_builder *builder)
 {
-    struct str name = draft->origin->name;
+    struct str name = builder->origin->name;
 
-    return draft->parent && draft->parent->scope == SCOPE_STREAM_SERVER &&
+    return builder->parent && builder->parent->scope == SCOPE_STREAM_SERVER &&
            (str_equal(name, STR("proxy_pass")) || str_equal(name, STR("return")));
 }
 
-/* What is left out with a draft: with a line of a map or geo all of it, since its variable would be wrong;
+/* What is left out with a builder: with a line of a map or geo all of it, since its variable would be wrong;
  * with what a server of stream is for, the server. */
-static struct draft *whole_of(struct draft *draft)
+static struct yaml_builder *whole_of(struct yaml_builder *builder)
 {
-    const struct nginx_directive *table = draft->parent ? draft->parent->origin : NULL;
+    const struct nginx_directive *table = builder->parent ? builder->parent->origin : NULL;
 
     if (table && (str_equal(table->name, STR("map")) || str_equal(table->name, STR("geo"))))
-        return draft->parent;
-    return is_needed(draft) ? draft->parent : draft;
+        return builder->parent;
+    return is_needed(builder) ? builder->parent : builder;
 }
 
 /* A map that stands for an `if`: without it the `set` that needs its variable is lost, and that is what is marked. */
-static bool is_made_of_if(const struct draft *draft)
+static bool is_made_of_if(const struct yaml_builder *builder)
 {
-    return draft->origin && str_equal(draft->origin->name, STR("set")) && draft->kind == DRAFT_MAP;
+    return builder->origin && str_equal(builder->origin->name, STR("set")) && builder->kind == YAML_BUILDER_MAP;
 }
 
 int import_refuse(struct import *import, unsigned line, struct str why)
 {
-    struct draft *draft = draft_at(import->draft, line);
+    struct yaml_builder *builder = yaml_builder_at(import->root_builder, line);
     struct str kept = arena_copy(import->arena, why);
 
     /* Of http or stream as a whole nothing would be left. */
-    if (!draft || (draft->parent == import->draft && draft->kind != DRAFT_TEXT))
+    if (!builder || (builder->parent == import->root_builder && builder->kind != YAML_BUILDER_TEXT))
         return -ENOENT;
-    if (!names_file(draft->origin->name)) {
-        const struct nginx_directive *lost = draft->origin;
+    if (!names_file(builder->origin->name)) {
+        const struct nginx_directive *lost = builder->origin;
 
-        draft = whole_of(draft);
-        draft->left_out = true;
-        if (is_made_of_if(draft))
+        builder = whole_of(builder);
+        builder->left_out = true;
+        if (is_made_of_if(builder))
             note_text(import, IMPORT_LEFT_OUT, lost, kept);
-        else if (draft->scope == SCOPE_STREAM_SERVER)
+        else if (builder->scope == SCOPE_STREAM_SERVER)
             note_text(import, IMPORT_LEFT_OUT, lost, kept); /* nothing listens there */
         else
-            note_loss(import, draft->parent, lost, kept);
-    } else if (!noted(import, draft->origin)) {
-        note_text(import, IMPORT_ABSENT, draft->origin, kept);
+            note_loss(import, builder->parent, lost, kept);
+    } else if (!noted(import, builder->origin)) {
+        note_text(import, IMPORT_ABSENT, builder->origin, kept);
     }
-    return import->out_of_memory ? -ENOMEM : draft->left_out;
+    return import->out_of_memory ? -ENOMEM : builder->left_out;
 }
 
 const struct import_note *import_notes(const struct import *import)
@@ -365,15 +369,15 @@ static int note_print(const struct import_note *known, const char *margin, struc
     int error = buffer_printf(out, "%s  ", margin);
 
     if (error == 0)
-        error = draft_print_text(out, known->place.file);
+        error = yaml_builder_print_text(out, known->place.file);
     if (error == 0)
         error = buffer_printf(out, ":%u: ", known->place.line);
     if (error == 0)
-        error = draft_print_text(out, known->what);
+        error = yaml_builder_print_text(out, known->what);
     if (error == 0)
         error = buffer_printf(out, "\n%s      ", margin);
     if (error == 0)
-        error = draft_print_text(out, known->why);
+        error = yaml_builder_print_text(out, known->why);
     return error == 0 ? buffer_append(out, STR("\n")) : error;
 }
 

@@ -11,16 +11,16 @@ void carry_block(struct import *import, const struct scope *scope, const struct 
         const char *name;
         enum conf_scope kind;
     } kinds[] = {{"events", SCOPE_EVENTS}, {"http", SCOPE_HTTP}, {"stream", SCOPE_STREAM}};
-    struct draft *map;
+    struct yaml_builder *map;
     size_t i = 0;
 
     while (i + 1 < sizeof(kinds) / sizeof(kinds[0]) && !str_equal(directive->name, str_from(kinds[i].name)))
         i++;
-    if (draft_find(scope->map, directive->name)) {
+    if (yaml_builder_find(scope->map, directive->name)) {
         leave_out(import, scope->map, directive, "it stands here twice");
         return;
     }
-    map = draft_add(import->arena, scope->map, DRAFT_MAP, directive->name, directive);
+    map = yaml_builder_add(import->arena, scope->map, YAML_BUILDER_MAP, directive->name, directive);
     if (kinds[i].kind == SCOPE_HTTP)
         import->http = map;
     if (kinds[i].kind == SCOPE_HTTP)
@@ -33,11 +33,11 @@ void carry_block(struct import *import, const struct scope *scope, const struct 
 }
 
 /* A server of stream that has no address left, or nothing to do, does not load: its own directives are not at fault. */
-static void leave_out_idle(struct import *import, struct draft *map, const struct nginx_directive *server)
+static void leave_out_idle(struct import *import, struct yaml_builder *map, const struct nginx_directive *server)
 {
-    bool answers = draft_find(map, STR("proxy_pass")) || draft_find(map, STR("return"));
+    bool answers = yaml_builder_find(map, STR("proxy_pass")) || yaml_builder_find(map, STR("return"));
 
-    if (!map || (answers && draft_find(map, STR("listen"))))
+    if (!map || (answers && yaml_builder_find(map, STR("listen"))))
         return;
     map->left_out = true;
     note(import, IMPORT_LEFT_OUT, server,
@@ -47,8 +47,9 @@ static void leave_out_idle(struct import *import, struct draft *map, const struc
 void carry_server(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                   const struct rule *rule)
 {
-    struct draft *list = draft_open(import->arena, scope->map, DRAFT_LIST, STR("server"));
-    struct draft *map = draft_add(import->arena, list, DRAFT_MAP, (struct str){NULL, 0}, directive);
+    struct yaml_builder *list = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_LIST, STR("server"));
+    struct yaml_builder *map =
+        yaml_builder_add(import->arena, list, YAML_BUILDER_MAP, (struct str){NULL, 0}, directive);
 
     if (scope->kind == SCOPE_HTTP && !nginx_tree_find(directive, STR("listen")))
         put(import, map, "listen", STR("80"), NULL);
@@ -98,7 +99,7 @@ static struct str path_encode(struct import *import, struct str path)
  * Of "/app/" or "= /app/" that passes requests on, nginx redirects "/app" there, whatever else would answer it. Not
  * where a location of that very path stands in nginx's file.
  */
-static void add_slash(struct import *import, const struct scope *scope, struct draft *locations,
+static void add_slash(struct import *import, const struct scope *scope, struct yaml_builder *locations,
                       const struct nginx_directive *directive, struct str key)
 {
     bool passes =
@@ -106,7 +107,7 @@ static void add_slash(struct import *import, const struct scope *scope, struct d
     bool internal = nginx_tree_find(directive, STR("internal")) != NULL; /* then nginx answers 404 there */
     size_t sign = str_starts(key, STR("^~ ")) ? 3 : str_starts(key, STR("= ")) ? 2 : 0;
     struct str path = str_skip(key, sign);
-    struct draft *made;
+    struct yaml_builder *made;
     struct str exact;
 
     if (!passes || internal || !own_directive(import, STR("return"), SCOPE_LOCATION) || path.length < 2 ||
@@ -122,9 +123,9 @@ static void add_slash(struct import *import, const struct scope *scope, struct d
         if (str_equal(own, exact) || str_equal(own, path))
             return;
     }
-    if (draft_find(locations, exact))
+    if (yaml_builder_find(locations, exact))
         return;
-    made = draft_add(import->arena, locations, DRAFT_MAP, exact, NULL);
+    made = yaml_builder_add(import->arena, locations, YAML_BUILDER_MAP, exact, NULL);
     put(import, made, "return",
         words_join(import,
                    (struct str[]){STR("301"),
@@ -138,7 +139,7 @@ static void add_slash(struct import *import, const struct scope *scope, struct d
 void carry_location(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                     const struct rule *rule)
 {
-    struct draft *locations = draft_open(import->arena, scope->map, DRAFT_MAP, STR("location"));
+    struct yaml_builder *locations = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, STR("location"));
     struct str key;
 
     if (directive->count < 1 || directive->count > 2) {
@@ -146,12 +147,12 @@ void carry_location(struct import *import, const struct scope *scope, const stru
         return;
     }
     key = location_key(import, directive);
-    if (draft_find(locations, key)) {
+    if (yaml_builder_find(locations, key)) {
         comment_out(import, locations, directive);
         note(import, IMPORT_NEEDLESS, directive, "it stands here twice, and the first one answers");
     } else {
         carry_scope(import, scope, SCOPE_LOCATION, directive,
-                    draft_add(import->arena, locations, DRAFT_MAP, key, directive));
+                    yaml_builder_add(import->arena, locations, YAML_BUILDER_MAP, key, directive));
     }
     add_slash(import, scope, locations, directive, key);
 }
@@ -159,17 +160,17 @@ void carry_location(struct import *import, const struct scope *scope, const stru
 void carry_upstream(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                     const struct rule *rule)
 {
-    struct draft *groups = draft_open(import->arena, scope->map, DRAFT_MAP, STR("upstream"));
+    struct yaml_builder *groups = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, STR("upstream"));
 
-    if (directive->count != 1 || draft_find(groups, directive->words[0]))
+    if (directive->count != 1 || yaml_builder_find(groups, directive->words[0]))
         leave_out(import, scope->map, directive, "an upstream has one name of its own");
     else
         carry_scope(import, scope, SCOPE_UPSTREAM, directive,
-                    draft_add(import->arena, groups, DRAFT_MAP, directive->words[0], directive));
+                    yaml_builder_add(import->arena, groups, YAML_BUILDER_MAP, directive->words[0], directive));
 }
 
 /* A variable with one line less would have wrong values: without its table nothing that needs it is carried over. */
-static void table_leave_out(struct import *import, struct draft *map, const struct nginx_directive *line,
+static void table_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *line,
                             const char *why)
 {
     note(import, IMPORT_LEFT_OUT, line,
@@ -179,23 +180,23 @@ static void table_leave_out(struct import *import, struct draft *map, const stru
 }
 
 /* The lines of a map or geo, which are keys with one value. */
-static void table_lines(struct import *import, const struct nginx_directive *block, struct draft *map,
+static void table_lines(struct import *import, const struct nginx_directive *block, struct yaml_builder *map,
                         bool ranges)
 {
     for (const struct nginx_directive *line = block->first; line; line = line->next) {
         struct str key = ranges ? word_range(import, line->name) : line->name;
-        struct draft *made;
+        struct yaml_builder *made;
 
         if (line->count > 1 || str_equal(key, STR("include"))) {
             table_leave_out(import, map, line,
                             line->count > 1 ? "a line has one value" : "there is no such file to read");
             return;
         }
-        if (draft_find(map, key)) {
+        if (yaml_builder_find(map, key)) {
             leave_out(import, map, line, "this key stands here twice");
             continue;
         }
-        made = draft_add(import->arena, map, DRAFT_TEXT, key, line);
+        made = yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, key, line);
         if (made)
             made->text = line->count ? word_variables(import, line->words[0]) : STR("on");
         import->out_of_memory |= !made;
@@ -203,10 +204,10 @@ static void table_lines(struct import *import, const struct nginx_directive *blo
 }
 
 /* The map below `name`, with the words of the directive as its key; NULL where it cannot be carried. */
-static struct draft *table_open(struct import *import, const struct scope *scope,
-                                const struct nginx_directive *directive, const char *name)
+static struct yaml_builder *table_open(struct import *import, const struct scope *scope,
+                                       const struct nginx_directive *directive, const char *name)
 {
-    struct draft *tables;
+    struct yaml_builder *tables;
     struct str key = STR("");
 
     if (!own_directive(import, str_from(name), scope->kind)) {
@@ -216,18 +217,18 @@ static struct draft *table_open(struct import *import, const struct scope *scope
     for (size_t i = 0; i < directive->count; i++)
         key = words_print(import, STR_FMT "%s" STR_FMT, STR_ARG(key), i ? " " : "",
                           STR_ARG(word_quote(import, word_variables(import, directive->words[i]))));
-    tables = draft_open(import->arena, scope->map, DRAFT_MAP, str_from(name));
-    if (str_empty(key) || draft_find(tables, key)) {
+    tables = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, str_from(name));
+    if (str_empty(key) || yaml_builder_find(tables, key)) {
         leave_out(import, scope->map, directive, "it makes no variable of its own");
         return NULL;
     }
-    return draft_add(import->arena, tables, DRAFT_MAP, key, directive);
+    return yaml_builder_add(import->arena, tables, YAML_BUILDER_MAP, key, directive);
 }
 
 void carry_map(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                const struct rule *rule)
 {
-    struct draft *map = table_open(import, scope, directive, "map");
+    struct yaml_builder *map = table_open(import, scope, directive, "map");
 
     if (map)
         table_lines(import, directive, map, false);
@@ -237,7 +238,7 @@ void carry_geo(struct import *import, const struct scope *scope, const struct ng
                const struct rule *rule)
 {
     static const char *const others[] = {"ranges", "proxy", "proxy_recursive", "delete"};
-    struct draft *map;
+    struct yaml_builder *map;
 
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         if (!nginx_tree_find(directive, str_from(others[i])))
@@ -264,12 +265,12 @@ static bool built_in(const struct import *import, const struct scope *scope, str
 void carry_types(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                  const struct rule *rule)
 {
-    struct draft *types = draft_open(import->arena, scope->map, DRAFT_MAP, STR("types"));
+    struct yaml_builder *types = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, STR("types"));
 
     if (types && !directive->first)
         types->origin = directive; /* {}: no type at all */
     for (const struct nginx_directive *line = directive->first; line; line = line->next) {
-        struct draft *known = draft_find(types, line->name);
+        struct yaml_builder *known = yaml_builder_find(types, line->name);
 
         if (str_equal(line->name, STR("include"))) {
             comment_out(import, types, line);
@@ -293,12 +294,12 @@ void carry_types(struct import *import, const struct scope *scope, const struct 
 void carry_log_format(struct import *import, const struct scope *scope,
                       const struct nginx_directive *directive, const struct rule *rule)
 {
-    struct draft *formats = draft_open(import->arena, scope->map, DRAFT_MAP, STR("log_format"));
+    struct yaml_builder *formats = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, STR("log_format"));
     struct str escape = STR("");
     struct str text = STR("");
-    struct draft *made;
+    struct yaml_builder *made;
 
-    if (directive->count < 2 || draft_find(formats, directive->words[0])) {
+    if (directive->count < 2 || yaml_builder_find(formats, directive->words[0])) {
         leave_out(import, scope->map, directive, "a format has a name of its own and a text");
         return;
     }
@@ -309,8 +310,8 @@ void carry_log_format(struct import *import, const struct scope *scope,
             text = words_print(import, STR_FMT STR_FMT, STR_ARG(text),
                                STR_ARG(word_variables(import, directive->words[i])));
     }
-    made = draft_add(import->arena, formats, str_empty(escape) ? DRAFT_TEXT : DRAFT_MAP, directive->words[0],
-                     directive);
+    made = yaml_builder_add(import->arena, formats, str_empty(escape) ? YAML_BUILDER_TEXT : YAML_BUILDER_MAP,
+                            directive->words[0], directive);
     if (made && str_empty(escape)) {
         made->text = text;
     } else if (made) {
@@ -323,14 +324,15 @@ void carry_log_format(struct import *import, const struct scope *scope,
 void carry_cache_path(struct import *import, const struct scope *scope,
                       const struct nginx_directive *directive, const struct rule *rule)
 {
-    struct draft *list = draft_open(import->arena, scope->map, DRAFT_LIST, STR("proxy_cache_path"));
-    struct draft *map;
+    struct yaml_builder *list =
+        yaml_builder_open(import->arena, scope->map, YAML_BUILDER_LIST, STR("proxy_cache_path"));
+    struct yaml_builder *map;
 
     if (directive->count < 1) {
         leave_out(import, scope->map, directive, "its path is missing");
         return;
     }
-    map = draft_add(import->arena, list, DRAFT_MAP, (struct str){NULL, 0}, directive);
+    map = yaml_builder_add(import->arena, list, YAML_BUILDER_MAP, (struct str){NULL, 0}, directive);
     put(import, map, "path", word_path(import, import->prefix, directive->words[0]), NULL);
     for (size_t i = 1; i < directive->count; i++) {
         struct str value = word_option(import, directive->words[i]);

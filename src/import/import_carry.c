@@ -27,12 +27,12 @@ static struct str value_text(struct import *import, const struct directive *own,
 }
 
 /* Several lines of nginx's are one list of words here. */
-static void put_words(struct import *import, struct draft *map, const char *name, struct str text,
+static void put_words(struct import *import, struct yaml_builder *map, const char *name, struct str text,
                       const struct nginx_directive *directive)
 {
-    struct draft *known = draft_find(map, str_from(name));
+    struct yaml_builder *known = yaml_builder_find(map, str_from(name));
 
-    if (known && known->kind == DRAFT_TEXT) {
+    if (known && known->kind == YAML_BUILDER_TEXT) {
         known->text = arena_join(import->arena, (const struct str[]){known->text, STR(" "), text}, 3);
         import->out_of_memory |= !known->text.data;
     } else {
@@ -234,7 +234,7 @@ void carry_pass(struct import *import, const struct scope *scope, const struct n
     put_value(import, scope, directive, word_variables(import, directive->words[0]));
     if (str_starts(directive->words[0], STR("https://")) && !says(scope, STR("proxy_ssl_verify")) &&
         own_directive(import, STR("proxy_ssl_verify"), scope->kind)) {
-        struct draft *verify = put(import, scope->map, "proxy_ssl_verify", STR("off"), NULL);
+        struct yaml_builder *verify = put(import, scope->map, "proxy_ssl_verify", STR("off"), NULL);
 
         if (verify)
             verify->behind = STR("# as in nginx: nobody looks at the server's certificate; on is better");
@@ -328,7 +328,7 @@ void carry_error_log(struct import *import, const struct scope *scope,
     if (!has_word(import, scope, directive))
         return;
     if (!own &&
-        (nginx_tree_find(import->root, STR("error_log")) || draft_find(import->main, STR("error_log")))) {
+        (nginx_tree_find(import->root, STR("error_log")) || yaml_builder_find(import->main, STR("error_log")))) {
         leave_out(import, scope->map, directive, "there is one error log for all servers, in the main scope");
         return;
     }
@@ -349,7 +349,7 @@ void carry_lifted(struct import *import, const struct scope *scope, const struct
         http = http->outer;
     if (!http)
         return;
-    if (nginx_tree_find(http->block, directive->name) || draft_find(http->map, directive->name)) {
+    if (nginx_tree_find(http->block, directive->name) || yaml_builder_find(http->map, directive->name)) {
         leave_out(import, scope->map, directive, "it holds for all servers here, and is said already");
         return;
     }

@@ -9,18 +9,18 @@ struct preset {
     bool wanted;
 };
 
-static void add_presets(struct import *import, struct draft *map, const struct preset *presets, size_t count)
+static void add_presets(struct import *import, struct yaml_builder *map, const struct preset *presets, size_t count)
 {
-    struct draft *made = NULL;
+    struct yaml_builder *made = NULL;
 
     for (size_t i = count; i > 0; i--) {
         const struct preset *preset = &presets[i - 1];
 
-        if (!preset->wanted || draft_find(map, str_from(preset->key)) ||
+        if (!preset->wanted || yaml_builder_find(map, str_from(preset->key)) ||
             !own_directive(import, str_from(preset->key), SCOPE_HTTP | SCOPE_STREAM))
             continue;
         made = put(import, map, preset->key, str_from(preset->value), NULL);
-        draft_lead(map);
+        yaml_builder_lead(map);
     }
     if (made)
         made->before = STR("# What nginx does where nothing is said of it, and sluice does not: delete what "
@@ -67,14 +67,14 @@ static void add_proxy_fields(struct import *import)
                                          "X-Forwarded-Proto $http_x_forwarded_proto",
                                          "X-Forwarded-Server $http_x_forwarded_server",
                                          "X-Real-IP $http_x_real_ip"};
-    bool first = !draft_find(import->http, STR("proxy_set_header"));
+    bool first = !yaml_builder_find(import->http, STR("proxy_set_header"));
 
     for (size_t i = sizeof(fields) / sizeof(fields[0]); i > 0; i--) {
         put_item(import, import->http, "proxy_set_header", str_from(fields[i - 1]), NULL);
-        draft_lead(draft_find(import->http, STR("proxy_set_header")));
+        yaml_builder_lead(yaml_builder_find(import->http, STR("proxy_set_header")));
     }
     if (first)
-        draft_lead(import->http);
+        yaml_builder_lead(import->http);
 }
 
 void add_defaults(struct import *import, const struct nginx_directive *http)
@@ -101,7 +101,7 @@ void add_defaults(struct import *import, const struct nginx_directive *http)
     add_presets(import, import->http, presets, sizeof(presets) / sizeof(presets[0]));
 }
 
-void add_stream_defaults(struct import *import, const struct nginx_directive *stream, struct draft *map)
+void add_stream_defaults(struct import *import, const struct nginx_directive *stream, struct yaml_builder *map)
 {
     bool asks = nginx_tree_find(stream, STR("proxy_ssl"));
 

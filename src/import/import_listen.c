@@ -85,14 +85,14 @@ static void note_address(struct import *import, const struct nginx_directive *se
 
         for (size_t k = 1; k < listen->count; k++)
             says |= str_equal(listen->words[k], str_from(shared_words[i]));
-        if (says && !draft_find(import->addresses, key))
-            draft_add(import->arena, import->addresses, DRAFT_TEXT, key, server);
+        if (says && !yaml_builder_find(import->addresses, key))
+            yaml_builder_add(import->arena, import->addresses, YAML_BUILDER_TEXT, key, server);
     }
 }
 
 void note_addresses(struct import *import, const struct nginx_directive *http)
 {
-    import->addresses = draft_root(import->arena);
+    import->addresses = yaml_builder_root(import->arena);
     import->out_of_memory |= !import->addresses;
     for (const struct nginx_directive *server = http->first; server; server = server->next) {
         bool ssl = says_ssl(server);
@@ -108,7 +108,8 @@ void note_addresses(struct import *import, const struct nginx_directive *http)
 static void share_certificate(struct import *import, const struct scope *scope, const struct nginx_directive *other)
 {
     if (nginx_tree_find(scope->block, STR("ssl_certificate")) ||
-        nginx_tree_find(scope->outer->block, STR("ssl_certificate")) || draft_find(scope->map, STR("ssl_certificate")))
+        nginx_tree_find(scope->outer->block, STR("ssl_certificate")) ||
+        yaml_builder_find(scope->map, STR("ssl_certificate")))
         return;
     for (const struct nginx_directive *child = other->first; child; child = child->next) {
         if (str_equal(child->name, STR("ssl_certificate")) || str_equal(child->name, STR("ssl_certificate_key")) ||
@@ -124,7 +125,8 @@ static struct str add_shared(struct import *import, const struct scope *scope, c
     struct str address = listen_address(import, listen->words[0]);
 
     for (size_t i = 0; scope->kind == SCOPE_SERVER && i < sizeof(shared_words) / sizeof(shared_words[0]); i++) {
-        const struct draft *shared = draft_find(import->addresses, shared_key(import, address, shared_words[i]));
+        const struct yaml_builder *shared =
+            yaml_builder_find(import->addresses, shared_key(import, address, shared_words[i]));
         bool says = i == 0 && says_ssl(scope->block);
 
         for (size_t k = 1; k < listen->count; k++)

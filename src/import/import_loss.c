@@ -138,14 +138,14 @@ static const char *mark_key(enum loss loss, enum conf_scope scope)
     return scope & (SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER) ? "import_lost_access" : NULL;
 }
 
-static void put_mark(struct import *import, struct draft *map, const char *key,
+static void put_mark(struct import *import, struct yaml_builder *map, const char *key,
                      const struct nginx_directive *directive)
 {
-    struct draft *mark;
+    struct yaml_builder *mark;
 
-    if (!draft_find(map, str_from(key))) {
-        draft_open(import->arena, map, DRAFT_LIST, str_from(key));
-        draft_lead(map);
+    if (!yaml_builder_find(map, str_from(key))) {
+        yaml_builder_open(import->arena, map, YAML_BUILDER_LIST, str_from(key));
+        yaml_builder_lead(map);
     }
     mark = put_item(import, map, key, directive->name, NULL);
     if (mark)
@@ -157,16 +157,16 @@ static void put_mark(struct import *import, struct draft *map, const char *key,
                                    STR_ARG(nginx_tree_line(import->arena, directive)));
 }
 
-static struct draft *scope_of(struct draft *map)
+static struct yaml_builder *scope_of(struct yaml_builder *map)
 {
     while (map && !map->scope)
         map = map->parent;
     return map;
 }
 
-bool mark_loss(struct import *import, struct draft *map, const struct nginx_directive *directive)
+bool mark_loss(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
 {
-    struct draft *scope = scope_of(map);
+    struct yaml_builder *scope = scope_of(map);
     const char *key = scope ? mark_key(loss_of(import, directive), scope->scope) : NULL;
 
     if (key)
@@ -174,16 +174,16 @@ bool mark_loss(struct import *import, struct draft *map, const struct nginx_dire
     return key != NULL;
 }
 
-bool mark_unbound(struct import *import, struct draft *map, const struct nginx_directive *directive)
+bool mark_unbound(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
 {
-    struct draft *scope = scope_of(map);
-    const struct draft *listens = draft_find(scope, STR("listen"));
+    struct yaml_builder *scope = scope_of(map);
+    const struct yaml_builder *listens = yaml_builder_find(scope, STR("listen"));
 
     if (!scope || scope->scope != SCOPE_SERVER)
         return false;
-    if (listens && listens->kind == DRAFT_TEXT)
+    if (listens && listens->kind == YAML_BUILDER_TEXT)
         return false;
-    for (const struct draft *item = listens ? listens->first : NULL; item; item = item->next) {
+    for (const struct yaml_builder *item = listens ? listens->first : NULL; item; item = item->next) {
         if (!item->left_out)
             return false;
     }

@@ -5,17 +5,17 @@
 #ifndef IMPORT_IMPORT_SCOPE_H
 #define IMPORT_IMPORT_SCOPE_H
 
-#include "import/draft.h"
 #include "import/import.h"
+#include "import/yaml_builder.h"
 
 struct import {
     struct arena *arena;
     const struct import_source *source;
     struct str prefix, folder;      /* where nginx's relative paths start: most of them, and those of TLS and passwords */
     struct nginx_directive *root;
-    struct draft *draft;
-    struct draft *main, *http;      /* of the draft; NULL until they are there */
-    struct draft *addresses;        /* "ADDRESS ssl" and its kin: the first server that says so (import_listen.c) */
+    struct yaml_builder *root_builder;
+    struct yaml_builder *main, *http;      /* of the builder; NULL until they are there */
+    struct yaml_builder *addresses;        /* "ADDRESS ssl" and its kin: the first server that says so (import_listen.c) */
     struct import_note *notes;
     bool out_of_memory;
     unsigned conditions;            /* that became maps: numbers their variables */
@@ -27,7 +27,7 @@ struct scope {
     enum conf_scope kind;
     const struct scope *outer;
     const struct nginx_directive *block;
-    struct draft *map;
+    struct yaml_builder *map;
     bool condition;                 /* the body of an `if` or of its kin */
 };
 
@@ -58,27 +58,27 @@ struct str why_missing(const struct import *import, struct str name);
 void carry_directive(struct import *import, const struct scope *scope, const struct nginx_directive *directive);
 /* Everything in the block; `map` is where it goes. */
 void carry_scope(struct import *import, const struct scope *outer, enum conf_scope kind,
-                 const struct nginx_directive *block, struct draft *map);
+                 const struct nginx_directive *block, struct yaml_builder *map);
 /* A note, of the directive's own line. */
 void note(struct import *import, enum import_verdict verdict, const struct nginx_directive *directive, const char *why, ...)
     PRINTF_LIKE(4, 5);
 /* The directive becomes a comment in `map`. */
-void comment_out(struct import *import, struct draft *map, const struct nginx_directive *directive);
+void comment_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
 /* The same with a note, and with a mark where it answers or protects (mark_loss). */
-void leave_out(struct import *import, struct draft *map, const struct nginx_directive *directive, const char *why, ...)
+void leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive, const char *why, ...)
     PRINTF_LIKE(4, 5);
 /* A key and its text, with the comments of the directive (NULL: none). */
-struct draft *put(struct import *import, struct draft *map, const char *key, struct str text,
-                  const struct nginx_directive *directive);
+struct yaml_builder *put(struct import *import, struct yaml_builder *map, const char *key, struct str text,
+                         const struct nginx_directive *directive);
 /* An item of the list below `key`, likewise. */
-struct draft *put_item(struct import *import, struct draft *map, const char *key, struct str text,
-                       const struct nginx_directive *directive);
+struct yaml_builder *put_item(struct import *import, struct yaml_builder *map, const char *key, struct str text,
+                              const struct nginx_directive *directive);
 
 /* import_loss.c: where the lost directive answers or protects, marks the scope that `map` stands in, so that it answers 503. True: it
  * is marked. */
-bool mark_loss(struct import *import, struct draft *map, const struct nginx_directive *directive);
+bool mark_loss(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
 /* `listen` was lost: marks a server of http that has no other, since it would listen on every address. True: it is marked. */
-bool mark_unbound(struct import *import, struct draft *map, const struct nginx_directive *listen);
+bool mark_unbound(struct import *import, struct yaml_builder *map, const struct nginx_directive *listen);
 
 /* import_words.c: all texts live in the arena; where that is full they are empty, and import->out_of_memory is set. */
 
@@ -130,6 +130,6 @@ void judge_order(struct import *import, const struct scope *scope);
 void judge_inheritance(struct import *import, const struct scope *scope);
 /* import_defaults.c: what nginx does where nothing is said of it. */
 void add_defaults(struct import *import, const struct nginx_directive *http);
-void add_stream_defaults(struct import *import, const struct nginx_directive *stream, struct draft *map);
+void add_stream_defaults(struct import *import, const struct nginx_directive *stream, struct yaml_builder *map);
 
 #endif

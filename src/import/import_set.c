@@ -60,9 +60,9 @@ static bool condition_keys(struct import *import, const struct str *words, size_
     return true;
 }
 
-static void put_line(struct import *import, struct draft *map, struct str key, struct str value)
+static void put_line(struct import *import, struct yaml_builder *map, struct str key, struct str value)
 {
-    struct draft *line = draft_add(import->arena, map, DRAFT_TEXT, key, NULL);
+    struct yaml_builder *line = yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, key, NULL);
 
     if (line)
         line->text = value;
@@ -76,13 +76,14 @@ static struct str put_map(struct import *import, struct str source, const struct
     struct str name = words_print(import, "$import_if_%u", ++import->conditions);
     struct str before = word_variables(import, set->words[0]);
     struct str after = word_variables(import, set->words[1]);
-    bool first = !draft_find(import->http, STR("map"));
-    struct draft *maps = draft_open(import->arena, import->http, DRAFT_MAP, STR("map"));
-    struct draft *map;
+    bool first = !yaml_builder_find(import->http, STR("map"));
+    struct yaml_builder *maps = yaml_builder_open(import->arena, import->http, YAML_BUILDER_MAP, STR("map"));
+    struct yaml_builder *map;
 
     if (first)
-        draft_lead(import->http);
-    map = draft_add(import->arena, maps, DRAFT_MAP, words_join(import, (struct str[]){source, name}, 2), set);
+        yaml_builder_lead(import->http);
+    map = yaml_builder_add(import->arena, maps, YAML_BUILDER_MAP,
+                           words_join(import, (struct str[]){source, name}, 2), set);
     if (map) {
         map->behind = (struct str){NULL, 0};
         map->before =
@@ -119,7 +120,7 @@ void carry_set_if(struct import *import, const struct scope *scope, const struct
         return;
     for (const struct nginx_directive *set = directive->first; set; set = set->next) {
         struct str name = put_map(import, words[0], keys, negated, set);
-        struct draft *made =
+        struct yaml_builder *made =
             put_item(import, scope->map, "set",
                      words_join(import, (struct str[]){word_variables(import, set->words[0]), name}, 2), directive);
 

@@ -319,19 +319,20 @@ static bool rewrites_below(const struct nginx_directive *block)
 static void carry_condition(struct import *import, const struct scope *scope,
                             const struct nginx_directive *directive, const char *below, struct str condition)
 {
-    struct draft *conditions = draft_open(import->arena, scope->map, DRAFT_MAP, str_from(below));
-    struct draft *body;
+    struct yaml_builder *conditions = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, str_from(below));
+    struct yaml_builder *body;
 
-    if (draft_find(conditions, condition)) {
+    if (yaml_builder_find(conditions, condition)) {
         leave_out(import, conditions, directive, "the same condition stands above: write both under it");
         return;
     }
-    body = draft_add(import->arena, conditions, DRAFT_MAP, condition, directive);
+    body = yaml_builder_add(import->arena, conditions, YAML_BUILDER_MAP, condition, directive);
     if (str_equal(directive->name, STR("limit_except")) && live(scope->block, "rewrite"))
-        draft_add(import->arena, body, DRAFT_LIST, STR("rewrite"), directive); /* nginx runs none for those methods */
+        yaml_builder_add(import->arena, body, YAML_BUILDER_LIST, STR("rewrite"),
+                         directive); /* nginx runs none for those methods */
     if (live(directive, "return") && !live(directive, "rewrite")) {
         if (rewrites_below(scope->block) || (scope->kind == SCOPE_LOCATION && live(scope->block, "rewrite")))
-            draft_add(import->arena, body, DRAFT_LIST, STR("rewrite"), directive);
+            yaml_builder_add(import->arena, body, YAML_BUILDER_LIST, STR("rewrite"), directive);
     }
     if (scope->kind != SCOPE_LOCATION && live(scope->block, "rewrite") &&
         (live(directive, "return") || live(directive, "rewrite")))

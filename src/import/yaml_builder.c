@@ -1,8 +1,9 @@
 /*
- * Building and printing drafts. Scalars are quoted by conf's own printer, so that what is printed here is read there as
+ * Building and printing builders. Scalars are quoted by conf's own printer, so that what is printed here is read there
+ * as
  * it was meant.
  */
-#include "import/draft.h"
+#include "import/yaml_builder.h"
 
 #include "base/table.h"
 #include "conf/conf_schema.h"
@@ -17,24 +18,24 @@ struct printer {
     unsigned line; /* that is being written */
 };
 
-struct draft *draft_root(struct arena *arena)
+struct yaml_builder *yaml_builder_root(struct arena *arena)
 {
-    struct draft *root = arena_zalloc(arena, 1, sizeof(*root));
+    struct yaml_builder *root = arena_zalloc(arena, 1, sizeof(*root));
 
     if (root)
-        root->kind = DRAFT_MAP;
+        root->kind = YAML_BUILDER_MAP;
     return root;
 }
 
-static struct draft **chain_of(const struct draft *map, struct str key)
+static struct yaml_builder **key_chain_of(const struct yaml_builder *map, struct str key)
 {
     return &map->chains[table_hash(key, false) % map->chain_count];
 }
 
 /* Of two with the same key the first one is found. */
-static void chain(struct draft *map, struct draft *child)
+static void add_to_chain(struct yaml_builder *map, struct yaml_builder *child)
 {
-    struct draft **link = child->key.data ? chain_of(map, child->key) : NULL;
+    struct yaml_builder **link = child->key.data ? key_chain_of(map, child->key) : NULL;
 
     while (link && *link && !str_equal((*link)->key, child->key))
         link = &(*link)->chained;
@@ -43,22 +44,22 @@ static void chain(struct draft *map, struct draft *child)
 }
 
 /* More chains than there are children by now; without memory for them those are looked through one by one. */
-static void chain_all(struct arena *arena, struct draft *map)
+static void build_chains(struct arena *arena, struct yaml_builder *map)
 {
-    map->chains = arena_zalloc(arena, 4 * map->count, sizeof(struct draft *));
+    map->chains = arena_zalloc(arena, 4 * map->count, sizeof(struct yaml_builder *));
     map->chain_count = map->chains ? 4 * map->count : 0;
-    for (struct draft *child = map->first; child && map->chains; child = child->next) {
+    for (struct yaml_builder *child = map->first; child && map->chains; child = child->next) {
         child->chained = NULL;
-        chain(map, child);
+        add_to_chain(map, child);
     }
 }
 
-struct draft *draft_find(const struct draft *map, struct str key)
+struct yaml_builder *yaml_builder_find(const struct yaml_builder *map, struct str key)
 {
-    struct draft *child = map ? map->first : NULL;
+    struct yaml_builder *child = map ? map->first : NULL;
 
     if (map && map->chains) {
-        child = *chain_of(map, key);
+        child = *key_chain_of(map, key);
         while (child && !str_equal(child->key, key))
             child = child->chained;
         return child;
@@ -68,14 +69,15 @@ struct draft *draft_find(const struct draft *map, struct str key)
     return child;
 }
 
-struct draft *draft_add(struct arena *arena, struct draft *parent, enum draft_kind kind, struct str key,
-                        const struct nginx_directive *origin)
+struct yaml_builder *yaml_builder_add(struct arena *arena, struct yaml_builder *parent,
+                                      enum yaml_builder_kind kind, struct str key,
+                                      const struct nginx_directive *origin)
 {
-    struct draft *child = parent ? arena_zalloc(arena, 1, sizeof(*child)) : NULL;
+    struct yaml_builder *child = parent ? arena_zalloc(arena, 1, sizeof(*child)) : NULL;
 
     if (!child)
         return NULL;
-    *child = (struct draft){.kind = kind, .key = key, .parent = parent, .origin = origin};
+    *child = (struct yaml_builder){.kind = kind, .key = key, .parent = parent, .origin = origin};
     if (origin) {
         child->before = origin->before;
         child->behind = origin->behind;
@@ -87,25 +89,26 @@ struct draft *draft_add(struct arena *arena, struct draft *parent, enum draft_ki
         parent->first = child;
     parent->last = child;
     parent->count++;
-    if (parent->kind == DRAFT_MAP && parent->count > FEW && parent->count > parent->chain_count)
-        chain_all(arena, parent);
+    if (parent->kind == YAML_BUILDER_MAP && parent->count > FEW && parent->count > parent->chain_count)
+        build_chains(arena, parent);
     else if (parent->chains)
-        chain(parent, child);
+        add_to_chain(parent, child);
     return child;
 }
 
-struct draft *draft_open(struct arena *arena, struct draft *map, enum draft_kind kind, struct str key)
+struct yaml_builder *yaml_builder_open(struct arena *arena, struct yaml_builder *map,
+                                       enum yaml_builder_kind kind, struct str key)
 {
-    struct draft *child = draft_find(map, key);
+    struct yaml_builder *child = yaml_builder_find(map, key);
 
     if (!child)
-        return draft_add(arena, map, kind, key, NULL);
+        return yaml_builder_add(arena, map, kind, key, NULL);
     return child->kind == kind ? child : NULL;
 }
 
-void draft_lead(struct draft *parent)
+void yaml_builder_lead(struct yaml_builder *parent)
 {
-    struct draft *before = parent ? parent->first : NULL;
+    struct yaml_builder *before = parent ? parent->first : NULL;
 
     if (!before || before == parent->last)
         return;
@@ -130,7 +133,7 @@ static int indent_print(struct printer *printer, unsigned indent)
     return buffer_printf(printer->out, "%*s", (int)indent, "");
 }
 
-int draft_print_text(struct buffer *out, struct str text)
+int yaml_builder_print_text(struct buffer *out, struct str text)
 {
     int error = 0;
 
@@ -153,7 +156,7 @@ static int comment_print(struct printer *printer, struct str comment)
     bool spaced = str_empty(text) || text.data[0] == ' ' || text.data[0] == '#';
     int error = buffer_append(printer->out, spaced ? STR("#") : STR("# "));
 
-    return error == 0 ? draft_print_text(printer->out, text) : error;
+    return error == 0 ? yaml_builder_print_text(printer->out, text) : error;
 }
 
 static int comments_print(struct printer *printer, struct str comments, unsigned indent)
@@ -195,32 +198,32 @@ static int scalar_print(struct printer *printer, struct str text)
 }
 
 /* What was left out, where it stood: its first line is enough to find it. */
-static int left_out_print(struct printer *printer, const struct draft *draft, unsigned indent)
+static int left_out_print(struct printer *printer, const struct yaml_builder *builder, unsigned indent)
 {
-    const struct nginx_directive *origin = draft->origin;
-    int error = comments_print(printer, draft->before, indent);
+    const struct nginx_directive *origin = builder->origin;
+    int error = comments_print(printer, builder->before, indent);
 
     if (error == 0)
         error = indent_print(printer, indent);
     if (error == 0)
         error = buffer_append(printer->out, STR("# not carried over: "));
     if (error == 0)
-        error = draft_print_text(printer->out, origin ? origin->name : draft->key);
+        error = yaml_builder_print_text(printer->out, origin ? origin->name : builder->key);
     for (size_t i = 0; origin && i < origin->count && error == 0; i++) {
         error = buffer_append(printer->out, STR(" "));
         if (error == 0)
-            error = draft_print_text(printer->out, origin->words[i]);
+            error = yaml_builder_print_text(printer->out, origin->words[i]);
     }
     if (error == 0 && origin && origin->block)
         error = buffer_append(printer->out, STR(" { }"));
     return error == 0 ? end_line(printer) : error;
 }
 
-static const struct draft *only_child(const struct draft *list)
+static const struct yaml_builder *only_child(const struct yaml_builder *list)
 {
-    const struct draft *only = NULL;
+    const struct yaml_builder *only = NULL;
 
-    for (const struct draft *child = list->first; child; child = child->next) {
+    for (const struct yaml_builder *child = list->first; child; child = child->next) {
         if (only || child->left_out)
             return NULL;
         only = child;
@@ -228,98 +231,98 @@ static const struct draft *only_child(const struct draft *list)
     return only;
 }
 
-bool draft_prints(const struct draft *draft)
+bool yaml_builder_prints(const struct yaml_builder *builder)
 {
-    if (draft->left_out)
+    if (builder->left_out)
         return false;
-    if (draft->kind == DRAFT_TEXT || draft->origin)
+    if (builder->kind == YAML_BUILDER_TEXT || builder->origin)
         return true;
-    for (const struct draft *child = draft->first; child; child = child->next) {
-        if (draft_prints(child))
+    for (const struct yaml_builder *child = builder->first; child; child = child->next) {
+        if (yaml_builder_prints(child))
             return true;
     }
     return false;
 }
 
-static bool has_printed_child(const struct draft *draft)
+static bool has_printed_child(const struct yaml_builder *builder)
 {
-    for (const struct draft *child = draft->first; child; child = child->next) {
-        if (draft_prints(child))
+    for (const struct yaml_builder *child = builder->first; child; child = child->next) {
+        if (yaml_builder_prints(child))
             return true;
     }
     return false;
 }
 
-static int children_print(struct printer *printer, struct draft *draft, unsigned indent, bool inline_start);
+static int children_print(struct printer *printer, struct yaml_builder *builder, unsigned indent, bool inline_start);
 
 /* The one text in a list, which stands on the line of its key; NULL: it is no such list. */
-static const struct draft *only_text(const struct draft *draft)
+static const struct yaml_builder *only_text(const struct yaml_builder *builder)
 {
-    const struct draft *only = draft->kind == DRAFT_LIST ? only_child(draft) : NULL;
+    const struct yaml_builder *only = builder->kind == YAML_BUILDER_LIST ? only_child(builder) : NULL;
 
-    return only && only->kind == DRAFT_TEXT ? only : NULL;
+    return only && only->kind == YAML_BUILDER_TEXT ? only : NULL;
 }
 
-static int comments_above_print(struct printer *printer, const struct draft *child, unsigned indent)
+static int comments_above_print(struct printer *printer, const struct yaml_builder *child, unsigned indent)
 {
-    const struct draft *only = only_text(child);
+    const struct yaml_builder *only = only_text(child);
     int error = comments_print(printer, child->before, indent);
 
     return error == 0 && only ? comments_print(printer, only->before, indent) : error;
 }
 
-static bool has_comments_above(const struct draft *child)
+static bool has_comments_above(const struct yaml_builder *child)
 {
-    const struct draft *only = only_text(child);
+    const struct yaml_builder *only = only_text(child);
 
     return child->before.data || (only && only->before.data);
 }
 
 /* What stands behind "key:" or "-"; the line is begun. */
-static int value_print(struct printer *printer, struct draft *draft, unsigned indent)
+static int value_print(struct printer *printer, struct yaml_builder *builder, unsigned indent)
 {
-    struct draft *only = (struct draft *)(uintptr_t)only_text(draft);
+    struct yaml_builder *only = (struct yaml_builder *)(uintptr_t)only_text(builder);
     int error;
 
     if (only) {
         only->line = only->last_line = printer->line;
-        draft = only;
+        builder = only;
     }
-    if (draft->kind != DRAFT_TEXT && has_printed_child(draft)) {
-        error = behind_print(printer, draft->behind);
-        return error == 0 ? children_print(printer, draft, indent + 2, false) : error;
+    if (builder->kind != YAML_BUILDER_TEXT && has_printed_child(builder)) {
+        error = behind_print(printer, builder->behind);
+        return error == 0 ? children_print(printer, builder, indent + 2, false) : error;
     }
     error = buffer_append(printer->out, STR(" "));
     if (error == 0)
-        error = draft->kind == DRAFT_TEXT
-                    ? scalar_print(printer, draft->text)
-                    : buffer_append(printer->out, draft->kind == DRAFT_MAP ? STR("{}") : STR("[]"));
+        error = builder->kind == YAML_BUILDER_TEXT
+                    ? scalar_print(printer, builder->text)
+                    : buffer_append(printer->out, builder->kind == YAML_BUILDER_MAP ? STR("{}") : STR("[]"));
     if (error == 0)
-        error = behind_print(printer, draft->behind);
+        error = behind_print(printer, builder->behind);
     /* Nothing but comments in it: they follow. */
-    return error == 0 && draft->kind != DRAFT_TEXT ? children_print(printer, draft, indent + 2, false)
+    return error == 0 && builder->kind != YAML_BUILDER_TEXT ? children_print(printer, builder, indent + 2, false)
                                                    : error;
 }
 
-static int item_print(struct printer *printer, struct draft *draft, unsigned indent)
+static int item_print(struct printer *printer, struct yaml_builder *builder, unsigned indent)
 {
     int error = buffer_append(printer->out, STR("-"));
 
-    if (error == 0 && draft->kind == DRAFT_MAP && has_printed_child(draft) &&
-        !has_comments_above(draft->first) && !draft->behind.data && draft_prints(draft->first)) {
+    if (error == 0 && builder->kind == YAML_BUILDER_MAP && has_printed_child(builder) &&
+        !has_comments_above(builder->first) && !builder->behind.data && yaml_builder_prints(builder->first)) {
         error = buffer_append(printer->out, STR(" "));
-        return error == 0 ? children_print(printer, draft, indent + 2, true) : error;
+        return error == 0 ? children_print(printer, builder, indent + 2, true) : error;
     }
-    return error == 0 ? value_print(printer, draft, indent) : error;
+    return error == 0 ? value_print(printer, builder, indent) : error;
 }
 
-static int pair_print(struct printer *printer, struct draft *draft, unsigned indent)
+static int pair_print(struct printer *printer, struct yaml_builder *builder, unsigned indent)
 {
-    bool simple = draft->key.length <= 240;
+    bool simple = builder->key.length <= 240;
     int error = simple ? 0 : buffer_append(printer->out, STR("? "));
 
     if (error == 0)
-        error = scalar_print(printer, draft->key);
+        error = scalar_print(printer, builder->key);
     if (error == 0 && !simple) {
         error = end_line(printer);
         if (error == 0)
@@ -327,20 +330,20 @@ static int pair_print(struct printer *printer, struct draft *draft, unsigned ind
     }
     if (error == 0)
         error = buffer_append(printer->out, STR(":"));
-    return error == 0 ? value_print(printer, draft, indent) : error;
+    return error == 0 ? value_print(printer, builder, indent) : error;
 }
 
 /* inline_start: the line of the first child is begun already. */
-static int children_print(struct printer *printer, struct draft *draft, unsigned indent, bool inline_start)
+static int children_print(struct printer *printer, struct yaml_builder *builder, unsigned indent, bool inline_start)
 {
     int error = 0;
 
-    for (struct draft *child = draft->first; child && error == 0; child = child->next) {
+    for (struct yaml_builder *child = builder->first; child && error == 0; child = child->next) {
         if (child->left_out) {
             error = left_out_print(printer, child, indent);
             continue;
         }
-        if (!draft_prints(child)) {
+        if (!yaml_builder_prints(child)) {
             child->line = child->last_line = 0;
             error = comments_print(printer, child->before, indent);
             if (error == 0)
@@ -355,14 +358,14 @@ static int children_print(struct printer *printer, struct draft *draft, unsigned
         inline_start = false;
         child->line = printer->line;
         if (error == 0)
-            error = draft->kind == DRAFT_MAP ? pair_print(printer, child, indent)
+            error = builder->kind == YAML_BUILDER_MAP ? pair_print(printer, child, indent)
                                              : item_print(printer, child, indent);
         child->last_line = printer->line - 1;
     }
-    return error == 0 ? comments_print(printer, draft->after, indent) : error;
+    return error == 0 ? comments_print(printer, builder->after, indent) : error;
 }
 
-int draft_print(struct draft *root, struct buffer *out)
+int yaml_builder_print(struct yaml_builder *root, struct buffer *out)
 {
     struct printer printer = {.out = out, .line = 1};
 
@@ -371,16 +374,16 @@ int draft_print(struct draft *root, struct buffer *out)
     return children_print(&printer, root, 0, false) < 0 ? -ENOMEM : 0;
 }
 
-struct draft *draft_at(struct draft *root, unsigned line)
+struct yaml_builder *yaml_builder_at(struct yaml_builder *root, unsigned line)
 {
-    struct draft *found = NULL;
+    struct yaml_builder *found = NULL;
 
-    for (struct draft *child = root->first; child; child = child->next) {
-        struct draft *inner;
+    for (struct yaml_builder *child = root->first; child; child = child->next) {
+        struct yaml_builder *inner;
 
         if (child->left_out || line < child->line || line > child->last_line)
             continue;
-        inner = draft_at(child, line);
+        inner = yaml_builder_at(child, line);
         if (inner)
             found = inner;
         else if (child->origin)

@@ -1,5 +1,5 @@
-/* Drafts by their keys: few, and so many that nobody has the time to look through them. */
-#include "import/draft.h"
+/* Builders by their keys: few, and so many that nobody has the time to look through them. */
+#include "import/yaml_builder.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -15,30 +15,30 @@ START_TEST(found)
 {
     const unsigned counts[] = {0, 1, 15, 16, 17, 18, 64, 65, 100000};
     unsigned count = counts[_i];
-    struct draft *root, *named = NULL;
+    struct yaml_builder *root, *named = NULL;
     struct arena arena;
 
     arena_init(&arena, NULL, 0);
-    root = draft_root(&arena);
+    root = yaml_builder_root(&arena);
     for (unsigned i = 0; i < count; i++) {
         struct str key = key_of(&arena, i);
 
-        ck_assert_ptr_null(draft_find(root, key));
-        named = draft_add(&arena, root, DRAFT_TEXT, key, NULL);
-        ck_assert_ptr_eq(draft_find(root, key), named);
-        ck_assert_ptr_ne(draft_add(&arena, root, DRAFT_MAP, key, NULL), named);
-        ck_assert_ptr_eq(draft_find(root, key), named);
-        ck_assert_ptr_nonnull(draft_add(&arena, root, DRAFT_TEXT, (struct str){NULL, 0}, NULL));
+        ck_assert_ptr_null(yaml_builder_find(root, key));
+        named = yaml_builder_add(&arena, root, YAML_BUILDER_TEXT, key, NULL);
+        ck_assert_ptr_eq(yaml_builder_find(root, key), named);
+        ck_assert_ptr_ne(yaml_builder_add(&arena, root, YAML_BUILDER_MAP, key, NULL), named);
+        ck_assert_ptr_eq(yaml_builder_find(root, key), named);
+        ck_assert_ptr_nonnull(yaml_builder_add(&arena, root, YAML_BUILDER_TEXT, (struct str){NULL, 0}, NULL));
     }
     for (unsigned i = 0; i < count; i++) {
-        struct draft *child = draft_find(root, key_of(&arena, i));
+        struct yaml_builder *child = yaml_builder_find(root, key_of(&arena, i));
 
         ck_assert_ptr_nonnull(child);
-        ck_assert_int_eq(child->kind, DRAFT_TEXT);
+        ck_assert_int_eq(child->kind, YAML_BUILDER_TEXT);
         ck_assert(str_equal(child->key, key_of(&arena, i)));
     }
-    ck_assert_ptr_null(draft_find(root, key_of(&arena, count)));
-    ck_assert_ptr_null(draft_find(NULL, STR("key 0")));
+    ck_assert_ptr_null(yaml_builder_find(root, key_of(&arena, count)));
+    ck_assert_ptr_null(yaml_builder_find(NULL, STR("key 0")));
     arena_reset(&arena);
 }
 END_TEST
@@ -47,22 +47,22 @@ END_TEST
 START_TEST(order)
 {
     struct buffer out = {0};
-    struct draft *root;
+    struct yaml_builder *root;
     struct arena arena;
 
     arena_init(&arena, NULL, 0);
-    root = draft_root(&arena);
+    root = yaml_builder_root(&arena);
     for (unsigned i = 0; i < 40; i++) {
-        struct draft *made = draft_add(&arena, root, DRAFT_TEXT, key_of(&arena, i), NULL);
+        struct yaml_builder *made = yaml_builder_add(&arena, root, YAML_BUILDER_TEXT, key_of(&arena, i), NULL);
 
         ck_assert_ptr_nonnull(made);
         made->text = STR("x");
     }
-    draft_lead(root);
-    ck_assert_int_eq(draft_print(root, &out), 0);
+    yaml_builder_lead(root);
+    ck_assert_int_eq(yaml_builder_print(root, &out), 0);
     ck_assert(str_starts(buffer_str(&out), STR("key 39: x\nkey 0: x\nkey 1: x\n")));
     ck_assert(str_ends(buffer_str(&out), STR("key 37: x\nkey 38: x\n")));
-    ck_assert_ptr_eq(draft_find(root, STR("key 39")), root->first);
+    ck_assert_ptr_eq(yaml_builder_find(root, STR("key 39")), root->first);
     buffer_finish(&out);
     arena_reset(&arena);
 }
