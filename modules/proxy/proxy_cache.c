@@ -54,10 +54,10 @@ void proxy_cache_yield(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
 
-    if (cached && cached->token)
-        cache_store_release(cached->store, &cached->origin.hash, cached->token);
+    if (cached && cached->fill_lock)
+        cache_store_fill_unlock(cached->store, &cached->origin.hash, cached->fill_lock);
     if (cached)
-        cached->token = 0;
+        cached->fill_lock = 0;
 }
 
 int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_note *note,
@@ -157,10 +157,10 @@ enum outcome cached_fetch_alone(struct cached *cached)
 {
     const struct proxy_cache_conf *conf = &cached->p->conf->cache;
 
-    if (!conf->lock || !cached->stores || cached->token)
+    if (!conf->lock || !cached->stores || cached->fill_lock)
         return fetch(cached);
-    cached->token = cache_store_lease(cached->store, cached_hash(cached), conf->lock_age_ms);
-    return cached->token ? fetch(cached) : wait_for(cached);
+    cached->fill_lock = cache_store_fill_lock(cached->store, cached_hash(cached), conf->lock_age_ms);
+    return cached->fill_lock ? fetch(cached) : wait_for(cached);
 }
 
 static bool is_head(const struct cached *cached)
@@ -285,9 +285,9 @@ static bool wants_cache(const struct gateway_request *p)
 
 void proxy_cache_give_back(struct proxy_update *update)
 {
-    if (update->token)
-        cache_store_release(update->store, &update->hash, update->token);
-    update->token = 0;
+    if (update->fill_lock)
+        cache_store_fill_unlock(update->store, &update->hash, update->fill_lock);
+    update->fill_lock = 0;
 }
 
 /* A child fetches by the right that its parent had. The key may have become another on the way here. */
@@ -295,12 +295,12 @@ static void take_over(struct cached *cached)
 {
     struct proxy_update *update = &cached->p->update;
 
-    cached->background = update->token != 0;
+    cached->background = update->fill_lock != 0;
     if (!cached->background)
         return;
     if (cached->store == update->store && memcmp(cached_hash(cached), &update->hash, sizeof(update->hash)) == 0) {
-        cached->token = update->token;
-        update->token = 0;
+        cached->fill_lock = update->fill_lock;
+        update->fill_lock = 0;
     } else {
         proxy_cache_give_back(update);
     }

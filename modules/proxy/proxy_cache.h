@@ -39,7 +39,7 @@ struct stored {
 struct proxy_update {
     struct cache_store *store;
     struct cache_hash hash;
-    uint64_t token;                 /* 0: none */
+    uint64_t fill_lock;                 /* 0: none */
 };
 
 /* One exchange's part. In its arena. */
@@ -58,8 +58,8 @@ struct cached {
     uint64_t salt;
     struct cache_entry *stale;      /* referenced: stored, and not to be said without asking; or what is said */
     bool hashed;                    /* the hash in `origin` is known */
-    struct cache_origin origin;     /* of `primary`, which `token` is of, and when it was asked for */
-    uint64_t token;                 /* the right to fetch; 0: none */
+    struct cache_origin origin;     /* of `primary`, which `fill_lock` is of, and when it was asked for */
+    uint64_t fill_lock;                 /* the right to fetch; 0: none */
     bool stores;                    /* what comes is stored where it may be */
     bool revalidates;               /* the server was asked whether `stale` still holds */
     bool background;                /* a child of the exchange that has answered already: nobody takes the body */

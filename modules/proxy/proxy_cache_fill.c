@@ -305,8 +305,8 @@ static int find_slice_key(struct cached *cached)
     if (!cached->key.data)
         return -ENOMEM;
     cache_store_hash(cached->key, &cached->origin.hash);
-    if (conf->lock && !cached->token)
-        cached->token = cache_store_lease(cached->store, &cached->origin.hash, conf->lock_age_ms);
+    if (conf->lock && !cached->fill_lock)
+        cached->fill_lock = cache_store_fill_lock(cached->store, &cached->origin.hash, conf->lock_age_ms);
     return 0;
 }
 
@@ -328,10 +328,10 @@ static int keep(struct cached *cached, const struct headers *counting, const str
     cached->head = stored_write(note, &fields, &p->x->arena);
     if (!cached->head.data)
         return -ENOMEM;
-    cached->fill = cache_fill_begin(cached->store, cached->key, &cached->origin, cached->token);
+    cached->fill = cache_fill_begin(cached->store, cached->key, &cached->origin, cached->fill_lock);
     if (!cached->fill)
         return -ENOMEM;
-    cached->token = 0;
+    cached->fill_lock = 0;
     cached->fill->owner = p;
     cached->fill->relieved = relieved;
     return 0;

@@ -11,21 +11,21 @@ static void update_behind(struct cached *cached)
     struct exchange *x = cached->p->x;
     struct exchange *child;
     struct gateway_request *behind;
-    uint64_t token = cache_store_lease(cached->store, cached_hash(cached), conf->lock_age_ms);
+    uint64_t fill_lock = cache_store_fill_lock(cached->store, cached_hash(cached), conf->lock_age_ms);
 
-    if (token == 0)
+    if (fill_lock == 0)
         return;
     if (exchange_child(x, (struct str){NULL, 0}, NULL, NULL, &child) < 0) {
-        cache_store_release(cached->store, &cached->origin.hash, token);
+        cache_store_fill_unlock(cached->store, &cached->origin.hash, fill_lock);
         return;
     }
     behind = gateway_request_make(child);
     if (!behind) {
-        cache_store_release(cached->store, &cached->origin.hash, token);
+        cache_store_fill_unlock(cached->store, &cached->origin.hash, fill_lock);
         return;
     }
     behind->cache = cached->p->cache;
-    behind->update = (struct proxy_update){cached->store, cached->origin.hash, token};
+    behind->update = (struct proxy_update){cached->store, cached->origin.hash, fill_lock};
 }
 
 /* Stale. `allowed`: what is stored says that it may be used while it is updated. */
@@ -43,9 +43,9 @@ enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bo
         update_behind(cached);
         return cached_answer_with(cached, entry, CACHED_STALE);
     }
-    if (updating && cached->token == 0) {
-        cached->token = cache_store_lease(cached->store, cached_hash(cached), conf->lock_age_ms);
-        if (cached->token == 0)
+    if (updating && cached->fill_lock == 0) {
+        cached->fill_lock = cache_store_fill_lock(cached->store, cached_hash(cached), conf->lock_age_ms);
+        if (cached->fill_lock == 0)
             return cached_answer_with(cached, entry, CACHED_UPDATING);
     }
     if (cached->asked.only_if_cached) {

@@ -91,8 +91,8 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
     if (error < 0)
         return error;
     if (may_renew(cached, arrival)) {
-        cache_store_update(cached->store, cached->stale, head, &cached->origin.hash, cached->token);
-        cached->token = 0;
+        cache_store_update(cached->store, cached->stale, head, &cached->origin.hash, cached->fill_lock);
+        cached->fill_lock = 0;
     } else {
         cache_store_remove_entry(cached->store, cached->stale);
         proxy_cache_yield(p);

@@ -56,9 +56,9 @@ struct str proxy_slice_key(const struct gateway_request *child)
 
 static void give_back(struct slicing *s)
 {
-    if (s->token)
-        cache_store_release(s->p->cached->store, &s->origin.hash, s->token);
-    s->token = 0;
+    if (s->fill_lock)
+        cache_store_fill_unlock(s->p->cached->store, &s->origin.hash, s->fill_lock);
+    s->fill_lock = 0;
 }
 
 /* A child at a time. */
@@ -436,9 +436,9 @@ enum outcome proxy_slice_fetch(struct gateway_request *p)
     struct slicing *s = p->slicing;
     struct cache_store *store = p->cached->store;
 
-    if (conf->lock && !s->token)
-        s->token = cache_store_lease(store, &s->origin.hash, conf->lock_age_ms);
-    if (conf->lock && !s->token) {
+    if (conf->lock && !s->fill_lock)
+        s->fill_lock = cache_store_fill_lock(store, &s->origin.hash, conf->lock_age_ms);
+    if (conf->lock && !s->fill_lock) {
         s->waiter.hash = s->origin.hash;
         s->waiter.until_ms = exchange_clock(p->x)->monotonic_ms + conf->lock_timeout_ms;
         s->waiter.woken = waited;

@@ -29,8 +29,8 @@ struct slicing {
     struct str key;                 /* of the facts */
     struct cache_lookup lookup;
     struct cache_waiter waiter;
-    struct cache_origin origin;     /* of the facts, which `token` is of */
-    uint64_t token;                 /* the right to find out; 0: none */
+    struct cache_origin origin;     /* of the facts, which `fill_lock` is of */
+    uint64_t fill_lock;                 /* the right to find out; 0: none */
     struct cache_entry *stale;      /* referenced: facts that are not to be used without asking; NULL: there are none */
     struct slice_facts facts;
     bool known;                     /* they are */

@@ -100,14 +100,14 @@ static int store_facts(struct slicing *s, bool renewed, struct cached *asker)
     if (!head.data)
         return -ENOMEM;
     if (renewed && s->stale->updates < LIMIT_CACHE_UPDATES) {
-        cache_store_update(store, s->stale, head, &s->origin.hash, s->token);
-        s->token = 0;
+        cache_store_update(store, s->stale, head, &s->origin.hash, s->fill_lock);
+        s->fill_lock = 0;
         return 0;
     }
-    fill = cache_fill_begin(store, s->key, &s->origin, s->token);
+    fill = cache_fill_begin(store, s->key, &s->origin, s->fill_lock);
     if (!fill)
         return -ENOMEM;
-    s->token = 0;
+    s->fill_lock = 0;
     cached_publish(asker, fill);
     cache_fill_end(fill, head);
     return 0;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_origin *origin,
-                                    uint64_t token)
+                                    uint64_t fill_lock)
 {
     struct cache_fill *fill = calloc(1, sizeof(*fill));
     char *copy = malloc(key.length + 1);
@@ -23,7 +23,7 @@ struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, c
     memcpy(copy, key.data, key.length);
     fill->key = str_of(copy, key.length);
     fill->store = store;
-    fill->token = token;
+    fill->fill_lock = fill_lock;
     fill->origin = *origin;
     fill->making = (struct cache_making){.folder = &store->conf->folder, .fd = -1};
     cache_hash_key(key, &fill->making.id.hash);
@@ -35,7 +35,7 @@ static void fill_free(struct cache_fill *fill)
 {
     if (fill->ended)
         fill->ended(fill);
-    cache_store_release(fill->store, &fill->origin.hash, fill->token);
+    cache_store_fill_unlock(fill->store, &fill->origin.hash, fill->fill_lock);
     buffer_finish(&fill->filling);
     buffer_finish(&fill->writing);
     buffer_finish(&fill->head);

@@ -36,7 +36,7 @@ struct cache_store *cache_store_create(struct loop *loop, struct log *log, const
     store->worker = worker;
     table_init(&store->entries, false);
     list_init(&store->used);
-    cache_lease_init(store);
+    cache_fill_lock_init(store);
     store->keeper = cache_keeper_create(store);
     if (store->keeper)
         return store;
@@ -281,8 +281,8 @@ struct cache_task {
     struct cache_id id;
     struct cache_view view;
     struct buffer head;             /* to be noted; empty: files are to be deleted */
-    struct cache_hash leased;
-    uint64_t token;                 /* given back then; 0: none */
+    struct cache_hash locked;
+    uint64_t fill_lock;                 /* given back then; 0: none */
     struct cache_victims victims;
 };
 
@@ -306,7 +306,7 @@ static void cache_task_done(struct op *op, int result)
     if (result == -EBUSY || result == -ECANCELED)
         for (unsigned i = 0; i < task->victims.count; i++)
             cache_file_delete(&task->conf->folder, &task->victims.ids[i]);
-    cache_store_release(task->store, &task->leased, task->token);
+    cache_store_fill_unlock(task->store, &task->locked, task->fill_lock);
     buffer_finish(&task->head);
     free(task);
 }
@@ -334,18 +334,18 @@ void cache_store_delete(struct cache_store *store, const struct cache_victims *v
 }
 
 void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head,
-                        const struct cache_hash *leased, uint64_t token)
+                        const struct cache_hash *locked, uint64_t fill_lock)
 {
     struct cache_task *task = cache_task_create(store);
 
     if (!task || buffer_append(&task->head, head) < 0) {
         free(task);
-        cache_store_release(store, leased, token);
+        cache_store_fill_unlock(store, locked, fill_lock);
         return;
     }
     task->id = entry->id;
     task->view = entry->view;
-    task->leased = *leased;
-    task->token = token;
+    task->locked = *locked;
+    task->fill_lock = fill_lock;
     loop_offload(store->loop, &task->op, cache_task_work, task);
 }

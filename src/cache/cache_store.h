@@ -59,9 +59,9 @@ void cache_lookup_cancel(struct cache_lookup *lookup);
 bool cache_store_remove(struct cache_store *store, struct str key);
 /* Forgets this version of it. */
 void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry);
-/* Notes another head of an entry, for all who look for it from some time on; then `token` (0: none), of `leased`, is given back. */
-void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head, const struct cache_hash *leased,
-                        uint64_t token);
+/* Notes another head of an entry, for all who look for it from some time on; then `fill_lock` (0: none), of `locked`, is given back. */
+void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
+                        uint64_t fill_lock);
 
 /* An answer that is being stored (cache_fill.c). */
 struct cache_fill {
@@ -75,8 +75,8 @@ struct cache_fill {
     struct buffer filling, writing;
     struct buffer head;
     uint64_t size;
-    uint64_t token;                 /* of the lease that ends with it; 0: none */
-    struct cache_origin origin;     /* what is leased: not always its own hash */
+    uint64_t fill_lock;                 /* of the lock that ends with it; 0: none */
+    struct cache_origin origin;     /* what is locked: not always its own hash */
     bool in_flight, behind;
     bool ending;                    /* no more is added */
     bool last;                      /* what is being written is the last of it */
@@ -84,10 +84,10 @@ struct cache_fill {
 };
 
 /*
- * Begins to store under a key. It ends by cache_fill_end or cache_fill_drop, which take it over. `token` (of cache_store_lease for the origin's
- * hash; 0: none) is given back when that is done; `ended` may be called inside both. What was purged since its origin is not stored. NULL when out of memory: the token stays the caller's.
+ * Begins to store under a key. It ends by cache_fill_end or cache_fill_drop, which take it over. `fill_lock` (of cache_store_fill_lock for the origin's
+ * hash; 0: none) is given back when that is done; `ended` may be called inside both. What was purged since its origin is not stored. NULL: out of memory, and it stays the caller's.
  */
-struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_origin *origin, uint64_t token);
+struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_origin *origin, uint64_t fill_lock);
 /* More of the body. What cannot be kept is given up; the answer itself does not suffer. */
 void cache_fill_add(struct cache_fill *fill, struct str bytes);
 /* True where the disk is slower than who adds: to add more can wait for `relieved`, which follows. */
@@ -100,9 +100,9 @@ void cache_fill_drop(struct cache_fill *fill);
 /* The key's hash. */
 void cache_store_hash(struct str key, struct cache_hash *out);
 /* The right to fetch what a hash stands for, for so long at most; 0: somebody has it. */
-uint64_t cache_store_lease(struct cache_store *store, const struct cache_hash *hash, uint64_t most_ms);
+uint64_t cache_store_fill_lock(struct cache_store *store, const struct cache_hash *hash, uint64_t most_ms);
 /* Gives it back, and wakes who waits. Token 0 does nothing. */
-void cache_store_release(struct cache_store *store, const struct cache_hash *hash, uint64_t token);
+void cache_store_fill_unlock(struct cache_store *store, const struct cache_hash *hash, uint64_t fill_lock);
 
 /* Waiting for somebody else's fetch. Embedded in its owner. */
 struct cache_waiter {

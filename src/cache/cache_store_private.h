@@ -1,5 +1,5 @@
 /*
- * What the files of a worker's cache share: cache_store.c (entries), cache_fill.c (storing), cache_lease.c (waiting),
+ * What the files of a worker's cache share: cache_store.c (entries), cache_fill.c (storing), cache_fill_lock.c (waiting),
  * cache_keeper.c (loading and deleting). Nobody else includes this.
  */
 #ifndef CACHE_CACHE_STORE_PRIVATE_H
@@ -19,7 +19,7 @@ struct cache_store {
     struct table entries;           /* the newest version of each key that is open */
     struct list used;               /* the same, least recently used first */
     unsigned entry_count;
-    uint64_t tokens;                /* that were given out */
+    uint64_t fill_locks;                /* that were given out */
     struct list waiters;
     struct op tick;                 /* while somebody waits for another worker */
     struct cache_keeper *keeper;
@@ -34,9 +34,9 @@ static inline uint32_t cache_now_s(const struct cache_store *store)
 /* Deletes what is in the index no more, on a helper thread. */
 void cache_store_delete(struct cache_store *store, const struct cache_victims *victims);
 
-/* cache_lease.c */
+/* cache_fill_lock.c */
 
-void cache_lease_init(struct cache_store *store);
+void cache_fill_lock_init(struct cache_store *store);
 
 /* cache_keeper.c: loads the folder, and deletes what is too much. NULL when out of memory. */
 struct cache_keeper *cache_keeper_create(struct cache_store *store);

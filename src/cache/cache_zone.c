@@ -166,7 +166,7 @@ static bool age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t no
     struct node *node = cache_node(zone, place);
     uint32_t used_s = __atomic_load_n(&node->used_s, __ATOMIC_RELAXED);
 
-    if ((used_s > node->placed_s && used_s >= inactive_s) || cache_node_leased(node, now_ms)) {
+    if ((used_s > node->placed_s && used_s >= inactive_s) || cache_node_fill_locked(node, now_ms)) {
         unlink_use(zone, node);
         put_in_front(zone, place);
         return false;

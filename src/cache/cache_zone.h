@@ -88,14 +88,14 @@ bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, ui
 bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, uint64_t sequence, struct cache_victims *victims);
 
 /*
- * Who fetches what a hash stands for: true for one worker's token at a time, until `until_ms`. A token is any number but 0, of
+ * Who fetches what a hash stands for: true for one worker's fill_lock at a time, until `until_ms`. A fill_lock is any number but 0, of
  * which the lowest ten bits are the worker's.
  */
-bool cache_zone_lease(struct cache_zone *zone, const struct cache_hash *hash, uint64_t token, uint64_t now_ms, uint64_t until_ms,
-                      struct cache_victims *victims);
-void cache_zone_release(struct cache_zone *zone, const struct cache_hash *hash, uint64_t token);
+bool cache_zone_fill_lock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock, uint64_t now_ms, uint64_t until_ms,
+                          struct cache_victims *victims);
+void cache_zone_fill_unlock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock);
 /* True while somebody fetches it. */
-bool cache_zone_leased(struct cache_zone *zone, const struct cache_hash *hash, uint64_t now_ms);
+bool cache_zone_fill_locked(struct cache_zone *zone, const struct cache_hash *hash, uint64_t now_ms);
 
 /*
  * Gives up what was not used since `inactive_s`, then the least recently used while there are more than `max_bytes`; at most CACHE_VICTIMS at once: true
@@ -104,8 +104,8 @@ bool cache_zone_leased(struct cache_zone *zone, const struct cache_hash *hash, u
 bool cache_zone_evict(struct cache_zone *zone, uint32_t inactive_s, uint64_t max_bytes, uint64_t now_ms, struct cache_victims *victims);
 void cache_zone_totals(struct cache_zone *zone, struct cache_totals *out);
 
-/* The worker that keeps the folder for all: true until `now_ms` + `lease_ms` for whoever has it, or nobody had it. */
-bool cache_zone_lead(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t lease_ms);
+/* The worker that keeps the folder for all: true until `now_ms` + `leadership_ms` for whoever has it, or nobody had it. */
+bool cache_zone_lead(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
 /* Walks of the folder that were asked for: the first one, and one for each worker that died. */
 uint64_t cache_zone_walks(const struct cache_zone *zone);
 /* The walk of that number is done. */

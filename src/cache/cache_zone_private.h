@@ -1,5 +1,5 @@
 /*
- * What the files of the index share: cache_zone.c (hashes and files) and cache_zone_lease.c (who fetches, who keeps the folder). Nobody
+ * What the files of the index share: cache_zone.c (hashes and files) and cache_zone_fill_lock.c (who fetches, who keeps the folder). Nobody
  * else includes this.
  */
 #ifndef CACHE_CACHE_ZONE_PRIVATE_H
@@ -15,8 +15,8 @@ struct node {
     uint64_t sequence;              /* this and `size`: read without the lock */
     uint64_t size;
     uint64_t purged;                /* the sequence then; 0: never */
-    uint64_t lease;                 /* whose token; 0: nobody's */
-    uint64_t lease_ms;
+    uint64_t fill_lock;                 /* whose fill_lock; 0: nobody's */
+    uint64_t fill_lock_ms;
     uint32_t next;                  /* in its chain, or among the free */
     uint32_t newer, older;
     uint32_t used_s;                /* atomic: written without the lock */
@@ -29,7 +29,7 @@ struct cache_zone {
     struct shared_zone shared;      /* each generation has it */
     uint64_t first, sequence;       /* numbers between them are of this index; others of one before it */
     uint64_t purged;                /* the latest of nodes that were forgotten, of which no more is known */
-    uint64_t leader;                /* its lease's end, and who it is below */
+    uint64_t leader;                /* the end of the leadership, and who it is below */
     uint64_t walks, walked;
     uint32_t node_count, chain_count;
     uint32_t unused;                /* the free nodes */
@@ -44,9 +44,9 @@ static inline struct node *cache_node(struct cache_zone *zone, uint32_t place)
     return &zone->nodes[place - 1];
 }
 
-static inline bool cache_node_leased(const struct node *node, uint64_t now_ms)
+static inline bool cache_node_fill_locked(const struct node *node, uint64_t now_ms)
 {
-    return node->lease != 0 && node->lease_ms > now_ms;
+    return node->fill_lock != 0 && node->fill_lock_ms > now_ms;
 }
 
 void cache_zone_lock(struct cache_zone *zone);

@@ -145,7 +145,7 @@ static bool is_under_way(const struct upstream_peer *peer)
 }
 
 /* A worker that is busy for a moment is not a dead one. */
-static uint64_t lease_ms(uint64_t interval_ms)
+static uint64_t leadership_ms(uint64_t interval_ms)
 {
     return 3 * interval_ms > LIMIT_CHECK_LEAD_MS ? 3 * interval_ms : LIMIT_CHECK_LEAD_MS;
 }
@@ -199,7 +199,7 @@ static void due(struct op *op, int result)
     if (pool->stopping || pool->retired || result < 0)
         return;
     loop_timer(pool->loop, op, now + interval_ms);
-    if (pool->zone && !upstream_zone_lead(pool->zone, pool->worker, now, lease_ms(interval_ms)))
+    if (pool->zone && !upstream_zone_lead(pool->zone, pool->worker, now, leadership_ms(interval_ms)))
         return;
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next)
         begin(container_of(link, struct upstream_peer, link));

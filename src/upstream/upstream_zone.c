@@ -21,7 +21,7 @@ struct upstream_zone {
     struct shared_zone shared;
     unsigned workers;
     struct resolved_names *names;   /* owned; at the same address in all processes */
-    uint64_t leader;                /* of upstream_zone_lead: its lease's end, and who it is below */
+    uint64_t leader;                /* of upstream_zone_lead: the end of the leadership, and who it is below */
     struct upstream_shared states[LIMIT_UPSTREAM_PEERS];
     struct hold holds[];            /* LIMIT_UPSTREAM_PEERS for each worker */
 };
@@ -140,15 +140,15 @@ void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index,
     hold_of(zone, worker, index)->active += (uint32_t)change;
 }
 
-/* The lease's end and the worker are one number, so that both change at once. */
-bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t lease_ms)
+/* The end of the leadership and the worker are one number, so that both change at once. */
+bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms)
 {
     uint64_t seen = shared_get(&zone->leader);
     bool ours = seen % LIMIT_WORKERS == worker && seen != 0;
 
     if (!ours && seen / LIMIT_WORKERS > now_ms)
         return false;
-    return shared_change(&zone->leader, seen, (now_ms + lease_ms) * LIMIT_WORKERS + worker);
+    return shared_change(&zone->leader, seen, (now_ms + leadership_ms) * LIMIT_WORKERS + worker);
 }
 
 void upstream_zone_follow(struct upstream_zone *zone, unsigned worker)

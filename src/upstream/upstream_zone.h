@@ -54,8 +54,8 @@ struct upstream_shared *upstream_zone_at(struct upstream_zone *zone, int index);
 /* Of the connections that the worker has open to the peer: its part of `active`. */
 void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index, int change);
 
-/* The worker that does for all what need be done but once: true until `now_ms` + `lease_ms` for whoever has it, or nobody had it. */
-bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t lease_ms);
+/* The worker that does for all what need be done but once: true until `now_ms` + `leadership_ms` for whoever has it, or nobody had it. */
+bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
 /* If it is this worker, it is nobody from now on. */
 void upstream_zone_follow(struct upstream_zone *zone, unsigned worker);
 

@@ -370,15 +370,15 @@ START_TEST(one_fetches_for_all)
 {
     struct cache_waiter waiters[3] = {{.woken = woken}, {.woken = woken}, {.woken = woken}};
     struct cache_hash hash;
-    uint64_t token;
+    uint64_t fill_lock;
 
     room_open(&room);
     begin();
     wakes = 0;
     cache_store_hash(STR("a"), &hash);
-    token = cache_store_lease(store, &hash, 5000);
-    ck_assert_uint_ne(token, 0);
-    ck_assert_uint_eq(cache_store_lease(store, &hash, 5000), 0);
+    fill_lock = cache_store_fill_lock(store, &hash, 5000);
+    ck_assert_uint_ne(fill_lock, 0);
+    ck_assert_uint_eq(cache_store_fill_lock(store, &hash, 5000), 0);
     for (unsigned i = 0; i < 3; i++) {
         waiters[i].hash = hash;
         waiters[i].until_ms = loop.clock.monotonic_ms + 10000;
@@ -387,11 +387,11 @@ START_TEST(one_fetches_for_all)
     cache_waiter_cancel(&waiters[2]);
     turn_for(60);
     ck_assert_uint_eq(wakes, 0);
-    cache_store_release(store, &hash, token);
+    cache_store_fill_unlock(store, &hash, fill_lock);
     ck_assert_uint_eq(wakes, 2);
     ck_assert(!was_late);
-    token = cache_store_lease(store, &hash, 5000);
-    ck_assert_uint_ne(token, 0);
+    fill_lock = cache_store_fill_lock(store, &hash, 5000);
+    ck_assert_uint_ne(fill_lock, 0);
     waiters[0].until_ms = loop.clock.monotonic_ms + 50;
     cache_store_wait(store, &waiters[0]);
     turn_for(200);
@@ -399,7 +399,7 @@ START_TEST(one_fetches_for_all)
     ck_assert(was_late);
     waiters[1].until_ms = loop.clock.monotonic_ms + 10000; /* another worker gives it back: seen soon */
     cache_store_wait(store, &waiters[1]);
-    cache_zone_release(conf.zone, &hash, token);
+    cache_zone_fill_unlock(conf.zone, &hash, fill_lock);
     turn_for(200);
     ck_assert_uint_eq(wakes, 4);
     ck_assert(!was_late);

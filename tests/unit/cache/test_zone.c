@@ -211,23 +211,23 @@ START_TEST(one_fetches)
     const uint64_t a = 1 * LIMIT_WORKERS + 3, b = 1 * LIMIT_WORKERS + 4;
 
     zone = cache_zone_create(SIZE, 0);
-    ck_assert(!cache_zone_leased(zone, &id.hash, 100));
-    ck_assert(cache_zone_lease(zone, &id.hash, a, 100, 200, &victims));
-    ck_assert(!cache_zone_lease(zone, &id.hash, b, 150, 250, &victims));
-    ck_assert(cache_zone_leased(zone, &id.hash, 199));
-    cache_zone_release(zone, &id.hash, b); /* not b's to give */
-    ck_assert(cache_zone_leased(zone, &id.hash, 199));
-    ck_assert(cache_zone_lease(zone, &id.hash, b, 200, 300, &victims)); /* a took too long */
-    cache_zone_release(zone, &id.hash, a);
-    ck_assert(cache_zone_leased(zone, &id.hash, 299));
+    ck_assert(!cache_zone_fill_locked(zone, &id.hash, 100));
+    ck_assert(cache_zone_fill_lock(zone, &id.hash, a, 100, 200, &victims));
+    ck_assert(!cache_zone_fill_lock(zone, &id.hash, b, 150, 250, &victims));
+    ck_assert(cache_zone_fill_locked(zone, &id.hash, 199));
+    cache_zone_fill_unlock(zone, &id.hash, b); /* not b's to give */
+    ck_assert(cache_zone_fill_locked(zone, &id.hash, 199));
+    ck_assert(cache_zone_fill_lock(zone, &id.hash, b, 200, 300, &victims)); /* a took too long */
+    cache_zone_fill_unlock(zone, &id.hash, a);
+    ck_assert(cache_zone_fill_locked(zone, &id.hash, 299));
     cache_zone_abandon(zone, 3);
-    ck_assert(cache_zone_leased(zone, &id.hash, 299));
+    ck_assert(cache_zone_fill_locked(zone, &id.hash, 299));
     cache_zone_abandon(zone, 4);
-    ck_assert(!cache_zone_leased(zone, &id.hash, 299));
+    ck_assert(!cache_zone_fill_locked(zone, &id.hash, 299));
     victims.count = 0;
-    ck_assert(cache_zone_lease(zone, &id.hash, a, 100, 200, &victims));
+    ck_assert(cache_zone_fill_lock(zone, &id.hash, a, 100, 200, &victims));
     (void)cache_zone_evict(zone, UINT32_MAX, 0, 100, &victims); /* what is fetched stays known */
-    ck_assert(cache_zone_leased(zone, &id.hash, 150));
+    ck_assert(cache_zone_fill_locked(zone, &id.hash, 150));
     cache_zone_destroy(zone);
 }
 END_TEST

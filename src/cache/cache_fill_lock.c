@@ -10,21 +10,21 @@
 
 static void tick(struct op *op, int result);
 
-void cache_lease_init(struct cache_store *store)
+void cache_fill_lock_init(struct cache_store *store)
 {
     list_init(&store->waiters);
     store->tick.done = tick;
 }
 
-uint64_t cache_store_lease(struct cache_store *store, const struct cache_hash *hash, uint64_t most_ms)
+uint64_t cache_store_fill_lock(struct cache_store *store, const struct cache_hash *hash, uint64_t most_ms)
 {
     uint64_t now_ms = store->loop->clock.monotonic_ms;
-    uint64_t token = ++store->tokens * LIMIT_WORKERS + store->worker;
+    uint64_t fill_lock = ++store->fill_locks * LIMIT_WORKERS + store->worker;
     struct cache_victims victims = {0};
-    bool taken = cache_zone_lease(store->conf->zone, hash, token, now_ms, now_ms + most_ms, &victims);
+    bool taken = cache_zone_fill_lock(store->conf->zone, hash, fill_lock, now_ms, now_ms + most_ms, &victims);
 
     cache_store_delete(store, &victims);
-    return taken ? token : 0;
+    return taken ? fill_lock : 0;
 }
 
 /* Wakes who waits for that hash (NULL: whatever nobody fetches), and who is late. */
@@ -38,7 +38,7 @@ static void wake(struct cache_store *store, const struct cache_hash *hash)
     for (link = store->waiters.next; link != &store->waiters;) {
         struct cache_waiter *waiter = container_of(link, struct cache_waiter, link);
         bool is_free = hash ? memcmp(hash, &waiter->hash, sizeof(*hash)) == 0
-                            : !cache_zone_leased(store->conf->zone, &waiter->hash, now_ms);
+                            : !cache_zone_fill_locked(store->conf->zone, &waiter->hash, now_ms);
 
         link = link->next;
         if (is_free || now_ms >= waiter->until_ms) {
@@ -64,11 +64,11 @@ static void tick(struct op *op, int result)
         loop_timer(store->loop, op, store->loop->clock.monotonic_ms + LIMIT_CACHE_LOOK_MS);
 }
 
-void cache_store_release(struct cache_store *store, const struct cache_hash *hash, uint64_t token)
+void cache_store_fill_unlock(struct cache_store *store, const struct cache_hash *hash, uint64_t fill_lock)
 {
-    if (token == 0)
+    if (fill_lock == 0)
         return;
-    cache_zone_release(store->conf->zone, hash, token);
+    cache_zone_fill_unlock(store->conf->zone, hash, fill_lock);
     wake(store, hash);
 }
 
