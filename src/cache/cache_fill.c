@@ -70,7 +70,7 @@ static int drop_work(void *argument)
 static void say_failure(struct cache_store *store, int error)
 {
     if (error == -ENOSPC || error == -EDQUOT)
-        cache_keeper_press(store->keeper);
+        cache_manager_shrink(store->cache_manager);
     if (store->failing || error == -ECANCELED)
         return;
     store->failing = true;

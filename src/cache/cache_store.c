@@ -37,8 +37,8 @@ struct cache_store *cache_store_create(struct loop *loop, struct log *log, const
     table_init(&store->entries, false);
     list_init(&store->used);
     cache_fill_lock_init(store);
-    store->keeper = cache_keeper_create(store);
-    if (store->keeper)
+    store->cache_manager = cache_manager_create(store);
+    if (store->cache_manager)
         return store;
     free(store);
     return NULL;
@@ -87,7 +87,7 @@ void cache_store_stop(struct cache_store *store)
         return;
     store->stopping = true;
     loop_cancel(store->loop, &store->tick);
-    cache_keeper_stop(store->keeper);
+    cache_manager_stop(store->cache_manager);
 }
 
 void cache_store_destroy(struct cache_store *store)
@@ -97,7 +97,7 @@ void cache_store_destroy(struct cache_store *store)
     while (!list_empty(&store->used))
         entry_leave(container_of(store->used.next, struct cache_entry, link));
     table_finish(&store->entries);
-    cache_keeper_destroy(store->keeper);
+    cache_manager_destroy(store->cache_manager);
     free(store);
 }
 

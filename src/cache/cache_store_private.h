@@ -1,6 +1,6 @@
 /*
  * What the files of a worker's cache share: cache_store.c (entries), cache_fill.c (storing), cache_fill_lock.c (waiting),
- * cache_keeper.c (loading and deleting). Nobody else includes this.
+ * cache_manager.c (loading and deleting). Nobody else includes this.
  */
 #ifndef CACHE_CACHE_STORE_PRIVATE_H
 #define CACHE_CACHE_STORE_PRIVATE_H
@@ -8,7 +8,7 @@
 #include "base/table.h"
 #include "cache/cache_store.h"
 
-struct cache_keeper;
+struct cache_manager;
 
 struct cache_store {
     struct loop *loop;
@@ -22,7 +22,7 @@ struct cache_store {
     uint64_t fill_locks;                /* that were given out */
     struct list waiters;
     struct op tick;                 /* while somebody waits for another worker */
-    struct cache_keeper *keeper;
+    struct cache_manager *cache_manager;
     bool failing;                   /* that nothing can be stored has been said */
 };
 
@@ -38,11 +38,11 @@ void cache_store_delete(struct cache_store *store, const struct cache_victims *v
 
 void cache_fill_lock_init(struct cache_store *store);
 
-/* cache_keeper.c: loads the folder, and deletes what is too much. NULL when out of memory. */
-struct cache_keeper *cache_keeper_create(struct cache_store *store);
+/* cache_manager.c: loads the folder, and deletes what is too much. NULL when out of memory. */
+struct cache_manager *cache_manager_create(struct cache_store *store);
 /* The disk is full: something goes, whatever the limits say. */
-void cache_keeper_press(struct cache_keeper *keeper);
-void cache_keeper_stop(struct cache_keeper *keeper);
-void cache_keeper_destroy(struct cache_keeper *keeper);
+void cache_manager_shrink(struct cache_manager *cache_manager);
+void cache_manager_stop(struct cache_manager *cache_manager);
+void cache_manager_destroy(struct cache_manager *cache_manager);
 
 #endif

@@ -49,7 +49,7 @@ static void turn_for(unsigned ms)
         ck_assert_int_ge(loop_turn(&loop, until), 0);
 }
 
-/* Until nothing is asked for but what the keeper asks for: its timer, or its step. */
+/* Until nothing is asked for but what the cache manager asks for: its timer, or its step. */
 static void settle_to(unsigned left)
 {
     for (unsigned i = 0; i < 2000 && loop.in_flight > left; i++)

@@ -1,0 +1,244 @@
+/*
+ * The cache manager: one worker, for all, walks the folder once after the start (and again where a worker died, for
+ * what it
+ * left behind), and deletes what is inactive or too much. All in steps of a few files, on a helper thread, with a
+ * pause between two.
+ */
+#include "cache/cache_store_private.h"
+
+#include "base/limits.h"
+#include "base/saturate.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+struct cache_manager {
+    struct cache_store *store;
+    struct op timer, step;
+    bool stopping;
+    bool shrink_asked;                   /* the disk was full; atomic */
+    DIR *open[CACHE_LEVELS + 1];    /* the way to where the walk is; the helper thread's while a step runs */
+    unsigned depth;                 /* how many are open; 0: no walk */
+    uint64_t walk;                  /* its number */
+    uint64_t walked;                /* walks that are done */
+    uint64_t now_ms;                /* of the step */
+    bool more;                      /* of the step: it was not all */
+};
+
+static unsigned level_count(const struct cache_folder *folder)
+{
+    unsigned count = 0;
+
+    while (count < CACHE_LEVELS && folder->levels[count])
+        count++;
+    return count;
+}
+
+/* Opens a folder of the walk, below the one before. */
+static bool enter_folder(struct cache_manager *cache_manager, int parent, const char *name)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+
+    if (folder)
+        cache_manager->open[cache_manager->depth++] = folder;
+    else if (fd >= 0)
+        close(fd);
+    return folder != NULL;
+}
+
+static void leave_folder(struct cache_manager *cache_manager)
+{
+    closedir(cache_manager->open[--cache_manager->depth]);
+}
+
+/* A file with the name of an entry is one, or goes. */
+static void index_file(struct cache_manager *cache_manager, const struct cache_id *id)
+{
+    const struct cache_conf *conf = cache_manager->store->conf;
+    struct cache_victims victims = {0};
+    struct cache_view known = {0};
+    struct cache_opened opened;
+    struct stat found;
+    int error;
+
+    if (cache_zone_find(conf->zone, &id->hash, false, 0, &known, &victims) && known.sequence == id->sequence)
+        return;
+    error = cache_file_open(&conf->folder, id, 0, 0, &opened);
+    if (error == 0) {
+        error = fstat(opened.fd, &found) < 0 ? -errno : 0;
+        cache_opened_drop(&opened);
+    }
+    if (error == 0)
+        error = cache_zone_adopt(conf->zone, id, (uint64_t)found.st_size,
+                                 (uint32_t)(cache_manager->now_ms / 1000), &victims);
+    if (error == -EBADMSG || error == -ENOSPC)
+        cache_file_delete(&conf->folder, id);
+    for (unsigned i = 0; i < victims.count; i++)
+        cache_file_delete(&conf->folder, &victims.ids[i]);
+}
+
+/* An entry of the folder that the walk is in. What is not ours stays. */
+static void check_file(struct cache_manager *cache_manager, const char *name)
+{
+    int folder = dirfd(cache_manager->open[cache_manager->depth - 1]);
+    struct cache_id id;
+
+    if (cache_manager->depth <= level_count(&cache_manager->store->conf->folder)) {
+        if (name[0] != '.')
+            (void)enter_folder(cache_manager, folder, name);
+        return;
+    }
+    if (cache_file_parse_name(name, &id))
+        index_file(cache_manager, &id);
+    else if (cache_file_is_temporary(name))
+        cache_file_sweep(folder, name);
+}
+
+/* Some way on the walk. True: it is not at its end. */
+static bool walk_folder(struct cache_manager *cache_manager)
+{
+    const struct cache_conf *conf = cache_manager->store->conf;
+    struct clock now;
+
+    for (uint64_t files = 0; files < conf->files_at_once && cache_manager->depth > 0; files++) {
+        const struct dirent *entry = readdir(cache_manager->open[cache_manager->depth - 1]);
+
+        if (entry)
+            check_file(cache_manager, entry->d_name);
+        else
+            leave_folder(cache_manager);
+        clock_read(&now);
+        if (u64_sub_sat(now.monotonic_ms, cache_manager->now_ms) >= conf->step_ms)
+            break;
+    }
+    return cache_manager->depth > 0;
+}
+
+/* Bytes that may be stored: max_size, and what min_free leaves. */
+static uint64_t bytes_allowed(struct cache_manager *cache_manager)
+{
+    const struct cache_conf *conf = cache_manager->store->conf;
+    struct cache_totals totals;
+    struct statvfs disk;
+    uint64_t left, missing = 0;
+
+    cache_zone_totals(conf->zone, &totals);
+    if (__atomic_exchange_n(&cache_manager->shrink_asked, false, __ATOMIC_RELAXED))
+        missing = totals.bytes / 16 + 1;
+    else if (conf->min_free > 0 && fstatvfs(conf->folder.fd, &disk) == 0 &&
+             (left = (uint64_t)disk.f_bavail * disk.f_frsize) < conf->min_free)
+        missing = conf->min_free - left;
+    missing = missing < totals.bytes ? missing : totals.bytes;
+    return missing > 0 && totals.bytes - missing < conf->max_size ? totals.bytes - missing : conf->max_size;
+}
+
+/* Deletes some of what is too much. True: it was not all. */
+static bool evict_files(struct cache_manager *cache_manager)
+{
+    const struct cache_conf *conf = cache_manager->store->conf;
+    uint64_t now_s = cache_manager->now_ms / 1000, inactive_s = conf->inactive_ms / 1000;
+    uint64_t most = bytes_allowed(cache_manager);
+    bool more = true;
+
+    for (uint64_t files = 0; files < conf->files_at_once && more; files += CACHE_VICTIMS) {
+        struct cache_victims victims = {0};
+
+        more = cache_zone_evict(conf->zone, now_s > inactive_s ? (uint32_t)(now_s - inactive_s) : 0, most,
+                                cache_manager->now_ms, &victims);
+        for (unsigned i = 0; i < victims.count; i++)
+            cache_file_delete(&conf->folder, &victims.ids[i]);
+    }
+    return more;
+}
+
+static int step_work(void *argument)
+{
+    struct cache_manager *cache_manager = argument;
+    bool walking = cache_manager->depth > 0 && walk_folder(cache_manager);
+
+    if (!walking && cache_zone_unwalked(cache_manager->store->conf->zone, cache_manager->walk))
+        cache_zone_walked(cache_manager->store->conf->zone, cache_manager->walk);
+    cache_manager->more = evict_files(cache_manager) || walking;
+    return 0;
+}
+
+/* Begins a walk that was asked for and nobody has done. */
+static void start_walk(struct cache_manager *cache_manager)
+{
+    const struct cache_conf *conf = cache_manager->store->conf;
+    uint64_t walks = cache_zone_walks(conf->zone);
+
+    if (cache_manager->depth > 0 || !cache_zone_unwalked(conf->zone, walks))
+        return;
+    cache_manager->walk = walks;
+    (void)enter_folder(cache_manager, conf->folder.fd, ".");
+}
+
+static void plan(struct cache_manager *cache_manager, uint64_t delay_ms)
+{
+    if (!cache_manager->stopping)
+        loop_timer(cache_manager->store->loop, &cache_manager->timer,
+                   cache_manager->store->loop->clock.monotonic_ms + delay_ms);
+}
+
+static void stepped(struct op *op, int result)
+{
+    struct cache_manager *cache_manager = container_of(op, struct cache_manager, step);
+
+    plan(cache_manager,
+         result == 0 && !cache_manager->more ? LIMIT_CACHE_KEEP_MS : cache_manager->store->conf->pause_ms);
+}
+
+static void due(struct op *op, int result)
+{
+    struct cache_manager *cache_manager = container_of(op, struct cache_manager, timer);
+    struct loop *loop = cache_manager->store->loop;
+
+    if (result == -ECANCELED || cache_manager->stopping)
+        return;
+    cache_manager->now_ms = loop->clock.monotonic_ms;
+    if (!cache_zone_lead(cache_manager->store->conf->zone, cache_manager->store->worker,
+                         cache_manager->now_ms, LIMIT_CACHE_LEAD_MS)) {
+        plan(cache_manager, LIMIT_CACHE_KEEP_MS);
+        return;
+    }
+    start_walk(cache_manager);
+    loop_offload(loop, &cache_manager->step, step_work, cache_manager);
+}
+
+struct cache_manager *cache_manager_create(struct cache_store *store)
+{
+    struct cache_manager *cache_manager = calloc(1, sizeof(*cache_manager));
+
+    if (!cache_manager)
+        return NULL;
+    cache_manager->store = store;
+    cache_manager->timer.done = due;
+    cache_manager->step.done = stepped;
+    plan(cache_manager, 0);
+    return cache_manager;
+}
+
+void cache_manager_shrink(struct cache_manager *cache_manager)
+{
+    __atomic_store_n(&cache_manager->shrink_asked, true, __ATOMIC_RELAXED);
+}
+
+void cache_manager_stop(struct cache_manager *cache_manager)
+{
+    cache_manager->stopping = true;
+    loop_cancel(cache_manager->store->loop, &cache_manager->timer);
+}
+
+void cache_manager_destroy(struct cache_manager *cache_manager)
+{
+    while (cache_manager->depth > 0)
+        leave_folder(cache_manager);
+    free(cache_manager);
+}
