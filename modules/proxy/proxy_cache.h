@@ -131,9 +131,9 @@ MUST_CHECK int cached_revalidated(struct gateway_request *p, struct arrival *arr
 /* Stale. `allowed`: what is stored says that it may be used while it is updated. Takes the reference over. */
 enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bool allowed);
 /* True where the answer is a stored one though it is stale, since the server has failed by `reason` (enum proxy_stale); x->response is filled. */
-bool proxy_cache_rescue(struct gateway_request *p, unsigned reason);
+bool proxy_cache_serve_stale(struct gateway_request *p, unsigned reason);
 /* The same for a status of the server's own. */
-bool proxy_cache_rescue_status(struct gateway_request *p, int status);
+bool proxy_cache_serve_stale_for_status(struct gateway_request *p, int status);
 
 /* proxy_cache.c */
 
@@ -206,7 +206,7 @@ void proxy_cache_broke(struct gateway_request *p);
 /* The answer waits for `fill`, which cache_fill_end follows, too. */
 void cached_publish(struct cached *cached, struct cache_fill *fill);
 /* True where more of it is to wait for the disk; gateway_read follows. */
-bool proxy_cache_behind(const struct gateway_request *p);
+bool proxy_cache_fill_must_wait(const struct gateway_request *p);
 /* The body is whole. */
 void proxy_cache_whole(struct gateway_request *p);
 

@@ -333,7 +333,7 @@ static int keep(struct cached *cached, const struct headers *counting, const str
         return -ENOMEM;
     cached->fill_lock = 0;
     cached->fill->owner = p;
-    cached->fill->relieved = relieved;
+    cached->fill->room = relieved;
     return 0;
 }
 
@@ -398,9 +398,9 @@ void proxy_cache_part(struct gateway_request *p, struct str part)
     cached->fill = NULL;
 }
 
-bool proxy_cache_behind(const struct gateway_request *p)
+bool proxy_cache_fill_must_wait(const struct gateway_request *p)
 {
-    return p->cached && p->cached->fill && cache_fill_behind(p->cached->fill);
+    return p->cached && p->cached->fill && cache_fill_must_wait(p->cached->fill);
 }
 
 void proxy_cache_whole(struct gateway_request *p)

@@ -12,8 +12,8 @@ static bool serve_stale(struct gateway_request *p, enum gateway_failure failure)
                                        [GATEWAY_FAILED_INVALID_HEADER] = STALE_INVALID_HEADER};
 
     if (failure == GATEWAY_FAILED_STATUS)
-        return proxy_cache_rescue_status(p, p->reply.status);
-    return proxy_cache_rescue(p, reasons[failure]);
+        return proxy_cache_serve_stale_for_status(p, p->reply.status);
+    return proxy_cache_serve_stale(p, reasons[failure]);
 }
 
 static void fill_end(struct gateway_request *p, bool whole)
@@ -33,7 +33,7 @@ static void finish(struct gateway_request *p)
 static const struct gateway_fill fill = {
     .put = proxy_cache_part,
     .end = fill_end,
-    .is_full = proxy_cache_behind,
+    .is_full = proxy_cache_fill_must_wait,
     .delays_body = proxy_cache_holds,
     .delays_head = proxy_cache_holds_head,
 };

@@ -5,12 +5,12 @@
 #include "proxy.h"
 
 /* While the answer is a stale one, somebody without a client asks for a new one. */
-static void update_behind(struct cached *cached)
+static void start_background_update(struct cached *cached)
 {
     const struct proxy_cache_conf *conf = &cached->p->conf->cache;
     struct exchange *x = cached->p->x;
     struct exchange *child;
-    struct gateway_request *behind;
+    struct gateway_request *background;
     uint64_t fill_lock = cache_store_fill_lock(cached->store, cached_hash(cached), conf->lock_age_ms);
 
     if (fill_lock == 0)
@@ -19,13 +19,13 @@ static void update_behind(struct cached *cached)
         cache_store_fill_unlock(cached->store, &cached->origin.hash, fill_lock);
         return;
     }
-    behind = gateway_request_make(child);
-    if (!behind) {
+    background = gateway_request_make(child);
+    if (!background) {
         cache_store_fill_unlock(cached->store, &cached->origin.hash, fill_lock);
         return;
     }
-    behind->cache = cached->p->cache;
-    behind->update = (struct proxy_update){cached->store, cached->origin.hash, fill_lock};
+    background->cache = cached->p->cache;
+    background->update = (struct proxy_update){cached->store, cached->origin.hash, fill_lock};
 }
 
 /* Stale. `allowed`: what is stored says that it may be used while it is updated. */
@@ -40,7 +40,7 @@ enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bo
     updating = allowed || ((conf->use_stale & STALE_UPDATING) && cached->asked.max_age == DELTA_NONE &&
                            now.age_s >= now.lifetime_s && freshness_in_error(&now, &cached->asked, true));
     if (updating && conf->background_update && !cached->background) {
-        update_behind(cached);
+        start_background_update(cached);
         return cached_answer_with(cached, entry, CACHED_STALE);
     }
     if (updating && cached->fill_lock == 0) {
@@ -58,7 +58,7 @@ enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bo
     return cached_fetch_alone(cached);
 }
 
-static bool may_rescue(const struct cached *cached, struct cache_entry *entry, unsigned reason)
+static bool may_serve_stale(const struct cached *cached, struct cache_entry *entry, unsigned reason)
 {
     const struct stored *stored = entry ? stored_of(entry, cached_now_s(cached)) : NULL;
     unsigned use = cached->p->conf->cache.use_stale;
@@ -71,22 +71,22 @@ static bool may_rescue(const struct cached *cached, struct cache_entry *entry, u
     return freshness_in_error(&now, &cached->asked, (use & reason) && !(use & STALE_OFF));
 }
 
-bool proxy_cache_rescue(struct gateway_request *p, unsigned reason)
+bool proxy_cache_serve_stale(struct gateway_request *p, unsigned reason)
 {
     struct cached *cached = p->cached;
     struct slicing *whole = p->slice.of;
     struct cache_entry *entry = cached ? cached->stale : NULL;
 
     if (whole) /* its own answer is none: the whole may have one */
-        whole->rescued = may_rescue(whole->p->cached, whole->stale, reason);
-    if (whole || !entry || !may_rescue(cached, entry, reason))
+        whole->serve_stale = may_serve_stale(whole->p->cached, whole->stale, reason);
+    if (whole || !entry || !may_serve_stale(cached, entry, reason))
         return false;
     cached->stale = NULL;
     (void)cached_answer_with(cached, entry, CACHED_STALE);
     return true;
 }
 
-bool proxy_cache_rescue_status(struct gateway_request *p, int status)
+bool proxy_cache_serve_stale_for_status(struct gateway_request *p, int status)
 {
     static const struct {
         int status;
@@ -98,7 +98,7 @@ bool proxy_cache_rescue_status(struct gateway_request *p, int status)
         bool counts = status >= 500 || (p->conf->cache.use_stale & reasons[i].reason);
 
         if (reasons[i].status == status)
-            return counts && proxy_cache_rescue(p, reasons[i].reason);
+            return counts && proxy_cache_serve_stale(p, reasons[i].reason);
     }
     return false;
 }

@@ -303,11 +303,11 @@ static enum outcome take_answer(struct slicing *s)
     struct exchange *x = s->p->x;
     int status = s->child->response.status;
 
-    if (s->rescued) {
+    if (s->serve_stale) {
         let_go(s);
         s->p->cached->status = CACHED_STALE;
     }
-    if (s->known || s->rescued) {
+    if (s->known || s->serve_stale) {
         s->known = true;
         give_back(s);
         return answer(s);

@@ -36,7 +36,7 @@ struct slicing {
     bool known;                     /* they are */
     bool plain;                     /* it is asked for without slices: it has none, or nothing of it may be kept */
     bool waited;                    /* for somebody who asks for the first piece already */
-    bool rescued;                   /* the server has failed, and `stale` may be used all the same */
+    bool serve_stale;                   /* the server has failed, and `stale` may be used all the same */
     bool begun;                     /* the exchange was answered */
     int error;                      /* its pieces do not belong together: what is being sent breaks off */
     uint64_t first;                 /* the piece that is asked for first */

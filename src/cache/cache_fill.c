@@ -125,9 +125,9 @@ static void written(struct op *op, int result)
     } else if (was_last) {
         publish(fill);
     }
-    if (fill->behind && fill->relieved) {
-        fill->behind = false;
-        fill->relieved(fill->owner);
+    if (fill->must_wait && fill->room) {
+        fill->must_wait = false;
+        fill->room(fill->owner);
     }
     if (fill->ending && (was_last || fill->error))
         give_up(fill); /* nothing is left of it but what failed */
@@ -160,15 +160,15 @@ void cache_fill_add(struct cache_fill *fill, struct str bytes)
         write_on(fill);
 }
 
-bool cache_fill_behind(struct cache_fill *fill)
+bool cache_fill_must_wait(struct cache_fill *fill)
 {
-    fill->behind = !fill->error && fill->in_flight && fill->filling.length >= LIMIT_CACHE_BEHIND;
-    return fill->behind;
+    fill->must_wait = !fill->error && fill->in_flight && fill->filling.length >= LIMIT_CACHE_BEHIND;
+    return fill->must_wait;
 }
 
 static void end(struct cache_fill *fill)
 {
-    fill->relieved = NULL;
+    fill->room = NULL;
     fill->ending = true;
     if (fill->in_flight)
         return;

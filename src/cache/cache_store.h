@@ -65,7 +65,7 @@ void cache_store_update(struct cache_store *store, const struct cache_entry *ent
 
 /* An answer that is being stored (cache_fill.c). */
 struct cache_fill {
-    void (*relieved)(void *owner);  /* cache_fill_behind was true, and is not any more; the owner's, NULL: nobody waits */
+    void (*room)(void *owner);  /* cache_fill_must_wait was true, and is not any more; the owner's, NULL: nobody waits */
     void (*ended)(struct cache_fill *fill); /* once: it is stored and others find it, or it was given up; freed after that. The owner's; may be NULL */
     void *owner;
     struct cache_store *store;      /* from here on: its own */
@@ -77,7 +77,7 @@ struct cache_fill {
     uint64_t size;
     uint64_t fill_lock;                 /* of the lock that ends with it; 0: none */
     struct cache_origin origin;     /* what is locked: not always its own hash */
-    bool in_flight, behind;
+    bool in_flight, must_wait;
     bool ending;                    /* no more is added */
     bool last;                      /* what is being written is the last of it */
     int error;
@@ -90,8 +90,8 @@ struct cache_fill {
 struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_origin *origin, uint64_t fill_lock);
 /* More of the body. What cannot be kept is given up; the answer itself does not suffer. */
 void cache_fill_add(struct cache_fill *fill, struct str bytes);
-/* True where the disk is slower than who adds: to add more can wait for `relieved`, which follows. */
-bool cache_fill_behind(struct cache_fill *fill);
+/* True where the disk is slower than who adds: to add more can wait for `room`, which follows. */
+bool cache_fill_must_wait(struct cache_fill *fill);
 /* The body is whole: it is stored, with this head. */
 void cache_fill_end(struct cache_fill *fill, struct str head);
 /* It is not stored. Accepts NULL. */

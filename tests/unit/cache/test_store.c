@@ -192,13 +192,13 @@ START_TEST(large_bodies_are_written_while_they_come)
     room_open(&room);
     begin();
     made = fill("large");
-    made->relieved = relieved;
+    made->room = relieved;
     reliefs = 0;
     for (unsigned i = 0; i < 100; i++) {
         memset(piece, (int)i, sizeof(piece));
         ck_assert_int_eq(buffer_append(&body, str_of(piece, sizeof(piece))), 0);
         cache_fill_add(made, str_of(piece, sizeof(piece)));
-        if (cache_fill_behind(made)) {
+        if (cache_fill_must_wait(made)) {
             unsigned before = reliefs;
 
             for (unsigned k = 0; k < 1000 && reliefs == before; k++)
