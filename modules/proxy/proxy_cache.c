@@ -35,17 +35,17 @@ static void release(void *held)
     cache_entry_unref(held);
 }
 
-int64_t cached_age(const struct cached *cached, const struct stored_note *note)
+int64_t cached_age(const struct cached *cached, const struct stored_metadata *metadata)
 {
-    int64_t resident = cached_now_s(cached) - note->came_s;
+    int64_t resident = cached_now_s(cached) - metadata->came_s;
 
-    return note->initial_age_s + (resident > 0 ? resident : 0);
+    return metadata->initial_age_s + (resident > 0 ? resident : 0);
 }
 
-int cached_add_age(const struct cached *cached, const struct stored_note *note)
+int cached_add_age(const struct cached *cached, const struct stored_metadata *metadata)
 {
     struct exchange *x = cached->p->x;
-    struct str age = arena_printf(&x->arena, "%lld", (long long)cached_age(cached, note));
+    struct str age = arena_printf(&x->arena, "%lld", (long long)cached_age(cached, metadata));
 
     return age.data ? headers_set(&x->response.headers, &x->arena, STR("Age"), age) : -ENOMEM;
 }
@@ -60,12 +60,12 @@ void proxy_cache_yield(struct gateway_request *p)
         cached->fill_lock = 0;
 }
 
-int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_note *note,
+int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_metadata *metadata,
                   const struct headers *headers)
 {
     struct gateway_request *p = cached->p;
     struct response *response = &p->x->response;
-    const struct stored *stored = entry->note;
+    const struct stored_response *stored = entry->parsed;
     struct representation whole = {.size = entry->body_length,
                                    .validators = stored->validators,
                                    .max_ranges = LIMIT_RANGES,
@@ -75,21 +75,21 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
                                    .release = release,
                                    .held = entry};
 
-    if (gateway_intercept(p, note->status, headers))
+    if (gateway_intercept(p, metadata->status, headers))
         return 0;
     response->headers.count = 0;
     gateway_accel_rate(p, headers);
     if (gateway_pass_fields(p, headers, &p->x->arena, &response->headers) < 0 ||
         gateway_accel_charset(p, headers, &response->headers) < 0 || gateway_rewrite_head(p) < 0 ||
-        cached_add_age(cached, note) < 0)
+        cached_add_age(cached, metadata) < 0)
         return -ENOMEM;
-    if (note->status == 200) {
+    if (metadata->status == 200) {
         struct str type = headers_value(&response->headers, STR("Content-Type"));
 
         whole.media_type = type.data ? type : STR("");
         return representation_answer(p->x, &whole);
     }
-    response->status = note->status;
+    response->status = metadata->status;
     response->body = representation_body(p->x, &whole);
     return response->body ? 0 : -ENOMEM;
 }
@@ -97,7 +97,7 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
 /* What is stored is the answer. Takes the reference over, to the end: its fields are pointed into, body or none. */
 enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry, enum cached_status status)
 {
-    const struct stored *stored = entry->note;
+    const struct stored_response *stored = entry->parsed;
     int error;
 
     cached->status = status;
@@ -105,7 +105,7 @@ enum outcome cached_answer_with(struct cached *cached, struct cache_entry *entry
     proxy_cache_yield(cached->p);
     cache_entry_unref(cached->stale);
     cached->stale = entry;
-    error = cached_answer(cached, entry, &stored->note, &stored->headers);
+    error = cached_answer(cached, entry, &stored->metadata, &stored->headers);
     return error < 0 ? exchange_error_response(cached->p->x, 500) : OUTCOME_ANSWERED;
 }
 
@@ -187,16 +187,16 @@ enum outcome proxy_cache_miss(struct gateway_request *p)
     return cached_fetch_alone(p->cached);
 }
 
-enum reuse cached_reuse(const struct cached *cached, const struct stored *stored)
+enum reuse cached_reuse(const struct cached *cached, const struct stored_response *stored)
 {
     struct freshness now = stored->freshness;
 
-    now.age_s = cached_age(cached, &stored->note);
+    now.age_s = cached_age(cached, &stored->metadata);
     return freshness_judge(&now, &cached->asked);
 }
 
 /* An answer is stored. Takes the reference over. */
-static enum outcome judge(struct cached *cached, struct cache_entry *entry, const struct stored *stored)
+static enum outcome judge(struct cached *cached, struct cache_entry *entry, const struct stored_response *stored)
 {
     switch (cached_reuse(cached, stored)) {
     case REUSE_FRESH:
@@ -212,13 +212,13 @@ static enum outcome judge(struct cached *cached, struct cache_entry *entry, cons
 }
 
 /* There are several: the one that fits the request is looked for. Takes the reference over. */
-static enum outcome choose(struct cached *cached, struct cache_entry *entry, const struct stored *stored)
+static enum outcome choose(struct cached *cached, struct cache_entry *entry, const struct stored_response *stored)
 {
     struct arena *arena = &cached->p->x->arena;
     struct str text;
 
     cached->names = arena_copy(arena, headers_value(&stored->headers, STR("Vary")));
-    cached->salt = stored->note.salt;
+    cached->salt = stored->metadata.salt;
     cache_entry_unref(entry);
     if (!cached->names.data)
         return exchange_error_response(cached->p->x, 500);
@@ -241,13 +241,13 @@ static enum outcome judge_slice(struct cached *cached, struct cache_entry *entry
 
 static enum outcome judge_found(struct cached *cached, struct cache_entry *entry)
 {
-    const struct stored *stored = entry ? stored_of(entry, cached_now_s(cached)) : NULL;
+    const struct stored_response *stored = entry ? stored_of(entry, cached_now_s(cached)) : NULL;
 
     if (cached->p->slice.of)
         return judge_slice(cached, entry);
     if (!entry)
         return miss(cached);
-    if (stored && stored->note.status != 0)
+    if (stored && stored->metadata.status != 0)
         return judge(cached, entry, stored);
     if (stored && !cached->names.data)
         return choose(cached, entry, stored);

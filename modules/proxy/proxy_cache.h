@@ -13,8 +13,8 @@
 
 struct gateway_request;
 
-/* What is noted of an answer, in front of its fields. */
-struct stored_note {
+/* What is stored of an answer, in front of its fields. */
+struct stored_metadata {
     int32_t status;                 /* 0: no answer, but the names by which there are several (fields: Vary) */
     uint32_t fields;
     int64_t came_s;
@@ -26,9 +26,9 @@ struct stored_note {
     uint64_t salt;                  /* of the several: those of another are not found any more */
 };
 
-/* The same as read; cache_entry's note. */
-struct stored {
-    struct stored_note note;
+/* The same as read; cache_entry's `parsed`. */
+struct stored_response {
+    struct stored_metadata metadata;
     struct headers headers;         /* point into the entry's head */
     struct freshness freshness;     /* but for age_s */
     struct validators validators;
@@ -68,7 +68,7 @@ struct cached {
     struct cache_fill *publishing[2]; /* whole, and not yet found by others: the answer, and what it is found by */
     bool holds_head;                /* the answer is held back until then, since it has no body */
     uint64_t kept;                  /* bytes of the body that were given to it */
-    struct str head;                /* what will be noted of it */
+    struct str head;                /* what will be stored of it */
 };
 
 /* The cache as a gateway sees it. */
@@ -85,16 +85,16 @@ int proxy_cache_check_methods(const struct proxy_cache_conf *conf, struct conf_r
 /* 1 where one of them is neither empty nor "0"; 0, or -ENOMEM. */
 MUST_CHECK int proxy_cache_any(struct exchange *x, const struct conf_templates *templates);
 
-/* proxy_cache_note.c */
+/* proxy_cache_stored.c */
 
 /* Note and fields as text; data NULL: out of memory. */
-struct str stored_write(const struct stored_note *note, const struct headers *headers, struct arena *arena);
+struct str stored_write(const struct stored_metadata *metadata, const struct headers *headers, struct arena *arena);
 /* Gives an answer that came at `came_s` that Date, where it has none that can be read (RFC 9110 6.6.1). 0 or -ENOMEM. */
 MUST_CHECK int stored_date(struct headers *headers, struct arena *arena, int64_t came_s);
 /* Validators of an answer that came at `came_s`; the tag points into its fields. */
 void stored_validators(const struct headers *headers, int64_t came_s, int64_t now_s, struct validators *out);
 /* What an entry's head says, read once. NULL: out of memory, or not to be understood. */
-const struct stored *stored_of(struct cache_entry *entry, int64_t now_s);
+const struct stored_response *stored_of(struct cache_entry *entry, int64_t now_s);
 
 /* proxy_cache.c */
 
@@ -103,14 +103,14 @@ const struct stored *stored_of(struct cache_entry *entry, int64_t now_s);
  * OUTCOME_PASS: a server is to be asked.
  */
 enum outcome proxy_cache_begin(struct gateway_request *p);
-/* Fills x->response with an entry, of which this is noted. 0 or -errno. */
-MUST_CHECK int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_note *note,
+/* Fills x->response with an entry, of which this is stored. 0 or -errno. */
+MUST_CHECK int cached_answer(struct cached *cached, struct cache_entry *entry, const struct stored_metadata *metadata,
                              const struct headers *headers);
 /* proxy_cache.c, for the files of the cache alone */
 
 /* Seconds of the wall clock, and the age that a stored answer has now. */
 int64_t cached_now_s(const struct cached *cached);
-int64_t cached_age(const struct cached *cached, const struct stored_note *note);
+int64_t cached_age(const struct cached *cached, const struct stored_metadata *metadata);
 /* What a fetch is known by, to all workers. A hit needs none of that. */
 const struct cache_hash *cached_hash(struct cached *cached);
 /* What is stored is the answer. Takes the reference over, to the end: its fields are pointed into, body or none. */
@@ -121,7 +121,7 @@ enum outcome cached_fetch_alone(struct cached *cached);
 /* proxy_cache_validate.c */
 
 /*
- * 304 came: what is stored is the answer, and what is noted of it is what 304 says. 1; -EAGAIN where the 304 is about another version: the entry is dropped, and the
+ * 304 came: what is stored is the answer, and what is stored of it is what 304 says. 1; -EAGAIN where the 304 is about another version: the entry is dropped, and the
  * server is to be asked again; or -ENOMEM.
  */
 MUST_CHECK int cached_revalidated(struct gateway_request *p, struct arrival *arrival);
@@ -148,9 +148,9 @@ enum outcome proxy_cache_miss(struct gateway_request *p);
 /* Goes on with what was found of slices, from the loop: OUTCOME_PASS: as without them. */
 void proxy_slice_looked(struct gateway_request *p, enum outcome outcome);
 /* Whether something stored may be said to who asks so. */
-enum reuse cached_reuse(const struct cached *cached, const struct stored *stored);
+enum reuse cached_reuse(const struct cached *cached, const struct stored_response *stored);
 /* The Age of what is said. 0 or -ENOMEM. */
-MUST_CHECK int cached_add_age(const struct cached *cached, const struct stored_note *note);
+MUST_CHECK int cached_add_age(const struct cached *cached, const struct stored_metadata *metadata);
 
 /* proxy_cache_head.c */
 
@@ -183,15 +183,15 @@ MUST_CHECK int proxy_cache_fields(struct gateway_request *p, struct headers *fie
  * X-Accel-Expires has precedence: beside it only extensions and what concerns stale answers are left. 0 or -ENOMEM.
  */
 MUST_CHECK int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t came_s, struct headers *to, struct cache_control *out);
-/* How long it is fresh, how old it is, and what it says of being stale, into `note`. */
-void cached_note_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_note *note);
+/* How long it is fresh, how old it is, and what it says of being stale, into `metadata`. */
+void cached_set_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
 /*
  * The answer's head has come: whether it is kept, and what is kept no longer. 0; 1 where x->response was filled with what was stored (304); -EAGAIN where the server
  * is to be asked again, without conditions; or -ENOMEM.
  */
 MUST_CHECK int proxy_cache_head(struct gateway_request *p);
-/* 1 where request, answer and `proxy_no_cache` allow it to be kept: times are noted. 0, or -ENOMEM. */
-MUST_CHECK int proxy_cache_may_keep(struct gateway_request *p, const struct arrival *arrival, struct stored_note *note);
+/* 1 where request, answer and `proxy_no_cache` allow it to be kept: times are stored. 0, or -ENOMEM. */
+MUST_CHECK int proxy_cache_may_keep(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata);
 /* A piece of the body. */
 void proxy_cache_part(struct gateway_request *p, struct str part);
 /*

@@ -26,7 +26,7 @@ int proxy_cache_fields(struct gateway_request *p, struct headers *fields)
 {
     struct cached *cached = p->cached;
     struct arena *arena = &p->x->arena;
-    const struct stored *stored;
+    const struct stored_response *stored;
     struct str modified;
 
     if (!cached || (!cached->stores && !p->slice.of))
@@ -39,7 +39,7 @@ int proxy_cache_fields(struct gateway_request *p, struct headers *fields)
         return 0;
     if (p->content_length != 0) /* it could not be asked again */
         return 0;
-    stored = cached->stale->note;
+    stored = cached->stale->parsed;
     modified = headers_value(&stored->headers, STR("Last-Modified"));
     cached->revalidates = stored->validators.etag.length > 0 || modified.length > 0;
     if (stored->validators.etag.length > 0 &&
@@ -122,51 +122,52 @@ static int64_t configured_lifetime(const struct proxy_cache_conf *conf, int stat
 }
 
 /* What decides later whether it may be said again: of the fields that count, which proxy_ignore_headers has chosen. */
-static void note_rules(const struct arrival *arrival, struct stored_note *note)
+static void set_rules(const struct arrival *arrival, struct stored_metadata *metadata)
 {
     struct freshness freshness;
 
     freshness_init(&freshness, arrival->said);
-    freshness_arrived(&freshness, note->lifetime_s, note->initial_age_s);
-    note->no_cache = freshness.no_cache;
-    note->never_stale = freshness.never_stale;
-    note->stale_while_revalidate = freshness.stale_while_revalidate;
-    note->stale_if_error = freshness.stale_if_error;
+    freshness_arrived(&freshness, metadata->lifetime_s, metadata->initial_age_s);
+    metadata->no_cache = freshness.no_cache;
+    metadata->never_stale = freshness.never_stale;
+    metadata->stale_while_revalidate = freshness.stale_while_revalidate;
+    metadata->stale_if_error = freshness.stale_if_error;
 }
 
 /* The age of an answer does not count where the configuration gives the time. */
-void cached_note_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_note *note)
+void cached_set_times(const struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
 {
     int64_t accel = accel_expires(headers_value(arrival->headers, STR("X-Accel-Expires")), arrival->came_s);
     int64_t said = freshness_lifetime(arrival);
 
-    note->came_s = arrival->came_s;
-    note->initial_age_s = freshness_initial_age(arrival);
+    metadata->came_s = arrival->came_s;
+    metadata->initial_age_s = freshness_initial_age(arrival);
     if (accel != DELTA_NONE || said == DELTA_NONE) {
-        note->lifetime_s = accel != DELTA_NONE ? accel : configured_lifetime(&p->conf->cache, arrival->status);
-        if (note->lifetime_s > 0)
-            note->lifetime_s += note->initial_age_s;
+        metadata->lifetime_s = accel != DELTA_NONE ? accel : configured_lifetime(&p->conf->cache, arrival->status);
+        if (metadata->lifetime_s > 0)
+            metadata->lifetime_s += metadata->initial_age_s;
         else if (accel == 0) /* not to be kept at all */
-            note->lifetime_s = DELTA_NONE;
+            metadata->lifetime_s = DELTA_NONE;
     } else {
-        note->lifetime_s = said;
+        metadata->lifetime_s = said;
     }
-    if (note->lifetime_s == DELTA_NONE && accel == DELTA_NONE && p->conf->cache.heuristic_ms > 0)
-        note->lifetime_s = freshness_heuristic(arrival, (int64_t)(p->conf->cache.heuristic_ms / 1000));
-    note_rules(arrival, note);
+    if (metadata->lifetime_s == DELTA_NONE && accel == DELTA_NONE && p->conf->cache.heuristic_ms > 0)
+        metadata->lifetime_s = freshness_heuristic(arrival, (int64_t)(p->conf->cache.heuristic_ms / 1000));
+    set_rules(arrival, metadata);
 }
 
 /* One that must be validated before it is said again is worth keeping where the configuration validates. */
-static bool is_worth_it(const struct gateway_request *p, const struct arrival *arrival, struct stored_note *note)
+static bool is_worth_it(const struct gateway_request *p, const struct arrival *arrival,
+                        struct stored_metadata *metadata)
 {
     bool validated =
         headers_find(arrival->headers, STR("ETag")) || headers_find(arrival->headers, STR("Last-Modified"));
 
-    if (!note->no_cache && note->lifetime_s >= 0)
+    if (!metadata->no_cache && metadata->lifetime_s >= 0)
         return true;
-    if (note->lifetime_s == DELTA_NONE && arrival->said->no_cache)
-        note->lifetime_s = 0;
-    return note->lifetime_s != DELTA_NONE && p->conf->cache.revalidate && validated;
+    if (metadata->lifetime_s == DELTA_NONE && arrival->said->no_cache)
+        metadata->lifetime_s = 0;
+    return metadata->lifetime_s != DELTA_NONE && p->conf->cache.revalidate && validated;
 }
 
 /* Bytes of the largest answer that is stored. */
@@ -177,7 +178,7 @@ static uint64_t most_kept(const struct gateway_request *p)
     return all < LIMIT_CACHE_BODY ? all : LIMIT_CACHE_BODY;
 }
 
-int proxy_cache_may_keep(struct gateway_request *p, const struct arrival *arrival, struct stored_note *note)
+int proxy_cache_may_keep(struct gateway_request *p, const struct arrival *arrival, struct stored_metadata *metadata)
 {
     const struct cached *cached = p->cached;
     const struct proxy_cache_conf *conf = &p->conf->cache;
@@ -189,8 +190,8 @@ int proxy_cache_may_keep(struct gateway_request *p, const struct arrival *arriva
         return 0;
     if (p->reply.content_length != BODY_LENGTH_UNKNOWN && p->reply.content_length > most_kept(p))
         return 0;
-    cached_note_times(p, arrival, note);
-    if (!is_worth_it(p, arrival, note))
+    cached_set_times(p, arrival, metadata);
+    if (!is_worth_it(p, arrival, metadata))
         return 0;
     refused = proxy_cache_any(p->x, &conf->no_cache);
     return refused < 0 ? refused : !refused;
@@ -251,14 +252,14 @@ bool proxy_cache_holds_head(struct gateway_request *p)
 /* Under the key stands by which fields there are several. */
 static int store_names(struct cached *cached, struct str names)
 {
-    struct stored_note note = {.salt = cached->salt};
+    struct stored_metadata metadata = {.salt = cached->salt};
     struct headers fields = {0};
     struct cache_fill *fill;
     struct str head;
 
     if (headers_add(&fields, &cached->p->x->arena, STR("Vary"), names) < 0)
         return -ENOMEM;
-    head = stored_write(&note, &fields, &cached->p->x->arena);
+    head = stored_write(&metadata, &fields, &cached->p->x->arena);
     fill = head.data ? cache_fill_begin(cached->store, cached->primary, &cached->origin, 0) : NULL;
     if (!fill)
         return -ENOMEM;
@@ -310,11 +311,11 @@ static int find_slice_key(struct cached *cached)
     return 0;
 }
 
-static int keep(struct cached *cached, const struct headers *counting, const struct stored_note *note)
+static int keep(struct cached *cached, const struct headers *counting, const struct stored_metadata *metadata)
 {
     struct gateway_request *p = cached->p;
     struct headers fields = {0};
-    bool slice = p->slice.of && note->status == 206;
+    bool slice = p->slice.of && metadata->status == 206;
     int error = slice ? find_slice_key(cached) : find_key(cached, counting);
 
     if (error == -ENOTSUP)
@@ -322,10 +323,10 @@ static int keep(struct cached *cached, const struct headers *counting, const str
     if (error == 0)
         error = gateway_end_to_end_fields(p, &p->reply.headers, &fields);
     if (error == 0)
-        error = stored_date(&fields, &p->x->arena, note->came_s);
+        error = stored_date(&fields, &p->x->arena, metadata->came_s);
     if (error < 0)
         return error;
-    cached->head = stored_write(note, &fields, &p->x->arena);
+    cached->head = stored_write(metadata, &fields, &p->x->arena);
     if (!cached->head.data)
         return -ENOMEM;
     cached->fill = cache_fill_begin(cached->store, cached->key, &cached->origin, cached->fill_lock);
@@ -338,11 +339,11 @@ static int keep(struct cached *cached, const struct headers *counting, const str
 }
 
 /* 1: it is kept; 0 or -ENOMEM. */
-static int judge(struct gateway_request *p, struct arrival *arrival, struct stored_note *note)
+static int judge(struct gateway_request *p, struct arrival *arrival, struct stored_metadata *metadata)
 {
-    int result = p->slice.of ? proxy_slice_judge(p, arrival, note) : -ENOTSUP;
+    int result = p->slice.of ? proxy_slice_judge(p, arrival, metadata) : -ENOTSUP;
 
-    return result == -ENOTSUP ? proxy_cache_may_keep(p, arrival, note) : result;
+    return result == -ENOTSUP ? proxy_cache_may_keep(p, arrival, metadata) : result;
 }
 
 static bool is_safe(enum method method)
@@ -355,7 +356,7 @@ int proxy_cache_head(struct gateway_request *p)
     struct cached *cached = p->cached;
     struct headers counting = {0};
     struct cache_control said;
-    struct stored_note note = {.status = p->reply.status};
+    struct stored_metadata metadata = {.status = p->reply.status};
     struct arrival arrival = {.authorized = headers_find(&p->x->request.headers, STR("Authorization")) != NULL,
                               .said = &said,
                               .headers = &counting,
@@ -375,9 +376,9 @@ int proxy_cache_head(struct gateway_request *p)
         return cached_revalidated(p, &arrival);
     if (cached_policy(p, &p->reply.headers, arrival.came_s, &counting, &said) < 0)
         return -ENOMEM;
-    result = judge(p, &arrival, &note);
+    result = judge(p, &arrival, &metadata);
     if (result > 0)
-        result = keep(cached, &counting, &note);
+        result = keep(cached, &counting, &metadata);
     if (result == 0 && !cached->fill)
         proxy_cache_yield(p);
     return result;

@@ -32,11 +32,11 @@ static void start_background_update(struct cached *cached)
 enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bool allowed)
 {
     const struct proxy_cache_conf *conf = &cached->p->conf->cache;
-    const struct stored *stored = stored_of(entry, cached_now_s(cached));
+    const struct stored_response *stored = stored_of(entry, cached_now_s(cached));
     struct freshness now = stored->freshness;
     bool updating;
 
-    now.age_s = cached_age(cached, &stored->note);
+    now.age_s = cached_age(cached, &stored->metadata);
     updating = allowed || ((conf->use_stale & STALE_UPDATING) && cached->asked.max_age == DELTA_NONE &&
                            now.age_s >= now.lifetime_s && freshness_in_error(&now, &cached->asked, true));
     if (updating && conf->background_update && !cached->background) {
@@ -60,14 +60,14 @@ enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bo
 
 static bool may_serve_stale(const struct cached *cached, struct cache_entry *entry, unsigned reason)
 {
-    const struct stored *stored = entry ? stored_of(entry, cached_now_s(cached)) : NULL;
+    const struct stored_response *stored = entry ? stored_of(entry, cached_now_s(cached)) : NULL;
     unsigned use = cached->p->conf->cache.use_stale;
     struct freshness now;
 
     if (!stored || cached->background)
         return false;
     now = stored->freshness;
-    now.age_s = cached_age(cached, &stored->note);
+    now.age_s = cached_age(cached, &stored->metadata);
     return freshness_in_error(&now, &cached->asked, (use & reason) && !(use & STALE_OFF));
 }
 

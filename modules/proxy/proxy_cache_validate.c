@@ -8,7 +8,7 @@
 #include <errno.h>
 
 /* RFC 9111 3.2: what 304 says takes the place of what was stored, but for what tells of the bytes of the body. */
-static int merge(struct gateway_request *p, const struct stored *stored, struct headers *out)
+static int merge(struct gateway_request *p, const struct stored_response *stored, struct headers *out)
 {
     static const char *const of_content[] = {"Content-Encoding", "Content-Length", "Content-Range", "ETag"};
     struct headers newer = {0};
@@ -41,7 +41,7 @@ static bool may_renew(const struct cached *cached, const struct arrival *arrival
  * The 304 is about what is stored: its validators are those of the entry. A strong tag and a weak one with the same
  * text count as the same: a server that compresses weakens the tag of the answer, but not that of its 304.
  */
-static bool is_about(const struct headers *said, const struct stored *stored)
+static bool is_about(const struct headers *said, const struct stored_response *stored)
 {
     struct str tag = headers_value(said, STR("ETag"));
     struct str modified = headers_value(said, STR("Last-Modified"));
@@ -66,9 +66,9 @@ static int ask_without_conditions(struct cached *cached)
 int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
 {
     struct cached *cached = p->cached;
-    const struct stored *stored = cached->stale->note;
+    const struct stored_response *stored = cached->stale->parsed;
     struct headers merged = {0}, counting = {0};
-    struct stored_note note = stored->note;
+    struct stored_metadata metadata = stored->metadata;
     struct cache_control said;
     struct str head;
     int error;
@@ -84,10 +84,10 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
         return error;
     arrival->headers = &counting;
     arrival->said = &said;
-    arrival->status = note.status;
-    cached_note_times(p, arrival, &note);
-    head = stored_write(&note, &merged, &p->x->arena);
-    error = head.data ? cached_answer(cached, cached->stale, &note, &merged) : -ENOMEM;
+    arrival->status = metadata.status;
+    cached_set_times(p, arrival, &metadata);
+    head = stored_write(&metadata, &merged, &p->x->arena);
+    error = head.data ? cached_answer(cached, cached->stale, &metadata, &merged) : -ENOMEM;
     if (error < 0)
         return error;
     if (may_renew(cached, arrival)) {

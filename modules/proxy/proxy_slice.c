@@ -51,7 +51,7 @@ struct str proxy_slice_key(const struct gateway_request *child)
     const struct slicing *s = child->slice.of;
 
     return arena_printf(&child->x->arena, STR_FMT "\n%llx\n%llu", STR_ARG(s->key),
-                        (unsigned long long)s->facts.note.salt, (unsigned long long)child->slice.index);
+                        (unsigned long long)s->facts.metadata.salt, (unsigned long long)child->slice.index);
 }
 
 static void give_back(struct slicing *s)
@@ -233,7 +233,7 @@ static enum outcome answer(struct slicing *s)
     p->stage = GATEWAY_DONE;
     fields->count = 0;
     if (gateway_pass_fields(p, &s->facts.headers, &p->x->arena, fields) < 0 ||
-        cached_add_age(p->cached, &s->facts.note) < 0)
+        cached_add_age(p->cached, &s->facts.metadata) < 0)
         return exchange_error_response(p->x, 500);
     if (representation_answer(p->x, &whole) < 0)
         return exchange_error_response(p->x, 500);
@@ -350,7 +350,7 @@ static void answered(struct exchange *child, void *asker)
 /* The facts. */
 
 /* What an entry says, in our arena. False: it is not to be understood, or of slices of another size. */
-static bool read_facts(struct slicing *s, const struct stored *stored)
+static bool read_facts(struct slicing *s, const struct stored_response *stored)
 {
     struct str place = headers_value(&stored->headers, STR("Content-Range"));
     struct str size = str_cut(&place, '/');
@@ -359,14 +359,14 @@ static bool read_facts(struct slicing *s, const struct stored *stored)
     if (!place.data || str_to_u64(size, &slice) < 0 || slice != size_of(s) ||
         str_to_u64(place, &s->facts.total) < 0 || s->facts.total == 0)
         return false;
-    s->facts.note = stored->note;
+    s->facts.metadata = stored->metadata;
     return slice_copy_fields(s, &stored->headers) == 0;
 }
 
 static enum outcome judge(struct slicing *s, struct cache_entry *entry)
 {
     struct cached *cached = s->p->cached;
-    const struct stored *stored = entry ? stored_of(entry, clock_wall_s(exchange_clock(s->p->x))) : NULL;
+    const struct stored_response *stored = entry ? stored_of(entry, clock_wall_s(exchange_clock(s->p->x))) : NULL;
     enum reuse reuse;
 
     if (!stored || !read_facts(s, stored)) {

@@ -18,7 +18,7 @@ struct slice_body;
 /* What is known of the whole. */
 struct slice_facts {
     uint64_t total;
-    struct stored_note note;        /* its salt is a part of the keys of the pieces: they are those of these facts and no others */
+    struct stored_metadata metadata;        /* its salt is a part of the keys of the pieces: they are those of these facts and no others */
     struct headers headers;         /* in the arena of the exchange that is answered with it */
     struct validators validators;
 };
@@ -67,9 +67,9 @@ uint64_t proxy_slice_length(const struct proxy_slice *slice);
 struct str proxy_slice_key(const struct gateway_request *child);
 /*
  * The head of an answer to a child has come: the facts are learned of the first one, and hold for all others. 1: the piece is to be kept, 0: not, -ENOTSUP: it is
- * none, and to be judged as any answer; or -ENOMEM. `arrival` and `note` are filled in as for any answer.
+ * none, and to be judged as any answer; or -ENOMEM. `arrival` and `metadata` are filled in as for any answer.
  */
-MUST_CHECK int proxy_slice_judge(struct gateway_request *child, struct arrival *arrival, struct stored_note *note);
+MUST_CHECK int proxy_slice_judge(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata);
 /* Fields of the whole, into s->facts: those of one piece are left out. 0 or -ENOMEM. */
 MUST_CHECK int slice_copy_fields(struct slicing *s, const struct headers *from);
 /* A child was answered: of what others may use all is read; of what lies in the cache, or is of no use, nothing more. */

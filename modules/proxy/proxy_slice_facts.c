@@ -22,7 +22,8 @@ int slice_copy_fields(struct slicing *s, const struct headers *from)
     headers_remove(&facts->headers, STR("Content-Range"));
     headers_remove(&facts->headers, STR("Content-Length"));
     headers_remove(&facts->headers, STR("Accept-Ranges"));
-    stored_validators(&facts->headers, facts->note.came_s, clock_wall_s(exchange_clock(s->p->x)), &facts->validators);
+    stored_validators(&facts->headers, facts->metadata.came_s, clock_wall_s(exchange_clock(s->p->x)),
+                      &facts->validators);
     return 0;
 }
 
@@ -60,7 +61,7 @@ static bool is_strong(const struct slice_facts *facts)
 {
     if (facts->validators.etag.length > 0 && !str_starts(facts->validators.etag, STR("W/")))
         return true;
-    return facts->validators.modified >= 0 && facts->note.came_s - facts->validators.modified >= STRONG_AFTER_S;
+    return facts->validators.modified >= 0 && facts->metadata.came_s - facts->validators.modified >= STRONG_AFTER_S;
 }
 
 static bool same_field(const struct headers *a, const struct headers *b, struct str name)
@@ -96,7 +97,7 @@ static int store_facts(struct slicing *s, bool renewed, struct cached *asker)
         error = headers_add(&fields, arena, s->facts.headers.items[i].name, s->facts.headers.items[i].value);
     if (error == 0)
         error = headers_add(&fields, arena, STR("Content-Range"), place);
-    head = error == 0 ? stored_write(&s->facts.note, &fields, arena) : (struct str){NULL, 0};
+    head = error == 0 ? stored_write(&s->facts.metadata, &fields, arena) : (struct str){NULL, 0};
     if (!head.data)
         return -ENOMEM;
     if (renewed && s->stale->updates < LIMIT_CACHE_UPDATES) {
@@ -114,29 +115,30 @@ static int store_facts(struct slicing *s, bool renewed, struct cached *asker)
 }
 
 /* 1: the facts are known now; 0: it is not for slices, or not to be kept. */
-static int learn(struct gateway_request *child, struct arrival *arrival, struct stored_note *note, uint64_t total)
+static int learn(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata,
+                 uint64_t total)
 {
     struct slicing *s = child->slice.of;
-    uint64_t salt = s->facts.note.salt;
+    uint64_t salt = s->facts.metadata.salt;
     struct headers fields = {0};
     bool renewed;
     int result;
 
     arrival->status = 200; /* what is kept is the whole, in pieces */
-    result = proxy_cache_may_keep(child, arrival, note);
+    result = proxy_cache_may_keep(child, arrival, metadata);
     if (result <= 0 || headers_find(arrival->headers, STR("Vary")))
         return result < 0 ? result : 0;
     if (gateway_end_to_end_fields(child, &child->reply.headers, &fields) < 0 ||
-        stored_date(&fields, &child->x->arena, note->came_s) < 0)
+        stored_date(&fields, &child->x->arena, metadata->came_s) < 0)
         return -ENOMEM;
     renewed = still_hold(s, &fields, total);
     s->facts.total = total;
-    s->facts.note = *note;
+    s->facts.metadata = *metadata;
     if (slice_copy_fields(s, &fields) < 0)
         return -ENOMEM;
     if (!is_strong(&s->facts))
         return 0;
-    s->facts.note.salt = renewed ? salt : cache_zone_sequence(cache_store_conf(child->cached->store)->zone);
+    s->facts.metadata.salt = renewed ? salt : cache_zone_sequence(cache_store_conf(child->cached->store)->zone);
     result = store_facts(s, renewed, child->cached);
     s->known = result == 0;
     if (renewed && result == 0)
@@ -157,7 +159,7 @@ static void changed(struct gateway_request *child)
                  gateway_scheme(child), STR_ARG(child->attempt->server), STR_ARG(child->uri));
 }
 
-int proxy_slice_judge(struct gateway_request *child, struct arrival *arrival, struct stored_note *note)
+int proxy_slice_judge(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata)
 {
     struct slicing *s = child->slice.of;
     uint64_t total;
@@ -167,7 +169,7 @@ int proxy_slice_judge(struct gateway_request *child, struct arrival *arrival, st
     arrival->asked = &s->p->cached->asked;
     if (s->known) {
         if (piece && total == s->facts.total && same_version(&child->reply.headers, &s->facts.headers)) {
-            note->came_s = arrival->came_s;
+            metadata->came_s = arrival->came_s;
             child->slice.fits = true;
             return child->cached->stores;
         }
@@ -176,7 +178,7 @@ int proxy_slice_judge(struct gateway_request *child, struct arrival *arrival, st
     }
     if (child->reply.status != 206) /* the whole may be kept as any other; of a range that is none nothing */
         return child->reply.status == 416 ? 0 : -ENOTSUP;
-    result = piece ? learn(child, arrival, note, total) : 0;
+    result = piece ? learn(child, arrival, metadata, total) : 0;
     s->plain = result == 0;
     child->slice.fits = result > 0;
     return result;

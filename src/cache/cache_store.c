@@ -52,7 +52,7 @@ const struct cache_conf *cache_store_conf(const struct cache_store *store)
 static void entry_free(struct cache_entry *entry)
 {
     cache_opened_drop(&entry->opened);
-    free(entry->note);
+    free(entry->parsed);
     free(entry);
 }
 

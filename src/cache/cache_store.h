@@ -32,7 +32,7 @@ struct cache_entry {
     struct cache_id id;
     struct cache_view view;
     struct cache_opened opened;     /* owns what the above point into */
-    void *note;                     /* of whoever reads heads: made once, freed by free() */
+    void *parsed;                     /* of whoever reads heads: made once, freed by free() */
 };
 
 struct cache_entry *cache_entry_ref(struct cache_entry *entry);

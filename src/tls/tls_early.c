@@ -12,7 +12,7 @@
  * After the wall clock is set back, expired tickets would look valid. A ticket records the monotonic clock, too: if
  * both did not advance equally, its age is unknown.
  */
-static bool is_age_known(const struct tls_session *session, const struct ticket_note *note)
+static bool is_age_known(const struct tls_session *session, const struct ticket_appdata *note)
 {
     return llabs(tls_clocks_apart_ms(session) - note->apart_ms) <= LIMIT_EARLY_DRIFT_MS;
 }
@@ -23,10 +23,10 @@ static int early_allowed(SSL *ssl, void *unused)
     const struct tls_server *server = session->server;
     SSL_SESSION *ticket = SSL_get_session(ssl);
     uint64_t now_ms = tls_session_now_ms(session);
-    struct ticket_note note;
+    struct ticket_appdata note;
     uint8_t random[32];
 
-    if (!server->settings->early_data || !server->context->early || !tls_ticket_note(ticket, &note) ||
+    if (!server->settings->early_data || !server->context->early || !tls_ticket_appdata(ticket, &note) ||
         !is_age_known(session, &note))
         return 0;
     return SSL_get_client_random(ssl, random, sizeof(random)) == sizeof(random) &&

@@ -81,17 +81,17 @@ MUST_CHECK bool tls_tickets_set(struct tls_server *server, const struct tls_fail
 struct tls_session;
 
 /* Data stored in a ticket beside its session. */
-struct ticket_note {
+struct ticket_appdata {
     bool accepted;      /* the client satisfied ssl_verify_client */
     int64_t apart_ms;   /* tls_clocks_apart_ms when the ticket was made */
 };
 /* Difference between the wall clock and the session's monotonic clock. */
 int64_t tls_clocks_apart_ms(const struct tls_session *session);
 /* Reads the note of a session resumed from a ticket. False: there is none. */
-MUST_CHECK bool tls_ticket_note(SSL_SESSION *resumed, struct ticket_note *out_note);
+MUST_CHECK bool tls_ticket_appdata(SSL_SESSION *resumed, struct ticket_appdata *out_appdata);
 
-/* Sets lifetime and note (struct ticket_note) of a new session by its server's settings. False: out of memory. */
-MUST_CHECK bool tls_session_note(SSL *ssl, SSL_SESSION *made);
+/* Sets lifetime and note (struct ticket_appdata) of a new session by its server's settings. False: out of memory. */
+MUST_CHECK bool tls_session_set_appdata(SSL *ssl, SSL_SESSION *made);
 
 /* Configures the session cache: tls_session_cache.c. */
 void tls_session_cache_enable(struct tls_server *server);
@@ -111,7 +111,7 @@ MUST_CHECK bool tls_commands_set(struct tls_server *server, const struct tls_fai
 /* Configures client certificates: tls_verify.c. False after a reported fault. */
 MUST_CHECK bool tls_verify_set(struct tls_server *server, const struct tls_failure *failure);
 /* True if a session with this note (NULL: none) may be resumed at the server. */
-bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_note *note);
+bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_appdata *note);
 
 /* The pem_password_cb that refuses: there is no prompt. */
 int tls_password_refused(char *into, int size, int writing, void *unused);

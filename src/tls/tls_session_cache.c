@@ -33,7 +33,7 @@ static int session_made(SSL *ssl, SSL_SESSION *made)
     const unsigned char *id = SSL_SESSION_get_id(made, &id_length);
     int length;
 
-    if (!session_is_cached(ssl, session) || !tls_session_note(ssl, made))
+    if (!session_is_cached(ssl, session) || !tls_session_set_appdata(ssl, made))
         return 0;
     length = i2d_SSL_SESSION(made, NULL);
     if (length <= 0 || length > LIMIT_TLS_SESSION || i2d_SSL_SESSION(made, &end) != length)
@@ -49,13 +49,13 @@ static SSL_SESSION *read_session(const struct tls_server *server, const char *by
 {
     const unsigned char *next = (const unsigned char *)bytes;
     SSL_SESSION *session = d2i_SSL_SESSION(NULL, &next, (long)length);
-    struct ticket_note note;
+    struct ticket_appdata note;
 
     if (!session) {
         ERR_clear_error();
         return NULL;
     }
-    if (tls_verify_resumes(server, session, tls_ticket_note(session, &note) ? &note : NULL))
+    if (tls_verify_resumes(server, session, tls_ticket_appdata(session, &note) ? &note : NULL))
         return session;
     SSL_SESSION_free(session);
     return NULL;

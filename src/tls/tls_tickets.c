@@ -99,7 +99,7 @@ int64_t tls_clocks_apart_ms(const struct tls_session *session)
 }
 
 /* OpenSSL would use the session lifetime of the default server. */
-bool tls_session_note(SSL *ssl, SSL_SESSION *made)
+bool tls_session_set_appdata(SSL *ssl, SSL_SESSION *made)
 {
     const struct tls_session *session = tls_session_of(ssl);
     const struct tls_settings *settings = session->server->settings;
@@ -116,18 +116,18 @@ bool tls_session_note(SSL *ssl, SSL_SESSION *made)
 
 static int ticket_made(SSL *ssl, void *unused)
 {
-    return tls_session_note(ssl, SSL_get_session(ssl));
+    return tls_session_set_appdata(ssl, SSL_get_session(ssl));
 }
 
-bool tls_ticket_note(SSL_SESSION *resumed, struct ticket_note *out_note)
+bool tls_ticket_appdata(SSL_SESSION *resumed, struct ticket_appdata *out_appdata)
 {
     void *note = NULL;
     size_t length = 0;
 
     if (SSL_SESSION_get0_ticket_appdata(resumed, &note, &length) != 1 || length != NOTE_SIZE)
         return false;
-    out_note->accepted = *(const char *)note == 1;
-    memcpy(&out_note->apart_ms, (const char *)note + 1, sizeof(out_note->apart_ms));
+    out_appdata->accepted = *(const char *)note == 1;
+    memcpy(&out_appdata->apart_ms, (const char *)note + 1, sizeof(out_appdata->apart_ms));
     return true;
 }
 
@@ -136,9 +136,9 @@ static SSL_TICKET_RETURN ticket_opened(SSL *ssl, SSL_SESSION *resumed, const uns
 {
     const struct tls_server *server = tls_session_of(ssl)->server;
     bool opened = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
-    struct ticket_note note;
+    struct ticket_appdata note;
 
-    if (!opened || !tls_verify_resumes(server, resumed, tls_ticket_note(resumed, &note) ? &note : NULL))
+    if (!opened || !tls_verify_resumes(server, resumed, tls_ticket_appdata(resumed, &note) ? &note : NULL))
         return SSL_TICKET_RETURN_IGNORE_RENEW;
     return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }

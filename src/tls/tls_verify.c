@@ -74,7 +74,7 @@ enum tls_client_state tls_session_client_state(const struct tls_session *session
 }
 
 /* A session without an accepted certificate is not resumed: the full handshake asks for a certificate again. */
-bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_note *note)
+bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_appdata *note)
 {
     const X509 *certificate = SSL_SESSION_get0_peer(resumed);
 

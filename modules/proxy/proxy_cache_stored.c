@@ -1,5 +1,5 @@
 /*
- * What is noted of an answer beside its body: a few numbers, and its fields as lines.
+ * What is stored of an answer beside its body: a few numbers, and its fields as lines.
  */
 #include "proxy.h"
 
@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct str stored_write(const struct stored_note *note, const struct headers *headers, struct arena *arena)
+struct str stored_write(const struct stored_metadata *metadata, const struct headers *headers, struct arena *arena)
 {
-    struct stored_note head = *note;
+    struct stored_metadata head = *metadata;
     size_t length = sizeof(head);
     char *text, *end;
 
@@ -36,10 +36,10 @@ struct str stored_write(const struct stored_note *note, const struct headers *he
     return str_of(text, length);
 }
 
-/* Of as many lines as the note says. False: it is not what we write. */
-static bool read_fields(struct stored *stored, struct str text)
+/* Of as many lines as the metadata says. False: it is not what we write. */
+static bool read_fields(struct stored_response *stored, struct str text)
 {
-    for (unsigned i = 0; i < stored->note.fields; i++) {
+    for (unsigned i = 0; i < stored->metadata.fields; i++) {
         struct str line = str_cut(&text, '\n');
         struct str value = line;
         struct str name = str_cut(&value, ':');
@@ -48,7 +48,7 @@ static bool read_fields(struct stored *stored, struct str text)
             return false;
         stored->items[i] = (struct header){name, str_skip(value, 1)};
     }
-    stored->headers = (struct headers){stored->items, stored->note.fields, stored->note.fields};
+    stored->headers = (struct headers){stored->items, stored->metadata.fields, stored->metadata.fields};
     return str_empty(text);
 }
 
@@ -75,37 +75,37 @@ void stored_validators(const struct headers *headers, int64_t came_s, int64_t no
         out->dated = came_s;
 }
 
-static void judge(struct stored *stored, int64_t now_s)
+static void judge(struct stored_response *stored, int64_t now_s)
 {
-    stored->freshness = (struct freshness){.lifetime_s = stored->note.lifetime_s,
-                                           .no_cache = stored->note.no_cache,
-                                           .never_stale = stored->note.never_stale,
-                                           .stale_while_revalidate = stored->note.stale_while_revalidate,
-                                           .stale_if_error = stored->note.stale_if_error};
-    stored_validators(&stored->headers, stored->note.came_s, now_s, &stored->validators);
+    stored->freshness = (struct freshness){.lifetime_s = stored->metadata.lifetime_s,
+                                           .no_cache = stored->metadata.no_cache,
+                                           .never_stale = stored->metadata.never_stale,
+                                           .stale_while_revalidate = stored->metadata.stale_while_revalidate,
+                                           .stale_if_error = stored->metadata.stale_if_error};
+    stored_validators(&stored->headers, stored->metadata.came_s, now_s, &stored->validators);
 }
 
-const struct stored *stored_of(struct cache_entry *entry, int64_t now_s)
+const struct stored_response *stored_of(struct cache_entry *entry, int64_t now_s)
 {
-    struct stored_note note;
-    struct stored *stored;
+    struct stored_metadata metadata;
+    struct stored_response *stored;
 
-    if (entry->note)
-        return entry->note;
-    if (entry->head.length < sizeof(note))
+    if (entry->parsed)
+        return entry->parsed;
+    if (entry->head.length < sizeof(metadata))
         return NULL;
-    memcpy(&note, entry->head.data, sizeof(note));
-    if (note.fields > entry->head.length)
+    memcpy(&metadata, entry->head.data, sizeof(metadata));
+    if (metadata.fields > entry->head.length)
         return NULL;
-    stored = calloc(1, sizeof(*stored) + note.fields * sizeof(stored->items[0]));
+    stored = calloc(1, sizeof(*stored) + metadata.fields * sizeof(stored->items[0]));
     if (!stored)
         return NULL;
-    stored->note = note;
-    if (!read_fields(stored, str_skip(entry->head, sizeof(note)))) {
+    stored->metadata = metadata;
+    if (!read_fields(stored, str_skip(entry->head, sizeof(metadata)))) {
         free(stored);
         return NULL;
     }
     judge(stored, now_s);
-    entry->note = stored;
+    entry->parsed = stored;
     return stored;
 }
