@@ -1,6 +1,5 @@
 /*
- * Gathers what is wrong with a configuration and prints it as compilers do: the
- * place, the line with a caret under it, and the way out.
+ * Collects errors of a configuration and prints them as compilers do: position, line with a caret, hint.
  */
 #include "conf/conf_tree.h"
 
@@ -9,7 +8,7 @@
 #include <errno.h>
 #include <stdarg.h>
 
-#define SHOWN_BEFORE 80 /* characters of a long line shown before the caret, and after it */
+#define SHOWN_BEFORE 80 /* characters of a long line shown before and after the caret */
 
 static const char out_of_memory[] = "out of memory while reading the configuration";
 
@@ -29,7 +28,7 @@ static bool already_known(const struct conf_errors *errors, const struct conf_er
     return false;
 }
 
-/* Texts quote the file, and the file may try to speak to the terminal. */
+/* Messages quote the file, which may contain terminal escapes. */
 static void controls_hide(struct str text)
 {
     char *bytes = (char *)(uintptr_t)text.data;
@@ -40,7 +39,7 @@ static void controls_hide(struct str text)
     }
 }
 
-/* Forgets the last warning. False: there is none. */
+/* Removes the latest warning. False: there is none. */
 static bool warning_drop(struct conf_errors *errors)
 {
     unsigned at = errors->count;
@@ -58,7 +57,7 @@ PRINTF_LIKE(3, 0)
 static void error_add(struct conf_errors *errors, struct conf_error error, const char *format, va_list args)
 {
     errors->failed |= !error.warning;
-    /* Past the cap an error takes the place of a warning; else nothing is kept, not even its memory. */
+    /* At the cap an error replaces a warning; otherwise nothing is stored. */
     if (errors->count == LIMIT_CONF_ERRORS) {
         errors->dropped++;
         if (error.warning || !warning_drop(errors))
@@ -116,7 +115,7 @@ static bool stands_before(const struct conf_mark *a, const struct conf_mark *b)
     return a->line != b->line ? a->line < b->line : a->column < b->column;
 }
 
-/* One character of the excerpt: tabs visible, nothing that speaks to the terminal. */
+/* One character of the excerpt: tabs are visible, control characters are not printed. */
 static int character_print(struct str line, size_t *at, struct buffer *out)
 {
     uint32_t code = 0;
@@ -131,7 +130,7 @@ static int character_print(struct str line, size_t *at, struct buffer *out)
     return buffer_append(out, shown);
 }
 
-/* The line with tabs made visible, and under it the caret; a long line is cut around the caret. */
+/* The line with visible tabs and a caret below; a long line is cut around the caret. */
 static int excerpt_print(const struct conf_mark *mark, struct buffer *out)
 {
     struct str line = source_line(mark->file, mark->line);

@@ -1,12 +1,12 @@
 /*
- * Looking at the text around a syntax error; and the translations that are about
- * [] and {}, inside which brackets, commas and colons have a meaning of their own.
+ * Helpers for the text around a syntax error, and the translations for flow collections, in which brackets, commas
+ * and colons are indicators.
  */
 #include "conf/conf_fault.h"
 
 #include "base/saturate.h"
 
-#define QUOTED_MAX 60 /* longer texts are not repeated in a hint */
+#define QUOTED_MAX 60 /* longer texts are not quoted in hints */
 
 struct conf_mark fault_mark(const struct fault *fault, size_t line, size_t column)
 {
@@ -100,7 +100,7 @@ struct str fault_quote_hint(const struct fault *fault, struct str text)
     return conf_hint(fault->errors, "quote it: %c" STR_FMT "%c", quote, STR_ARG(text), quote);
 }
 
-/* The innermost bracket that is open at the end of the text before `mark`; quotes are not looked at. */
+/* The innermost open bracket before `mark`; quotes are ignored. */
 static struct conf_mark open_bracket(const struct fault *fault, struct conf_mark mark)
 {
     struct source_cursor cursor = {.file = fault->file};

@@ -1,6 +1,5 @@
 /*
- * From a node to a field of a conf struct, by the directive's type: one function a
- * type, in a table.
+ * Reads a node into a field by the directive's type: one function per type, in a table.
  */
 #include "conf/conf_value.h"
 
@@ -34,7 +33,7 @@ static int note_folder(struct conf_reader *reader, struct str path)
     return grown[folders->count++].data ? 0 : -ENOMEM;
 }
 
-/* A fallback stands in no line: that folder is the system's. */
+/* A default path is not in a file: it starts at the system's directory. */
 static int read_path(struct conf_reader *reader, const struct directive *directive,
                      const struct conf_node *node, void *field)
 {
@@ -51,7 +50,7 @@ static int read_number(struct conf_reader *reader, const struct directive *direc
     return conf_read_number(reader, node, directive->low, directive->high, field);
 }
 
-/* Sizes and durations share their bounds, told in the unit's own notation. */
+/* Sizes and durations share their bounds, printed in the unit's notation. */
 static int bounds_check(struct conf_reader *reader, const struct directive *directive,
                         const struct conf_node *node, uint64_t value, const char *unit)
 {
@@ -195,7 +194,7 @@ static int read_custom(struct conf_reader *reader, const struct directive *direc
 
 static const struct {
     field_reader *read;
-    size_t size; /* 0: the directive says */
+    size_t size; /* 0: given by the directive */
 } types[] = {
     [DIRECTIVE_TEXT] = {read_text, sizeof(struct str)},
     [DIRECTIVE_PATH] = {read_path, sizeof(struct str)},
@@ -230,7 +229,7 @@ int field_read(struct conf_reader *reader, const struct directive *directive, co
     return error;
 }
 
-/* Fallbacks are written as in the file: "[...]" and "{...}" are read as YAML, anything else is one scalar. */
+/* Defaults are written as in the file: "[...]" and "{...}" are parsed as YAML, anything else is one scalar. */
 static const struct conf_node *fallback_node(struct conf_reader *reader, const struct directive *directive)
 {
     struct str text = str_from(directive->fallback);

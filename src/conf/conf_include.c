@@ -1,6 +1,6 @@
 /*
- * Includes, after parsing: the file's keys merge where the include stands, lists append,
- * and what cannot stand twice is an error that names both files.
+ * Includes are resolved after parsing: the file's keys are merged in place, lists are appended, and duplicates are
+ * errors that name both files.
  */
 #include "conf/conf_include.h"
 
@@ -18,13 +18,11 @@ static void out_of_memory(struct conf_loader *loader)
     loader->stop = true;
 }
 
-/* Merging. */
-
 struct merge {
     struct conf_loader *loader;
     struct conf_node *map;
     struct buffer pairs;
-    struct table index; /* key -> 1 + its place in pairs */
+    struct table index; /* key -> index in pairs plus 1 */
 };
 
 static void pair_append(struct merge *merge, struct conf_pair pair)
@@ -100,7 +98,7 @@ static struct conf_node *lists_joined(struct conf_loader *loader, struct conf_no
     return list;
 }
 
-/* `server` is what repeats in this vocabulary, even where each file writes but one, as a mapping. */
+/* `server` repeats, even where each file has a single one as a mapping. */
 static bool joins(const struct conf_pair *first, const struct conf_pair *second)
 {
     return first->value->kind == CONF_LIST || second->value->kind == CONF_LIST ||
@@ -131,8 +129,6 @@ static void pair_merge(struct merge *merge, struct conf_pair pair)
     if (merged)
         first->value = merged;
 }
-
-/* Finding and loading. */
 
 static bool stands_in_itself(struct conf_loader *loader, const struct conf_file *own,
                              const struct conf_node *at)
@@ -173,7 +169,7 @@ static struct conf_node *file_load(struct conf_loader *loader, struct str path, 
     return root ? includes_resolve(loader, root) : NULL;
 }
 
-/* As the including file is named, so that messages name it the same way. */
+/* Named like the including file, for consistent messages. */
 static struct str path_beside(struct conf_loader *loader, const struct conf_node *name)
 {
     struct str own = name->mark.file->path;
@@ -196,7 +192,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Calls `take` for each file that a name or pattern means, in the order of their names. */
+/* Calls `take` for each file that a name or pattern matches, in the order of names. */
 static void files_each(struct conf_loader *loader, const struct conf_node *name,
                        void (*take)(void *argument, struct str path, const struct conf_node *at),
                        void *argument)
@@ -302,7 +298,7 @@ static void list_append(struct list_part *part, struct conf_node *node)
         out_of_memory(part->loader);
 }
 
-/* A list in the file takes its place among the items, anything else becomes one item. */
+/* A list in the file is appended item by item, anything else becomes one item. */
 static void append_file(void *argument, struct str path, const struct conf_node *at)
 {
     struct list_part *part = argument;

@@ -1,6 +1,6 @@
 /*
- * Events to nodes, by descent (the depth is capped). A source with syntax errors is read
- * again with the broken block blanked out, so that the other mistakes show at once.
+ * Converts events to nodes by recursive descent with a capped depth. A source with syntax errors is parsed again
+ * with the broken block blanked out, so that further errors are found.
  */
 #include "conf/conf_parse.h"
 
@@ -8,7 +8,7 @@
 
 static struct conf_node *node_read(struct parse *parse, unsigned depth, bool flow);
 
-/* False: nothing more to read here (a syntax error, or a cap). */
+/* False: stop (a syntax error, or a cap). */
 static bool event_next(struct parse *parse)
 {
     yaml_event_delete(&parse->event);
@@ -73,8 +73,6 @@ static struct conf_node *alias_read(struct parse *parse, unsigned depth)
         return NULL;
     return node;
 }
-
-/* Collections. */
 
 static void *pending_finish(struct parse *parse, size_t start)
 {
@@ -189,7 +187,7 @@ static void pair_read(struct parse *parse, struct map_reader *reader, unsigned d
     pair_add(parse, reader, key, value);
 }
 
-/* Merge keys (yaml.org/type/merge.html): what the map says itself wins, then the earlier of several. */
+/* Merge keys (yaml.org/type/merge.html): the map's own keys win, then earlier merges. */
 static void merge_map(struct parse *parse, struct map_reader *reader, const struct conf_node *key,
                       const struct conf_node *from)
 {
@@ -250,7 +248,7 @@ static struct conf_node *map_read(struct parse *parse, unsigned depth, bool flow
     return map->pairs ? map : NULL;
 }
 
-/* The node that begins with the current event; NULL where it is left out. */
+/* The node of the current event; NULL: left out. */
 static struct conf_node *node_read(struct parse *parse, unsigned depth, bool flow)
 {
     if (!depth_check(parse, depth, mark_of(parse, parse->event.start_mark)))
@@ -304,7 +302,7 @@ static size_t indentation(struct str line)
     return blanks;
 }
 
-/* What was blanked out below a broken line is neither read nor checked, and nobody should think so. */
+/* Tells the user that the lines below a broken one were not checked. */
 static void unchecked_tell(struct conf_errors *errors, const struct conf_file *file, unsigned broken, unsigned from,
                            unsigned to)
 {
@@ -319,8 +317,8 @@ static void unchecked_tell(struct conf_errors *errors, const struct conf_file *f
 }
 
 /*
- * Behind the dash of a list's item, while a key stands there: the item's other keys may still be read. Where a bracket
- * begins, it is the whole item.
+ * The column after the dash of a list item if a key follows: the item's other keys may still be parsed. A bracket is
+ * the whole item.
  */
 static size_t broken_column(struct str whole, const char *text)
 {
@@ -335,8 +333,8 @@ static size_t broken_column(struct str whole, const char *text)
 }
 
 /*
- * Blanks the line and what is indented under it; where tabs indent, only the lines that follow with tabs too,
- * as nothing else is known of them. False: there was nothing left to blank.
+ * Blanks the line and the lines indented below it; with tabs, only following lines that begin with tabs, too. False:
+ * nothing was left to blank.
  */
 static bool block_blank(struct conf_errors *errors, const struct conf_file *file, char *text, unsigned line)
 {
@@ -368,8 +366,8 @@ static bool block_blank(struct conf_errors *errors, const struct conf_file *file
 }
 
 /*
- * What was said of the lines below a broken one was said of a wrong reading of them (an open bracket takes in all that
- * follows): it is taken back, and what stays of them is read again. `count` errors are older than this reading.
+ * Errors about lines below a broken one came from a misreading (an open bracket contains everything after it): they
+ * are removed, and the lines are parsed again. `count` errors are older than this pass.
  */
 static void misread_forget(struct conf_errors *errors, unsigned count, unsigned read, unsigned line)
 {
@@ -382,7 +380,7 @@ static void misread_forget(struct conf_errors *errors, unsigned count, unsigned 
     errors->count = kept;
 }
 
-/* Reports the syntax error that ended a reading, and blanks out what is broken. False: there is no more to read. */
+/* Reports the syntax error that ended a pass, and blanks out the broken block. False: parsing is finished. */
 static bool syntax_skip(struct parse *parse, struct str text, unsigned known)
 {
     struct conf_errors *errors = parse->loader->errors;

@@ -1,6 +1,6 @@
 /*
- * One source to nodes: libyaml's events, with anchors, merge keys and the environment
- * done and YAML's silent traps refused. Includes are not its matter (conf_include.h).
+ * Parses one source into nodes: libyaml's events, with anchors, merge keys and environment references resolved and
+ * YAML's silent traps rejected. Includes are resolved by conf_include.h.
  */
 #ifndef CONF_CONF_PARSE_H
 #define CONF_CONF_PARSE_H
@@ -11,18 +11,17 @@
 #include <yaml.h>
 
 /*
- * The root node of a file; a file without content gives a scalar that is `absent`. Every error is reported; after
- * a syntax error the broken block is left out and reading goes on, to find more. NULL: nothing could be read.
+ * Returns the root node of a file; an empty file gives a scalar that is `absent`. Every error is reported; after a
+ * syntax error the broken block is skipped and parsing continues. NULL: nothing could be parsed.
  */
 struct conf_node *parse_source(struct conf_loader *loader, const struct conf_file *file);
-/* Reports that the source is written in the language of nginx. */
+/* Reports that the source is written in nginx's language. */
 void parse_refuse_nginx(struct conf_loader *loader, struct conf_mark mark);
 
-/* What the parser's own files share. */
-/* Of the parser, for the translation of libyaml's messages: the scalar that came last. */
+/* Private to the parser. The latest scalar, for the translation of libyaml's messages. */
 struct parsed_scalar {
-    unsigned line, column;          /* from one; line 0: none */
-    unsigned end_line, end_column;  /* the place after it */
+    unsigned line, column;          /* from 1; line 0: none */
+    unsigned end_line, end_column;  /* the position after it */
     bool quoted;
 };
 
@@ -33,49 +32,46 @@ struct parse {
     yaml_event_t event;
     struct source_cursor cursor;
     struct table anchors;           /* name -> node; an open one has size 0 */
-    struct buffer pending;          /* pairs and items of the collections being read */
+    struct buffer pending;          /* members of the collections being parsed */
     struct parsed_scalar last;
-    size_t plain_end;               /* offset behind the plain scalar that came last */
-    bool damaged;                   /* blocks were blanked out: what is missing may not be missing */
-    bool syntax;                    /* libyaml stopped */
+    size_t plain_end;               /* offset after the latest plain scalar */
+    bool damaged;                   /* blocks were blanked out: a missing key may be there */
+    bool syntax;                    /* libyaml reported a syntax error */
 };
 
-/* A map being read. */
+/* A map being parsed. */
 struct map_reader {
     struct conf_node *map;
-    size_t size;                    /* of its members so far */
+    size_t size;                    /* size of its members so far */
     struct table index;             /* key -> key node */
     size_t start;                   /* in pending */
     bool merges;
-    bool skip_next;                 /* the rest of a key that a comma cut */
+    bool skip_next;                 /* skip the rest of a key that a comma cut */
 };
 
-/* libyaml counts lines and columns from zero, people from one. */
+/* Converts libyaml's positions, which count from 0, to marks, which count from 1. */
 static inline struct conf_mark mark_of(const struct parse *parse, yaml_mark_t mark)
 {
     return (struct conf_mark){parse->file, (unsigned)mark.line + 1, (unsigned)mark.column + 1};
 }
 
-/* Reports that memory has run out; reading stops. */
+/* Reports out of memory and stops parsing. */
 void parse_out_of_memory(struct parse *parse);
-/* Counts nodes against the cap (false: it is passed, reported, and reading stops). */
+/* Counts nodes against the cap. False: exceeded, reported, parsing stops. */
 bool parse_count(struct parse *parse, size_t more, struct conf_mark mark);
-/* A node that begins with the current event, counted; NULL: reading stops. */
+/* Creates and counts a node for the current event. NULL: parsing stops. */
 struct conf_node *parse_node(struct parse *parse, enum conf_kind kind, bool flow);
-/* Remembers the node under its anchor; NULL anchor: nothing. */
+/* Records the node under its anchor, unless that is NULL. */
 void parse_anchor(struct parse *parse, const yaml_char_t *anchor, struct conf_node *node);
-/* The current event as a scalar node: environment, tag, trailing comment. NULL: reading stops. */
+/* The current event as a scalar node: environment, tag, trailing comment. NULL: parsing stops. */
 struct conf_node *scalar_read(struct parse *parse, bool flow);
-/* Refuses tags that mean nothing here; !include sets node->include. */
+/* Rejects unknown tags; !include sets node->include. */
 void tag_check(struct parse *parse, struct conf_node *node, const yaml_char_t *tag);
-/* The traps of keys inside {}; true: the pair is reported and must be left out. */
+/* Detects accidental keys inside {}. True: the pair is reported and must be left out. */
 bool flow_key_refused(struct parse *parse, struct map_reader *reader, const struct conf_node *key,
                       bool value_absent);
 
-/*
- * Says in plain words what libyaml stopped at, where the user would look for it. Returns the line
- * (from one) with which the broken block begins.
- */
+/* Translates libyaml's error for the user. Returns the line (from 1) in which the broken block begins. */
 unsigned syntax_report(struct conf_errors *errors, const struct conf_file *file, const yaml_parser_t *yaml,
                        const struct parsed_scalar *last);
 

@@ -1,6 +1,6 @@
 /*
- * Scalars, and what YAML does to them in silence: comments that swallow a text's end, commas
- * that cut a value inside {}, lists that become part of a text.
+ * Scalars, and YAML's silent traps: comments that truncate a text, commas that split a value inside {}, lists that
+ * become part of a text.
  */
 #include "conf/conf_parse.h"
 
@@ -55,7 +55,7 @@ void parse_anchor(struct parse *parse, const yaml_char_t *anchor, struct conf_no
         parse_out_of_memory(parse);
 }
 
-/* The rest of the line after a plain scalar, where it is a comment. */
+/* The rest of the line after a plain scalar, if it is a comment. */
 static struct str comment_after(struct parse *parse)
 {
     yaml_mark_t end = parse->event.end_mark;
@@ -76,7 +76,7 @@ static struct str comment_after(struct parse *parse)
     return str_slice(rest, 0, length);
 }
 
-/* "key: value" with "- item" lines below it, indented: YAML joins them all to one text. */
+/* "key: value" with indented "- item" lines below: YAML joins them to one text. */
 static void list_swallowed(struct parse *parse, const struct conf_node *node)
 {
     unsigned end = (unsigned)parse->event.end_mark.line + 1;
@@ -168,7 +168,7 @@ static bool regex_key(const struct conf_node *key)
     return !key->quoted && key->text.length && key->text.data[0] == '~';
 }
 
-/* `{a, b: 1}`: a comma made a key of what was meant as a value, or of half a regular expression. */
+/* `{a, b: 1}`: the comma turned a value, or half of a regular expression, into a key. */
 static bool colon_follows(const struct parse *parse)
 {
     const struct str text = parse->file->text;
@@ -199,7 +199,7 @@ static void comma_report(struct parse *parse, const struct map_reader *reader, c
     conf_error(parse->loader->errors, key->mark, hint, "'" STR_FMT "' has no value", STR_ARG(key->text));
 }
 
-/* The traps of keys inside {}; true: the pair is reported and left out. */
+/* Detects accidental keys inside {}. True: the pair is reported and left out. */
 bool flow_key_refused(struct parse *parse, struct map_reader *reader, const struct conf_node *key,
                       bool value_absent)
 {

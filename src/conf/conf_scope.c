@@ -1,6 +1,6 @@
 /*
- * Reading a scope: each group's struct begins as a copy of the outer scope's (or
- * with the fallbacks), then the keys of the map are read over it.
+ * Reads a scope: each group's struct begins as a copy of the outer scope's or with the defaults, then the keys of
+ * the map are read over it.
  */
 #include "conf/conf_schema.h"
 #include "conf/conf_value.h"
@@ -72,8 +72,6 @@ static bool group_stands_in(const struct conf_group *group, enum conf_scope scop
     return false;
 }
 
-/* Inheritance. */
-
 static int fallbacks_read(struct scope_reader *scope, const struct conf_group *group, void *conf)
 {
     for (size_t i = 0; group->directives && group->directives[i].name; i++) {
@@ -85,7 +83,7 @@ static int fallbacks_read(struct scope_reader *scope, const struct conf_group *g
     return 0;
 }
 
-/* What is never inherited goes back to its fallback. */
+/* Resets fields that are not inherited to their defaults. */
 static int own_fields_reset(struct scope_reader *scope, const struct conf_group *group, size_t slot)
 {
     char *conf = scope->values->values[slot];
@@ -155,8 +153,6 @@ static struct conf_scope_values *values_create(struct scope_reader *scope, const
     return values;
 }
 
-/* Keys. */
-
 static const struct directive *directive_find(const struct conf_schema *schema, struct str name,
                                               unsigned scopes, size_t *out_group, size_t *out_index)
 {
@@ -187,7 +183,7 @@ unsigned conf_schema_scopes(const struct conf_schema *schema)
     return scopes;
 }
 
-/* Where a word may stand, as far as this build has such scopes. */
+/* The scopes in which a word is allowed, as far as this build has them. */
 static unsigned scopes_of(const struct conf_schema *schema, struct str name)
 {
     unsigned scopes = vocabulary_blocks(name) & (conf_schema_scopes(schema) | SCOPE_MAIN);
@@ -206,7 +202,7 @@ static unsigned scopes_of(const struct conf_schema *schema, struct str name)
 struct suggestion {
     struct str wanted;
     const char *name;
-    size_t distance; /* twice the edit distance, and one more in another scope */
+    size_t distance; /* twice the edit distance, plus one in another scope */
 };
 
 static void suggestion_try(struct suggestion *suggestion, const char *name, bool here)
@@ -239,7 +235,7 @@ static const char *suggest_name(const struct scope_reader *scope, struct str wan
     return suggestion.name;
 }
 
-/* "location /", "upstream backend": nginx's way to name a block. */
+/* "location /", "upstream backend": nginx's syntax of a named block. */
 static bool block_with_name(struct str key)
 {
     ssize_t space = str_find(key, ' ');
@@ -299,7 +295,7 @@ static bool left_to_caller(const struct scope_reader *scope, struct str name)
     return false;
 }
 
-/* The outer scope's rows before the inner one's. */
+/* Puts the outer scope's rows before the inner one's. */
 static int rows_join(struct conf_reader *reader, const void *outer, void *inner, size_t row_size)
 {
     const struct conf_rows *before = outer;
@@ -319,7 +315,7 @@ static int rows_join(struct conf_reader *reader, const void *outer, void *inner,
     return 0;
 }
 
-/* conf_words, conf_templates and conf_rows have one shape: an array and a count. */
+/* conf_words, conf_templates and conf_rows share one layout: an array and a count. */
 static size_t item_size(const struct directive *directive)
 {
     switch (directive->type) {

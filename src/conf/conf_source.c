@@ -1,6 +1,5 @@
 /*
- * Reads a source whole and refuses what YAML cannot hold, at its exact place: libyaml
- * would report bytes that are no UTF-8 always in line 1.
+ * Reads a source and rejects invalid bytes at their exact position: libyaml reports invalid UTF-8 always in line 1.
  */
 #include "conf/conf_source.h"
 
@@ -32,7 +31,7 @@ static int file_read(int fd, struct buffer *out)
     }
 }
 
-/* The main file may be a pipe; of what is included, a pattern may have caught anything. */
+/* The main file may be a pipe; a pattern of an include may match other file types. */
 static int path_read(struct conf_file *file, struct buffer *out)
 {
     const char *path = file->path.data;
@@ -61,7 +60,7 @@ static int path_read(struct conf_file *file, struct buffer *out)
     return error;
 }
 
-/* Where relative paths of this file start: its folder, seen from the root. */
+/* The directory for relative paths of this file, absolute. */
 static struct str folder_of(struct arena *arena, struct str path, bool in_memory)
 {
     char here[PATH_MAX];
@@ -127,7 +126,7 @@ size_t source_character(struct str text, size_t at, uint32_t *out_code)
     return length;
 }
 
-/* YAML 1.1 chapter 4.1 (printable characters), without its three exotic line breaks. */
+/* YAML 1.1 chapter 4.1 (printable characters), without its three unusual line breaks. */
 bool source_allowed(uint32_t code)
 {
     if (code < 32)
@@ -247,7 +246,7 @@ size_t source_offset(struct source_cursor *cursor, unsigned line, unsigned colum
     return cursor->offset;
 }
 
-/* "user www-data;", "http {": a word, no key of a mapping, and nginx's punctuation at the end. */
+/* "user www-data;", "http {": a word that is no mapping key, and nginx's punctuation at the end. */
 static bool is_nginx_line(struct str line)
 {
     ssize_t comment = str_search(line, STR(" #"));

@@ -1,6 +1,6 @@
 /*
- * The source of a configuration: its bytes, checked before any parser sees them, and
- * the way from a line and column to an offset. Used by the loader only.
+ * The source of a configuration, validated before it is parsed, and conversion between lines, columns and offsets.
+ * Private to the loader.
  */
 #ifndef CONF_CONF_SOURCE_H
 #define CONF_CONF_SOURCE_H
@@ -13,17 +13,20 @@ struct conf_loader {
     struct conf_errors *errors;
     unsigned files;
     size_t nodes;                   /* expanded, over all files */
-    bool stop;                      /* a cap was hit: no use in going on */
+    bool stop;                      /* a cap was exceeded: stop */
 };
 
 /*
- * Reads a file ("-": standard input), or takes `text` where its data is not NULL. Size, encoding and control
- * bytes are checked. NULL after an error (reported at `included_at`, or in the file itself).
+ * Reads a file ("-": standard input), or uses `text` if its data is not NULL. Validates size, encoding and control
+ * bytes. NULL after an error, reported at `included_at` or in the file itself.
  */
 struct conf_file *source_open(struct conf_loader *loader, struct str path, struct str text,
                               struct conf_mark included_at);
 
-/* Walks a file's marks, which mostly come in order, without counting from the line's start each time. */
+/*
+ * Converts successive marks of a file, usually in ascending order, without counting from the start of the line each
+ * time.
+ */
 struct source_cursor {
     const struct conf_file *file;
     unsigned line;
@@ -31,17 +34,17 @@ struct source_cursor {
     size_t offset;
 };
 
-/* The offset of a place in the file's text; past the end it is the text's length. */
+/* The offset of a position in the file's text; past the end, the text's length. */
 size_t source_offset(struct source_cursor *cursor, unsigned line, unsigned column);
 
-/* Decodes the character at `at`; returns its bytes, 0 where it is no UTF-8 (RFC 3629 4). */
+/* Decodes the character at `at`; returns its length in bytes, 0: invalid UTF-8 (RFC 3629 4). */
 size_t source_character(struct str text, size_t at, uint32_t *out_code);
-/* True where YAML lets it stand in a source as it is. */
+/* True if YAML allows the character in a source without an escape. */
 bool source_allowed(uint32_t code);
 
-/* Line `number` (from one) of the file, without its line break; empty where there is none. */
+/* Line `number` (from 1) without its line break; empty: none. */
 struct str source_line(const struct conf_file *file, unsigned number);
-/* The line with which a text in nginx's own language begins; 0 where the file does not begin with one. */
+/* The line in which a text in nginx's language begins, if the file begins with it; else 0. */
 unsigned source_nginx_line(const struct conf_file *file);
 
 #endif

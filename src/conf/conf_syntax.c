@@ -1,12 +1,12 @@
 /*
- * libyaml's messages say what the scanner wanted; people want to know what to change.
- * Each of its messages is translated here, looking at the text around the place.
+ * Translates each of libyaml's messages into the change that the user has to make, from the text around the
+ * position.
  */
 #include "conf/conf_fault.h"
 
 #include "base/saturate.h"
 
-/* A line that should have been "key: value". */
+/* A line without the colon of "key: value". */
 static unsigned colon_missing(const struct fault *fault, unsigned line)
 {
     struct str text = fault_content(fault, line);
@@ -62,7 +62,7 @@ static unsigned too_deep(const struct fault *fault)
     return fault->at.line;
 }
 
-/* "mapping values are not allowed in this context": there is a ':' that YAML took for the end of a key. */
+/* "mapping values are not allowed in this context": YAML took a ':' for the end of a key. */
 static unsigned second_colon(const struct fault *fault)
 {
     const struct parsed_scalar *last = fault->last;
@@ -109,7 +109,7 @@ static unsigned document_start(const struct fault *fault)
     return fault->at.line;
 }
 
-/* The word's last sign belongs to what stands around it. */
+/* The word's last character closes a construct around it. */
 static bool closes_outside(struct str word)
 {
     char c = word.data[word.length - 1];
@@ -151,8 +151,7 @@ static unsigned alias_name(const struct fault *fault)
     return fault->around.line;
 }
 
-/* Where the content of the nearest line above begins, if it is to the right of `column`: the sibling that was
- * meant. */
+/* The content column of the nearest line above, if it is to the right of `column`: the intended sibling. */
 static unsigned sibling_column(const struct fault *fault, unsigned line, unsigned column)
 {
     while (--line >= 1) {
@@ -167,7 +166,7 @@ static unsigned sibling_column(const struct fault *fault, unsigned line, unsigne
     return 0;
 }
 
-/* What follows a value that is complete: `"b" c`, `[80] ssl`. */
+/* Text after a complete value: `"b" c`, `[80] ssl`. */
 static unsigned after_value(const struct fault *fault)
 {
     const struct parsed_scalar *last = fault->last;
@@ -190,7 +189,7 @@ static unsigned after_value(const struct fault *fault)
     return fault->at.line;
 }
 
-/* The line above was a key until a comment took its colon. */
+/* The line above was a key whose colon a comment removed. */
 static bool cut_by_comment(const struct fault *fault)
 {
     const struct parsed_scalar *last = fault->last;
@@ -308,7 +307,7 @@ static unsigned tag_bad(const struct fault *fault)
 }
 
 static const struct {
-    const char *context; /* the beginning of it; NULL: any */
+    const char *context; /* its beginning; NULL: any */
     const char *problem;
     unsigned (*report)(const struct fault *fault);
 } translations[] = {

@@ -1,5 +1,5 @@
 /*
- * Loading: source, nodes, includes; and the few questions that a tree answers.
+ * Loads a tree: source, nodes, includes; and a few queries.
  */
 #include "conf/conf_tree.h"
 
@@ -89,7 +89,7 @@ int conf_tree_overlay(struct arena *arena, struct conf_node *base, const struct 
             *known = over->pairs[i];
             continue;
         }
-        /* The map may be shared with another place by an alias. */
+        /* An alias may share the map with another place. */
         copy = arena_alloc(arena, sizeof(*copy));
         if (!copy)
             return -ENOMEM;

@@ -1,6 +1,6 @@
 /*
- * A configuration file as a tree of nodes, each with the place where it stands:
- * what libyaml's events say, after includes, anchors and merges, before any meaning.
+ * A configuration file as a tree of nodes with positions: libyaml's events after includes, anchors and merges,
+ * without interpretation.
  */
 #ifndef CONF_CONF_TREE_H
 #define CONF_CONF_TREE_H
@@ -11,7 +11,7 @@
 
 struct conf_file;
 
-/* Where a node stands; line and column count from one (column in characters). file NULL: nowhere. */
+/* The position of a node; line and column count from 1 (column in characters). file NULL: none. */
 struct conf_mark {
     const struct conf_file *file;
     unsigned line;
@@ -19,15 +19,15 @@ struct conf_mark {
 };
 
 struct conf_file {
-    struct str path;                /* as the user would name it */
-    struct str folder;              /* where it stands, absolute: relative paths start here */
+    struct str path;                /* as given by the user */
+    struct str folder;              /* its directory, absolute: relative paths start here */
     struct str text;                /* the whole source, for carets */
-    const size_t *lines;            /* offsets in `text` at which lines begin */
+    const size_t *lines;            /* offsets in `text` of the lines */
     size_t line_count;
-    unsigned order;                 /* files are numbered as they are read */
-    dev_t device;                   /* which file it is, however it is named; both 0 for text in memory */
+    unsigned order;                 /* number in reading order */
+    dev_t device;                   /* identity of the file; both 0 for text in memory */
     ino_t inode;
-    struct conf_mark included_at;   /* the place of the include; file NULL for the main file */
+    struct conf_mark included_at;   /* position of the include; file NULL: the main file */
 };
 
 enum conf_kind { CONF_SCALAR, CONF_LIST, CONF_MAP };
@@ -37,64 +37,64 @@ struct conf_pair {
     struct conf_node *value;
 };
 
-/* Immutable once loaded. An alias is the very node that its anchor names: two places may hold one node. */
+/* Immutable once loaded. An alias is the same node as its anchor: a node may occur in several places. */
 struct conf_node {
     enum conf_kind kind;
     struct conf_mark mark;
-    bool quoted;                    /* scalar: it stood in quotes or was a block scalar */
+    bool quoted;                    /* scalar: quoted or a block scalar */
     bool absent;                    /* scalar: a key without a value (mark: the key's) */
-    bool flow;                      /* it stood inside [] or {} */
-    bool include;                   /* of the loader: tagged !include */
-    bool visited;                   /* of the loader: its includes are done */
-    unsigned height;                /* levels below */
-    size_t size;                    /* nodes below and itself, aliases expanded */
-    struct str text;                /* scalar, environment already expanded */
-    struct str key;                 /* absent: the key that has no value */
-    struct str comment;             /* plain scalar: a comment that follows on its line, from the '#' */
+    bool flow;                      /* inside [] or {} */
+    bool include;                   /* used by the loader: tagged !include */
+    bool visited;                   /* used by the loader: includes are resolved */
+    unsigned height;                /* depth of the tree below */
+    size_t size;                    /* nodes of the tree, itself included, aliases expanded */
+    struct str text;                /* scalar, environment references expanded */
+    struct str key;                 /* absent: the key without a value */
+    struct str comment;             /* plain scalar: the comment after it on the same line, from '#' */
     struct conf_node **items;       /* list */
     struct conf_pair *pairs;        /* map, in the order of the file */
     size_t count;
 };
 
-/* Everything that is wrong, up to LIMIT_CONF_ERRORS, in the order found. */
+/* All errors and warnings, up to LIMIT_CONF_ERRORS, in the order found. */
 struct conf_errors {
     struct arena *arena;
     struct conf_error {
-        struct conf_mark mark;      /* file NULL: about no place */
+        struct conf_mark mark;      /* file NULL: no position */
         struct str message;
-        struct str hint;            /* the way out, or empty */
+        struct str hint;            /* remedy, or empty */
         bool warning;
     } items[LIMIT_CONF_ERRORS];
-    unsigned count;                 /* kept */
-    unsigned dropped;               /* past the cap */
-    bool failed;                    /* at least one is no warning */
+    unsigned count;                 /* stored */
+    unsigned dropped;               /* beyond the cap */
+    bool failed;                    /* at least one is an error */
 };
 
-/* Adds one (the text is copied; control bytes become '?'). The same text at the same place is added only once. */
+/* Adds an error (the text is copied; control bytes become '?'). Duplicates at the same position are ignored. */
 void conf_error(struct conf_errors *errors, struct conf_mark mark, struct str hint, const char *format, ...)
     PRINTF_LIKE(4, 5);
 void conf_warning(struct conf_errors *errors, struct conf_mark mark, struct str hint, const char *format, ...)
     PRINTF_LIKE(4, 5);
-/* A hint made up like printf, in the errors' arena; empty when out of memory. */
+/* Formats a hint in the errors' arena; empty when out of memory. */
 struct str conf_hint(struct conf_errors *errors, const char *format, ...) PRINTF_LIKE(2, 3);
 /*
- * "file:line:column: error: message", the line, a caret, the hint; appended to `out`, in the order of
- * files and lines. 0 or -ENOMEM.
+ * Appends "file:line:column: error: message", the line, a caret and the hint of each error, ordered by file and
+ * line. 0 or -ENOMEM.
  */
 MUST_CHECK int conf_errors_print(const struct conf_errors *errors, struct buffer *out);
 
 /*
- * Reads `path` ("-": standard input) with its includes. The tree lives in `arena`, which outlives the errors.
- * After errors the tree is what could be read (so that more errors can be found), or NULL; see errors->failed.
+ * Loads `path` ("-": standard input) with its includes. The tree is in `arena`, which outlives the errors. After
+ * errors it is the part that could be read, for further checks, or NULL; see errors->failed.
  */
 struct conf_node *conf_tree_load(struct arena *arena, struct str path, struct conf_errors *errors);
-/* The same from text in memory, named `name` (the -g option, tests, `sluice serve`). */
+/* Loads a text in memory, named `name` (-g, tests, `sluice serve`). */
 struct conf_node *conf_tree_parse(struct arena *arena, struct str name, struct str text,
                                   struct conf_errors *errors);
-/* Lays the keys of `over` over `base` (the -g option): replaced, or added; maps in maps likewise. 0 or -ENOMEM. */
+/* Merges `over` into `base` (-g): keys are replaced or added; nested maps are merged. 0 or -ENOMEM. */
 MUST_CHECK int conf_tree_overlay(struct arena *arena, struct conf_node *base, const struct conf_node *over);
 
-/* The value of a key in a map, or NULL; NULL too where `map` is none. */
+/* The value of a key, or NULL; also NULL if `map` is not a map. */
 struct conf_node *conf_map_get(const struct conf_node *map, struct str key);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * Single values: a scalar's text as the type that the table asks for. YAML's own
- * guessing has no part in it.
+ * Parses the text of a scalar by the type in the table. YAML's own type detection is not used.
  */
 #include "conf/conf_value.h"
 
@@ -58,7 +57,7 @@ int value_refuse_kind(struct conf_reader *reader, const struct conf_node *node, 
     return -EINVAL;
 }
 
-/* Where the comment behind a scalar begins: `comment` points into the source. */
+/* The position of the comment after a scalar: `comment` points into the source. */
 static struct conf_mark comment_mark(const struct conf_node *node)
 {
     const struct conf_file *file = node->mark.file;
@@ -72,7 +71,7 @@ static struct conf_mark comment_mark(const struct conf_node *node)
     return mark;
 }
 
-/* "200 #ok": what follows is gone without a word. A comment has a blank after its sign. */
+/* "200 #ok": the rest is silently lost. A real comment has a blank after '#'. */
 static int comment_check(struct conf_reader *reader, const struct conf_node *node)
 {
     struct str comment = node->comment;
@@ -136,7 +135,7 @@ int conf_read_text(struct conf_reader *reader, const struct conf_node *node, str
     return 0;
 }
 
-/* Where relative paths start: -p, or the folder of the file. */
+/* The directory for relative paths: -p, or that of the file. */
 static struct str folder_for(struct conf_reader *reader, const struct conf_node *node)
 {
     char here[PATH_MAX];
@@ -213,7 +212,7 @@ static const struct unit sizes[] = {
     {"mb", 1 << 20}, {"gb", 1 << 30}, {"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30},
 };
 
-/* Largest first: the order in which they may follow each other. M is nginx's month. */
+/* In descending order, as in a combined duration. M is nginx's month. */
 static const struct unit durations[] = {
     {"y", 365ull * 86400000},
     {"M", 30ull * 86400000},
@@ -276,7 +275,7 @@ static size_t unit_of(struct str text)
     return length;
 }
 
-/* "1h30m", "1h 30m": numbers with units, larger ones first. -ENOMSG: a number without a unit. */
+/* "1h30m", "1h 30m": numbers with descending units. -ENOMSG: a number without a unit. */
 static int duration_parse(struct str text, uint64_t *out_ms)
 {
     size_t least = 0;
@@ -312,7 +311,7 @@ static int duration_parse(struct str text, uint64_t *out_ms)
     return 0;
 }
 
-/* "3 minutes" is 3m; empty where it names no unit. */
+/* "3 minutes" gives 3m; empty for an unknown unit. */
 static struct str duration_hint(struct conf_reader *reader, struct str text)
 {
     static const struct {

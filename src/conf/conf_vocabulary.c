@@ -1,6 +1,5 @@
 /*
- * Directives of nginx that existing files contain. A directive that a module of this build declares is found before
- * anything here is asked.
+ * Directives of nginx found in existing files. Directives of modules in this build take precedence over this table.
  */
 #include "conf/conf_vocabulary.h"
 
@@ -35,7 +34,7 @@ const struct block_word *vocabulary_block(size_t index)
     return index < sizeof(blocks) / sizeof(blocks[0]) ? &blocks[index] : NULL;
 }
 
-/* Directives of nginx that sluice does not have; a name that ends with '*' stands for its family. */
+/* Directives of nginx that sluice does not have; a trailing '*' stands for a family. */
 static const struct {
     const char *name;
     const char *hint;

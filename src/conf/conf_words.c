@@ -1,6 +1,6 @@
 /*
- * Values of several words: lists, and scalars split as nginx splits a line; choices
- * among words; and templates made of them.
+ * Values of several words: lists, scalars split as nginx splits a line, choices among words, and templates made of
+ * words.
  */
 #include "conf/conf_value.h"
 
@@ -11,7 +11,7 @@ static bool blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* nginx's escapes; any other backslash stays, as regular expressions need it. */
+/* nginx's escapes; other backslashes are kept for regular expressions. */
 static char escaped(char c)
 {
     static const char pairs[] = "\"\"''\\\\t\tn\nr\r";
@@ -23,7 +23,7 @@ static char escaped(char c)
     return '\0';
 }
 
-/* Cuts one word off the start of *text into `out`. -EINVAL: a quote is not closed, or text follows one. */
+/* Cuts one word off the start of *text into `out`. -EINVAL: an unclosed quote, or text directly after one. */
 static int word_cut(struct str *text, char *out, size_t *out_length)
 {
     char quote = text->data[0] == '"' || text->data[0] == '\'' ? text->data[0] : '\0';
@@ -116,8 +116,6 @@ int conf_read_words(struct conf_reader *reader, const struct conf_node *node, st
     return error;
 }
 
-/* Templates. */
-
 struct conf_mark conf_mark_within(const struct conf_node *node, struct str word, size_t at)
 {
     const struct conf_file *file = node->mark.file;
@@ -163,8 +161,6 @@ int conf_read_template(struct conf_reader *reader, const struct conf_node *node,
 
     return error < 0 ? error : conf_read_template_word(reader, node, node->text, out_template);
 }
-
-/* Choices. */
 
 int choice_find(const char *const *choices, struct str word)
 {

@@ -1,6 +1,6 @@
 /*
- * What a module (and the core) declares of its configuration: one row a key. From these
- * tables come the checks, the JSON Schema, the reference and `sluice help`.
+ * Declaration of directives by modules and the core: one row per directive. The tables generate the checks, the JSON
+ * Schema, the reference and `sluice help`.
  */
 #ifndef CONF_DIRECTIVE_H
 #define CONF_DIRECTIVE_H
@@ -22,25 +22,25 @@ enum conf_scope {
 
 enum directive_type {
     DIRECTIVE_TEXT,                 /* struct str */
-    DIRECTIVE_PATH,                 /* struct str, absolute: relative ones start at the folder of the file, or at -p */
+    DIRECTIVE_PATH,                 /* struct str, absolute: relative paths start at the directory of the file, or at -p */
     DIRECTIVE_NUMBER,               /* uint64_t, within [low, high] */
     DIRECTIVE_SIZE,                 /* uint64_t bytes: 10, 4k, 10m, 1g (10MiB too) */
-    DIRECTIVE_DURATION,             /* uint64_t milliseconds: 500ms, 30s, 1h30m; a unit is required, but for 0 */
+    DIRECTIVE_DURATION,             /* uint64_t milliseconds: 500ms, 30s, 1h30m; a unit is required except for 0 */
     DIRECTIVE_SWITCH,               /* bool */
-    DIRECTIVE_CHOICE,               /* int: index in `choices`, a NULL-terminated list; true and yes match "on", false and no "off" */
+    DIRECTIVE_CHOICE,               /* int: index in `choices`, a NULL-terminated list; true and yes match "on", false and no match "off" */
     DIRECTIVE_FLAGS,                /* unsigned: bit i for choices[i]; words */
     DIRECTIVE_TEMPLATE,             /* const struct template * */
     DIRECTIVE_WORDS,                /* struct conf_words: a list, or one scalar split into words (quotes group) */
-    DIRECTIVE_TEMPLATES,            /* struct conf_templates: as WORDS, each a template */
+    DIRECTIVE_TEMPLATES,            /* struct conf_templates: as WORDS, each word a template */
     DIRECTIVE_REPEAT,               /* repeatable: struct conf_rows of `row_size`, each filled by `row` from one node, in order */
-    DIRECTIVE_BLOCK,                /* a map read with the child table; the children's offsets count from `offset` */
-    DIRECTIVE_CUSTOM,               /* `row` reads the node into the field itself, which is `row_size` bytes */
+    DIRECTIVE_BLOCK,                /* a map read by the table `children`, whose offsets count from `offset` */
+    DIRECTIVE_CUSTOM,               /* `row` reads the node into the field, which has `row_size` bytes */
 };
 
 enum directive_merge {
-    MERGE_INHERIT,                  /* an inner scope's value replaces the outer one's as a whole */
-    MERGE_APPEND,                   /* the outer scope's items come first, then the inner one's */
-    MERGE_NONE,                     /* never inherited */
+    MERGE_INHERIT,                  /* the inner scope's value replaces the outer one's */
+    MERGE_APPEND,                   /* the outer scope's items precede the inner one's */
+    MERGE_NONE,                     /* not inherited */
 };
 
 struct conf_words {
@@ -61,8 +61,8 @@ struct conf_rows {
 struct conf_reader;
 
 /*
- * Reads one node into `out`, zeroed before; only a CUSTOM field with MERGE_APPEND holds the outer scope's value
- * (shared: extend a copy). Reports through the reader and returns -EINVAL, or -ENOMEM; 0 good.
+ * Reads one node into `out`, which is zeroed; only a CUSTOM field with MERGE_APPEND holds the outer scope's value
+ * (shared: extend a copy). 0; -EINVAL (reported through the reader); or -ENOMEM.
  */
 typedef int directive_row(struct conf_reader *reader, const struct conf_node *node, void *out);
 
@@ -72,28 +72,26 @@ struct directive {
     enum directive_type type;
     enum directive_merge merge;
     size_t offset;
-    const char *fallback;           /* as it would be written; NULL: none (the field stays zero) */
+    const char *fallback;           /* default value in YAML; NULL: none (the field stays zero) */
     const char *help;               /* one line */
-    const char *syntax;             /* CUSTOM and REPEAT: what is written, in the way of nginx's documentation */
-    const char *example;            /* as it would be written in YAML, for the reference; NULL: name and fallback */
+    const char *syntax;             /* CUSTOM and REPEAT: the syntax in the notation of nginx's documentation */
+    const char *example;            /* an example in YAML, for the reference; NULL: name and default */
     const char *const *choices;
-    uint64_t low, high;             /* numbers, sizes, durations (ms); high 0: no bound */
-    bool written;                   /* PATH: a folder that workers write; noted in reader->folders where the file names it */
+    uint64_t low, high;             /* bounds of numbers, sizes, durations (ms); high 0: none */
+    bool written;                   /* PATH: a directory that workers write; added to reader->folders if the file sets it */
     size_t row_size;
     directive_row *row;
     const struct directive *children; /* BLOCK */
-    bool line;                      /* its value becomes a part of a message's head: line breaks and other control bytes are refused */
-    const char *schema;             /* CUSTOM and REPEAT: the JSON Schema of one item, NULL: string */
+    bool line;                      /* part of a message head: line breaks and other control bytes are rejected */
+    const char *schema;             /* CUSTOM and REPEAT: the JSON Schema of one item; NULL: string */
 };
 
-/* A table ends with a row whose name is NULL. */
-
-/* Declared by the server for the core and for each module; conf_schema.h reads by it. */
+/* A table ends with a row whose name is NULL. The server declares one group for the core and one per module. */
 struct conf_group {
     const char *name;               /* the module's */
     const struct directive *directives;
-    size_t size;                    /* of its conf struct */
-    int (*check)(void *conf, struct conf_reader *reader, const struct conf_node *at); /* after merging, per scope instance; NULL: none */
+    size_t size;                    /* of the group's struct */
+    int (*check)(void *conf, struct conf_reader *reader, const struct conf_node *at); /* runs after merging, per scope; NULL: none */
 };
 
 struct upstreams;                   /* upstream/upstream.h */
@@ -102,27 +100,30 @@ struct caches;                      /* cache/cache_conf.h */
 struct limits;                      /* limit/limit_conf.h */
 
 struct conf_reader {
-    struct arena *arena;            /* of the configuration */
+    struct arena *arena;            /* the configuration's */
     struct conf_errors *errors;
     const struct variable_table *variables;
     struct str prefix;              /* -p, or empty */
-    bool test_only;                 /* -t: open nothing that needs rights */
-    enum conf_scope scope;          /* where we stand at the moment */
-    bool laid_over;                 /* the scope lies over its outer one, whose own values hold here, too (`when`) */
-    struct upstreams *upstreams;    /* groups of servers, for rows that name one; not looked into here */
-    struct user_variables *user_variables;      /* variables and regular expressions that the file brings; not looked into here */
-    struct caches *caches;          /* caches, for rows that name one; not looked into here */
-    struct limits *limits;          /* zones of limits, likewise */
-    struct conf_words *folders;     /* that workers write, each once; NULL: they are not noted */
-    const struct directive *directive; /* what is being read, for messages; NULL: none */
+    bool test_only;                 /* -t: perform nothing that needs privileges */
+    enum conf_scope scope;          /* the current scope */
+    bool laid_over;                 /* the scope overlays its outer one, whose own values apply here, too (`when`) */
+    struct upstreams *upstreams;    /* groups of servers, for rows that name one; opaque here */
+    struct user_variables *user_variables;      /* variables and regular expressions of the file; opaque here */
+    struct caches *caches;          /* caches, for rows that name one; opaque here */
+    struct limits *limits;          /* zones of limits; opaque here */
+    struct conf_words *folders;     /* directories that workers write, without duplicates; NULL: not collected */
+    const struct directive *directive; /* current directive, for messages; NULL: none */
 };
 
-/* The place of byte `at` of `word`, a part of the node's text; the node's own where the text is not in the file as it is. */
+/*
+ * The position of byte `at` of `word`, a part of the node's text; the node's own position if the text was
+ * transformed.
+ */
 struct conf_mark conf_mark_within(const struct conf_node *node, struct str word, size_t at);
 
 /*
- * For custom rows. Each reports for itself (a value that is missing, a list where none is taken, a text whose end
- * became a comment) and returns 0, -EINVAL or -ENOMEM; outputs live in the reader's arena.
+ * For custom rows. Each reports its errors (a missing value, an unexpected list, a text truncated by a comment) and
+ * returns 0, -EINVAL or -ENOMEM; outputs are in the reader's arena.
  */
 MUST_CHECK int conf_read_text(struct conf_reader *reader, const struct conf_node *node, struct str *out_text);
 MUST_CHECK int conf_read_path(struct conf_reader *reader, const struct conf_node *node, struct str *out_path);
@@ -130,19 +131,25 @@ MUST_CHECK int conf_read_path(struct conf_reader *reader, const struct conf_node
 MUST_CHECK int conf_read_number(struct conf_reader *reader, const struct conf_node *node, uint64_t low, uint64_t high,
                                 uint64_t *out);
 MUST_CHECK int conf_read_size(struct conf_reader *reader, const struct conf_node *node, uint64_t *out_bytes);
-/* The same of a text that a variable made. 0, -EINVAL or -ERANGE; reports nothing. */
+/* Parses a size at run time, without a report. 0, -EINVAL or -ERANGE. */
 MUST_CHECK int conf_size_parse(struct str text, uint64_t *out_bytes);
 MUST_CHECK int conf_read_duration(struct conf_reader *reader, const struct conf_node *node, uint64_t *out_ms);
 MUST_CHECK int conf_read_switch(struct conf_reader *reader, const struct conf_node *node, bool *out);
 MUST_CHECK int conf_read_template(struct conf_reader *reader, const struct conf_node *node, const struct template **out_template);
-/* A template from a word of a scalar: errors point at the node. */
+/* Compiles a word of a scalar as a template; errors point at the node. */
 MUST_CHECK int conf_read_template_word(struct conf_reader *reader, const struct conf_node *node, struct str word,
                                        const struct template **out_template);
-/* A list of scalars, each one word; or one scalar split at blanks, in which quotes group and \", \', \\, \t, \n, \r are escapes. */
+/*
+ * Reads a list of scalars, one word each, or one scalar split at blanks, in which quotes group and \", \', \\, \t,
+ * \n, \r are escapes.
+ */
 MUST_CHECK int conf_read_words(struct conf_reader *reader, const struct conf_node *node, struct conf_words *out_words);
 MUST_CHECK int conf_read_choice(struct conf_reader *reader, const struct conf_node *node, const char *const *choices,
                                 int *out_index);
-/* A map by a table of its keys, into the struct `out` (fallbacks first). Unknown keys and missing values are reported. */
+/*
+ * Reads a map by a table of its keys into the struct `out`, defaults first. Unknown keys and missing values are
+ * reported.
+ */
 MUST_CHECK int conf_read_block(struct conf_reader *reader, const struct conf_node *node, const struct directive *children,
                                void *out);
 

@@ -1,6 +1,5 @@
 /*
- * The three forms of a reference to the environment; ":-" and ":?" take an empty
- * value for an unset one, as shells do.
+ * The three forms of an environment reference; ":-" and ":?" treat an empty value as unset, as shells do.
  */
 #include "conf/environment.h"
 

@@ -1,6 +1,6 @@
 /*
- * The two notations of a variable's value in an access log. Runs of clean bytes,
- * which are nearly all, are appended whole.
+ * The two escapings of a variable's value in an access log. Runs of unescaped bytes, the common case, are appended
+ * whole.
  */
 #include "conf/template.h"
 

@@ -1,7 +1,6 @@
 /*
- * Formatting: the tokens of a source written again as they stand, with blanks, line breaks
- * and comments between them in order. Who begins a line, and how far in, follows
- * from the nesting; everything else stays on the line where it was.
+ * Formatting: copies the tokens of a source, with blanks, line breaks and comments between them. The nesting
+ * determines the indentation of a line; tokens stay on their lines.
  */
 #include "conf/format_lines.h"
 
@@ -11,31 +10,31 @@
 
 #define FRAMES_MAX (2 * LIMIT_CONF_DEPTH + 2)
 
-/* A block mapping or list: where it begins in the source, and where with us. */
+/* A block mapping or list: its column in the source and in the output. */
 struct frame {
     unsigned source;
     unsigned indent;
     bool list;
-    bool assumed; /* a list in the column of its key: it has no tokens of its own */
+    bool assumed; /* a list in the column of its key, which has no token */
 };
 
 struct format {
     struct format_lines lines;
     struct format_cursor cursor;
     yaml_token_t token;
-    yaml_token_type_t last; /* printed */
-    size_t end;             /* behind it */
+    yaml_token_type_t last; /* written */
+    size_t end;             /* offset after it */
     struct frame frames[FRAMES_MAX];
     size_t depth;
     struct frame
-        before[FRAMES_MAX]; /* as they were when the last token was printed: whose comments follow it */
+        before[FRAMES_MAX]; /* as of the latest token, for the comments after it */
     size_t before_depth;
-    unsigned flow;                     /* brackets open */
-    unsigned flow_source, flow_column; /* of the outermost one */
-    long flow_line;                    /* how far its line moved */
+    unsigned flow;                     /* open brackets */
+    unsigned flow_source, flow_column; /* of the outermost bracket */
+    long flow_line;                    /* shift of its line */
     bool key;                          /* a key follows */
     bool too_deep;
-    bool block_last; /* the last token was a block scalar: a line break more would be its */
+    bool block_last; /* the latest token was a block scalar, to which another line break would belong */
 };
 
 static const struct frame *top(const struct format *format)
@@ -45,7 +44,7 @@ static const struct frame *top(const struct format *format)
     return format->depth ? &format->frames[format->depth - 1] : &none;
 }
 
-/* How far in stands what belongs to the innermost block. */
+/* The indentation inside the innermost block. */
 static unsigned inside(const struct format *format)
 {
     return format->depth ? top(format)->indent + FORMAT_LEVEL : 0;
@@ -73,13 +72,13 @@ static void assumed_pop(struct format *format)
         frame_pop(format);
 }
 
-/* How far the line being written has moved. */
+/* The shift of the current line. */
 static long line_by(const struct format *format)
 {
     return (long)format->lines.indent - format->lines.source_indent;
 }
 
-/* Where a line goes that stood at `source`, and belongs to what moves by that much. */
+/* The new column of a line at `source` that belongs to a construct shifted by that much. */
 static unsigned moved(unsigned source, long by, unsigned least)
 {
     long column = (long)source + by;
@@ -88,8 +87,8 @@ static unsigned moved(unsigned source, long by, unsigned least)
 }
 
 /*
- * Inside [] and {}: what stands below the inside of the bracket moves with it, else with its line. One that closes may
- * stand as far out as the block.
+ * Inside [] and {}: lines below the inside of the bracket move with it, others with its line. A closing bracket may
+ * be at the indentation of the block.
  */
 static unsigned flow_indent(const struct format *format, unsigned source, bool closes)
 {
@@ -99,7 +98,10 @@ static unsigned flow_indent(const struct format *format, unsigned source, bool c
                  closes ? top(format)->indent : inside(format));
 }
 
-/* The block that a comment belongs to: the deepest one that it is not left of, of those that end here and the next. */
+/*
+ * The indentation of the block that a comment belongs to: the deepest block, of those that end here and the next
+ * one, that the comment is not left of.
+ */
 static unsigned comment_indent(const struct format *format, unsigned column, unsigned next_source,
                                unsigned next_indent)
 {
@@ -126,7 +128,7 @@ static struct str trimmed_end(struct str line)
     return line;
 }
 
-/* What stands between two tokens: comments and empty lines. True: the second one, at `to`, begins a line. */
+/* Writes comments and empty lines between two tokens. True: the second one, at `to`, begins a line. */
 static bool gap_write(struct format *format, size_t to, unsigned next_source, unsigned next_indent)
 {
     struct format_lines *lines = &format->lines;
@@ -153,7 +155,7 @@ static bool gap_write(struct format *format, size_t to, unsigned next_source, un
     return line;
 }
 
-/* No blank between these two, which stand on one line. */
+/* True if no blank belongs between these two tokens of one line. */
 static bool close_up(yaml_token_type_t last, yaml_token_type_t next)
 {
     if (last == YAML_FLOW_SEQUENCE_START_TOKEN || last == YAML_FLOW_MAPPING_START_TOKEN)
@@ -165,7 +167,7 @@ static bool close_up(yaml_token_type_t last, yaml_token_type_t next)
            next == YAML_FLOW_MAPPING_END_TOKEN;
 }
 
-/* How far in the token stands where it begins a line. */
+/* The indentation of a token that begins a line. */
 static unsigned token_indent(const struct format *format, unsigned source)
 {
     switch (format->token.type) {
@@ -189,7 +191,7 @@ static unsigned token_indent(const struct format *format, unsigned source)
     return inside(format);
 }
 
-/* The lines after the first of a text in quotes, or without: blanks before them mean nothing. */
+/* Writes the lines of a quoted or plain scalar after its first: their indentation has no meaning. */
 static void folded_write(struct format *format, struct str text, unsigned source, unsigned column)
 {
     struct format_lines *lines = &format->lines;
@@ -224,7 +226,7 @@ static size_t blanks_of(struct str line)
     return count;
 }
 
-/* How far in the lines of a block scalar stand in the source; where all are empty, further than any. */
+/* The indentation of a block scalar in the source; if all lines are empty, the maximum. */
 static size_t block_source(const struct format *format, struct str body, unsigned digit)
 {
     if (digit)
@@ -245,7 +247,7 @@ static struct str without_break(struct str body)
     return body;
 }
 
-/* Empty lines at the end mean nothing, unless "+" keeps them. */
+/* Drops empty lines at the end, unless "+" keeps them. */
 static struct str without_empty_lines(struct str body, size_t indent)
 {
     while (body.length) {
@@ -260,7 +262,7 @@ static struct str without_empty_lines(struct str body, size_t indent)
     return body;
 }
 
-/* "|" or ">" with its lines, which move as one. Returns how many bytes of `text` that were. */
+/* Writes "|" or ">" and its lines, shifted as a whole. Returns the number of bytes of `text` consumed. */
 static size_t block_write(struct format *format, struct str text)
 {
     struct format_lines *lines = &format->lines;
@@ -301,7 +303,7 @@ static bool is_block_scalar(const yaml_token_t *token)
 static void words_write(struct format *format, size_t start, size_t end, unsigned source)
 {
     struct str text = str_slice(format->lines.text, start, end);
-    bool asked = !format->flow || str_find(text, '\n') >= 0; /* not of every word of a long line */
+    bool asked = !format->flow || str_find(text, '\n') >= 0; /* checked only where a shift can occur */
     unsigned column = asked ? lines_here(&format->lines) : 0;
 
     format->end = end;
@@ -335,7 +337,7 @@ static void token_write(struct format *format)
     format->before_depth = format->depth;
 }
 
-/* What the token means for the nesting, before it is written. */
+/* Updates the nesting before the token is written. */
 static void token_enter(struct format *format)
 {
     unsigned column = (unsigned)format->token.start_mark.column;
@@ -364,7 +366,7 @@ static void token_enter(struct format *format)
     }
 }
 
-/* Brackets count once they are written: where the outermost one stands is what the lines inside go by. */
+/* Updates the flow state after the token is written: its column in the output is known then. */
 static void token_leave(struct format *format)
 {
     yaml_token_type_t type = format->token.type;
@@ -385,7 +387,7 @@ static void source_end(struct format *format)
         lines_end(&format->lines);
 }
 
-/* False: libyaml stopped. */
+/* False: libyaml reported an error. */
 static bool tokens_write(struct format *format)
 {
     yaml_parser_t yaml;
@@ -415,7 +417,7 @@ static bool tokens_write(struct format *format)
     return good;
 }
 
-/* Line breaks as Unix writes them; the source is otherwise left as it is. */
+/* Converts line breaks to LF. */
 static struct str unix_lines(struct arena *arena, struct str text)
 {
     char *copy = arena_alloc(arena, text.length + 1);
@@ -431,7 +433,7 @@ static struct str unix_lines(struct arena *arena, struct str text)
     return str_of(copy, length);
 }
 
-/* libyaml could not go on: the loader has the words for it. */
+/* Reports libyaml's error through the loader. */
 static int refused(struct conf_loader *loader, const struct conf_file *file)
 {
     parse_source(loader, file);

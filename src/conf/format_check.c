@@ -1,6 +1,6 @@
 /*
- * Whether two sources say the same: what formatting must never change. It shares nothing
- * with the formatting itself but the way from characters to bytes.
+ * Verifies that formatting has not changed the meaning of a source. Shares no code with the formatting except the
+ * conversion of offsets.
  */
 #include "conf/format.h"
 
@@ -80,7 +80,7 @@ static bool same_events(struct str before, struct str after)
     return same;
 }
 
-/* Every comment that stands in `gap`, one a line. */
+/* Collects the comments in `gap`, one per line. */
 static int gap_comments(struct str gap, struct buffer *out)
 {
     while (gap.data) {
@@ -94,7 +94,7 @@ static int gap_comments(struct str gap, struct buffer *out)
     return 0;
 }
 
-/* The first line of a block scalar ("| # why") may hold one, which libyaml counts to the token. */
+/* The first line of a block scalar ("| # why") may have a comment, which libyaml counts to the token. */
 static struct str header_of(const yaml_token_t *token, struct str text)
 {
     if (token->type != YAML_SCALAR_TOKEN || (token->data.scalar.style != YAML_LITERAL_SCALAR_STYLE &&

@@ -1,5 +1,5 @@
 /*
- * Lines of a formatted source, with the comments on them. Columns count characters.
+ * Lines of a formatted source, with their comments. Columns count characters.
  */
 #include "conf/format_lines.h"
 

@@ -1,40 +1,40 @@
 /*
- * The lines that formatting writes: where a line begins, what stands behind it, and how
- * far what is open over several lines has moved. Used by format.c only.
+ * The output lines of formatting: start of a line, trailing comments, and the shift of multi-line constructs.
+ * Private to format.c.
  */
 #ifndef CONF_FORMAT_LINES_H
 #define CONF_FORMAT_LINES_H
 
 #include "conf/format.h"
 
-#define FORMAT_LEVEL 2              /* blanks of one level of nesting */
+#define FORMAT_LEVEL 2              /* blanks per nesting level */
 
 struct format_lines {
-    struct str text;                /* the source, its lines ending in '\n' */
+    struct str text;                /* the source, lines ended by '\n' */
     struct buffer *out;
-    size_t start;                   /* of the line being written, in out */
-    unsigned source_indent;         /* of the source's line that it began with */
-    unsigned indent;                /* its own */
-    unsigned comment_source;        /* columns of the comment that ended the line before: of the source, of ours; 0: none */
+    size_t start;                   /* of the current line, in out */
+    unsigned source_indent;         /* indentation of the source line it began with */
+    unsigned indent;                /* its own indentation */
+    unsigned comment_source;        /* columns of the comment that ended the previous line, in the source and in the output; 0: none */
     unsigned comment;
-    bool content;                   /* something stands on the line */
-    bool empty_wanted;              /* an empty line goes before the next one */
+    bool content;                   /* the line is not empty */
+    bool empty_wanted;              /* an empty line precedes the next one */
     bool failed;                    /* out of memory: nothing more is written */
 };
 
-/* Characters between the start of its line in the source and byte `at`. */
+/* Characters between the start of the source line and byte `at`. */
 unsigned lines_column(const struct format_lines *lines, size_t at);
-/* Appends to the line being written. */
+/* Appends to the current line. */
 void lines_put(struct format_lines *lines, struct str words);
-/* Ends the line, if it holds anything. */
+/* Ends the line unless it is empty. */
 void lines_end(struct format_lines *lines);
-/* Ends the line and begins another, `indent` blanks in; in the source it was `source_indent`. */
+/* Ends the line and begins another with `indent` blanks; in the source it had `source_indent`. */
 void lines_begin(struct format_lines *lines, unsigned indent, unsigned source_indent);
-/* A comment behind what stands on the line: at least one blank away, else where it was in relation to its line. */
+/* Appends a trailing comment: at least one blank away, else at its column relative to the line. */
 void lines_trail(struct format_lines *lines, struct str comment, unsigned source_column);
-/* A comment on a line of its own; one that goes on below the comment of the line before stays below it. */
+/* Writes a comment on its own line; one that continues the trailing comment above stays below it. */
 void lines_comment(struct format_lines *lines, struct str comment, unsigned indent, unsigned source_column);
-/* The column of our line that byte `out->length` will have. */
+/* The output column of the next byte. */
 unsigned lines_here(const struct format_lines *lines);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What a row of a table says of a directive, in words: its scopes, its value, its inheritance, its example.
+ * Texts about a directive from its row: scopes, value, inheritance, example.
  */
 #include "conf/print_directive.h"
 
@@ -92,7 +92,7 @@ const char *inheritance_text(const struct directive *directive)
     }
 }
 
-/* A word as YAML would take it, for examples made of fallbacks. */
+/* A word in YAML notation, for examples made from defaults. */
 int example_print(const struct directive *directive, struct buffer *out)
 {
     const char *value = directive->type == DIRECTIVE_SWITCH ? "on" : directive->fallback;

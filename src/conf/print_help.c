@@ -1,5 +1,5 @@
 /*
- * `sluice help NAME`: directives, blocks and variables in words, or the nearest names.
+ * `sluice help NAME`: directives, blocks and variables, or suggestions.
  */
 #include "conf/conf_vocabulary.h"
 #include "conf/print_directive.h"
@@ -50,7 +50,7 @@ static void suggestion_insert(struct suggestion *suggestions, const char *name, 
     }
 }
 
-/* Names that contain the word count as suggestions too: "timeout" finds keepalive_timeout. */
+/* Names that contain the word count as similar: "timeout" finds keepalive_timeout. */
 static int suggestions_print(const struct conf_schema *schema, struct str name, struct buffer *out)
 {
     struct suggestion suggestions[SUGGESTIONS_MAX] = {0};
@@ -82,7 +82,7 @@ static int suggestions_print(const struct conf_schema *schema, struct str name, 
     return error;
 }
 
-/* `sluice help server`: the scopes have no table, since others read them. */
+/* `sluice help server`: blocks are not in the tables. */
 static int block_help(const struct conf_schema *schema, const struct block_word *block, struct buffer *out)
 {
     int error = buffer_printf(out, "%s\n  %s\n\n  where     ", block->name, block->help);

@@ -1,6 +1,6 @@
 /*
- * The reference in Markdown that conf/README.md is made of, and the page of what nginx has and sluice does not
- * (conf/NGINX.md). Each heading is unique, so that its anchor is.
+ * Generates the reference in Markdown (conf/README.md) and the page of unsupported nginx directives (conf/NGINX.md).
+ * Headings are unique, and so are their anchors.
  */
 #include "conf/conf_vocabulary.h"
 #include "conf/print_directive.h"
@@ -86,7 +86,7 @@ static unsigned entries_named(const struct conf_schema *schema, const char *name
     return count;
 }
 
-/* "`root`", or "`server` (upstream)" where several entries have the name. */
+/* "`root`", or "`server` (upstream)" if several entries share the name. */
 static int heading_print(const struct conf_schema *schema, const char *name, unsigned scopes, struct buffer *out)
 {
     int error = buffer_printf(out, "`%s`", name);
@@ -99,7 +99,7 @@ static int heading_print(const struct conf_schema *schema, const char *name, uns
     return error == 0 ? buffer_append(out, STR(")")) : error;
 }
 
-/* The anchor that Markdown makes of a heading: letters, digits, "_" and "-"; "-" for a blank. */
+/* The anchor of a heading in Markdown: letters, digits, "_" and "-"; "-" for a blank. */
 static int anchor_print(struct str heading, struct buffer *out)
 {
     int error = 0;

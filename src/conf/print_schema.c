@@ -1,6 +1,6 @@
 /*
- * The tables as JSON Schema (draft 7), for editors: what other YAML tools type as
- * numbers and booleans is accepted where this server reads words.
+ * Prints the tables as JSON Schema (draft 7) for editors. Numbers and booleans are accepted where this server reads
+ * words, since YAML editors type them so.
  */
 #include "conf/conf_schema.h"
 #include "conf/conf_vocabulary.h"
@@ -9,7 +9,7 @@
 struct json {
     struct buffer *out;
     unsigned depth;
-    bool first; /* nothing stands yet in the innermost collection */
+    bool first; /* the innermost collection is still empty */
     int error;
 };
 
@@ -19,7 +19,7 @@ static void json_raw(struct json *json, struct str text)
         json->error = buffer_append(json->out, text);
 }
 
-/* A line of its own for the next member, with a comma behind the one before. */
+/* Begins a line for the next member, after a comma if needed. */
 static void json_member(struct json *json)
 {
     json_raw(json, json->first ? STR("\n") : STR(",\n"));
@@ -202,8 +202,6 @@ static void print_directive(struct json *json, const struct directive *directive
     json_close(json);
 }
 
-/* Scopes. */
-
 static const struct {
     enum conf_scope scope;
     const char *name;
@@ -223,7 +221,7 @@ static void print_reference_to(struct json *json, const char *name)
         json->error = buffer_printf(json->out, "{\"$ref\": \"#/definitions/%s\"}", name);
 }
 
-/* `server` repeats, `location` and `upstream` are maps of scopes by name, the others stand once. */
+/* `server` repeats, `location` and `upstream` are maps of scopes by name, others occur once. */
 static void print_inner(struct json *json, const char *key, const char *definition)
 {
     json_key(json, key);

@@ -1,12 +1,12 @@
 /*
- * A tree as YAML again (-T): in block style, each scalar quoted where it would be read
- * as anything else, so that loading the output gives the same tree.
+ * Prints a tree as YAML (-T): block style, scalars quoted where needed, so that loading the output gives the same
+ * tree.
  */
 #include "conf/conf_schema.h"
 #include "conf/conf_source.h"
 #include "conf/environment.h"
 
-#define SIMPLE_KEY_MAX 240 /* libyaml takes keys of up to 1024 characters; ours may grow by escapes */
+#define SIMPLE_KEY_MAX 240 /* libyaml accepts keys of up to 1024 characters; escapes may lengthen them */
 
 static bool plain_start(char c)
 {
@@ -14,7 +14,7 @@ static bool plain_start(char c)
            (c && strchr("/._$^~=+(\\", c));
 }
 
-/* No character of it needs an escape. */
+/* True if no character needs an escape. */
 static bool stands_in_source(struct str text)
 {
     uint32_t code;
@@ -30,7 +30,7 @@ static bool stands_in_source(struct str text)
 static bool plain_safe(struct str text)
 {
     if (!text.length || !plain_start(text.data[0]) || str_starts(text, STR("...")) ||
-        str_equal(text, STR("=")) || str_equal(text, STR("include"))) /* as a key the loader's own word */
+        str_equal(text, STR("=")) || str_equal(text, STR("include"))) /* a keyword of the loader */
         return false;
     for (size_t i = 0; i < text.length; i++) {
         char c = text.data[i];
@@ -51,7 +51,7 @@ static bool needs_double(struct str text)
     for (size_t i = 0; i < text.length; i++) {
         unsigned char c = (unsigned char)text.data[i];
 
-        /* U+0080 to U+009F, U+2028 and U+2029, U+FEFF and above are no characters of a source. */
+        /* U+0080 to U+009F, U+2028, U+2029, and U+FEFF and above are not allowed unescaped */
         if (c < 32 || c == 127 || c == 0xC2 || c == 0xE2 || c == 0xEF)
             return true;
     }
@@ -78,7 +78,7 @@ static int double_byte(struct str text, size_t *at, struct buffer *out)
     return buffer_append(out, str_of((const char *)b, 1));
 }
 
-/* Quoted, with "${NAME}" kept from being read as the environment again: all of it by one "$". */
+/* Quoted, with an additional "$" before "${NAME}", so that it is not expanded again. */
 static int quoted_print(struct str text, struct buffer *out)
 {
     bool in_double = needs_double(text);
@@ -123,7 +123,7 @@ static int indent_print(unsigned indent, struct buffer *out)
 
 static int node_print(const struct conf_node *node, unsigned indent, bool inline_start, struct buffer *out);
 
-/* What follows "key:" on its line, or below it. */
+/* The part after "key:", on its line or below. */
 static int value_print(const struct conf_node *value, unsigned indent, struct buffer *out)
 {
     int error = 0;
@@ -179,7 +179,7 @@ static int list_print(const struct conf_node *list, unsigned indent, bool inline
     return 0;
 }
 
-/* inline_start: the line is begun already. Every node ends its line. */
+/* inline_start: the line has begun already. Every node ends its line. */
 static int node_print(const struct conf_node *node, unsigned indent, bool inline_start, struct buffer *out)
 {
     int error = 0;

@@ -1,5 +1,5 @@
 /*
- * The variables in words: `sluice help '$name'`, and the page that conf/VARIABLES.md is made of.
+ * Texts about variables: `sluice help '$name'`, and conf/VARIABLES.md.
  */
 #include "conf/conf_schema.h"
 #include "conf/template.h"
@@ -14,7 +14,7 @@ static int compare(const void *a, const void *b)
     return strcmp((*left)->name, (*right)->name);
 }
 
-/* "$args", or "$arg_NAME" of a family. */
+/* "$args", or "$arg_NAME" for a family. */
 static int name_print(const struct variable *variable, struct buffer *out)
 {
     return buffer_printf(out, "$%s%s", variable->name, variable->prefix ? "NAME" : "");
@@ -29,7 +29,7 @@ static int row_print(const struct variable *variable, struct buffer *out)
     return error == 0 ? buffer_printf(out, "` | %s | %s |\n", variable->type, variable->help) : error;
 }
 
-/* All of the tables by their names. */
+/* All variables of the tables, by name. */
 static int rows_print(const struct variable_table *tables, const char *title, struct buffer *out)
 {
     const struct variable **rows;

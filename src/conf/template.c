@@ -1,6 +1,6 @@
 /*
- * Compiling and evaluating templates: a template is a row of parts, each a constant
- * or a variable. Constants are joined at compile time; nothing is looked up later.
+ * Compiles and evaluates templates: arrays of parts, each a constant or a variable. Constants are joined and
+ * variables looked up at compile time.
  */
 #include "conf/template.h"
 
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define PARTS_NEAR 32 /* values gathered on the stack; longer templates use the arena */
+#define PARTS_NEAR 32 /* values on the stack; longer templates use the arena */
 
 struct template_part {
     struct str text; /* a constant, or a family's parameter */
@@ -28,7 +28,7 @@ struct compiler {
     struct arena *arena;
     const struct variable_table *table;
     struct template *template;
-    char *constant; /* the constant being gathered, in memory as long as the source */
+    char *constant; /* the current constant; its memory is as long as the source */
     size_t length;
     size_t *out_at;
     struct str *out_error;
@@ -77,7 +77,7 @@ static int unknown_variable(struct compiler *compiler, struct str name)
     return compiler->out_error->data ? -EINVAL : -ENOMEM;
 }
 
-/* `rest` begins with "$"; *out_taken is what was read of it. */
+/* `rest` begins with "$"; *out_taken is the length consumed. */
 static int variable_compile(struct compiler *compiler, struct str rest, size_t *out_taken)
 {
     struct template *template = compiler->template;
@@ -87,7 +87,7 @@ static int variable_compile(struct compiler *compiler, struct str rest, size_t *
     const struct variable *variable;
 
     name.length = name_length(name);
-    /* A capture: "$1st" is what the first group took, and "st". */
+    /* A capture: "$1st" is the first group followed by "st". */
     if (!braced && name.data[0] >= '0' && name.data[0] <= '9')
         name.length = 1;
     *out_taken = 1 + name.length + (braced ? 2 : 0);
@@ -100,7 +100,7 @@ static int variable_compile(struct compiler *compiler, struct str rest, size_t *
     if (!variable)
         return unknown_variable(compiler, name);
     constant_close(compiler);
-    /* A family's is a part of the text. */
+    /* The parameter of a family is a part of the text. */
     if (variable->prefix)
         parameter = arena_copy(compiler->arena, parameter);
     if (variable->prefix && !parameter.data)
@@ -143,7 +143,7 @@ static int parts_compile(struct compiler *compiler, struct str text)
     return 0;
 }
 
-/* Each part takes at least a "$" and a name, with at most one constant before it. */
+/* Each part has at least "$" and a name, with at most one constant before it. */
 static size_t parts_max(struct str text)
 {
     size_t dollars = 0;
@@ -267,7 +267,7 @@ static bool is_late(const struct template_part *part)
     return part->variable && part->variable->late;
 }
 
-/* All in one piece of memory; the constants among `parts` have lengths, and stand in `text` one after the other. */
+/* One block of memory; the constants among `parts` have lengths and are stored in `text` one after the other. */
 static struct template *settled(const struct template_part *parts, size_t count, struct str text)
 {
     struct template *made = malloc(sizeof(*made) + count * sizeof(*parts) + text.length);

@@ -1,6 +1,6 @@
 /*
- * Values with variables: "https://$host${uri}?x=$arg_x", compiled at load. The
- * engine knows no variable itself: whoever compiles brings the table.
+ * Values with variables: "https://$host${uri}?x=$arg_x", compiled at load time. The caller supplies the table of
+ * variables.
  */
 #ifndef CONF_TEMPLATE_H
 #define CONF_TEMPLATE_H
@@ -8,19 +8,19 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 
-/* One variable, or a family ("arg_", "http_": prefix true, `parameter` is what follows the prefix). */
+/* One variable, or a family ("arg_", "http_"): prefix is true, and `parameter` is the part after the prefix. */
 struct variable {
     const char *name;
     bool prefix;
-    /* The value; data NULL: there is none. May allocate from `arena`, or point into the subject. */
+    /* Returns the value, or data NULL: undefined. May allocate from `arena`, or point into the subject. */
     struct str (*get)(const void *subject, struct str parameter, struct arena *arena);
-    struct str parameter;           /* what `get` is told where it is no family */
-    bool late;                      /* its value may change up to the end of the subject's life: bytes, times */
-    const char *type;               /* for the reference: text, number, bytes, seconds, address; NULL: of the configuration's own */
+    struct str parameter;           /* passed to `get` unless it is a family */
+    bool late;                      /* may change until the end of the subject's life: bytes, times */
+    const char *type;               /* for the reference: text, number, bytes, seconds, address; NULL: defined by the configuration */
     const char *help;               /* one line */
 };
 
-/* Tables of variables: the server's and the modules'. */
+/* Tables of variables of the server and of modules. */
 struct variable_table {
     const struct variable *variables;
     size_t count;
@@ -33,26 +33,26 @@ struct variable_table {
  */
 const struct variable *variable_find(const struct variable_table *table, struct str name,
                                      struct str *out_parameter);
-/* The nearest known name for a hint, or NULL. */
+/* The most similar name for a hint, or NULL. */
 const char *variable_suggestion(const struct variable_table *table, struct str name);
 
 struct template;                    /* immutable, in the configuration's arena */
 
 /*
- * Compiles `text`, which is copied. "$name" and "${name}" are variables; "$$" is one dollar sign;
- * a "$" before anything else is itself; of "$12" the digit 1 is the name. "${UPPER}" is text: the environment was read before.
- * 0, -ENOMEM, or -EINVAL with the offset of the bad variable in *out_at and a sentence in *out_error (arena).
+ * Compiles a copy of `text`. "$name" and "${name}" are variables; "$$" is a dollar sign; "$" before other characters
+ * is itself; in "$12" the name is "1". "${UPPER}" is text: the environment is already expanded. 0, -ENOMEM, or
+ * -EINVAL with the offset of the unknown variable in *out_at and an error text in *out_error (arena).
  */
 MUST_CHECK int template_compile(struct arena *arena, struct str text, const struct variable_table *table,
                                 const struct template **out_template, size_t *out_at,
                                 struct str *out_error);
 /*
- * The value for one subject (an exchange): a constant template costs nothing, and one variable alone
- * costs only its getter. Absent variables are empty. data NULL when out of memory.
+ * Evaluates the template for a subject (an exchange): a constant costs nothing, a single variable costs only its
+ * getter. Undefined variables are empty. data NULL when out of memory.
  */
 struct str template_eval(const struct template *template, const void *subject, struct arena *arena);
 
-/* Its parts in their order: a constant, or the value of a variable, which may be absent (data NULL). */
+/* The parts in order: a constant, or the value of a variable, which may be undefined (data NULL). */
 size_t template_part_count(const struct template *template);
 struct str template_part(const struct template *template, size_t index, const void *subject, struct arena *arena,
                          bool *out_variable);
@@ -60,23 +60,23 @@ struct str template_part(const struct template *template, size_t index, const vo
 /* Appends `value` to `out` in some notation: 0, -ENOMEM or -ENOBUFS. */
 typedef int template_escape(struct buffer *out, struct str value);
 /*
- * Appends the whole to a buffer, or nothing: each variable's value passes through `escape` (NULL: as it is),
- * the constant parts do not; an absent value gives `absent`. 0, -ENOMEM or -ENOBUFS.
+ * Appends the whole value or nothing: variables pass through `escape` (NULL: unchanged), constants do not; an
+ * undefined value gives `absent`. 0, -ENOMEM or -ENOBUFS.
  */
 MUST_CHECK int template_write(const struct template *template, const void *subject, struct arena *arena,
                               struct buffer *out, template_escape *escape, struct str absent);
 /*
- * The rest of a template, for a subject of which most is soon forgotten: late variables stay, all others are replaced by their values as template_write
- * writes them. Another template, which template_write takes; to be freed by free(). NULL when out of memory.
+ * Evaluates all but the late variables, for a subject most of which is freed soon. The result is another template
+ * for template_write, to be freed by free(). NULL when out of memory.
  */
 struct template *template_settle(const struct template *template, const void *subject, struct arena *arena,
                                  template_escape *escape, struct str absent);
 /* For access logs: quotes, backslashes, control bytes and bytes above 126 become \xHH. */
 MUST_CHECK int template_escape_log(struct buffer *out, struct str value);
-/* For the inside of a JSON string (RFC 8259 7); bytes that are no UTF-8 become U+FFFD. */
+/* For JSON strings (RFC 8259 7); invalid UTF-8 becomes U+FFFD. */
 MUST_CHECK int template_escape_json(struct buffer *out, struct str value);
 
-/* True where no variable is in it; then template_text is its value (otherwise its source). */
+/* True if the template has no variable; template_text is then its value (otherwise its source). */
 bool template_constant(const struct template *template);
 struct str template_text(const struct template *template);
 /* The text before the first variable. */

@@ -1,6 +1,6 @@
 /*
- * Finding a variable by its name in the tables of the server and the modules: only
- * at load, so a walk is enough.
+ * Finds a variable by name in the tables of the server and the modules; at load time only, so a linear search
+ * suffices.
  */
 #include "conf/template.h"
 

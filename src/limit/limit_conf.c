@@ -1,5 +1,5 @@
 /*
- * limit_req_zone and limit_conn_zone, read, and their memory, made.
+ * Reads limit_req_zone and limit_conn_zone, and creates their shared memory.
  */
 #include "limit/limit_conf.h"
 
@@ -169,7 +169,7 @@ struct limit_conf *limits_find(const struct limits *limits, enum limit_kind kind
     return NULL;
 }
 
-/* The memory of the configuration before, which goes on; NULL: there is none that fits. */
+/* The zone of the previous configuration, if one fits; else NULL. */
 static struct limit_zone *share_zone(const struct limits *before, const struct limit_conf *conf)
 {
     const struct limit_conf *other = before ? limits_find(before, conf->kind, conf->name) : NULL;

@@ -20,7 +20,7 @@ static struct limit_use *use_at(const struct conf_rows *rows, size_t row_size, s
     return (struct limit_use *)(void *)((char *)rows->items + index * row_size);
 }
 
-/* A request would count for two, and half of what is allowed would be refused. */
+/* Otherwise a request would count twice. */
 static bool is_named_before(const struct conf_rows *rows, size_t row_size, size_t index)
 {
     const struct limit_conf *zone = use_at(rows, row_size, index)->zone;
@@ -37,7 +37,7 @@ int limit_uses_find(struct conf_reader *reader, enum limit_kind kind, const stru
     for (size_t i = 0; i < rows->count; i++) {
         struct limit_use *use = use_at(rows, row_size, i);
 
-        if (!use->name.data) /* the row was refused, and it was said why */
+        if (!use->name.data) /* the row was rejected and reported */
             return -EINVAL;
         use->zone = limits_find(reader->limits, kind, use->name);
         if (!use->zone) {

@@ -1,31 +1,30 @@
 /*
- * A hash table of chains over a fixed array of places, and a list by use. The places alone are the truth: chains
- * and list can be made of them at any time. What workers have of a key are places of that key, one for each worker
- * that has any.
+ * A hash table with chains over a fixed array of entries, and an LRU list. The entries alone are authoritative:
+ * chains and list can be rebuilt from them. Counts of a key are kept in one entry per worker.
  */
 #include "limit/limit_zone.h"
 
 #include "base/shared_zone.h"
 
 
-#define NOBODY 0u /* places are counted from 1 */
+#define NOBODY 0u /* entries are numbered from 1 */
 
 struct place {
     uint64_t key;
-    uint64_t level;    /* drops in the bucket; or how many the worker has */
-    uint64_t last_ms;  /* when it was that full */
-    uint32_t next;     /* in its chain, or among the free */
+    uint64_t level;    /* drops in the bucket; or the count of the worker */
+    uint64_t last_ms;  /* time of that level */
+    uint32_t next;     /* next in its chain, or in the free list */
     uint32_t newer, older;
     uint32_t worker;
-    uint32_t known;    /* in use: written last, and first taken back */
+    uint32_t known;    /* in use: written last, cleared first */
 };
 
 struct limit_zone {
-    struct shared_zone shared; /* each generation has it */
-    uint32_t count;    /* of places, and of chains */
-    uint32_t unused;   /* the free places */
+    struct shared_zone shared; /* shared by generations */
+    uint32_t count;    /* of entries, and of chains */
+    uint32_t unused;   /* the free list */
     uint32_t newest, oldest;
-    uint32_t *chains;  /* these two point behind it: the mapping stands at one address in all workers */
+    uint32_t *chains;  /* both point into this mapping, which has the same address in all workers */
     struct place *places;
 };
 
@@ -63,7 +62,7 @@ static void put_in_chain(struct limit_zone *zone, uint32_t number)
     *chain = number;
 }
 
-/* Chains and list anew: whoever died under the lock may have left any of them half done. */
+/* Rebuilds chains and list: a process that died holding the lock may have left them inconsistent. */
 static void rebuild(struct limit_zone *zone)
 {
     for (uint32_t i = 0; i < zone->count; i++)
@@ -147,7 +146,7 @@ static uint32_t look_up(struct limit_zone *zone, uint64_t key, unsigned worker)
     return number;
 }
 
-/* A new place for a key; NOBODY: none is free. */
+/* Takes an entry for a key; NOBODY: none is free. */
 static uint32_t take_in(struct limit_zone *zone, struct place made)
 {
     uint32_t number = zone->unused;
@@ -162,7 +161,7 @@ static uint32_t take_in(struct limit_zone *zone, struct place made)
     return number;
 }
 
-/* How full the bucket would be with one request more: what has run out meanwhile may be a part of that one. */
+/* The level with one more request, after draining since the last one. */
 static uint64_t level_with_one(const struct place *place, uint64_t rate, uint64_t now_ms)
 {
     uint64_t passed_ms = now_ms > place->last_ms ? now_ms - place->last_ms : 0;
@@ -185,7 +184,7 @@ static bool pour(struct limit_zone *zone, uint32_t number, uint64_t rate, uint64
     if (*out_level > most)
         return false;
     place->level = *out_level;
-    if (now_ms > place->last_ms) /* workers' clocks differ a little: no time runs out of the bucket twice */
+    if (now_ms > place->last_ms) /* workers' clocks differ slightly: time is not counted twice */
         place->last_ms = now_ms;
     return true;
 }

@@ -1,10 +1,10 @@
 /*
- * What limits know of their keys, in memory that all workers see, made before they are forked: how full the bucket of a
- * key is (limit_req), or how many each worker has of it open (limit_conn). A zone is of one kind. Keys are known by
- * their hash alone.
+ * The state of limits per key, in memory shared by all workers, created before they are forked: the level of a leaky
+ * bucket (limit_req), or the number of open requests or connections of each worker (limit_conn). A zone is of one
+ * kind. Keys are identified by their hash.
  *
- * Everything is under one lock. Whoever dies with it stops nobody: the next one puts the chains together again from the
- * places. Times are those of the monotonic clock, which all processes share.
+ * One lock protects everything. If a process dies holding it, the next holder rebuilds the chains from the entries.
+ * Times are of the monotonic clock, which all processes share.
  */
 #ifndef LIMIT_LIMIT_ZONE_H
 #define LIMIT_LIMIT_ZONE_H
@@ -15,32 +15,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LIMIT_DROPS 60000ull        /* of one request: a rate of one a minute is a drop a millisecond */
+#define LIMIT_DROPS 60000ull        /* per request: a rate of one per minute is one drop per millisecond */
 
 struct limit_zone;
 
-/* A zone in `size` bytes. NULL when out of memory, or too small. */
+/* Creates a zone of `size` bytes. NULL when out of memory, or if `size` is too small. */
 struct limit_zone *limit_zone_create(size_t size);
-/* Another who destroys it; the last one does. Only the master asks. Returns it. */
+/* Adds an owner; the last one destroys the zone. Called by the master only. Returns `zone`. */
 struct limit_zone *limit_zone_share(struct limit_zone *zone);
 /* Accepts NULL. */
 void limit_zone_destroy(struct limit_zone *zone);
 
 /*
- * One request into the key's bucket, which loses `rate` drops a millisecond. *out_level is how full the bucket would be, in
- * drops, the request's own LIMIT_DROPS among them; a key that is not known begins empty, and its first request counts for
- * nothing. False: that is more than `most`, and nothing was poured. Where the zone is full, the key goes that was
- * asked for least recently.
+ * Adds one request to the key's bucket, which drains `rate` drops per millisecond. *out_level is the resulting level
+ * in drops, including LIMIT_DROPS of this request; a new key begins empty, and its first request counts as nothing.
+ * False: the level would exceed `most`, and nothing was added. A full zone evicts the least recently used key.
  */
 bool limit_zone_pour(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t most, uint64_t now_ms, uint64_t *out_level);
-/* Takes one request back out: another limit has refused it. */
+/* Removes one request again, refused by another limit. */
 void limit_zone_take_back(struct limit_zone *zone, uint64_t key);
 
-/* One more of the key for the worker. False where all workers have `most` of it together, or the zone is full: nothing of it may be forgotten. */
+/*
+ * Counts one more for the key and worker. False if all workers together have `most`, or the zone is full: counts are
+ * not evicted.
+ */
 bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, uint64_t most);
-/* One that has entered is gone. */
+/* Counts one less. */
 void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker);
-/* The worker has died: all that it had of any key is gone. */
+/* Drops all counts of a worker that died. */
 void limit_zone_abandon(struct limit_zone *zone, unsigned worker);
 
 #endif
