@@ -4,7 +4,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 
 import pytest
 
@@ -229,7 +228,8 @@ def test_under_load_nothing_is_lost(begin):
     for number in range(1, 9):
         server.write(server.block(f'number-{number}'), worker_processes=1 + number % 3)
         server.reload()
-        time.sleep(0.2)
+        before = list(counts)
+        wait_for(lambda: faults or all(count >= earlier + 10 for count, earlier in zip(counts, before)), 'ten answers for each client')  # pylint: disable=cell-var-from-loop
     over.set()
     for thread in threads:
         thread.join()

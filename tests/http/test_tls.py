@@ -2,6 +2,7 @@
 import hashlib
 import os
 import re
+import select
 import socket
 import ssl
 import struct
@@ -258,15 +259,27 @@ def test_alpn(served):
     assert refused.value.description == 120           # no_application_protocol, RFC 7301 3.2
 
 
+def read_until(stream, text):
+    """What a program says until it has said the text, in whatever case, or has ended."""
+    said, deadline = '', time.monotonic() + 20 * server_kit.PATIENCE
+    while text not in said.lower():
+        assert select.select([stream], [], [], max(0, deadline - time.monotonic()))[0], said
+        piece = os.read(stream.fileno(), 65536).decode()
+        if not piece:
+            break
+        said += piece
+    return said
+
+
 def test_renegotiation_is_refused(served):
     asker = subprocess.Popen(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', '-tls1_2'], stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    time.sleep(0.5 * server_kit.PATIENCE)
-    asker.stdin.write('R\n')
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = read_until(asker.stdout, 'verify return code')        # the last line of what it says of the handshake
+    asker.stdin.write(b'R\n')
     asker.stdin.flush()
-    time.sleep(0.5 * server_kit.PATIENCE)
-    said, _ = asker.communicate(timeout=30 * server_kit.PATIENCE)
-    assert 'no renegotiation' in said.lower() or asker.returncode != 0
+    said += read_until(asker.stdout, 'no renegotiation')
+    said += asker.communicate(timeout=30 * server_kit.PATIENCE)[0].decode()
+    assert 'no renegotiation' in said.lower() or asker.returncode != 0, said
     assert own(served).get('/one.txt').status == 200
 
 

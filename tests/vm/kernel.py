@@ -1,5 +1,7 @@
 """What the guest's kernel can tell of TLS: its counters, the record number of somebody else's socket, and strace."""
+import contextlib
 import ctypes
+import glob
 import os
 import re
 import shutil
@@ -66,6 +68,13 @@ def record_sequence(pid, number):
         return int.from_bytes(borrowed.getsockopt(SOL_TLS, TLS_TX, size)[offset:offset + 8], 'big')
 
 
+def tracer_of(path):
+    """TracerPid of a /proc/PID/task/TID/status; a thread that has ended has none."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(path, encoding='ascii') as stream:
+        return int(re.search(r'^TracerPid:\s*(\d+)', stream.read(), re.M)[1])
+    return 0
+
+
 class Strace:
     """Watches what a process does with its sockets; with `inject`, makes a call of it fail ("setsockopt:error=EPERM:when=2")."""
     CALLS = 'sendfile,sendto,sendmsg,sendmmsg,write,writev,splice,setsockopt,io_uring_enter'
@@ -75,8 +84,14 @@ class Strace:
         faults = ['-e', f'inject={inject}'] if inject else []
         self.watcher = subprocess.Popen([shutil.which('strace'), '-f', '-p', str(pid), '-e', f'trace={self.CALLS}', *faults, '-o', path],
                                         stderr=subprocess.PIPE)
-        os.read(self.watcher.stderr.fileno(), 1)    # "Process N attached"
-        time.sleep(1)
+        self.wait_for_threads(pid)
+
+    def wait_for_threads(self, pid):
+        """Until strace has attached to each thread of the process."""
+        deadline = time.monotonic() + 60
+        while not all(tracer_of(path) == self.watcher.pid for path in glob.glob(f'/proc/{pid}/task/*/status')):
+            assert time.monotonic() < deadline and self.watcher.poll() is None, 'strace does not attach'
+            time.sleep(0.02)
 
     def stop(self):
         self.watcher.terminate()

@@ -1,6 +1,10 @@
 """`openssl s_client` at the keyboard: its commands k (a new key of its own) and K (and one of the server's) while a body comes."""
+import array
+import fcntl
 import os
+import select
 import subprocess
+import termios
 import time
 
 from . import server
@@ -27,9 +31,16 @@ class SClient:
         return True
 
     def command(self, letter):
-        """A command is what begins a piece of input, so nothing may stand before it in the pipe."""
+        """A command is what begins a piece of input: returns when s_client has read it. Output that would block s_client is read."""
         self.send(letter + '\n')
-        time.sleep(0.3 * server.PATIENCE)
+        deadline, unread = time.monotonic() + 20 * server.PATIENCE, array.array('i', [1])
+        while fcntl.ioctl(self.process.stdin, termios.FIONREAD, unread) == 0 and unread[0]:
+            assert time.monotonic() < deadline, f'the command {letter} is not read'
+            if select.select([self.process.stdout], [], [], 0.01)[0]:
+                piece = os.read(self.process.stdout.fileno(), 65536)
+                if not piece:
+                    break
+                self.output += piece
 
     def close(self):
         """Ends it; how many key updates it has sent."""
