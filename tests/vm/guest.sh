@@ -28,9 +28,23 @@ beside() { # NAME FILES...: one pytest, beside others
     part "$@" &
 }
 
+# The root file system is a 9p mount without a cache: each import and each page of a program is read from the emulator again.
+# A second mount of the same files has a cache; /usr and the folders of OUT/folders come from there.
+cache_files() {
+    local folder modules cached=/run/sluice
+    modules=$(readlink -f "/lib/modules/$(uname -r)")
+    mkdir -p $cached/{files,out,upper,work} && mount --bind "$out" $cached/out &&
+        mount -t 9p -o ro,version=9p2000.L,trans=virtio,access=any,msize=524288,cache=loose sluice-files $cached/files || return
+    while read -r folder; do mount --bind "$cached/files$folder" "$folder" || return; done <"$out/folders"
+    mount -t overlay -o lowerdir=$cached/files/usr,upperdir=$cached/upper,workdir=$cached/work usr /usr &&
+        mkdir -p /usr/lib/modules && mount -t tmpfs modules /usr/lib/modules && ln -s "$modules" /usr/lib/modules/ &&
+        mount --bind $cached/out "$out" || return
+    cd "$PWD" || return
+}
+
 more=("$@")
+cache_files || exit 1
 uname -r
-[ ! -d /kernel-modules ] || mount --bind /kernel-modules /lib/modules # another Debian's folder: debian.py
 ulimit -n 65536
 modprobe=$(cat /proc/sys/kernel/modprobe)
 echo /bin/false >/proc/sys/kernel/modprobe # from here on the kernel gets only what is loaded by hand

@@ -26,6 +26,9 @@ import packages  # noqa: E402
 BOOT_AND_RUN_SECONDS = int(os.environ.get('SLUICE_VM_SECONDS', '3000'))
 OUTCOMES = ('PASSED', 'FAILED', 'ERROR', 'SKIPPED')
 CONSOLE_LINES = 60
+# The machine's files once more, for guest.sh, which mounts them with a cache.
+FILES = ('-fsdev local,id=files,path=/,security_model=none,readonly=on,multidevs=remap '
+         '-device virtio-9p-pci,fsdev=files,mount_tag=sluice-files')
 # What a console says of a guest's end; where several are there, the first of these is the cause.
 CAUSES = ('no end within .+', r'qemu-system-\S+: .+', 'insmod: .+', '[Ff]ailed to mount.+', 'Out of memory: .+', 'Kernel panic - not syncing: .+',
           'script exited with code (?!0$).+')
@@ -79,17 +82,14 @@ def run_whole(line, environment, seconds):
         program.wait()
 
 
-def boot(programs, image, out, command, root=None):
+def boot(programs, image, out, command):
     """Runs the command in the guest; what it says lands in out/said. Returns what the emulator and the guest's console said; may raise
     TimeoutExpired.
-
-    With `root` that folder is the guest's root, where `out` is called /out; otherwise it is this machine's own.
     """
     environment = {**os.environ, 'PATH': f'{programs}:/usr/sbin:/sbin:{os.environ["PATH"]}'}
     line = [os.path.join(programs, 'vng'), '--verbose', '--disable-kvm', '--force-9p', '--run', image, '--cpus', '2', '-m', '3G',
             '--append', 'no_timer_check',       # a busy machine lets an emulated timer come too late for that check, which panics
-            '--qemu-opts=-cpu max', *(['--root', root, f'--rwdir=/out={out}'] if root else ['--rwdir', out]),
-            '--', f'{command} > {"/out" if root else shlex.quote(out)}/said 2>&1']
+            f'--qemu-opts=-cpu max {FILES}', '--rwdir', out, '--', f'{command} > {shlex.quote(out)}/said 2>&1']
     return run_whole(line, environment, BOOT_AND_RUN_SECONDS)
 
 
@@ -107,10 +107,10 @@ def cause(console):
     return next((found[0] for found in (re.findall(pattern, console, re.M) for pattern in CAUSES) if found), 'its console does not tell')
 
 
-def run_parts(programs, image, out, command, root=None):
+def run_parts(programs, image, out, command):
     """0 when every part that was begun in the guest ended well, and the guest with them."""
     try:
-        console = boot(programs, image, out, command, root)
+        console = boot(programs, image, out, command)
     except subprocess.TimeoutExpired as late:
         console = f'{late.output}\nno end within {BOOT_AND_RUN_SECONDS} s'
     failed = [] if read(os.path.join(out, 'status')).strip() == '0' else ['guest']
@@ -131,6 +131,12 @@ def run_parts(programs, image, out, command, root=None):
     return 1 if failed else 0
 
 
+def folders(environment, python, sluice):
+    """What the tests read, besides /usr: the sources, the program, the environment and its Python."""
+    found = [os.path.dirname(os.path.dirname(HERE)), os.path.dirname(sluice), environment, os.path.dirname(os.path.dirname(python))]
+    return [path for path in dict.fromkeys(map(os.path.realpath, found)) if path != '/usr']
+
+
 def main():
     build, version, sluice, rest = os.path.abspath(sys.argv[1]), sys.argv[2], os.path.abspath(sys.argv[3]), sys.argv[4:]
     kernel = os.path.join(build, 'vm', version, 'kernel')
@@ -147,7 +153,10 @@ def main():
     out = os.path.join(build, 'vm', version, 'out')
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(out)
-    command = ['bash', os.path.join(HERE, 'guest.sh'), out, os.path.join(folder, 'bin', 'python'), sluice, *rest]
+    python = os.path.join(folder, 'bin', 'python')
+    with open(os.path.join(out, 'folders'), 'w', encoding='utf-8') as stream:
+        stream.writelines(f'{path}\n' for path in folders(folder, os.path.realpath(python), sluice))
+    command = ['bash', os.path.join(HERE, 'guest.sh'), out, python, sluice, *rest]
     return run_parts(os.path.join(folder, 'bin'), read(kernel).strip(), out, shlex.join(command))
 
 
