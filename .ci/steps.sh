@@ -3,35 +3,85 @@
 # shellcheck shell=bash disable=SC2046
 set -u
 export DEBIAN_FRONTEND=noninteractive SLUICE_REQUIRE_VM=1 SLUICE_REQUIRE_HTTP=1 PYTHONUNBUFFERED=1
-export SLUICE_PATIENCE=3 # what must come may take its time beside a guest, and under sanitizers
-MESON_TESTTHREADS=$(($(nproc) + 1)) # most tests wait more than they work
+export SLUICE_PATIENCE=3 # time limits of the tests are three times as long: they share the processors with a guest and sanitizers
+export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+MESON_TESTTHREADS=$(($(nproc) * 2)) # most tests wait more than they work
 export MESON_TESTTHREADS
-passed=0 failed=0 skipped=0 faults=() start=$SECONDS
+state=''  # the folder of start_steps
 debian='' # the root folder of another Debian in which shell() runs commands; empty: this machine
+beside=() # the process groups of the steps that run beside others
 
 # The README's commands, so that they are what is tested. As root there may be no sudo.
 readme() { sed -n '/^```sh$/,/^```$/p' README.md | grep -v '^```' | sed -n "$1p"; }
 packages() { readme "$1" | sed 's/.*apt-get install -y \([^&]*\)&&.*/\1/'; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
+# Steps count into files, since some run in processes of their own: counts ("passed failed skipped"), faults (names of
+# steps), again (tests to be run once more) and the output of each step beside others.
+start_steps() {
+    state=$(mktemp -d)
+    trap end_steps EXIT
+    trap 'exit 1' INT TERM HUP
+    touch "$state/counts" "$state/faults" "$state/again"
+}
+
+end_steps() { # nothing that a step beside others started goes on
+    local group
+    for group in ${beside+"${beside[@]}"}; do kill -- "-$group" 2>/dev/null; done
+    rm -rf "$state"
+}
+
+count() { echo "$*" >>"$state/counts"; } # PASSED FAILED SKIPPED
+
+measure_cpu() { # sets `cpu`: seconds of all processes that this shell has waited for
+    local file=$state/times-$BASHPID
+    times >"$file" # of a subshell it would be the subshell's
+    cpu=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$file")
+}
+
 step() { # NAME COMMAND...: runs, times and counts one step
-    local name=$1 begin=$SECONDS # a step of `tests` counts its tests instead
+    local name=$1 begin=$SECONDS cpu used # a step of `tests` counts its tests instead
+    measure_cpu
+    used=$cpu
     shift
     printf '\n==== %s\n' "$name"
     if "$@" </dev/null; then
-        [[ $1 = tests* ]] || passed=$((passed + 1))
+        [[ $1 = tests* ]] || count 1 0 0
     else
-        [[ $1 = tests* ]] || failed=$((failed + 1))
-        faults+=("$name")
+        [[ $1 = tests* ]] || count 0 1 0
+        echo "$name" >>"$state/faults"
     fi
-    printf '==== %s: %d s\n' "$name" $((SECONDS - begin))
+    measure_cpu
+    printf '==== %s: %d s, %d s of CPU\n' "$name" $((SECONDS - begin)) $((cpu - used))
+}
+
+step_beside() { # NAME COMMAND...: a step beside those that follow, until `join`
+    set -m # a process group of its own
+    (
+        set +m
+        trap - EXIT
+        step "$@"
+    ) >"$state/beside-${#beside[@]}" 2>&1 &
+    set +m
+    beside+=($!)
+}
+
+join() { # waits for the steps beside others, and prints what they said
+    local number
+    for number in "${!beside[@]}"; do
+        wait "${beside[number]}"
+        cat "$state/beside-$number"
+    done
+    beside=()
 }
 
 finish() { # the last line is "N passed, N failed, N skipped"
-    printf '\n%d s in all\n' $((SECONDS - start))
-    for fault in ${faults+"${faults[@]}"}; do echo "failed: $fault"; done
-    echo "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" = 0 ] && [ ${#faults[@]} = 0 ]
+    local totals
+    printf '\n%d s in all\n' $SECONDS
+    sed 's/^/failed: /' "$state/faults"
+    totals=$(awk '{ p += $1; f += $2; s += $3 } END { printf "%d passed, %d failed, %d skipped", p, f, s }' "$state/counts")
+    echo "$totals"
+    [[ $totals = *' 0 failed,'* ]] && [ ! -s "$state/faults" ]
 }
 
 again() { # COMMAND...: up to five times, for mirrors that stumble
@@ -43,16 +93,19 @@ again() { # COMMAND...: up to five times, for mirrors that stumble
     return 1
 }
 
-shell() { # LINE: runs a line of shell in the source folder, here or in $debian
+shell() { # LINE: runs a line of shell in the source folder, here or in $debian; with $deadline (of SECONDS) no longer than that
+    local left=$((${deadline-0} - SECONDS))
     if [ -n "$debian" ]; then
         enter "cd /sluice || exit; $1"
+    elif [ -n "${deadline-}" ]; then
+        timeout --foreground -k 60 $((left > 10 ? left : 10)) bash -c "$1"
     else
         bash -c "$1"
     fi
 }
 
-results() { # BUILD: "passed failed skipped" of meson's last run, then a line for each test that failed
-    python3 - "${debian:+$debian/sluice/}$1/meson-logs/testlog.json" <<'PYTHON'
+results() { # BUILD LOG: "passed failed skipped" of a run of meson, then a line for each test that failed
+    python3 - "${debian:+$debian/sluice/}$1/meson-logs/$2.json" <<'PYTHON'
 import json
 import sys
 found, failed = {}, []
@@ -66,46 +119,58 @@ print(*failed, sep='\n')
 PYTHON
 }
 
-count() { passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3)); }
-
-# A few tests that fail in the crowd are asked once more, alone, and named: what is broken fails again, and what
-# only a busy machine disturbs is seen as that.
-tests_of() { # BUILD LINE: runs a line of shell that ends in meson test of that build, counted by test and not as one step
-    local build=$1 first good skip status failing=()
-    rm -f "${debian:+$debian/sluice/}$build/meson-logs/testlog.json"
-    shell "$2" && { count $(results "$build" | sed -n 1p); return 0; }
-    first=$(results "$build") || return 1
-    mapfile -t failing < <(tail -n +2 <<<"$first")
-    if [ ${#failing[@]} = 0 ] || [ ${#failing[@]} -gt 8 ]; then # none: the runner itself failed
-        count $(head -1 <<<"$first")
-        return 1
-    fi
-    read -r good _ skip <<<"$(head -1 <<<"$first")"
-    count "$good" 0 "$skip"
-    echo "asked once more, alone: ${failing[*]}"
-    shell "meson test -C $build --no-rebuild --print-errorlogs --num-processes 1 -t 3 ${failing[*]@Q}" # names may have blanks
+# Up to eight tests that fail beside others run once more, alone, in tests_again: a real fault fails there, too.
+tests_of() { # BUILD LOG LINE: runs a line of shell that ends in meson test of that build, counted by test and not as one step
+    local build=$1 log=$2 found status good skip name failing=()
+    rm -f "${debian:+$debian/sluice/}$build/meson-logs/$log.json"
+    shell "$3"
     status=$?
-    count $(results "$build" | sed -n 1p)
-    return $status
+    found=$(results "$build" "$log") || return 1
+    mapfile -t failing < <(tail -n +2 <<<"$found")
+    if [ $status = 0 ] || [ -z "${failing[0]-}" ] || [ ${#failing[@]} -gt 8 ] || [ $SECONDS -ge "${deadline-999999}" ]; then
+        count $(head -1 <<<"$found") # a failure without a test that failed: the runner's own
+        return $status
+    fi
+    read -r good _ skip <<<"$(head -1 <<<"$found")"
+    count "$good" 0 "$skip"
+    for name in "${failing[@]}"; do printf '%s\t%s\n' "$build" "$name" >>"$state/again"; done
 }
 
-tests() { # BUILD ARGUMENTS...: meson test
-    local build=$1
+tests() { # BUILD ARGUMENTS...: meson test; its log is named by the arguments, since two may run in one build at once
+    local build=$1 log
     shift
-    tests_of "$build" "meson test -C $build --no-rebuild --print-errorlogs $*"
+    log=run$(tr -cd a-z <<<"$*")
+    tests_of "$build" "$log" "meson test -C $build --no-rebuild --print-errorlogs --logbase $log -t 3 $*"
+}
+
+tests_again() { # those that failed beside others
+    local build names=() status=0
+    mv "$state/again" "$state/now" && touch "$state/again"
+    # shellcheck disable=SC2013
+    for build in $(cut -f 1 "$state/now" | sort -u); do
+        mapfile -t names < <(awk -F '\t' -v build="$build" '$1 == build { print $2 }' "$state/now")
+        printf 'once more, alone: %s: %s\n' "$build" "$(printf '"%s" ' "${names[@]}")"
+        shell "meson test -C $build --no-rebuild --print-errorlogs --logbase again -t 3 --num-processes 1 $(printf '%q ' "${names[@]}")" ||
+            status=1
+        count $(results "$build" again | head -1)
+    done
+    return $status
 }
 
 build() { # NAME MESON_ARGUMENTS...: everything (or $targets), in the folder build-NAME; CC and the flags from the environment
     local folder=build-$1 said
     shift
     said=$(meson setup "$folder" -Dwerror=true "$@") || { echo "$said"; return 1; }
-    ninja -C "$folder" ${targets-}
+    ninja --quiet -C "$folder" ${targets-}
 }
 
 build_release() { build release --buildtype=release; }
 build_debug() { build debug --buildtype=debug; }
 build_lto() { targets=sluice build lto -Db_lto=true; } # each test would be optimised as a whole, too
 build_clang() { CC=clang build clang; }
+build_fuzz() { # SECONDS for each target
+    CC=clang targets=fuzz-targets build fuzz -Dfuzz=true -Dfuzz_seconds="$1" -Db_sanitize=address,undefined -Db_lundef=false
+}
 
 build_plain() ( # the flags of a Debian package
     eval "$(DEB_BUILD_MAINT_OPTIONS=hardening=+all dpkg-buildflags --export=sh)"
