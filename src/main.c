@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int print(const char *text)
+static int print_text(const char *text)
 {
     return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
@@ -38,11 +38,11 @@ int main(int argc, char **argv)
     case COMMAND_SIGNAL:
         return command_signal(&options);
     case COMMAND_VERSION:
-        return print("sluice version: sluice/" SLUICE_VERSION "\n");
+        return print_text("sluice version: sluice/" SLUICE_VERSION "\n");
     case COMMAND_BUILD:
         return command_build();
     case COMMAND_USAGE:
-        return print(options_usage());
+        return print_text(options_usage());
     case COMMAND_SERVE:
         return command_serve(&options);
     case COMMAND_DOCTOR:

@@ -42,14 +42,14 @@ static int read_rule(struct conf_reader *reader, const struct conf_node *node, v
     return -EINVAL;
 }
 
-static int exactness(const struct access_rule *rule)
+static int rule_prefix_length(const struct access_rule *rule)
 {
     return rule->all ? -1 : rule->range.bits;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_rules(const void *a, const void *b)
 {
-    return exactness(b) - exactness(a);
+    return rule_prefix_length(b) - rule_prefix_length(a);
 }
 
 static bool same_range(const struct access_rule *a, const struct access_rule *b)
@@ -96,7 +96,7 @@ static int check_access(void *conf, struct conf_reader *reader, const struct con
         own->rules[own->allow.count + i] = ((const struct access_rule *)own->deny.items)[i];
         own->rules[own->allow.count + i].deny = true;
     }
-    qsort(own->rules, own->count, sizeof(*own->rules), compare);
+    qsort(own->rules, own->count, sizeof(*own->rules), compare_rules);
     check_pairs(own, reader);
     return 0;
 }

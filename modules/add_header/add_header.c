@@ -78,7 +78,7 @@ static int read_detailed(struct conf_reader *reader, const struct conf_node *nod
     return conf_read_template(reader, value, &out->value);
 }
 
-static int read_map(struct conf_reader *reader, const struct conf_node *node, struct added_row *row)
+static int read_header_map(struct conf_reader *reader, const struct conf_node *node, struct added_row *row)
 {
     row->items = arena_zalloc(reader->arena, node->count + 1, sizeof(*row->items));
     if (!row->items)
@@ -107,7 +107,7 @@ static int read_row(struct conf_reader *reader, const struct conf_node *node, vo
     int error;
 
     if (node->kind == CONF_MAP)
-        return read_map(reader, node, row);
+        return read_header_map(reader, node, row);
     error = conf_read_words(reader, node, &words);
     if (error < 0)
         return error;

@@ -128,7 +128,7 @@ static void wrapped_close(struct body *body)
     body_close(&container_of(body, struct wrapped, body)->inner);
 }
 
-static void inner_woken(void *owner)
+static void trailer_inner_woken(void *owner)
 {
     struct wrapped *wrapped = owner;
 
@@ -152,7 +152,7 @@ static int add_trailer_shape(struct exchange *x, const void *conf)
                                 .inner = x->response.body,
                                 .x = x,
                                 .conf = own};
-    wrapped->inner->wake = inner_woken;
+    wrapped->inner->wake = trailer_inner_woken;
     wrapped->inner->owner = wrapped;
     x->response.body = &wrapped->body;
     return 0;

@@ -75,7 +75,7 @@ static void one_round(struct md5 *md5, unsigned number, struct str password, str
     md5_end(md5, digest);
 }
 
-static char *encode(char *into, unsigned bits, unsigned characters)
+static char *encode_base64_crypt(char *into, unsigned bits, unsigned characters)
 {
     static const char alphabet[] = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -92,9 +92,9 @@ static void encode_digest(const unsigned char digest[DIGEST_SIZE], char text[TEX
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
         unsigned high = digest[order[i][0]], middle = digest[order[i][1]], low = digest[order[i][2]];
 
-        text = encode(text, high << 16 | middle << 8 | low, 4);
+        text = encode_base64_crypt(text, high << 16 | middle << 8 | low, 4);
     }
-    encode(text, digest[11], 2);
+    encode_base64_crypt(text, digest[11], 2);
 }
 
 /* The salt ends at the next '$', and has at most SALT_SIZE bytes. */

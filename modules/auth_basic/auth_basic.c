@@ -110,7 +110,7 @@ static const struct directive directives[] = {
 };
 
 /* A quoted-string (RFC 9110 5.6.4). */
-static struct str quote(struct arena *arena, struct str text)
+static struct str quote_string(struct arena *arena, struct str text)
 {
     char *into = arena_alloc(arena, 2 * text.length + 1);
     size_t length = 0;
@@ -125,13 +125,13 @@ static struct str quote(struct arena *arena, struct str text)
     return str_of(into, length);
 }
 
-static enum outcome demand(struct exchange *x, const struct auth_basic_conf *own)
+static enum outcome respond_unauthorized(struct exchange *x, const struct auth_basic_conf *own)
 {
     struct str realm = exchange_eval(x, own->realm);
     struct str value;
 
     exchange_error_response(x, 401);
-    realm = realm.data ? quote(&x->arena, realm) : realm;
+    realm = realm.data ? quote_string(&x->arena, realm) : realm;
     value = realm;
     if (realm.data)
         value = arena_printf(&x->arena, "Basic realm=\"" STR_FMT "\", charset=\"UTF-8\"", STR_ARG(realm));
@@ -146,7 +146,7 @@ static enum log_level level_of(const struct exchange *x)
     return exchange_satisfies_any(x) ? LOG_INFO : LOG_ERROR;
 }
 
-static enum outcome busy(struct exchange *x)
+static enum outcome respond_busy(struct exchange *x)
 {
     exchange_error_response_log(x, 503, LOG_WARN, "auth_basic: too many logins wait to be looked at");
     if (headers_set(&x->response.headers, &x->arena, STR("Retry-After"), STR("5")) < 0)
@@ -154,16 +154,16 @@ static enum outcome busy(struct exchange *x)
     return OUTCOME_ANSWERED;
 }
 
-static enum outcome unreadable(struct exchange *x, const struct auth_basic_conf *own, int error)
+static enum outcome respond_unreadable_file(struct exchange *x, const struct auth_basic_conf *own, int error)
 {
     if (error == -EBUSY)
-        return busy(x);
+        return respond_busy(x);
     return exchange_error_response_log(x, error == -ENOENT ? 403 : 500, LOG_ERROR,
                                        "auth_basic: \"" STR_FMT "\" cannot be read (%d: %s)",
                                        STR_ARG(own->file), -error, strerror(-error));
 }
 
-static enum outcome judge(struct attempt *attempt)
+static enum outcome login_outcome(struct attempt *attempt)
 {
     const struct password_question *question = &attempt->login.question;
     const struct auth_basic_conf *own = attempt->conf;
@@ -193,29 +193,29 @@ static enum outcome judge(struct attempt *attempt)
                      STR_ARG(own->file), question->line, STR_ARG(attempt->user), LIMIT_BCRYPT_COST, LIMIT_SHA_ROUNDS);
         break;
     }
-    return demand(x, own);
+    return respond_unauthorized(x, own);
 }
 
 /* The arena's, and ours alone. data NULL: nothing. */
-static void wipe(struct str secret)
+static void wipe_secret(struct str secret)
 {
     if (secret.data)
         OPENSSL_cleanse((char *)(uintptr_t)secret.data, secret.length);
 }
 
-static void asked(struct login *login, int error)
+static void password_checked(struct login *login, int error)
 {
     struct attempt *attempt = container_of(login, struct attempt, login);
     struct exchange *x = attempt->x;
 
-    wipe(attempt->password);
+    wipe_secret(attempt->password);
     if (!x->cancelled && error != -ECANCELED)
-        exchange_resume(x, error < 0 ? unreadable(x, attempt->conf, error) : judge(attempt));
+        exchange_resume(x, error < 0 ? respond_unreadable_file(x, attempt->conf, error) : login_outcome(attempt));
     exchange_release(x);
 }
 
 /* "user:password" in two: 0, -EINVAL: there is none that anyone could have meant, or -ENOMEM. */
-static int divide(struct arena *arena, struct str both, struct str *out_user, struct str *out_password)
+static int split_credentials(struct arena *arena, struct str both, struct str *out_user, struct str *out_password)
 {
     if (!both.data || str_find(both, ':') < 0)
         return -EINVAL;
@@ -238,14 +238,14 @@ static int read_credentials(struct exchange *x, struct str *out_user, struct str
     if (!str_equal_nocase(str_slice(field, 0, 6), STR("Basic ")) || field.length > 4 * LIMIT_LOGIN_TEXT)
         return -EINVAL;
     both = base64_decode(&x->arena, str_trim(str_skip(field, 6)));
-    error = divide(&x->arena, both, out_user, out_password);
-    wipe(both);
+    error = split_credentials(&x->arena, both, out_user, out_password);
+    wipe_secret(both);
     if (error < 0)
-        wipe(*out_password);
+        wipe_secret(*out_password);
     return error;
 }
 
-static enum outcome ask(struct exchange *x, struct logins *logins, struct attempt *attempt)
+static enum outcome check_login(struct exchange *x, struct logins *logins, struct attempt *attempt)
 {
     int error = login_ask(logins, &attempt->login);
 
@@ -253,8 +253,8 @@ static enum outcome ask(struct exchange *x, struct logins *logins, struct attemp
         exchange_hold(x);
         return OUTCOME_PENDING;
     }
-    wipe(attempt->password);
-    return error < 0 ? unreadable(x, attempt->conf, error) : judge(attempt);
+    wipe_secret(attempt->password);
+    return error < 0 ? respond_unreadable_file(x, attempt->conf, error) : login_outcome(attempt);
 }
 
 static enum outcome auth_basic_answer(struct exchange *x, const void *conf, void *state)
@@ -268,21 +268,21 @@ static enum outcome auth_basic_answer(struct exchange *x, const void *conf, void
         return exchange_error_response_log(x, 403, LOG_ERROR, "auth_basic: there is no auth_basic_user_file here");
     noted = exchange_state(x, &module_auth_basic, sizeof(struct attempt *));
     if (noted && *noted && (*noted)->answered && str_equal((*noted)->conf->file, own->file))
-        return (*noted)->login.question.verdict == PASSWORD_GOOD ? OUTCOME_ALLOWED : demand(x, own);
+        return (*noted)->login.question.verdict == PASSWORD_GOOD ? OUTCOME_ALLOWED : respond_unauthorized(x, own);
     error = read_credentials(x, &user, &password);
     if (error == -EINVAL)
-        return demand(x, own);
+        return respond_unauthorized(x, own);
     attempt = arena_zalloc(&x->arena, 1, sizeof(*attempt));
     if (error < 0 || !attempt || !noted) {
-        wipe(password);
+        wipe_secret(password);
         return exchange_error_response(x, 500);
     }
     *attempt = (struct attempt){.x = x, .conf = own, .user = user, .password = password};
     attempt->login.question =
         (struct password_question){.path = own->file.data, .user = user, .password = password.data};
-    attempt->login.done = asked;
+    attempt->login.done = password_checked;
     *noted = attempt;
-    return ask(x, state, attempt);
+    return check_login(x, state, attempt);
 }
 
 static void auth_basic_cancel(struct exchange *x, void *state)

@@ -158,22 +158,22 @@ static bool is_known(struct logins *logins, struct login *login)
     return true;
 }
 
-static int work(void *argument)
+static int check_password_work(void *argument)
 {
     return password_ask(argument);
 }
 
-static void finished(struct op *op, int result);
+static void login_check_done(struct op *op, int result);
 
-static void begin(struct logins *logins, struct login *login)
+static void start_login_check(struct logins *logins, struct login *login)
 {
     logins->active++;
-    login->op.done = finished;
-    worker_offload(logins->worker, &login->op, work, &login->question);
+    login->op.done = login_check_done;
+    worker_offload(logins->worker, &login->op, check_password_work, &login->question);
 }
 
 /* The next ones begin. Those that are known by now are done at once: `done` only queues. */
-static void go_on(struct logins *logins)
+static void start_waiting_checks(struct logins *logins)
 {
     struct list *link;
 
@@ -184,11 +184,11 @@ static void go_on(struct logins *logins)
         if (is_known(logins, login))
             login->done(login, 0);
         else
-            begin(logins, login);
+            start_login_check(logins, login);
     }
 }
 
-static void finished(struct op *op, int result)
+static void login_check_done(struct op *op, int result)
 {
     struct login *login = container_of(op, struct login, op);
     struct logins *logins = login->logins;
@@ -200,7 +200,7 @@ static void finished(struct op *op, int result)
         forget_known(logins, login);
     login->done(login, login->cancelled ? -ECANCELED : result);
     if (!logins->ending)
-        go_on(logins);
+        start_waiting_checks(logins);
     else if (logins->active == 0)
         OPENSSL_clear_free(logins, sizeof(*logins));
 }
@@ -217,7 +217,7 @@ int login_ask(struct logins *logins, struct login *login)
         return -EBUSY;
     list_push(&logins->waiting, &login->link);
     logins->waiting_count++;
-    go_on(logins);
+    start_waiting_checks(logins);
     return -EAGAIN;
 }
 

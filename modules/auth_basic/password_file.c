@@ -24,7 +24,7 @@ struct line {
     struct str user, hash;
 };
 
-static int64_t nanoseconds(const struct timespec *time)
+static int64_t timespec_ns(const struct timespec *time)
 {
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
@@ -32,8 +32,8 @@ static int64_t nanoseconds(const struct timespec *time)
 static struct password_file_state state_of(const struct stat *status)
 {
     return (struct password_file_state){(uint64_t)status->st_dev, (uint64_t)status->st_ino,
-                                        (uint64_t)status->st_size, nanoseconds(&status->st_mtim),
-                                        nanoseconds(&status->st_ctim)};
+                                        (uint64_t)status->st_size, timespec_ns(&status->st_mtim),
+                                        timespec_ns(&status->st_ctim)};
 }
 
 static bool same_state(const struct password_file_state *a, const struct password_file_state *b)
@@ -176,7 +176,7 @@ static bool libcrypt_matches(const char *password, struct str hash)
     return good;
 }
 
-static bool matches(const char *password, struct str hash)
+static bool password_matches(const char *password, struct str hash)
 {
     return str_starts(hash, STR("$apr1$")) ? apr1_matches(password, hash) : libcrypt_matches(password, hash);
 }
@@ -201,14 +201,14 @@ static bool find_user(struct str text, struct str user, struct line *out, struct
     return found;
 }
 
-static void judge(struct password_question *question, struct str text)
+static void verify_password(struct password_question *question, struct str text)
 {
     struct str first;
     struct line line = {0};
     bool found = find_user(text, question->user, &line, &first);
 
     bool hashable = found && is_taken(line.hash) && !is_costly(line.hash);
-    bool match = matches(question->password, hashable ? line.hash : first);
+    bool match = password_matches(question->password, hashable ? line.hash : first);
 
     question->line = line.number;
     if (!found) {
@@ -244,7 +244,7 @@ int password_ask(struct password_question *question)
     close(fd);
     if (error < 0)
         return error;
-    judge(question, str_of(text, length));
+    verify_password(question, str_of(text, length));
     OPENSSL_clear_free(text, (size_t)status.st_size + 1);
     return 0;
 }

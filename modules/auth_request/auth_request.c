@@ -157,7 +157,7 @@ static int set_all(struct exchange *x, struct exchange *child, const struct auth
     return error;
 }
 
-static enum outcome judge(struct exchange *x, const struct exchange *child)
+static enum outcome outcome_of_subrequest(struct exchange *x, const struct exchange *child)
 {
     int status = child->response.status;
 
@@ -169,7 +169,7 @@ static enum outcome judge(struct exchange *x, const struct exchange *child)
     return copy_demands(child, x) < 0 ? exchange_error_response(x, 500) : OUTCOME_ANSWERED;
 }
 
-static void answered(struct exchange *child, void *asker)
+static void subrequest_answered(struct exchange *child, void *asker)
 {
     const struct asking *asking = asker;
     struct exchange *x = asking->x;
@@ -177,7 +177,7 @@ static void answered(struct exchange *child, void *asker)
     if (set_all(x, child, asking->conf) < 0)
         exchange_resume(x, exchange_error_response(x, 500));
     else
-        exchange_resume(x, judge(x, child));
+        exchange_resume(x, outcome_of_subrequest(x, child));
     exchange_child_end(child);
 }
 
@@ -196,7 +196,7 @@ static enum outcome auth_answer(struct exchange *x, const void *conf, void *stat
     path = str_cut(&query, '?');
     if (uri.data && exchange_climbs(x, own->uri, uri, path, false))
         return exchange_error_response(x, 404);
-    error = uri.data && asking ? exchange_child(x, uri, answered, asking, &child) : -ENOMEM;
+    error = uri.data && asking ? exchange_child(x, uri, subrequest_answered, asking, &child) : -ENOMEM;
     if (error < 0)
         return exchange_error_response_log(x, 500, LOG_ERROR, "auth_request: cannot ask \"" STR_FMT "\" (%d: %s)",
                                            STR_ARG(uri), -error, strerror(-error));

@@ -54,7 +54,7 @@ static const struct directive directives[] = {
 };
 
 /* The value of a parameter of the query; empty where there is none. */
-static struct str parameter(struct str query, struct str name)
+static struct str query_parameter(struct str query, struct str name)
 {
     while (query.data) {
         struct str value = str_cut(&query, '&');
@@ -149,7 +149,7 @@ static void folder_done(struct op *op, int result)
 }
 
 /* Where the folder is, in terminated texts of the exchange. */
-static int locate(struct listing *listing)
+static int locate_folder(struct listing *listing)
 {
     struct exchange *x = listing->x;
     struct str root, path;
@@ -166,10 +166,10 @@ static int locate(struct listing *listing)
     return listing->root.data && listing->path.data ? 0 : -ENOMEM;
 }
 
-static enum outcome begin(struct exchange *x, const struct autoindex_conf *conf)
+static enum outcome start_listing(struct exchange *x, const struct autoindex_conf *conf)
 {
     struct listing *listing = exchange_state(x, &module_autoindex, sizeof(*listing));
-    struct str sort = parameter(x->request.query, STR("sort"));
+    struct str sort = query_parameter(x->request.query, STR("sort"));
     int error;
 
     if (!listing)
@@ -182,10 +182,10 @@ static enum outcome begin(struct exchange *x, const struct autoindex_conf *conf)
         .sort = str_equal(sort, STR("size"))   ? SORT_SIZE
                 : str_equal(sort, STR("date")) ? SORT_DATE
                                                : SORT_NAME,
-        .descending = str_equal(parameter(x->request.query, STR("order")), STR("desc")),
+        .descending = str_equal(query_parameter(x->request.query, STR("order")), STR("desc")),
         .json = conf->format == FORMAT_JSON || (conf->format == FORMAT_AUTO && wants_json(x)),
     };
-    error = locate(listing);
+    error = locate_folder(listing);
     if (error < 0)
         return exchange_error_response(x, error == -ENOENT ? 404 : 500);
     /* What the helper reads lies in the exchange's arena: it stays until it is done, even when the client leaves. */
@@ -207,7 +207,7 @@ static enum outcome autoindex_answer(struct exchange *x, const void *conf, void 
         return exchange_error_response_log(x, 403, LOG_ERROR,
                                            "directory index of \"" STR_FMT STR_FMT "\" is forbidden",
                                            STR_ARG(root), STR_ARG(x->request.path));
-    return begin(x, own);
+    return start_listing(x, own);
 }
 
 const struct module module_autoindex = {

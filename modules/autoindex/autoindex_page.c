@@ -87,7 +87,7 @@ static int by_date(const void *a, const void *b)
 }
 
 /* Turned round, folders stay in front. */
-static void reverse(struct folder_item *items, size_t count)
+static void reverse_items(struct folder_item *items, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
         struct folder_item kept = items[i];
@@ -108,13 +108,13 @@ void listing_sort(struct listing *listing)
     while (folders < folder->count && folder->items[folders].folder)
         folders++;
     if (listing->descending && folder->count) {
-        reverse(folder->items, folders);
-        reverse(folder->items + folders, folder->count - folders);
+        reverse_items(folder->items, folders);
+        reverse_items(folder->items + folders, folder->count - folders);
     }
 }
 
 /* Bytes of the character at the start of a text that is UTF-8 (RFC 3629); 0: it is none. */
-static size_t character(struct str text)
+static size_t utf8_character_length(struct str text)
 {
     unsigned char first = (unsigned char)text.data[0];
     size_t length = first < 0x80                    ? 1
@@ -163,7 +163,7 @@ static int write_html(struct buffer *out, struct str text)
     int error = 0;
 
     while (text.length && error == 0) {
-        size_t length = character(text);
+        size_t length = utf8_character_length(text);
         struct str sign = length ? html_sign(text.data[0]) : STR("\357\277\275");
 
         error = buffer_append(out, sign.data ? sign : str_slice(text, 0, length));
@@ -304,7 +304,7 @@ static const char style[] =
     "p{color:#999}}\n"
     "</style>\n";
 
-static int write_head(const struct listing *listing, struct buffer *out)
+static int write_page_head(const struct listing *listing, struct buffer *out)
 {
     struct str path = listing->x->request.path;
     int error = buffer_append(out, STR("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
@@ -334,7 +334,7 @@ int listing_write_page(const struct listing *listing, struct buffer *out)
 {
     const struct folder *folder = &listing->folder;
     size_t folders = 0;
-    int error = write_head(listing, out);
+    int error = write_page_head(listing, out);
 
     for (size_t i = 0; i < folder->count && error == 0; i++) {
         folders += folder->items[i].folder;

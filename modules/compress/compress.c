@@ -32,7 +32,7 @@ static struct str media_type(const struct exchange *x)
 }
 
 /* Which codings there may be for this answer, whoever asks. Nothing at all is not made shorter. */
-static unsigned offer(const struct exchange *x, const struct compress_conf *conf, enum coding out[CODINGS])
+static unsigned offered_codings(const struct exchange *x, const struct compress_conf *conf, enum coding out[CODINGS])
 {
     struct str type = media_type(x);
     uint64_t length = x->response.body->length; /* the greatest number there is where nobody knows it */
@@ -141,7 +141,7 @@ bool compress_wrap(struct exchange *x, const struct coder_kind *kind, unsigned l
     return body;
 }
 
-static int encode(struct exchange *x, const struct compress_conf *conf, enum coding coding)
+static int wrap_in_coder(struct exchange *x, const struct compress_conf *conf, enum coding coding)
 {
     struct headers *said = &x->response.headers;
     int error;
@@ -168,14 +168,14 @@ static int compress_shape(struct exchange *x, const void *own)
         return vary_part(x, conf);
     if (!compress_is_whole(x))
         return 0;
-    count = offer(x, conf, offered);
+    count = offered_codings(x, conf, offered);
     if (count == 0 || is_settled(&x->response))
         return 0;
     error = compress_add_vary(x);
     if (error < 0)
         return error;
     count = coding_choose(&x->request.headers, offered, count, chosen);
-    return count > 0 && may_ask(x, conf) ? encode(x, conf, chosen[0]) : 0;
+    return count > 0 && may_ask(x, conf) ? wrap_in_coder(x, conf, chosen[0]) : 0;
 }
 
 static bool compress_idle(const void *conf)

@@ -41,7 +41,7 @@ struct stream {
     char out[LIMIT_COMPRESS_OUTPUT];
 };
 
-static void wake(struct stream *stream)
+static void wake_body(struct stream *stream)
 {
     if (!stream->awaited)
         return;
@@ -80,7 +80,7 @@ static void turn_came(struct op *op, int result)
 
         shared->left -= LIMIT_COMPRESS_INPUT;
         stream->share = LIMIT_COMPRESS_INPUT;
-        wake(stream);
+        wake_body(stream);
     }
     ask_for_turn(shared);
 }
@@ -107,16 +107,16 @@ static int wait_for_turn(struct stream *stream)
 
 /* The body. */
 
-static void inner_woken(void *owner)
+static void coder_inner_woken(void *owner)
 {
     struct stream *stream = owner;
 
     stream->inner_waits = false;
-    wake(stream);
+    wake_body(stream);
 }
 
 /* The next piece into `in`, or what is asked of the coder instead. 0, or -EAGAIN or another error. */
-static int fetch(struct stream *stream)
+static int read_input(struct stream *stream)
 {
     struct chunk chunk;
     int result = -EAGAIN;
@@ -151,7 +151,7 @@ static void end_coder(struct stream *stream)
 
 /* One step of the coder, of no more than its share, which goes by what was taken in or came of it: whichever is more.
  * 0, or an error. */
-static int encode(struct stream *stream, size_t *share)
+static int run_coder(struct stream *stream, size_t *share)
 {
     struct str part = str_slice(stream->in, 0, *share);
     size_t offered = part.length, spent;
@@ -172,17 +172,17 @@ static int encode(struct stream *stream, size_t *share)
     return 0;
 }
 
-static int work(struct stream *stream)
+static int produce_output(struct stream *stream)
 {
     size_t *share;
     int error = 0;
 
     if (str_empty(stream->in) && stream->flush == CODER_MORE)
-        error = fetch(stream);
+        error = read_input(stream);
     if (error < 0)
         return error;
     share = share_of(stream);
-    return share ? encode(stream, share) : wait_for_turn(stream);
+    return share ? run_coder(stream, share) : wait_for_turn(stream);
 }
 
 static int stream_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
@@ -190,7 +190,7 @@ static int stream_next(struct body *body, unsigned accept, size_t room, struct c
     struct stream *stream = container_of(body, struct stream, body);
 
     while (stream->at == stream->length) {
-        int error = stream->coder ? work(stream) : 1;
+        int error = stream->coder ? produce_output(stream) : 1;
 
         if (error)
             return error < 0 ? error : 0;
@@ -234,7 +234,7 @@ struct body *compress_body(struct compress_worker *shared, const struct coder_ki
     stream->endless = inner->length == BODY_LENGTH_UNKNOWN;
     list_init(&stream->waiting);
     stream->inner = inner;
-    inner->wake = inner_woken;
+    inner->wake = coder_inner_woken;
     inner->owner = stream;
     stream->body = (struct body){.ops = &ops, .length = BODY_LENGTH_UNKNOWN};
     return &stream->body;

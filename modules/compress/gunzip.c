@@ -39,7 +39,7 @@ bool compress_wants_whole(const struct exchange *x, const void *conf)
            may_be_changed(x);
 }
 
-static void forget(struct headers *said)
+static void remove_encoded_fields(struct headers *said)
 {
     static const char *const names[] = {"Content-Encoding", "Accept-Ranges", "Content-Digest",
                                         "Repr-Digest",      "Digest",        "Content-MD5"};
@@ -59,6 +59,6 @@ int compress_decode(struct exchange *x, const struct compress_conf *conf)
     if (error < 0 || response->status == 206 || !compress_is_whole(x) || !compress_wants_whole(x, conf) ||
         !compress_wrap(x, &coder_gunzip, 0))
         return error;
-    forget(&response->headers);
+    remove_encoded_fields(&response->headers);
     return compress_weaken_etag(x);
 }

@@ -73,7 +73,7 @@ static bool is_any(const struct cors *cors)
     return cors->origins.count == 1 && str_equal(cors->origins.items[0], STR("*"));
 }
 
-static int join(struct arena *arena, const struct conf_words *words, struct str *out)
+static int join_words(struct arena *arena, const struct conf_words *words, struct str *out)
 {
     *out = STR("");
     for (size_t i = 0; i < words->count; i++) {
@@ -120,14 +120,14 @@ static int check_cors(void *conf, struct conf_reader *reader, const struct conf_
             conf_error(reader->errors, node->mark, STR("name the origins, or leave credentials off"),
                        "with credentials, not everybody may read the answers");
     }
-    if (join(reader->arena, &cors->methods, &cors->methods_text) < 0 ||
-        join(reader->arena, &cors->headers, &cors->headers_text) < 0)
+    if (join_words(reader->arena, &cors->methods, &cors->methods_text) < 0 ||
+        join_words(reader->arena, &cors->headers, &cors->headers_text) < 0)
         return -ENOMEM;
-    return join(reader->arena, &cors->expose, &cors->expose_text);
+    return join_words(reader->arena, &cors->expose, &cors->expose_text);
 }
 
 /* A star stands for any name below, of the same scheme and port. */
-static bool fits(struct str wanted, struct str origin)
+static bool origin_matches(struct str wanted, struct str origin)
 {
     ssize_t star = str_find(wanted, '*');
     struct str front, end;
@@ -141,16 +141,16 @@ static bool fits(struct str wanted, struct str origin)
            str_find(str_skip(origin, front.length), '/') < 0;
 }
 
-static bool allows(const struct cors *cors, struct str origin)
+static bool origin_allowed(const struct cors *cors, struct str origin)
 {
     for (size_t i = 0; i < cors->origins.count; i++) {
-        if (fits(cors->origins.items[i], origin))
+        if (origin_matches(cors->origins.items[i], origin))
             return true;
     }
     return false;
 }
 
-static int add(struct exchange *x, const char *name, struct str value)
+static int add_cors_header(struct exchange *x, const char *name, struct str value)
 {
     if (!value.data)
         return -ENOMEM;
@@ -169,15 +169,15 @@ static int say_preflight(struct exchange *x, const struct cors *cors)
     struct str headers = cors->headers.count
                              ? cors->headers_text
                              : headers_value(&x->request.headers, STR("Access-Control-Request-Headers"));
-    int error = add(x, "Access-Control-Allow-Methods", cors->methods_text);
+    int error = add_cors_header(x, "Access-Control-Allow-Methods", cors->methods_text);
 
     if (error == 0)
-        error = add(x, "Access-Control-Allow-Headers", headers.data ? headers : STR(""));
+        error = add_cors_header(x, "Access-Control-Allow-Headers", headers.data ? headers : STR(""));
     if (error == 0)
-        error = add(x, "Access-Control-Max-Age",
-                    arena_printf(&x->arena, "%llu", (unsigned long long)(cors->max_age_ms / 1000)));
+        error = add_cors_header(x, "Access-Control-Max-Age",
+                                arena_printf(&x->arena, "%llu", (unsigned long long)(cors->max_age_ms / 1000)));
     return error < 0 ? error
-                     : add(x, "Vary", STR("Access-Control-Request-Method, Access-Control-Request-Headers"));
+                     : add_cors_header(x, "Vary", STR("Access-Control-Request-Method, Access-Control-Request-Headers"));
 }
 
 /* A preflight asks nobody else, and needs no credentials: whoever may not is told by what is missing. */
@@ -189,7 +189,7 @@ static enum outcome cors_answer(struct exchange *x, const void *conf, void *stat
     if (!origin.data || !is_preflight(x))
         return OUTCOME_PASS;
     exchange_error_response(x, 204);
-    if (allows(cors, origin) && say_preflight(x, cors) < 0)
+    if (origin_allowed(cors, origin) && say_preflight(x, cors) < 0)
         return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }
@@ -202,17 +202,17 @@ static int cors_shape(struct exchange *x, const void *conf)
     int error = 0;
 
     origin = headers_value(&x->request.headers, STR("Origin"));
-    allowed = origin.data && allows(cors, origin);
+    allowed = origin.data && origin_allowed(cors, origin);
     /* Whoever keeps the answer must know that another origin would have got another one. */
     if (!is_any(cors))
-        error = add(x, "Vary", STR("Origin"));
+        error = add_cors_header(x, "Vary", STR("Origin"));
     if (error == 0 && (allowed || is_any(cors)))
         error = headers_set(&x->response.headers, &x->arena, STR("Access-Control-Allow-Origin"),
                             is_any(cors) ? STR("*") : origin);
     if (error == 0 && allowed && cors->credentials)
-        error = add(x, "Access-Control-Allow-Credentials", STR("true"));
+        error = add_cors_header(x, "Access-Control-Allow-Credentials", STR("true"));
     if (error == 0 && allowed && !is_preflight(x))
-        error = add(x, "Access-Control-Expose-Headers", cors->expose_text);
+        error = add_cors_header(x, "Access-Control-Expose-Headers", cors->expose_text);
     return error;
 }
 

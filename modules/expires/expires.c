@@ -173,7 +173,7 @@ static int64_t until_daily(int64_t now, int64_t of_day)
 }
 
 /* Seconds that the answer stays fresh from now on. */
-static int64_t freshness(struct exchange *x, const struct expiry *expiry, int64_t now)
+static int64_t freshness_seconds(struct exchange *x, const struct expiry *expiry, int64_t now)
 {
     struct str changed = headers_value(&x->response.headers, STR("Last-Modified"));
     int64_t modified;
@@ -185,7 +185,7 @@ static int64_t freshness(struct exchange *x, const struct expiry *expiry, int64_
     return expiry->seconds;
 }
 
-static int say(struct exchange *x, struct str expires, struct str control)
+static int set_expires_headers(struct exchange *x, struct str expires, struct str control)
 {
     int error = expires.data && control.data ? 0 : -ENOMEM;
 
@@ -197,13 +197,13 @@ static int say(struct exchange *x, struct str expires, struct str control)
 static int say_fresh(struct exchange *x, const struct expiry *expiry)
 {
     int64_t now = clock_wall_s(exchange_clock(x));
-    int64_t fresh = freshness(x, expiry, now);
+    int64_t fresh = freshness_seconds(x, expiry, now);
     char *date = arena_alloc(&x->arena, DATE_LENGTH + 1);
 
     if (!date)
         return -ENOMEM;
-    return say(x, date_format(now + fresh, date),
-               fresh < 0 ? STR("no-cache") : arena_printf(&x->arena, "max-age=%lld", (long long)fresh));
+    return set_expires_headers(x, date_format(now + fresh, date),
+                               fresh < 0 ? STR("no-cache") : arena_printf(&x->arena, "max-age=%lld", (long long)fresh));
 }
 
 static int expires_shape(struct exchange *x, const void *conf)
@@ -225,9 +225,9 @@ static int expires_shape(struct exchange *x, const void *conf)
     case EXPIRES_OFF:
         return 0;
     case EXPIRES_EPOCH:
-        return say(x, STR("Thu, 01 Jan 1970 00:00:01 GMT"), STR("no-cache"));
+        return set_expires_headers(x, STR("Thu, 01 Jan 1970 00:00:01 GMT"), STR("no-cache"));
     case EXPIRES_MAX:
-        return say(x, STR("Thu, 31 Dec 2037 23:55:55 GMT"), STR("max-age=315360000"));
+        return set_expires_headers(x, STR("Thu, 31 Dec 2037 23:55:55 GMT"), STR("max-age=315360000"));
     case EXPIRES_AFTER:
     case EXPIRES_MODIFIED:
     case EXPIRES_DAILY:

@@ -15,7 +15,7 @@ static int parse_target(struct str text, struct gateway_target *out_target)
                                                                                                    : 0;
 }
 
-static int begin(struct gateway_request *p)
+static int fastcgi_begin(struct gateway_request *p)
 {
     if (!p->own_state)
         p->own_state = arena_zalloc(&p->x->arena, 1, sizeof(struct fastcgi_reply));
@@ -29,7 +29,7 @@ static int begin(struct gateway_request *p)
 }
 
 /* The body's next piece becomes a record, and its end an empty one. 0 or -errno of the body. */
-static int pull(struct h1_request *request, size_t room)
+static int pull_body_record(struct h1_request *request, size_t room)
 {
     struct chunk chunk = {.kind = CHUNK_BYTES};
     int result = 0;
@@ -49,12 +49,12 @@ static int pull(struct h1_request *request, size_t room)
     return 0;
 }
 
-static int next(struct gateway_request *p, size_t room, struct chunk *out)
+static int fastcgi_next(struct gateway_request *p, size_t room, struct chunk *out)
 {
     struct h1_request *request = &p->request;
 
     while (str_empty(request->pending) && str_empty(request->part)) {
-        int error = request->last ? 0 : pull(request, room);
+        int error = request->last ? 0 : pull_body_record(request, room);
 
         if (request->last && str_empty(request->pending))
             return 0;
@@ -69,7 +69,7 @@ static int next(struct gateway_request *p, size_t room, struct chunk *out)
 }
 
 /* What the application says beside its answer, a line at a time. */
-static void say(struct gateway_request *p, struct fastcgi_reply *reply)
+static void log_stderr(struct gateway_request *p, struct fastcgi_reply *reply)
 {
     struct str text = buffer_str(&reply->said);
 
@@ -88,19 +88,19 @@ static enum h1_reply_step read_reply(struct gateway_request *p, struct str *in, 
 }
 
 /* The end of an answer is said, not seen. */
-static enum h1_reply_step ended(struct gateway_request *p, bool cut)
+static enum h1_reply_step fastcgi_ended(struct gateway_request *p, bool cut)
 {
     p->reply.fault = "an end in the middle of it";
     return REPLY_BAD;
 }
 
-static void finish(struct gateway_request *p)
+static void fastcgi_finish(struct gateway_request *p)
 {
     struct fastcgi_reply *reply = p->own_state;
 
     if (!reply)
         return;
-    say(p, reply);
+    log_stderr(p, reply);
     fastcgi_reply_finish(reply);
 }
 
@@ -112,9 +112,9 @@ const struct gateway fastcgi_gateway = {
     .parse = parse_target,
     .measured = true,
     .write_head = fastcgi_write_head,
-    .begin = begin,
-    .next = next,
+    .begin = fastcgi_begin,
+    .next = fastcgi_next,
     .read = read_reply,
-    .ended = ended,
-    .finish = finish,
+    .ended = fastcgi_ended,
+    .finish = fastcgi_finish,
 };

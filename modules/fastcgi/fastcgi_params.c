@@ -47,7 +47,7 @@ static const char *const of_origin[] = {"HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR"
 /* Paths of files. */
 static const char *const of_files[] = {"DOCUMENT_ROOT", "PATH_TRANSLATED", "SCRIPT_FILENAME", NULL};
 
-static bool is_among(const char *const *names, struct str name)
+static bool is_listed(const char *const *names, struct str name)
 {
     for (; *names; names++) {
         if (str_equal(name, str_from(*names)))
@@ -78,7 +78,7 @@ static uint32_t *find_slot(struct pairs *pairs, struct str name)
     return &pairs->slots[at];
 }
 
-static struct pair *find(struct pairs *pairs, struct str name)
+static struct pair *find_pair(struct pairs *pairs, struct str name)
 {
     uint32_t slot = *find_slot(pairs, name);
 
@@ -86,7 +86,7 @@ static struct pair *find(struct pairs *pairs, struct str name)
 }
 
 /* There is none of that name yet. */
-static struct pair *add(struct pairs *pairs, struct str name)
+static struct pair *add_pair(struct pairs *pairs, struct str name)
 {
     struct pair *pair = &pairs->items[pairs->count];
 
@@ -96,21 +96,21 @@ static struct pair *add(struct pairs *pairs, struct str name)
 }
 
 /* The last word holds. 0, -ENOENT where a file is named by a path that climbs, or -ENOMEM. */
-static int tell(struct gateway_request *p, struct pairs *pairs, const struct fastcgi_params *params)
+static int set_param_values(struct gateway_request *p, struct pairs *pairs, const struct fastcgi_params *params)
 {
     for (size_t i = 0; i < params->count; i++) {
         const struct fastcgi_param *param = &params->items[i];
         struct str value = exchange_eval(p->x, param->value);
-        struct pair *pair = find(pairs, param->name);
+        struct pair *pair = find_pair(pairs, param->name);
 
         if (!value.data)
             return -ENOMEM;
-        if (is_among(of_files, param->name) && exchange_climbs(p->x, param->value, value, value, false))
+        if (is_listed(of_files, param->name) && exchange_climbs(p->x, param->value, value, value, false))
             return -ENOENT;
         if (str_equal(param->name, STR("HTTP_PROXY")) || (param->if_not_empty && str_empty(value) && !pair))
             continue;
         if (!pair)
-            pair = add(pairs, param->name);
+            pair = add_pair(pairs, param->name);
         pair->value = value;
     }
     return 0;
@@ -184,13 +184,13 @@ static int join_values(struct arena *arena, struct pairs *pairs)
 static int tell_field(struct gateway_request *p, struct pairs *pairs, size_t own, const struct header *field)
 {
     struct str name = field_name(&p->x->arena, field->name);
-    struct pair *pair = name.data ? find(pairs, name) : NULL;
+    struct pair *pair = name.data ? find_pair(pairs, name) : NULL;
     bool underscore = str_find(field->name, '_') >= 0;
     struct str value;
 
     if (!name.data)
         return -ENOMEM;
-    if (is_among(not_told, name) || (is_among(of_origin, name) && !may_tell_origin(p, field)) ||
+    if (is_listed(not_told, name) || (is_listed(of_origin, name) && !may_tell_origin(p, field)) ||
         (pair && pair < pairs->items + own))
         return 0;
     /* "X-User" counts, and "X_User" beside it does not. */
@@ -204,7 +204,7 @@ static int tell_field(struct gateway_request *p, struct pairs *pairs, size_t own
         return note_more(&p->x->arena, pair, field->value);
     /* HTTP_HOST is what the server was found by (RFC 9112 3.2.2). */
     value = str_equal(name, STR("HTTP_HOST")) ? gateway_request_host(p->x) : field->value;
-    pair = add(pairs, name);
+    pair = add_pair(pairs, name);
     pair->value = value.data ? value : STR("");
     pair->underscore = underscore;
     return 0;
@@ -216,9 +216,9 @@ static int tell_forwarded_for(struct gateway_request *p, struct pairs *pairs)
     struct str name = STR("HTTP_X_FORWARDED_FOR");
     struct pair *pair;
 
-    if (find(pairs, name))
+    if (find_pair(pairs, name))
         return 0;
-    pair = add(pairs, name);
+    pair = add_pair(pairs, name);
     pair->value = gateway_forwarded_for(p);
     return pair->value.data ? 0 : -ENOMEM;
 }
@@ -240,7 +240,7 @@ static int tell_fields(struct gateway_request *p, struct pairs *pairs)
 
 static int tell_length(struct gateway_request *p, struct pairs *pairs)
 {
-    struct pair *pair = find(pairs, STR("CONTENT_LENGTH"));
+    struct pair *pair = find_pair(pairs, STR("CONTENT_LENGTH"));
 
     if (!pair || p->content_length == 0)
         return 0;
@@ -339,9 +339,9 @@ int fastcgi_write_head(struct gateway_request *p, struct str *out_fault)
         most += rows[i].count;
     if (pairs_init(&pairs, arena, most) < 0)
         return -ENOMEM;
-    error = tell(p, &pairs, &conf->usual);
+    error = set_param_values(p, &pairs, &conf->usual);
     for (size_t i = 0; error == 0 && i < conf->params.count; i++)
-        error = tell(p, &pairs, &rows[i]);
+        error = set_param_values(p, &pairs, &rows[i]);
     if (error < 0)
         return error;
     if (tell_length(p, &pairs) < 0 || tell_fields(p, &pairs) < 0)

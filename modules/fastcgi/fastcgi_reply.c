@@ -34,7 +34,7 @@ void fastcgi_write_header(enum fastcgi_kind kind, size_t length, char into[FASTC
     memcpy(into, header, sizeof(header));
 }
 
-static enum h1_reply_step fail(struct fastcgi_reply *reply, const char *fault)
+static enum h1_reply_step reply_fail(struct fastcgi_reply *reply, const char *fault)
 {
     reply->failed = true;
     reply->reply->fault = fault;
@@ -107,7 +107,7 @@ static enum h1_reply_step parse_head(struct fastcgi_reply *reply, struct str hea
     if (!fault && connection_options_read(&into->headers, &options) < 0)
         fault = "too many options in Connection";
     if (fault)
-        return fail(reply, fault);
+        return reply_fail(reply, fault);
     if (into->status == 0)
         into->status = headers_find(&into->headers, STR("Location")) ? 302 : 200;
     into->bodiless = reply->head || into->status == 204 || into->status == 304;
@@ -133,7 +133,7 @@ static size_t head_end(struct fastcgi_reply *reply)
     return 0;
 }
 
-static void take(struct fastcgi_reply *reply, struct str *in, size_t count)
+static void consume_content(struct fastcgi_reply *reply, struct str *in, size_t count)
 {
     *in = str_skip(*in, count);
     reply->content = size_sub_sat(reply->content, count);
@@ -150,8 +150,8 @@ static enum h1_reply_step read_head(struct fastcgi_reply *reply, struct str *in,
         return REPLY_NO_MEMORY;
     end = head_end(reply);
     if (end == 0 && reply->text.length == reply->head_max)
-        return fail(reply, "too large a head");
-    take(reply, in, end ? size_sub_sat(end, before) : part.length);
+        return reply_fail(reply, "too large a head");
+    consume_content(reply, in, end ? size_sub_sat(end, before) : part.length);
     if (end == 0)
         return REPLY_MORE;
     step = parse_head(reply, str_slice(buffer_str(&reply->text), 0, end));
@@ -163,12 +163,12 @@ static enum h1_reply_step read_head(struct fastcgi_reply *reply, struct str *in,
 static enum h1_reply_step read_body(struct fastcgi_reply *reply, struct str *in, struct str part,
                                     struct str *out_part)
 {
-    take(reply, in, part.length);
+    consume_content(reply, in, part.length);
     if (reply->reply->bodiless)
         return REPLY_MORE;
     if (reply->reply->content_length != BODY_LENGTH_UNKNOWN) {
         if (part.length > reply->left)
-            return fail(reply, "a body longer than its Content-Length");
+            return reply_fail(reply, "a body longer than its Content-Length");
         reply->left -= part.length;
     }
     *out_part = part;
@@ -181,7 +181,7 @@ static enum h1_reply_step read_said(struct fastcgi_reply *reply, struct str *in,
 {
     size_t room = size_sub_sat(LIMIT_FASTCGI_SAID, reply->said.length);
 
-    take(reply, in, part.length);
+    consume_content(reply, in, part.length);
     return buffer_append(&reply->said, str_slice(part, 0, room)) < 0 ? REPLY_NO_MEMORY : REPLY_MORE;
 }
 
@@ -189,15 +189,15 @@ static enum h1_reply_step read_end(struct fastcgi_reply *reply, struct str *in, 
 {
     for (size_t i = 0; i < part.length; i++)
         reply->record[FASTCGI_HEADER - reply->content + i] = (unsigned char)part.data[i];
-    take(reply, in, part.length);
+    consume_content(reply, in, part.length);
     if (reply->content > 0)
         return REPLY_MORE;
     if (reply->record[4] != 0)
-        return fail(reply, "the server refused the request");
+        return reply_fail(reply, "the server refused the request");
     if (!reply->headed)
-        return fail(reply, "an end without a head");
+        return reply_fail(reply, "an end without a head");
     if (!reply->reply->bodiless && reply->reply->content_length != BODY_LENGTH_UNKNOWN && reply->left > 0)
-        return fail(reply, "a body shorter than its Content-Length");
+        return reply_fail(reply, "a body shorter than its Content-Length");
     reply->over = true;
     return REPLY_MORE;
 }
@@ -246,7 +246,7 @@ static enum h1_reply_step read_header(struct fastcgi_reply *reply, struct str *i
         return REPLY_MORE;
     fault = check_header(reply);
     reply->inside = true;
-    return fault ? fail(reply, fault) : REPLY_MORE;
+    return fault ? reply_fail(reply, fault) : REPLY_MORE;
 }
 
 static void skip_padding(struct fastcgi_reply *reply, struct str *in)
@@ -258,7 +258,7 @@ static void skip_padding(struct fastcgi_reply *reply, struct str *in)
 }
 
 /* One step over the front of what came, which is not empty. */
-static enum h1_reply_step read_record(struct fastcgi_reply *reply, struct str *in, struct str *out_part)
+static enum h1_reply_step read_reply_record(struct fastcgi_reply *reply, struct str *in, struct str *out_part)
 {
     if (!reply->inside)
         return read_header(reply, in);
@@ -281,7 +281,7 @@ enum h1_reply_step fastcgi_reply_read(struct fastcgi_reply *reply, struct str *i
             return REPLY_WHOLE;
         if (str_empty(*in))
             return REPLY_MORE;
-        step = read_record(reply, in, out_part);
+        step = read_reply_record(reply, in, out_part);
     }
     return step;
 }

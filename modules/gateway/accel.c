@@ -48,7 +48,7 @@ int gateway_accel_charset(struct gateway_request *p, const struct headers *said,
 }
 
 /* What the application says of the answer itself holds for what is found at the other place. */
-static int insist(struct gateway_request *p)
+static int set_accel_headers(struct gateway_request *p)
 {
     static const char *const names[] = {"Content-Type", "Content-Disposition", "Content-Language", "Cache-Control",
                                         "Expires",      "Set-Cookie"};
@@ -73,7 +73,7 @@ static enum outcome redirect_accel(struct gateway_request *p, struct str place)
     struct exchange *x = p->x;
     struct url_target target;
 
-    if (insist(p) < 0)
+    if (set_accel_headers(p) < 0)
         return exchange_error_response(x, 500);
     if (str_starts(place, STR("@")))
         return exchange_internal_redirect_named(x, place);

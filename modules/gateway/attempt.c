@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-static uint64_t now_us(const struct gateway_request *p)
+static uint64_t attempt_now_us(const struct gateway_request *p)
 {
     return exchange_clock(p->x)->monotonic_us;
 }
@@ -107,7 +107,7 @@ void gateway_lost(void *user, int error)
 {
     struct gateway_request *p = user;
 
-    p->attempt->whole_us = u64_sub_sat(now_us(p), p->attempt->begun_us);
+    p->attempt->whole_us = u64_sub_sat(attempt_now_us(p), p->attempt->begun_us);
     p->connection = NULL;
     gateway_connection_failed(p, error);
 }
@@ -162,7 +162,7 @@ void gateway_has_room(void *user)
         gateway_set_timeout(p);
 }
 
-static void begin(struct gateway_request *p)
+static void start_request(struct gateway_request *p)
 {
     p->stage = GATEWAY_SENDING;
     p->request = (struct h1_request){.pending = p->head,
@@ -183,8 +183,8 @@ void gateway_opened(void *user)
 {
     struct gateway_request *p = user;
 
-    p->attempt->connect_us = u64_sub_sat(now_us(p), p->attempt->begun_us);
-    begin(p);
+    p->attempt->connect_us = u64_sub_sat(attempt_now_us(p), p->attempt->begun_us);
+    start_request(p);
 }
 
 static struct gateway_attempt *note_attempt(struct gateway_request *p, struct str server)
@@ -194,7 +194,7 @@ static struct gateway_attempt *note_attempt(struct gateway_request *p, struct st
 
     if (!attempt)
         return NULL;
-    attempt->begun_us = now_us(p);
+    attempt->begun_us = attempt_now_us(p);
     attempt->connect_us = attempt->header_us = attempt->whole_us = UINT64_MAX;
     attempt->server = arena_copy(&p->x->arena, server);
     while (*last)
@@ -204,7 +204,7 @@ static struct gateway_attempt *note_attempt(struct gateway_request *p, struct st
 }
 
 /* 0, a status, or -EAGAIN: this server cannot be connected to, and another is to be asked. */
-static int connect_to(struct gateway_request *p)
+static int connect_to_peer(struct gateway_request *p)
 {
     int error;
 
@@ -229,7 +229,7 @@ static int connect_to(struct gateway_request *p)
     p->reused = upstream_reused(p->connection);
     if (p->connection->state == UPSTREAM_OPEN) {
         p->attempt->connect_us = 0;
-        begin(p);
+        start_request(p);
     }
     return 0;
 }
@@ -268,7 +268,7 @@ static int connect_next(struct gateway_request *p)
         p->peer = upstream_choose(p->group, &p->choice, &error);
         if (!p->peer)
             return nobody_left(p, error);
-        error = connect_to(p);
+        error = connect_to_peer(p);
     } while (error == -EAGAIN);
     return error;
 }

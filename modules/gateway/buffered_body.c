@@ -9,9 +9,9 @@
 
 #include <errno.h>
 
-static int read_on(struct buffered_body *kept);
+static int read_client_body(struct buffered_body *kept);
 
-static void wake(struct buffered_body *kept)
+static void wake_body(struct buffered_body *kept)
 {
     if (!kept->awaited)
         return;
@@ -26,10 +26,10 @@ static void spool_moved(void *owner)
     int result;
 
     if (!done) {
-        wake(kept);
+        wake_body(kept);
         return;
     }
-    result = read_on(kept);
+    result = read_client_body(kept);
     if (result == -EAGAIN)
         return;
     kept->done = NULL;
@@ -53,7 +53,7 @@ static void source_woken(void *owner)
 }
 
 /* As much as has come. 0: it is there, or can be kept no further. */
-static int read_on(struct buffered_body *kept)
+static int read_client_body(struct buffered_body *kept)
 {
     struct chunk chunk;
     int result = 1;
@@ -113,7 +113,7 @@ int buffered_body_read(struct buffered_body *out, struct exchange *x, struct str
     take_place(out, x, x->request.body);
     out->source->wake = source_woken;
     out->source->owner = out;
-    result = read_on(out);
+    result = read_client_body(out);
     if (result == -EAGAIN) {
         out->done = done;
         out->owner = owner;

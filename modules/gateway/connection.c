@@ -7,7 +7,7 @@
 #include "base/saturate.h"
 #include "rate_limit.h"
 
-static uint64_t now_us(const struct gateway_request *p)
+static uint64_t connection_now_us(const struct gateway_request *p)
 {
     return exchange_clock(p->x)->monotonic_us;
 }
@@ -44,7 +44,7 @@ void gateway_release(struct gateway_request *p, bool keep)
     if (!connection)
         return;
     if (p->attempt->whole_us == UINT64_MAX)
-        p->attempt->whole_us = u64_sub_sat(now_us(p), p->attempt->begun_us);
+        p->attempt->whole_us = u64_sub_sat(connection_now_us(p), p->attempt->begun_us);
     upstream_release(connection, keep);
 }
 

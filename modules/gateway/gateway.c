@@ -43,7 +43,7 @@ static int find_group(struct gateway_request *p)
 }
 
 /* How it is to be encrypted. 0, or a status. */
-static int find_tls(struct gateway_request *p)
+static int set_upstream_tls(struct gateway_request *p)
 {
     const struct gateway_conf *conf = p->conf;
 
@@ -55,7 +55,7 @@ static int find_tls(struct gateway_request *p)
 }
 
 /* The header of the PROXY protocol, which is sent before all else. */
-static void find_proxy_header(struct gateway_request *p)
+static void set_upstream_proxy_header(struct gateway_request *p)
 {
     union proxy_address own;
 
@@ -67,7 +67,7 @@ static void find_proxy_header(struct gateway_request *p)
 }
 
 /* What decides, beside the group's rule, which server is asked. 0, or a status. */
-static int find_key(struct gateway_request *p)
+static int set_balance_key(struct gateway_request *p)
 {
     const struct upstream *upstream = upstream_group_upstream(p->group);
 
@@ -114,14 +114,14 @@ static bool lacks_body(const struct gateway_request *p)
 }
 
 /* Everything that is the same for each server that is asked. 0, or a status. */
-static int prepare(struct gateway_request *p)
+static int prepare_upstream(struct gateway_request *p)
 {
-    int status = find_tls(p);
+    int status = set_upstream_tls(p);
 
     if (status == 0)
-        find_proxy_header(p);
+        set_upstream_proxy_header(p);
     if (status == 0)
-        status = find_key(p);
+        status = set_balance_key(p);
     if (status == 0)
         status = find_method(p);
     if (status == 0)
@@ -143,9 +143,9 @@ static void body_buffered(void *owner, int error)
 }
 
 /* Asks a server, once the client's body is there where that is wanted. 0, or a status. */
-static int fetch(struct gateway_request *p)
+static int start_upstream_request(struct gateway_request *p)
 {
-    int status = prepare(p), error;
+    int status = prepare_upstream(p), error;
 
     if (status)
         return status;
@@ -162,7 +162,7 @@ void gateway_resume(struct gateway_request *p, enum outcome outcome)
     int status;
 
     if (outcome == OUTCOME_PASS) {
-        status = fetch(p);
+        status = start_upstream_request(p);
         if (status)
             gateway_fail(p, status);
     } else if (outcome == OUTCOME_ANSWERED) {
@@ -172,7 +172,7 @@ void gateway_resume(struct gateway_request *p, enum outcome outcome)
 }
 
 /* The target is known before the cache is asked: $proxy_host is a part of the key. */
-static enum outcome begin(struct gateway_request *p)
+static enum outcome gateway_start(struct gateway_request *p)
 {
     int status = find_group(p);
     enum outcome outcome = status || !p->cache ? OUTCOME_PASS : p->cache->lookup(p);
@@ -180,7 +180,7 @@ static enum outcome begin(struct gateway_request *p)
     if (outcome == OUTCOME_ANSWERED || outcome == OUTCOME_PENDING)
         return outcome;
     if (status == 0)
-        status = fetch(p);
+        status = start_upstream_request(p);
     if (status)
         gateway_fail(p, status);
     return status || p->stage == GATEWAY_DONE ? OUTCOME_ANSWERED : OUTCOME_PENDING;
@@ -216,7 +216,7 @@ enum outcome gateway_answer(struct exchange *x, const struct gateway_conf *own)
     if (gateway_is_last_hop(x))
         return gateway_answer_last_hop(x);
     p->starting = true;
-    outcome = begin(p);
+    outcome = gateway_start(p);
     p->starting = false;
     return outcome;
 }

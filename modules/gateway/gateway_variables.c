@@ -16,8 +16,8 @@ static const struct gateway_request *passed_on(const void *subject)
     return p && p->x ? p : NULL;
 }
 
-static struct str each(const void *subject, struct arena *arena,
-                       struct str (*value)(const struct gateway_attempt *attempt, struct arena *arena))
+static struct str join_attempts(const void *subject, struct arena *arena,
+                                struct str (*value)(const struct gateway_attempt *attempt, struct arena *arena))
 {
     const struct gateway_request *p = passed_on(subject);
     struct str *values;
@@ -34,7 +34,7 @@ static struct str each(const void *subject, struct arena *arena,
     return count == 1 ? values[0] : arena_join_with(arena, values, count, STR(", "));
 }
 
-static struct str seconds(struct arena *arena, uint64_t us)
+static struct str format_seconds(struct arena *arena, uint64_t us)
 {
     unsigned long long ms = us / 1000;
 
@@ -43,7 +43,7 @@ static struct str seconds(struct arena *arena, uint64_t us)
     return arena_printf(arena, "%llu.%03llu", ms / 1000, ms % 1000);
 }
 
-static struct str number(struct arena *arena, uint64_t value)
+static struct str format_number(struct arena *arena, uint64_t value)
 {
     return arena_printf(arena, "%llu", (unsigned long long)value);
 }
@@ -56,38 +56,38 @@ static struct str server(const struct gateway_attempt *attempt, struct arena *ar
 /* What the client is told where no answer came. */
 static struct str status(const struct gateway_attempt *attempt, struct arena *arena)
 {
-    return number(arena, attempt->status ? (uint64_t)attempt->status : 502);
+    return format_number(arena, attempt->status ? (uint64_t)attempt->status : 502);
 }
 
 static struct str connect_time(const struct gateway_attempt *attempt, struct arena *arena)
 {
-    return seconds(arena, attempt->connect_us);
+    return format_seconds(arena, attempt->connect_us);
 }
 
 static struct str header_time(const struct gateway_attempt *attempt, struct arena *arena)
 {
-    return seconds(arena, attempt->header_us);
+    return format_seconds(arena, attempt->header_us);
 }
 
 static struct str response_time(const struct gateway_attempt *attempt, struct arena *arena)
 {
-    return seconds(arena, attempt->whole_us);
+    return format_seconds(arena, attempt->whole_us);
 }
 
 static struct str bytes_received(const struct gateway_attempt *attempt, struct arena *arena)
 {
-    return number(arena, attempt->bytes_received);
+    return format_number(arena, attempt->bytes_received);
 }
 
 static struct str bytes_sent(const struct gateway_attempt *attempt, struct arena *arena)
 {
-    return number(arena, attempt->bytes_sent);
+    return format_number(arena, attempt->bytes_sent);
 }
 
 #define OF_EACH(name)                                                                                        \
     static struct str get_##name(const void *subject, struct str parameter, struct arena *arena)             \
     {                                                                                                        \
-        return each(subject, arena, name);                                                                   \
+        return join_attempts(subject, arena, name);                                                                   \
     }
 
 OF_EACH(server)

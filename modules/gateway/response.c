@@ -52,7 +52,7 @@ static bool may_forward_interim(struct gateway_request *p)
 }
 
 /* The session sends 100 by itself, when the client's body is pulled. */
-static bool interim(struct gateway_request *p)
+static bool forward_interim(struct gateway_request *p)
 {
     struct headers fields = {0};
 
@@ -117,7 +117,7 @@ static void answered_otherwise(struct gateway_request *p)
 }
 
 /* The client is told which server it has, where it does not know it by now. */
-static int stick(struct gateway_request *p)
+static int set_sticky_cookie(struct gateway_request *p)
 {
     const struct upstream_sticky *sticky = &upstream_group_upstream(p->group)->sticky;
     struct exchange *x = p->x;
@@ -172,7 +172,7 @@ static bool head_came(struct gateway_request *p)
     if (gateway_pass_fields(p, &p->reply.headers, &p->x->arena, &response->headers) < 0 || note_stream(p) < 0 ||
         gateway_accel_charset(p, &p->reply.headers, &response->headers) < 0 ||
         gateway_rewrite_head(p) < 0 ||
-        stick(p) < 0)
+        set_sticky_cookie(p) < 0)
         return no_memory(p);
     p->buffers = gateway_wants_spool(p);
     response->status = p->reply.status;
@@ -219,7 +219,7 @@ static bool part_came(struct gateway_request *p, struct str part)
 }
 
 /* One step. False: the connection is no longer ours, or nothing more is to be read. */
-static bool step(struct gateway_request *p, struct str *in, struct str rest)
+static bool read_response_step(struct gateway_request *p, struct str *in, struct str rest)
 {
     struct str part;
 
@@ -227,7 +227,7 @@ static bool step(struct gateway_request *p, struct str *in, struct str rest)
     case REPLY_MORE:
         break;
     case REPLY_INTERIM:
-        return interim(p);
+        return forward_interim(p);
     case REPLY_HEAD:
         return head_came(p);
     case REPLY_PART:
@@ -243,7 +243,7 @@ static bool step(struct gateway_request *p, struct str *in, struct str rest)
     return false;
 }
 
-static void ended(struct gateway_request *p)
+static void upstream_stream_ended(struct gateway_request *p)
 {
     if (!p->heard) {
         gateway_connection_failed(p, -ECONNRESET);
@@ -263,7 +263,7 @@ size_t gateway_received(void *user, struct str bytes)
     size_t room;
 
     if (str_empty(bytes)) {
-        ended(p);
+        upstream_stream_ended(p);
         return 0;
     }
     p->heard = true;
@@ -274,7 +274,7 @@ size_t gateway_received(void *user, struct str bytes)
     room = p->buffers ? bytes.length : size_sub_sat(p->input.capacity, p->input.length);
     in = str_slice(bytes, 0, room);
     p->attempt->bytes_received += in.length;
-    while (step(p, &in, str_skip(bytes, room)))
+    while (read_response_step(p, &in, str_skip(bytes, room)))
         ;
     if (p->connection != connection) /* another exchange's, or nobody's, by now */
         return bytes.length;

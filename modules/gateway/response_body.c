@@ -22,7 +22,7 @@ void gateway_wake_body(struct gateway_request *p)
     p->body.wake(p->body.owner);
 }
 
-static bool has_room(const struct gateway_request *p)
+static bool input_has_room(const struct gateway_request *p)
 {
     if (p->buffers)
         return !p->spool || !spool_full(p->spool);
@@ -39,7 +39,7 @@ void gateway_read(struct gateway_request *p)
 {
     if (!p->connection)
         return;
-    if ((p->stage == GATEWAY_SENDING || (has_room(p) && !gateway_is_rate_limited(p))) && !is_storage_full(p))
+    if ((p->stage == GATEWAY_SENDING || (input_has_room(p) && !gateway_is_rate_limited(p))) && !is_storage_full(p))
         wire_receive(&p->connection->wire);
     gateway_set_timeout(p);
 }

@@ -20,7 +20,7 @@ struct ranged {
     char last;
 };
 
-static void clip(struct chunk *chunk, uint64_t most)
+static void clip_chunk(struct chunk *chunk, uint64_t most)
 {
     if (chunk->kind == CHUNK_FILE && chunk->file.length > most)
         chunk->file.length = most;
@@ -75,7 +75,7 @@ static int ranged_next(struct body *body, unsigned accept, size_t room, struct c
         chunk_advance(out, dropped);
         if (chunk_length(out) == 0)
             continue;
-        clip(out, body->length);
+        clip_chunk(out, body->length);
         if (!hold_last(ranged, out))
             return give_last(ranged, room, out);
         body->length -= chunk_length(out);
@@ -89,14 +89,14 @@ static void ranged_close(struct body *body)
     body_close(&container_of(body, struct ranged, body)->inner);
 }
 
-static void inner_woken(void *owner)
+static void range_inner_woken(void *owner)
 {
     struct ranged *ranged = owner;
 
     ranged->body.wake(ranged->body.owner);
 }
 
-static struct body *wrap(struct exchange *x, const struct range *range, bool reads_all)
+static struct body *wrap_in_range(struct exchange *x, const struct range *range, bool reads_all)
 {
     static const struct body_ops ops = {.next = ranged_next, .close = ranged_close};
     struct ranged *ranged = arena_zalloc(&x->arena, 1, sizeof(*ranged));
@@ -107,7 +107,7 @@ static struct body *wrap(struct exchange *x, const struct range *range, bool rea
                               .inner = x->response.body,
                               .skip = range->first,
                               .reads_all = reads_all};
-    ranged->inner->wake = inner_woken;
+    ranged->inner->wake = range_inner_woken;
     ranged->inner->owner = ranged;
     return &ranged->body;
 }
@@ -127,7 +127,7 @@ static bool may_be_cut(const struct gateway_request *p)
 }
 
 /* Range is defined for GET alone (RFC 9110 14.2). */
-static struct str wanted(const struct exchange *x)
+static struct str requested_range(const struct exchange *x)
 {
     const struct headers *headers = &x->response.headers;
     struct validators validators = {.etag = headers_value(headers, STR("ETag")), .modified = -1};
@@ -141,7 +141,7 @@ static struct str wanted(const struct exchange *x)
     return headers_value(&x->request.headers, STR("Range"));
 }
 
-static int refuse(struct exchange *x, uint64_t length)
+static int respond_unsatisfiable(struct exchange *x, uint64_t length)
 {
     struct str value = arena_printf(&x->arena, "bytes */%llu", (unsigned long long)length);
 
@@ -162,15 +162,15 @@ int gateway_apply_range(struct gateway_request *p)
         return 0;
     if (headers_set(&x->response.headers, &x->arena, STR("Accept-Ranges"), STR("bytes")) < 0)
         return -ENOMEM;
-    value = wanted(x);
+    value = requested_range(x);
     count = value.data ? range_parse(value, length, &range, 1) : 0;
     if (count < 0)
-        return refuse(x, length);
+        return respond_unsatisfiable(x, length);
     if (count == 0)
         return 0;
     value = arena_printf(&x->arena, "bytes %llu-%llu/%llu", (unsigned long long)range.first,
                          (unsigned long long)range.last, (unsigned long long)length);
-    body = wrap(x, &range, is_stored(p));
+    body = wrap_in_range(x, &range, is_stored(p));
     if (!value.data || !body || headers_set(&x->response.headers, &x->arena, STR("Content-Range"), value) < 0)
         return -ENOMEM;
     x->response.status = 206;

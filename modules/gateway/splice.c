@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "connection.h"
 
-static uint64_t unframed(const struct gateway_request *p)
+static uint64_t unframed_bytes(const struct gateway_request *p)
 {
     return h1_reply_unframed(&p->reply);
 }
@@ -16,9 +16,9 @@ static uint64_t unframed(const struct gateway_request *p)
 /* What has no length is large once it has shown that it is. A rest that one receive brings is not worth a pipe. */
 static bool is_large(const struct gateway_request *p)
 {
-    if (unframed(p) == UINT64_MAX)
+    if (unframed_bytes(p) == UINT64_MAX)
         return p->attempt->bytes_received >= LIMIT_SPLICE_BYTES;
-    return p->reply.content_length >= LIMIT_SPLICE_BYTES && unframed(p) > LIMIT_LENT_BYTES;
+    return p->reply.content_length >= LIMIT_SPLICE_BYTES && unframed_bytes(p) > LIMIT_LENT_BYTES;
 }
 
 bool gateway_splices(const struct gateway_request *p)
@@ -26,7 +26,7 @@ bool gateway_splices(const struct gateway_request *p)
     if (p->stage != GATEWAY_RESPONDING || !p->connection || p->connection->tls || p->copied || p->patient ||
         p->buffers || p->rate_limit || (p->cached && (p->cached->fill || p->cached->background)))
         return false;
-    return p->pipe ? unframed(p) > 0 : is_large(p);
+    return p->pipe ? unframed_bytes(p) > 0 : is_large(p);
 }
 
 bool gateway_splice(struct gateway_request *p, unsigned accept)
@@ -44,7 +44,8 @@ bool gateway_splice(struct gateway_request *p, unsigned accept)
     }
     if (!wire_pipes(wire)) /* what has come already is taken first */
         return false;
-    wire_receive_pipe(wire, p->pipe, unframed(p) < LIMIT_PIPE_BYTES ? (size_t)unframed(p) : LIMIT_PIPE_BYTES);
+    wire_receive_pipe(wire, p->pipe,
+                      unframed_bytes(p) < LIMIT_PIPE_BYTES ? (size_t)unframed_bytes(p) : LIMIT_PIPE_BYTES);
     gateway_set_timeout(p);
     return true;
 }
@@ -57,7 +58,7 @@ bool gateway_splice_filled(struct gateway_request *p, size_t count)
     p->spliced.pipe.whole = p->reply.content_length;
     p->attempt->bytes_received += count;
     h1_reply_skip(&p->reply, count);
-    return unframed(p) == 0;
+    return unframed_bytes(p) == 0;
 }
 
 bool gateway_spliced(struct gateway_request *p, struct chunk *out)

@@ -67,7 +67,7 @@ struct spool *spool_create(struct worker *worker, const struct spool_settings *s
 
 /* Memory. */
 
-static void drop(struct spool *spool, struct block *block)
+static void drop_block(struct spool *spool, struct block *block)
 {
     if (block == spool->lent)
         spool->held = block;
@@ -76,7 +76,7 @@ static void drop(struct spool *spool, struct block *block)
 }
 
 /* The front of the row was written, or lent. */
-static void advance(struct spool *spool, uint64_t count)
+static void advance_blocks(struct spool *spool, uint64_t count)
 {
     spool->memory = u64_sub_sat(spool->memory, count);
     while (count > 0) {
@@ -92,7 +92,7 @@ static void advance(struct spool *spool, uint64_t count)
         spool->first = block->next;
         if (!spool->first)
             spool->last = NULL;
-        drop(spool, block);
+        drop_block(spool, block);
     }
 }
 
@@ -119,7 +119,7 @@ static struct block *add_block(struct spool *spool)
     return block;
 }
 
-static void write_out(struct spool *spool);
+static void write_blocks(struct spool *spool);
 
 int spool_put(struct spool *spool, struct str bytes)
 {
@@ -140,7 +140,7 @@ int spool_put(struct spool *spool, struct str bytes)
         spool->length += count;
         bytes = str_skip(bytes, count);
     }
-    write_out(spool);
+    write_blocks(spool);
     return 0;
 }
 
@@ -191,16 +191,16 @@ bool spool_streams(struct spool *spool)
     return true;
 }
 
-static void closed(struct op *op, int result);
+static void file_closed(struct op *op, int result);
 
 /* Freed when it is closed, nothing is under way and a helper thread has closed the file, which may take a while. */
 static void spool_free_when_idle(struct spool *spool)
 {
     if (spool->events || !op_idle(&spool->write) || !op_idle(&spool->fetch) || !op_idle(&spool->wake))
         return;
-    advance(spool, spool->memory);
+    advance_blocks(spool, spool->memory);
     if (spool->file.fd >= 0) {
-        spool->write.done = closed;
+        spool->write.done = file_closed;
         worker_offload(spool->worker, &spool->write, spool_file_close, &spool->file);
         return;
     }
@@ -209,7 +209,7 @@ static void spool_free_when_idle(struct spool *spool)
     free(spool);
 }
 
-static void closed(struct op *op, int result)
+static void file_closed(struct op *op, int result)
 {
     struct spool *spool = container_of(op, struct spool, write);
 
@@ -218,7 +218,7 @@ static void closed(struct op *op, int result)
     spool_free_when_idle(spool);
 }
 
-static void tell(struct spool *spool)
+static void notify_moved(struct spool *spool)
 {
     if (spool->events)
         spool->events->moved(spool->owner);
@@ -226,7 +226,7 @@ static void tell(struct spool *spool)
         spool_free_when_idle(spool);
 }
 
-static void fail(struct spool *spool, int error)
+static void spool_fail(struct spool *spool, int error)
 {
     spool->failed = error;
     if (spool->events)
@@ -234,23 +234,23 @@ static void fail(struct spool *spool, int error)
                               spool->file.fd < 0 ? "making a temporary file" : "writing a temporary file", error);
 }
 
-static void written(struct op *op, int result)
+static void write_done(struct op *op, int result)
 {
     struct spool *spool = container_of(op, struct spool, write);
 
     spool->writing = false;
     if (spool->events && result < 0) {
-        fail(spool, result);
+        spool_fail(spool, result);
     } else if (spool->events) {
-        advance(spool, (uint64_t)result);
+        advance_blocks(spool, (uint64_t)result);
         spool->file.end += (uint64_t)result;
-        write_out(spool);
+        write_blocks(spool);
     }
-    tell(spool);
+    notify_moved(spool);
 }
 
 /* All that is in memory, as far as one call takes it. */
-static void write_out(struct spool *spool)
+static void write_blocks(struct spool *spool)
 {
     uint64_t room = u64_sub_sat(spool->settings.file_max, spool->file.end);
     struct spool_file *file = &spool->file;
@@ -268,31 +268,31 @@ static void write_out(struct spool *spool)
         room -= here;
     }
     spool->writing = true;
-    spool->write.done = written;
+    spool->write.done = write_done;
     worker_offload(spool->worker, &spool->write, spool_file_write, file);
 }
 
 /* Taking. */
 
 /* The file is not shorter than what was written. */
-static void came(struct spool *spool, int result)
+static void window_filled(struct spool *spool, int result)
 {
     spool->ready = str_of(spool->window, result > 0 ? (size_t)result : 0);
     spool->unread = result > 0 ? 0 : result < 0 ? result : -EIO;
 }
 
-static void fetched(struct op *op, int result)
+static void read_done(struct op *op, int result)
 {
     struct spool *spool = container_of(op, struct spool, fetch);
 
     spool->fetching = false;
     if (spool->file.fetch_at == spool->file_at) /* else it was rewound meanwhile, and wants other bytes */
-        came(spool, result);
-    tell(spool);
+        window_filled(spool, result);
+    notify_moved(spool);
 }
 
 /* What is in the kernel's caches comes at once, the rest is fetched. */
-static void read_on(struct spool *spool)
+static void read_window(struct spool *spool)
 {
     struct spool_file *file = &spool->file;
     uint64_t rest = u64_sub_sat(file->end, spool->file_at);
@@ -309,18 +309,18 @@ static void read_on(struct spool *spool)
     file->into = (struct iovec){spool->window, rest < LIMIT_FILE_WINDOW ? (size_t)rest : LIMIT_FILE_WINDOW};
     result = spool_file_peek(file);
     if (result != -EAGAIN) {
-        came(spool, result);
+        window_filled(spool, result);
         return;
     }
     spool->fetching = true;
-    spool->fetch.done = fetched;
+    spool->fetch.done = read_done;
     worker_offload(spool->worker, &spool->fetch, spool_file_fetch, file);
 }
 
 static int next_read(struct spool *spool, size_t room, struct chunk *out)
 {
     if (!spool->fetching && str_empty(spool->ready) && !spool->unread)
-        read_on(spool);
+        read_window(spool);
     if (spool->fetching)
         return -EAGAIN;
     if (str_empty(spool->ready))
@@ -380,7 +380,7 @@ int spool_next(struct spool *spool, unsigned accept, size_t room, struct chunk *
     spool->lent = block;
     *out = (struct chunk){.kind = CHUNK_BYTES,
                           .bytes = str_slice(str_of(block->bytes + block->at, block->end - block->at), 0, room)};
-    advance(spool, out->bytes.length);
+    advance_blocks(spool, out->bytes.length);
     return 1;
 }
 
@@ -392,14 +392,14 @@ void spool_rewind(struct spool *spool)
     spool->unread = 0;
 }
 
-static void woken(struct op *op, int result)
+static void wake_done(struct op *op, int result)
 {
-    tell(container_of(op, struct spool, wake));
+    notify_moved(container_of(op, struct spool, wake));
 }
 
 void spool_wake(struct spool *spool)
 {
-    spool->wake.done = woken;
+    spool->wake.done = wake_done;
     if (op_idle(&spool->wake))
         worker_timer(spool->worker, &spool->wake, 0);
 }

@@ -25,7 +25,7 @@ static int make_named(const char *folder)
 }
 
 /* EISDIR and ENOENT are what kernels and file systems without O_TMPFILE may say (open(2)). */
-static int make(const char *folder)
+static int open_temporary(const char *folder)
 {
     int fd = open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
 
@@ -34,7 +34,7 @@ static int make(const char *folder)
     return errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT ? make_named(folder) : -errno;
 }
 
-static void skip(struct iovec **parts, unsigned *count, size_t written)
+static void skip_written(struct iovec **parts, unsigned *count, size_t written)
 {
     while (written > 0 && written >= (*parts)->iov_len) {
         written -= (*parts)->iov_len;
@@ -61,7 +61,7 @@ static int write_parts(struct spool_file *file)
         if (result <= 0)
             return whole > 0 ? (int)whole : result < 0 ? -errno : -EIO;
         whole += (size_t)result;
-        skip(&parts, &count, (size_t)result);
+        skip_written(&parts, &count, (size_t)result);
     }
     return (int)whole;
 }
@@ -71,7 +71,7 @@ int spool_file_write(void *argument)
     struct spool_file *file = argument;
 
     if (file->fd < 0) {
-        int fd = make(file->folder);
+        int fd = open_temporary(file->folder);
 
         if (fd < 0)
             return fd;

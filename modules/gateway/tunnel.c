@@ -47,47 +47,47 @@ static void look_at_clock(struct tunnel *t)
     upstream_patience(t->connection, patience_ms);
 }
 
-static uint64_t now_us(const struct tunnel *t)
+static uint64_t tunnel_now_us(const struct tunnel *t)
 {
     return t->connection->wire.shared->loop->clock.monotonic_us;
 }
 
 /* The server's side is gone: what came of it is still pulled. */
-static struct upstream_connection *let_go(struct tunnel *t)
+static struct upstream_connection *detach_connection(struct tunnel *t)
 {
     struct upstream_connection *connection = t->connection;
 
-    t->attempt->whole_us = u64_sub_sat(now_us(t), t->attempt->begun_us);
+    t->attempt->whole_us = u64_sub_sat(tunnel_now_us(t), t->attempt->begun_us);
     t->connection = NULL;
     return connection;
 }
 
 /* From the server. */
 
-static void read_on(struct tunnel *t)
+static void receive_from_server(struct tunnel *t)
 {
     if (t->connection && size_sub_sat(t->input.capacity, t->input.length) >= LIMIT_LENT_BYTES)
         wire_receive(&t->connection->wire);
     look_at_clock(t);
 }
 
-static void lost(struct tunnel *t, const char *what, int error)
+static void connection_lost(struct tunnel *t, const char *what, int error)
 {
     upgraded_log(&t->upgraded, LOG_ERROR, what, error, t->server);
     t->error = -ECONNRESET;
     upgraded_wake(&t->upgraded);
 }
 
-static size_t received(void *user, struct str bytes)
+static size_t server_received(void *user, struct str bytes)
 {
     struct tunnel *t = user;
     bool cut = wire_cut(&t->connection->wire);
 
     if (str_empty(bytes) || (t->input.capacity == 0 && buffer_reserve(&t->input, LIMIT_PROXY_INPUT) < 0)) {
-        upstream_release(let_go(t), false);
+        upstream_release(detach_connection(t), false);
         t->over = str_empty(bytes) && !cut;
         if (!t->over)
-            lost(t, "upstream prematurely closed connection", cut ? -ECONNRESET : -ENOMEM);
+            connection_lost(t, "upstream prematurely closed connection", cut ? -ECONNRESET : -ENOMEM);
         upgraded_wake(&t->upgraded);
         return bytes.length;
     }
@@ -96,12 +96,12 @@ static size_t received(void *user, struct str bytes)
     t->input.length += bytes.length;
     t->attempt->bytes_received += bytes.length;
     upgraded_wake(&t->upgraded);
-    read_on(t);
+    receive_from_server(t);
     return bytes.length;
 }
 
 /* There is room again for what the client says. */
-static void has_room(void *user)
+static void server_has_room(void *user)
 {
     struct tunnel *t = user;
 
@@ -110,19 +110,20 @@ static void has_room(void *user)
     look_at_clock(t);
 }
 
-static void failed(void *user, int error)
+static void server_failed(void *user, int error)
 {
     struct tunnel *t = user;
 
-    (void)let_go(t);
-    lost(t, error == -ETIMEDOUT ? "upstream timed out" : "upstream prematurely closed connection", error);
+    (void)detach_connection(t);
+    connection_lost(t, error == -ETIMEDOUT ? "upstream timed out" : "upstream prematurely closed connection", error);
 }
 
-static const struct upstream_events server_events = {.received = received, .room = has_room, .failed = failed};
+static const struct upstream_events server_events = {
+    .received = server_received, .room = server_has_room, .failed = server_failed};
 
 /* The client's session. */
 
-static size_t consume(struct session *session, struct str bytes)
+static size_t tunnel_consume(struct session *session, struct str bytes)
 {
     struct tunnel *t = tunnel_of(session);
     size_t taken = 0, room;
@@ -133,8 +134,8 @@ static size_t consume(struct session *session, struct str bytes)
         struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = str_slice(str_skip(bytes, taken), 0, room)};
 
         if (wire_send(&t->connection->wire, &chunk) < 0) {
-            upstream_release(let_go(t), false);
-            lost(t, "sending to upstream failed", -ENOMEM);
+            upstream_release(detach_connection(t), false);
+            connection_lost(t, "sending to upstream failed", -ENOMEM);
             return bytes.length;
         }
         taken += chunk.bytes.length;
@@ -147,7 +148,7 @@ static size_t consume(struct session *session, struct str bytes)
     return taken;
 }
 
-static int produce(struct session *session, unsigned accept, size_t room, struct chunk *out)
+static int tunnel_produce(struct session *session, unsigned accept, size_t room, struct chunk *out)
 {
     struct tunnel *t = tunnel_of(session);
     struct str bytes = str_slice(str_skip(buffer_str(&t->input), t->input_at), 0, room);
@@ -169,7 +170,7 @@ static int produce(struct session *session, unsigned accept, size_t room, struct
     return t->error;
 }
 
-static enum session_phase phase(const struct session *session)
+static enum session_phase tunnel_phase(const struct session *session)
 {
     const struct tunnel *t = container_of(session, const struct tunnel, upgraded.session);
 
@@ -184,7 +185,7 @@ static void take_signal(struct session *session, enum session_signal signal)
     if (signal != SESSION_PEER_CLOSED || !t->connection)
         return;
     t->over = true;
-    upstream_release_orderly(let_go(t));
+    upstream_release_orderly(detach_connection(t));
     upgraded_wake(&t->upgraded);
 }
 
@@ -193,7 +194,7 @@ static void close_tunnel(struct session *session)
     struct tunnel *t = tunnel_of(session);
 
     if (t->connection)
-        upstream_release(let_go(t), false);
+        upstream_release(detach_connection(t), false);
     upgraded_end(&t->upgraded, false);
     buffer_finish(&t->input);
     free(t);
@@ -201,9 +202,9 @@ static void close_tunnel(struct session *session)
 
 static const struct protocol protocol_tunnel = {
     .alpn = "",
-    .consume = consume,
-    .produce = produce,
-    .phase = phase,
+    .consume = tunnel_consume,
+    .produce = tunnel_produce,
+    .phase = tunnel_phase,
     .signal = take_signal,
     .close = close_tunnel,
 };
@@ -219,7 +220,7 @@ static void restore_exchange(struct upgraded_session *upgraded, struct exchange 
     p->attempts = t->attempts;
 }
 
-static struct tunnel *make(const struct gateway_request *p)
+static struct tunnel *tunnel_create(const struct gateway_request *p)
 {
     const struct gateway_attempt *from = p->attempts;
     struct str server = p->attempt->server;
@@ -246,7 +247,7 @@ static struct tunnel *make(const struct gateway_request *p)
 
 int gateway_tunnel(struct gateway_request *p)
 {
-    struct tunnel *t = make(p);
+    struct tunnel *t = tunnel_create(p);
 
     if (!t)
         return -ENOMEM;

@@ -39,7 +39,7 @@ struct geo_conf {
 #define HINT STR("write: geo: {$country: {default: ZZ, 192.0.2.0/24: CH, '2001:db8::/32': SE}}")
 
 /* Families apart, then the longest first, then by bytes. */
-static int compare(const void *a, const void *b)
+static int compare_ranges(const void *a, const void *b)
 {
     const struct cidr *left = &((const struct range *)a)->cidr, *right = &((const struct range *)b)->cidr;
 
@@ -51,7 +51,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* The first `bits` of an address, as a range of that length has them. */
-static void mask(struct cidr *cidr, uint8_t bits)
+static void mask_address(struct cidr *cidr, uint8_t bits)
 {
     cidr->bits = bits;
     for (unsigned i = 0; i < sizeof(cidr->bytes); i++) {
@@ -60,7 +60,7 @@ static void mask(struct cidr *cidr, uint8_t bits)
     }
 }
 
-static struct str find(const struct geo *geo, const struct cidr *address)
+static struct str find_range(const struct geo *geo, const struct cidr *address)
 {
     for (size_t i = 0; i < geo->group_count; i++) {
         struct range wanted = {.cidr = *address};
@@ -68,8 +68,8 @@ static struct str find(const struct geo *geo, const struct cidr *address)
 
         if (geo->groups[i].first->cidr.family != address->family)
             continue;
-        mask(&wanted.cidr, geo->groups[i].first->cidr.bits);
-        found = bsearch(&wanted, geo->groups[i].first, geo->groups[i].count, sizeof(wanted), compare);
+        mask_address(&wanted.cidr, geo->groups[i].first->cidr.bits);
+        found = bsearch(&wanted, geo->groups[i].first, geo->groups[i].count, sizeof(wanted), compare_ranges);
         if (found)
             return found->value;
     }
@@ -110,7 +110,7 @@ static struct str geo_eval(const void *subject, const void *source)
     struct str text = template_eval(geo->source, subject, geo->among->subject->values(subject)->arena);
     struct cidr address;
 
-    return of_text(text, &address) ? find(geo, &address) : geo->fallback;
+    return of_text(text, &address) ? find_range(geo, &address) : geo->fallback;
 }
 
 /* What nginx has and this does not: the way out. */
@@ -151,12 +151,12 @@ static int make_groups(struct conf_reader *reader, struct geo *geo)
     if (!geo->groups)
         return -ENOMEM;
     if (geo->count)
-        qsort(geo->ranges, geo->count, sizeof(*geo->ranges), compare);
+        qsort(geo->ranges, geo->count, sizeof(*geo->ranges), compare_ranges);
     for (size_t i = 0; i < geo->count; i++) {
         const struct range *range = &geo->ranges[i];
         const struct cidr *before = i ? &range[-1].cidr : NULL;
 
-        if (before && compare(range, &range[-1]) == 0) {
+        if (before && compare_ranges(range, &range[-1]) == 0) {
             conf_error(reader->errors, range->node->mark, STR("delete one of the two"),
                        "this range stands in line %u, too", range[-1].node->mark.line);
             return -EINVAL;

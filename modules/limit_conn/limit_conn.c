@@ -42,8 +42,8 @@ struct holding {
 
 extern const struct module module_limit_conn;
 
-static int read_name(struct limit_conn_row *row, struct conf_reader *reader, const struct conf_node *node,
-                     struct str name, struct str number)
+static int read_zone_limit(struct limit_conn_row *row, struct conf_reader *reader, const struct conf_node *node,
+                           struct str name, struct str number)
 {
     row->use.name = name;
     row->use.mark = node->mark;
@@ -62,13 +62,13 @@ static int read_limit(struct conf_reader *reader, const struct conf_node *node, 
 
     if (node->kind == CONF_MAP && node->count == 1) {
         error = conf_read_text(reader, node->pairs[0].value, &number);
-        return error < 0 ? error : read_name(out, reader, node, node->pairs[0].key->text, number);
+        return error < 0 ? error : read_zone_limit(out, reader, node, node->pairs[0].key->text, number);
     }
     error = conf_read_words(reader, node, &words);
     if (error < 0)
         return error;
     if (words.count == 2)
-        return read_name(out, reader, node, words.items[0], words.items[1]);
+        return read_zone_limit(out, reader, node, words.items[0], words.items[1]);
     conf_error(reader->errors, node->mark, HINT, "limit_conn takes a zone and a number");
     return -EINVAL;
 }
@@ -138,7 +138,7 @@ static size_t size_of_holding(const struct limit_conn_conf *own)
     return sizeof(struct holding) + own->limits.count * sizeof(struct held);
 }
 
-static void let_go(struct holding *holding, const struct worker *worker)
+static void leave_zones(struct holding *holding, const struct worker *worker)
 {
     while (holding->count > 0) {
         holding->count--;
@@ -148,8 +148,8 @@ static void let_go(struct holding *holding, const struct worker *worker)
 }
 
 /* False: there are as many of the key as there may be. An empty one is not limited. */
-static bool enter(struct holding *holding, const struct limit_conn_row *row, struct str text,
-                  const struct worker *worker)
+static bool enter_zone(struct holding *holding, const struct limit_conn_row *row, struct str text,
+                       const struct worker *worker)
 {
     uint64_t key = table_hash_long(text);
 
@@ -163,11 +163,11 @@ static bool enter(struct holding *holding, const struct limit_conn_row *row, str
 
 #define SAID "limiting connections%s by zone \"" STR_FMT "\""
 
-static enum outcome refuse(struct exchange *x, const struct limit_conn_conf *own, struct holding *holding,
-                           const struct limit_conn_row *row)
+static enum outcome reject_request(struct exchange *x, const struct limit_conn_conf *own, struct holding *holding,
+                                   const struct limit_conn_row *row)
 {
     exchange_say(x, limit_level(own->log_level), SAID, own->dry_run ? ", dry run" : "", STR_ARG(row->use.name));
-    let_go(holding, exchange_worker(x));
+    leave_zones(holding, exchange_worker(x));
     holding->verdict = own->dry_run ? REJECTED_DRY_RUN : REJECTED;
     return own->dry_run ? OUTCOME_PASS : exchange_error_response(x, (int)own->status);
 }
@@ -188,8 +188,8 @@ static enum outcome limit_conn_answer(struct exchange *x, const void *conf, void
 
         if (!text.data)
             return exchange_error_response(x, 500);
-        if (!enter(holding, &rows[i], text, exchange_worker(x)))
-            return refuse(x, own, holding, &rows[i]);
+        if (!enter_zone(holding, &rows[i], text, exchange_worker(x)))
+            return reject_request(x, own, holding, &rows[i]);
     }
     return OUTCOME_PASS;
 }
@@ -199,7 +199,7 @@ static void limit_conn_finish(struct exchange *x, const void *conf)
     struct holding *holding = exchange_state_found(x, &module_limit_conn);
 
     if (holding)
-        let_go(holding, exchange_worker(x));
+        leave_zones(holding, exchange_worker(x));
 }
 
 /* The same of a connection of `stream`. */
@@ -219,11 +219,11 @@ static int limit_conn_connected(struct stream *stream, const void *conf, void *s
 
         if (!text.data)
             return 500;
-        if (enter(holding, &rows[i], text, stream_worker(stream)))
+        if (enter_zone(holding, &rows[i], text, stream_worker(stream)))
             continue;
         stream_report(stream, limit_level(own->log_level), SAID, own->dry_run ? ", dry run" : "",
                       STR_ARG(rows[i].use.name));
-        let_go(holding, stream_worker(stream));
+        leave_zones(holding, stream_worker(stream));
         return own->dry_run ? 0 : 503;
     }
     return 0;
@@ -234,7 +234,7 @@ static void limit_conn_ended(struct stream *stream, const void *conf)
     struct holding *holding = stream_state_found(stream, &module_limit_conn);
 
     if (holding)
-        let_go(holding, stream_worker(stream));
+        leave_zones(holding, stream_worker(stream));
 }
 
 static const struct stream_part stream_part = {.connected = limit_conn_connected, .ended = limit_conn_ended};
@@ -246,7 +246,7 @@ static bool limit_conn_idle(const void *conf)
     return own->limits.count == 0;
 }
 
-static struct str get_status(const void *subject, struct str parameter, struct arena *arena)
+static struct str get_limit_conn_status(const void *subject, struct str parameter, struct arena *arena)
 {
     static const char *const names[] = {
         [PASSED] = "PASSED", [REJECTED] = "REJECTED", [REJECTED_DRY_RUN] = "REJECTED_DRY_RUN"};
@@ -255,7 +255,7 @@ static struct str get_status(const void *subject, struct str parameter, struct a
     return holding ? str_from(names[holding->verdict]) : (struct str){NULL, 0};
 }
 
-static const struct variable variables[] = {{"limit_conn_status", false, get_status, .type = "text",
+static const struct variable variables[] = {{"limit_conn_status", false, get_limit_conn_status, .type = "text",
      .help = "What limit_conn has decided: PASSED, REJECTED or REJECTED_DRY_RUN."}};
 static const struct variable_table variable_table = {variables, 1, NULL};
 

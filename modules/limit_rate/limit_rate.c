@@ -85,7 +85,7 @@ static void count_time(struct paced *paced)
         paced->credit = most;
 }
 
-static void spend(struct paced *paced, uint64_t bytes)
+static void consume_credit(struct paced *paced, uint64_t bytes)
 {
     uint64_t given = bytes < paced->free ? bytes : paced->free;
 
@@ -95,7 +95,7 @@ static void spend(struct paced *paced, uint64_t bytes)
         paced->body.length = u64_sub_sat(paced->body.length, bytes);
 }
 
-static void due(struct op *op, int result)
+static void credit_timer_done(struct op *op, int result)
 {
     struct paced *paced = container_of(op, struct paced, timer);
     struct exchange *x = paced->x;
@@ -107,7 +107,7 @@ static void due(struct op *op, int result)
     exchange_release(x);
 }
 
-static int wait_for(struct paced *paced, uint64_t needed)
+static int wait_for_credit(struct paced *paced, uint64_t needed)
 {
     uint64_t missing = u64_sub_sat(needed * 1000, paced->credit);
 
@@ -115,7 +115,7 @@ static int wait_for(struct paced *paced, uint64_t needed)
     if (!op_idle(&paced->timer))
         return -EAGAIN;
     exchange_hold(paced->x);
-    paced->timer.done = due;
+    paced->timer.done = credit_timer_done;
     worker_timer(exchange_worker(paced->x), &paced->timer, (missing + paced->rate - 1) / paced->rate);
     return -EAGAIN;
 }
@@ -126,7 +126,7 @@ static int next_of_span(struct paced *paced, uint64_t most, struct chunk *out)
     if (out->file.length > most)
         out->file.length = most;
     chunk_advance(&paced->span, out->file.length);
-    spend(paced, out->file.length);
+    consume_credit(paced, out->file.length);
     return 1;
 }
 
@@ -141,7 +141,7 @@ static int paced_next(struct body *body, unsigned accept, size_t room, struct ch
     count_time(paced);
     most = paced->free + paced->credit / 1000;
     if (most < needed)
-        return wait_for(paced, needed);
+        return wait_for_credit(paced, needed);
     paced->waits = false;
     if (chunk_length(&paced->span) > 0)
         return next_of_span(paced, most, out);
@@ -155,7 +155,7 @@ static int paced_next(struct body *body, unsigned accept, size_t room, struct ch
         paced->span.file.whole = out->file.length; /* what each share belongs to */
         return next_of_span(paced, most, out);
     }
-    spend(paced, out->bytes.length);
+    consume_credit(paced, out->bytes.length);
     return 1;
 }
 
@@ -169,7 +169,7 @@ static void paced_close(struct body *body)
     body_close(&paced->inner);
 }
 
-static void inner_woken(void *owner)
+static void rate_inner_woken(void *owner)
 {
     struct paced *paced = owner;
 
@@ -226,7 +226,7 @@ static int limit_rate_shape(struct exchange *x, const void *conf)
                             .free = after,
                             .credit = share_of(rate) * 1000,
                             .counted_ms = exchange_clock(x)->monotonic_ms};
-    paced->inner->wake = inner_woken;
+    paced->inner->wake = rate_inner_woken;
     paced->inner->owner = paced;
     x->response.body = &paced->body;
     return 0;

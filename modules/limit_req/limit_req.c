@@ -150,8 +150,8 @@ static const struct directive directives[] = {
     {0},
 };
 
-static void say(struct exchange *x, const struct limit_req_conf *own, const char *what, int below, uint64_t level,
-                struct str zone)
+static void log_limit(struct exchange *x, const struct limit_req_conf *own, const char *what, int below, uint64_t level,
+                      struct str zone)
 {
     exchange_say(x, limit_level(own->log_level - below), "%s%s, excess: %llu.%03llu by zone \"" STR_FMT "\"", what,
                  own->dry_run ? ", dry run" : "", (unsigned long long)(level / LIMIT_DROPS),
@@ -159,8 +159,8 @@ static void say(struct exchange *x, const struct limit_req_conf *own, const char
 }
 
 /* RFC 9110 10.2.3: once the bucket has room for one more. */
-static enum outcome refuse(struct exchange *x, const struct limit_req_conf *own, const struct limit_req_row *row,
-                           uint64_t level)
+static enum outcome reject_request(struct exchange *x, const struct limit_req_conf *own,
+                                   const struct limit_req_row *row, uint64_t level)
 {
     uint64_t wait_ms = u64_sub_sat(level, row->burst) / row->use.zone->rate + 1;
     struct str seconds;
@@ -181,7 +181,7 @@ struct found {
 };
 
 /* 0 or -ENOMEM; keys[i] is 0 where a limit does not count this request. */
-static int count(struct exchange *x, const struct limit_req_conf *own, uint64_t *keys, struct found *found)
+static int count_request(struct exchange *x, const struct limit_req_conf *own, uint64_t *keys, struct found *found)
 {
     const struct limit_req_row *rows = own->limits.items;
     uint64_t now_ms = exchange_clock(x)->monotonic_ms;
@@ -212,7 +212,7 @@ static int count(struct exchange *x, const struct limit_req_conf *own, uint64_t 
     return 0;
 }
 
-static void take_back(const struct limit_req_conf *own, const uint64_t *keys)
+static void uncount_request(const struct limit_req_conf *own, const uint64_t *keys)
 {
     const struct limit_req_row *rows = own->limits.items;
 
@@ -222,7 +222,7 @@ static void take_back(const struct limit_req_conf *own, const uint64_t *keys)
     }
 }
 
-static void waited(struct op *op, int result)
+static void delay_done(struct op *op, int result)
 {
     struct limiting *limiting = container_of(op, struct limiting, timer);
     struct exchange *x = limiting->x;
@@ -234,23 +234,23 @@ static void waited(struct op *op, int result)
     exchange_release(x);
 }
 
-static enum outcome judge(struct exchange *x, const struct limit_req_conf *own, struct limiting *limiting,
-                          const struct found *found)
+static enum outcome limit_outcome(struct exchange *x, const struct limit_req_conf *own, struct limiting *limiting,
+                                  const struct found *found)
 {
     if (found->refuser) {
         limiting->verdict = own->dry_run ? REJECTED_DRY_RUN : REJECTED;
-        say(x, own, "limiting requests", 0, found->refused_level, found->refuser->use.name);
-        return own->dry_run ? OUTCOME_PASS : refuse(x, own, found->refuser, found->refused_level);
+        log_limit(x, own, "limiting requests", 0, found->refused_level, found->refuser->use.name);
+        return own->dry_run ? OUTCOME_PASS : reject_request(x, own, found->refuser, found->refused_level);
     }
     if (!found->slowest)
         return OUTCOME_PASS;
     limiting->verdict = own->dry_run ? DELAYED_DRY_RUN : DELAYED;
-    say(x, own, "delaying request", 1, found->wait_level, found->slowest->use.name);
+    log_limit(x, own, "delaying request", 1, found->wait_level, found->slowest->use.name);
     if (own->dry_run)
         return OUTCOME_PASS;
     exchange_hold(x);
     exchange_end_with_client(x, true); /* nobody waits for one who has left */
-    limiting->timer.done = waited;
+    limiting->timer.done = delay_done;
     worker_timer(exchange_worker(x), &limiting->timer, found->wait_ms);
     return OUTCOME_PENDING;
 }
@@ -266,12 +266,12 @@ static enum outcome limit_req_answer(struct exchange *x, const void *conf, void 
         return OUTCOME_PASS;
     limiting = exchange_state(x, &module_limit_req, sizeof(*limiting));
     keys = arena_zalloc(&x->arena, own->limits.count, sizeof(*keys));
-    if (!limiting || !keys || count(x, own, keys, &found) < 0)
+    if (!limiting || !keys || count_request(x, own, keys, &found) < 0)
         return exchange_error_response(x, 500);
     limiting->x = x;
     if (found.refuser)
-        take_back(own, keys);
-    return judge(x, own, limiting, &found);
+        uncount_request(own, keys);
+    return limit_outcome(x, own, limiting, &found);
 }
 
 static void limit_req_cancel(struct exchange *x, void *state)
@@ -288,7 +288,7 @@ static bool limit_req_idle(const void *conf)
     return own->limits.count == 0;
 }
 
-static struct str get_status(const void *subject, struct str parameter, struct arena *arena)
+static struct str get_limit_req_status(const void *subject, struct str parameter, struct arena *arena)
 {
     static const char *const names[] = {
         [PASSED] = "PASSED",
@@ -302,7 +302,7 @@ static struct str get_status(const void *subject, struct str parameter, struct a
     return limiting ? str_from(names[limiting->verdict]) : (struct str){NULL, 0};
 }
 
-static const struct variable variables[] = {{"limit_req_status", false, get_status, .type = "text",
+static const struct variable variables[] = {{"limit_req_status", false, get_limit_req_status, .type = "text",
      .help = "What limit_req has decided: PASSED, DELAYED, REJECTED, or these with _DRY_RUN."}};
 static const struct variable_table variable_table = {variables, 1, NULL};
 

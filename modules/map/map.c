@@ -48,18 +48,18 @@ static struct str lower_copy(struct arena *arena, struct str text)
     return str_of(made, text.length);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_lines(const void *a, const void *b)
 {
     const struct line *left = a, *right = b;
 
     return str_compare(left->key, right->key);
 }
 
-static const struct line *find(const struct lines *lines, struct str key)
+static const struct line *find_line(const struct lines *lines, struct str key)
 {
     struct line wanted = {.key = key};
 
-    return lines->count ? bsearch(&wanted, lines->items, lines->count, sizeof(wanted), compare) : NULL;
+    return lines->count ? bsearch(&wanted, lines->items, lines->count, sizeof(wanted), compare_lines) : NULL;
 }
 
 /* "*.example.com" and "www.*", longest first; ".example.com" is both exact and leading. */
@@ -69,11 +69,11 @@ static const struct line *find_host(const struct map *map, struct str host)
 
     for (size_t i = 1; i < host.length && !line; i++) {
         if (host.data[i] == '.')
-            line = find(&map->leading, str_skip(host, i));
+            line = find_line(&map->leading, str_skip(host, i));
     }
     for (size_t i = host.length; i > 1 && !line; i--) {
         if (host.data[i - 1] == '.')
-            line = find(&map->trailing, str_slice(host, 0, i));
+            line = find_line(&map->trailing, str_slice(host, 0, i));
     }
     return line;
 }
@@ -86,7 +86,7 @@ static const struct template *find_value(const void *subject, const struct map *
 
     if (map->hostnames && key.length > 1 && str_ends(key, STR(".")))
         key.length--;
-    line = find(&map->exact, key);
+    line = find_line(&map->exact, key);
     if (!line && map->hostnames)
         line = find_host(map, key);
     for (size_t i = 0; !line && i < map->patterns.count; i++) {
@@ -110,7 +110,7 @@ static struct str map_eval(const void *subject, const void *source)
     return made;
 }
 
-static void add(struct lines *lines, const struct line *line, struct str key)
+static void add_line(struct lines *lines, const struct line *line, struct str key)
 {
     lines->items[lines->count] = *line;
     lines->items[lines->count++].key = key;
@@ -124,14 +124,14 @@ static int add_text(struct conf_reader *reader, struct map *map, struct str text
     if (!key.data)
         return -ENOMEM;
     if (map->hostnames && str_starts(key, STR("*.")))
-        add(&map->leading, line, str_skip(key, 1));
+        add_line(&map->leading, line, str_skip(key, 1));
     else if (map->hostnames && str_ends(key, STR(".*")))
-        add(&map->trailing, line, str_slice(key, 0, key.length - 1));
+        add_line(&map->trailing, line, str_slice(key, 0, key.length - 1));
     else if (map->hostnames && str_starts(key, STR(".")) && key.length > 1) {
-        add(&map->leading, line, key);
-        add(&map->exact, line, str_skip(key, 1));
+        add_line(&map->leading, line, key);
+        add_line(&map->exact, line, str_skip(key, 1));
     } else
-        add(&map->exact, line, key);
+        add_line(&map->exact, line, key);
     return 0;
 }
 
@@ -142,7 +142,7 @@ static int add_pattern(struct conf_reader *reader, struct map *map, const struct
     int error = capture_read(reader, key, str_skip(key->text, nocase ? 2 : 1), nocase, &line->pattern);
 
     if (error == 0)
-        add(&map->patterns, line, key->text);
+        add_line(&map->patterns, line, key->text);
     return error;
 }
 
@@ -168,10 +168,10 @@ static int read_line(struct conf_reader *reader, struct map *map, const struct c
     return error;
 }
 
-static int sort(struct conf_reader *reader, struct lines *lines)
+static int sort_lines(struct conf_reader *reader, struct lines *lines)
 {
     if (lines->count)
-        qsort(lines->items, lines->count, sizeof(*lines->items), compare);
+        qsort(lines->items, lines->count, sizeof(*lines->items), compare_lines);
     for (size_t i = 1; i < lines->count; i++) {
         if (!str_equal(lines->items[i - 1].key, lines->items[i].key))
             continue;
@@ -197,12 +197,12 @@ static int read_lines(struct conf_reader *reader, const struct conf_node *node, 
     for (size_t i = 0; i < node->count && error == 0; i++)
         error = read_line(reader, map, &node->pairs[i]);
     for (size_t i = 0; i < 3 && error == 0; i++)
-        error = sort(reader, all[i]);
+        error = sort_lines(reader, all[i]);
     return error;
 }
 
 /* "$from $to", and its lines. */
-static int read_map(struct conf_reader *reader, const struct conf_pair *pair)
+static int read_map_block(struct conf_reader *reader, const struct conf_pair *pair)
 {
     struct map *map = arena_zalloc(reader->arena, 1, sizeof(*map));
     struct user_variable *variable;
@@ -237,7 +237,7 @@ static int read_maps(struct conf_reader *reader, const struct conf_node *node, v
         return -EINVAL;
     }
     for (size_t i = 0; i < node->count && error == 0; i++)
-        error = read_map(reader, &node->pairs[i]);
+        error = read_map_block(reader, &node->pairs[i]);
     return error;
 }
 

@@ -100,7 +100,7 @@ static void ask_all(struct exchange *x, const struct mirror_conf *conf, bool wit
 }
 
 /* Its body was read, or it was not: `error`. One that can be kept no further is the first one's alone. */
-static enum outcome go_on(struct exchange *x, const struct mirror_conf *conf, int error)
+static enum outcome start_mirrors(struct exchange *x, const struct mirror_conf *conf, int error)
 {
     if (error < 0) {
         exchange_drop_body(x);
@@ -119,7 +119,7 @@ static void body_read(void *owner, int error)
 {
     struct exchange *x = owner;
 
-    exchange_resume(x, go_on(x, exchange_conf(x, &module_mirror), error));
+    exchange_resume(x, start_mirrors(x, exchange_conf(x, &module_mirror), error));
 }
 
 static bool asks_anybody(const struct mirror_conf *conf)
@@ -150,7 +150,7 @@ static enum outcome mirror_answer(struct exchange *x, const void *conf, void *st
         return OUTCOME_PASS;
     }
     error = buffered_body_of(&x->request) ? 0 : gateway_buffer_body(x, body_read, x);
-    return error == -EAGAIN ? OUTCOME_PENDING : go_on(x, own, error);
+    return error == -EAGAIN ? OUTCOME_PENDING : start_mirrors(x, own, error);
 }
 
 static void mirror_cancel(struct exchange *x, void *state)

@@ -13,9 +13,9 @@
 
 #define WAITS 3 /* for others who fetch the same: after that it is not worth waiting */
 
-static enum outcome look(struct cached *cached);
+static enum outcome look_up_key(struct cached *cached);
 
-static uint64_t now_ms(const struct cached *cached)
+static uint64_t cached_now_ms(const struct cached *cached)
 {
     return exchange_clock(cached->p->x)->monotonic_ms;
 }
@@ -25,12 +25,12 @@ int64_t cached_now_s(const struct cached *cached)
     return clock_wall_s(exchange_clock(cached->p->x));
 }
 
-static void hold(void *held)
+static void hold_cache_entry(void *held)
 {
     cache_entry_ref(held);
 }
 
-static void release(void *held)
+static void release_cache_entry(void *held)
 {
     cache_entry_unref(held);
 }
@@ -71,8 +71,8 @@ int cached_answer(struct cached *cached, struct cache_entry *entry, const struct
                                    .max_ranges = LIMIT_RANGES,
                                    .content = entry->content,
                                    .fd = entry->fd,
-                                   .hold = hold,
-                                   .release = release,
+                                   .hold = hold_cache_entry,
+                                   .release = release_cache_entry,
                                    .held = entry};
 
     if (gateway_intercept(p, metadata->status, headers))
@@ -119,7 +119,7 @@ const struct cache_hash *cached_hash(struct cached *cached)
 }
 
 /* What of it there is is not to be said: a server is asked. */
-static enum outcome fetch(struct cached *cached)
+static enum outcome fetch_from_upstream(struct cached *cached)
 {
     (void)cached_hash(cached);
     cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
@@ -127,27 +127,27 @@ static enum outcome fetch(struct cached *cached)
     return OUTCOME_PASS;
 }
 
-static void waited(struct cache_waiter *waiter, bool late)
+static void lock_wait_done(struct cache_waiter *waiter, bool late)
 {
     struct cached *cached = container_of(waiter, struct cached, waiter);
 
     if (late)
         cached->stores = false;
-    gateway_resume(cached->p, late ? fetch(cached) : look(cached));
+    gateway_resume(cached->p, late ? fetch_from_upstream(cached) : look_up_key(cached));
 }
 
 /* Somebody fetches it already. */
-static enum outcome wait_for(struct cached *cached)
+static enum outcome wait_for_lock(struct cached *cached)
 {
     const struct proxy_cache_conf *conf = &cached->p->conf->cache;
 
     if (cached->waits == 0)
-        cached->began_wait_ms = now_ms(cached);
+        cached->began_wait_ms = cached_now_ms(cached);
     if (cached->waits++ == WAITS)
-        return fetch(cached);
+        return fetch_from_upstream(cached);
     cached->waiter.hash = *cached_hash(cached);
     cached->waiter.until_ms = cached->began_wait_ms + conf->lock_timeout_ms;
-    cached->waiter.woken = waited;
+    cached->waiter.woken = lock_wait_done;
     cache_store_wait(cached->store, &cached->waiter);
     return OUTCOME_PENDING;
 }
@@ -158,9 +158,9 @@ enum outcome cached_fetch_alone(struct cached *cached)
     const struct proxy_cache_conf *conf = &cached->p->conf->cache;
 
     if (!conf->lock || !cached->stores || cached->fill_lock)
-        return fetch(cached);
+        return fetch_from_upstream(cached);
     cached->fill_lock = cache_store_fill_lock(cached->store, cached_hash(cached), conf->lock_age_ms);
-    return cached->fill_lock ? fetch(cached) : wait_for(cached);
+    return cached->fill_lock ? fetch_from_upstream(cached) : wait_for_lock(cached);
 }
 
 static bool is_head(const struct cached *cached)
@@ -168,7 +168,7 @@ static bool is_head(const struct cached *cached)
     return cached->p->x->request.method == METHOD_HEAD;
 }
 
-static enum outcome miss(struct cached *cached)
+static enum outcome cache_miss(struct cached *cached)
 {
     const struct proxy_cache_conf *conf = &cached->p->conf->cache;
 
@@ -196,7 +196,7 @@ enum reuse cached_reuse(const struct cached *cached, const struct stored_respons
 }
 
 /* An answer is stored. Takes the reference over. */
-static enum outcome judge(struct cached *cached, struct cache_entry *entry, const struct stored_response *stored)
+static enum outcome use_stored(struct cached *cached, struct cache_entry *entry, const struct stored_response *stored)
 {
     switch (cached_reuse(cached, stored)) {
     case REUSE_FRESH:
@@ -212,7 +212,8 @@ static enum outcome judge(struct cached *cached, struct cache_entry *entry, cons
 }
 
 /* There are several: the one that fits the request is looked for. Takes the reference over. */
-static enum outcome choose(struct cached *cached, struct cache_entry *entry, const struct stored_response *stored)
+static enum outcome choose_variant(struct cached *cached, struct cache_entry *entry,
+                                   const struct stored_response *stored)
 {
     struct arena *arena = &cached->p->x->arena;
     struct str text;
@@ -224,7 +225,7 @@ static enum outcome choose(struct cached *cached, struct cache_entry *entry, con
         return exchange_error_response(cached->p->x, 500);
     text = vary_text(cached->names, &cached->p->x->request.headers, arena);
     cached->key = cached_key(cached, text);
-    return cached->key.data ? look(cached) : exchange_error_response(cached->p->x, 500);
+    return cached->key.data ? look_up_key(cached) : exchange_error_response(cached->p->x, 500);
 }
 
 /* It is known to be of what is answered with: it does not age. */
@@ -236,7 +237,7 @@ static enum outcome judge_slice(struct cached *cached, struct cache_entry *entry
     if (slice->fits)
         return cached_answer_with(cached, entry, CACHED_HIT);
     cache_entry_unref(entry);
-    return miss(cached);
+    return cache_miss(cached);
 }
 
 static enum outcome judge_found(struct cached *cached, struct cache_entry *entry)
@@ -246,28 +247,28 @@ static enum outcome judge_found(struct cached *cached, struct cache_entry *entry
     if (cached->p->slice.of)
         return judge_slice(cached, entry);
     if (!entry)
-        return miss(cached);
+        return cache_miss(cached);
     if (stored && stored->metadata.status != 0)
-        return judge(cached, entry, stored);
+        return use_stored(cached, entry, stored);
     if (stored && !cached->names.data)
-        return choose(cached, entry, stored);
+        return choose_variant(cached, entry, stored);
     cache_entry_unref(entry);
-    return miss(cached);
+    return cache_miss(cached);
 }
 
-static void found(struct cache_lookup *lookup, struct cache_entry *entry)
+static void cached_lookup_done(struct cache_lookup *lookup, struct cache_entry *entry)
 {
     struct cached *cached = container_of(lookup, struct cached, lookup);
 
     gateway_resume(cached->p, judge_found(cached, entry));
 }
 
-static enum outcome look(struct cached *cached)
+static enum outcome look_up_key(struct cached *cached)
 {
     struct cache_entry *entry;
     bool pending;
 
-    cached->lookup.found = found;
+    cached->lookup.found = cached_lookup_done;
     entry = cache_store_get(cached->store, &cached->lookup, cached->key, &pending);
     return pending ? OUTCOME_PENDING : judge_found(cached, entry);
 }
@@ -291,7 +292,7 @@ void proxy_cache_give_back(struct proxy_update *update)
 }
 
 /* A child fetches by the right that its parent had. The key may have become another on the way here. */
-static void take_over(struct cached *cached)
+static void take_over_lock(struct cached *cached)
 {
     struct proxy_update *update = &cached->p->update;
 
@@ -306,7 +307,7 @@ static void take_over(struct cached *cached)
     }
 }
 
-static struct cached *make(struct gateway_request *p)
+static struct cached *cached_create(struct gateway_request *p)
 {
     const struct proxy_cache_conf *conf = &p->conf->cache;
     struct exchange *x = p->x;
@@ -319,7 +320,7 @@ static struct cached *make(struct gateway_request *p)
     cached->primary = cached->key = proxy_cache_key(p);
     if (!cached->primary.data)
         return NULL;
-    take_over(cached);
+    take_over_lock(cached);
     if (conf->obey && !cached->background && !p->slice.of)
         cache_control_read(&x->request.headers, CACHE_OF_REQUEST, &cached->asked);
     else
@@ -328,14 +329,14 @@ static struct cached *make(struct gateway_request *p)
 }
 
 /* Facts were looked for: where there are none, there may be a whole. */
-static enum outcome sliced(struct cached *cached, enum outcome outcome)
+static enum outcome after_slice_lookup(struct cached *cached, enum outcome outcome)
 {
-    return outcome == OUTCOME_PASS && !cached->p->slicing->plain ? look(cached) : outcome;
+    return outcome == OUTCOME_PASS && !cached->p->slicing->plain ? look_up_key(cached) : outcome;
 }
 
 void proxy_slice_looked(struct gateway_request *p, enum outcome outcome)
 {
-    gateway_resume(p, sliced(p->cached, outcome));
+    gateway_resume(p, after_slice_lookup(p->cached, outcome));
 }
 
 /* A piece of another's answer: where nothing is known of that yet, it is asked for to find out. */
@@ -343,14 +344,14 @@ static enum outcome begin_slice(struct cached *cached)
 {
     if (!cached->p->slice.of->known) {
         cached->status = CACHED_MISS;
-        return fetch(cached);
+        return fetch_from_upstream(cached);
     }
     cached->key = proxy_slice_key(cached->p);
     if (!cached->key.data)
         return exchange_error_response(cached->p->x, 500);
     cache_store_hash(cached->key, &cached->origin.hash);
     cached->hashed = true;
-    return look(cached);
+    return look_up_key(cached);
 }
 
 /* RFC 9111 4.3.2: these two are evaluated by the origin alone. */
@@ -368,7 +369,7 @@ static enum outcome pass_by(struct cached *cached)
     if (cached->asked.only_if_cached)
         return exchange_error_response(cached->p->x, 504);
     cached->status = CACHED_BYPASS;
-    return fetch(cached);
+    return fetch_from_upstream(cached);
 }
 
 enum outcome proxy_cache_begin(struct gateway_request *p)
@@ -381,7 +382,7 @@ enum outcome proxy_cache_begin(struct gateway_request *p)
         return proxy_cache_purge(p);
     if (!wants_cache(p))
         return OUTCOME_PASS;
-    p->cached = cached = make(p);
+    p->cached = cached = cached_create(p);
     if (!cached)
         return exchange_error_response(x, 500);
     if (cached->primary.length > LIMIT_CACHE_KEY) {
@@ -403,9 +404,9 @@ enum outcome proxy_cache_begin(struct gateway_request *p)
         return exchange_error_response(x, 500);
     if (bypassed) {
         cached->status = CACHED_BYPASS;
-        return fetch(cached);
+        return fetch_from_upstream(cached);
     }
-    return proxy_slices(p) ? sliced(cached, proxy_slice_begin(p)) : look(cached);
+    return proxy_slices(p) ? after_slice_lookup(cached, proxy_slice_begin(p)) : look_up_key(cached);
 }
 
 void proxy_cache_end(struct gateway_request *p)

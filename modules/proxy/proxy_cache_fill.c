@@ -202,7 +202,7 @@ static bool is_publishing(const struct cached *cached)
     return cached->publishing[0] || cached->publishing[1];
 }
 
-static void published(struct cache_fill *fill)
+static void fill_published(struct cache_fill *fill)
 {
     struct cached *cached = fill->owner;
 
@@ -227,7 +227,7 @@ void cached_publish(struct cached *cached, struct cache_fill *fill)
         return;
     cached->publishing[place] = fill;
     fill->owner = cached;
-    fill->ended = published;
+    fill->ended = fill_published;
 }
 
 bool proxy_cache_holds(const struct gateway_request *p)
@@ -269,7 +269,7 @@ static int store_names(struct cached *cached, struct str names)
 }
 
 /* The key of this answer. 0; -ENOTSUP where it has none; or -ENOMEM. */
-static int find_key(struct cached *cached, const struct headers *counting)
+static int find_variant_key(struct cached *cached, const struct headers *counting)
 {
     struct arena *arena = &cached->p->x->arena;
     struct str names;
@@ -292,7 +292,7 @@ static int find_key(struct cached *cached, const struct headers *counting)
     return cached->key.data && cached->key.length <= LIMIT_CACHE_KEY ? 0 : -ENOTSUP;
 }
 
-static void relieved(void *owner)
+static void fill_has_room(void *owner)
 {
     gateway_read(owner);
 }
@@ -311,12 +311,12 @@ static int find_slice_key(struct cached *cached)
     return 0;
 }
 
-static int keep(struct cached *cached, const struct headers *counting, const struct stored_metadata *metadata)
+static int start_fill(struct cached *cached, const struct headers *counting, const struct stored_metadata *metadata)
 {
     struct gateway_request *p = cached->p;
     struct headers fields = {0};
     bool slice = p->slice.of && metadata->status == 206;
-    int error = slice ? find_slice_key(cached) : find_key(cached, counting);
+    int error = slice ? find_slice_key(cached) : find_variant_key(cached, counting);
 
     if (error == -ENOTSUP)
         return 0;
@@ -334,12 +334,12 @@ static int keep(struct cached *cached, const struct headers *counting, const str
         return -ENOMEM;
     cached->fill_lock = 0;
     cached->fill->owner = p;
-    cached->fill->room = relieved;
+    cached->fill->room = fill_has_room;
     return 0;
 }
 
 /* 1: it is kept; 0 or -ENOMEM. */
-static int judge(struct gateway_request *p, struct arrival *arrival, struct stored_metadata *metadata)
+static int decide_storing(struct gateway_request *p, struct arrival *arrival, struct stored_metadata *metadata)
 {
     int result = p->slice.of ? proxy_slice_judge(p, arrival, metadata) : -ENOTSUP;
 
@@ -376,9 +376,9 @@ int proxy_cache_head(struct gateway_request *p)
         return cached_revalidated(p, &arrival);
     if (cached_policy(p, &p->reply.headers, arrival.came_s, &counting, &said) < 0)
         return -ENOMEM;
-    result = judge(p, &arrival, &metadata);
+    result = decide_storing(p, &arrival, &metadata);
     if (result > 0)
-        result = keep(cached, &counting, &metadata);
+        result = start_fill(cached, &counting, &metadata);
     if (result == 0 && !cached->fill)
         proxy_cache_yield(p);
     return result;

@@ -24,7 +24,7 @@ static void fill_end(struct gateway_request *p, bool whole)
         proxy_cache_broke(p);
 }
 
-static void finish(struct gateway_request *p)
+static void cache_part_finish(struct gateway_request *p)
 {
     proxy_cache_give_back(&p->update);
     proxy_cache_end(p);
@@ -45,6 +45,6 @@ const struct gateway_cache proxy_cache = {
     .serve_stale = serve_stale,
     .release_lock = proxy_cache_yield,
     .end = proxy_cache_end,
-    .finish = finish,
+    .finish = cache_part_finish,
     .fill = &fill,
 };

@@ -56,7 +56,7 @@ static int copy_head(struct gateway_request *p, const struct response *from)
 }
 
 /* A refusal of the child's is one of ours; what a server has said may be intercepted here, as it is not there. */
-static enum outcome take(struct gateway_request *p, const struct exchange *child)
+static enum outcome copy_child_response(struct gateway_request *p, const struct exchange *child)
 {
     const struct response *said = &child->response;
     const struct gateway_request *behind = gateway_request_of(child);
@@ -74,17 +74,17 @@ static enum outcome take(struct gateway_request *p, const struct exchange *child
     return copy_head(p, said) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_ANSWERED;
 }
 
-static void answered(struct exchange *child, void *asker)
+static void child_answered(struct exchange *child, void *asker)
 {
     struct gateway_request *p = asker;
-    enum outcome outcome = take(p, child);
+    enum outcome outcome = copy_child_response(p, child);
 
     proxy_part_from(child);
     gateway_resume(p, outcome);
 }
 
 /* Of slices the first is fetched by GET, anyway. */
-static bool converts(const struct gateway_request *p)
+static bool converts_head_to_get(const struct gateway_request *p)
 {
     return p->x->request.method == METHOD_HEAD && p->conf->cache.convert_head && !proxy_slices(p) &&
            !gateway_drops_fields(&p->x->request.headers);
@@ -94,7 +94,7 @@ enum outcome proxy_cache_convert(struct gateway_request *p)
 {
     struct exchange *child;
 
-    if (!converts(p) || exchange_child(p->x, (struct str){NULL, 0}, answered, p, &child) < 0)
+    if (!converts_head_to_get(p) || exchange_child(p->x, (struct str){NULL, 0}, child_answered, p, &child) < 0)
         return OUTCOME_PASS;
     headers_remove(&child->request.headers, STR("Range")); /* means nothing to HEAD */
     headers_remove(&child->request.headers, STR("If-Range"));

@@ -102,7 +102,7 @@ enum outcome proxy_cache_purge(struct gateway_request *p)
     return exchange_error_response(x, proxy_cache_forget(p, store, key) ? 204 : 404);
 }
 
-static void forget(struct cached *cached)
+static void invalidate_key(struct cached *cached)
 {
     struct str key = proxy_cache_key(cached->p);
 
@@ -122,7 +122,7 @@ static void forget_uri(struct cached *cached, struct str target)
     request->target = target;
     request->path = parsed.path;
     request->query = parsed.query;
-    forget(cached);
+    invalidate_key(cached);
     *request = was;
 }
 
@@ -147,7 +147,7 @@ void proxy_cache_invalidate(struct gateway_request *p)
     static const char *const places[] = {"Location", "Content-Location"};
     struct cached cached = {.p = p, .store = worker_cache(exchange_worker(p->x), p->conf->cache.cache)};
 
-    forget(&cached);
+    invalidate_key(&cached);
     for (size_t i = 0; i < 2; i++) {
         struct str value = headers_value(&p->reply.headers, str_from(places[i]));
         struct str target = value.data ? own_target(p, value) : value;

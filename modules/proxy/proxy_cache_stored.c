@@ -75,7 +75,7 @@ void stored_validators(const struct headers *headers, int64_t came_s, int64_t no
         out->dated = came_s;
 }
 
-static void judge(struct stored_response *stored, int64_t now_s)
+static void set_freshness(struct stored_response *stored, int64_t now_s)
 {
     stored->freshness = (struct freshness){.lifetime_s = stored->metadata.lifetime_s,
                                            .no_cache = stored->metadata.no_cache,
@@ -105,7 +105,7 @@ const struct stored_response *stored_of(struct cache_entry *entry, int64_t now_s
         free(stored);
         return NULL;
     }
-    judge(stored, now_s);
+    set_freshness(stored, now_s);
     entry->parsed = stored;
     return stored;
 }

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 /* RFC 9111 3.2: what 304 says takes the place of what was stored, but for what tells of the bytes of the body. */
-static int merge(struct gateway_request *p, const struct stored_response *stored, struct headers *out)
+static int merge_headers(struct gateway_request *p, const struct stored_response *stored, struct headers *out)
 {
     static const char *const of_content[] = {"Content-Encoding", "Content-Length", "Content-Range", "ETag"};
     struct headers newer = {0};
@@ -75,7 +75,7 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
 
     if (!is_about(&p->reply.headers, stored))
         return ask_without_conditions(cached);
-    error = merge(p, stored, &merged);
+    error = merge_headers(p, stored, &merged);
     if (error == 0)
         error = stored_date(&merged, &p->x->arena, arrival->came_s);
     if (error == 0)

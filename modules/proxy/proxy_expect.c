@@ -15,7 +15,7 @@ struct proxy_expect {
     struct op timer;
 };
 
-static void due(struct op *op, int result)
+static void continue_timer_done(struct op *op, int result)
 {
     struct proxy_expect *expect = container_of(op, struct proxy_expect, timer);
     struct exchange *x = expect->p->x;
@@ -31,7 +31,7 @@ int proxy_expect_begin(struct gateway_request *p)
 
     if (!expect)
         return -ENOMEM;
-    *expect = (struct proxy_expect){.p = p, .timer.done = due};
+    *expect = (struct proxy_expect){.p = p, .timer.done = continue_timer_done};
     p->own_state = expect;
     p->request.held = true;
     exchange_hold(p->x);

@@ -19,7 +19,7 @@ static struct str forwarded_for(struct arena *arena, struct str address)
     return arena_printf(arena, "\"[" STR_FMT "]\"", STR_ARG(address));
 }
 
-static struct str forwarded(struct exchange *x, struct str address, struct str host, struct str scheme)
+static struct str forwarded_value(struct exchange *x, struct str address, struct str host, struct str scheme)
 {
     struct str from = forwarded_for(&x->arena, address);
 
@@ -48,7 +48,7 @@ static int add_told(struct gateway_request *p, struct headers *fields, struct st
     return headers_add(fields, arena, name, own);
 }
 
-static struct str via(const struct exchange *x)
+static struct str via_value(const struct exchange *x)
 {
     return x->request.version == HTTP_1_0   ? STR("1.0 sluice")
            : x->request.version == HTTP_1_1 ? STR("1.1 sluice")
@@ -62,7 +62,7 @@ static int add_origin(struct gateway_request *p, struct headers *fields)
     struct str address = exchange_eval(x, exchange_is_trusted(x) ? p->conf->peer_addr : p->conf->remote_addr);
     struct str scheme = exchange_eval(x, p->conf->scheme);
     struct str host = gateway_request_host(x);
-    struct str all = forwarded(x, address, host, scheme);
+    struct str all = forwarded_value(x, address, host, scheme);
 
     if (!address.data || !scheme.data || !all.data || (x->request.port && !host.data) ||
         add_told(p, fields, STR("X-Forwarded-For"), address, true) < 0 ||
@@ -73,7 +73,7 @@ static int add_origin(struct gateway_request *p, struct headers *fields)
         add_told(p, fields, STR("X-Real-IP"), STR(""), false) < 0 ||
         add_told(p, fields, STR("Forwarded"), all, true) < 0)
         return -ENOMEM;
-    return headers_add(fields, &x->arena, STR("Via"), via(x));
+    return headers_add(fields, &x->arena, STR("Via"), via_value(x));
 }
 
 /* True where proxy_set_header names the same variable of a CGI by another name. */

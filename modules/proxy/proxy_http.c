@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-static int begin(struct gateway_request *p)
+static int http_begin(struct gateway_request *p)
 {
     const struct h1_reply_settings expected = {.head = p->method == METHOD_HEAD,
                                                .upgrade = !str_empty(p->upgrade),
@@ -15,7 +15,7 @@ static int begin(struct gateway_request *p)
     return proxy_forwards_expect(p) ? proxy_expect_begin(p) : 0;
 }
 
-static int next(struct gateway_request *p, size_t room, struct chunk *out)
+static int http_next(struct gateway_request *p, size_t room, struct chunk *out)
 {
     return h1_request_next(&p->request, room, out);
 }
@@ -29,12 +29,12 @@ static enum h1_reply_step read_reply(struct gateway_request *p, struct str *in, 
     return step;
 }
 
-static enum h1_reply_step ended(struct gateway_request *p, bool cut)
+static enum h1_reply_step http_ended(struct gateway_request *p, bool cut)
 {
     return h1_reply_ended(&p->reply, cut);
 }
 
-static void finish(struct gateway_request *p)
+static void http_finish(struct gateway_request *p)
 {
     proxy_expect_end(p);
     h1_reply_finish(&p->reply);
@@ -52,10 +52,10 @@ const struct gateway proxy_gateway = {
     .tls_scheme = "https",
     .parse = proxy_target_parse,
     .write_head = proxy_write_head,
-    .begin = begin,
-    .next = next,
+    .begin = http_begin,
+    .next = http_next,
     .read = read_reply,
-    .ended = ended,
-    .finish = finish,
+    .ended = http_ended,
+    .finish = http_finish,
     .rewrite_head = rewrite_head,
 };

@@ -174,7 +174,7 @@ static void add_part(struct parts *parts, struct str part)
 }
 
 /* An attribute as it goes on. data NULL: out of memory; empty: not at all. */
-static struct str attribute(struct gateway_request *p, struct str part, const struct proxy_flags *flags)
+static struct str rewrite_cookie_attribute(struct gateway_request *p, struct str part, const struct proxy_flags *flags)
 {
     struct str value = part;
     struct str name = str_trim(str_cut(&value, '='));
@@ -228,7 +228,7 @@ static int rewrite_cookie(struct gateway_request *p, struct str *value)
         struct str part = str_trim(str_cut(&rest, ';'));
 
         if (!str_empty(part))
-            part = attribute(p, part, flags);
+            part = rewrite_cookie_attribute(p, part, flags);
         if (!part.data)
             return -ENOMEM;
         if (!str_empty(part))

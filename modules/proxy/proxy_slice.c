@@ -74,7 +74,7 @@ void proxy_part_from(struct exchange *child)
 }
 
 /* Who was not answered yet is parted from then. */
-static void let_go(struct slicing *s)
+static void release_child(struct slicing *s)
 {
     struct exchange *child = s->child;
     bool was_answered = s->answered;
@@ -85,15 +85,15 @@ static void let_go(struct slicing *s)
         proxy_part_from(child);
 }
 
-static void answered(struct exchange *child, void *asker);
+static void child_answered(struct exchange *child, void *asker);
 
-static int ask(struct slicing *s, uint64_t index)
+static int request_slice(struct slicing *s, uint64_t index)
 {
     struct gateway_request *p;
     int error;
 
-    let_go(s);
-    error = exchange_child(s->p->x, (struct str){NULL, 0}, answered, s, &s->child);
+    release_child(s);
+    error = exchange_child(s->p->x, (struct str){NULL, 0}, child_answered, s, &s->child);
     if (error < 0) {
         s->child = NULL;
         return error;
@@ -111,7 +111,7 @@ static int ask(struct slicing *s, uint64_t index)
 
 /* The body. */
 
-static void woken(void *owner)
+static void child_body_woken(void *owner)
 {
     struct slice_body *own = owner;
 
@@ -119,7 +119,7 @@ static void woken(void *owner)
 }
 
 /* What lies in front of what is wanted is dropped, and what lies behind it is left. False: nothing of it is wanted. */
-static bool cut(struct slice_body *own, struct chunk *chunk)
+static bool trim_chunk(struct slice_body *own, struct chunk *chunk)
 {
     struct slicing *s = own->slicing;
     uint64_t skipped = u64_sub_sat(own->at, s->at), length = chunk_length(chunk);
@@ -156,7 +156,7 @@ static int next_piece(struct slice_body *own, unsigned accept, size_t room, stru
 
     if (!has_piece(s->child) || !body)
         return -EPROTO;
-    body->wake = woken;
+    body->wake = child_body_woken;
     body->owner = own;
     result = body->ops->next(body, accept & ~(unsigned)CHUNK_PIPE, room, out);
     if (result < 0)
@@ -164,8 +164,8 @@ static int next_piece(struct slice_body *own, unsigned accept, size_t room, stru
     if (result == 1 ? s->at + chunk_length(out) > end : s->at != end)
         return -EPROTO; /* it is longer, or shorter, than it should be */
     if (result == 1)
-        return cut(own, out) ? 1 : 2;
-    let_go(s);
+        return trim_chunk(own, out) ? 1 : 2;
+    release_child(s);
     return 2;
 }
 
@@ -181,7 +181,7 @@ static int slice_next(struct body *body, unsigned accept, size_t room, struct ch
         if (s->error < 0)
             return s->error;
         if (!s->child || s->index != index || s->at > own->at)
-            result = ask(s, index);
+            result = request_slice(s, index);
         if (result < 0)
             return result;
         if (!s->answered) {
@@ -200,7 +200,7 @@ static void slice_closed(struct body *body)
 
     if (s->waiting == own)
         s->waiting = NULL;
-    let_go(s);
+    release_child(s);
 }
 
 static struct body *slice_span(struct arena *arena, void *held, uint64_t at, uint64_t length)
@@ -217,7 +217,7 @@ static struct body *slice_span(struct arena *arena, void *held, uint64_t at, uin
 
 /* The answer. */
 
-static enum outcome answer(struct slicing *s)
+static enum outcome respond_slices(struct slicing *s)
 {
     struct gateway_request *p = s->p;
     struct headers *fields = &p->x->response.headers;
@@ -238,7 +238,7 @@ static enum outcome answer(struct slicing *s)
     if (representation_answer(p->x, &whole) < 0)
         return exchange_error_response(p->x, 500);
     if (!p->x->response.body) /* 304, 412, 416 */
-        let_go(s);
+        release_child(s);
     return OUTCOME_ANSWERED;
 }
 
@@ -271,14 +271,14 @@ static int whole_next(struct body *body, unsigned accept, size_t room, struct ch
     struct slice_body *own = container_of(body, struct slice_body, body);
     struct body *inner = own->slicing->child->response.body;
 
-    inner->wake = woken;
+    inner->wake = child_body_woken;
     inner->owner = own;
     return inner->ops->next(inner, accept, room, out);
 }
 
 static void whole_closed(struct body *body)
 {
-    let_go(container_of(body, struct slice_body, body)->slicing);
+    release_child(container_of(body, struct slice_body, body)->slicing);
 }
 
 static int pass_on(struct slicing *s)
@@ -304,33 +304,33 @@ static enum outcome take_answer(struct slicing *s)
     int status = s->child->response.status;
 
     if (s->serve_stale) {
-        let_go(s);
+        release_child(s);
         s->p->cached->status = CACHED_STALE;
     }
     if (s->known || s->serve_stale) {
         s->known = true;
         give_back(s);
-        return answer(s);
+        return respond_slices(s);
     }
     if (s->plain || (status == 416 && s->first == 0)) {
-        let_go(s);
+        release_child(s);
         return go_plain(s);
     }
     if (status == 416) { /* it has no such piece: what it has the first one tells */
         s->first = 0;
-        return ask(s, 0) < 0 ? exchange_error_response(x, 500) : OUTCOME_PENDING;
+        return request_slice(s, 0) < 0 ? exchange_error_response(x, 500) : OUTCOME_PENDING;
     }
     give_back(s);
     s->begun = true;
     s->p->stage = GATEWAY_DONE;
     if (!s->child->response.body || pass_on(s) < 0) {
-        let_go(s);
+        release_child(s);
         return exchange_error_response(x, status < 300 ? 500 : status);
     }
     return OUTCOME_ANSWERED;
 }
 
-static void answered(struct exchange *child, void *asker)
+static void child_answered(struct exchange *child, void *asker)
 {
     struct slicing *s = asker;
     struct slice_body *waiting = s->waiting;
@@ -363,7 +363,7 @@ static bool read_facts(struct slicing *s, const struct stored_response *stored)
     return slice_copy_fields(s, &stored->headers) == 0;
 }
 
-static enum outcome judge(struct slicing *s, struct cache_entry *entry)
+static enum outcome use_stored_facts(struct slicing *s, struct cache_entry *entry)
 {
     struct cached *cached = s->p->cached;
     const struct stored_response *stored = entry ? stored_of(entry, clock_wall_s(exchange_clock(s->p->x))) : NULL;
@@ -379,7 +379,7 @@ static enum outcome judge(struct slicing *s, struct cache_entry *entry)
         give_back(s);
         s->known = true;
         cached->status = reuse == REUSE_FRESH ? CACHED_HIT : CACHED_STALE;
-        return answer(s);
+        return respond_slices(s);
     }
     cache_entry_unref(s->stale);
     s->stale = entry;
@@ -387,21 +387,21 @@ static enum outcome judge(struct slicing *s, struct cache_entry *entry)
     return cached->asked.only_if_cached ? exchange_error_response(s->p->x, 504) : proxy_slice_fetch(s->p);
 }
 
-static void found(struct cache_lookup *lookup, struct cache_entry *entry)
+static void facts_lookup_done(struct cache_lookup *lookup, struct cache_entry *entry)
 {
     struct slicing *s = container_of(lookup, struct slicing, lookup);
 
-    proxy_slice_looked(s->p, judge(s, entry));
+    proxy_slice_looked(s->p, use_stored_facts(s, entry));
 }
 
-static enum outcome look(struct slicing *s)
+static enum outcome look_up_facts(struct slicing *s)
 {
     struct cache_entry *entry;
     bool pending;
 
-    s->lookup.found = found;
+    s->lookup.found = facts_lookup_done;
     entry = cache_store_get(s->p->cached->store, &s->lookup, s->key, &pending);
-    return pending ? OUTCOME_PENDING : judge(s, entry);
+    return pending ? OUTCOME_PENDING : use_stored_facts(s, entry);
 }
 
 enum outcome proxy_slice_begin(struct gateway_request *p)
@@ -417,17 +417,17 @@ enum outcome proxy_slice_begin(struct gateway_request *p)
         return exchange_error_response(p->x, 500);
     cache_store_hash(s->key, &s->origin.hash);
     find_first(s);
-    return look(s);
+    return look_up_facts(s);
 }
 
-static void waited(struct cache_waiter *waiter, bool late)
+static void lock_wait_done(struct cache_waiter *waiter, bool late)
 {
     struct slicing *s = container_of(waiter, struct slicing, waiter);
 
     s->waited = true;
     if (late)
         s->p->cached->stores = false;
-    proxy_slice_looked(s->p, late ? go_plain(s) : look(s));
+    proxy_slice_looked(s->p, late ? go_plain(s) : look_up_facts(s));
 }
 
 enum outcome proxy_slice_fetch(struct gateway_request *p)
@@ -441,12 +441,12 @@ enum outcome proxy_slice_fetch(struct gateway_request *p)
     if (conf->lock && !s->fill_lock) {
         s->waiter.hash = s->origin.hash;
         s->waiter.until_ms = exchange_clock(p->x)->monotonic_ms + conf->lock_timeout_ms;
-        s->waiter.woken = waited;
+        s->waiter.woken = lock_wait_done;
         cache_store_wait(store, &s->waiter);
         return OUTCOME_PENDING;
     }
     s->origin.since = cache_zone_sequence(cache_store_conf(store)->zone);
-    return ask(s, s->first) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_PENDING;
+    return request_slice(s, s->first) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_PENDING;
 }
 
 void proxy_slice_end(struct gateway_request *p)

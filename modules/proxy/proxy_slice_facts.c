@@ -115,8 +115,8 @@ static int store_facts(struct slicing *s, bool renewed, struct cached *asker)
 }
 
 /* 1: the facts are known now; 0: it is not for slices, or not to be kept. */
-static int learn(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata,
-                 uint64_t total)
+static int learn_facts(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata,
+                       uint64_t total)
 {
     struct slicing *s = child->slice.of;
     uint64_t salt = s->facts.metadata.salt;
@@ -147,7 +147,7 @@ static int learn(struct gateway_request *child, struct arrival *arrival, struct 
 }
 
 /* What is being sent is of a version that is no more: it breaks off, and the next one to ask finds out anew. */
-static void changed(struct gateway_request *child)
+static void version_changed(struct gateway_request *child)
 {
     struct slicing *s = child->slice.of;
 
@@ -173,12 +173,12 @@ int proxy_slice_judge(struct gateway_request *child, struct arrival *arrival, st
             child->slice.fits = true;
             return child->cached->stores;
         }
-        changed(child);
+        version_changed(child);
         return 0;
     }
     if (child->reply.status != 206) /* the whole may be kept as any other; of a range that is none nothing */
         return child->reply.status == 416 ? 0 : -ENOTSUP;
-    result = piece ? learn(child, arrival, metadata, total) : 0;
+    result = piece ? learn_facts(child, arrival, metadata, total) : 0;
     s->plain = result == 0;
     child->slice.fits = result > 0;
     return result;

@@ -76,7 +76,7 @@ static bool is_trusted(const struct realip_conf *conf, const struct sockaddr *ad
 }
 
 /* "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80". */
-static bool take_apart(struct str text, struct str *out_address, struct str *out_port)
+static bool split_address_port(struct str text, struct str *out_address, struct str *out_port)
 {
     ssize_t colon = str_rfind(text, ':');
     ssize_t close = str_find(text, ']');
@@ -107,7 +107,7 @@ static bool parse_address(struct str text, union proxy_address *out_address)
     struct str address, port;
     uint64_t number = 0;
 
-    if (!take_apart(text, &address, &port) || str_empty(address) || address.length >= sizeof(terminated) ||
+    if (!split_address_port(text, &address, &port) || str_empty(address) || address.length >= sizeof(terminated) ||
         (port.data && (str_to_u64(port, &number) < 0 || number > 65535)))
         return false;
     memcpy(terminated, address.data, address.length);

@@ -133,7 +133,7 @@ static bool is_unreserved(char c)
 }
 
 /* What was captured is decoded: in a query or a Location it is encoded again. */
-static struct str encode(struct arena *arena, struct str text)
+static struct str encode_captured(struct arena *arena, struct str text)
 {
     char *made = arena_alloc(arena, 3 * text.length + 1);
     size_t length = 0;
@@ -163,7 +163,7 @@ static struct str eval_encoded(struct exchange *x, const struct template *templa
     struct str value;
 
     for (size_t i = 0; groups && i < REGEX_GROUPS; i++) {
-        encoded[i] = groups[i].data ? encode(&x->arena, groups[i]) : groups[i];
+        encoded[i] = groups[i].data ? encode_captured(&x->arena, groups[i]) : groups[i];
         if (groups[i].data && !encoded[i].data)
             return encoded[i];
     }
@@ -192,7 +192,7 @@ static int make_query(struct exchange *x, const struct rule *rule, struct str *o
     return made.data ? 0 : -ENOMEM;
 }
 
-static enum outcome redirect(struct exchange *x, const struct rule *rule)
+static enum outcome redirect_by_rule(struct exchange *x, const struct rule *rule)
 {
     struct str where = eval_encoded(x, rule->path);
     struct str query;
@@ -206,7 +206,7 @@ static enum outcome redirect(struct exchange *x, const struct rule *rule)
 }
 
 /* OUTCOME_PASS: the URI is another one. A capture that leads out of the path which the rule writes is refused. */
-static enum outcome replace(struct exchange *x, const struct rule *rule)
+static enum outcome rewrite_by_rule(struct exchange *x, const struct rule *rule)
 {
     struct str path = exchange_eval(x, rule->path);
     struct str query;
@@ -243,8 +243,8 @@ static struct run run_rules(struct exchange *x, const struct conf_rows *rows)
         if (result < 0)
             return (struct run){.outcome = exchange_error_response(x, 500)};
         if (rules[i].end == REWRITE_REDIRECT || rules[i].end == REWRITE_PERMANENT)
-            return (struct run){.outcome = redirect(x, &rules[i])};
-        run.outcome = replace(x, &rules[i]);
+            return (struct run){.outcome = redirect_by_rule(x, &rules[i])};
+        run.outcome = rewrite_by_rule(x, &rules[i]);
         if (run.outcome != OUTCOME_PASS)
             return run;
         run.changed = true;

@@ -96,7 +96,7 @@ static struct exchange *exchange_of(const void *subject)
 }
 
 /* The sum and the time of what the URL says; data of the time NULL: it has none. */
-static bool take_apart(struct exchange *x, const struct secure_link_conf *own, struct str *out_sum,
+static bool split_link(struct exchange *x, const struct secure_link_conf *own, struct str *out_sum,
                        struct str *out_time)
 {
     struct str link = own->link ? exchange_eval(x, own->link) : (struct str){NULL, 0};
@@ -108,7 +108,7 @@ static bool take_apart(struct exchange *x, const struct secure_link_conf *own, s
 }
 
 /* In the alphabet of base64url, without padding. */
-static size_t normalise(struct str sum, char out[SUM_MOST])
+static size_t normalise_base64(struct str sum, char out[SUM_MOST])
 {
     size_t length = 0;
 
@@ -127,7 +127,7 @@ static const struct template *text_of(const struct secure_link_conf *own)
     return own->sha256 ? own->sha256 : own->md5;
 }
 
-static bool is_ours(struct exchange *x, const struct secure_link_conf *own, struct str sum)
+static bool hash_matches(struct exchange *x, const struct secure_link_conf *own, struct str sum)
 {
     struct str text = exchange_eval(x, text_of(own));
     unsigned char digest[EVP_MAX_MD_SIZE], encoded[2 * EVP_MAX_MD_SIZE];
@@ -140,8 +140,8 @@ static bool is_ours(struct exchange *x, const struct secure_link_conf *own, stru
         EVP_Digest(text.data, text.length, digest, &size, own->sha256 ? EVP_sha256() : EVP_md5(), NULL) != 1)
         return false;
     count = EVP_EncodeBlock(encoded, digest, (int)size);
-    length = normalise(str_of((const char *)encoded, (size_t)count), wanted);
-    return normalise(sum, told) == length && CRYPTO_memcmp(told, wanted, length) == 0;
+    length = normalise_base64(str_of((const char *)encoded, (size_t)count), wanted);
+    return normalise_base64(sum, told) == length && CRYPTO_memcmp(told, wanted, length) == 0;
 }
 
 /* Without a time it never ends; what is no time is none of ours. */
@@ -156,7 +156,7 @@ static enum verdict judge_time(struct exchange *x, struct str time)
     return seconds < (uint64_t)clock_wall_s(exchange_clock(x)) ? EXPIRED : GOOD;
 }
 
-static enum verdict judge(struct exchange *x, const struct secure_link_conf *own)
+static enum verdict verify_link(struct exchange *x, const struct secure_link_conf *own)
 {
     struct linking *linking = exchange_state(x, &module_secure_link, sizeof(*linking));
     struct str sum, time;
@@ -166,7 +166,7 @@ static enum verdict judge(struct exchange *x, const struct secure_link_conf *own
     if (linking->link == own->link && linking->text == text_of(own) && linking->verdict != NOT_ASKED)
         return linking->verdict == ASKING ? FOREIGN : linking->verdict; /* a sum of itself */
     *linking = (struct linking){own->link, text_of(own), ASKING};
-    if (!take_apart(x, own, &sum, &time) || !text_of(own) || !is_ours(x, own, sum))
+    if (!split_link(x, own, &sum, &time) || !text_of(own) || !hash_matches(x, own, sum))
         linking->verdict = FOREIGN;
     else
         linking->verdict = judge_time(x, time);
@@ -177,7 +177,7 @@ static enum outcome secure_link_answer(struct exchange *x, const void *conf, voi
 {
     bool any = exchange_satisfies_any(x);
 
-    switch (judge(x, conf)) {
+    switch (verify_link(x, conf)) {
     case GOOD:
         return OUTCOME_ALLOWED;
     case EXPIRED:
@@ -193,7 +193,7 @@ static enum outcome secure_link_answer(struct exchange *x, const void *conf, voi
 
 static struct str get_link(const void *subject, struct str parameter, struct arena *arena)
 {
-    switch (judge(exchange_of(subject), exchange_conf(subject, &module_secure_link))) {
+    switch (verify_link(exchange_of(subject), exchange_conf(subject, &module_secure_link))) {
     case GOOD:
         return STR("1");
     case EXPIRED:
@@ -210,7 +210,7 @@ static struct str get_expires(const void *subject, struct str parameter, struct 
 {
     struct str sum, time;
 
-    if (!take_apart(exchange_of(subject), exchange_conf(subject, &module_secure_link), &sum, &time))
+    if (!split_link(exchange_of(subject), exchange_conf(subject, &module_secure_link), &sum, &time))
         return (struct str){NULL, 0};
     return time;
 }

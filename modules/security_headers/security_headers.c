@@ -97,7 +97,7 @@ static const struct directive directives[] = {
     {0},
 };
 
-static int say(struct exchange *x, struct str name, struct str value)
+static int add_if_absent(struct exchange *x, struct str name, struct str value)
 {
     if (headers_find(&x->response.headers, name))
         return 0;
@@ -111,10 +111,10 @@ static int security_shape(struct exchange *x, const void *conf)
 
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && error == 0; i++) {
         if (own->preset >= (int)fields[i].from)
-            error = say(x, str_from(fields[i].name), str_from(fields[i].value));
+            error = add_if_absent(x, str_from(fields[i].name), str_from(fields[i].value));
     }
     if (error == 0 && own->hsts.length && exchange_is_secure(x))
-        error = say(x, STR("Strict-Transport-Security"), own->hsts);
+        error = add_if_absent(x, STR("Strict-Transport-Security"), own->hsts);
     return error;
 }
 

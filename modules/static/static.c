@@ -102,7 +102,7 @@ static enum outcome redirect_to_folder(struct search *search)
     return exchange_redirect(x, 301, location);
 }
 
-static int digest(void *argument)
+static int digest_work(void *argument)
 {
     struct search *search = argument;
 
@@ -150,7 +150,7 @@ static enum outcome answer_file(struct search *search, struct file_entry *entry)
     search->entry = entry;
     search->digesting.done = digest_done;
     exchange_hold(search->x);
-    worker_offload(exchange_worker(search->x), &search->digesting, digest, search);
+    worker_offload(exchange_worker(search->x), &search->digesting, digest_work, search);
     return OUTCOME_PENDING;
 }
 
@@ -287,7 +287,7 @@ static enum outcome judge_folder(struct search *search, struct file_entry *entry
                                        STR_ARG(search->root), STR_ARG(search->path));
 }
 
-static enum outcome judge(struct search *search, struct file_entry *entry)
+static enum outcome entry_outcome(struct search *search, struct file_entry *entry)
 {
     switch (search->seek) {
     case SEEK_FILE:
@@ -303,7 +303,7 @@ static enum outcome judge(struct search *search, struct file_entry *entry)
 }
 
 /* The kernel has answered. A client that left meanwhile leaves nothing but the exchange to let go of. */
-static void found(struct file_lookup *lookup, struct file_entry *entry)
+static void static_lookup_done(struct file_lookup *lookup, struct file_entry *entry)
 {
     struct search *search = container_of(lookup, struct search, lookup);
     struct exchange *x = search->x;
@@ -314,13 +314,13 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
     if (x->cancelled)
         file_entry_unref(entry);
     else
-        outcome = entry ? judge(search, entry) : exchange_error_response(x, 500);
+        outcome = entry ? entry_outcome(search, entry) : exchange_error_response(x, 500);
     if (outcome != OUTCOME_PENDING)
         exchange_resume(x, outcome);
     exchange_release(x);
 }
 
-static enum outcome give_up(struct search *search, int status)
+static enum outcome fail_search(struct search *search, int status)
 {
     forget_plain(search);
     return exchange_error_response(search->x, status);
@@ -336,21 +336,21 @@ static enum outcome open_path(struct search *search, struct str path)
     bool pending = false;
 
     if (!exchange_symlinks_from(x, &folder, &path, &symlinks))
-        return give_up(search, 500);
+        return fail_search(search, 500);
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);
     entry = file_cache_get(worker_file_cache(exchange_worker(x)), &search->lookup, folder, path,
                            symlinks, &pending);
     if (entry)
-        return judge(search, entry);
+        return entry_outcome(search, entry);
     if (!pending)
-        return give_up(search, 500);
+        return fail_search(search, 500);
     /* The lookup lies in the exchange's arena: it stays until `found`, even when the client leaves. */
     exchange_hold(x);
     return OUTCOME_PENDING;
 }
 
-static enum outcome look_up(struct search *search, struct str uri)
+static enum outcome look_up_uri(struct search *search, struct str uri)
 {
     int error = exchange_file(search->x, uri, &search->folder, &search->path);
 
@@ -363,7 +363,7 @@ static enum outcome look_up(struct search *search, struct str uri)
     return open_path(search, search->path);
 }
 
-static struct str join(struct arena *arena, struct str path, struct str suffix)
+static struct str join_path(struct arena *arena, struct str path, struct str suffix)
 {
     char *text = arena_alloc(arena, path.length + suffix.length);
 
@@ -381,8 +381,8 @@ static enum outcome seek_sibling(struct search *search)
 
     if (search->sibling == search->wanted.count)
         return answer_plain(search);
-    path = join(&search->x->arena, search->path, static_suffix(search->wanted.items[search->sibling]));
-    return path.data ? open_path(search, path) : give_up(search, 500);
+    path = join_path(&search->x->arena, search->path, static_suffix(search->wanted.items[search->sibling]));
+    return path.data ? open_path(search, path) : fail_search(search, 500);
 }
 
 /* The next candidate of `index` for a path that ends with a slash; then the folder itself. */
@@ -394,7 +394,7 @@ static enum outcome seek_index(struct search *search)
 
     if (search->index == search->conf->index.count) {
         search->seek = SEEK_FOLDER;
-        return look_up(search, x->request.path);
+        return look_up_uri(search, x->request.path);
     }
     name = exchange_eval(x, search->conf->index.items[search->index]);
     if (!name.data)
@@ -404,7 +404,7 @@ static enum outcome seek_index(struct search *search)
     path = arena_printf(&x->arena, STR_FMT STR_FMT, STR_ARG(x->request.path), STR_ARG(name));
     if (!path.data)
         return exchange_error_response(x, 500);
-    return look_up(search, path);
+    return look_up_uri(search, path);
 }
 
 static enum outcome search_step(struct search *search)
@@ -418,7 +418,7 @@ static enum outcome search_step(struct search *search)
     case SEEK_FOLDER:
         break;
     }
-    return look_up(search, search->x->request.path);
+    return look_up_uri(search, search->x->request.path);
 }
 
 static enum outcome static_answer(struct exchange *x, const void *conf, void *state)
@@ -438,7 +438,7 @@ static enum outcome static_answer(struct exchange *x, const void *conf, void *st
         return exchange_error_response(x, 500);
     search->x = x;
     search->conf = conf;
-    search->lookup.found = found;
+    search->lookup.found = static_lookup_done;
     search->seek = str_ends(x->request.path, STR("/")) ? SEEK_INDEX : SEEK_FILE;
     search->index = 0;
     search->sibling = 0;

@@ -18,7 +18,7 @@ static char *write_hex(char *into, uint64_t value)
 }
 
 /* Two encodings of one file may agree in time and size. */
-static char *write_end(char *into, enum coding coding)
+static char *write_etag_end(char *into, enum coding coding)
 {
     if (coding != CODINGS) {
         struct str name = coding_name(coding);
@@ -47,7 +47,7 @@ static struct str make_etag(struct arena *arena, const struct stat *stat, uint64
     }
     *end++ = '-';
     end = write_hex(end, size);
-    end = write_end(end, coding);
+    end = write_etag_end(end, coding);
     return str_of(text, (size_t)(end - text));
 }
 
@@ -66,7 +66,7 @@ static struct str make_hash_etag(struct arena *arena, const struct file_entry *e
     return str_of(text, 2 * STATIC_DIGEST + 2);
 }
 
-static int add(struct exchange *x, struct str name, struct str value)
+static int add_response_header(struct exchange *x, struct str name, struct str value)
 {
     if (!value.data)
         return -ENOMEM;
@@ -84,16 +84,16 @@ static int add_validators(struct exchange *x, const struct file_entry *entry, st
 
     if (!text)
         return -ENOMEM;
-    error = add(x, STR("Last-Modified"), date_format(modified < now ? modified : now, text));
-    return error == 0 && etag.length ? add(x, STR("ETag"), etag) : error;
+    error = add_response_header(x, STR("Last-Modified"), date_format(modified < now ? modified : now, text));
+    return error == 0 && etag.length ? add_response_header(x, STR("ETag"), etag) : error;
 }
 
-static void hold(void *held)
+static void hold_file_entry(void *held)
 {
     file_entry_ref(held);
 }
 
-static void release(void *held)
+static void release_file_entry(void *held)
 {
     file_entry_unref(held);
 }
@@ -101,13 +101,13 @@ static void release(void *held)
 /* Where there could be another encoding, whoever keeps any answer must know, the identity too. */
 static int add_vary(struct exchange *x, const struct static_conf *conf)
 {
-    return conf->siblings.count ? add(x, STR("Vary"), STR("Accept-Encoding")) : 0;
+    return conf->siblings.count ? add_response_header(x, STR("Vary"), STR("Accept-Encoding")) : 0;
 }
 
 /* Of a part, too, it is said how the whole is encoded (RFC 9110 8.4); a 304 leaves it to the answer that is kept. */
 static int answer_encoded(struct exchange *x, const struct representation *whole, enum coding coding)
 {
-    int error = coding == CODINGS ? 0 : add(x, STR("Content-Encoding"), coding_name(coding));
+    int error = coding == CODINGS ? 0 : add_response_header(x, STR("Content-Encoding"), coding_name(coding));
 
     if (error == 0)
         error = representation_answer(x, whole);
@@ -125,8 +125,8 @@ static int answer_file(struct exchange *x, const struct static_conf *conf, struc
                                    .max_ranges = (unsigned)conf->max_ranges,
                                    .content = entry->content,
                                    .fd = entry->fd,
-                                   .hold = hold,
-                                   .release = release,
+                                   .hold = hold_file_entry,
+                                   .release = release_file_entry,
                                    .held = entry};
     int error;
 

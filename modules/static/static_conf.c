@@ -19,7 +19,7 @@ struct str static_suffix(enum coding coding)
     return suffixes[coding];
 }
 
-static bool has(const struct static_codings *codings, enum coding coding)
+static bool has_coding(const struct static_codings *codings, enum coding coding)
 {
     for (unsigned i = 0; i < codings->count; i++) {
         if (codings->items[i] == coding)
@@ -50,7 +50,7 @@ static int read_precompressed(struct conf_reader *reader, const struct conf_node
     for (size_t i = 0; i < words.count; i++) {
         enum coding coding = coding_of(words.items[i]);
 
-        if (coding == CODINGS || has(codings, coding)) {
+        if (coding == CODINGS || has_coding(codings, coding)) {
             conf_error(reader->errors, node->mark,
                        STR("write: precompressed: [br, zst, gzip], the best liked first"),
                        coding == CODINGS ? "\"" STR_FMT "\" is no coding of files"
@@ -68,7 +68,7 @@ int static_conf_check(void *conf, struct conf_reader *reader, const struct conf_
     struct static_conf *own = conf;
 
     own->siblings = own->precompressed;
-    if (own->gzip_static != GZIP_STATIC_OFF && !has(&own->siblings, CODING_GZIP))
+    if (own->gzip_static != GZIP_STATIC_OFF && !has_coding(&own->siblings, CODING_GZIP))
         own->siblings.items[own->siblings.count++] = CODING_GZIP;
     return 0;
 }

@@ -9,12 +9,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
-static const char *version(unsigned index, char memory[8])
+static const char *version_label(unsigned index, char memory[8])
 {
     return SLUICE_VERSION;
 }
 
-static const char *state(unsigned index, char memory[8])
+static const char *connection_state_label(unsigned index, char memory[8])
 {
     static const char *const names[CONNECTION_STATES] = {[CONNECTION_HANDSHAKE] = "handshake",
                                                          [CONNECTION_READING] = "reading",
@@ -24,37 +24,37 @@ static const char *state(unsigned index, char memory[8])
     return names[index];
 }
 
-static const char *class(unsigned index, char memory[8])
+static const char *status_class_label(unsigned index, char memory[8])
 {
     static const char *const names[STATUS_CLASSES] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
 
     return names[index];
 }
 
-static const char *status(unsigned index, char memory[8])
+static const char *status_code_label(unsigned index, char memory[8])
 {
     snprintf(memory, 8, "%03u", index % 1000);
     return memory;
 }
 
-static const char *path(unsigned index, char memory[8])
+static const char *tls_path_label(unsigned index, char memory[8])
 {
     return wire_path_name((enum wire_path)index);
 }
 
-static const char *reason(unsigned index, char memory[8])
+static const char *tls_reason_label(unsigned index, char memory[8])
 {
     return wire_reason_name(index);
 }
 
-static const char *handshake(unsigned index, char memory[8])
+static const char *handshake_label(unsigned index, char memory[8])
 {
     static const char *const names[] = {"full", "resumed", "failed"};
 
     return names[index];
 }
 
-static const char *lookup(unsigned index, char memory[8])
+static const char *lookup_label(unsigned index, char memory[8])
 {
     static const char *const names[] = {"hit", "miss"};
 
@@ -65,7 +65,7 @@ static const char *lookup(unsigned index, char memory[8])
 #define SUM(field) AT(total.sum.field)
 
 const struct metric status_metrics[] = {
-    {"build_info", METRIC_FACT, "What runs here.", "version", version, 0, 1, AT(one)},
+    {"build_info", METRIC_FACT, "What runs here.", "version", version_label, 0, 1, AT(one)},
     {"start_time_seconds", METRIC_GAUGE, "When the server was started, in seconds since the epoch.", NULL,
      NULL, 0, 1, AT(total.started_s)},
     {"generation", METRIC_GAUGE, "Generation of the worker processes: 1, and one more after each reload.",
@@ -73,25 +73,25 @@ const struct metric status_metrics[] = {
     {"workers", METRIC_GAUGE, "Worker processes that there are to be.", NULL, NULL, 0, 1, AT(total.workers)},
     {"worker_restarts_total", METRIC_COUNTER, "Worker processes that died and were replaced.", NULL, NULL, 0,
      1, AT(total.restarts)},
-    {"connections", METRIC_GAUGE, "Open connections by state.", "state", state, 0, CONNECTION_STATES,
+    {"connections", METRIC_GAUGE, "Open connections by state.", "state", connection_state_label, 0, CONNECTION_STATES,
      SUM(connections)},
     {"connections_accepted_total", METRIC_COUNTER, "Connections accepted.", NULL, NULL, 0, 1, SUM(accepted)},
     {"connections_refused_total", METRIC_COUNTER,
      "Connections closed as they came: their address had too many.", NULL, NULL, 0, 1, SUM(refused)},
     {"requests_total", METRIC_COUNTER, "Requests whose head has come.", NULL, NULL, 0, 1, SUM(requests)},
     {"responses_total", METRIC_COUNTER, "Requests that have ended, by the class of their status.", "class",
-     class, 0, STATUS_CLASSES, AT(classes)},
+     status_class_label, 0, STATUS_CLASSES, AT(classes)},
     {"responses_by_status_total", METRIC_COUNTER,
-     "Requests that have ended, by their status, as $status has it.", "status", status, 0, COUNTERS_STATUSES,
+     "Requests that have ended, by their status, as $status has it.", "status", status_code_label, 0, COUNTERS_STATUSES,
      SUM(status), .sparse = true},
     {"request_duration_seconds", METRIC_HISTOGRAM,
      "Time from the first byte of a request to the end of its answer, by the clock of the loop's turns.",
      NULL, NULL, 0, COUNTERS_LATENCIES + 1, SUM(latency)},
     {"sent_bytes_total", METRIC_COUNTER,
-     "Bytes of answers before encryption, by the way they left, as $tls_path has it.", "path", path,
+     "Bytes of answers before encryption, by the way they left, as $tls_path has it.", "path", tls_path_label,
      PATH_PLAIN, PATH_COUNT, SUM(wires.bytes)},
     {"transfers_total", METRIC_COUNTER, "Answers by the way most of their bytes left, as $tls_path has it.",
-     "path", path, PATH_PLAIN, PATH_COUNT, SUM(wires.transfers)},
+     "path", tls_path_label, PATH_PLAIN, PATH_COUNT, SUM(wires.transfers)},
     {"zero_copy_bytes_total", METRIC_COUNTER,
      "Bytes that never came to user space, as $bytes_zero_copy has it.", NULL, NULL, 0, 1, AT(zero_copy)},
     {"zero_copy_ratio", METRIC_GAUGE, "Their share of all bytes sent since the start, from 0 to 1.", NULL,
@@ -102,25 +102,25 @@ const struct metric status_metrics[] = {
      SUM(wires.rekeyings)},
     {"ktls_declines_total", METRIC_COUNTER,
      "Answers over TLS that the kernel did not encrypt, by the reason, as $tls_path_reason has it.", "reason",
-     reason, KTLS_OFF, REASON_PLAIN, SUM(wires.declines)},
+     tls_reason_label, KTLS_OFF, REASON_PLAIN, SUM(wires.declines)},
     {"tls_records_total", METRIC_COUNTER, "TLS records sealed in user space.", NULL, NULL, 0, 1,
      SUM(wires.records)},
-    {"tls_handshakes_total", METRIC_COUNTER, "TLS handshakes by their end.", "result", handshake, 0, 3,
+    {"tls_handshakes_total", METRIC_COUNTER, "TLS handshakes by their end.", "result", handshake_label, 0, 3,
      AT(handshakes)},
     {"upstream_sent_bytes_total", METRIC_COUNTER,
-     "Bytes sent to servers behind, before encryption, by the way they left.", "path", path,
+     "Bytes sent to servers behind, before encryption, by the way they left.", "path", tls_path_label,
      PATH_PLAIN, PATH_COUNT, SUM(upstream_wires.bytes)},
     {"upstream_tls_handshakes_total", METRIC_COUNTER, "TLS handshakes with servers behind, by their end.", "result",
-     handshake, 0, 3, AT(upstream_handshakes)},
+     handshake_label, 0, 3, AT(upstream_handshakes)},
     {"open_file_cache_lookups_total", METRIC_COUNTER,
-     "Lookups of files: answered from the cache, or by opening (or confirming) the file.", "result", lookup,
+     "Lookups of files: answered from the cache, or by opening (or confirming) the file.", "result", lookup_label,
      0, 2, AT(lookups)},
     {"access_log_lines_dropped_total", METRIC_COUNTER, "Lines that an access log did not take.", NULL, NULL,
      0, 1, SUM(log_lines_dropped)},
     {0},
 };
 
-static uint64_t millionths(uint64_t part, uint64_t whole)
+static uint64_t ratio_millionths(uint64_t part, uint64_t whole)
 {
     /* part * 1000000 would overflow past 18 TB. */
     return whole ? (uint64_t)((double)part / (double)whole * 1e6) : 0;
@@ -146,5 +146,5 @@ void status_collect(struct status_values *values)
                         sum->wires.bytes[PATH_KTLS_SENDFILE] + sum->wires.bytes[PATH_KTLS_SPLICE];
     for (unsigned i = 0; i < PATH_COUNT; i++)
         bytes += sum->wires.bytes[i];
-    values->zero_copy_share = millionths(values->zero_copy, bytes);
+    values->zero_copy_share = ratio_millionths(values->zero_copy, bytes);
 }

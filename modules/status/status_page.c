@@ -40,7 +40,7 @@ void status_say_label(struct status_page_text *page, const char *text)
 }
 
 /* Millionths as a decimal fraction, with no more digits than it needs. */
-static const char *fraction(uint64_t value, char memory[32])
+static const char *format_fraction(uint64_t value, char memory[32])
 {
     int length = snprintf(memory, 32, "%llu.%06llu", (unsigned long long)(value / 1000000),
                           (unsigned long long)(value % 1000000));
@@ -58,7 +58,7 @@ static void say_number(struct status_page_text *page, const struct metric *metri
     char memory[32];
 
     if (metric->millionths)
-        status_say(page, "%s", fraction(value, memory));
+        status_say(page, "%s", format_fraction(value, memory));
     else
         status_say(page, "%llu", (unsigned long long)value);
 }
@@ -73,7 +73,7 @@ static uint64_t say_buckets(struct status_page_text *page, const struct metric *
         char memory[32] = "+Inf";
 
         if (i < COUNTERS_LATENCIES)
-            fraction(counters_latency_bounds_us[i], memory);
+            format_fraction(counters_latency_bounds_us[i], memory);
         below += latency[i];
         if (json)
             status_say(page, "%s\"%s\": %llu", i ? ", " : "", memory, (unsigned long long)below);
@@ -90,7 +90,7 @@ static void prometheus_histogram(struct status_page_text *page, const struct met
     uint64_t count = say_buckets(page, metric, values->total.sum.latency, false);
     char memory[32];
 
-    status_say(page, "sluice_%s_sum %s\n", metric->name, fraction(values->total.sum.latency_us, memory));
+    status_say(page, "sluice_%s_sum %s\n", metric->name, format_fraction(values->total.sum.latency_us, memory));
     status_say(page, "sluice_%s_count %llu\n", metric->name, (unsigned long long)count);
 }
 
@@ -144,7 +144,7 @@ static void json_histogram(struct status_page_text *page, const struct metric *m
 
     status_say(page, "{\"buckets\": {");
     count = say_buckets(page, metric, values->total.sum.latency, true);
-    status_say(page, "}, \"sum\": %s, ", fraction(values->total.sum.latency_us, memory));
+    status_say(page, "}, \"sum\": %s, ", format_fraction(values->total.sum.latency_us, memory));
     status_say(page, "\"count\": %llu}", (unsigned long long)count);
 }
 

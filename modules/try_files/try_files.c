@@ -31,7 +31,7 @@ struct file_attempt {
 };
 
 extern const struct module module_try_files;
-static enum outcome try_on(struct file_attempt *file_attempt);
+static enum outcome try_next_file(struct file_attempt *file_attempt);
 
 #define HINT STR("write: try_files: $uri $uri/ /index.html, or =404 or @name at the end")
 
@@ -115,7 +115,7 @@ static enum outcome answer_last(struct file_attempt *file_attempt)
 }
 
 /* What is there becomes the URI, for the modules that follow. */
-static enum outcome judge(struct file_attempt *file_attempt, struct file_entry *entry)
+static enum outcome check_entry(struct file_attempt *file_attempt, struct file_entry *entry)
 {
     struct exchange *x = file_attempt->x;
     bool folder = file_attempt->tries->items[file_attempt->index].folder;
@@ -129,10 +129,10 @@ static enum outcome judge(struct file_attempt *file_attempt, struct file_entry *
     if (there)
         return exchange_take_file(x, file_attempt->uri, folder) < 0 ? exchange_error_response(x, 500) : OUTCOME_PASS;
     file_attempt->index++;
-    return try_on(file_attempt);
+    return try_next_file(file_attempt);
 }
 
-static void found(struct file_lookup *lookup, struct file_entry *entry)
+static void try_lookup_done(struct file_lookup *lookup, struct file_entry *entry)
 {
     struct file_attempt *file_attempt = container_of(lookup, struct file_attempt, lookup);
     struct exchange *x = file_attempt->x;
@@ -141,7 +141,7 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
     if (x->cancelled)
         file_entry_unref(entry);
     else
-        outcome = entry ? judge(file_attempt, entry) : exchange_error_response(x, 500);
+        outcome = entry ? check_entry(file_attempt, entry) : exchange_error_response(x, 500);
     if (outcome != OUTCOME_PENDING)
         exchange_resume(x, outcome);
     exchange_release(x);
@@ -166,7 +166,7 @@ static bool make_uri(struct file_attempt *file_attempt)
 }
 
 /* The next candidate: its entry, at once or later; NULL with *out_pending false: there can be none. */
-static struct file_entry *look_up(struct file_attempt *file_attempt, bool *out_pending)
+static struct file_entry *look_up_candidate(struct file_attempt *file_attempt, bool *out_pending)
 {
     struct exchange *x = file_attempt->x;
     struct str folder, path;
@@ -181,14 +181,14 @@ static struct file_entry *look_up(struct file_attempt *file_attempt, bool *out_p
                           symlinks, out_pending);
 }
 
-static enum outcome try_on(struct file_attempt *file_attempt)
+static enum outcome try_next_file(struct file_attempt *file_attempt)
 {
     for (; file_attempt->index < file_attempt->tries->count; file_attempt->index++) {
         bool pending = false;
-        struct file_entry *entry = look_up(file_attempt, &pending);
+        struct file_entry *entry = look_up_candidate(file_attempt, &pending);
 
         if (entry)
-            return judge(file_attempt, entry);
+            return check_entry(file_attempt, entry);
         if (!pending)
             continue;
         /* The lookup lies in the exchange's arena: it stays until `found`, even when the client leaves. */
@@ -206,8 +206,8 @@ static enum outcome try_files_answer(struct exchange *x, const void *conf, void 
     file_attempt = exchange_state(x, &module_try_files, sizeof(*file_attempt));
     if (!file_attempt)
         return exchange_error_response(x, 500);
-    *file_attempt = (struct file_attempt){.x = x, .tries = &own->tries, .lookup = {.found = found}};
-    return try_on(file_attempt);
+    *file_attempt = (struct file_attempt){.x = x, .tries = &own->tries, .lookup = {.found = try_lookup_done}};
+    return try_next_file(file_attempt);
 }
 
 static void try_files_cancel(struct exchange *x, void *state)

@@ -37,7 +37,7 @@ struct asking {
 };
 
 extern const struct module module_when;
-static enum outcome ask(struct asking *asking);
+static enum outcome evaluate_conditions(struct asking *asking);
 
 #define HINT STR("write: set: [$name value, {$other: 'two words'}]")
 
@@ -49,7 +49,7 @@ static int read_setting(struct conf_reader *reader, const struct conf_node *node
     return user_variable_read(reader, node, name, &out->variable);
 }
 
-static int read_map(struct conf_reader *reader, const struct conf_node *node, struct set_row *row)
+static int read_set_map(struct conf_reader *reader, const struct conf_node *node, struct set_row *row)
 {
     int error = 0;
 
@@ -75,7 +75,7 @@ static int read_set(struct conf_reader *reader, const struct conf_node *node, vo
     int error;
 
     if (node->kind == CONF_MAP)
-        return read_map(reader, node, row);
+        return read_set_map(reader, node, row);
     error = conf_read_words(reader, node, &words);
     if (error < 0)
         return error;
@@ -199,7 +199,7 @@ static int set_all(struct asking *asking)
 }
 
 /* The condition at hand has turned out so: on with the next, of this `when` or another. True: all of it holds. */
-static bool advance(struct asking *asking, const struct when *when, bool holds)
+static bool next_condition(struct asking *asking, const struct when *when, bool holds)
 {
     if (holds == when->conditions[asking->condition].negated) {
         asking->when++;
@@ -209,7 +209,7 @@ static bool advance(struct asking *asking, const struct when *when, bool holds)
     return ++asking->condition == when->count;
 }
 
-static enum outcome lay_over(struct asking *asking, const struct when *when)
+static enum outcome apply_when(struct asking *asking, const struct when *when)
 {
     enum outcome outcome;
 
@@ -225,7 +225,7 @@ static enum outcome lay_over(struct asking *asking, const struct when *when)
     return outcome;
 }
 
-static bool fits(const struct condition *condition, const struct file_entry *entry)
+static bool entry_satisfies(const struct condition *condition, const struct file_entry *entry)
 {
     bool folder = S_ISDIR(entry->stat.st_mode);
 
@@ -234,16 +234,16 @@ static bool fits(const struct condition *condition, const struct file_entry *ent
 }
 
 /* What the kernel says of the file that is asked for. */
-static enum outcome judge(struct asking *asking, struct file_entry *entry)
+static enum outcome evaluate_entry(struct asking *asking, struct file_entry *entry)
 {
     const struct when *when = exchange_when(asking->x, asking->when);
-    bool holds = fits(&when->conditions[asking->condition], entry);
+    bool holds = entry_satisfies(&when->conditions[asking->condition], entry);
 
     file_entry_unref(entry);
-    return advance(asking, when, holds) ? lay_over(asking, when) : ask(asking);
+    return next_condition(asking, when, holds) ? apply_when(asking, when) : evaluate_conditions(asking);
 }
 
-static void found(struct file_lookup *lookup, struct file_entry *entry)
+static void when_lookup_done(struct file_lookup *lookup, struct file_entry *entry)
 {
     struct asking *asking = container_of(lookup, struct asking, lookup);
     struct exchange *x = asking->x;
@@ -252,7 +252,7 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
     if (x->cancelled)
         file_entry_unref(entry);
     else
-        outcome = entry ? judge(asking, entry) : exchange_error_response(x, 500);
+        outcome = entry ? evaluate_entry(asking, entry) : exchange_error_response(x, 500);
     if (outcome != OUTCOME_PENDING)
         exchange_resume(x, outcome);
     exchange_release(x);
@@ -267,7 +267,7 @@ static bool is_below(struct str path, struct str root)
 
 /* A file below the location's folder is looked for as those that are served; any other by the worker's rights
  * alone. */
-static struct file_entry *look_up(struct asking *asking, struct str path, bool *out_pending)
+static struct file_entry *look_up_file(struct asking *asking, struct str path, bool *out_pending)
 {
     struct exchange *x = asking->x;
     struct str root = exchange_root(x);
@@ -285,7 +285,7 @@ static struct file_entry *look_up(struct asking *asking, struct str path, bool *
 }
 
 /* 1, 0, -errno; or -EAGAIN: `found` will be told. */
-static int ask_file(struct asking *asking, const struct condition *condition, struct str path)
+static int evaluate_file(struct asking *asking, const struct condition *condition, struct str path)
 {
     bool pending = false;
     struct file_entry *entry;
@@ -293,15 +293,15 @@ static int ask_file(struct asking *asking, const struct condition *condition, st
 
     if (!str_starts(path, STR("/")))
         return 0;
-    entry = look_up(asking, path, &pending);
+    entry = look_up_file(asking, path, &pending);
     if (!entry)
         return pending ? -EAGAIN : -ENOMEM;
-    result = fits(condition, entry);
+    result = entry_satisfies(condition, entry);
     file_entry_unref(entry);
     return result;
 }
 
-static bool is_among(const struct conf_words *words, struct str value)
+static bool is_one_of(const struct conf_words *words, struct str value)
 {
     for (size_t i = 0; i < words->count; i++) {
         if (str_equal(words->items[i], value))
@@ -311,7 +311,7 @@ static bool is_among(const struct conf_words *words, struct str value)
 }
 
 /* The same for any condition. */
-static int ask_one(struct asking *asking, const struct condition *condition)
+static int evaluate_condition(struct asking *asking, const struct condition *condition)
 {
     struct exchange *x = asking->x;
     struct str value = exchange_eval(x, condition->value);
@@ -326,16 +326,16 @@ static int ask_one(struct asking *asking, const struct condition *condition)
     case CONDITION_MATCHES:
         return capture_match(condition->pattern, x, value);
     case CONDITION_AMONG:
-        return is_among(&condition->among, value);
+        return is_one_of(&condition->among, value);
     case CONDITION_FILE:
     case CONDITION_FOLDER:
     case CONDITION_EXISTS:
         break;
     }
-    return ask_file(asking, condition, value);
+    return evaluate_file(asking, condition, value);
 }
 
-static enum outcome ask(struct asking *asking)
+static enum outcome evaluate_conditions(struct asking *asking)
 {
     const struct when *when;
 
@@ -348,7 +348,7 @@ static enum outcome ask(struct asking *asking)
             asking->when++;
             continue;
         }
-        result = ask_one(asking, &when->conditions[asking->condition]);
+        result = evaluate_condition(asking, &when->conditions[asking->condition]);
         if (result == -EAGAIN) {
             /* The lookup lies in the exchange's arena: it stays until `found`, even when the client leaves. */
             exchange_hold(asking->x);
@@ -356,8 +356,8 @@ static enum outcome ask(struct asking *asking)
         }
         if (result < 0)
             return exchange_error_response(asking->x, 500);
-        if (advance(asking, when, result == 1))
-            return lay_over(asking, when);
+        if (next_condition(asking, when, result == 1))
+            return apply_when(asking, when);
     }
     return exchange_lay_over(asking->x, NULL);
 }
@@ -371,10 +371,10 @@ static enum outcome when_answer(struct exchange *x, const void *conf, void *stat
     if (!asking)
         return exchange_error_response(x, 500);
     *asking = (struct asking){.x = x,
-                              .lookup = {.found = found},
+                              .lookup = {.found = when_lookup_done},
                               .sets = exchange_in_server(x) ? 0 : own->outer_sets,
                               .held = exchange_in_server(x) ? NULL : asking->held};
-    return set_all(asking) < 0 ? exchange_error_response(x, 500) : ask(asking);
+    return set_all(asking) < 0 ? exchange_error_response(x, 500) : evaluate_conditions(asking);
 }
 
 static void when_cancel(struct exchange *x, void *state)

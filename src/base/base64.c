@@ -4,7 +4,7 @@
  */
 #include "base/base64.h"
 
-static int digit(char c)
+static int base64_digit(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return c - 'A';
@@ -34,7 +34,7 @@ struct str base64_decode(struct arena *arena, struct str text)
     if (!out)
         return none;
     for (size_t i = 0; i < length; i++) {
-        int value = digit(text.data[i]);
+        int value = base64_digit(text.data[i]);
 
         if (value < 0)
             return none;

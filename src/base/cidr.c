@@ -26,7 +26,7 @@ static bool has_bits_behind(const struct cidr *cidr, unsigned most)
 }
 
 /* Converts a range of IPv4-mapped IPv6 addresses to IPv4, as cidr_contains does with addresses. */
-static void unmap(struct cidr *cidr)
+static void unmap_ipv4(struct cidr *cidr)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -63,7 +63,7 @@ int cidr_parse(struct str text, struct cidr *out_cidr)
     cidr.bits = (uint8_t)count;
     if (has_bits_behind(&cidr, most))
         return -EINVAL;
-    unmap(&cidr);
+    unmap_ipv4(&cidr);
     *out_cidr = cidr;
     return 0;
 }

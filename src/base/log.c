@@ -34,7 +34,7 @@ const char *log_level_name(enum log_level level)
     return (size_t)level < LEVEL_COUNT ? level_names[level] : "?";
 }
 
-static size_t write_head(char *line, size_t size, const struct log *log, enum log_level level)
+static size_t write_line_head(char *line, size_t size, const struct log *log, enum log_level level)
 {
     struct clock now;
     struct tm local = {0};
@@ -90,7 +90,7 @@ void log_vwrite(struct log *log, enum log_level level, const char *format, va_li
         return;
     if ((size_t)length >= sizeof(text))
         length = sizeof(text) - 1;
-    end = write_head(line, sizeof(line) - 1, log, level);
+    end = write_line_head(line, sizeof(line) - 1, log, level);
     end = write_text(line, end, sizeof(line) - 1, str_of(text, (size_t)length));
     line[end++] = '\n';
     log->sink(log->owner, level, str_of(line, end));

@@ -34,7 +34,7 @@ static pcre2_match_context *make_limits(void)
     return limits;
 }
 
-static int refuse(int error, size_t at, size_t *out_at, char said[REGEX_SAID])
+static int compile_error(int error, size_t at, size_t *out_at, char said[REGEX_SAID])
 {
     if (error == PCRE2_ERROR_HEAP_FAILED ||
         pcre2_get_error_message(error, (PCRE2_UCHAR *)said, REGEX_SAID) < 0)
@@ -43,8 +43,8 @@ static int refuse(int error, size_t at, size_t *out_at, char said[REGEX_SAID])
     return -EINVAL;
 }
 
-static int compile(struct regex *regex, struct str pattern, bool nocase, size_t *out_at,
-                   char said[REGEX_SAID])
+static int compile_pattern(struct regex *regex, struct str pattern, bool nocase, size_t *out_at,
+                           char said[REGEX_SAID])
 {
     pcre2_compile_context *rules = pcre2_compile_context_create(NULL);
     uint32_t options = PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C | (nocase ? PCRE2_CASELESS : 0);
@@ -56,10 +56,10 @@ static int compile(struct regex *regex, struct str pattern, bool nocase, size_t 
         regex->code = pcre2_compile((PCRE2_SPTR)pattern.data, pattern.length, options, &error, &at, rules);
     }
     pcre2_compile_context_free(rules);
-    return regex->code ? 0 : refuse(error, at, out_at, said);
+    return regex->code ? 0 : compile_error(error, at, out_at, said);
 }
 
-static int prepare(struct regex *regex)
+static int prepare_match(struct regex *regex)
 {
     regex->match = pcre2_match_data_create_from_pattern(regex->code, NULL);
     regex->limits = make_limits();
@@ -82,9 +82,9 @@ int regex_compile(struct str pattern, bool nocase, struct regex **out_regex, siz
 
     if (!regex)
         return -ENOMEM;
-    error = compile(regex, pattern, nocase, out_at, said);
+    error = compile_pattern(regex, pattern, nocase, out_at, said);
     if (error == 0)
-        error = prepare(regex);
+        error = prepare_match(regex);
     if (error < 0)
         regex_destroy(regex);
     else
@@ -102,7 +102,7 @@ void regex_destroy(struct regex *regex)
     free(regex);
 }
 
-static int run(const struct regex *regex, struct str subject, uint32_t options)
+static int run_match(const struct regex *regex, struct str subject, uint32_t options)
 {
     return pcre2_match(regex->code, (PCRE2_SPTR)(subject.data ? subject.data : ""), subject.length, 0,
                        options, regex->match, regex->limits);
@@ -110,11 +110,11 @@ static int run(const struct regex *regex, struct str subject, uint32_t options)
 
 int regex_match(const struct regex *regex, struct str subject)
 {
-    int result = run(regex, subject, 0);
+    int result = run_match(regex, subject, 0);
 
     /* Machine code has a stack of fixed size; the interpreter uses the heap, up to its cap. */
     if (result == PCRE2_ERROR_JIT_STACKLIMIT)
-        result = run(regex, subject, PCRE2_NO_JIT);
+        result = run_match(regex, subject, PCRE2_NO_JIT);
     if (result >= 0)
         return 1;
     switch (result) {

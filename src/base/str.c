@@ -112,7 +112,7 @@ int str_to_u64(struct str s, uint64_t *out_value)
     return 0;
 }
 
-static size_t smallest(size_t a, size_t b, size_t c)
+static size_t min_of_three(size_t a, size_t b, size_t c)
 {
     size_t least = a < b ? a : b;
 
@@ -138,9 +138,9 @@ size_t str_distance(struct str a, struct str b)
         for (size_t j = 1; j <= b.length; j++) {
             size_t cost = a.data[i - 1] != b.data[j - 1];
 
-            now[j] = smallest(last[j] + 1, now[j - 1] + 1, last[j - 1] + cost);
+            now[j] = min_of_three(last[j] + 1, now[j - 1] + 1, last[j - 1] + cost);
             if (i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] && a.data[i - 2] == b.data[j - 1])
-                now[j] = smallest(now[j], before[j - 2] + 1, SIZE_MAX);
+                now[j] = min_of_three(now[j], before[j - 2] + 1, SIZE_MAX);
         }
         before = last;
         last = now;

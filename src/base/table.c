@@ -29,7 +29,7 @@ struct sip {
     uint64_t v0, v1, v2, v3;
 };
 
-static inline uint64_t rotate(uint64_t x, unsigned by)
+static inline uint64_t rotate_left(uint64_t x, unsigned by)
 {
     return (x << by) | (x >> (64 - by));
 }
@@ -37,15 +37,15 @@ static inline uint64_t rotate(uint64_t x, unsigned by)
 static inline void sip_round(struct sip *s)
 {
     s->v0 += s->v1;
-    s->v1 = rotate(s->v1, 13) ^ s->v0;
-    s->v0 = rotate(s->v0, 32);
+    s->v1 = rotate_left(s->v1, 13) ^ s->v0;
+    s->v0 = rotate_left(s->v0, 32);
     s->v2 += s->v3;
-    s->v3 = rotate(s->v3, 16) ^ s->v2;
+    s->v3 = rotate_left(s->v3, 16) ^ s->v2;
     s->v0 += s->v3;
-    s->v3 = rotate(s->v3, 21) ^ s->v0;
+    s->v3 = rotate_left(s->v3, 21) ^ s->v0;
     s->v2 += s->v1;
-    s->v1 = rotate(s->v1, 17) ^ s->v2;
-    s->v2 = rotate(s->v2, 32);
+    s->v1 = rotate_left(s->v1, 17) ^ s->v2;
+    s->v2 = rotate_left(s->v2, 32);
 }
 
 static inline void sip_absorb(struct sip *s, uint64_t word)

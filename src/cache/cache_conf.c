@@ -70,7 +70,7 @@ static const struct directive keys[] = {
     {0},
 };
 
-static int refuse(struct conf_reader *reader, const struct conf_node *node, const char *what)
+static int report_cache_error(struct conf_reader *reader, const struct conf_node *node, const char *what)
 {
     conf_error(reader->errors, node->mark, HINT, "%s", what);
     return -EINVAL;
@@ -98,17 +98,17 @@ static int read_zone(struct conf_reader *reader, const struct conf_node *node, s
 
     row->conf.name = str_cut(&size, ':');
     if (str_empty(row->conf.name) || str_empty(size))
-        return refuse(reader, &word, "keys_zone is NAME:SIZE");
+        return report_cache_error(reader, &word, "keys_zone is NAME:SIZE");
     word.text = size;
     error = conf_read_size(reader, &word, &row->conf.zone_size);
     if (error == 0 && (row->conf.zone_size < LIMIT_CACHE_ZONE_LEAST || row->conf.zone_size > LIMIT_CACHE_ZONE_MOST))
-        return refuse(reader, &word, "keys_zone: an index has 32k to 64g of memory");
+        return report_cache_error(reader, &word, "keys_zone: an index has 32k to 64g of memory");
     if (error == 0 && caches_find(reader->caches, row->conf.name))
-        return refuse(reader, &word, "keys_zone: there is another cache of that name");
+        return report_cache_error(reader, &word, "keys_zone: there is another cache of that name");
     return error;
 }
 
-static int note(struct conf_reader *reader, struct cache_conf *conf)
+static int register_cache(struct conf_reader *reader, struct cache_conf *conf)
 {
     struct caches *caches = reader->caches;
     struct cache_conf **grown = arena_zalloc(reader->arena, caches->count + 1, sizeof(*grown));
@@ -132,14 +132,15 @@ int caches_read(struct conf_reader *reader, const struct conf_node *node, void *
     if (!row)
         return -ENOMEM;
     if (node->kind != CONF_MAP)
-        return refuse(reader, node, "proxy_cache_path is a map");
+        return report_cache_error(reader, node, "proxy_cache_path is a map");
     error = conf_read_block(reader, node, keys, row);
     if (error < 0)
         return error;
     if (str_empty(row->conf.path) || str_empty(row->zone))
-        return refuse(reader, node, "proxy_cache_path has a path and a keys_zone");
+        return report_cache_error(reader, node, "proxy_cache_path has a path and a keys_zone");
     if (!read_levels(row->levels, row->conf.folder.levels))
-        return refuse(reader, node, "levels are one to three digits, each 1 or 2, with colons between them");
+        return report_cache_error(reader, node,
+                                  "levels are one to three digits, each 1 or 2, with colons between them");
     row->conf.path = arena_copy(reader->arena, row->conf.path);
     if (!row->conf.path.data)
         return -ENOMEM;
@@ -148,7 +149,7 @@ int caches_read(struct conf_reader *reader, const struct conf_node *node, void *
         row->conf.max_size = UINT64_MAX;
     error = read_zone(reader, node, row);
     if (error == 0)
-        error = note(reader, &row->conf);
+        error = register_cache(reader, &row->conf);
     if (error == 0)
         *into = &row->conf;
     return error;

@@ -104,7 +104,7 @@ static int write_all(int fd, struct str bytes, uint64_t at)
 }
 
 /* All of it; a file that ends before is none of ours. */
-static int read_all(int fd, char *into, size_t length, uint64_t at)
+static int read_exactly(int fd, char *into, size_t length, uint64_t at)
 {
     while (length > 0) {
         ssize_t count = pread(fd, into, length, (off_t)at);
@@ -121,7 +121,7 @@ static int read_all(int fd, char *into, size_t length, uint64_t at)
 }
 
 /* Key, head and mark in one write, so that they are mostly one piece of the disk. */
-static int write_end(int fd, struct mark *mark, struct str key, struct str head, uint64_t at)
+static int write_trailer(int fd, struct mark *mark, struct str key, struct str head, uint64_t at)
 {
     struct buffer end = {0};
     int error;
@@ -223,7 +223,7 @@ int cache_file_complete(struct cache_making *making, struct str key, struct str 
         .id = making->id, .body_length = making->length, .body_sum = cache_sum_end(&making->sum)};
     char temporary[CACHE_NAME + 32];
     char name[CACHE_NAME];
-    int error = write_end(making->fd, &mark, key, head, making->length);
+    int error = write_trailer(making->fd, &mark, key, head, making->length);
 
     if (error < 0)
         return error;
@@ -257,7 +257,7 @@ static int read_mark(int fd, const struct cache_id *id, uint64_t size, struct ma
 
     if (size < sizeof(*out))
         return -EBADMSG;
-    error = read_all(fd, (char *)out, sizeof(*out), size - sizeof(*out));
+    error = read_exactly(fd, (char *)out, sizeof(*out), size - sizeof(*out));
     if (error < 0)
         return error;
     before = (uint64_t)out->key_length + out->head_length;
@@ -276,7 +276,7 @@ static int check_body(int fd, const struct mark *mark)
     while (sum.length < mark->body_length) {
         uint64_t left = mark->body_length - sum.length;
         size_t length = left < sizeof(piece) ? (size_t)left : sizeof(piece);
-        int error = read_all(fd, piece, length, sum.length);
+        int error = read_exactly(fd, piece, length, sum.length);
 
         if (error < 0)
             return error;
@@ -292,9 +292,9 @@ static int read_text(struct cache_opened *opened, const struct mark *mark, uint6
     int error = buffer_reserve(&opened->text, noted + content + 1);
 
     if (error == 0)
-        error = read_all(opened->fd, opened->text.data, noted, u64_sub_sat(size, sizeof(*mark) + noted));
+        error = read_exactly(opened->fd, opened->text.data, noted, u64_sub_sat(size, sizeof(*mark) + noted));
     if (error == 0 && content > 0)
-        error = read_all(opened->fd, opened->text.data + noted, content, 0);
+        error = read_exactly(opened->fd, opened->text.data + noted, content, 0);
     if (error < 0)
         return error;
     opened->key = str_of(opened->text.data, mark->key_length);
@@ -368,7 +368,7 @@ static int write_update(int fd, struct cache_zone *zone, const struct cache_id *
         error = -errno;
     mark.updates++;
     if (error == 0)
-        error = write_end(fd, &mark, opened.key, head, size);
+        error = write_trailer(fd, &mark, opened.key, head, size);
     size += opened.key.length + head.length + sizeof(mark);
     if (error == 0 && !cache_zone_grow(zone, known->node, id->sequence, size))
         error = -EBUSY;

@@ -78,7 +78,7 @@ static void say_failure(struct cache_store *store, int error)
               STR_ARG(store->conf->name), -error, strerror(-error));
 }
 
-static void publish(struct cache_fill *fill)
+static void publish_fill(struct cache_fill *fill)
 {
     struct cache_store *store = fill->store;
     struct cache_victims victims = {0};
@@ -93,7 +93,7 @@ static void publish(struct cache_fill *fill)
 
 static void write_on(struct cache_fill *fill);
 
-static void dropped(struct op *op, int result)
+static void drop_done(struct op *op, int result)
 {
     struct cache_fill *fill = container_of(op, struct cache_fill, op);
 
@@ -102,17 +102,17 @@ static void dropped(struct op *op, int result)
     fill_free(fill);
 }
 
-static void give_up(struct cache_fill *fill)
+static void abandon_fill(struct cache_fill *fill)
 {
     if (fill->making.fd < 0) {
         fill_free(fill);
         return;
     }
-    fill->op.done = dropped;
+    fill->op.done = drop_done;
     loop_offload(fill->store->loop, &fill->op, drop_work, fill);
 }
 
-static void written(struct op *op, int result)
+static void write_done(struct op *op, int result)
 {
     struct cache_fill *fill = container_of(op, struct cache_fill, op);
     bool was_last = fill->last;
@@ -123,14 +123,14 @@ static void written(struct op *op, int result)
         fill->error = result;
         say_failure(fill->store, result);
     } else if (was_last) {
-        publish(fill);
+        publish_fill(fill);
     }
     if (fill->must_wait && fill->room) {
         fill->must_wait = false;
         fill->room(fill->owner);
     }
     if (fill->ending && (was_last || fill->error))
-        give_up(fill); /* nothing is left of it but what failed */
+        abandon_fill(fill); /* nothing is left of it but what failed */
     else if (!fill->error)
         write_on(fill);
 }
@@ -146,7 +146,7 @@ static void write_on(struct cache_fill *fill)
     fill->writing = gathered;
     fill->in_flight = true;
     fill->last = fill->ending;
-    fill->op.done = written;
+    fill->op.done = write_done;
     loop_offload(fill->store->loop, &fill->op, write_work, fill);
 }
 
@@ -166,14 +166,14 @@ bool cache_fill_must_wait(struct cache_fill *fill)
     return fill->must_wait;
 }
 
-static void end(struct cache_fill *fill)
+static void fill_finish(struct cache_fill *fill)
 {
     fill->room = NULL;
     fill->ending = true;
     if (fill->in_flight)
         return;
     if (fill->error)
-        give_up(fill);
+        abandon_fill(fill);
     else
         write_on(fill);
 }
@@ -182,7 +182,7 @@ void cache_fill_end(struct cache_fill *fill, struct str head)
 {
     if (!fill->error)
         fill->error = buffer_append(&fill->head, head);
-    end(fill);
+    fill_finish(fill);
 }
 
 void cache_fill_drop(struct cache_fill *fill)
@@ -191,5 +191,5 @@ void cache_fill_drop(struct cache_fill *fill)
         return;
     if (!fill->error)
         fill->error = -ECANCELED;
-    end(fill);
+    fill_finish(fill);
 }

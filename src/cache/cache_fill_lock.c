@@ -8,12 +8,12 @@
 
 #include <errno.h>
 
-static void tick(struct op *op, int result);
+static void wait_timer_done(struct op *op, int result);
 
 void cache_fill_lock_init(struct cache_store *store)
 {
     list_init(&store->waiters);
-    store->tick.done = tick;
+    store->tick.done = wait_timer_done;
 }
 
 uint64_t cache_store_fill_lock(struct cache_store *store, const struct cache_hash *hash, uint64_t most_ms)
@@ -28,7 +28,7 @@ uint64_t cache_store_fill_lock(struct cache_store *store, const struct cache_has
 }
 
 /* Wakes who waits for that hash (NULL: whatever nobody fetches), and who is late. */
-static void wake(struct cache_store *store, const struct cache_hash *hash)
+static void wake_waiters(struct cache_store *store, const struct cache_hash *hash)
 {
     uint64_t now_ms = store->loop->clock.monotonic_ms;
     struct list due;
@@ -53,13 +53,13 @@ static void wake(struct cache_store *store, const struct cache_hash *hash)
     }
 }
 
-static void tick(struct op *op, int result)
+static void wait_timer_done(struct op *op, int result)
 {
     struct cache_store *store = container_of(op, struct cache_store, tick);
 
     if (result == -ECANCELED)
         return;
-    wake(store, NULL);
+    wake_waiters(store, NULL);
     if (!list_empty(&store->waiters) && op_idle(op))
         loop_timer(store->loop, op, store->loop->clock.monotonic_ms + LIMIT_CACHE_LOOK_MS);
 }
@@ -69,7 +69,7 @@ void cache_store_fill_unlock(struct cache_store *store, const struct cache_hash 
     if (fill_lock == 0)
         return;
     cache_zone_fill_unlock(store->conf->zone, hash, fill_lock);
-    wake(store, hash);
+    wake_waiters(store, hash);
 }
 
 void cache_store_wait(struct cache_store *store, struct cache_waiter *waiter)

@@ -180,22 +180,22 @@ static void start_walk(struct cache_manager *cache_manager)
     (void)enter_folder(cache_manager, conf->folder.fd, ".");
 }
 
-static void plan(struct cache_manager *cache_manager, uint64_t delay_ms)
+static void schedule_step(struct cache_manager *cache_manager, uint64_t delay_ms)
 {
     if (!cache_manager->stopping)
         loop_timer(cache_manager->store->loop, &cache_manager->timer,
                    cache_manager->store->loop->clock.monotonic_ms + delay_ms);
 }
 
-static void stepped(struct op *op, int result)
+static void step_done(struct op *op, int result)
 {
     struct cache_manager *cache_manager = container_of(op, struct cache_manager, step);
 
-    plan(cache_manager,
-         result == 0 && !cache_manager->more ? LIMIT_CACHE_KEEP_MS : cache_manager->store->conf->pause_ms);
+    schedule_step(cache_manager,
+                  result == 0 && !cache_manager->more ? LIMIT_CACHE_KEEP_MS : cache_manager->store->conf->pause_ms);
 }
 
-static void due(struct op *op, int result)
+static void step_timer_done(struct op *op, int result)
 {
     struct cache_manager *cache_manager = container_of(op, struct cache_manager, timer);
     struct loop *loop = cache_manager->store->loop;
@@ -205,7 +205,7 @@ static void due(struct op *op, int result)
     cache_manager->now_ms = loop->clock.monotonic_ms;
     if (!cache_zone_lead(cache_manager->store->conf->zone, cache_manager->store->worker,
                          cache_manager->now_ms, LIMIT_CACHE_LEAD_MS)) {
-        plan(cache_manager, LIMIT_CACHE_KEEP_MS);
+        schedule_step(cache_manager, LIMIT_CACHE_KEEP_MS);
         return;
     }
     start_walk(cache_manager);
@@ -219,9 +219,9 @@ struct cache_manager *cache_manager_create(struct cache_store *store)
     if (!cache_manager)
         return NULL;
     cache_manager->store = store;
-    cache_manager->timer.done = due;
-    cache_manager->step.done = stepped;
-    plan(cache_manager, 0);
+    cache_manager->timer.done = step_timer_done;
+    cache_manager->step.done = step_done;
+    schedule_step(cache_manager, 0);
     return cache_manager;
 }
 

@@ -9,7 +9,7 @@
 
 #define MIX 0x9e3779b97f4a7c15ull
 
-static uint64_t mix(uint64_t state, uint64_t word)
+static uint64_t hash_mix(uint64_t state, uint64_t word)
 {
     state = (state ^ word) * MIX;
     return state ^ (state >> 29);
@@ -29,11 +29,11 @@ void cache_sum_add(struct cache_sum *sum, struct str bytes)
         if (held + missing < 8)
             return;
         memcpy(&word, sum->part, 8);
-        sum->state = mix(sum->state, word);
+        sum->state = hash_mix(sum->state, word);
     }
     for (; bytes.length >= 8; bytes = str_of(bytes.data + 8, bytes.length - 8)) {
         memcpy(&word, bytes.data, 8);
-        sum->state = mix(sum->state, word);
+        sum->state = hash_mix(sum->state, word);
     }
     if (bytes.length > 0)
         memcpy(sum->part, bytes.data, bytes.length);
@@ -44,7 +44,7 @@ uint64_t cache_sum_end(const struct cache_sum *sum)
     uint64_t word = 0;
 
     memcpy(&word, sum->part, sum->length % 8);
-    return mix(mix(sum->state, word), sum->length);
+    return hash_mix(hash_mix(sum->state, word), sum->length);
 }
 
 void cache_hash_key(struct str key, struct cache_hash *out)

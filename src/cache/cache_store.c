@@ -101,7 +101,7 @@ void cache_store_destroy(struct cache_store *store)
     free(store);
 }
 
-static void keep(struct cache_store *store, struct cache_entry *entry)
+static void keep_entry(struct cache_store *store, struct cache_entry *entry)
 {
     struct cache_entry *before = table_get(&store->entries, entry->key);
 
@@ -141,7 +141,7 @@ static struct cache_entry *entry_make(struct opening *opening)
     entry->fd = entry->opened.fd;
     entry->id = opening->id;
     entry->view = opening->view;
-    keep(opening->store, entry);
+    keep_entry(opening->store, entry);
     return entry;
 }
 
@@ -156,7 +156,7 @@ static int open_work(void *argument)
 }
 
 /* A file that is not as it should be is forgotten; another key of the same hash is just not this one. */
-static struct cache_entry *judge(struct opening *opening)
+static struct cache_entry *check_opened(struct opening *opening)
 {
     struct cache_store *store = opening->store;
     struct cache_victims victims = {0};
@@ -178,7 +178,7 @@ static struct cache_entry *judge(struct opening *opening)
     return entry_make(opening);
 }
 
-static void opened(struct op *op, int result)
+static void open_done(struct op *op, int result)
 {
     struct opening *opening = container_of(op, struct opening, op);
     struct cache_lookup *lookup = opening->lookup;
@@ -186,7 +186,7 @@ static void opened(struct op *op, int result)
 
     if (result < 0) /* too much to do, or the worker ends: as if it were not there */
         opening->error = result;
-    entry = judge(opening);
+    entry = check_opened(opening);
     free(opening);
     if (!lookup)
         return;
@@ -201,7 +201,7 @@ static bool open_entry(struct cache_store *store, struct cache_lookup *lookup, s
 
     if (!opening)
         return false;
-    opening->op.done = opened;
+    opening->op.done = open_done;
     opening->store = store;
     opening->lookup = lookup;
     opening->id = (struct cache_id){lookup->hash, view->sequence};

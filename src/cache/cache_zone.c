@@ -13,7 +13,7 @@
 
 #define EVICT_LOOK 1024             /* nodes looked at under one lock */
 
-static uint32_t *chain_of(struct cache_zone *zone, const struct cache_hash *hash)
+static uint32_t *hash_chain(struct cache_zone *zone, const struct cache_hash *hash)
 {
     uint32_t number;
 
@@ -40,13 +40,13 @@ static void put_in_front(struct cache_zone *zone, uint32_t place)
 
 static void put_in_chain(struct cache_zone *zone, uint32_t place)
 {
-    uint32_t *chain = chain_of(zone, &cache_node(zone, place)->hash);
+    uint32_t *chain = hash_chain(zone, &cache_node(zone, place)->hash);
 
     cache_node(zone, place)->next = *chain;
     *chain = place;
 }
 
-static void count(struct cache_zone *zone, const struct node *node)
+static void count_node(struct cache_zone *zone, const struct node *node)
 {
     zone->totals.entries++;
     zone->totals.files += node->sequence != 0;
@@ -54,7 +54,7 @@ static void count(struct cache_zone *zone, const struct node *node)
 }
 
 /* Chains, list and sums anew: whoever died under the lock may have left any of them half done. */
-static void rebuild(struct cache_zone *zone)
+static void rebuild_zone(struct cache_zone *zone)
 {
     memset(zone->chains, 0, zone->chain_count * sizeof(*zone->chains));
     zone->newest = zone->oldest = zone->unused = NOBODY;
@@ -71,14 +71,14 @@ static void rebuild(struct cache_zone *zone)
             node->size = 0;
         put_in_chain(zone, place);
         put_in_front(zone, place);
-        count(zone, node);
+        count_node(zone, node);
     }
 }
 
 void cache_zone_lock(struct cache_zone *zone)
 {
     if (shared_zone_lock(&zone->shared))
-        rebuild(zone);
+        rebuild_zone(zone);
 }
 
 void cache_zone_unlock(struct cache_zone *zone)
@@ -104,7 +104,7 @@ struct cache_zone *cache_zone_create(size_t size, uint64_t first)
     zone->node_count = zone->chain_count = (uint32_t)nodes;
     zone->nodes = (struct node *)(void *)(zone + 1);
     zone->chains = (uint32_t *)(void *)(zone->nodes + nodes);
-    rebuild(zone);
+    rebuild_zone(zone);
     return zone;
 }
 
@@ -122,7 +122,7 @@ void cache_zone_destroy(struct cache_zone *zone)
 
 uint32_t cache_zone_place(struct cache_zone *zone, const struct cache_hash *hash)
 {
-    uint32_t place = *chain_of(zone, hash);
+    uint32_t place = *hash_chain(zone, hash);
 
     while (place && memcmp(&cache_node(zone, place)->hash, hash, sizeof(*hash)) != 0)
         place = cache_node(zone, place)->next;
@@ -140,10 +140,10 @@ static void give_up_file(struct cache_zone *zone, struct node *node, struct cach
     node->size = 0;
 }
 
-static void forget(struct cache_zone *zone, uint32_t place, struct cache_victims *victims)
+static void forget_node(struct cache_zone *zone, uint32_t place, struct cache_victims *victims)
 {
     struct node *node = cache_node(zone, place);
-    uint32_t *link = chain_of(zone, &node->hash);
+    uint32_t *link = hash_chain(zone, &node->hash);
 
     give_up_file(zone, node, victims);
     if (node->purged > zone->purged)
@@ -171,7 +171,7 @@ static bool age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t no
         put_in_front(zone, place);
         return false;
     }
-    forget(zone, place, victims);
+    forget_node(zone, place, victims);
     return true;
 }
 
@@ -207,7 +207,7 @@ uint32_t cache_zone_take_in(struct cache_zone *zone, const struct cache_hash *ha
     return place;
 }
 
-static void use(struct node *node, uint32_t now_s)
+static void mark_used(struct node *node, uint32_t now_s)
 {
     if (__atomic_load_n(&node->used_s, __ATOMIC_RELAXED) != now_s)
         __atomic_store_n(&node->used_s, now_s, __ATOMIC_RELAXED);
@@ -224,7 +224,7 @@ bool cache_zone_find(struct cache_zone *zone, const struct cache_hash *hash, boo
         struct node *node = cache_node(zone, place);
 
         if (used) {
-            use(node, now_s);
+            mark_used(node, now_s);
             node->uses += node->uses < UINT32_MAX;
         }
         *out = (struct cache_view){place, node->sequence, node->size, node->uses};
@@ -240,7 +240,7 @@ bool cache_zone_current(struct cache_zone *zone, uint32_t place, uint64_t sequen
     if (__atomic_load_n(&node->sequence, __ATOMIC_ACQUIRE) != sequence ||
         __atomic_load_n(&node->size, __ATOMIC_RELAXED) != size)
         return false;
-    use(node, now_s);
+    mark_used(node, now_s);
     return true;
 }
 
@@ -279,7 +279,7 @@ int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint6
             give_up_file(zone, cache_node(zone, place), victims);
             set_file(zone, cache_node(zone, place), id->sequence, size);
         }
-        use(cache_node(zone, place), now_s);
+        mark_used(cache_node(zone, place), now_s);
     }
     cache_zone_unlock(zone);
     if (purged)

@@ -86,16 +86,16 @@ static int file_replace(const char *path, struct str text, const struct stat *ol
     return error;
 }
 
-static bool failed(const char *doing, const char *path, int error)
+static bool report_failure(const char *doing, const char *path, int error)
 {
     error_log_say(LOG_ERROR, "cannot %s %s: %s", doing, path, strerror(-error));
     return false;
 }
 
-static bool print(struct str text)
+static bool print_str(struct str text)
 {
     return !text.length || fwrite(text.data, 1, text.length, stdout) == text.length ||
-           failed("write", "the output", -errno);
+           report_failure("write", "the output", -errno);
 }
 
 /* True: there is no difference. */
@@ -103,7 +103,7 @@ static bool print_diff(const char *path, struct str text, struct str made)
 {
     struct buffer diff = {0};
     int error = format_diff(str_from(path), text, made, &diff);
-    bool same = error < 0 ? failed("compare", path, error) : print(buffer_str(&diff)) && diff.length == 0;
+    bool same = error < 0 ? report_failure("compare", path, error) : print_str(buffer_str(&diff)) && diff.length == 0;
 
     buffer_finish(&diff);
     return same;
@@ -124,9 +124,9 @@ static bool result_use(const struct options *options, const char *path, const st
     if (options->diff)
         return print_diff(path, text, made);
     if (!options->write)
-        return print(made);
+        return print_str(made);
     error = same ? 0 : file_replace(path, made, status);
-    return error == 0 || failed("write", path, error);
+    return error == 0 || report_failure("write", path, error);
 }
 
 static bool file_format(const struct options *options, const char *path)
@@ -145,7 +145,7 @@ static bool file_format(const struct options *options, const char *path)
         fwrite(said.data, 1, said.length, stderr) != said.length)
         error = -EIO;
     if (error < 0)
-        good = errors.failed ? false : failed("read", path, error);
+        good = errors.failed ? false : report_failure("read", path, error);
     else
         good = result_use(options, path, &status, buffer_str(&text), buffer_str(&made));
     buffer_finish(&said);

@@ -79,7 +79,7 @@ static int print_until_it_loads(struct import *import, bool report, struct buffe
     return asking.error;
 }
 
-static int write_out(const struct options *options, const struct buffer *text)
+static int write_result(const struct options *options, const struct buffer *text)
 {
     FILE *stream = options->output ? fopen(options->output, "we") : stdout;
     bool good;
@@ -110,7 +110,7 @@ static struct str whole_path(struct arena *arena, const char *path)
     return arena_printf(arena, "%s/%s", folder, path);
 }
 
-static int tell(const struct import *import, const struct buffer *said, int error)
+static int report_losses(const struct import *import, const struct buffer *said, int error)
 {
     struct buffer list = {0};
 
@@ -150,9 +150,9 @@ static int import_file(const struct options *options, struct arena *arena)
         return EXIT_FAILURE;
     }
     error = print_until_it_loads(import, options->report, &text, &said);
-    if (text.length && error != -ENODATA && write_out(options, &text) < 0)
+    if (text.length && error != -ENODATA && write_result(options, &text) < 0)
         error = -EIO;
-    status = tell(import, &said, error);
+    status = report_losses(import, &said, error);
     buffer_finish(&text);
     buffer_finish(&said);
     return status;

@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int print(FILE *stream, const struct buffer *text)
+static int print_buffer(FILE *stream, const struct buffer *text)
 {
     if (text->length > 0 && fwrite(text->data, 1, text->length, stream) != text->length)
         return -EIO;
@@ -38,7 +38,8 @@ static struct configuration_source source_of(const struct options *options, cons
 
 /* Loads the configuration that the options name. What is wrong with it has been printed; with `quiet`,
  * warnings are not. */
-static struct configuration *load(const struct options *options, const char *path, bool test_only, bool quiet)
+static struct configuration *load_configuration(const struct options *options, const char *path,
+                                                bool test_only, bool quiet)
 {
     struct configuration_source source = source_of(options, path);
     struct configuration *configuration;
@@ -50,7 +51,7 @@ static struct configuration *load(const struct options *options, const char *pat
         error_log_say(LOG_ALERT, "could not open error log file: \"%s\"", options->error_log);
     source.test_only = test_only;
     configuration = configuration_load(&source, &log.log, &said);
-    if (!(configuration && quiet) && print(stderr, &said) < 0)
+    if (!(configuration && quiet) && print_buffer(stderr, &said) < 0)
         errno = 0;
     buffer_finish(&said);
     error_log_finish(&log);
@@ -90,7 +91,8 @@ int command_run(const struct options *options)
     const char *path = conf_path(options, space);
     struct options again = *options;
     struct master_start start = {.run_worker = command_worker,
-                                 .configuration = path ? load(options, path, false, options->quiet) : NULL,
+                                 .configuration =
+                                     path ? load_configuration(options, path, false, options->quiet) : NULL,
                                  .error_log = options->error_log,
                                  .owner = &again};
 
@@ -109,7 +111,7 @@ static int print_tree(const struct configuration *configuration, const char *pat
     if (result == 0)
         result = conf_print_tree(configuration->tree, &text);
     if (result == 0)
-        result = print(stdout, &text);
+        result = print_buffer(stdout, &text);
     buffer_finish(&text);
     return result;
 }
@@ -118,7 +120,7 @@ int command_test(const struct options *options)
 {
     char space[PATH_MAX];
     const char *path = conf_path(options, space);
-    struct configuration *configuration = path ? load(options, path, true, options->quiet) : NULL;
+    struct configuration *configuration = path ? load_configuration(options, path, true, options->quiet) : NULL;
     int result = 0;
 
     if (!configuration) {
@@ -182,7 +184,7 @@ int command_signal(const struct options *options)
     struct configuration *configuration;
     int status = EXIT_FAILURE;
 
-    configuration = path ? load(options, path, true, true) : NULL;
+    configuration = path ? load_configuration(options, path, true, true) : NULL;
     if (!configuration)
         return EXIT_FAILURE;
     if (configuration->main->pid.length < sizeof(space)) {
@@ -213,7 +215,7 @@ int command_schema(void)
     int result = conf_print_json_schema(configuration_schema(), &text);
 
     if (result == 0)
-        result = print(stdout, &text);
+        result = print_buffer(stdout, &text);
     buffer_finish(&text);
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
@@ -262,7 +264,7 @@ int command_help(const struct options *options)
     else
         result = list_directives(&text);
     /* An unknown name is answered with the nearest ones, on the stream for mistakes. */
-    if (print(result == 0 ? stdout : stderr, &text) < 0)
+    if (print_buffer(result == 0 ? stdout : stderr, &text) < 0)
         result = -EIO;
     buffer_finish(&text);
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

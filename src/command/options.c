@@ -90,7 +90,7 @@ static int check_signal(struct parse *parse)
 }
 
 /* A text flag: its value is the rest of the word or the next word. */
-static int take_text(struct parse *parse, const struct flag *flag, const char *rest)
+static int take_flag_value(struct parse *parse, const struct flag *flag, const char *rest)
 {
     const char *value = rest;
 
@@ -116,7 +116,7 @@ int options_flags(struct parse *parse, const char *letters)
             return options_fail(parse, "invalid option: \"-%c\"", *letters);
         switch (flag->kind) {
         case FLAG_TEXT:
-            return take_text(parse, flag, letters + 1);
+            return take_flag_value(parse, flag, letters + 1);
         case FLAG_SWITCH:
             *(bool *)((char *)parse->options + flag->offset) = true;
             break;
@@ -130,7 +130,7 @@ int options_flags(struct parse *parse, const char *letters)
     return 0;
 }
 
-static int parse_port(struct parse *parse, const char *text)
+static int parse_port_option(struct parse *parse, const char *text)
 {
     uint64_t port;
 
@@ -161,7 +161,7 @@ static int serve_text(struct parse *parse, const struct serve_option *option, co
     if (!value || !*value)
         return options_fail(parse, "option \"%s\" requires %s", option->name, option->value);
     if (option->offset == 0)
-        return parse_port(parse, value);
+        return parse_port_option(parse, value);
     memcpy((char *)parse->options + option->offset, &value, sizeof(value));
     return 0;
 }

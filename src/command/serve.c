@@ -23,7 +23,7 @@ struct serving {
     char folder[PATH_MAX], certificate[PATH_MAX], key[PATH_MAX], name[HOST_NAME_MAX + 1];
 };
 
-static int probe(const char *host, unsigned port)
+static int probe_port(const char *host, unsigned port)
 {
     struct listen_address address;
     char text[64];
@@ -39,9 +39,9 @@ unsigned serve_find_port(unsigned first, unsigned tries, bool open, bool *out_ip
     for (unsigned port = first; port < first + tries && port <= 65535; port++) {
         int ip6;
 
-        if (probe(open ? "0.0.0.0" : "127.0.0.1", port) < 0)
+        if (probe_port(open ? "0.0.0.0" : "127.0.0.1", port) < 0)
             continue;
-        ip6 = probe(open ? "[::]" : "[::1]", port);
+        ip6 = probe_port(open ? "[::]" : "[::1]", port);
         if (ip6 == -EADDRINUSE)
             continue;
         *out_ip6 = ip6 == 0;
@@ -224,7 +224,7 @@ static void find_name(struct serving *serving)
         serving->plan.name = name;
 }
 
-static struct configuration *load(const struct serving *serving)
+static struct configuration *load_serving(const struct serving *serving)
 {
     struct configuration *configuration = NULL;
     struct buffer text = {0};
@@ -256,7 +256,7 @@ int command_serve(const struct options *options)
     if (find_folder(&serving, options->folder ? options->folder : ".") < 0 ||
         find_certificate(&serving, options) < 0 || choose_port(&serving, options->port) < 0)
         return EXIT_FAILURE;
-    start.configuration = load(&serving);
+    start.configuration = load_serving(&serving);
     if (!start.configuration)
         return EXIT_FAILURE;
     return master_run(&start);

@@ -130,8 +130,8 @@ static int read_template(struct conf_reader *reader, const struct directive *dir
     return conf_read_template(reader, node, field);
 }
 
-static int read_words(struct conf_reader *reader, const struct directive *directive,
-                      const struct conf_node *node, void *field)
+static int read_words_field(struct conf_reader *reader, const struct directive *directive,
+                            const struct conf_node *node, void *field)
 {
     return conf_read_words(reader, node, field);
 }
@@ -205,7 +205,7 @@ static const struct {
     [DIRECTIVE_CHOICE] = {read_choice, sizeof(int)},
     [DIRECTIVE_FLAGS] = {read_flags, sizeof(unsigned)},
     [DIRECTIVE_TEMPLATE] = {read_template, sizeof(const struct template *)},
-    [DIRECTIVE_WORDS] = {read_words, sizeof(struct conf_words)},
+    [DIRECTIVE_WORDS] = {read_words_field, sizeof(struct conf_words)},
     [DIRECTIVE_TEMPLATES] = {read_templates, sizeof(struct conf_templates)},
     [DIRECTIVE_REPEAT] = {read_repeat, sizeof(struct conf_rows)},
     [DIRECTIVE_BLOCK] = {read_block, 0},

@@ -99,7 +99,7 @@ static struct conf_node *lists_joined(struct conf_loader *loader, struct conf_no
 }
 
 /* `server` repeats, even where each file has a single one as a mapping. */
-static bool joins(const struct conf_pair *first, const struct conf_pair *second)
+static bool is_joined_list(const struct conf_pair *first, const struct conf_pair *second)
 {
     return first->value->kind == CONF_LIST || second->value->kind == CONF_LIST ||
            str_equal(first->key->text, STR("server"));
@@ -116,7 +116,7 @@ static void pair_merge(struct merge *merge, struct conf_pair pair)
         return;
     }
     first = (struct conf_pair *)(void *)merge->pairs.data + place - 1;
-    if (joins(first, &pair)) {
+    if (is_joined_list(first, &pair)) {
         merged = lists_joined(merge->loader, first->value, pair.value);
     } else if (first->value->kind == CONF_MAP && pair.value->kind == CONF_MAP) {
         merged = maps_merged(merge->loader, first->value, pair.value);

@@ -293,7 +293,7 @@ static bool tab_indented(struct str line)
     return blanks < line.length && line.data[blanks] == '\t';
 }
 
-static size_t indentation(struct str line)
+static size_t line_indentation(struct str line)
 {
     size_t blanks = 0;
 
@@ -306,7 +306,7 @@ static size_t indentation(struct str line)
 static void unchecked_tell(struct conf_errors *errors, const struct conf_file *file, unsigned broken, unsigned from,
                            unsigned to)
 {
-    struct conf_mark mark = {file, from, (unsigned)indentation(source_line(file, from)) + 1};
+    struct conf_mark mark = {file, from, (unsigned)line_indentation(source_line(file, from)) + 1};
 
     if (from == to)
         conf_warning(errors, mark, STR(""), "line %u was not checked: it belongs to what is broken in line %u", from,
@@ -322,7 +322,7 @@ static void unchecked_tell(struct conf_errors *errors, const struct conf_file *f
  */
 static size_t broken_column(struct str whole, const char *text)
 {
-    size_t dash = indentation(whole);
+    size_t dash = line_indentation(whole);
     size_t at = dash + 2;
 
     if (!str_starts(str_skip(whole, dash), STR("- ")))
@@ -349,7 +349,7 @@ static bool block_blank(struct conf_errors *errors, const struct conf_file *file
         char *start = text + (whole.data - file->text.data);
 
         if (at > line &&
-            (tabs ? !tab_indented(whole) : indentation(whole) <= indent && indentation(whole) < whole.length))
+            (tabs ? !tab_indented(whole) : line_indentation(whole) <= indent && line_indentation(whole) < whole.length))
             break;
         for (size_t i = at == line && !tabs ? indent : 0; i < whole.length; i++) {
             if (start[i] != ' ' && at > line) {

@@ -191,7 +191,7 @@ const char *vocabulary_refused(size_t index, const char **out_hint)
     return refused[index].name;
 }
 
-static bool matches(const char *pattern, struct str name)
+static bool pattern_matches_name(const char *pattern, struct str name)
 {
     struct str own = str_from(pattern);
 
@@ -222,7 +222,7 @@ static bool has_family(const struct conf_schema *schema, struct str prefix)
 enum vocabulary_word vocabulary_look_up(const struct conf_schema *schema, struct str name, struct str *out_hint)
 {
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-        if (matches(refused[i].name, name)) {
+        if (pattern_matches_name(refused[i].name, name)) {
             *out_hint = str_from(refused[i].hint);
             return VOCABULARY_UNSUPPORTED;
         }

@@ -6,13 +6,13 @@
 
 #include <errno.h>
 
-static bool blank(char c)
+static bool is_conf_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 /* nginx's escapes; other backslashes are kept for regular expressions. */
-static char escaped(char c)
+static char unescape_character(char c)
 {
     static const char pairs[] = "\"\"''\\\\t\tn\nr\r";
 
@@ -33,13 +33,13 @@ static int word_cut(struct str *text, char *out, size_t *out_length)
     for (; at < text->length; at++) {
         char c = text->data[at];
 
-        if (quote ? c == quote : blank(c))
+        if (quote ? c == quote : is_conf_blank(c))
             break;
-        if (c == '\\' && at + 1 < text->length && escaped(text->data[at + 1]))
-            c = escaped(text->data[++at]);
+        if (c == '\\' && at + 1 < text->length && unescape_character(text->data[at + 1]))
+            c = unescape_character(text->data[++at]);
         out[length++] = c;
     }
-    if (quote && (at == text->length || (at + 1 < text->length && !blank(text->data[at + 1]))))
+    if (quote && (at == text->length || (at + 1 < text->length && !is_conf_blank(text->data[at + 1]))))
         return -EINVAL;
     *text = str_skip(*text, quote ? at + 1 : at);
     *out_length = length;
@@ -62,7 +62,7 @@ static int scalar_split(struct conf_reader *reader, const struct conf_node *node
         size_t length = 0;
         int error;
 
-        while (text.length && blank(text.data[0]))
+        while (text.length && is_conf_blank(text.data[0]))
             text = str_skip(text, 1);
         if (!text.length)
             return 0;

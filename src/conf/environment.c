@@ -66,7 +66,7 @@ size_t environment_reference(struct str text)
     return reference_parse(text, &reference) ? reference.length : 0;
 }
 
-static int refuse(struct str *out_error, struct str error, struct str *out_hint, struct str hint)
+static int report_substitution_error(struct str *out_error, struct str error, struct str *out_hint, struct str hint)
 {
     if (!error.data || !hint.data)
         return -ENOMEM;
@@ -84,8 +84,8 @@ static int reference_value(struct arena *arena, const struct reference *referenc
     if (!name.data)
         return -ENOMEM;
     if (!reference->closed)
-        return refuse(out_error, arena_printf(arena, "${%s has no closing }", name.data), out_hint,
-                      arena_printf(arena, "write ${%s} or ${%s:-default}", name.data, name.data));
+        return report_substitution_error(out_error, arena_printf(arena, "${%s has no closing }", name.data), out_hint,
+                                         arena_printf(arena, "write ${%s} or ${%s:-default}", name.data, name.data));
     if (value && (*value || !reference->form)) {
         *out_value = arena_copy(arena, str_from(value));
         return out_value->data ? 0 : -ENOMEM;
@@ -95,12 +95,14 @@ static int reference_value(struct arena *arena, const struct reference *referenc
         return 0;
     }
     if (reference->form == '?' && reference->word.length)
-        return refuse(out_error,
-                      arena_printf(arena, "the environment variable %s is not set: " STR_FMT, name.data,
-                                   STR_ARG(reference->word)),
-                      out_hint, STR(""));
-    return refuse(out_error, arena_printf(arena, "the environment variable %s is not set", name.data),
-                  out_hint, arena_printf(arena, "set it, or give a default: ${%s:-default}", name.data));
+        return report_substitution_error(out_error,
+                                         arena_printf(arena,
+                                                      "the environment variable %s is not set: " STR_FMT,
+                                                      name.data, STR_ARG(reference->word)),
+                                         out_hint, STR(""));
+    return report_substitution_error(
+        out_error, arena_printf(arena, "the environment variable %s is not set", name.data), out_hint,
+        arena_printf(arena, "set it, or give a default: ${%s:-default}", name.data));
 }
 
 static int expand_into(struct arena *arena, struct str text, struct buffer *out, size_t *out_at,

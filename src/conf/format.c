@@ -37,7 +37,7 @@ struct format {
     bool block_last; /* the latest token was a block scalar, to which another line break would belong */
 };
 
-static const struct frame *top(const struct format *format)
+static const struct frame *innermost_frame(const struct format *format)
 {
     static const struct frame none;
 
@@ -45,9 +45,9 @@ static const struct frame *top(const struct format *format)
 }
 
 /* The indentation inside the innermost block. */
-static unsigned inside(const struct format *format)
+static unsigned inner_indent(const struct format *format)
 {
-    return format->depth ? top(format)->indent + FORMAT_LEVEL : 0;
+    return format->depth ? innermost_frame(format)->indent + FORMAT_LEVEL : 0;
 }
 
 static void frame_push(struct format *format, unsigned source, bool list, bool assumed)
@@ -56,7 +56,7 @@ static void frame_push(struct format *format, unsigned source, bool list, bool a
         format->too_deep = true;
         return;
     }
-    format->frames[format->depth] = (struct frame){source, inside(format), list, assumed};
+    format->frames[format->depth] = (struct frame){source, inner_indent(format), list, assumed};
     format->depth++;
 }
 
@@ -68,7 +68,7 @@ static void frame_pop(struct format *format)
 
 static void assumed_pop(struct format *format)
 {
-    if (top(format)->assumed)
+    if (innermost_frame(format)->assumed)
         frame_pop(format);
 }
 
@@ -79,7 +79,7 @@ static long line_by(const struct format *format)
 }
 
 /* The new column of a line at `source` that belongs to a construct shifted by that much. */
-static unsigned moved(unsigned source, long by, unsigned least)
+static unsigned moved_column(unsigned source, long by, unsigned least)
 {
     long column = (long)source + by;
 
@@ -94,8 +94,8 @@ static unsigned flow_indent(const struct format *format, unsigned source, bool c
 {
     bool below = source > format->flow_source;
 
-    return moved(source, below ? (long)format->flow_column - format->flow_source : format->flow_line,
-                 closes ? top(format)->indent : inside(format));
+    return moved_column(source, below ? (long)format->flow_column - format->flow_source : format->flow_line,
+                        closes ? innermost_frame(format)->indent : inner_indent(format));
 }
 
 /*
@@ -180,15 +180,15 @@ static unsigned token_indent(const struct format *format, unsigned source)
     case YAML_FLOW_MAPPING_END_TOKEN:
         return flow_indent(format, source, true);
     case YAML_BLOCK_ENTRY_TOKEN:
-        return top(format)->indent;
+        return innermost_frame(format)->indent;
     default:
         break;
     }
     if (format->flow)
         return flow_indent(format, source, false);
     if (format->key || format->token.type == YAML_KEY_TOKEN || format->token.type == YAML_VALUE_TOKEN)
-        return top(format)->indent;
-    return inside(format);
+        return innermost_frame(format)->indent;
+    return inner_indent(format);
 }
 
 /* Writes the lines of a quoted or plain scalar after its first: their indentation has no meaning. */
@@ -209,7 +209,8 @@ static void folded_write(struct format *format, struct str text, unsigned source
         if (words.length) {
             unsigned stood = (unsigned)(words.data - line.data);
             bool below = stood > source;
-            unsigned stands = moved(stood, below ? (long)column - source : line_by(format), inside(format));
+            unsigned stands =
+                moved_column(stood, below ? (long)column - source : line_by(format), inner_indent(format));
 
             lines->failed |= buffer_printf(lines->out, "%*s", (int)stands, "") < 0;
             lines_put(lines, words);
@@ -230,7 +231,7 @@ static size_t blanks_of(struct str line)
 static size_t block_source(const struct format *format, struct str body, unsigned digit)
 {
     if (digit)
-        return (format->depth ? top(format)->source : 0) + digit;
+        return (format->depth ? innermost_frame(format)->source : 0) + digit;
     while (body.data) {
         struct str line = str_cut(&body, '\n');
 
@@ -277,7 +278,8 @@ static size_t block_write(struct format *format, struct str text)
     for (size_t i = 1; i < signs.length && signs.data[i] != ' '; i++)
         digit = signs.data[i] >= '1' && signs.data[i] <= '9' ? (unsigned)(signs.data[i] - '0') : digit;
     source = block_source(format, rest, digit);
-    indent = digit ? (format->depth ? top(format)->indent : 0) + digit : top(format)->indent + FORMAT_LEVEL;
+    indent = digit ? (format->depth ? innermost_frame(format)->indent : 0) + digit
+                   : innermost_frame(format)->indent + FORMAT_LEVEL;
     keep = keep && rest.length > 0;
     rest = keep ? without_break(rest) : without_empty_lines(rest, source);
     lines_put(lines, header);
@@ -352,7 +354,7 @@ static void token_enter(struct format *format)
         frame_pop(format);
         break;
     case YAML_BLOCK_ENTRY_TOKEN:
-        if (!format->flow && !top(format)->list)
+        if (!format->flow && !innermost_frame(format)->list)
             frame_push(format, column, true, true);
         break;
     case YAML_KEY_TOKEN:
@@ -434,7 +436,7 @@ static struct str unix_lines(struct arena *arena, struct str text)
 }
 
 /* Reports libyaml's error through the loader. */
-static int refused(struct conf_loader *loader, const struct conf_file *file)
+static int report_no_yaml(struct conf_loader *loader, const struct conf_file *file)
 {
     parse_source(loader, file);
     if (!loader->errors->failed)
@@ -447,7 +449,7 @@ static int format_text(struct format *format, struct conf_loader *loader, const 
     struct conf_mark start = {file, 1, 1};
 
     if (!tokens_write(format))
-        return refused(loader, file);
+        return report_no_yaml(loader, file);
     if (format->lines.failed)
         return -ENOMEM;
     if (format->too_deep) {
@@ -457,7 +459,7 @@ static int format_text(struct format *format, struct conf_loader *loader, const 
     if (format_same(format->lines.text, buffer_str(format->lines.out)))
         return 0;
     if (!format_same(format->lines.text, format->lines.text))
-        return refused(loader, file);
+        return report_no_yaml(loader, file);
     conf_error(loader->errors, start, STR("it is left as it is"),
                "formatted, this file would no longer say the same, or lose a comment");
     return -EINVAL;

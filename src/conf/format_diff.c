@@ -29,7 +29,7 @@ struct diff {
     struct buffer *out;
 };
 
-static int split(struct str text, struct lines *out)
+static int split_lines(struct str text, struct lines *out)
 {
     size_t count = 0;
 
@@ -51,7 +51,7 @@ static size_t skip_blanks(struct str line, size_t at)
     return at;
 }
 
-static bool alike(struct str a, struct str b)
+static bool lines_equal(struct str a, struct str b)
 {
     size_t i = skip_blanks(a, 0), k = skip_blanks(b, 0);
 
@@ -62,7 +62,7 @@ static bool alike(struct str a, struct str b)
     return i == a.length && k == b.length;
 }
 
-static void tell(struct diff *diff, char kind)
+static void add_edit(struct diff *diff, char kind)
 {
     const struct lines *lines = kind == '+' ? &diff->after : &diff->before;
     size_t at = kind == '+' ? diff->after_at : diff->before_at;
@@ -74,7 +74,7 @@ static void tell(struct diff *diff, char kind)
 }
 
 /* How many lines are passed over, on either side, until two are alike; those at hand where there are none such. */
-static void meet(const struct diff *diff, size_t *out_before, size_t *out_after)
+static void find_equal_lines(const struct diff *diff, size_t *out_before, size_t *out_after)
 {
     size_t before = diff->before.count - diff->before_at, after = diff->after.count - diff->after_at;
 
@@ -83,7 +83,7 @@ static void meet(const struct diff *diff, size_t *out_before, size_t *out_after)
             *out_before = i;
             *out_after = sum - i;
             if (i < before && sum - i < after &&
-                alike(diff->before.items[diff->before_at + i], diff->after.items[diff->after_at + sum - i]))
+                lines_equal(diff->before.items[diff->before_at + i], diff->after.items[diff->after_at + sum - i]))
                 return;
         }
     }
@@ -100,23 +100,23 @@ static bool is_kept(const struct diff *diff)
                (after->unended && diff->after_at + 1 == after->count);
 }
 
-static void compare(struct diff *diff)
+static void compare_lines(struct diff *diff)
 {
     while (diff->before_at < diff->before.count || diff->after_at < diff->after.count) {
         bool both = diff->before_at < diff->before.count && diff->after_at < diff->after.count;
         size_t gone, come;
 
         if (both && is_kept(diff)) {
-            tell(diff, ' ');
+            add_edit(diff, ' ');
             continue;
         }
-        meet(diff, &gone, &come);
+        find_equal_lines(diff, &gone, &come);
         if (gone + come == 0)
             gone = come = 1;
         while (gone-- > 0)
-            tell(diff, '-');
+            add_edit(diff, '-');
         while (come-- > 0)
-            tell(diff, '+');
+            add_edit(diff, '+');
     }
 }
 
@@ -208,10 +208,10 @@ int format_diff(struct str name, struct str before, struct str after, struct buf
 
     if (str_equal(before, after))
         return 0;
-    if (split(before, &diff.before) == 0 && split(after, &diff.after) == 0)
+    if (split_lines(before, &diff.before) == 0 && split_lines(after, &diff.after) == 0)
         diff.edits = calloc(diff.before.count + diff.after.count, sizeof(*diff.edits));
     if (diff.edits) {
-        compare(&diff);
+        compare_lines(&diff);
         error = buffer_printf(out, "--- " STR_FMT ".orig\n+++ " STR_FMT "\n", STR_ARG(name), STR_ARG(name));
         if (error == 0)
             error = print_hunks(&diff);

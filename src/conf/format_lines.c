@@ -3,7 +3,7 @@
  */
 #include "conf/format_lines.h"
 
-static unsigned characters(struct str text)
+static unsigned count_characters(struct str text)
 {
     unsigned count = 0;
 
@@ -18,12 +18,12 @@ unsigned lines_column(const struct format_lines *lines, size_t at)
 
     while (start > 0 && lines->text.data[start - 1] != '\n')
         start--;
-    return characters(str_slice(lines->text, start, at));
+    return count_characters(str_slice(lines->text, start, at));
 }
 
 unsigned lines_here(const struct format_lines *lines)
 {
-    return characters(str_skip(buffer_str(lines->out), lines->start));
+    return count_characters(str_skip(buffer_str(lines->out), lines->start));
 }
 
 void lines_put(struct format_lines *lines, struct str words)

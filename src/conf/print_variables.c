@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int compare(const void *a, const void *b)
+static int compare_variables(const void *a, const void *b)
 {
     const struct variable *const *left = a, *const *right = b;
 
@@ -46,7 +46,7 @@ static int rows_print(const struct variable_table *tables, const char *title, st
         for (size_t i = 0; i < table->count; i++)
             rows[count++] = &table->variables[i];
     }
-    qsort(rows, count, sizeof(struct variable *), compare);
+    qsort(rows, count, sizeof(struct variable *), compare_variables);
     error = buffer_printf(out, "\n## %s\n\n| variable | type | meaning |\n|-|-|-|\n", title);
     for (size_t i = 0; i < count && error == 0; i++)
         error = row_print(rows[i], out);

@@ -268,7 +268,7 @@ static bool is_late(const struct template_part *part)
 }
 
 /* One block of memory; the constants among `parts` have lengths and are stored in `text` one after the other. */
-static struct template *settled(const struct template_part *parts, size_t count, struct str text)
+static struct template *template_copy(const struct template_part *parts, size_t count, struct str text)
 {
     struct template *made = malloc(sizeof(*made) + count * sizeof(*parts) + text.length);
     char *at;
@@ -313,7 +313,7 @@ struct template *template_settle(const struct template *template, const void *su
         if (is_late(part))
             parts[count++] = *part;
     }
-    made = settled(parts, count, buffer_str(&text));
+    made = template_copy(parts, count, buffer_str(&text));
 done:
     buffer_finish(&text);
     return made;

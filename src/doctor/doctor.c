@@ -96,7 +96,7 @@ static bool try_suite(struct diagnosis *diagnosis, const struct suite *suite)
     return doctor_report_suite(diagnosis, suite, &self_test);
 }
 
-static bool examine(struct diagnosis *diagnosis)
+static bool examine_machine(struct diagnosis *diagnosis)
 {
     struct self_test self_test;
     bool works;
@@ -118,7 +118,7 @@ int command_doctor(const struct options *options)
 
     if (!diagnosis)
         return EXIT_FAILURE;
-    works = examine(diagnosis);
+    works = examine_machine(diagnosis);
     if (options->json)
         print_json(diagnosis, works);
     else

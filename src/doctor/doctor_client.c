@@ -14,7 +14,7 @@ unsigned char doctor_pattern(uint64_t at)
     return (unsigned char)(at * 131 + (at >> 8) * 31 + (at >> 16));
 }
 
-static enum doctor_client_end receive(SSL *ssl, uint64_t expected)
+static enum doctor_client_end receive_file(SSL *ssl, uint64_t expected)
 {
     unsigned char bytes[16384];
     uint64_t at = 0;
@@ -51,7 +51,7 @@ enum doctor_client_end doctor_client_run(int fd, const struct suite *suite, uint
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     if (ssl && allow_only(ssl, suite) && SSL_set_fd(ssl, fd) == 1 && SSL_connect(ssl) == 1) {
-        end = receive(ssl, expected);
+        end = receive_file(ssl, expected);
         SSL_shutdown(ssl);
     }
     SSL_free(ssl);

@@ -14,7 +14,7 @@
 
 #define FEATURE "tls-hw-tx-offload"
 
-static int ask(int fd, const char *device, void *question)
+static int query_ethtool(int fd, const char *device, void *question)
 {
     struct ifreq request = {.ifr_data = question};
 
@@ -32,7 +32,7 @@ static int count_features(int fd, const char *device)
         return count;
     question->cmd = ETHTOOL_GSSET_INFO;
     question->sset_mask = 1ull << ETH_SS_FEATURES;
-    count = ask(fd, device, question);
+    count = query_ethtool(fd, device, question);
     if (count == 0)
         count = question->sset_mask ? (int)question->data[0] : -ENOENT;
     free(question);
@@ -50,7 +50,7 @@ static int find_feature(int fd, const char *device, unsigned count)
     names->cmd = ETHTOOL_GSTRINGS;
     names->string_set = ETH_SS_FEATURES;
     names->len = count;
-    found = ask(fd, device, names);
+    found = query_ethtool(fd, device, names);
     if (found == 0)
         found = -ENOENT;
     for (unsigned i = 0; found == -ENOENT && i < count && i < names->len; i++) {
@@ -73,7 +73,7 @@ static int read_feature(int fd, const char *device, unsigned feature, struct off
         return error;
     features->cmd = ETHTOOL_GFEATURES;
     features->size = blocks;
-    error = ask(fd, device, features);
+    error = query_ethtool(fd, device, features);
     if (error == 0) {
         const struct ethtool_get_features_block *block = &features->features[blocks - 1];
 

@@ -17,7 +17,7 @@
 enum { TEXT_MAX = 256 };
 
 /* How this kernel was configured, where its packager left that: 'y', 'm', 'n', or 0 for unknown. */
-static char configured(const struct host *host, const char *release)
+static char kernel_option(const struct host *host, const char *release)
 {
     char path[TEXT_MAX];
     char value[TEXT_MAX];
@@ -29,7 +29,7 @@ static char configured(const struct host *host, const char *release)
 }
 
 /* True where the module lies ready to be loaded. */
-static bool installed(const struct host *host, const char *release)
+static bool module_installed(const struct host *host, const char *release)
 {
     static const char *const endings[] = {"", ".xz", ".zst", ".gz"};
     char path[TEXT_MAX];
@@ -90,12 +90,12 @@ static void judge_missing(struct diagnosis *diagnosis, const struct host *host, 
 
     doctor_find(diagnosis, "module", VERDICT_FAULT,
                 "the kernel has no TLS for TCP sockets (TCP_ULP \"tls\": %s)", strerror(ENOENT));
-    if (configured(host, release) == 'n' || !host_has(host, MODPROBE, F_OK))
+    if (kernel_option(host, release) == 'n' || !host_has(host, MODPROBE, F_OK))
         doctor_advise(diagnosis, "this kernel was built without CONFIG_TLS: it takes another one (Debian's "
                                  "linux-image-amd64 has it)");
     else if (in_user_namespace(host))
         doctor_advise(diagnosis, "in a container the host must load it: modprobe tls there; " KEEP);
-    else if (installed(host, release))
+    else if (module_installed(host, release))
         doctor_advise(diagnosis, "%smodprobe tls; " KEEP, may_load(host) ? "" : "as root: ");
     else
         doctor_advise(

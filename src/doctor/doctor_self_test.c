@@ -47,7 +47,7 @@ struct stage {
     bool closed;
 };
 
-static void fault(struct self_test *self_test, const char *what, int error)
+static void set_fault(struct self_test *self_test, const char *what, int error)
 {
     if (self_test->fault[0])
         return;
@@ -84,7 +84,7 @@ static int make_file(void)
 }
 
 /* Gives what the wire has room for; once the file has left, ends in order. */
-static void go_on(struct stage *stage)
+static void send_file(struct stage *stage)
 {
     struct wire *wire = &stage->wire;
     struct chunk chunk = {.kind = CHUNK_FILE};
@@ -96,7 +96,7 @@ static void go_on(struct stage *stage)
         chunk.file.length = SELF_TEST_BYTES;
         stage->given = true;
         if (wire_send(wire, &chunk) < 0) {
-            fault(stage->self_test, "the wire took no file", 0);
+            set_fault(stage->self_test, "the wire took no file", 0);
             wire_close(wire, WIRE_END_ABORT);
             return;
         }
@@ -113,7 +113,7 @@ static void go_on(struct stage *stage)
     }
 }
 
-static void opened(struct wire *wire)
+static void wire_opened(struct wire *wire)
 {
     struct stage *stage = container_of(wire, struct stage, wire);
     struct str protocol = tls_session_protocol(wire->tls);
@@ -124,25 +124,25 @@ static void opened(struct wire *wire)
     snprintf(stage->self_test->protocol, sizeof(stage->self_test->protocol), STR_FMT, STR_ARG(protocol));
     snprintf(stage->self_test->cipher, sizeof(stage->self_test->cipher), STR_FMT, STR_ARG(cipher));
     wire_receive(wire);
-    go_on(stage);
+    send_file(stage);
 }
 
-static size_t received(struct wire *wire, struct str bytes)
+static size_t wire_received(struct wire *wire, struct str bytes)
 {
     return bytes.length;
 }
 
-static void room(struct wire *wire)
+static void wire_has_room(struct wire *wire)
 {
-    go_on(container_of(wire, struct stage, wire));
+    send_file(container_of(wire, struct stage, wire));
 }
 
-static void closed(struct wire *wire, enum wire_end end)
+static void wire_closed(struct wire *wire, enum wire_end end)
 {
     struct stage *stage = container_of(wire, struct stage, wire);
 
     if (end != WIRE_END_ORDERLY)
-        fault(stage->self_test, end == WIRE_END_PROTOCOL ? "TLS failed" : "the connection broke", 0);
+        set_fault(stage->self_test, end == WIRE_END_PROTOCOL ? "TLS failed" : "the connection broke", 0);
     stage->closed = true;
     loop_cancel(&stage->loop, &stage->deadline);
 }
@@ -153,12 +153,12 @@ static void too_late(struct op *op, int result)
 
     if (result == -ECANCELED)
         return;
-    fault(stage->self_test, "it took too long", 0);
+    set_fault(stage->self_test, "it took too long", 0);
     wire_close(&stage->wire, WIRE_END_TIMEOUT);
 }
 
 static const struct wire_events events = {
-    .opened = opened, .received = received, .room = room, .closed = closed};
+    .opened = wire_opened, .received = wire_received, .room = wire_has_room, .closed = wire_closed};
 static const struct wire_settings settings = {
     .sendfile = true, .block_size = 65536, .record_size = LIMIT_RECORD_PLAINTEXT, .lingering_ms = 5000};
 
@@ -167,7 +167,7 @@ static void serve_one(struct stage *stage, struct tls_context *context, int fd)
     int result = loop_open(&stage->loop, "auto", &stage->log);
 
     if (result < 0) {
-        fault(stage->self_test, "no loop", result);
+        set_fault(stage->self_test, "no loop", result);
         close(fd);
         return;
     }
@@ -184,7 +184,7 @@ static void serve_one(struct stage *stage, struct tls_context *context, int fd)
         wire_shared_finish(&stage->shared);
     }
     if (result < 0)
-        fault(stage->self_test, "the loop failed", result);
+        set_fault(stage->self_test, "the loop failed", result);
     else
         loop_close(&stage->loop);
 }
@@ -226,7 +226,7 @@ static void judge_client(struct self_test *self_test, pid_t child)
     int status = 0;
 
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) {
-        fault(self_test, "the client did not end by itself", 0);
+        set_fault(self_test, "the client did not end by itself", 0);
         return;
     }
     switch ((enum doctor_client_end)WEXITSTATUS(status)) {
@@ -234,16 +234,16 @@ static void judge_client(struct self_test *self_test, pid_t child)
         self_test->delivered = true;
         break;
     case DOCTOR_CLIENT_NO_HANDSHAKE:
-        fault(self_test, "the client's handshake failed", 0);
+        set_fault(self_test, "the client's handshake failed", 0);
         break;
     case DOCTOR_CLIENT_WRONG:
-        fault(self_test, "the client decrypted other bytes than were sent", 0);
+        set_fault(self_test, "the client decrypted other bytes than were sent", 0);
         break;
     case DOCTOR_CLIENT_SHORT:
-        fault(self_test, "the stream ended early", 0);
+        set_fault(self_test, "the stream ended early", 0);
         break;
     case DOCTOR_CLIENT_CUT:
-        fault(self_test, "no close_notify came", 0);
+        set_fault(self_test, "no close_notify came", 0);
         break;
     }
 }
@@ -257,7 +257,7 @@ static void try_with(struct stage *stage, struct tls_context *context, const str
     pid_t child;
 
     if (error < 0) {
-        fault(stage->self_test, "no connection over 127.0.0.1", error);
+        set_fault(stage->self_test, "no connection over 127.0.0.1", error);
         return;
     }
     child = fork();
@@ -267,7 +267,7 @@ static void try_with(struct stage *stage, struct tls_context *context, const str
     }
     close(client);
     if (child < 0) {
-        fault(stage->self_test, "fork()", errno);
+        set_fault(stage->self_test, "fork()", errno);
         close(server);
         return;
     }
@@ -301,9 +301,9 @@ void doctor_self_test(const struct ktls_support *support, const struct suite *su
     context = tls_context_create(&tls, 1, &stage->log, error, sizeof(error));
     stage->file = make_file();
     if (!context)
-        fault(out_self_test, error, 0);
+        set_fault(out_self_test, error, 0);
     else if (stage->file < 0)
-        fault(out_self_test, "no file in memory", stage->file);
+        set_fault(out_self_test, "no file in memory", stage->file);
     else
         try_with(stage, context, suite);
     tls_context_destroy(context);

@@ -21,7 +21,7 @@
  * Nobody but this process is to be reached: no server behind is looked up, asked how it is, or remembered. And nobody
  * stands in front, who would say for whom a request comes.
  */
-static void alone(struct configuration *configuration)
+static void isolate_configuration(struct configuration *configuration)
 {
     for (size_t i = 0; i < configuration->endpoint_count; i++)
         configuration->endpoints[i].proxy_protocol = false;
@@ -31,7 +31,7 @@ static void alone(struct configuration *configuration)
 }
 
 /* Loads without binding anything; what is wrong has been printed. */
-static struct configuration *load(const struct options *options, struct log *log)
+static struct configuration *load_for_explain(const struct options *options, struct log *log)
 {
     char space[PATH_MAX];
     const char *path = options_conf_path(options, space, sizeof(space));
@@ -68,8 +68,8 @@ static int listen_alone(struct sockaddr_in *out_address)
     return fd;
 }
 
-static int serve(struct explain *explain, struct configuration *configuration, struct error_log *log, int fd,
-                 pid_t parent)
+static int serve_one_request(struct explain *explain, struct configuration *configuration,
+                             struct error_log *log, int fd, pid_t parent)
 {
     struct worker_socket socket = {.endpoint = (size_t)(explain->endpoint - configuration->endpoints),
                                    .fd = fd};
@@ -89,7 +89,7 @@ static int serve(struct explain *explain, struct configuration *configuration, s
                                              .trace = &explain->trace});
 }
 
-static int connect_to(const struct sockaddr_in *address)
+static int connect_to_worker(const struct sockaddr_in *address)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -101,10 +101,10 @@ static int connect_to(const struct sockaddr_in *address)
 }
 
 /* The worker prints and ends with the first request that is over; without one it is ended. */
-static int ask(const struct explain *explain, const struct explain_url *url, pid_t worker,
-               const struct sockaddr_in *address)
+static int request_url(const struct explain *explain, const struct explain_url *url, pid_t worker,
+                       const struct sockaddr_in *address)
 {
-    int fd = connect_to(address);
+    int fd = connect_to_worker(address);
     bool asked = fd >= 0 && explain_ask(fd, url, explain->endpoint->ssl);
     int status = 0;
 
@@ -131,16 +131,16 @@ static int explain_with(struct explain *explain, struct configuration *configura
         error_log_say(LOG_ERROR, "no socket for the question (%d: %s)", -fd, strerror(-fd));
         return EXIT_FAILURE;
     }
-    alone(configuration);
+    isolate_configuration(configuration);
     worker = fork();
     if (worker == 0)
-        _exit(serve(explain, configuration, log, fd, parent));
+        _exit(serve_one_request(explain, configuration, log, fd, parent));
     close(fd);
     if (worker < 0) {
         error_log_say(LOG_ERROR, "no process for the question (%d: %s)", errno, strerror(errno));
         return EXIT_FAILURE;
     }
-    return ask(explain, url, worker, &address);
+    return request_url(explain, url, worker, &address);
 }
 
 int command_explain(const struct options *options)
@@ -157,7 +157,7 @@ int command_explain(const struct options *options)
         return EXIT_FAILURE;
     if (!options->url || explain_url_parse(str_from(options->url), &url, error, sizeof(error)) < 0) {
         error_log_say(LOG_ERROR, "%s", error);
-    } else if ((configuration = load(options, &log.log))) {
+    } else if ((configuration = load_for_explain(options, &log.log))) {
         *explain = (struct explain){.trace = {explain_step, explain_finished},
                                     .configuration = configuration,
                                     .endpoint = explain_endpoint(configuration, &url, error, sizeof(error)),

@@ -6,23 +6,23 @@
 
 #include "conf/template.h"
 
-static void put(struct tell *tell, struct str text)
+static void put_text(struct tell *tell, struct str text)
 {
     if (tell->error == 0)
         tell->error = buffer_append(tell->out, text);
 }
 
-static void quoted(struct tell *tell, struct str text)
+static void put_quoted(struct tell *tell, struct str text)
 {
-    put(tell, STR("\""));
+    put_text(tell, STR("\""));
     if (tell->error == 0)
         tell->error = template_escape_json(tell->out, text);
-    put(tell, STR("\""));
+    put_text(tell, STR("\""));
 }
 
 static void line_begin(struct tell *tell)
 {
-    put(tell, STR("\n"));
+    put_text(tell, STR("\n"));
     if (tell->error == 0)
         tell->error = buffer_printf(tell->out, "%*s", (int)(2 * tell->depth), "");
 }
@@ -31,17 +31,17 @@ static void line_begin(struct tell *tell)
 static void json_member(struct tell *tell, struct str name)
 {
     if (tell->begun)
-        put(tell, STR(","));
+        put_text(tell, STR(","));
     tell->begun = true;
     line_begin(tell);
     if (name.data) {
-        quoted(tell, name);
-        put(tell, STR(": "));
+        put_quoted(tell, name);
+        put_text(tell, STR(": "));
     }
 }
 
 /* What an item of a list, or a map, is called by, and what follows the name at once. */
-static bool among(const char *name, const char *const *names)
+static bool is_listed(const char *name, const char *const *names)
 {
     for (; *names; names++) {
         if (strcmp(name, *names) == 0)
@@ -60,37 +60,37 @@ static void heading_put(struct tell *tell)
         return;
     tell->depth--;
     line_begin(tell);
-    put(tell, str_from(tell->heading));
-    put(tell, STR(":"));
+    put_text(tell, str_from(tell->heading));
+    put_text(tell, STR(":"));
     tell->depth++;
     tell->heading = NULL;
 }
 
 void tell_open(struct tell *tell, struct str url)
 {
-    put(tell, tell->json ? STR("{") : url);
+    put_text(tell, tell->json ? STR("{") : url);
     tell->depth = tell->json;
     if (tell->json)
         tell_text(tell, "url", url);
     else
-        put(tell, STR("\n"));
+        put_text(tell, STR("\n"));
 }
 
 void tell_close(struct tell *tell)
 {
-    put(tell, tell->json ? STR("\n}\n") : STR("\n"));
+    put_text(tell, tell->json ? STR("\n}\n") : STR("\n"));
 }
 
 void tell_begin(struct tell *tell, const char *name)
 {
     if (tell->json) {
         json_member(tell, name ? str_from(name) : (struct str){NULL, 0});
-        put(tell, STR("{"));
+        put_text(tell, STR("{"));
     } else {
         heading_put(tell);
         line_begin(tell);
-        put(tell, name ? str_from(name) : STR("-"));
-        put(tell, name ? STR(":") : STR(""));
+        put_text(tell, name ? str_from(name) : STR("-"));
+        put_text(tell, name ? STR(":") : STR(""));
     }
     tell->depth++;
     tell->begun = false;
@@ -103,7 +103,7 @@ static void level_end(struct tell *tell, struct str bracket)
     if (tell->json && tell->begun)
         line_begin(tell);
     if (tell->json)
-        put(tell, bracket);
+        put_text(tell, bracket);
     tell->begun = true;
 }
 
@@ -116,7 +116,7 @@ void tell_list(struct tell *tell, const char *name)
 {
     if (tell->json) {
         json_member(tell, str_from(name));
-        put(tell, STR("["));
+        put_text(tell, STR("["));
     }
     tell->depth++;
     tell->heading = tell->json ? NULL : name;
@@ -131,20 +131,20 @@ void tell_list_end(struct tell *tell)
 /* In text: before a value. */
 static void text_member(struct tell *tell, const char *name)
 {
-    if (!tell->begun && among(name, titles)) {
-        put(tell, STR(" "));
-    } else if (tell->begun && among(name, subtitles)) {
-        put(tell, STR(": "));
+    if (!tell->begun && is_listed(name, titles)) {
+        put_text(tell, STR(" "));
+    } else if (tell->begun && is_listed(name, subtitles)) {
+        put_text(tell, STR(": "));
     } else {
         heading_put(tell);
         line_begin(tell);
-        put(tell, str_from(name));
-        put(tell, STR(": "));
+        put_text(tell, str_from(name));
+        put_text(tell, STR(": "));
     }
     tell->begun = true;
 }
 
-static void member(struct tell *tell, const char *name)
+static void put_member(struct tell *tell, const char *name)
 {
     if (tell->json)
         json_member(tell, str_from(name));
@@ -153,30 +153,30 @@ static void member(struct tell *tell, const char *name)
 }
 
 /* What the terminal would obey is not shown to it. */
-static void plain(struct tell *tell, struct str text)
+static void put_plain(struct tell *tell, struct str text)
 {
     for (size_t i = 0; i < text.length; i++)
-        put(tell,
-            (unsigned char)text.data[i] < 32 || text.data[i] == 127 ? STR("?") : str_slice(text, i, i + 1));
+        put_text(tell,
+                 (unsigned char)text.data[i] < 32 || text.data[i] == 127 ? STR("?") : str_slice(text, i, i + 1));
 }
 
-static void words(struct tell *tell, struct str text)
+static void put_words(struct tell *tell, struct str text)
 {
     if (tell->json)
-        quoted(tell, text);
+        put_quoted(tell, text);
     else
-        plain(tell, text);
+        put_plain(tell, text);
 }
 
 void tell_text(struct tell *tell, const char *name, struct str value)
 {
-    member(tell, name);
-    words(tell, value);
+    put_member(tell, name);
+    put_words(tell, value);
 }
 
 void tell_number(struct tell *tell, const char *name, uint64_t value)
 {
-    member(tell, name);
+    put_member(tell, name);
     if (tell->error == 0)
         tell->error = buffer_printf(tell->out, "%llu", (unsigned long long)value);
 }
@@ -187,10 +187,10 @@ void tell_field(struct tell *tell, struct str name, struct str value)
         json_member(tell, name);
     } else {
         line_begin(tell);
-        plain(tell, name);
-        put(tell, STR(": "));
+        put_plain(tell, name);
+        put_text(tell, STR(": "));
     }
-    words(tell, value);
+    put_words(tell, value);
 }
 
 void tell_item(struct tell *tell, struct str value)
@@ -200,34 +200,34 @@ void tell_item(struct tell *tell, struct str value)
     } else {
         heading_put(tell);
         line_begin(tell);
-        put(tell, STR("- "));
+        put_text(tell, STR("- "));
     }
-    words(tell, value);
+    put_words(tell, value);
 }
 
-static void value(struct tell *tell, const struct conf_node *node)
+static void put_value(struct tell *tell, const struct conf_node *node)
 {
     bool map = node->kind == CONF_MAP;
 
     if (node->kind == CONF_SCALAR) {
-        words(tell, node->text);
+        put_words(tell, node->text);
         return;
     }
-    put(tell, map ? STR("{") : STR("["));
+    put_text(tell, map ? STR("{") : STR("["));
     for (size_t i = 0; i < node->count; i++) {
-        put(tell, i ? STR(", ") : STR(""));
+        put_text(tell, i ? STR(", ") : STR(""));
         if (map)
-            words(tell, node->pairs[i].key->text);
-        put(tell, map ? STR(": ") : STR(""));
-        value(tell, map ? node->pairs[i].value : node->items[i]);
+            put_words(tell, node->pairs[i].key->text);
+        put_text(tell, map ? STR(": ") : STR(""));
+        put_value(tell, map ? node->pairs[i].value : node->items[i]);
     }
-    put(tell, map ? STR("}") : STR("]"));
+    put_text(tell, map ? STR("}") : STR("]"));
 }
 
 void tell_value(struct tell *tell, const char *name, const struct conf_node *node)
 {
-    member(tell, name);
-    value(tell, node);
+    put_member(tell, name);
+    put_value(tell, node);
 }
 
 void tell_mark(struct tell *tell, struct conf_mark mark)

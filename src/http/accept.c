@@ -34,7 +34,7 @@ static unsigned weight_of(struct str parameters)
 }
 
 /* How specifically a range matches the type: 0 not at all, 3 by its full name. */
-static unsigned exactness(struct str range, struct str type)
+static unsigned range_specificity(struct str range, struct str type)
 {
     size_t front = (size_t)(str_find(type, '/') + 1);
 
@@ -57,7 +57,7 @@ unsigned accept_weight(const struct headers *fields, struct str type)
     while (header_list_next(&list, &member)) {
         struct str parameters = member;
         struct str range = str_trim(str_cut(&parameters, ';'));
-        unsigned exact = exactness(range, type);
+        unsigned exact = range_specificity(range, type);
 
         said = true;
         if (exact > best) {

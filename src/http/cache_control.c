@@ -104,7 +104,7 @@ void cache_control_note(struct cache_control *control, enum cache_side side, str
     }
 }
 
-static void note(struct cache_control *control, enum cache_side side, struct str member)
+static void add_directive(struct cache_control *control, enum cache_side side, struct str member)
 {
     bool has_value = str_find(member, '=') >= 0;
     struct str value = member;
@@ -156,7 +156,7 @@ void cache_control_read(const struct headers *headers, enum cache_side side, str
         out->no_cache = headers_list_has(headers, STR("Pragma"), STR("no-cache"));
     while (header_list_next(&list, &member)) {
         out->malformed |= !is_directive(member);
-        note(out, side, member);
+        add_directive(out, side, member);
     }
 }
 
@@ -221,7 +221,7 @@ struct vary {
 };
 
 /* The members of a field in one line; an empty field differs from an absent one. */
-static void write_line(struct text_writer *writer, const struct headers *asked, struct str name)
+static void write_field_line(struct text_writer *writer, const struct headers *asked, struct str name)
 {
     struct header_list list;
     struct str member;
@@ -241,7 +241,7 @@ static void write_vary(struct text_writer *writer, const void *subject)
     struct str rest = vary->names;
 
     while (!str_empty(rest))
-        write_line(writer, vary->asked, str_cut(&rest, ','));
+        write_field_line(writer, vary->asked, str_cut(&rest, ','));
 }
 
 struct str vary_text(struct str names, const struct headers *asked, struct arena *arena)

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-static void note(struct connection_options *options, struct str option)
+static void add_option(struct connection_options *options, struct str option)
 {
     if (str_equal_nocase(option, STR("close")))
         options->close = true;
@@ -29,7 +29,7 @@ int connection_options_read(const struct headers *headers, struct connection_opt
     while (header_list_next(&list, &member)) {
         if (++members > LIMIT_CONNECTION_OPTIONS)
             return -E2BIG;
-        note(out_options, str_trim(str_cut(&member, ';')));
+        add_option(out_options, str_trim(str_cut(&member, ';')));
     }
     return 0;
 }

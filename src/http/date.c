@@ -80,7 +80,7 @@ static char *put_clock(char *at, const struct calendar *when)
     return put_digits(at, 2, when->second);
 }
 
-static void format(int64_t seconds, char *into)
+static void format_date(int64_t seconds, char *into)
 {
     struct calendar when = calendar_of(seconds);
     char *at = put_text(into, day_names[when.weekday], 3);
@@ -107,7 +107,7 @@ struct str date_format(int64_t seconds, char *into)
     unsigned place = (uint64_t)seconds % RECENT;
 
     if (recent[place].seconds != seconds || recent[place].text[0] == '\0') {
-        format(seconds, recent[place].text);
+        format_date(seconds, recent[place].text);
         recent[place].seconds = seconds;
     }
     memcpy(into, recent[place].text, DATE_LENGTH + 1);
@@ -139,7 +139,7 @@ static unsigned take_digits(struct cursor *cursor, size_t count)
     return value;
 }
 
-static void take_text(struct cursor *cursor, struct str expected)
+static void expect_text(struct cursor *cursor, struct str expected)
 {
     if (!str_equal_nocase(str_slice(cursor->text, 0, expected.length), expected))
         cursor->bad = true;
@@ -162,24 +162,24 @@ static unsigned take_name(struct cursor *cursor, const char (*names)[4], unsigne
 static void take_clock(struct cursor *cursor, struct calendar *when)
 {
     when->hour = take_digits(cursor, 2);
-    take_text(cursor, STR(":"));
+    expect_text(cursor, STR(":"));
     when->minute = take_digits(cursor, 2);
-    take_text(cursor, STR(":"));
+    expect_text(cursor, STR(":"));
     when->second = take_digits(cursor, 2);
 }
 
 /* Sun, 06 Nov 1994 08:49:37 GMT, after the day name. */
 static void parse_fixdate(struct cursor *cursor, struct calendar *when)
 {
-    take_text(cursor, STR(", "));
+    expect_text(cursor, STR(", "));
     when->day = take_digits(cursor, 2);
-    take_text(cursor, STR(" "));
+    expect_text(cursor, STR(" "));
     when->month = take_name(cursor, month_names, 12);
-    take_text(cursor, STR(" "));
+    expect_text(cursor, STR(" "));
     when->year = take_digits(cursor, 4);
-    take_text(cursor, STR(" "));
+    expect_text(cursor, STR(" "));
     take_clock(cursor, when);
-    take_text(cursor, STR(" GMT"));
+    expect_text(cursor, STR(" GMT"));
 }
 
 /* Sunday, 06-Nov-94 08:49:37 GMT: a year more than 50 years ahead is in the past century (RFC 9110 5.6.7). */
@@ -189,34 +189,34 @@ static void parse_rfc850(struct cursor *cursor, struct calendar *when, int64_t n
                                          "rsday, ", "day, ", "urday, "};
     int64_t this_year = calendar_of(now).year;
 
-    take_text(cursor, str_from(tails[when->weekday]));
+    expect_text(cursor, str_from(tails[when->weekday]));
     when->day = take_digits(cursor, 2);
-    take_text(cursor, STR("-"));
+    expect_text(cursor, STR("-"));
     when->month = take_name(cursor, month_names, 12);
-    take_text(cursor, STR("-"));
+    expect_text(cursor, STR("-"));
     when->year = this_year - this_year % 100 + take_digits(cursor, 2);
     if (when->year > this_year + 50)
         when->year -= 100;
-    take_text(cursor, STR(" "));
+    expect_text(cursor, STR(" "));
     take_clock(cursor, when);
-    take_text(cursor, STR(" GMT"));
+    expect_text(cursor, STR(" GMT"));
 }
 
 /* Sun Nov  6 08:49:37 1994 */
 static void parse_asctime(struct cursor *cursor, struct calendar *when)
 {
-    take_text(cursor, STR(" "));
+    expect_text(cursor, STR(" "));
     when->month = take_name(cursor, month_names, 12);
-    take_text(cursor, STR(" "));
+    expect_text(cursor, STR(" "));
     if (str_starts(cursor->text, STR(" "))) {
-        take_text(cursor, STR(" "));
+        expect_text(cursor, STR(" "));
         when->day = take_digits(cursor, 1);
     } else {
         when->day = take_digits(cursor, 2);
     }
-    take_text(cursor, STR(" "));
+    expect_text(cursor, STR(" "));
     take_clock(cursor, when);
-    take_text(cursor, STR(" "));
+    expect_text(cursor, STR(" "));
     when->year = take_digits(cursor, 4);
 }
 

@@ -33,7 +33,7 @@ static int64_t date_of(const struct arrival *arrival)
     return single_date(arrival->headers, STR("Date"), arrival->came_s, &date) ? date : arrival->came_s;
 }
 
-static int64_t within(int64_t seconds)
+static int64_t clamp_delta(int64_t seconds)
 {
     return seconds < 0 ? 0 : seconds > DELTA_MOST ? DELTA_MOST : seconds;
 }
@@ -51,7 +51,7 @@ int64_t freshness_lifetime(const struct arrival *arrival)
         return DELTA_NONE;
     if (!single_date(arrival->headers, STR("Expires"), arrival->came_s, &expires))
         return 0; /* 5.3: an invalid date is in the past */
-    return within(expires - date_of(arrival));
+    return clamp_delta(expires - date_of(arrival));
 }
 
 static bool is_heuristically_cacheable(int status)
@@ -73,7 +73,7 @@ int64_t freshness_heuristic(const struct arrival *arrival, int64_t most_s)
         return DELTA_NONE;
     if (!single_date(arrival->headers, STR("Last-Modified"), arrival->came_s, &modified))
         return DELTA_NONE;
-    lifetime = within((date_of(arrival) - modified) / 10);
+    lifetime = clamp_delta((date_of(arrival) - modified) / 10);
     return lifetime < most_s ? lifetime : most_s;
 }
 
@@ -90,8 +90,8 @@ static int64_t age_said(const struct headers *headers)
 
 int64_t freshness_initial_age(const struct arrival *arrival)
 {
-    int64_t apparent = within(arrival->came_s - date_of(arrival));
-    int64_t corrected = within(age_said(arrival->headers) + within(arrival->came_s - arrival->asked_s));
+    int64_t apparent = clamp_delta(arrival->came_s - date_of(arrival));
+    int64_t corrected = clamp_delta(age_said(arrival->headers) + clamp_delta(arrival->came_s - arrival->asked_s));
 
     return apparent > corrected ? apparent : corrected;
 }

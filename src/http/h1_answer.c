@@ -32,7 +32,7 @@ static bool may_stay(const struct h1_exchange *h)
            h1_body_drainable(h);
 }
 
-static int write_head(struct h1_exchange *h)
+static int write_response_head(struct h1_exchange *h)
 {
     struct h1_session *h1 = h->session;
     int error;
@@ -53,17 +53,17 @@ static int write_bare_error(struct h1_exchange *h)
     body_close(&response->body);
     response->headers.count = response->trailers.count = 0;
     response->status = 500;
-    return write_head(h);
+    return write_response_head(h);
 }
 
-static void answer(struct exchange *x)
+static void h1_answer_exchange(struct exchange *x)
 {
     struct h1_exchange *h = h1_exchange_of(x);
     int error;
 
     if (h->stage != STAGE_REQUEST)
         return;
-    error = write_head(h);
+    error = write_response_head(h);
     if (error == -EINVAL)
         error = write_bare_error(h);
     if (error) {
@@ -90,7 +90,7 @@ int h1_answer_interim(struct h1_exchange *h, int status, const struct headers *h
     return error == -ENOBUFS ? 0 : error;
 }
 
-static int inform(struct exchange *x, int status, const struct headers *headers)
+static int send_interim(struct exchange *x, int status, const struct headers *headers)
 {
     struct h1_exchange *h = h1_exchange_of(x);
 
@@ -99,9 +99,9 @@ static int inform(struct exchange *x, int status, const struct headers *headers)
     return h1_answer_interim(h, status, headers);
 }
 
-const struct exchange_ops h1_exchange_ops = {.answer = answer, .inform = inform};
+const struct exchange_ops h1_exchange_ops = {.answer = h1_answer_exchange, .inform = send_interim};
 
-static int give(struct h1_exchange *h, struct chunk *out)
+static int produce_chunk(struct h1_exchange *h, struct chunk *out)
 {
     h->x.response.bytes_sent += chunk_length(out);
     return 1;
@@ -119,14 +119,14 @@ static int give_interims(struct h1_exchange *h, size_t room, struct chunk *out)
     }
     h->interims_at += rest.length;
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = rest};
-    return give(h, out);
+    return produce_chunk(h, out);
 }
 
 static int give_pending(struct h1_exchange *h, size_t room, struct chunk *out)
 {
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(h->pending, 0, room)};
     h->pending = str_skip(h->pending, room);
-    return give(h, out);
+    return produce_chunk(h, out);
 }
 
 /* Fewer or more bytes than Content-Length: only an abort tells the client. */
@@ -171,7 +171,7 @@ static int write_last_chunk(struct h1_exchange *h)
 }
 
 /* If the end of the connection ends the response, only an RST marks it as incomplete. */
-static int cut(const struct h1_exchange *h, int error)
+static int truncated_error(const struct h1_exchange *h, int error)
 {
     if (error == -EAGAIN)
         return error;
@@ -186,7 +186,7 @@ static int produce_body(struct h1_exchange *h, unsigned accept, size_t room, str
     int result = pull_part(h, accept, room);
 
     if (result < 0)
-        return cut(h, result);
+        return truncated_error(h, result);
     if (result == 0) {
         h->stage = STAGE_LAST;
         return h->framing == FRAMING_CHUNKED ? write_last_chunk(h) : 0;
@@ -197,7 +197,7 @@ static int produce_body(struct h1_exchange *h, unsigned accept, size_t room, str
         return 0;
     }
     *out = h->part;
-    return give(h, out);
+    return produce_chunk(h, out);
 }
 
 /* Gives the bytes of a chunk in one or several pieces, then the CRLF. */
@@ -211,7 +211,7 @@ static int produce_part(struct h1_exchange *h, size_t room, struct chunk *out)
         h->pending = STR("\r\n");
         h->stage = STAGE_BODY;
     }
-    return give(h, out);
+    return produce_chunk(h, out);
 }
 
 /* One step of the open exchange. 1: *out is given; 0: call again; -EAGAIN: wait for a wake; other errors: abort. */

@@ -119,7 +119,7 @@ static size_t input_room(struct h1_exchange *h)
     return size_sub_sat(size, h->input.length);
 }
 
-static void keep(struct h1_exchange *h, struct str part)
+static void append_body_part(struct h1_exchange *h, struct str part)
 {
     if (h->stage == STAGE_DRAINING)
         return;
@@ -136,7 +136,7 @@ static size_t consume_length(struct h1_exchange *h, struct str bytes)
 {
     size_t taken = h->left < bytes.length ? (size_t)h->left : bytes.length;
 
-    keep(h, str_slice(bytes, 0, taken));
+    append_body_part(h, str_slice(bytes, 0, taken));
     h->left -= taken;
     h->body_whole = h->left == 0;
     return taken;
@@ -149,7 +149,7 @@ static size_t consume_chunked(struct h1_exchange *h, struct str bytes)
     int result;
 
     while ((result = h1_chunked_next(h->chunked, &in, &part)) == 1 && !h->body_error)
-        keep(h, part);
+        append_body_part(h, part);
     if (result == 0)
         h->body_whole = true;
     else if (result < 0 && result != -EAGAIN)

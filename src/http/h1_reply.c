@@ -36,7 +36,7 @@ void h1_reply_finish(struct h1_reply *reply)
     reply->stage = READING_FAILED;
 }
 
-static enum h1_reply_step fail(struct h1_reply *reply, const char *fault)
+static enum h1_reply_step reply_fail(struct h1_reply *reply, const char *fault)
 {
     h1_reply_finish(reply);
     reply->fault = fault;
@@ -45,7 +45,7 @@ static enum h1_reply_step fail(struct h1_reply *reply, const char *fault)
 
 static enum h1_reply_step fail_as(struct h1_reply *reply, int error, const char *fault)
 {
-    enum h1_reply_step step = fail(reply, fault);
+    enum h1_reply_step step = reply_fail(reply, fault);
 
     return error == -ENOMEM ? REPLY_NO_MEMORY : step;
 }
@@ -139,7 +139,7 @@ static enum h1_reply_step final_head(struct h1_reply *reply, const struct connec
     reply->bodiless = is_bodiless(reply);
     fault = parse_framing(reply);
     if (fault)
-        return fail(reply, fault);
+        return reply_fail(reply, fault);
     reply->keepalive = wants_keepalive(reply, options);
     if (reply->stage == READING_CHUNKS)
         h1_chunked_init(&reply->chunked, reply->arena, reply->trailers, LIMIT_HEADERS, true);
@@ -147,10 +147,10 @@ static enum h1_reply_step final_head(struct h1_reply *reply, const struct connec
     return REPLY_HEAD;
 }
 
-static enum h1_reply_step switched(struct h1_reply *reply)
+static enum h1_reply_step switch_protocols(struct h1_reply *reply)
 {
     if (!reply->settings.upgrade)
-        return fail(reply, "101 to a request that asked for no upgrade");
+        return reply_fail(reply, "101 to a request that asked for no upgrade");
     reply->stage = READING_TO_END;
     return REPLY_HEAD;
 }
@@ -164,15 +164,15 @@ static enum h1_reply_step parse_head(struct h1_reply *reply, struct arena *arena
 
     fault = parse_status_line(reply, str_slice(head, 0, (size_t)feed - 1));
     if (fault)
-        return fail(reply, fault);
+        return reply_fail(reply, fault);
     reply->headers.count = 0;
     error = h1_parse_fields(str_slice(head, (size_t)feed + 1, head.length - 2), true, arena, &reply->headers);
     if (error)
         return fail_as(reply, error, "an invalid header field");
     if (connection_options_read(&reply->headers, &options) < 0)
-        return fail(reply, "too many options in Connection");
+        return reply_fail(reply, "too many options in Connection");
     if (reply->status == 101)
-        return switched(reply);
+        return switch_protocols(reply);
     if (reply->status >= 200)
         return final_head(reply, &options);
     return REPLY_INTERIM;
@@ -214,7 +214,7 @@ static enum h1_reply_step read_head(struct h1_reply *reply, struct str *in)
     }
     end = head_end(reply, head);
     if (end < 0)
-        return fail(reply, end == -400 ? "no valid HTTP" : "too large a head");
+        return reply_fail(reply, end == -400 ? "no valid HTTP" : "too large a head");
     if (end == 0) {
         if (before == 0 && buffer_append(&reply->head, *in) < 0)
             return fail_as(reply, -ENOMEM, "");
@@ -302,13 +302,13 @@ void h1_reply_skip(struct h1_reply *reply, uint64_t count)
 enum h1_reply_step h1_reply_ended(struct h1_reply *reply, bool cut)
 {
     if (reply->stage == READING_TO_END && cut && reply->status != 101)
-        return fail(reply, "it closed the connection without close_notify: its body may not be whole");
+        return reply_fail(reply, "it closed the connection without close_notify: its body may not be whole");
     if (reply->stage == READING_TO_END) {
         reply->stage = READING_OVER;
         reply->keepalive = false;
     }
     if (reply->stage == READING_OVER)
         return REPLY_WHOLE;
-    return fail(reply, reply->stage == READING_HEAD ? "it closed the connection before its head was whole"
+    return reply_fail(reply, reply->stage == READING_HEAD ? "it closed the connection before its head was whole"
                                                     : "it closed the connection before its body was whole");
 }

@@ -31,7 +31,7 @@ static int end_body(struct h1_request *request)
     return h1_write_last_chunk(request->arena, request->trailers, &fault, &request->pending);
 }
 
-static int pull(struct h1_request *request, size_t room)
+static int pull_body(struct h1_request *request, size_t room)
 {
     struct chunk chunk;
     int result = request->body->ops->next(request->body, CHUNK_BYTES, room, &chunk);
@@ -60,7 +60,7 @@ int h1_request_next(struct h1_request *request, size_t room, struct chunk *out)
             return 0;
         if (request->held)
             return -EAGAIN;
-        error = pull(request, room);
+        error = pull_body(request, room);
         if (error < 0)
             return error;
     }

@@ -87,7 +87,7 @@ static struct h1_exchange *exchange_open(struct h1_session *h1)
 }
 
 /* The start of the next request after a malformed head is unknown: the connection closes after this response. */
-static void refuse(struct h1_exchange *h, int status)
+static void reject_head(struct h1_exchange *h, int status)
 {
     struct h1_session *h1 = h->session;
 
@@ -113,10 +113,10 @@ static void refuse_remains(struct h1_session *h1, struct str bytes, int status)
         arena_copy(&h->x.arena, str_slice(bytes, 0, kept < LIMIT_REFUSED_HEAD ? kept : LIMIT_REFUSED_HEAD));
     if (remains.data)
         h1_parse_remains(remains, &h->x.request);
-    refuse(h, status);
+    reject_head(h, status);
 }
 
-static void begin(struct h1_session *h1, struct str bytes)
+static void begin_exchange(struct h1_session *h1, struct str bytes)
 {
     struct h1_exchange *h = exchange_open(h1);
     struct str head;
@@ -132,7 +132,7 @@ static void begin(struct h1_session *h1, struct str bytes)
     if (!status && h1_body_open(h) != 0)
         status = 500;
     if (status)
-        refuse(h, status);
+        reject_head(h, status);
     else
         h1->events->begun(h1->owner, &h->x);
 }
@@ -167,7 +167,7 @@ static size_t consume_head(struct h1_session *h1, struct str bytes)
     if (end < 0)
         refuse_remains(h1, str_skip(bytes, scan.start), -end);
     else
-        begin(h1, str_slice(bytes, scan.start, (size_t)end));
+        begin_exchange(h1, str_slice(bytes, scan.start, (size_t)end));
     buffer_finish(&gathered);
     return size_sub_sat(end < 0 ? bytes.length : (size_t)end, before);
 }

@@ -46,7 +46,7 @@ enum h1_framing h1_framing_of(const struct exchange *x)
     return x->request.version >= HTTP_1_1 ? FRAMING_CHUNKED : FRAMING_CLOSE;
 }
 
-static char *put(char *at, struct str s)
+static char *put_str(char *at, struct str s)
 {
     if (s.length)
         memcpy(at, s.data, s.length);
@@ -55,10 +55,10 @@ static char *put(char *at, struct str s)
 
 static char *put_field(char *at, struct str name, struct str value)
 {
-    at = put(at, name);
-    at = put(at, STR(": "));
-    at = put(at, value);
-    return put(at, STR("\r\n"));
+    at = put_str(at, name);
+    at = put_str(at, STR(": "));
+    at = put_str(at, value);
+    return put_str(at, STR("\r\n"));
 }
 
 static size_t field_length(struct str name, struct str value)
@@ -89,11 +89,11 @@ static struct str reason_of(const struct response *response)
 
 static char *put_status_line(char *at, int status, struct str reason)
 {
-    at = put(at, STR("HTTP/1.1 "));
+    at = put_str(at, STR("HTTP/1.1 "));
     at = put_number(at, (uint64_t)status);
-    at = put(at, STR(" "));
-    at = put(at, reason);
-    return put(at, STR("\r\n"));
+    at = put_str(at, STR(" "));
+    at = put_str(at, reason);
+    return put_str(at, STR("\r\n"));
 }
 
 /* Upper bound of the formatted fields, and the session's own fields among them. */
@@ -130,10 +130,10 @@ static struct str harmless_value(struct arena *arena, const struct header *field
         struct str byte = str_slice(field->value, i, i + 1);
 
         if (h1_is_value(byte))
-            at = put(at, byte);
+            at = put_str(at, byte);
         else if (url)
-            at = put(at, str_of((char[]){'%', "0123456789ABCDEF"[(byte.data[0] >> 4) & 15],
-                                         "0123456789ABCDEF"[byte.data[0] & 15]}, 3));
+            at = put_str(at, str_of((char[]){'%', "0123456789ABCDEF"[(byte.data[0] >> 4) & 15],
+                                             "0123456789ABCDEF"[byte.data[0] & 15]}, 3));
         else
             *at++ = ' ';
     }
@@ -180,23 +180,23 @@ static char *put_framing(char *at, const struct exchange *x, enum h1_framing fra
     uint64_t length = body ? body->length : 0;
 
     if (framing == FRAMING_CHUNKED)
-        return put(at, STR("Transfer-Encoding: chunked\r\n"));
+        return put_str(at, STR("Transfer-Encoding: chunked\r\n"));
     if (framing == FRAMING_CLOSE || status_bodiless(x->response.status) || length == BODY_LENGTH_UNKNOWN ||
         (framing == FRAMING_NONE && !body))
         return at;
-    at = put(at, STR("Content-Length: "));
+    at = put_str(at, STR("Content-Length: "));
     at = put_number(at, length);
-    return put(at, STR("\r\n"));
+    return put_str(at, STR("\r\n"));
 }
 
 /* HTTP/1.1 persists by default, 1.0 closes by default (RFC 9112 9.3). */
 static char *put_connection(char *at, const struct exchange *x, bool keepalive)
 {
     if (x->response.status == 101)
-        return put(at, STR("Connection: upgrade\r\n"));
+        return put_str(at, STR("Connection: upgrade\r\n"));
     if (!keepalive)
-        return put(at, STR("Connection: close\r\n"));
-    return x->request.version >= HTTP_1_1 ? at : put(at, STR("Connection: keep-alive\r\n"));
+        return put_str(at, STR("Connection: close\r\n"));
+    return x->request.version >= HTTP_1_1 ? at : put_str(at, STR("Connection: keep-alive\r\n"));
 }
 
 int h1_write_head(struct exchange *x, const struct session_settings *settings, int64_t now,
@@ -236,7 +236,7 @@ int h1_write_head(struct exchange *x, const struct session_settings *settings, i
     at = put_fields(at, &response->headers, &measure);
     at = put_framing(at, x, framing);
     at = put_connection(at, x, keepalive);
-    at = put(at, STR("\r\n"));
+    at = put_str(at, STR("\r\n"));
     *out_head = str_of(head, (size_t)(at - head));
     return 0;
 }
@@ -260,7 +260,7 @@ int h1_write_interim(struct buffer *into, int status, const struct headers *head
         return error;
     at = put_status_line(into->data + into->length, status, reason);
     at = put_fields(at, fields, &measure);
-    at = put(at, STR("\r\n"));
+    at = put_str(at, STR("\r\n"));
     into->length = (size_t)(at - into->data);
     return 0;
 }
@@ -278,12 +278,12 @@ static bool is_target(struct str target)
 static char *put_request_framing(char *at, const struct h1_request_head *head)
 {
     if (head->content_length == BODY_LENGTH_UNKNOWN)
-        return put(at, STR("Transfer-Encoding: chunked\r\n"));
+        return put_str(at, STR("Transfer-Encoding: chunked\r\n"));
     if (!head->measured)
         return at;
-    at = put(at, STR("Content-Length: "));
+    at = put_str(at, STR("Content-Length: "));
     at = put_number(at, head->content_length);
-    return put(at, STR("\r\n"));
+    return put_str(at, STR("\r\n"));
 }
 
 int h1_write_request(struct arena *arena, const struct h1_request_head *head, struct str *out_fault,
@@ -308,15 +308,15 @@ int h1_write_request(struct arena *arena, const struct h1_request_head *head, st
     at = bytes = arena_alloc(arena, length);
     if (!bytes)
         return -ENOMEM;
-    at = put(at, head->method);
-    at = put(at, STR(" "));
-    at = put(at, head->target);
-    at = put(at, STR(" HTTP/1.1\r\n"));
+    at = put_str(at, head->method);
+    at = put_str(at, STR(" "));
+    at = put_str(at, head->target);
+    at = put_str(at, STR(" HTTP/1.1\r\n"));
     at = put_fields(at, head->headers, &measure);
     at = put_request_framing(at, head);
     if (head->connection.length)
         at = put_field(at, STR("Connection"), head->connection);
-    at = put(at, STR("\r\n"));
+    at = put_str(at, STR("\r\n"));
     *out_head = str_of(bytes, (size_t)(at - bytes));
     return 0;
 }
@@ -341,9 +341,9 @@ int h1_write_last_chunk(struct arena *arena, struct headers *trailers, struct st
     at = bytes = arena_alloc(arena, measure.length + sizeof("0\r\n\r\n"));
     if (!bytes)
         return -ENOMEM;
-    at = put(at, STR("0\r\n"));
+    at = put_str(at, STR("0\r\n"));
     at = put_fields(at, trailers, &measure);
-    at = put(at, STR("\r\n"));
+    at = put_str(at, STR("\r\n"));
     *out_bytes = str_of(bytes, (size_t)(at - bytes));
     return 0;
 }

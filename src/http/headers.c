@@ -181,7 +181,7 @@ static uint32_t *find_slot(const struct name_index *index, struct str name)
     return &index->slots[at];
 }
 
-static int index_names(struct name_index *index, struct arena *arena, const struct headers *headers)
+static int build_name_index(struct name_index *index, struct arena *arena, const struct headers *headers)
 {
     size_t slots = 16;
 
@@ -203,7 +203,7 @@ int headers_remove_named(struct headers *headers, struct arena *arena, const str
 
     if (headers->count == 0 || named->count == 0)
         return 0;
-    if (index_names(&index, arena, named) < 0)
+    if (build_name_index(&index, arena, named) < 0)
         return -ENOMEM;
     for (unsigned i = 0; i < headers->count; i++) {
         if (!*find_slot(&index, headers->items[i].name))

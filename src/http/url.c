@@ -15,7 +15,7 @@ static bool is_control(char c)
 }
 
 /* True if the path is in its normalised form already: no escape, no segment that begins with a dot, no "//". */
-static bool is_plain(struct str path, bool merge_slashes)
+static bool is_normalised(struct str path, bool merge_slashes)
 {
     char before = 'x';
 
@@ -30,7 +30,7 @@ static bool is_plain(struct str path, bool merge_slashes)
 }
 
 /* Percent-decodes `raw` into `into`, which has room for all of it. Bytes written, or -EINVAL. */
-static ssize_t decode(struct str raw, char *into)
+static ssize_t percent_decode(struct str raw, char *into)
 {
     char *at = into;
 
@@ -108,14 +108,14 @@ static int path_decode(struct arena *arena, struct str raw, bool merge_slashes, 
     char *decoded;
     ssize_t length;
 
-    if (is_plain(raw, merge_slashes)) {
+    if (is_normalised(raw, merge_slashes)) {
         *out_path = raw;
         return 0;
     }
     decoded = arena_alloc(arena, raw.length);
     if (!decoded)
         return -ENOMEM;
-    length = decode(raw, decoded);
+    length = percent_decode(raw, decoded);
     *out_climbs = length > 0 && url_path_climbs(str_of(decoded, (size_t)length));
     if (length > 0)
         length = remove_dots(decoded, (size_t)length, merge_slashes);
@@ -222,7 +222,7 @@ static bool is_ipv6(struct str bracketed)
     return strlen(text) == bracketed.length - 2 && inet_pton(AF_INET6, text, &address) == 1;
 }
 
-static int parse_port(struct str text, uint16_t *out_port)
+static int parse_url_port(struct str text, uint16_t *out_port)
 {
     uint64_t port = 0;
 
@@ -244,7 +244,7 @@ int url_host_parse(struct arena *arena, struct str text, struct str *out_host, u
 
     if (length == 0 || text.length > LIMIT_HOST || (bracketed && end < 0))
         return -EINVAL;
-    if (rest.length && (rest.data[0] != ':' || parse_port(str_skip(rest, 1), &port) != 0))
+    if (rest.length && (rest.data[0] != ':' || parse_url_port(str_skip(rest, 1), &port) != 0))
         return -EINVAL;
     host = arena_copy(arena, str_slice(text, 0, length));
     if (!host.data)

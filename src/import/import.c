@@ -168,7 +168,7 @@ void carry_directive(struct import *import, const struct scope *scope,
 }
 
 /* Conditions, groups of servers, and then what has scopes of its own stand behind all else. */
-static unsigned rank(const struct nginx_directive *directive)
+static unsigned directive_rank(const struct nginx_directive *directive)
 {
     static const char *const late[] = {"if", "limit_except", "upstream", "server", "location"};
 
@@ -198,7 +198,7 @@ void carry_scope(struct import *import, const struct scope *outer, enum conf_sco
     judge_inheritance(import, &scope);
     for (unsigned turn = 0; turn < 4; turn++) {
         for (const struct nginx_directive *child = block->first; child; child = child->next) {
-            if (rank(child) == turn)
+            if (directive_rank(child) == turn)
                 carry_directive(import, &scope, child);
         }
     }
@@ -289,7 +289,7 @@ static bool names_file(struct str name)
     return false;
 }
 
-static bool noted(const struct import *import, const struct nginx_directive *directive)
+static bool is_noted(const struct import *import, const struct nginx_directive *directive)
 {
     for (const struct import_note *known = import->notes; known; known = known->next) {
         if (known->verdict == IMPORT_ABSENT && known->place.line == directive->place.line &&
@@ -344,7 +344,7 @@ int import_refuse(struct import *import, unsigned line, struct str why)
             note_text(import, IMPORT_LEFT_OUT, lost, kept); /* nothing listens there */
         else
             note_loss(import, builder->parent, lost, kept);
-    } else if (!noted(import, builder->origin)) {
+    } else if (!is_noted(import, builder->origin)) {
         note_text(import, IMPORT_ABSENT, builder->origin, kept);
     }
     return import->out_of_memory ? -ENOMEM : builder->left_out;

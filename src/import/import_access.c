@@ -41,7 +41,7 @@ static bool range_of(struct import *import, const struct nginx_directive *rule, 
 }
 
 /* All addresses of `inner` are in `outer`. */
-static bool covers(const struct cidr *outer, const struct cidr *inner)
+static bool range_covers(const struct cidr *outer, const struct cidr *inner)
 {
     if (outer->family != inner->family || outer->bits > inner->bits)
         return false;
@@ -68,7 +68,7 @@ static const struct nginx_directive *hidden_by(struct import *import, const stru
         return NULL;
     for (const struct nginx_directive *before = scope->block->first; before != rule; before = before->next) {
         if (is_rule(before) && range_of(import, before, &other, &all) &&
-            (all || (!own_all && covers(&other, &own))))
+            (all || (!own_all && range_covers(&other, &own))))
             return before;
     }
     return NULL;

@@ -212,7 +212,7 @@ void carry_rewrite(struct import *import, const struct scope *scope, const struc
     put_value(import, scope, directive, text);
 }
 
-static bool says(const struct scope *scope, struct str name)
+static bool scope_says(const struct scope *scope, struct str name)
 {
     for (; scope; scope = scope->outer) {
         if (nginx_tree_find(scope->block, name))
@@ -232,7 +232,7 @@ void carry_pass(struct import *import, const struct scope *scope, const struct n
     import->fastcgi |= fastcgi;
     import->proxies |= !fastcgi;
     put_value(import, scope, directive, word_variables(import, directive->words[0]));
-    if (str_starts(directive->words[0], STR("https://")) && !says(scope, STR("proxy_ssl_verify")) &&
+    if (str_starts(directive->words[0], STR("https://")) && !scope_says(scope, STR("proxy_ssl_verify")) &&
         own_directive(import, STR("proxy_ssl_verify"), scope->kind)) {
         struct yaml_builder *verify = put(import, scope->map, "proxy_ssl_verify", STR("off"), NULL);
 

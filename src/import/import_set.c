@@ -5,7 +5,7 @@
  */
 #include "import/import_scope.h"
 
-static bool is(const struct nginx_directive *directive, const char *name)
+static bool directive_is(const struct nginx_directive *directive, const char *name)
 {
     return str_equal(directive->name, str_from(name));
 }
@@ -13,7 +13,7 @@ static bool is(const struct nginx_directive *directive, const char *name)
 static bool only_sets(const struct nginx_directive *directive)
 {
     for (const struct nginx_directive *child = directive->first; child; child = child->next) {
-        if (!is(child, "set") || child->count != 2)
+        if (!directive_is(child, "set") || child->count != 2)
             return false;
     }
     return directive->first != NULL;

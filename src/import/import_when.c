@@ -5,15 +5,15 @@
  */
 #include "import/import_scope.h"
 
-static bool is(const struct nginx_directive *directive, const char *name)
+static bool directive_is(const struct nginx_directive *directive, const char *name)
 {
     return str_equal(directive->name, str_from(name));
 }
 
 static bool is_script(const struct nginx_directive *directive)
 {
-    return is(directive, "set") || is(directive, "if") || is(directive, "rewrite") ||
-           is(directive, "return") || is(directive, "break");
+    return directive_is(directive, "set") || directive_is(directive, "if") || directive_is(directive, "rewrite") ||
+           directive_is(directive, "return") || directive_is(directive, "break");
 }
 
 static bool fits_always(struct str pattern)
@@ -37,11 +37,11 @@ static bool rewrite_ends(const struct nginx_directive *rewrite)
                                                            str_starts(rewrite->words[1], STR("$scheme"))));
 }
 
-static struct nginx_directive *live(const struct nginx_directive *block, const char *name)
+static struct nginx_directive *find_live(const struct nginx_directive *block, const char *name)
 {
     struct nginx_directive *child = block->first;
 
-    while (child && (child->dead || !is(child, name)))
+    while (child && (child->dead || !directive_is(child, name)))
         child = child->next;
     return child;
 }
@@ -50,8 +50,8 @@ static struct nginx_directive *live(const struct nginx_directive *block, const c
 static bool body_ends(const struct nginx_directive *body)
 {
     for (const struct nginx_directive *child = body->first; child; child = child->next) {
-        if (is(child, "return") || is(child, "break") ||
-            (is(child, "rewrite") && child->count >= 2 && rewrite_ends(child) &&
+        if (directive_is(child, "return") || directive_is(child, "break") ||
+            (directive_is(child, "rewrite") && child->count >= 2 && rewrite_ends(child) &&
              fits_always(child->words[0])))
             return true;
     }
@@ -61,7 +61,7 @@ static bool body_ends(const struct nginx_directive *body)
 static bool has_flagless_rewrite(const struct nginx_directive *block, const struct nginx_directive *before)
 {
     for (const struct nginx_directive *child = block->first; child != before; child = child->next) {
-        if (is(child, "rewrite") && !rewrite_ends(child))
+        if (directive_is(child, "rewrite") && !rewrite_ends(child))
             return true;
     }
     return false;
@@ -87,14 +87,14 @@ static bool set_is_late(const struct nginx_directive *block, const struct nginx_
 
         if (child->sets)
             continue;
-        script |= is(child, "if") || is(child, "rewrite");
-        for (size_t i = 0; !is(child, "set") && is_script(child) && i < child->count; i++) {
+        script |= directive_is(child, "if") || directive_is(child, "rewrite");
+        for (size_t i = 0; !directive_is(child, "set") && is_script(child) && i < child->count; i++) {
             if (word_has_variable(child->words[i], name))
                 return true;
         }
-        for (const struct nginx_directive *inner = child->first; is(child, "if") && inner;
+        for (const struct nginx_directive *inner = child->first; directive_is(child, "if") && inner;
              inner = inner->next) {
-            if (is(inner, "set") && inner->count && set->count && str_equal(inner->words[0], set->words[0]))
+            if (directive_is(inner, "set") && inner->count && set->count && str_equal(inner->words[0], set->words[0]))
                 return true;
         }
     }
@@ -125,8 +125,8 @@ static bool has_rules_of_access(const struct scope *scope)
 static bool conditions_below(const struct nginx_directive *block)
 {
     for (const struct nginx_directive *child = block->first; child; child = child->next) {
-        if (is(child, "location") &&
-            (live(child, "if") || live(child, "limit_except") || conditions_below(child)))
+        if (directive_is(child, "location") &&
+            (find_live(child, "if") || find_live(child, "limit_except") || conditions_below(child)))
             return true;
     }
     return false;
@@ -151,7 +151,7 @@ static bool asks_for_path(const struct nginx_directive *directive)
 static const struct nginx_directive *rewrite_before(const struct scope *scope,
                                                     const struct nginx_directive *directive)
 {
-    const struct nginx_directive *rewrite = live(scope->block, "rewrite");
+    const struct nginx_directive *rewrite = find_live(scope->block, "rewrite");
 
     for (const struct nginx_directive *child = rewrite; child; child = child->next) {
         if (child == directive)
@@ -164,7 +164,7 @@ static const struct nginx_directive *rewrite_before(const struct scope *scope,
 static void judge_locations(struct import *import, const struct scope *scope, unsigned line)
 {
     for (struct nginx_directive *child = scope->block->first; child; child = child->next) {
-        if (!is(child, "location"))
+        if (!directive_is(child, "location"))
             continue;
         child->dead = true;
         note(import, IMPORT_NEEDLESS, child, "never reached: the server answers by itself in line %u", line);
@@ -177,9 +177,9 @@ static void judge_sets(struct import *import, const struct scope *scope)
     unsigned conditions = scope->kind == SCOPE_SERVER && conditions_below(scope->block) ? 2 : 0;
 
     for (const struct nginx_directive *child = scope->block->first; child; child = child->next)
-        conditions += is(child, "if");
+        conditions += directive_is(child, "if");
     for (struct nginx_directive *child = scope->block->first; child && conditions > 1; child = child->next) {
-        if (is(child, "if") && !(rewrite_before(scope, child) && asks_for_path(child)))
+        if (directive_is(child, "if") && !(rewrite_before(scope, child) && asks_for_path(child)))
             child->sets = becomes_set(import, child);
     }
 }
@@ -197,16 +197,16 @@ void judge_order(struct import *import, const struct scope *scope)
         if (end) {
             child->dead = true;
             note(import, IMPORT_NEEDLESS, child, "never reached: line %u has ended it", end->place.line);
-        } else if (is(child, "break")) {
+        } else if (directive_is(child, "break")) {
             judge_break(import, scope, child);
             end = child;
-        } else if (is(child, "return")) {
+        } else if (directive_is(child, "return")) {
             end = child;
-        } else if (is(child, "set") && set_is_late(scope->block, child)) {
+        } else if (directive_is(child, "set") && set_is_late(scope->block, child)) {
             note(import, IMPORT_CHANGED, child, "all set come before when and rewrite here");
         }
     }
-    if (!end || !is(end, "return"))
+    if (!end || !directive_is(end, "return"))
         return;
     if (scope->kind == SCOPE_SERVER)
         judge_locations(import, scope, end->place.line);
@@ -216,7 +216,7 @@ void judge_order(struct import *import, const struct scope *scope)
 
 /* A server's `if` that leads elsewhere inside, and behind which nginx may go on in another location than we do, or by
  * other rules: where it does not fit, those of the location are taken there, and not here. */
-static bool strays(const struct nginx_directive *directive)
+static bool leaves_location(const struct nginx_directive *directive)
 {
     bool file = directive->count == 2 && str_search(directive->words[0], STR("-")) >= 0;
     bool fits = file || body_ends(directive);
@@ -226,7 +226,7 @@ static bool strays(const struct nginx_directive *directive)
         bool outside =
             rewrite_ends(child) && !last && !(child->count == 3 && str_equal(child->words[2], STR("break")));
 
-        if (is(child, "rewrite") && !outside && !(last && fits))
+        if (directive_is(child, "rewrite") && !outside && !(last && fits))
             return true;
     }
     return false;
@@ -236,21 +236,21 @@ static bool strays(const struct nginx_directive *directive)
 static const char *why_unsafe(const struct scope *scope, const struct nginx_directive *directive)
 {
     bool ends = body_ends(directive);
-    bool breaks = live(directive, "break") && !live(directive, "return") && !live(directive, "rewrite");
+    bool breaks = find_live(directive, "break") && !find_live(directive, "return") && !find_live(directive, "rewrite");
 
     if (rewrite_before(scope, directive) && asks_for_path(directive))
         return "it asks for what a rewrite above it has made, and when comes before rewrite";
     for (const struct nginx_directive *later = directive->next; later; later = later->next) {
-        if (later->dead || !is_script(later) || (later->sets && !live(directive, "set")))
+        if (later->dead || !is_script(later) || (later->sets && !find_live(directive, "set")))
             continue;
-        if (is(later, "if") && !ends)
+        if (directive_is(later, "if") && !ends)
             return "nginx goes on to the next if behind this one, and when takes the first condition that "
                    "holds: make "
                    "one variable of both by map";
-        if (breaks && !is(later, "if"))
+        if (breaks && !directive_is(later, "if"))
             return "there is no break that skips what follows: name in a condition what is to be rewritten";
     }
-    if (scope->kind == SCOPE_SERVER && strays(directive))
+    if (scope->kind == SCOPE_SERVER && leaves_location(directive))
         return "nginx may go on in another location, or with what that rewrites: write it in the location that it is "
                "about, or rewrite what always fits, with last";
     if (scope->kind == SCOPE_SERVER && (!ends || breaks) && conditions_below(scope->block))
@@ -309,7 +309,7 @@ static struct str condition_text(struct import *import, const struct nginx_direc
 static bool rewrites_below(const struct nginx_directive *block)
 {
     for (const struct nginx_directive *child = block->first; child; child = child->next) {
-        if (is(child, "location") && (live(child, "rewrite") || rewrites_below(child)))
+        if (directive_is(child, "location") && (find_live(child, "rewrite") || rewrites_below(child)))
             return true;
     }
     return false;
@@ -327,17 +327,17 @@ static void carry_condition(struct import *import, const struct scope *scope,
         return;
     }
     body = yaml_builder_add(import->arena, conditions, YAML_BUILDER_MAP, condition, directive);
-    if (str_equal(directive->name, STR("limit_except")) && live(scope->block, "rewrite"))
+    if (str_equal(directive->name, STR("limit_except")) && find_live(scope->block, "rewrite"))
         yaml_builder_add(import->arena, body, YAML_BUILDER_LIST, STR("rewrite"),
                          directive); /* nginx runs none for those methods */
-    if (live(directive, "return") && !live(directive, "rewrite")) {
-        if (rewrites_below(scope->block) || (scope->kind == SCOPE_LOCATION && live(scope->block, "rewrite")))
+    if (find_live(directive, "return") && !find_live(directive, "rewrite")) {
+        if (rewrites_below(scope->block) || (scope->kind == SCOPE_LOCATION && find_live(scope->block, "rewrite")))
             yaml_builder_add(import->arena, body, YAML_BUILDER_LIST, STR("rewrite"), directive);
     }
-    if (scope->kind != SCOPE_LOCATION && live(scope->block, "rewrite") &&
-        (live(directive, "return") || live(directive, "rewrite")))
+    if (scope->kind != SCOPE_LOCATION && find_live(scope->block, "rewrite") &&
+        (find_live(directive, "return") || find_live(directive, "rewrite")))
         note(import, IMPORT_CHANGED, directive, "rewrite of the server comes before this here");
-    if (scope->kind == SCOPE_SERVER && live(directive, "return") && has_rules_of_access(scope))
+    if (scope->kind == SCOPE_SERVER && find_live(directive, "return") && has_rules_of_access(scope))
         note(import, IMPORT_CHANGED, directive, "access rules are checked before return here, and after it in nginx");
     carry_scope(import, scope, SCOPE_LOCATION, directive, body);
     if (rewrite_before(scope, directive))
@@ -346,7 +346,7 @@ static void carry_condition(struct import *import, const struct scope *scope,
     if (!body_ends(directive) && nginx_tree_find(scope->block, STR("try_files")))
         note(import, IMPORT_CHANGED, directive,
              "nginx forgets try_files where this holds, and sluice does not");
-    if (live(scope->block, "location") && scope->kind == SCOPE_LOCATION)
+    if (find_live(scope->block, "location") && scope->kind == SCOPE_LOCATION)
         note(import, IMPORT_CHANGED, directive, "it holds in the locations inside this one, too");
 }
 
@@ -377,7 +377,7 @@ void carry_limit_except(struct import *import, const struct scope *scope,
     carry_condition(import, scope, directive, "limit_except",
                     words_join(import, directive->words, directive->count));
     for (const struct scope *outer = scope; outer && outer->kind == SCOPE_LOCATION; outer = outer->outer) {
-        if (live(outer->block, "if")) {
+        if (find_live(outer->block, "if")) {
             note(import, IMPORT_CHANGED, directive, "no if holds for the other methods here");
             return;
         }

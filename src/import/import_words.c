@@ -5,7 +5,7 @@
 
 #include <stdarg.h>
 
-static struct str kept(struct import *import, struct str text)
+static struct str or_out_of_memory(struct import *import, struct str text)
 {
     import->out_of_memory |= !text.data;
     return text.data ? text : STR("");
@@ -19,10 +19,10 @@ struct str words_print(struct import *import, const char *format, ...)
     va_start(args, format);
     text = arena_vprintf(import->arena, format, args);
     va_end(args);
-    return kept(import, text);
+    return or_out_of_memory(import, text);
 }
 
-static bool blank(char c)
+static bool is_word_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -41,16 +41,16 @@ struct str word_quote(struct import *import, struct str word)
     size_t length = 0;
 
     if (!made)
-        return kept(import, (struct str){NULL, 0});
+        return or_out_of_memory(import, (struct str){NULL, 0});
     for (size_t i = 0; i < word.length; i++)
-        quoted |= blank(word.data[i]);
+        quoted |= is_word_blank(word.data[i]);
     if (quoted)
         made[length++] = '"';
     for (size_t i = 0; i < word.length; i++) {
         char c = word.data[i];
         const char *control = strchr("\tt\rr\nn", c);
 
-        if (control && c && blank(c) && c != ' ') {
+        if (control && c && is_word_blank(c) && c != ' ') {
             made[length++] = '\\';
             c = control[1];
         } else if ((quoted && c == '"') || is_escape(word, i) ||
@@ -69,12 +69,12 @@ struct str words_join(struct import *import, const struct str *words, size_t cou
     struct str *parts = arena_zalloc(import->arena, 2 * count + 1, sizeof(*parts));
 
     if (!parts)
-        return kept(import, (struct str){NULL, 0});
+        return or_out_of_memory(import, (struct str){NULL, 0});
     for (size_t i = 0; i < count; i++) {
         parts[2 * i] = word_quote(import, words[i]);
         parts[2 * i + 1] = STR(" ");
     }
-    return kept(import, arena_join(import->arena, parts, count ? 2 * count - 1 : 0));
+    return or_out_of_memory(import, arena_join(import->arena, parts, count ? 2 * count - 1 : 0));
 }
 
 static bool name_char(char c)
@@ -91,7 +91,7 @@ struct str word_variables(struct import *import, struct str word)
         return word;
     made = arena_alloc(import->arena, word.length + 1);
     if (!made)
-        return kept(import, (struct str){NULL, 0});
+        return or_out_of_memory(import, (struct str){NULL, 0});
     for (size_t i = 0; i < word.length; i++) {
         char c = word.data[i];
 
@@ -101,7 +101,7 @@ struct str word_variables(struct import *import, struct str word)
     return str_of(made, word.length);
 }
 
-static bool digits(struct str word)
+static bool is_number(struct str word)
 {
     for (size_t i = 0; i < word.length; i++) {
         if (word.data[i] < '0' || word.data[i] > '9')
@@ -141,7 +141,7 @@ struct str word_fold(struct import *import, struct str word)
 
 struct str word_time(struct import *import, struct str word)
 {
-    return digits(word) && !str_equal(word, STR("0")) ? words_print(import, STR_FMT "s", STR_ARG(word))
+    return is_number(word) && !str_equal(word, STR("0")) ? words_print(import, STR_FMT "s", STR_ARG(word))
                                                       : word;
 }
 
@@ -154,7 +154,7 @@ struct str word_option(struct import *import, struct str word)
     struct str name = str_cut(&value, '=');
 
     for (size_t i = 0; value.data && i < sizeof(times) / sizeof(times[0]); i++) {
-        if (str_equal(name, str_from(times[i])) && digits(value))
+        if (str_equal(name, str_from(times[i])) && is_number(value))
             return words_print(import, STR_FMT "=" STR_FMT, STR_ARG(name), STR_ARG(word_time(import, value)));
     }
     return word;

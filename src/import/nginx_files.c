@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int read_all(int fd, struct buffer *into)
+static int read_to_end(int fd, struct buffer *into)
 {
     for (;;) {
         ssize_t count;
@@ -30,12 +30,12 @@ static int read_all(int fd, struct buffer *into)
     }
 }
 
-static int read_file(void *owner, struct arena *arena, struct str path, struct str *out_text)
+static int read_nginx_file(void *owner, struct arena *arena, struct str path, struct str *out_text)
 {
     struct str name = arena_copy(arena, path);
     struct buffer text = {0};
     int fd = name.data ? open(name.data, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    int error = !name.data ? -ENOMEM : fd < 0 ? -errno : read_all(fd, &text);
+    int error = !name.data ? -ENOMEM : fd < 0 ? -errno : read_to_end(fd, &text);
 
     if (fd >= 0)
         close(fd);
@@ -67,4 +67,4 @@ static int match_files(void *owner, struct arena *arena, struct str pattern, str
     return error;
 }
 
-const struct nginx_files nginx_files_of_system = {.read = read_file, .match = match_files};
+const struct nginx_files nginx_files_of_system = {.read = read_nginx_file, .match = match_files};

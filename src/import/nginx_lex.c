@@ -13,12 +13,12 @@ void nginx_lexer_init(struct nginx_lexer *lexer, struct arena *arena, struct str
     lexer->at = str_starts(source, STR("\xef\xbb\xbf")) ? 3 : 0;
 }
 
-static bool blank(char c)
+static bool is_nginx_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static int fail(struct nginx_lexer *lexer, const char *fault)
+static int lexer_fail(struct nginx_lexer *lexer, const char *fault)
 {
     lexer->fault = fault;
     return -EINVAL;
@@ -29,13 +29,13 @@ static bool at_end(const struct nginx_lexer *lexer)
     return lexer->at >= lexer->source.length;
 }
 
-static char peek(const struct nginx_lexer *lexer)
+static char peek_byte(const struct nginx_lexer *lexer)
 {
     return lexer->source.data[lexer->at];
 }
 
 /* The byte at hand is taken; lines are counted. */
-static char take(struct nginx_lexer *lexer)
+static char take_byte(struct nginx_lexer *lexer)
 {
     char c = lexer->source.data[lexer->at++];
 
@@ -44,7 +44,7 @@ static char take(struct nginx_lexer *lexer)
 }
 
 /* What a backslash and this byte are together; NUL: the two of them, as regular expressions need them. */
-static char unescaped(char c)
+static char unescape_character(char c)
 {
     static const char pairs[] = "\"\"''\\\\t\tr\rn\n";
 
@@ -71,8 +71,8 @@ static int word_finish(struct nginx_lexer *lexer, size_t start, size_t end, stru
     for (size_t i = 0; i < raw.length; i++) {
         char c = raw.data[i];
 
-        if (c == '\\' && i + 1 < raw.length && unescaped(raw.data[i + 1]))
-            c = unescaped(raw.data[++i]);
+        if (c == '\\' && i + 1 < raw.length && unescape_character(raw.data[i + 1]))
+            c = unescape_character(raw.data[++i]);
         made[length++] = c;
     }
     *out_word = str_of(made, length);
@@ -80,32 +80,32 @@ static int word_finish(struct nginx_lexer *lexer, size_t start, size_t end, stru
 }
 
 /* The byte that ends the word at hand, which the word itself does not have. */
-static bool ends(char c, char quote, bool dollar)
+static bool ends_word(char c, char quote, bool dollar)
 {
     if (quote)
         return c == quote;
-    return blank(c) || c == ';' || (c == '{' && !dollar);
+    return is_nginx_blank(c) || c == ';' || (c == '{' && !dollar);
 }
 
 static int word_read(struct nginx_lexer *lexer, struct str *out_word)
 {
-    char quote = peek(lexer) == '"' || peek(lexer) == '\'' ? take(lexer) : '\0';
+    char quote = peek_byte(lexer) == '"' || peek_byte(lexer) == '\'' ? take_byte(lexer) : '\0';
     size_t start = lexer->at;
     bool dollar = false;
 
-    while (!at_end(lexer) && !ends(peek(lexer), quote, dollar)) {
-        char c = take(lexer);
+    while (!at_end(lexer) && !ends_word(peek_byte(lexer), quote, dollar)) {
+        char c = take_byte(lexer);
 
-        if (c == '\0' || (c == '\\' && !at_end(lexer) && take(lexer) == '\0'))
-            return fail(lexer, "a NUL byte cannot stand in a word");
+        if (c == '\0' || (c == '\\' && !at_end(lexer) && take_byte(lexer) == '\0'))
+            return lexer_fail(lexer, "a NUL byte cannot stand in a word");
         dollar = c == '$';
     }
     if (at_end(lexer))
-        return fail(lexer, quote ? "the file ends within quotes" : "the file ends within a directive");
+        return lexer_fail(lexer, quote ? "the file ends within quotes" : "the file ends within a directive");
     if (word_finish(lexer, start, lexer->at, out_word) < 0)
         return -ENOMEM;
     if (quote) {
-        take(lexer);
+        take_byte(lexer);
         lexer->glued = true;
     }
     return 0;
@@ -115,8 +115,8 @@ static struct str comment_read(struct nginx_lexer *lexer)
 {
     size_t start = lexer->at;
 
-    while (!at_end(lexer) && peek(lexer) != '\n')
-        take(lexer);
+    while (!at_end(lexer) && peek_byte(lexer) != '\n')
+        take_byte(lexer);
     return str_trim(str_slice(lexer->source, start,
                               lexer->at > start && lexer->source.data[lexer->at - 1] == '\r' ? lexer->at - 1
                                                                                              : lexer->at));
@@ -129,18 +129,18 @@ int nginx_lexer_next(struct nginx_lexer *lexer, struct nginx_token *out_token)
     const char *sign;
     char c;
 
-    if (lexer->glued && !at_end(lexer) && !blank(peek(lexer)) && !strchr(";{)", peek(lexer)))
-        return fail(lexer, "something follows a closing quote without a blank");
+    if (lexer->glued && !at_end(lexer) && !is_nginx_blank(peek_byte(lexer)) && !strchr(";{)", peek_byte(lexer)))
+        return lexer_fail(lexer, "something follows a closing quote without a blank");
     lexer->glued = false;
-    while (!at_end(lexer) && blank(peek(lexer)))
-        take(lexer);
+    while (!at_end(lexer) && is_nginx_blank(peek_byte(lexer)))
+        take_byte(lexer);
     *out_token = (struct nginx_token){.kind = NGINX_END_OF_FILE, .line = lexer->line};
     if (at_end(lexer))
         return 0;
-    c = peek(lexer);
+    c = peek_byte(lexer);
     sign = c ? strchr(signs, c) : NULL;
     if (sign) {
-        take(lexer);
+        take_byte(lexer);
         out_token->kind = kinds[sign - signs];
         return 0;
     }
@@ -155,7 +155,7 @@ int nginx_lexer_next(struct nginx_lexer *lexer, struct nginx_token *out_token)
 
 static bool next_is(const struct nginx_lexer *lexer, char c)
 {
-    return !at_end(lexer) && peek(lexer) == c;
+    return !at_end(lexer) && peek_byte(lexer) == c;
 }
 
 /* Lua's "[[...]]" or "[==[...]==]", whose first bracket is taken; anything else stays. */
@@ -168,12 +168,12 @@ static void long_text_skip(struct nginx_lexer *lexer)
     if (lexer->at + level >= lexer->source.length || lexer->source.data[lexer->at + level] != '[')
         return;
     while (!at_end(lexer)) {
-        if (take(lexer) != ']')
+        if (take_byte(lexer) != ']')
             continue;
         for (found = 0; found < level && next_is(lexer, '='); found++)
-            take(lexer);
+            take_byte(lexer);
         if (found == level && next_is(lexer, ']')) {
-            take(lexer);
+            take_byte(lexer);
             return;
         }
     }
@@ -181,22 +181,22 @@ static void long_text_skip(struct nginx_lexer *lexer)
 
 static void quoted_skip(struct nginx_lexer *lexer, char quote)
 {
-    while (!at_end(lexer) && peek(lexer) != quote) {
-        if (take(lexer) == '\\' && !at_end(lexer))
-            take(lexer);
+    while (!at_end(lexer) && peek_byte(lexer) != quote) {
+        if (take_byte(lexer) == '\\' && !at_end(lexer))
+            take_byte(lexer);
     }
     if (!at_end(lexer))
-        take(lexer);
+        take_byte(lexer);
 }
 
 static void lua_comment_skip(struct nginx_lexer *lexer)
 {
     size_t before;
 
-    take(lexer);
+    take_byte(lexer);
     before = lexer->at;
     if (next_is(lexer, '[')) {
-        take(lexer);
+        take_byte(lexer);
         long_text_skip(lexer);
     }
     if (lexer->at <= before + 1) /* no long text: it goes to the end of the line */
@@ -208,7 +208,7 @@ int nginx_lexer_skip_lua(struct nginx_lexer *lexer)
     unsigned depth = 1;
 
     while (!at_end(lexer)) {
-        char c = take(lexer);
+        char c = take_byte(lexer);
 
         if (c == '"' || c == '\'')
             quoted_skip(lexer, c);
@@ -221,5 +221,5 @@ int nginx_lexer_skip_lua(struct nginx_lexer *lexer)
         if (depth == 0)
             return 0;
     }
-    return fail(lexer, "the file ends within a block of Lua");
+    return lexer_fail(lexer, "the file ends within a block of Lua");
 }

@@ -30,17 +30,17 @@ struct source {
 
 static int parse_file(struct parser *parser, struct str path, struct nginx_directive *into);
 
-static int fail(struct source *source, unsigned line, const char *message)
+static int parse_fail(struct source *source, unsigned line, const char *message)
 {
     *source->parser->fault = (struct nginx_fault){{source->path, line}, str_from(message)};
     return -EINVAL;
 }
 
-static int next(struct source *source, struct nginx_token *token)
+static int next_token(struct source *source, struct nginx_token *token)
 {
     int error = nginx_lexer_next(&source->lexer, token);
 
-    return error == -EINVAL ? fail(source, source->lexer.line, source->lexer.fault) : error;
+    return error == -EINVAL ? parse_fail(source, source->lexer.line, source->lexer.fault) : error;
 }
 
 /* The comments that were waiting, in the arena. */
@@ -70,7 +70,7 @@ static int take_comment(struct source *source, const struct nginx_token *token)
 static int add_word(struct source *source, struct buffer *words, const struct nginx_token *token)
 {
     if (words->length >= LIMIT_IMPORT_WORDS * sizeof(token->text))
-        return fail(source, token->line, "a directive has too many words");
+        return parse_fail(source, token->line, "a directive has too many words");
     return buffer_append(words, str_of((const char *)&token->text, sizeof(token->text))) < 0 ? -ENOMEM : 0;
 }
 
@@ -81,7 +81,7 @@ static int words_parse(struct source *source, struct nginx_directive *made)
     struct nginx_token token;
     int error;
 
-    while ((error = next(source, &token)) == 0) {
+    while ((error = next_token(source, &token)) == 0) {
         if (token.kind == NGINX_WORD)
             error = add_word(source, &words, &token);
         else if (token.kind == NGINX_COMMENT)
@@ -92,9 +92,9 @@ static int words_parse(struct source *source, struct nginx_directive *made)
             break;
     }
     if (error == 0 && token.kind == NGINX_CLOSE)
-        error = fail(source, token.line, "\"}\" where \";\" is missing");
+        error = parse_fail(source, token.line, "\"}\" where \";\" is missing");
     if (error == 0 && token.kind == NGINX_END_OF_FILE)
-        error = fail(source, made->place.line, "the file ends within this directive");
+        error = parse_fail(source, made->place.line, "the file ends within this directive");
     if (error == 0) {
         made->block = token.kind == NGINX_OPEN;
         made->count = words.length / sizeof(struct str);
@@ -109,7 +109,7 @@ static int words_parse(struct source *source, struct nginx_directive *made)
     return error;
 }
 
-static void append(struct nginx_directive *block, struct nginx_directive *made)
+static void append_directive(struct nginx_directive *block, struct nginx_directive *made)
 {
     if (block->last)
         block->last->next = made;
@@ -146,7 +146,7 @@ static int include_parse(struct source *source, const struct nginx_directive *ma
     for (size_t i = 0; i < count && error == 0; i++) {
         error = parse_file(parser, paths[i], into);
         if (error == -ELOOP)
-            error = fail(source, made->place.line, "includes go too deep, or there are too many of them");
+            error = parse_fail(source, made->place.line, "includes go too deep, or there are too many of them");
     }
     return error;
 }
@@ -158,7 +158,7 @@ static int lua_skip(struct source *source)
 {
     int error = nginx_lexer_skip_lua(&source->lexer);
 
-    return error == -EINVAL ? fail(source, source->lexer.line, source->lexer.fault) : error;
+    return error == -EINVAL ? parse_fail(source, source->lexer.line, source->lexer.fault) : error;
 }
 
 /* A directive from its name on, which is `token`. */
@@ -172,7 +172,7 @@ static int directive_parse(struct source *source, const struct nginx_token *toke
     if (!made)
         return -ENOMEM;
     if (++parser->directives > LIMIT_IMPORT_DIRECTIVES)
-        return fail(source, token->line, "there are too many directives");
+        return parse_fail(source, token->line, "there are too many directives");
     made->name = token->text;
     made->place = (struct nginx_place){source->path, token->line};
     error = take_comments(parser, &made->before);
@@ -189,7 +189,7 @@ static int directive_parse(struct source *source, const struct nginx_token *toke
         error = 0;
     }
     if (error == 0)
-        append(into, made);
+        append_directive(into, made);
     if (error == 0 && made->block)
         error = str_ends(made->name, STR("_by_lua_block")) ? lua_skip(source)
                                                            : block_parse(source, made, made->place.line);
@@ -201,10 +201,10 @@ static int block_parse(struct source *source, struct nginx_directive *into, unsi
 {
     struct nginx_token token;
     int error = ++source->parser->depth > LIMIT_IMPORT_DEPTH
-                    ? fail(source, opened, "blocks are nested too deeply")
+                    ? parse_fail(source, opened, "blocks are nested too deeply")
                     : 0;
 
-    while (error == 0 && (error = next(source, &token)) == 0) {
+    while (error == 0 && (error = next_token(source, &token)) == 0) {
         if (token.kind == NGINX_COMMENT)
             error = take_comment(source, &token);
         else if (token.kind == NGINX_WORD)
@@ -216,15 +216,15 @@ static int block_parse(struct source *source, struct nginx_directive *into, unsi
     if (error < 0)
         return error;
     if (token.kind == NGINX_END_OF_FILE)
-        return opened ? fail(source, opened, "this block is not closed") : 0;
+        return opened ? parse_fail(source, opened, "this block is not closed") : 0;
     if (token.kind == NGINX_CLOSE && opened) {
         source->latest = into;
         source->latest_line = into->behind.data ? 0 : token.line;
         return take_comments(source->parser, &into->after);
     }
-    return fail(source, token.line,
-                token.kind == NGINX_CLOSE  ? "\"}\" closes nothing"
-                : token.kind == NGINX_OPEN ? "\"{\" without a name before it"
+    return parse_fail(source, token.line,
+                      token.kind == NGINX_CLOSE  ? "\"}\" closes nothing"
+                      : token.kind == NGINX_OPEN ? "\"{\" without a name before it"
                                            : "\";\" without a directive before it");
 }
 
@@ -241,7 +241,7 @@ static int parse_file(struct parser *parser, struct str path, struct nginx_direc
     if (error < 0)
         return error == -ENOMEM ? error : -ENOENT;
     if (text.length > LIMIT_CONF_FILE)
-        return fail(&source, 1, "the file is too long");
+        return parse_fail(&source, 1, "the file is too long");
     nginx_lexer_init(&source.lexer, parser->arena, text);
     return block_parse(&source, into, 0);
 }

@@ -21,13 +21,13 @@
 #define PARTS_AT_ONCE 16
 #define SMALL_SEND    LIMIT_RECORD_PLAINTEXT
 
-static bool finished(struct loop *loop, struct op *op, int result)
+static bool finish_op(struct loop *loop, struct op *op, int result)
 {
     loop_finish(loop, op, result);
     return false;
 }
 
-static bool wait_for(struct readiness *out_wait, int fd, unsigned events)
+static bool wait_for_events(struct readiness *out_wait, int fd, unsigned events)
 {
     out_wait->fd = fd;
     out_wait->events = events;
@@ -68,12 +68,12 @@ static bool attempt_accept(struct loop *loop, struct op *op, struct readiness *o
 
         if (fd >= 0) {
             op->peer.length = length;
-            return finished(loop, op, fd);
+            return finish_op(loop, op, fd);
         }
         if (errno == EAGAIN)
-            return wait_for(out_wait, op->fd, POLLIN);
+            return wait_for_events(out_wait, op->fd, POLLIN);
         if (!accept_error_passes(errno))
-            return finished(loop, op, -errno);
+            return finish_op(loop, op, -errno);
     }
 }
 
@@ -89,14 +89,14 @@ static bool attempt_connect(struct loop *loop, struct op *op, struct readiness *
     if (op->mark == 0) {
         op->mark = 1;
         if (connect(op->fd, (const struct sockaddr *)op->peer.address, op->peer.length) == 0)
-            return finished(loop, op, 0);
+            return finish_op(loop, op, 0);
         if (errno == EINPROGRESS || errno == EINTR)
-            return wait_for(out_wait, op->fd, POLLOUT);
-        return finished(loop, op, -errno);
+            return wait_for_events(out_wait, op->fd, POLLOUT);
+        return finish_op(loop, op, -errno);
     }
     if (getsockopt(op->fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
         error = errno;
-    return finished(loop, op, -error);
+    return finish_op(loop, op, -error);
 }
 
 /* Copies the unsent rest of the parts, at most PARTS_AT_ONCE, to `into`; *out_left: more parts follow. */
@@ -165,14 +165,14 @@ static bool attempt_send(struct loop *loop, struct op *op, struct readiness *out
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && errno == EAGAIN)
-            return wait_for(out_wait, op->fd, POLLOUT);
+            return wait_for_events(out_wait, op->fd, POLLOUT);
         if (sent < 0)
-            return finished(loop, op, -errno);
+            return finish_op(loop, op, -errno);
         op->send.progress += (size_t)sent;
         in_turn += (size_t)sent;
     }
     if (op->send.progress <= SMALL_SEND)
-        return finished(loop, op, (int)op->send.progress);
+        return finish_op(loop, op, (int)op->send.progress);
     loop_finish_large(loop, op, count_result(op->send.progress));
     return false;
 }
@@ -239,15 +239,15 @@ static bool attempt_sendfile(struct loop *loop, struct op *op, struct readiness 
         if (sent < 0 && errno == EAGAIN) {
             if (op->file.narrow)
                 push_held_back(op->fd);
-            return wait_for(out_wait, op->fd, POLLOUT);
+            return wait_for_events(out_wait, op->fd, POLLOUT);
         }
         if (sent < 0)
-            return finished(loop, op, -errno);
+            return finish_op(loop, op, -errno);
         op->file.progress += (uint64_t)sent;
         loop_charge(loop, ((uint64_t)sent * LIMIT_TURN_BYTES + file_share(op) - 1) / file_share(op));
         op->file.fetches = op->file.fetches > 0;
     }
-    return finished(loop, op, count_result(op->file.progress));
+    return finish_op(loop, op, count_result(op->file.progress));
 }
 
 /* EAGAIN of splice(2) does not tell which end blocked: wait for the one that is not ready. */
@@ -256,13 +256,13 @@ static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *o
     struct pollfd ends[2] = {{.fd = op->fd, .events = POLLIN}, {.fd = op->splice.to, .events = POLLOUT}};
 
     if (poll(ends, 2, 0) < 0 && errno != EINTR)
-        return finished(loop, op, -errno);
+        return finish_op(loop, op, -errno);
     if (ends[0].revents == 0)
-        return wait_for(out_wait, op->fd, POLLIN);
+        return wait_for_events(out_wait, op->fd, POLLIN);
     if (op->splice.narrow)
         push_held_back(op->splice.to);
     if (ends[1].revents == 0)
-        return wait_for(out_wait, op->splice.to, POLLOUT);
+        return wait_for_events(out_wait, op->splice.to, POLLOUT);
     loop_retry(loop, op); /* both ends are ready by now */
     return false;
 }
@@ -279,7 +279,7 @@ static bool attempt_splice(struct loop *loop, struct op *op, struct readiness *o
     if (moved < 0 && errno == EAGAIN)
         return splice_blocked(loop, op, out_wait);
     if (moved <= SMALL_SEND)
-        return finished(loop, op, moved < 0 ? -errno : (int)moved);
+        return finish_op(loop, op, moved < 0 ? -errno : (int)moved);
     loop_finish_large(loop, op, (int)moved);
     return false;
 }
@@ -307,5 +307,5 @@ bool attempt(struct loop *loop, struct op *op, struct readiness *out_wait)
     case OP_OFFLOAD:
         break;
     }
-    return finished(loop, op, -EINVAL);
+    return finish_op(loop, op, -EINVAL);
 }

@@ -141,7 +141,7 @@ static struct file_entry *entry_create(const struct loop *loop, struct str key, 
     return entry;
 }
 
-static bool unchanged(const struct file_entry *entry, const struct opened_file *file)
+static bool file_unchanged(const struct file_entry *entry, const struct opened_file *file)
 {
     if (entry->error || file->error)
         return entry->error == file->error;
@@ -189,7 +189,7 @@ struct file_entry *file_cache_lru_insert(struct file_cache_lru *cached, struct s
     struct file_entry *entry = table_get(&cached->table, key);
     unsigned uses = entry ? entry->uses : 0;
 
-    if (entry && !entry->counted && unchanged(entry, file)) {
+    if (entry && !entry->counted && file_unchanged(entry, file)) {
         opened_file_drop(file);
         entry->checked_ms = cached->loop->clock.monotonic_ms;
         entry_touch(cached, entry);

@@ -60,7 +60,7 @@ static bool next_component(struct walk *walk, char name[NAME_MAX + 1], int *out_
     return true;
 }
 
-static void leave(struct walk *walk)
+static void leave_directory(struct walk *walk)
 {
     int directory = walk->directories[--walk->depth];
 
@@ -69,14 +69,14 @@ static void leave(struct walk *walk)
 }
 
 /* Starts again at a directory outside the root. */
-static int restart(struct walk *walk, int from, const char *name)
+static int restart_walk(struct walk *walk, int from, const char *name)
 {
     int directory = openat(from, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     if (directory < 0)
         return -errno;
     while (walk->depth > 0)
-        leave(walk);
+        leave_directory(walk);
     walk->directories[walk->depth++] = directory;
     return 0;
 }
@@ -90,7 +90,7 @@ static bool is_magic(int link)
 }
 
 /* Inserts the link's text before the unresolved rest. */
-static int follow(struct walk *walk, int link, const struct stat *stat)
+static int follow_link(struct walk *walk, int link, const struct stat *stat)
 {
     char target[PATH_MAX];
     size_t rest = strlen(rest_of(walk));
@@ -110,7 +110,7 @@ static int follow(struct walk *walk, int link, const struct stat *stat)
     walk->at = 0;
     walk->links++;
     walk->owned[walk->owned_count++] = (struct owned_link){rest, stat->st_uid};
-    return target[0] == '/' ? restart(walk, AT_FDCWD, "/") : 0;
+    return target[0] == '/' ? restart_walk(walk, AT_FDCWD, "/") : 0;
 }
 
 /* Compares the owners of links whose text is used up with the owner of their target `stat`. */
@@ -127,7 +127,7 @@ static bool owners_agree(struct walk *walk, const struct stat *stat)
 }
 
 /* Returns the current directory as the result; a link may have led there. */
-static int here(struct walk *walk, struct stat *stat)
+static int current_directory(struct walk *walk, struct stat *stat)
 {
     if (fstat(walk->directories[walk->depth - 1], stat) < 0)
         return -errno;
@@ -139,12 +139,12 @@ static int step_up(struct walk *walk, struct stat *stat)
     int error = 0;
 
     if (walk->depth > 1)
-        leave(walk);
+        leave_directory(walk);
     else if (walk->beneath)
         error = -EXDEV;
     else
-        error = restart(walk, walk->directories[0], "..");
-    return error < 0 ? error : here(walk, stat);
+        error = restart_walk(walk, walk->directories[0], "..");
+    return error < 0 ? error : current_directory(walk, stat);
 }
 
 static int step_down(struct walk *walk, int directory)
@@ -170,7 +170,7 @@ static int open_seen(int directory, const char *name, const struct stat *seen)
 }
 
 /* Resolves one component other than "." and "..". 1: continue; a descriptor in *out_fd: found; or -errno. */
-static int step(struct walk *walk, const char *name, struct stat *stat, int *out_fd)
+static int walk_component(struct walk *walk, const char *name, struct stat *stat, int *out_fd)
 {
     int directory = walk->directories[walk->depth - 1];
     int seen = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -181,7 +181,7 @@ static int step(struct walk *walk, const char *name, struct stat *stat, int *out
     if (fstat(seen, stat) < 0)
         result = -errno;
     else if (S_ISLNK(stat->st_mode))
-        result = follow(walk, seen, stat);
+        result = follow_link(walk, seen, stat);
     else if (!owners_agree(walk, stat))
         result = -ELOOP;
     else if (S_ISDIR(stat->st_mode))
@@ -197,7 +197,7 @@ static int step(struct walk *walk, const char *name, struct stat *stat, int *out
     return result < 0 ? result : 1;
 }
 
-static int walk_on(struct walk *walk, struct stat *stat, bool *out_directory)
+static int walk_components(struct walk *walk, struct stat *stat, bool *out_directory)
 {
     char name[NAME_MAX + 1];
     int fd = -1;
@@ -209,20 +209,20 @@ static int walk_on(struct walk *walk, struct stat *stat, bool *out_directory)
         if (strcmp(name, "..") == 0)
             result = step_up(walk, stat);
         else if (strcmp(name, ".") == 0)
-            result = here(walk, stat);
+            result = current_directory(walk, stat);
         else
-            result = step(walk, name, stat, &fd);
+            result = walk_component(walk, name, stat, &fd);
         if (result < 0)
             return result;
     }
     if (fd >= 0 || error < 0)
         return fd >= 0 ? fd : error;
     *out_directory = true;
-    return here(walk, stat);
+    return current_directory(walk, stat);
 }
 
 /* Starts at the root with the whole path. */
-static int begin(struct walk *walk, int root, const char *path, enum symlinks symlinks, bool beneath)
+static int walk_begin(struct walk *walk, int root, const char *path, enum symlinks symlinks, bool beneath)
 {
     walk->symlinks = symlinks;
     walk->beneath = beneath;
@@ -238,23 +238,23 @@ static int begin(struct walk *walk, int root, const char *path, enum symlinks sy
     return 0;
 }
 
-static void end(struct walk *walk)
+static void walk_end(struct walk *walk)
 {
     while (walk->depth > 0)
-        leave(walk);
+        leave_directory(walk);
 }
 
 int file_walk(int root, const char *path, enum symlinks symlinks, bool beneath, struct stat *out_stat,
               bool *out_directory)
 {
     struct walk walk;
-    int result = begin(&walk, root, path, symlinks, beneath);
+    int result = walk_begin(&walk, root, path, symlinks, beneath);
 
     *out_directory = false;
     if (result < 0)
         return result;
-    result = walk_on(&walk, out_stat, out_directory);
-    end(&walk);
+    result = walk_components(&walk, out_stat, out_directory);
+    walk_end(&walk);
     return result;
 }
 
@@ -263,11 +263,11 @@ int folder_walk(int root, const char *path, enum symlinks symlinks, bool beneath
     struct walk walk;
     struct stat stat;
     bool directory = false;
-    int result = begin(&walk, root, path, symlinks, beneath);
+    int result = walk_begin(&walk, root, path, symlinks, beneath);
 
     if (result < 0)
         return result;
-    result = walk_on(&walk, &stat, &directory);
+    result = walk_components(&walk, &stat, &directory);
     if (directory && result >= 0) {
         result = openat(walk.directories[walk.depth - 1], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         result = result < 0 ? -errno : result;
@@ -275,6 +275,6 @@ int folder_walk(int root, const char *path, enum symlinks symlinks, bool beneath
         close(result);
         result = -ENOTDIR;
     }
-    end(&walk);
+    walk_end(&walk);
     return result;
 }

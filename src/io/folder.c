@@ -25,7 +25,7 @@ struct reading {
 };
 
 /* Resolves a link's target, if the link may be followed. */
-static bool follow(const struct reading *reading, const char *name, struct stat *out)
+static bool follow_link(const struct reading *reading, const char *name, struct stat *out)
 {
     struct buffer path = {0};
     bool directory = false;
@@ -41,16 +41,16 @@ static bool follow(const struct reading *reading, const char *name, struct stat 
     return fd >= 0;
 }
 
-static bool look(const struct reading *reading, int folder, const char *name, struct stat *out)
+static bool stat_item(const struct reading *reading, int folder, const char *name, struct stat *out)
 {
     if (fstatat(folder, name, out, AT_SYMLINK_NOFOLLOW) < 0)
         return false;
-    if (S_ISLNK(out->st_mode) && !follow(reading, name, out))
+    if (S_ISLNK(out->st_mode) && !follow_link(reading, name, out))
         return false;
     return S_ISREG(out->st_mode) || S_ISDIR(out->st_mode);
 }
 
-static int keep(struct reading *reading, const char *name, const struct stat *stat)
+static int add_item(struct reading *reading, const char *name, const struct stat *stat)
 {
     struct folder_item item = {
         .name = {NULL, strlen(name)},
@@ -66,19 +66,19 @@ static int keep(struct reading *reading, const char *name, const struct stat *st
     return 0;
 }
 
-static int read_all(struct reading *reading, DIR *directory)
+static int read_items(struct reading *reading, DIR *directory)
 {
     const struct dirent *entry;
     struct stat stat;
 
     while (errno = 0, (entry = readdir(directory))) {
-        if (entry->d_name[0] == '.' || !look(reading, dirfd(directory), entry->d_name, &stat))
+        if (entry->d_name[0] == '.' || !stat_item(reading, dirfd(directory), entry->d_name, &stat))
             continue;
         if (reading->count == reading->most) {
             reading->cut = true;
             return 0;
         }
-        if (keep(reading, entry->d_name, &stat) < 0)
+        if (add_item(reading, entry->d_name, &stat) < 0)
             return -ENOMEM;
     }
     return -errno;
@@ -97,13 +97,13 @@ static int read_folder(struct reading *reading)
         close(fd);
         return -ENOMEM;
     }
-    error = read_all(reading, directory);
+    error = read_items(reading, directory);
     closedir(directory);
     return error;
 }
 
 /* The name buffer no longer moves: converts offsets to pointers. */
-static void take(struct reading *reading, struct folder *out)
+static void build_folder(struct reading *reading, struct folder *out)
 {
     const char *name = reading->names.data;
 
@@ -133,7 +133,7 @@ int folder_read(const struct root_directories *granted, const char *root, const 
         buffer_finish(&reading.names);
         return error;
     }
-    take(&reading, out_folder);
+    build_folder(&reading, out_folder);
     return 0;
 }
 

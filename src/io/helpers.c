@@ -61,7 +61,7 @@ static void give_back(struct helpers *helpers, struct op *op)
 }
 
 /* Returned ops in the order of their return. */
-static void take_back(struct helpers *helpers, struct list *out)
+static void take_returned(struct helpers *helpers, struct list *out)
 {
     struct list *link = atomic_exchange_explicit(&helpers->returned, NULL, memory_order_acquire);
 
@@ -126,7 +126,7 @@ static void start_thread(struct helpers *helpers)
 }
 
 /* An op was returned, or its work ran on the loop's thread. */
-static void returned(struct loop *loop, struct op *op)
+static void op_returned(struct loop *loop, struct op *op)
 {
     if (op->state == OP_STATE_CANCELLING) {
         if (op->verb == OP_OPEN && op->result >= 0)
@@ -139,13 +139,13 @@ static void returned(struct loop *loop, struct op *op)
     }
 }
 
-static void watch(struct helpers *helpers)
+static void watch_returned(struct helpers *helpers)
 {
     loop_poll(helpers->loop, &helpers->wake, helpers->eventfd, POLLIN);
     helpers->loop->in_flight--;
 }
 
-static void woken(struct op *wake, int result)
+static void returned_ready(struct op *wake, int result)
 {
     struct helpers *helpers = container_of(wake, struct helpers, wake);
     struct list all;
@@ -157,10 +157,10 @@ static void woken(struct op *wake, int result)
         return;
     if (read(helpers->eventfd, &count, sizeof(count)) < 0)
         count = 0; /* read first: an op returned later writes the eventfd again */
-    take_back(helpers, &all);
+    take_returned(helpers, &all);
     while ((link = list_pop(&all)) != NULL)
-        returned(helpers->loop, container_of(link, struct op, link));
-    watch(helpers);
+        op_returned(helpers->loop, container_of(link, struct op, link));
+    watch_returned(helpers);
 }
 
 static struct helpers *helpers_create(struct loop *loop)
@@ -175,16 +175,16 @@ static struct helpers *helpers_create(struct loop *loop)
         return NULL;
     }
     helpers->loop = loop;
-    helpers->wake.done = woken;
+    helpers->wake.done = returned_ready;
     pthread_mutex_init(&helpers->mutex, NULL);
     pthread_cond_init(&helpers->asked, NULL);
     list_init(&helpers->waiting);
-    watch(helpers);
+    watch_returned(helpers);
     return helpers;
 }
 
 /* True if a thread will run op; op->result is -EBUSY if it may not be queued. */
-static bool enqueue(struct helpers *helpers, struct op *op)
+static bool enqueue_op(struct helpers *helpers, struct op *op)
 {
     bool taken;
 
@@ -212,11 +212,11 @@ void helpers_submit(struct loop *loop, struct op *op, int (*work)(struct op *op)
     if (!loop->helpers)
         loop->helpers = helpers_create(loop);
     op->state = OP_STATE_HELPED;
-    if (loop->helpers && enqueue(loop->helpers, op))
+    if (loop->helpers && enqueue_op(loop->helpers, op))
         return;
     if (op->result == 0)
         op->result = work(op);
-    returned(loop, op);
+    op_returned(loop, op);
 }
 
 void helpers_cancel(struct loop *loop, struct op *op)

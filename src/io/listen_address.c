@@ -13,7 +13,7 @@
 
 #define PORT_DEFAULT 80
 
-static int parse_port(struct str text, in_port_t *out_port)
+static int parse_listen_port(struct str text, in_port_t *out_port)
 {
     uint64_t port;
 
@@ -61,7 +61,7 @@ static int parse_v6(struct str text, struct listen_address *address)
     port = str_skip(text, (size_t)end + 1);
     if (str_empty(port))
         return 0;
-    return port.data[0] == ':' ? parse_port(str_skip(port, 1), &v6->sin6_port) : -EINVAL;
+    return port.data[0] == ':' ? parse_listen_port(str_skip(port, 1), &v6->sin6_port) : -EINVAL;
 }
 
 static int parse_v4(struct str text, struct listen_address *address)
@@ -74,9 +74,9 @@ static int parse_v4(struct str text, struct listen_address *address)
     v4->sin_port = htons(PORT_DEFAULT);
     v4->sin_addr.s_addr = htonl(INADDR_ANY);
     address->length = sizeof(*v4);
-    if (colon < 0 && parse_port(text, &v4->sin_port) == 0)
+    if (colon < 0 && parse_listen_port(text, &v4->sin_port) == 0)
         return 0;
-    if (colon >= 0 && parse_port(str_skip(text, (size_t)colon + 1), &v4->sin_port) < 0)
+    if (colon >= 0 && parse_listen_port(str_skip(text, (size_t)colon + 1), &v4->sin_port) < 0)
         return -EINVAL;
     return str_equal(host, STR("*")) ? 0 : parse_ip(AF_INET, host, &v4->sin_addr);
 }

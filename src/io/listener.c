@@ -10,7 +10,7 @@
 
 #define PAUSE_MS 100
 
-static void ask(struct listener *listener)
+static void accept_next(struct listener *listener)
 {
     if (!op_idle(&listener->accept))
         return;
@@ -20,7 +20,7 @@ static void ask(struct listener *listener)
         loop_cancel(listener->loop, &listener->accept); /* queued ones are still accepted */
 }
 
-static void rest(struct listener *listener, uint64_t ms)
+static void pause_accept(struct listener *listener, uint64_t ms)
 {
     if (op_idle(&listener->pause))
         loop_timer(listener->loop, &listener->pause, listener->loop->clock.monotonic_ms + ms);
@@ -64,10 +64,10 @@ static void accept_failed(struct listener *listener, int error)
     if (!listener->accept_paused)
         log_write(listener->log, LOG_CRIT, "accept: %s, resting for %d ms at a time", strerror(-error), PAUSE_MS);
     listener->accept_paused = true;
-    rest(listener, PAUSE_MS);
+    pause_accept(listener, PAUSE_MS);
 }
 
-static void accepted(struct op *op, int result)
+static void accept_done(struct op *op, int result)
 {
     struct listener *listener = container_of(op, struct listener, accept);
 
@@ -82,26 +82,26 @@ static void accepted(struct op *op, int result)
     else if (result < 0 && result != -ECANCELED)
         accept_failed(listener, result);
     else if (!listener->paused)
-        ask(listener);
+        accept_next(listener);
 }
 
-static void rested(struct op *op, int result)
+static void accept_pause_done(struct op *op, int result)
 {
     struct listener *listener = container_of(op, struct listener, pause);
 
     if (listener->stopping)
         stop_when_idle(listener);
     else if (!listener->paused)
-        ask(listener);
+        accept_next(listener);
 }
 
 void listener_start(struct listener *listener)
 {
-    listener->accept = (struct op){.done = accepted};
-    listener->pause = (struct op){.done = rested};
+    listener->accept = (struct op){.done = accept_done};
+    listener->pause = (struct op){.done = accept_pause_done};
     listener->spare_fd = spare_open();
     listener->paused = listener->draining = listener->asked_last = listener->stopping = listener->accept_paused = false;
-    ask(listener);
+    accept_next(listener);
 }
 
 void listener_pause(struct listener *listener)
@@ -116,7 +116,7 @@ void listener_resume(struct listener *listener)
         return;
     listener->paused = false;
     if (op_idle(&listener->pause))
-        ask(listener);
+        accept_next(listener);
 }
 
 void listener_drain(struct listener *listener)
@@ -126,7 +126,7 @@ void listener_drain(struct listener *listener)
     listener->draining = true;
     loop_cancel(listener->loop, &listener->accept);
     if (!listener->paused && op_idle(&listener->pause))
-        ask(listener);
+        accept_next(listener);
 }
 
 void listener_stop(struct listener *listener)
@@ -136,5 +136,5 @@ void listener_stop(struct listener *listener)
     listener->stopping = true;
     loop_cancel(listener->loop, &listener->accept);
     loop_cancel(listener->loop, &listener->pause);
-    rest(listener, 0);
+    pause_accept(listener, 0);
 }

@@ -277,7 +277,7 @@ static void epoll_cancel(struct loop *loop, struct op *op)
     loop_finish(loop, op, -ECANCELED);
 }
 
-static struct op *take(struct op **place)
+static struct op *take_op(struct op **place)
 {
     struct op *op = *place;
 
@@ -287,7 +287,7 @@ static struct op *take(struct op **place)
 
 static void wake_reader(struct loop *loop, struct slot *slot)
 {
-    struct op *op = take(&slot->reader);
+    struct op *op = take_op(&slot->reader);
 
     if (!op)
         return;
@@ -301,11 +301,11 @@ static void wake_poll(struct loop *loop, struct slot *slot, unsigned events)
 {
     events &= slot->poll->poll_events | EPOLLERR | EPOLLHUP;
     if (events)
-        loop_finish(loop, take(&slot->poll), (int)events);
+        loop_finish(loop, take_op(&slot->poll), (int)events);
 }
 
 /* slots_grow may move the slots while ops run: looked up again before each use. */
-static void spread(struct loop *loop, const struct epoll_event *event)
+static void dispatch_event(struct loop *loop, const struct epoll_event *event)
 {
     struct epoll *epoll = loop->backend_state;
     unsigned fd = (uint32_t)event->data.u64;
@@ -322,7 +322,7 @@ static void spread(struct loop *loop, const struct epoll_event *event)
         slot->readable = true;
     if (slot->poll)
         wake_poll(loop, slot, events);
-    writer = events & (EPOLLOUT | EPOLLERR | EPOLLHUP) ? take(&slot->writer) : NULL;
+    writer = events & (EPOLLOUT | EPOLLERR | EPOLLHUP) ? take_op(&slot->writer) : NULL;
     if (slot->readable)
         wake_reader(loop, slot);
     if (writer)
@@ -350,11 +350,11 @@ static int epoll_wait_turn(struct loop *loop, uint64_t until_ms)
     if (count < 0)
         return error == EINTR ? 0 : -error;
     for (int i = 0; i < count; i++)
-        spread(loop, &epoll->events[i]);
+        dispatch_event(loop, &epoll->events[i]);
     return 0;
 }
 
-static ssize_t receive(const struct op *op, char *into, size_t size)
+static ssize_t receive_bytes(const struct op *op, char *into, size_t size)
 {
     ssize_t count;
 
@@ -369,7 +369,7 @@ static void deliver_received(struct loop *loop, struct op *op)
 {
     struct epoll *epoll = loop->backend_state;
     struct slot *slot = &epoll->slots[op->fd];
-    ssize_t count = receive(op, epoll->scratch, sizeof(epoll->scratch));
+    ssize_t count = receive_bytes(op, epoll->scratch, sizeof(epoll->scratch));
 
     if (count == -EAGAIN) {
         slot->readable = false;

@@ -284,7 +284,7 @@ static void ask_cancels(struct uring *uring)
     }
 }
 
-static void received(struct loop *loop, struct op *op, int result, unsigned flags)
+static void receive_completed(struct loop *loop, struct op *op, int result, unsigned flags)
 {
     struct uring *uring = loop->backend_state;
     unsigned number = flags >> IORING_CQE_BUFFER_SHIFT;
@@ -308,7 +308,7 @@ static void received(struct loop *loop, struct op *op, int result, unsigned flag
         loop_retry(loop, op); /* buffers are returned in this iteration */
 }
 
-static void sent(struct loop *loop, struct op *op, int result)
+static void send_completed(struct loop *loop, struct op *op, int result)
 {
     if (result > 0)
         op->send.progress += (size_t)result;
@@ -322,7 +322,7 @@ static void sent(struct loop *loop, struct op *op, int result)
         loop_finish(loop, op, result);
 }
 
-static void completed(struct loop *loop, const struct io_uring_cqe *completion)
+static void dispatch_completion(struct loop *loop, const struct io_uring_cqe *completion)
 {
     struct op *op = io_uring_cqe_get_data(completion);
 
@@ -331,9 +331,9 @@ static void completed(struct loop *loop, const struct io_uring_cqe *completion)
     if (op->wait_fd == CANCEL_UNASKED)
         list_remove(&op->link);
     if (op->verb == OP_RECV)
-        received(loop, op, completion->res, completion->flags);
+        receive_completed(loop, op, completion->res, completion->flags);
     else if (send_by_ring(op))
-        sent(loop, op, completion->res);
+        send_completed(loop, op, completion->res);
     else if (op->verb == OP_POLL)
         loop_finish(loop, op, completion->res);
     else if (op->state == OP_STATE_CANCELLING)
@@ -342,7 +342,7 @@ static void completed(struct loop *loop, const struct io_uring_cqe *completion)
         try_or_wait(loop, op);
 }
 
-static int enter(struct loop *loop, uint64_t until_ms)
+static int enter_kernel(struct loop *loop, uint64_t until_ms)
 {
     struct uring *uring = loop->backend_state;
     uint64_t now = loop->clock.monotonic_ms;
@@ -367,13 +367,13 @@ static int uring_wait(struct loop *loop, uint64_t until_ms)
     int result;
 
     ask_cancels(uring);
-    result = enter(loop, until_ms);
+    result = enter_kernel(loop, until_ms);
     clock_read(&loop->clock);
     if (result < 0 && result != -EINTR && result != -ETIME && result != -EAGAIN && result != -EBUSY)
         return result;
     io_uring_for_each_cqe(&uring->ring, head, completion)
     {
-        completed(loop, completion);
+        dispatch_completion(loop, completion);
         count++;
     }
     io_uring_cq_advance(&uring->ring, count);

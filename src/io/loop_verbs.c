@@ -4,7 +4,7 @@
 #include "io/loop.h"
 #include "io/timers.h"
 
-static void start(struct loop *loop, struct op *op, enum op_verb verb, int fd)
+static void submit_op(struct loop *loop, struct op *op, enum op_verb verb, int fd)
 {
     op->verb = verb;
     op->fd = fd;
@@ -15,7 +15,7 @@ void loop_accept(struct loop *loop, struct op *op, int listener, struct sockaddr
 {
     op->peer.address = address;
     op->peer.length = 0;
-    start(loop, op, OP_ACCEPT, listener);
+    submit_op(loop, op, OP_ACCEPT, listener);
 }
 
 void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_storage *address, socklen_t length)
@@ -23,14 +23,14 @@ void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_stor
     op->peer.address = address;
     op->peer.length = length;
     op->mark = 0;
-    start(loop, op, OP_CONNECT, fd);
+    submit_op(loop, op, OP_CONNECT, fd);
 }
 
 /* Leaves op->mark alone: the io_uring backend keeps there whether the last receive left bytes. */
 void loop_recv(struct loop *loop, struct op *op, int fd)
 {
     op->lent = (struct str){NULL, 0};
-    start(loop, op, OP_RECV, fd);
+    submit_op(loop, op, OP_RECV, fd);
 }
 
 void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags)
@@ -39,7 +39,7 @@ void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *par
     op->send.count = count;
     op->send.flags = flags;
     op->send.progress = 0;
-    start(loop, op, OP_SEND, fd);
+    submit_op(loop, op, OP_SEND, fd);
 }
 
 void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool narrow)
@@ -51,7 +51,7 @@ void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t a
     op->file.progress = 0;
     op->file.hot_until = 0;
     op->file.fetches = 0;
-    start(loop, op, OP_SENDFILE, to);
+    submit_op(loop, op, OP_SENDFILE, to);
 }
 
 void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, bool narrow)
@@ -59,19 +59,19 @@ void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t leng
     op->splice.to = to;
     op->splice.length = length;
     op->splice.narrow = narrow;
-    start(loop, op, OP_SPLICE, from);
+    submit_op(loop, op, OP_SPLICE, from);
 }
 
 void loop_poll(struct loop *loop, struct op *op, int fd, unsigned events)
 {
     op->poll_events = events;
-    start(loop, op, OP_POLL, fd);
+    submit_op(loop, op, OP_POLL, fd);
 }
 
 void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms)
 {
     op->deadline_ms = deadline_ms;
-    start(loop, op, OP_TIMER, -1);
+    submit_op(loop, op, OP_TIMER, -1);
 }
 
 void loop_timer_move(struct loop *loop, struct op *op, uint64_t deadline_ms)
@@ -93,7 +93,7 @@ void loop_open_file(struct loop *loop, struct op *op, int directory, const char 
 {
     op->open.path = path;
     op->open.how = *how;
-    start(loop, op, OP_OPEN, directory);
+    submit_op(loop, op, OP_OPEN, directory);
 }
 
 void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *into, size_t length)
@@ -103,12 +103,12 @@ void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *int
     op->file.length = length;
     op->file.progress = 0;
     op->file.into = into;
-    start(loop, op, OP_READ, file);
+    submit_op(loop, op, OP_READ, file);
 }
 
 void loop_offload(struct loop *loop, struct op *op, int (*work)(void *argument), void *argument)
 {
     op->offload.work = work;
     op->offload.argument = argument;
-    start(loop, op, OP_OFFLOAD, -1);
+    submit_op(loop, op, OP_OFFLOAD, -1);
 }

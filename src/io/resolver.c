@@ -53,7 +53,7 @@ struct step {
     uint16_t port, priority, weight;
 };
 
-static void schedule(struct resolver *resolver);
+static void schedule_wakeup(struct resolver *resolver);
 
 static void socket_changed(void *owner, ares_socket_t fd, int readable, int writable)
 {
@@ -116,7 +116,7 @@ static int open_channel(struct resolver *resolver)
     return error;
 }
 
-static void settle(struct resolver_query *query)
+static void query_settle(struct resolver_query *query)
 {
     if (query->steps > 0)
         return;
@@ -167,7 +167,7 @@ static void addresses_came(void *owner, int status, int timeouts, struct ares_ad
         ares_freeaddrinfo(found);
     free(step);
     query->steps--;
-    settle(query);
+    query_settle(query);
 }
 
 static void ask_addresses(struct resolver_query *query, const char *host, uint16_t port, uint16_t priority,
@@ -204,7 +204,7 @@ static void records_came(void *owner, int status, int timeouts, unsigned char *b
         ask_addresses(query, records[i].target, records[i].port, records[i].priority, records[i].weight);
     }
     query->steps--;
-    settle(query);
+    query_settle(query);
 }
 
 static void ask_records(struct resolver_query *query, struct str host, struct str service)
@@ -243,8 +243,8 @@ struct resolver_query *resolver_ask(struct resolver *resolver, struct str host, 
         ask_records(query, host, service);
     query->asking = false;
     query->steps--;
-    settle(query);
-    schedule(resolver);
+    query_settle(query);
+    schedule_wakeup(resolver);
     return query;
 }
 
@@ -267,7 +267,7 @@ static uint64_t valid_ms(const struct resolver_query *query)
     return query->ttl_s > LIMIT_RESOLVE_MOST_MS / 1000 ? LIMIT_RESOLVE_MOST_MS : query->ttl_s * 1000;
 }
 
-static void tell(struct resolver_query *query)
+static void report_answer(struct resolver_query *query)
 {
     const struct resolver_answer answer = {
         .addresses = query->addresses,
@@ -295,7 +295,7 @@ static void tell_late(struct resolver *resolver)
         query->late = true;
         query->count = 0;
         query->deadline_ms = UINT64_MAX;
-        tell(query);
+        report_answer(query);
     }
 }
 
@@ -306,7 +306,7 @@ static void tell_finished(struct resolver *resolver)
     while ((link = list_pop(&resolver->finished)) != NULL) {
         struct resolver_query *query = container_of(link, struct resolver_query, link);
 
-        tell(query);
+        report_answer(query);
         free(query);
     }
 }
@@ -352,10 +352,10 @@ static void sockets_ready(struct op *op, int result)
         ares_process_fd(resolver->channel, error || (events[i].events & EPOLLIN) ? fd : ARES_SOCKET_BAD,
                         error || (events[i].events & EPOLLOUT) ? fd : ARES_SOCKET_BAD);
     }
-    schedule(resolver);
+    schedule_wakeup(resolver);
 }
 
-static void timer_due(struct op *op, int result)
+static void resolver_timer_done(struct op *op, int result)
 {
     struct resolver *resolver = container_of(op, struct resolver, timer);
 
@@ -367,11 +367,11 @@ static void timer_due(struct op *op, int result)
     tell_finished(resolver);
     if (list_empty(&resolver->open) && list_empty(&resolver->finished))
         close_channel(resolver);
-    schedule(resolver);
+    schedule_wakeup(resolver);
 }
 
 /* Waits for the next event: a socket's readiness, or a deadline. */
-static void schedule(struct resolver *resolver)
+static void schedule_wakeup(struct resolver *resolver)
 {
     uint64_t due = next_deadline(resolver);
 
@@ -397,7 +397,7 @@ struct resolver *resolver_create(struct loop *loop, const struct resolver_settin
     resolver->loop = loop;
     resolver->settings = *settings;
     resolver->watch.done = sockets_ready;
-    resolver->timer.done = timer_due;
+    resolver->timer.done = resolver_timer_done;
     list_init(&resolver->open);
     list_init(&resolver->finished);
     return resolver;

@@ -19,32 +19,32 @@ struct message {
     size_t at;
 };
 
-static uint16_t number16(const unsigned char *at)
+static uint16_t read_u16(const unsigned char *at)
 {
     return (uint16_t)(at[0] << 8 | at[1]);
 }
 
-static uint32_t number32(const unsigned char *at)
+static uint32_t read_u32(const unsigned char *at)
 {
-    return (uint32_t)number16(at) << 16 | number16(at + 2);
+    return (uint32_t)read_u16(at) << 16 | read_u16(at + 2);
 }
 
-static bool has(const struct message *message, size_t count)
+static bool message_has(const struct message *message, size_t count)
 {
     return size_sub_sat(message->length, message->at) >= count;
 }
 
 /* Skips a name; copies it to `out` (LIMIT_HOST + 1 bytes) unless that is NULL. */
-static bool read_name(struct message *message, char *out)
+static bool read_dns_name(struct message *message, char *out)
 {
     char *text = NULL;
     long taken = 0;
     bool fits;
 
-    if (!has(message, 1) || ares_expand_name(message->bytes + message->at, message->bytes, (int)message->length, &text,
-                                             &taken) != ARES_SUCCESS)
+    if (!message_has(message, 1) || ares_expand_name(message->bytes + message->at, message->bytes,
+                                                     (int)message->length, &text, &taken) != ARES_SUCCESS)
         return false;
-    fits = strlen(text) <= LIMIT_HOST && taken > 0 && has(message, (size_t)taken);
+    fits = strlen(text) <= LIMIT_HOST && taken > 0 && message_has(message, (size_t)taken);
     if (fits && out)
         strcpy(out, text);
     ares_free_string(text);
@@ -53,30 +53,30 @@ static bool read_name(struct message *message, char *out)
 }
 
 /* Target "." means that the service does not exist (RFC 2782). */
-static bool read_record(struct message *message, struct srv_record *out, bool *out_wanted)
+static bool read_srv_record(struct message *message, struct srv_record *out, bool *out_wanted)
 {
     const unsigned char *head;
     struct message name;
     size_t size;
 
     *out_wanted = false;
-    if (!read_name(message, NULL) || !has(message, RECORD_HEAD))
+    if (!read_dns_name(message, NULL) || !message_has(message, RECORD_HEAD))
         return false;
     head = message->bytes + message->at;
-    size = number16(head + 8);
+    size = read_u16(head + 8);
     message->at += RECORD_HEAD;
-    if (!has(message, size))
+    if (!message_has(message, size))
         return false;
     name = *message;
     message->at += size;
-    if (number16(head) != SRV_TYPE || number16(head + 2) != SRV_CLASS_IN || size <= SRV_HEAD)
+    if (read_u16(head) != SRV_TYPE || read_u16(head + 2) != SRV_CLASS_IN || size <= SRV_HEAD)
         return true;
-    *out = (struct srv_record){.priority = number16(head + RECORD_HEAD),
-                               .weight = number16(head + RECORD_HEAD + 2),
-                               .port = number16(head + RECORD_HEAD + 4),
-                               .ttl_s = number32(head + 4)};
+    *out = (struct srv_record){.priority = read_u16(head + RECORD_HEAD),
+                               .weight = read_u16(head + RECORD_HEAD + 2),
+                               .port = read_u16(head + RECORD_HEAD + 4),
+                               .ttl_s = read_u32(head + 4)};
     name.at += SRV_HEAD;
-    if (!read_name(&name, out->target) || name.at != message->at)
+    if (!read_dns_name(&name, out->target) || name.at != message->at)
         return false;
     *out_wanted = out->target[0] != '\0' && strcmp(out->target, ".") != 0 && out->port != 0;
     return true;
@@ -90,17 +90,17 @@ int srv_read(const unsigned char *bytes, size_t length, struct srv_record *out_r
 
     if (length < HEADER || length > UINT16_MAX)
         return -EBADMSG;
-    questions = number16(bytes + 4);
-    answers = number16(bytes + 6);
+    questions = read_u16(bytes + 4);
+    answers = read_u16(bytes + 6);
     for (unsigned i = 0; i < questions; i++) {
-        if (!read_name(&message, NULL) || !has(&message, QUESTION_TAIL))
+        if (!read_dns_name(&message, NULL) || !message_has(&message, QUESTION_TAIL))
             return -EBADMSG;
         message.at += QUESTION_TAIL;
     }
     for (unsigned i = 0; i < answers && count < room; i++) {
         bool wanted;
 
-        if (!read_record(&message, &out_records[count], &wanted))
+        if (!read_srv_record(&message, &out_records[count], &wanted))
             return -EBADMSG;
         count += wanted;
     }

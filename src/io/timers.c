@@ -32,7 +32,7 @@ void timers_destroy(struct loop_timers *timers)
     free(timers);
 }
 
-static void place(struct loop_timers *timers, size_t at, struct entry entry)
+static void place_entry(struct loop_timers *timers, size_t at, struct entry entry)
 {
     timers->entries[at] = entry;
     entry.op->mark = at;
@@ -41,10 +41,10 @@ static void place(struct loop_timers *timers, size_t at, struct entry entry)
 static void sift_up(struct loop_timers *timers, size_t at, struct entry entry)
 {
     while (at > 0 && timers->entries[(at - 1) / 2].key > entry.key) {
-        place(timers, at, timers->entries[(at - 1) / 2]);
+        place_entry(timers, at, timers->entries[(at - 1) / 2]);
         at = (at - 1) / 2;
     }
-    place(timers, at, entry);
+    place_entry(timers, at, entry);
 }
 
 static void sift_down(struct loop_timers *timers, size_t at, struct entry entry)
@@ -56,10 +56,10 @@ static void sift_down(struct loop_timers *timers, size_t at, struct entry entry)
             child++;
         if (child >= timers->count || timers->entries[child].key >= entry.key)
             break;
-        place(timers, at, timers->entries[child]);
+        place_entry(timers, at, timers->entries[child]);
         at = child;
     }
-    place(timers, at, entry);
+    place_entry(timers, at, entry);
 }
 
 int timers_add(struct loop_timers *timers, struct op *op)

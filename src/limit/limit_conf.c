@@ -15,7 +15,8 @@ struct row {
     struct str hint;
 };
 
-static int refuse(struct conf_reader *reader, const struct conf_node *node, struct str hint, const char *what)
+static int report_limit_error(struct conf_reader *reader, const struct conf_node *node, struct str hint,
+                              const char *what)
 {
     conf_error(reader->errors, node->mark, hint, "%s", what);
     return -EINVAL;
@@ -32,7 +33,7 @@ static struct conf_node word_of(const struct conf_node *node, struct str text)
     return word;
 }
 
-static int read_map(struct conf_reader *reader, const struct conf_node *node, limit_option *option, void *into)
+static int read_option_map(struct conf_reader *reader, const struct conf_node *node, limit_option *option, void *into)
 {
     int error = 0;
 
@@ -53,7 +54,7 @@ int limit_options_read(struct conf_reader *reader, const struct conf_node *node,
     int error = 0;
 
     if (node->kind == CONF_MAP)
-        return read_map(reader, node, option, into);
+        return read_option_map(reader, node, option, into);
     error = conf_read_words(reader, node, &words);
     for (size_t i = 0; error == 0 && i < words.count; i++) {
         struct str value = words.items[i];
@@ -76,7 +77,7 @@ static int read_rate(struct conf_reader *reader, const struct conf_node *node, s
         *out_rate = seconds ? number * 60 : number;
         return 0;
     }
-    return refuse(reader, node, REQUESTS_HINT, "a rate is 1r/s to 1000000r/s, or so many r/m");
+    return report_limit_error(reader, node, REQUESTS_HINT, "a rate is 1r/s to 1000000r/s, or so many r/m");
 }
 
 /* "one:10m" */
@@ -87,13 +88,13 @@ static int read_zone(struct conf_reader *reader, const struct conf_node *node, s
 
     row->conf->name = str_cut(&text, ':');
     if (str_empty(row->conf->name) || str_empty(text))
-        return refuse(reader, node, row->hint, "zone is NAME:SIZE");
+        return report_limit_error(reader, node, row->hint, "zone is NAME:SIZE");
     word = word_of(node, text);
     error = conf_read_size(reader, &word, &row->conf->size);
     if (error == 0 && (row->conf->size < LIMIT_ZONE_LEAST || row->conf->size > LIMIT_ZONE_MOST))
-        return refuse(reader, node, row->hint, "a zone of limits has 32k to 16g of memory");
+        return report_limit_error(reader, node, row->hint, "a zone of limits has 32k to 16g of memory");
     if (error == 0 && limits_find(reader->limits, row->conf->kind, row->conf->name))
-        return refuse(reader, node, row->hint, "there is another zone of that name");
+        return report_limit_error(reader, node, row->hint, "there is another zone of that name");
     return error;
 }
 
@@ -114,7 +115,7 @@ static int zone_option(struct conf_reader *reader, const struct conf_node *word,
     return -EINVAL;
 }
 
-static int note(struct conf_reader *reader, struct limit_conf *conf)
+static int register_zone(struct conf_reader *reader, struct limit_conf *conf)
 {
     struct limits *limits = reader->limits;
     struct limit_conf **grown = arena_zalloc(reader->arena, limits->count + 1, sizeof(struct limit_conf *));
@@ -141,11 +142,11 @@ static int read_row(struct conf_reader *reader, const struct conf_node *node, en
     if (error < 0)
         return error;
     if (!row.conf->key || str_empty(row.conf->name))
-        return refuse(reader, node, hint, "a zone of limits has a key and zone=NAME:SIZE");
+        return report_limit_error(reader, node, hint, "a zone of limits has a key and zone=NAME:SIZE");
     if (kind == LIMIT_REQUESTS && row.conf->rate == 0)
-        return refuse(reader, node, hint, "limit_req_zone has a rate");
+        return report_limit_error(reader, node, hint, "limit_req_zone has a rate");
     *out = row.conf;
-    return note(reader, row.conf);
+    return register_zone(reader, row.conf);
 }
 
 int limit_requests_read(struct conf_reader *reader, const struct conf_node *node, void *out)

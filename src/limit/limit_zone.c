@@ -28,52 +28,52 @@ struct limit_zone {
     struct place *places;
 };
 
-static struct place *at(struct limit_zone *zone, uint32_t number)
+static struct place *place_at(struct limit_zone *zone, uint32_t number)
 {
     return &zone->places[number - 1];
 }
 
-static uint32_t *chain_of(struct limit_zone *zone, uint64_t key)
+static uint32_t *key_chain(struct limit_zone *zone, uint64_t key)
 {
     return &zone->chains[key % zone->count];
 }
 
 static void put_in_front(struct limit_zone *zone, uint32_t number)
 {
-    struct place *place = at(zone, number);
+    struct place *place = place_at(zone, number);
 
     place->newer = NOBODY;
     place->older = zone->newest;
-    *(zone->newest ? &at(zone, zone->newest)->newer : &zone->oldest) = number;
+    *(zone->newest ? &place_at(zone, zone->newest)->newer : &zone->oldest) = number;
     zone->newest = number;
 }
 
 static void unlink_use(struct limit_zone *zone, const struct place *place)
 {
-    *(place->newer ? &at(zone, place->newer)->older : &zone->newest) = place->older;
-    *(place->older ? &at(zone, place->older)->newer : &zone->oldest) = place->newer;
+    *(place->newer ? &place_at(zone, place->newer)->older : &zone->newest) = place->older;
+    *(place->older ? &place_at(zone, place->older)->newer : &zone->oldest) = place->newer;
 }
 
 static void put_in_chain(struct limit_zone *zone, uint32_t number)
 {
-    uint32_t *chain = chain_of(zone, at(zone, number)->key);
+    uint32_t *chain = key_chain(zone, place_at(zone, number)->key);
 
-    at(zone, number)->next = *chain;
+    place_at(zone, number)->next = *chain;
     *chain = number;
 }
 
 /* Rebuilds chains and list: a process that died holding the lock may have left them inconsistent. */
-static void rebuild(struct limit_zone *zone)
+static void rebuild_zone(struct limit_zone *zone)
 {
     for (uint32_t i = 0; i < zone->count; i++)
         zone->chains[i] = NOBODY;
     zone->newest = zone->oldest = zone->unused = NOBODY;
     for (uint32_t number = zone->count; number >= 1; number--) {
-        if (at(zone, number)->known) {
+        if (place_at(zone, number)->known) {
             put_in_chain(zone, number);
             put_in_front(zone, number);
         } else {
-            at(zone, number)->next = zone->unused;
+            place_at(zone, number)->next = zone->unused;
             zone->unused = number;
         }
     }
@@ -82,7 +82,7 @@ static void rebuild(struct limit_zone *zone)
 static void take_lock(struct limit_zone *zone)
 {
     if (shared_zone_lock(&zone->shared))
-        rebuild(zone);
+        rebuild_zone(zone);
 }
 
 static void give_lock(struct limit_zone *zone)
@@ -107,7 +107,7 @@ struct limit_zone *limit_zone_create(size_t size)
     zone->count = (uint32_t)count;
     zone->places = (struct place *)(void *)(zone + 1);
     zone->chains = (uint32_t *)(void *)(zone->places + count);
-    rebuild(zone);
+    rebuild_zone(zone);
     return zone;
 }
 
@@ -123,41 +123,41 @@ void limit_zone_destroy(struct limit_zone *zone)
         shared_zone_destroy(&zone->shared);
 }
 
-static void forget(struct limit_zone *zone, uint32_t number)
+static void forget_place(struct limit_zone *zone, uint32_t number)
 {
-    struct place *place = at(zone, number);
-    uint32_t *link = chain_of(zone, place->key);
+    struct place *place = place_at(zone, number);
+    uint32_t *link = key_chain(zone, place->key);
 
     place->known = 0;
     while (*link != number)
-        link = &at(zone, *link)->next;
+        link = &place_at(zone, *link)->next;
     *link = place->next;
     unlink_use(zone, place);
     place->next = zone->unused;
     zone->unused = number;
 }
 
-static uint32_t look_up(struct limit_zone *zone, uint64_t key, unsigned worker)
+static uint32_t find_place(struct limit_zone *zone, uint64_t key, unsigned worker)
 {
-    uint32_t number = *chain_of(zone, key);
+    uint32_t number = *key_chain(zone, key);
 
-    while (number && (at(zone, number)->key != key || at(zone, number)->worker != worker))
-        number = at(zone, number)->next;
+    while (number && (place_at(zone, number)->key != key || place_at(zone, number)->worker != worker))
+        number = place_at(zone, number)->next;
     return number;
 }
 
 /* Takes an entry for a key; NOBODY: none is free. */
-static uint32_t take_in(struct limit_zone *zone, struct place made)
+static uint32_t add_place(struct limit_zone *zone, struct place made)
 {
     uint32_t number = zone->unused;
 
     if (!number)
         return NOBODY;
-    zone->unused = at(zone, number)->next;
-    *at(zone, number) = made;
+    zone->unused = place_at(zone, number)->next;
+    *place_at(zone, number) = made;
     put_in_chain(zone, number);
     put_in_front(zone, number);
-    __atomic_store_n(&at(zone, number)->known, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&place_at(zone, number)->known, 1, __ATOMIC_RELEASE);
     return number;
 }
 
@@ -173,10 +173,10 @@ static uint64_t level_with_one(const struct place *place, uint64_t rate, uint64_
     return level - drained;
 }
 
-static bool pour(struct limit_zone *zone, uint32_t number, uint64_t rate, uint64_t most, uint64_t now_ms,
-                 uint64_t *out_level)
+static bool fill_bucket(struct limit_zone *zone, uint32_t number, uint64_t rate, uint64_t most, uint64_t now_ms,
+                        uint64_t *out_level)
 {
-    struct place *place = at(zone, number);
+    struct place *place = place_at(zone, number);
 
     *out_level = level_with_one(place, rate, now_ms);
     unlink_use(zone, place);
@@ -196,14 +196,14 @@ bool limit_zone_pour(struct limit_zone *zone, uint64_t key, uint64_t rate, uint6
     bool good = true;
 
     take_lock(zone);
-    number = look_up(zone, key, 0);
+    number = find_place(zone, key, 0);
     if (number) {
-        good = pour(zone, number, rate, most, now_ms, out_level);
+        good = fill_bucket(zone, number, rate, most, now_ms, out_level);
     } else {
         *out_level = 0;
         if (!zone->unused)
-            forget(zone, zone->oldest);
-        (void)take_in(zone, (struct place){.key = key, .last_ms = now_ms});
+            forget_place(zone, zone->oldest);
+        (void)add_place(zone, (struct place){.key = key, .last_ms = now_ms});
     }
     give_lock(zone);
     return good;
@@ -214,9 +214,9 @@ void limit_zone_take_back(struct limit_zone *zone, uint64_t key)
     uint32_t number;
 
     take_lock(zone);
-    number = look_up(zone, key, 0);
+    number = find_place(zone, key, 0);
     if (number) {
-        struct place *place = at(zone, number);
+        struct place *place = place_at(zone, number);
 
         place->level -= place->level < LIMIT_DROPS ? place->level : LIMIT_DROPS;
     }
@@ -227,9 +227,9 @@ static uint64_t sum_of(struct limit_zone *zone, uint64_t key)
 {
     uint64_t sum = 0;
 
-    for (uint32_t number = *chain_of(zone, key); number; number = at(zone, number)->next) {
-        if (at(zone, number)->key == key)
-            sum += at(zone, number)->level;
+    for (uint32_t number = *key_chain(zone, key); number; number = place_at(zone, number)->next) {
+        if (place_at(zone, number)->key == key)
+            sum += place_at(zone, number)->level;
     }
     return sum;
 }
@@ -240,11 +240,11 @@ bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, ui
 
     take_lock(zone);
     if (sum_of(zone, key) < most) {
-        number = look_up(zone, key, worker);
+        number = find_place(zone, key, worker);
         if (!number)
-            number = take_in(zone, (struct place){.key = key, .worker = worker});
+            number = add_place(zone, (struct place){.key = key, .worker = worker});
         if (number)
-            at(zone, number)->level++;
+            place_at(zone, number)->level++;
     }
     give_lock(zone);
     return number != NOBODY;
@@ -255,9 +255,9 @@ void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker)
     uint32_t number;
 
     take_lock(zone);
-    number = look_up(zone, key, worker);
-    if (number && --at(zone, number)->level == 0)
-        forget(zone, number);
+    number = find_place(zone, key, worker);
+    if (number && --place_at(zone, number)->level == 0)
+        forget_place(zone, number);
     give_lock(zone);
 }
 
@@ -265,8 +265,8 @@ void limit_zone_abandon(struct limit_zone *zone, unsigned worker)
 {
     take_lock(zone);
     for (uint32_t number = 1; number <= zone->count; number++) {
-        if (at(zone, number)->known && at(zone, number)->worker == worker)
-            forget(zone, number);
+        if (place_at(zone, number)->known && place_at(zone, number)->worker == worker)
+            forget_place(zone, number);
     }
     give_lock(zone);
 }

@@ -28,7 +28,7 @@ static void take_errors(struct lint *lint, const struct conf_errors *errors)
 }
 
 /* While the configuration is there, whether it is good or not. */
-static void told(void *owner, const struct configuration *configuration, const struct conf_errors *errors)
+static void lint_configuration(void *owner, const struct configuration *configuration, const struct conf_errors *errors)
 {
     struct run *run = owner;
     struct arena arena;
@@ -55,7 +55,7 @@ int command_lint(const struct options *options)
     struct configuration_source source = {.path = str_from(path),
                                           .prefix = str_from(options->prefix),
                                           .test_only = true,
-                                          .told = told,
+                                          .told = lint_configuration,
                                           .owner = &run};
     struct buffer said = {0};
     struct log silent = {0};

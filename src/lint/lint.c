@@ -64,7 +64,7 @@ void lint_say(struct lint *lint, struct conf_mark mark, struct str hint, const c
         lint->failed = true;
 }
 
-static void ask(struct lint *lint, enum lint_of of, const struct lint_place *place)
+static void run_rules(struct lint *lint, enum lint_of of, const struct lint_place *place)
 {
     for (size_t table = 0; lint_tables[table]; table++) {
         for (const struct lint_rule *rule = lint_tables[table]; rule->name; rule++) {
@@ -78,16 +78,16 @@ static void ask(struct lint *lint, enum lint_of of, const struct lint_place *pla
 static void ask_location(struct lint *lint, const struct virtual_server *server,
                          const struct location *location, const struct location *outer)
 {
-    ask(lint, LINT_LOCATION, &(struct lint_place){server, location, outer, false});
+    run_rules(lint, LINT_LOCATION, &(struct lint_place){server, location, outer, false});
     for (size_t i = 0; i < location->when_count; i++)
-        ask(lint, LINT_LOCATION, &(struct lint_place){server, location->whens[i].location, outer, true});
+        run_rules(lint, LINT_LOCATION, &(struct lint_place){server, location->whens[i].location, outer, true});
     for (size_t i = 0; i < location->inner_count; i++)
         ask_location(lint, server, location->inner[i], location);
     for (size_t i = 0; i < location->pattern_count; i++)
         ask_location(lint, server, location->patterns[i], location);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_findings(const void *a, const void *b)
 {
     const struct lint_finding *left = a, *right = b;
     unsigned left_file = left->mark.file ? left->mark.file->order + 1 : 0;
@@ -109,11 +109,11 @@ void lint_run(struct lint *lint)
 
         if (!server->root)
             continue;
-        ask(lint, LINT_SERVER, &(struct lint_place){server, server->root, NULL, false});
+        run_rules(lint, LINT_SERVER, &(struct lint_place){server, server->root, NULL, false});
         ask_location(lint, server, server->root, NULL);
     }
     if (lint->configuration)
-        ask(lint, LINT_WHOLE, &(struct lint_place){0});
+        run_rules(lint, LINT_WHOLE, &(struct lint_place){0});
     if (lint->count)
-        qsort(lint->items, lint->count, sizeof(*lint->items), compare);
+        qsort(lint->items, lint->count, sizeof(*lint->items), compare_findings);
 }

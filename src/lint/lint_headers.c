@@ -8,7 +8,7 @@ static const char *const protecting[] = {"Content-Security-Policy", "Permissions
                                          "Referrer-Policy",         "Strict-Transport-Security",
                                          "X-Content-Type-Options",  "X-Frame-Options"};
 
-static bool protects(struct str name)
+static bool is_protecting_field(struct str name)
 {
     for (size_t i = 0; i < sizeof(protecting) / sizeof(protecting[0]); i++) {
         if (str_equal_nocase(name, str_from(protecting[i])))
@@ -54,7 +54,7 @@ static bool map_fields(const struct conf_node *map, field_found *found, void *ow
 }
 
 /* Tells each field of an add_header until `found` wants no more: true then. */
-static bool fields(const struct conf_node *node, field_found *found, void *owner)
+static bool each_header_field(const struct conf_node *node, field_found *found, void *owner)
 {
     if (!node)
         return false;
@@ -63,7 +63,7 @@ static bool fields(const struct conf_node *node, field_found *found, void *owner
     if (node->kind == CONF_MAP)
         return map_fields(node, found, owner);
     for (size_t i = 0; i < node->count; i++) {
-        if (fields(node->items[i], found, owner))
+        if (each_header_field(node->items[i], found, owner))
             return true;
     }
     return false;
@@ -84,11 +84,11 @@ static bool dropped_field(const struct field *field, void *owner)
     const struct look *look = owner;
     struct str name = field->name;
 
-    if (!protects(field->name))
+    if (!is_protecting_field(field->name))
         return false;
     for (const struct conf_scope_values *outer = look->place->location->values->outer; outer;
          outer = outer->outer) {
-        if (fields(look_here(outer, "add_header"), same_name, &name))
+        if (each_header_field(look_here(outer, "add_header"), same_name, &name))
             lint_say(look->lint, field->mark,
                      STR("say it once, in the outer scope; or with all that it should say, here"),
                      STR_FMT " of an outer scope is dropped here: a field of the same name replaces it",
@@ -99,14 +99,14 @@ static bool dropped_field(const struct field *field, void *owner)
 
 static void header_dropped(struct lint *lint, const struct lint_place *place)
 {
-    fields(look_here(place->location->values, "add_header"), dropped_field, &(struct look){lint, place});
+    each_header_field(look_here(place->location->values, "add_header"), dropped_field, &(struct look){lint, place});
 }
 
 static bool sometimes_field(const struct field *field, void *owner)
 {
     const struct look *look = owner;
 
-    if (protects(field->name) && !field->always)
+    if (is_protecting_field(field->name) && !field->always)
         lint_say(look->lint, field->mark,
                  STR("add always: 'add_header: NAME VALUE always'; or use security_headers"),
                  STR_FMT " is left out of errors, which visitors see as well", STR_ARG(field->name));
@@ -116,7 +116,7 @@ static bool sometimes_field(const struct field *field, void *owner)
 static void header_sometimes(struct lint *lint, const struct lint_place *place)
 {
     for (const struct conf_scope_values *values = place->location->values; values; values = values->outer)
-        fields(look_here(values, "add_header"), sometimes_field, &(struct look){lint, place});
+        each_header_field(look_here(values, "add_header"), sometimes_field, &(struct look){lint, place});
 }
 
 static bool twice_field(const struct field *field, void *owner)
@@ -136,7 +136,7 @@ static bool twice_field(const struct field *field, void *owner)
 static void header_twice(struct lint *lint, const struct lint_place *place)
 {
     for (const struct conf_scope_values *values = place->location->values; values; values = values->outer)
-        fields(look_here(values, "add_header"), twice_field, &(struct look){lint, place});
+        each_header_field(look_here(values, "add_header"), twice_field, &(struct look){lint, place});
 }
 
 #define HALF_A_YEAR 15552000u
@@ -171,7 +171,7 @@ static bool hsts_field(const struct field *field, void *owner)
 
 static void hsts_weak(struct lint *lint, const struct lint_place *place)
 {
-    fields(look_here(place->location->values, "add_header"), hsts_field, &(struct look){lint, place});
+    each_header_field(look_here(place->location->values, "add_header"), hsts_field, &(struct look){lint, place});
 }
 
 const struct lint_rule lint_rules_headers[] = {

@@ -87,7 +87,7 @@ static bool is_loopback(const struct listen_address *address)
 }
 
 /* `ssl` -1: of both kinds. */
-static bool listens(const struct lint *lint, const struct virtual_server *server, int ssl, bool outside)
+static bool server_listens(const struct lint *lint, const struct virtual_server *server, int ssl, bool outside)
 {
     for (size_t i = 0; i < lint->configuration->endpoint_count; i++) {
         const struct endpoint *endpoint = &lint->configuration->endpoints[i];
@@ -104,12 +104,12 @@ static bool listens(const struct lint *lint, const struct virtual_server *server
 
 bool look_listens(const struct lint *lint, const struct virtual_server *server, bool ssl)
 {
-    return listens(lint, server, ssl, false);
+    return server_listens(lint, server, ssl, false);
 }
 
 bool look_listens_outside(const struct lint *lint, const struct virtual_server *server)
 {
-    return listens(lint, server, -1, true);
+    return server_listens(lint, server, -1, true);
 }
 
 bool look_guarded(const struct conf_scope_values *values)

@@ -37,7 +37,7 @@ static int gcc_print(const struct lint_finding *finding, struct buffer *out)
 }
 
 /* `before` and a JSON string. */
-static int quoted(struct buffer *out, const char *before, struct str text)
+static int print_json_string(struct buffer *out, const char *before, struct str text)
 {
     int error = buffer_printf(out, "%s\"", before);
 
@@ -48,16 +48,16 @@ static int quoted(struct buffer *out, const char *before, struct str text)
 
 static int json_print(const struct lint_finding *finding, struct buffer *out)
 {
-    int error = quoted(out, "  {\"file\": ", path_of(finding));
+    int error = print_json_string(out, "  {\"file\": ", path_of(finding));
 
     if (error == 0)
         error =
             buffer_printf(out, ", \"line\": %u, \"column\": %u, \"level\": \"%s\", \"rule\": \"%s\"",
                           finding->mark.line, finding->mark.column, finding->level, lint_rule_name(finding));
     if (error == 0)
-        error = quoted(out, ", \"message\": ", finding->message);
+        error = print_json_string(out, ", \"message\": ", finding->message);
     if (error == 0)
-        error = quoted(out, ", \"hint\": ", finding->hint);
+        error = print_json_string(out, ", \"hint\": ", finding->hint);
     return error == 0 ? buffer_append(out, STR("}")) : error;
 }
 
@@ -69,10 +69,10 @@ static int sarif_print(const struct lint *lint, const struct lint_finding *findi
                               lint_rule_name(finding), finding->level);
 
     if (error == 0)
-        error = uri.data ? quoted(out, "\"text\": ", finding->message) : -ENOMEM;
+        error = uri.data ? print_json_string(out, "\"text\": ", finding->message) : -ENOMEM;
     if (error == 0 && finding->mark.file)
         error =
-            quoted(out, "}, \"locations\": [{\"physicalLocation\": {\"artifactLocation\": {\"uri\": ", uri);
+            print_json_string(out, "}, \"locations\": [{\"physicalLocation\": {\"artifactLocation\": {\"uri\": ", uri);
     if (error == 0 && finding->mark.file)
         error = buffer_printf(out, "}, \"region\": {\"startLine\": %u, \"startColumn\": %u}}}]}",
                               finding->mark.line, finding->mark.column);
@@ -90,7 +90,7 @@ static int rules_print(struct buffer *out)
         for (const struct lint_rule *rule = lint_tables[table]; rule->name && error == 0; rule++) {
             error = buffer_printf(out, ",\n        {\"id\": \"%s\", \"shortDescription\": {", rule->name);
             if (error == 0)
-                error = quoted(out, "\"text\": ", str_from(rule->help));
+                error = print_json_string(out, "\"text\": ", str_from(rule->help));
             if (error == 0)
                 error = buffer_append(out, STR("}}"));
         }

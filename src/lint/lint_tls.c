@@ -25,7 +25,7 @@ static struct conf_mark mark_of(const struct lint_place *place, const char *name
 }
 
 /* Why a suite of TLS 1.2 is weak; NULL: it is not. */
-static const char *weakness(const SSL_CIPHER *cipher)
+static const char *cipher_weakness(const SSL_CIPHER *cipher)
 {
     if (SSL_CIPHER_get_auth_nid(cipher) == NID_auth_null)
         return "anybody can pose as this server";
@@ -51,7 +51,7 @@ static void weak_cipher(struct lint *lint, const struct lint_place *place)
 
         for (int i = 0; i < sk_SSL_CIPHER_num(ciphers); i++) {
             const SSL_CIPHER *cipher = sk_SSL_CIPHER_value(ciphers, i);
-            const char *why = weakness(cipher);
+            const char *why = cipher_weakness(cipher);
 
             if (why && weak++ == 0)
                 lint_say(lint, mark_of(place, "ssl_ciphers"),

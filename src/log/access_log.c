@@ -47,7 +47,7 @@ struct access_log {
     struct batch batches[];
 };
 
-static uint64_t now_ms(const struct access_log *log)
+static uint64_t log_now_ms(const struct access_log *log)
 {
     return log->loop->clock.monotonic_ms;
 }
@@ -71,16 +71,16 @@ static void count_dropped(struct batch *batch, uint64_t lines)
     *batch->log->dropped += lines;
 }
 
-static void complain(struct access_log *log)
+static void log_dropped_lines(struct access_log *log)
 {
-    if (now_ms(log) < log->quiet_until_ms)
+    if (log_now_ms(log) < log->quiet_until_ms)
         return;
     for (unsigned i = 0; i < log->count; i++) {
         struct batch *batch = &log->batches[i];
 
         if (!batch->dropped)
             continue;
-        log->quiet_until_ms = now_ms(log) + COMPLAIN_EACH_MS;
+        log->quiet_until_ms = log_now_ms(log) + COMPLAIN_EACH_MS;
         log_write(log->error_log, LOG_ERROR,
                   "access log \"" STR_FMT "\": %llu lines dropped: %s", STR_ARG(batch->target->path),
                   (unsigned long long)batch->dropped,
@@ -140,7 +140,7 @@ static void batch_push(struct batch *batch)
             rest = str_skip(rest, (size_t)written);
     }
     if (written == -EAGAIN) {
-        batch->due_ms = now_ms(batch->log) + RETRY_MS;
+        batch->due_ms = log_now_ms(batch->log) + RETRY_MS;
     } else if (written < 0) {
         batch->error = (int)written;
         count_dropped(batch, count_lines(rest));
@@ -198,7 +198,7 @@ static bool batch_due(const struct batch *batch)
 {
     if (!batch->lines.length)
         return false;
-    return now_ms(batch->log) >= batch->due_ms || (batch->regular && batch->lines.length >= FILE_BATCH);
+    return log_now_ms(batch->log) >= batch->due_ms || (batch->regular && batch->lines.length >= FILE_BATCH);
 }
 
 void access_log_flush(struct access_log *log)
@@ -221,13 +221,13 @@ void access_log_flush(struct access_log *log)
         if (batch->lines.length && next > batch->due_ms)
             next = batch->due_ms;
     }
-    complain(log);
+    log_dropped_lines(log);
     log->pending = next != UINT64_MAX;
     if (log->pending)
-        loop_timer_move(log->loop, &log->timer, next > now_ms(log) ? next : now_ms(log) + RETRY_MS);
+        loop_timer_move(log->loop, &log->timer, next > log_now_ms(log) ? next : log_now_ms(log) + RETRY_MS);
 }
 
-static void timer_due(struct op *op, int result)
+static void flush_timer_done(struct op *op, int result)
 {
     struct access_log *log = container_of(op, struct access_log, timer);
 
@@ -246,7 +246,7 @@ struct access_log *access_log_create(struct loop *loop, struct log *error_log, u
     log->error_log = error_log;
     log->dropped = dropped;
     log->count = count;
-    log->timer.done = timer_due;
+    log->timer.done = flush_timer_done;
     for (unsigned i = 0; i < count; i++) {
         struct batch *batch = &log->batches[i];
 
@@ -263,16 +263,16 @@ struct access_log *access_log_create(struct loop *loop, struct log *error_log, u
 
 static template_escape *const escapes[] = {template_escape_log, template_escape_json, NULL};
 
-static struct str absent(enum log_escape escape)
+static struct str absent_value(enum log_escape escape)
 {
     return escape == LOG_ESCAPE_DEFAULT ? STR("-") : STR("");
 }
 
-static int write_line(struct batch *batch, const struct template *template, enum log_escape escape,
-                      const void *subject, struct arena *arena)
+static int write_log_line(struct batch *batch, const struct template *template, enum log_escape escape,
+                          const void *subject, struct arena *arena)
 {
     size_t before = batch->lines.length;
-    int error = template_write(template, subject, arena, &batch->lines, escapes[escape], absent(escape));
+    int error = template_write(template, subject, arena, &batch->lines, escapes[escape], absent_value(escape));
 
     if (error == 0)
         error = buffer_append(&batch->lines, STR("\n"));
@@ -289,11 +289,11 @@ static void add_line(struct access_log *log, const struct access_log_row *row, c
 
     if (batch->fd < 0)
         return;
-    due_ms = now_ms(log) + (batch->regular ? row->flush_ms : 0);
+    due_ms = log_now_ms(log) + (batch->regular ? row->flush_ms : 0);
     if (!batch->lines.length || (batch->regular && due_ms < batch->due_ms))
         batch->due_ms = due_ms;
     log->pending = true;
-    if (write_line(batch, template, row->format->escape, subject, arena) < 0)
+    if (write_log_line(batch, template, row->format->escape, subject, arena) < 0)
         count_dropped(batch, 1);
 }
 
@@ -331,7 +331,7 @@ int access_log_settle(const struct conf_rows *logs, const void *subject, struct 
         if (!rows[i].target)
             continue;
         settled = template_settle(format->template, subject, arena, escapes[format->escape],
-                                  absent(format->escape));
+                                  absent_value(format->escape));
         if (!settled) {
             access_log_rest_free(rest);
             return -ENOMEM;
@@ -394,7 +394,7 @@ void access_log_destroy(struct access_log *log)
         return;
     loop_cancel(log->loop, &log->timer);
     while (is_busy(log)) {
-        if (loop_turn(log->loop, now_ms(log) + STOP_EACH_MS) < 0)
+        if (loop_turn(log->loop, log_now_ms(log) + STOP_EACH_MS) < 0)
             break;
     }
     log->quiet_until_ms = 0;
@@ -407,6 +407,6 @@ void access_log_destroy(struct access_log *log)
         buffer_finish(&batch->lines);
         buffer_finish(&batch->leaving);
     }
-    complain(log);
+    log_dropped_lines(log);
     free(log);
 }

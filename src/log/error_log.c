@@ -33,7 +33,7 @@ static void echo_line(enum log_level level, struct str line)
     error_log_say(level, STR_FMT, STR_ARG(str_trim(str_slice(line, 0, line.length - 1))));
 }
 
-static void write_line(void *owner, enum log_level level, struct str line)
+static void write_error_line(void *owner, enum log_level level, struct str line)
 {
     struct error_log *error_log = owner;
 
@@ -50,7 +50,7 @@ int error_log_open(struct error_log *error_log, struct str path, enum log_level 
     int fd = log_file_open(path);
 
     *error_log = (struct error_log){.fd = fd, .is_stderr = fd < 0 || str_equal(path, STR("stderr"))};
-    error_log->log = (struct log){.level = level, .sink = write_line, .owner = error_log};
+    error_log->log = (struct log){.level = level, .sink = write_error_line, .owner = error_log};
     if (fd >= 0)
         return 0;
     error_log->fd = log_file_open(STR("stderr"));

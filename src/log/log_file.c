@@ -56,7 +56,7 @@ int log_file_open(struct str path)
 }
 
 /* A description shared with others may block: then the kernel is asked first whether there is room. */
-static bool has_room(int fd)
+static bool file_has_room(int fd)
 {
     struct pollfd entry = {.fd = fd, .events = POLLOUT};
     int mode = fcntl(fd, F_GETFL);
@@ -77,7 +77,7 @@ bool log_file_write(int fd, struct str bytes)
     } while (written < 0 && errno == EINTR);
     if (written >= 0 || errno != ENOTSOCK)
         return written == (ssize_t)bytes.length;
-    if (!has_room(fd))
+    if (!file_has_room(fd))
         return false;
     do {
         written = write(fd, bytes.data, bytes.length);

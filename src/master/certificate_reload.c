@@ -95,7 +95,7 @@ int certificate_reload_pack(const struct tls_files *files)
 }
 
 /* Others read from the same descriptor: its own place in the file is nobody's. */
-static int read_all(int fd, char *bytes, size_t length)
+static int pread_all(int fd, char *bytes, size_t length)
 {
     size_t done = 0;
 
@@ -123,7 +123,7 @@ int certificate_reload_unpack(int fd, struct tls_files *out_files)
     files.bytes = OPENSSL_malloc(files.length + 1);
     if (!files.bytes)
         return -ENOMEM;
-    error = read_all(fd, files.bytes, files.length);
+    error = pread_all(fd, files.bytes, files.length);
     if (error < 0)
         tls_files_finish(&files);
     else

@@ -212,7 +212,7 @@ static void say_unchanged(struct master *master, const struct core_main *wanted)
 }
 
 /* The new configuration is looked at, and its workers run, before the old ones are told to go. */
-static void reload(struct master *master)
+static void reload_configuration(struct master *master)
 {
     struct configuration *configuration;
 
@@ -248,7 +248,7 @@ static void obey_signal(struct master *master, int number)
         end_all(master, CHANNEL_QUIT);
         break;
     case SIGHUP:
-        reload(master);
+        reload_configuration(master);
         break;
     case SIGUSR1:
         if (master->current)
@@ -273,7 +273,7 @@ static void read_signals(struct master *master)
 }
 
 /* The earlier of two waits, of which -1 has no end. */
-static int sooner(int one, int other)
+static int earlier_wait(int one, int other)
 {
     return one < 0 || (other >= 0 && other < one) ? other : one;
 }
@@ -281,15 +281,15 @@ static int sooner(int one, int other)
 /* -1: until something happens. */
 static int wait_ms(const struct master *master)
 {
-    int wait = sooner(master_tickets_next_ms(master), master_files_next_ms(master));
+    int wait = earlier_wait(master_tickets_next_ms(master), master_files_next_ms(master));
 
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
         const struct generation *generation = container_of(link, struct generation, link);
 
         if (generation->phase < PHASE_QUITTING)
-            wait = sooner(wait, children_next_ms(master, generation));
+            wait = earlier_wait(wait, children_next_ms(master, generation));
         if (generation->kill_ms > 0)
-            wait = sooner(wait, generation->kill_ms <= master->clock.monotonic_ms
+            wait = earlier_wait(wait, generation->kill_ms <= master->clock.monotonic_ms
                                     ? 0
                                     : (int)(generation->kill_ms - master->clock.monotonic_ms));
     }
@@ -358,7 +358,7 @@ static void say_started(struct master *master, const struct configuration *confi
 }
 
 /* The first generation serves: whoever waits for the start may go. */
-static void started(struct master *master)
+static void first_generation_started(struct master *master)
 {
     daemon_report(master->report_fd);
     master->report_fd = -1;
@@ -373,11 +373,11 @@ static void reload_if_asked(struct master *master)
 
     master->reload_again = false;
     if (asked)
-        reload(master);
+        reload_configuration(master);
 }
 
 /* Every worker of the one that comes accepts connections. From here on those of the one before need not. */
-static void take_over(struct master *master)
+static void switch_generation(struct master *master)
 {
     struct generation *before = master->current;
 
@@ -394,11 +394,11 @@ static void take_over(struct master *master)
     say_started(master, master->current->configuration);
     service_notify("READY=1");
     if (!before)
-        started(master);
+        first_generation_started(master);
     reload_if_asked(master);
 }
 
-static void let_go(struct master *master, struct generation *generation)
+static void close_generation(struct master *master, struct generation *generation)
 {
     bool came = generation == master->coming;
 
@@ -411,14 +411,14 @@ static void let_go(struct master *master, struct generation *generation)
     }
 }
 
-static void step(struct master *master, struct generation *generation)
+static void generation_step(struct master *master, struct generation *generation)
 {
     if (generation->phase < PHASE_QUITTING)
         children_start(master, generation);
     if (generation->phase == PHASE_STARTING && children_ready(generation))
-        take_over(master);
+        switch_generation(master);
     if (generation->phase >= PHASE_QUITTING && children_alive(generation) == 0) {
-        let_go(master, generation);
+        close_generation(master, generation);
         return;
     }
     if (generation->kill_ms > 0 && master->clock.monotonic_ms >= generation->kill_ms) {
@@ -427,12 +427,12 @@ static void step(struct master *master, struct generation *generation)
     }
 }
 
-static void live(struct master *master)
+static void run_loop(struct master *master)
 {
     for (;;) {
         for (struct list *link = master->generations.next, *next; link != &master->generations; link = next) {
             next = link->next;
-            step(master, container_of(link, struct generation, link));
+            generation_step(master, container_of(link, struct generation, link));
         }
         if (list_empty(&master->generations))
             return;
@@ -442,7 +442,7 @@ static void live(struct master *master)
     }
 }
 
-static void finish(struct master *master)
+static void master_finish(struct master *master)
 {
     while (!list_empty(&master->generations))
         generation_close(master, container_of(master->generations.next, struct generation, link));
@@ -472,11 +472,11 @@ int master_run(const struct master_start *start)
     master.detached = start->configuration->main->daemon;
     master.error_log.echo = true;
     if (open_all(&master) == 0)
-        live(&master);
+        run_loop(&master);
     else
         master.failed = true;
     if (!master.failed)
         log_write(&master.error_log.log, LOG_NOTICE, "exit");
-    finish(&master);
+    master_finish(&master);
     return master.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -50,7 +50,7 @@ static bool tell_workers(struct master *master, struct generation *generation, s
  * The stamp is taken before the files are read: what changes meanwhile is seen the next time. What was not taken is
  * tried again, as it may not be the files' fault; that it was not taken is said once.
  */
-static void look_at(struct master *master, struct generation *generation, size_t number)
+static void check_server_files(struct master *master, struct generation *generation, size_t number)
 {
     const struct configuration *configuration = generation->configuration;
     struct virtual_server *server = configuration->servers[number];
@@ -94,6 +94,6 @@ void master_files_look(struct master *master)
         const struct virtual_server *server = generation->configuration->servers[i];
 
         if (server->files_stamp != 0 && server->files_valid_ms > 0)
-            look_at(master, generation, i);
+            check_server_files(master, generation, i);
     }
 }

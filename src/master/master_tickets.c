@@ -34,7 +34,7 @@ static uint64_t longest_life_ms(const struct master *master)
     return longest_ms;
 }
 
-static int draw(struct master *master)
+static int rotate_ticket_key(struct master *master)
 {
     int result = ticket_keys_rotate(&master->shared->tickets);
 
@@ -53,7 +53,7 @@ int master_tickets_open(struct master *master, struct generation *generation)
         if (configuration->endpoints[i].tls)
             tls_context_share(configuration->endpoints[i].tls, &master->shared->tickets, &master->shared->early);
     }
-    return master->shared->tickets.number > 0 || life_of(configuration) == 0 ? 0 : draw(master);
+    return master->shared->tickets.number > 0 || life_of(configuration) == 0 ? 0 : rotate_ticket_key(master);
 }
 
 int master_tickets_next_ms(const struct master *master)
@@ -68,6 +68,6 @@ int master_tickets_next_ms(const struct master *master)
 
 void master_tickets_look(struct master *master)
 {
-    if (master_tickets_next_ms(master) == 0 && draw(master) == 0)
+    if (master_tickets_next_ms(master) == 0 && rotate_ticket_key(master) == 0)
         log_write(&master->error_log.log, LOG_INFO, "session tickets are sealed with a new key");
 }

@@ -140,7 +140,7 @@ static int probe_all(const struct configuration *configuration, const struct soc
 }
 
 /* Another number for the predecessor's socket: both generations close their own. -1: it has none at this slot. */
-static int take_over(const struct sockets *before, ssize_t endpoint, unsigned slot, uint64_t backlog)
+static int inherit_socket(const struct sockets *before, ssize_t endpoint, unsigned slot, uint64_t backlog)
 {
     int fd = endpoint >= 0 && slot < before->slots ? sockets_get(before, (size_t)endpoint, slot) : -1;
 
@@ -175,7 +175,7 @@ static int open_endpoint(struct sockets *sockets, size_t endpoint, const struct 
             fds[i] = i < sockets->workers ? fds[0] : -1;
             continue;
         }
-        fds[i] = take_over(before, predecessor, i, place->backlog);
+        fds[i] = inherit_socket(before, predecessor, i, place->backlog);
         if (fds[i] == -1 && i < sockets->workers)
             fds[i] = open_slot(place, log);
         if (fds[i] < -1 || (fds[i] < 0 && i < sockets->workers)) {

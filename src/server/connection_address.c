@@ -43,7 +43,7 @@ static struct address *address_of(struct worker *worker, struct str key)
     return address;
 }
 
-static void refuse(struct worker *worker, struct address *address, const union proxy_address *peer)
+static void log_refused_address(struct worker *worker, struct address *address, const union proxy_address *peer)
 {
     char text[INET6_ADDRSTRLEN] = "";
 
@@ -74,7 +74,7 @@ bool connection_address_reserve(struct worker *worker, const union proxy_address
         return false;
     }
     if (address->connections >= most) {
-        refuse(worker, address, peer);
+        log_refused_address(worker, address, peer);
         return false;
     }
     address->connections++;

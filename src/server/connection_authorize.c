@@ -6,7 +6,7 @@
 #include "server/connection_internal.h"
 #include "server/error_response.h"
 
-static void say(const struct connection *connection, const char *what, const char *why)
+static void log_authorization(const struct connection *connection, const char *what, const char *why)
 {
     log_write(connection->worker->log, LOG_INFO, "*%llu %s%s", (unsigned long long)connection->number, what, why);
 }
@@ -21,21 +21,21 @@ static int judge_certificate(struct request_state *request)
         return 0;
     if (tls_session_settings(tls)->owner != request->server) {
         /* RFC 9110 7.4: that one has asked for other certificates, or none. */
-        say(connection,
-            "the request names another server than the connection was made for, and that one asks for "
-            "certificates",
-            "");
+        log_authorization(connection,
+                          "the request names another server than the connection was made for, and that one asks for "
+                          "certificates",
+                          "");
         status = 421;
     } else {
         switch (tls_session_client_state(tls)) {
         case TLS_CLIENT_ACCEPTED:
             return 0;
         case TLS_CLIENT_REFUSED:
-            say(connection, "client SSL certificate verify error: ", tls_session_client_fault(tls));
+            log_authorization(connection, "client SSL certificate verify error: ", tls_session_client_fault(tls));
             status = STATUS_CERTIFICATE_BAD;
             break;
         case TLS_CLIENT_ABSENT:
-            say(connection, "client sent no required SSL certificate", "");
+            log_authorization(connection, "client sent no required SSL certificate", "");
             status = STATUS_CERTIFICATE_ABSENT;
             break;
         }

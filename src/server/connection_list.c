@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-static bool full(const struct worker *worker)
+static bool connections_full(const struct worker *worker)
 {
     return worker->connections >= worker->configuration->main->worker_connections ||
            worker->wires.output_bytes >= worker->wires.output_max;
@@ -21,7 +21,7 @@ static bool full(const struct worker *worker)
 /* Too many, or too much memory is held for output: new connections wait in the kernel's queue. */
 static void pause_or_resume(struct worker *worker)
 {
-    bool pause = full(worker);
+    bool pause = connections_full(worker);
 
     if (pause == worker->paused)
         return;

@@ -85,7 +85,7 @@ static uint64_t progress_of(const struct wire *wire, enum phase phase)
     return phase == PHASE_SENDING ? wire_bytes_sent(wire) : wire_bytes_received(wire);
 }
 
-static uint64_t *gauge(struct connection *connection, enum phase phase)
+static uint64_t *state_counter(struct connection *connection, enum phase phase)
 {
     static const uint8_t states[] = {
         [PHASE_HANDSHAKE] = CONNECTION_HANDSHAKE, [PHASE_FIRST] = CONNECTION_WAITING,
@@ -172,8 +172,8 @@ static uint64_t deadline_of(struct connection *connection)
 
     measure_pace(connection, phase, now);
     if (phase != connection->phase) {
-        --*gauge(connection, connection->phase);
-        ++*gauge(connection, phase);
+        --*state_counter(connection, connection->phase);
+        ++*state_counter(connection, phase);
         if (phase == PHASE_LINGERING)
             connection->lingering_since_ms = (uint32_t)now;
     }
@@ -245,8 +245,8 @@ void connection_timeout_count_writing(struct connection *connection)
     /* The connection of a request that no client waits for is counted nowhere, and has no session. */
     if (!connection->session || (phase != PHASE_FIRST && phase != PHASE_IDLE && phase != PHASE_HEAD))
         return;
-    --*gauge(connection, phase);
-    ++*gauge(connection, PHASE_WAITING);
+    --*state_counter(connection, phase);
+    ++*state_counter(connection, PHASE_WAITING);
     connection->phase = PHASE_WAITING;
 }
 
@@ -254,14 +254,14 @@ void connection_timeout_start(struct connection *connection)
 {
     connection->phase = (uint8_t)phase_of(connection);
     connection->waiting_since_ms = connection->worker->loop.clock.monotonic_ms;
-    ++*gauge(connection, connection->phase);
+    ++*state_counter(connection, connection->phase);
     connection->timer.done = timer_done;
     connection_timeout_update(connection);
 }
 
 /* Nobody tells when bytes move: so it is looked for, often enough that an end comes little later than it
  * should. */
-static uint64_t look_soon(const struct connection *connection, uint64_t deadline)
+static uint64_t next_check_ms(const struct connection *connection, uint64_t deadline)
 {
     uint64_t soon = connection->location->wire.lingering_ms;
 
@@ -278,7 +278,7 @@ void connection_timeout_update(struct connection *connection)
     if (connection->closed)
         return;
     if (connection->wire.state == WIRE_DRAINING || is_paced((enum phase)connection->phase))
-        deadline = look_soon(connection, deadline);
+        deadline = next_check_ms(connection, deadline);
     if (op_idle(&connection->timer))
         loop_timer(&connection->worker->loop, &connection->timer, deadline);
     else
@@ -287,7 +287,7 @@ void connection_timeout_update(struct connection *connection)
 
 void connection_timeout_stop(struct connection *connection)
 {
-    --*gauge(connection, connection->phase);
+    --*state_counter(connection, connection->phase);
     connection->closed = true;
     if (op_idle(&connection->timer))
         connection_destroy(connection);

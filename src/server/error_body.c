@@ -23,7 +23,7 @@ const char error_style[] = STYLE;
 const char error_style_hash[] = STYLE_HASH;
 
 /* A plain sentence for those who see the page. */
-static const char *sentence(int status)
+static const char *status_sentence(int status)
 {
     static const struct {
         int status;
@@ -118,7 +118,7 @@ static const struct form {
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
 /* The best liked; of equals the first. */
-static const struct form *choose(const struct request_state *request, enum error_format wanted)
+static const struct form *choose_form(const struct request_state *request, enum error_format wanted)
 {
     const struct form *best = &forms[0];
     unsigned most = 0;
@@ -135,7 +135,7 @@ static const struct form *choose(const struct request_state *request, enum error
     return best;
 }
 
-static int describe(struct exchange *x, const struct form *form, enum error_format wanted)
+static int describe_error(struct exchange *x, const struct form *form, enum error_format wanted)
 {
     struct headers *fields = &x->response.headers;
     int error = headers_set(fields, &x->arena, STR("Content-Type"), str_from(form->says));
@@ -155,11 +155,11 @@ void error_body_make(struct request_state *request)
     struct exchange *x = request->x;
     enum error_format wanted =
         request->location ? (enum error_format)request->location->site->error_page_format : ERROR_AUTO;
-    const struct form *form = x->response.status < 400 ? &forms[0] : choose(request, wanted);
+    const struct form *form = x->response.status < 400 ? &forms[0] : choose_form(request, wanted);
     int shown = error_response_status(x->response.status);
     struct told told = {.status = shown,
                         .reason = status_reason(shown),
-                        .sentence = sentence(x->response.status),
+                        .sentence = status_sentence(x->response.status),
                         .id = STR("")};
     struct str page;
 
@@ -167,6 +167,6 @@ void error_body_make(struct request_state *request)
         told.id = variable_request_id(x);
     page = form->make(&x->arena, &told);
     x->response.body = page.data ? body_bytes(&x->arena, page) : NULL;
-    if (x->response.body && describe(x, form, wanted) < 0)
+    if (x->response.body && describe_error(x, form, wanted) < 0)
         x->response.close_after = true;
 }

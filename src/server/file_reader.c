@@ -21,7 +21,7 @@ static void read_ended(struct op *op, int result)
     body_read_done(read, result);
 }
 
-static int read_file(struct body_reader *reader, struct body_read *read)
+static int read_file_range(struct body_reader *reader, struct body_read *read)
 {
     struct iovec part = {.iov_base = read->into, .iov_len = read->length};
     ssize_t count = loop_read_hot(read->fd, read->at, &part, 1);
@@ -41,5 +41,5 @@ static int read_file(struct body_reader *reader, struct body_read *read)
 
 void file_reader_init(struct file_reader *reader, struct loop *loop)
 {
-    *reader = (struct file_reader){.reader = {.read = read_file}, .loop = loop};
+    *reader = (struct file_reader){.reader = {.read = read_file_range}, .loop = loop};
 }

@@ -100,7 +100,7 @@ bool exchange_rate(const struct exchange *x, uint64_t *out_rate)
 }
 
 PRINTF_LIKE(3, 0)
-static void say(struct exchange *x, enum log_level level, const char *format, va_list args)
+static void write_log_line(struct exchange *x, enum log_level level, const char *format, va_list args)
 {
     struct log *log = exchange_log(x);
     const struct request_state *request = request_state_of(x);
@@ -125,7 +125,7 @@ void exchange_say(struct exchange *x, enum log_level level, const char *format, 
     va_list args;
 
     va_start(args, format);
-    say(x, level, format, args);
+    write_log_line(x, level, format, args);
     va_end(args);
 }
 
@@ -135,7 +135,7 @@ enum outcome exchange_error_response_log(struct exchange *x, int status, enum lo
     va_list args;
 
     va_start(args, format);
-    say(x, level, format, args);
+    write_log_line(x, level, format, args);
     va_end(args);
     return exchange_error_response(x, status);
 }

@@ -20,7 +20,7 @@ struct answer {
 };
 
 /* In the place of what the fields said before: those of a stored answer are there already. */
-static int set(const struct answer *answer, struct str name, struct str value)
+static int set_header(const struct answer *answer, struct str name, struct str value)
 {
     if (!value.data)
         return -ENOMEM;
@@ -46,7 +46,7 @@ static struct body *file_span(struct exchange *x, const struct representation *w
     return body;
 }
 
-static struct body *span(struct exchange *x, const struct representation *whole, uint64_t at, uint64_t length)
+static struct body *span_body(struct exchange *x, const struct representation *whole, uint64_t at, uint64_t length)
 {
     struct body *body;
 
@@ -63,12 +63,12 @@ static struct body *span(struct exchange *x, const struct representation *whole,
 
 struct body *representation_body(struct exchange *x, const struct representation *whole)
 {
-    return span(x, whole, 0, whole->size);
+    return span_body(x, whole, 0, whole->size);
 }
 
 static int set_body(const struct answer *answer, uint64_t at, uint64_t length)
 {
-    answer->x->response.body = span(answer->x, answer->whole, at, length);
+    answer->x->response.body = span_body(answer->x, answer->whole, at, length);
     return answer->x->response.body ? 0 : -ENOMEM;
 }
 
@@ -77,7 +77,7 @@ static int answer_whole(const struct answer *answer)
     int error = set_type(answer, answer->whole->media_type);
 
     if (error == 0 && answer->whole->max_ranges)
-        error = set(answer, STR("Accept-Ranges"), STR("bytes"));
+        error = set_header(answer, STR("Accept-Ranges"), STR("bytes"));
     if (error < 0)
         return error;
     answer->x->response.status = 200;
@@ -95,7 +95,7 @@ static int answer_range(const struct answer *answer, const struct range *range)
     int error = set_type(answer, answer->whole->media_type);
 
     if (error == 0)
-        error = set(answer, STR("Content-Range"), content_range(answer, range));
+        error = set_header(answer, STR("Content-Range"), content_range(answer, range));
     if (error < 0)
         return error;
     answer->x->response.status = 206;
@@ -129,7 +129,7 @@ static int make_parts(const struct answer *answer, const struct range *ranges, s
                             boundary, str_empty(type) ? "" : "Content-Type: ", STR_ARG(type),
                             str_empty(type) ? "" : "\r\n", STR_ARG(place));
         parts[2 * i] = line.data && place.data ? body_bytes(arena, line) : NULL;
-        parts[2 * i + 1] = span(answer->x, answer->whole, ranges[i].first, ranges[i].last - ranges[i].first + 1);
+        parts[2 * i + 1] = span_body(answer->x, answer->whole, ranges[i].first, ranges[i].last - ranges[i].first + 1);
         if (!parts[2 * i] || !parts[2 * i + 1])
             return -ENOMEM;
     }
@@ -161,8 +161,8 @@ static int answer_ranges(const struct answer *answer, const struct range *ranges
 static int answer_unsatisfiable(const struct answer *answer)
 {
     exchange_error_response(answer->x, 416);
-    return set(answer, STR("Content-Range"),
-               arena_printf(&answer->x->arena, "bytes */%llu", (unsigned long long)answer->whole->size));
+    return set_header(answer, STR("Content-Range"),
+                      arena_printf(&answer->x->arena, "bytes */%llu", (unsigned long long)answer->whole->size));
 }
 
 /* Range is defined for GET alone (14.2), and an error page is whole. */

@@ -34,7 +34,7 @@ static struct subrequest *subrequest_of(struct exchange *x)
 }
 
 /* Its memory goes with the last hold, and with it the hold on its parent's, which it points into. */
-static void end(struct subrequest *sub)
+static void subrequest_end(struct subrequest *sub)
 {
     struct exchange *parent = sub->request->parent;
 
@@ -49,14 +49,14 @@ static void end(struct subrequest *sub)
     exchange_release(parent);
 }
 
-static void cut(struct subrequest *sub)
+static void subrequest_cut(struct subrequest *sub)
 {
     sub->x.cancelled = true;
-    end(sub);
+    subrequest_end(sub);
 }
 
 /* A short rest is read, so that the connection which it comes on may serve again. */
-static int drop(struct subrequest *sub)
+static int drain_body(struct subrequest *sub)
 {
     struct body *body = sub->x.response.body;
     struct chunk chunk;
@@ -75,10 +75,10 @@ static void take_rest(struct subrequest *sub)
     int result;
 
     do
-        result = drop(sub);
+        result = drain_body(sub);
     while (result > 0);
     if (result != -EAGAIN)
-        end(sub);
+        subrequest_end(sub);
 }
 
 static void body_woken(void *owner)
@@ -89,7 +89,7 @@ static void body_woken(void *owner)
 }
 
 /* Comes once with the answer, and again whenever more of an unwanted rest has come. */
-static void answer(struct exchange *x)
+static void subrequest_answer(struct exchange *x)
 {
     struct subrequest *sub = subrequest_of(x);
 
@@ -104,12 +104,12 @@ static void answer(struct exchange *x)
         take_rest(sub);
 }
 
-static int inform(struct exchange *x, int status, const struct headers *headers)
+static int ignore_interim(struct exchange *x, int status, const struct headers *headers)
 {
     return 0;
 }
 
-static const struct exchange_ops subrequest_ops = {.answer = answer, .inform = inform};
+static const struct exchange_ops subrequest_ops = {.answer = subrequest_answer, .inform = ignore_interim};
 
 void exchange_child_end(struct exchange *child)
 {
@@ -245,7 +245,7 @@ static int make_request_state(struct subrequest *sub, struct request_state *pare
     return copy_own(parent, request);
 }
 
-static int make(struct subrequest *sub, struct request_state *parent, struct str uri)
+static int subrequest_init(struct subrequest *sub, struct request_state *parent, struct str uri)
 {
     struct exchange *x = &sub->x;
     int error;
@@ -289,7 +289,7 @@ int exchange_child(struct exchange *x, struct str uri, exchange_answered *answer
         return -ENOMEM;
     sub->answered = answered;
     sub->asker = asker;
-    error = make(sub, request, uri);
+    error = subrequest_init(sub, request, uri);
     if (error < 0) {
         exchange_release(&sub->x);
         return error;
@@ -325,7 +325,7 @@ void subrequest_part(struct request_state *request)
         struct subrequest *sub = container_of(link, struct subrequest, link);
 
         if (!sub->apart || request->x->cancelled) {
-            cut(sub);
+            subrequest_cut(sub);
             continue;
         }
         sub->request->connection = sub->apart;
@@ -338,5 +338,5 @@ void subrequest_abort_all(struct worker *worker)
     struct list *link;
 
     while ((link = list_pop(&worker->orphans)) != NULL)
-        cut(container_of(link, struct subrequest, link));
+        subrequest_cut(container_of(link, struct subrequest, link));
 }

@@ -184,7 +184,7 @@ static struct str get_remote_user(const void *subject, struct str parameter, str
 }
 
 /* Many at a time, so that an id costs no system call. */
-static bool draw(struct worker *worker, unsigned char out[16])
+static bool draw_request_id(struct worker *worker, unsigned char out[16])
 {
     if (worker->random_left < 16) {
         if (getrandom(worker->random, sizeof(worker->random), GRND_NONBLOCK) != sizeof(worker->random))
@@ -205,7 +205,7 @@ struct str variable_request_id(const struct exchange *x)
     if (request->request_id)
         return str_of(request->request_id, 2 * sizeof(random));
     text = arena_alloc(&request->x->arena, 2 * sizeof(random));
-    if (!text || !draw(request->worker, random))
+    if (!text || !draw_request_id(request->worker, random))
         return ABSENT;
     for (size_t i = 0; i < sizeof(random); i++) {
         text[2 * i] = "0123456789abcdef"[random[i] >> 4];

@@ -8,12 +8,12 @@
 
 #define ABSENT ((struct str){NULL, 0})
 
-static struct str unsigned_text(struct arena *arena, uint64_t value)
+static struct str format_unsigned(struct arena *arena, uint64_t value)
 {
     return arena_printf(arena, "%llu", (unsigned long long)value);
 }
 
-static struct str get_status(const void *subject, struct str parameter, struct arena *arena)
+static struct str get_response_status(const void *subject, struct str parameter, struct arena *arena)
 {
     return arena_printf(arena, "%03d", request_status(request_state_of(subject)));
 }
@@ -22,19 +22,19 @@ static struct str get_bytes_sent(const void *subject, struct str parameter, stru
 {
     const struct exchange *x = subject;
 
-    return unsigned_text(arena, x->response.bytes_sent);
+    return format_unsigned(arena, x->response.bytes_sent);
 }
 
 static struct str get_body_bytes_sent(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;
 
-    return unsigned_text(arena, x->response.body_bytes_sent);
+    return format_unsigned(arena, x->response.body_bytes_sent);
 }
 
 static struct str get_bytes_zero_copy(const void *subject, struct str parameter, struct arena *arena)
 {
-    return unsigned_text(arena, request_state_of(subject)->zero_copy);
+    return format_unsigned(arena, request_state_of(subject)->zero_copy);
 }
 
 static struct str get_request_time(const void *subject, struct str parameter, struct arena *arena)
@@ -102,7 +102,7 @@ static struct str get_sent_http_content_length(const void *subject, struct str p
         return of_head(x->response.head, STR("content_length"), arena);
     if (!body || body->length == BODY_LENGTH_UNKNOWN)
         return ABSENT;
-    return unsigned_text(arena, x->response.body_bytes_sent + body->length);
+    return format_unsigned(arena, x->response.body_bytes_sent + body->length);
 }
 
 static struct str get_tls_path(const void *subject, struct str parameter, struct arena *arena)
@@ -133,7 +133,7 @@ static const struct variable variables[] = {
     {"sent_http_content_type", false, get_sent_http_content_type, .type = "text",
      .help = "Content-Type of the answer; before the head is written (expires, add_header) without the charset "
              "parameter that this server adds."},
-    {"status", false, get_status, .type = "number",
+    {"status", false, get_response_status, .type = "number",
      .help = "Status of the answer."},
     {"tls_path", false, get_tls_path, .late = true, .type = "text",
      .help = "How the bytes were sent: plain, user, openssl, ktls-send, ktls-sendfile and others."},

@@ -13,7 +13,7 @@
 
 #define ABSENT ((struct str){NULL, 0})
 
-static const struct connection *connection_of(const void *subject)
+static const struct connection *request_connection(const void *subject)
 {
     return request_state_of(subject)->connection;
 }
@@ -23,7 +23,7 @@ static const struct clock *clock_of(const void *subject)
     return &request_state_of(subject)->worker->loop.clock;
 }
 
-static struct str unsigned_text(struct arena *arena, uint64_t value)
+static struct str format_number(struct arena *arena, uint64_t value)
 {
     return arena_printf(arena, "%llu", (unsigned long long)value);
 }
@@ -91,17 +91,17 @@ struct str variable_port(const struct sockaddr *address, struct arena *arena)
 {
     unsigned port = address_port(address);
 
-    return port ? unsigned_text(arena, port) : STR("");
+    return port ? format_number(arena, port) : STR("");
 }
 
 static struct str get_realip_remote_addr(const void *subject, struct str parameter, struct arena *arena)
 {
-    return variable_address(&connection_of(subject)->peer.any, arena);
+    return variable_address(&request_connection(subject)->peer.any, arena);
 }
 
 static struct str get_realip_remote_port(const void *subject, struct str parameter, struct arena *arena)
 {
-    return variable_port(&connection_of(subject)->peer.any, arena);
+    return variable_port(&request_connection(subject)->peer.any, arena);
 }
 
 /* Of the header that a proxy before us began the connection with: empty without one. */
@@ -109,21 +109,21 @@ static struct str get_realip_remote_port(const void *subject, struct str paramet
 static const struct sockaddr *proxy_header_address(const void *subject, bool source)
 {
     static const struct sockaddr nobody;
-    const struct proxy_header *proxy_header = connection_of(subject)->proxy_header;
+    const struct proxy_header *proxy_header = request_connection(subject)->proxy_header;
 
     if (!proxy_header)
         return &nobody;
     return source ? &proxy_header->source.any : &proxy_header->destination.any;
 }
 
-static struct str known(struct str text)
+static struct str or_empty(struct str text)
 {
     return text.data ? text : STR("");
 }
 
 static struct str get_proxy_protocol_addr(const void *subject, struct str parameter, struct arena *arena)
 {
-    return known(variable_address(proxy_header_address(subject, true), arena));
+    return or_empty(variable_address(proxy_header_address(subject, true), arena));
 }
 
 static struct str get_proxy_protocol_port(const void *subject, struct str parameter, struct arena *arena)
@@ -134,7 +134,7 @@ static struct str get_proxy_protocol_port(const void *subject, struct str parame
 static struct str get_proxy_protocol_server_addr(const void *subject, struct str parameter,
                                                  struct arena *arena)
 {
-    return known(variable_address(proxy_header_address(subject, false), arena));
+    return or_empty(variable_address(proxy_header_address(subject, false), arena));
 }
 
 static struct str get_proxy_protocol_server_port(const void *subject, struct str parameter,
@@ -171,16 +171,16 @@ struct str variable_own_address(const struct endpoint *endpoint, const struct wi
 
 static struct str get_server_addr(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct connection *connection = connection_of(subject);
+    const struct connection *connection = request_connection(subject);
 
     return variable_own_address(connection->endpoint, &connection->wire, arena);
 }
 
 static struct str get_server_port(const void *subject, struct str parameter, struct arena *arena)
 {
-    unsigned port = listen_address_port(&connection_of(subject)->endpoint->address);
+    unsigned port = listen_address_port(&request_connection(subject)->endpoint->address);
 
-    return port ? unsigned_text(arena, port) : STR("");
+    return port ? format_number(arena, port) : STR("");
 }
 
 static struct str get_server_name(const void *subject, struct str parameter, struct arena *arena)
@@ -192,22 +192,22 @@ static struct str get_server_name(const void *subject, struct str parameter, str
 
 static struct str get_connection(const void *subject, struct str parameter, struct arena *arena)
 {
-    return unsigned_text(arena, connection_of(subject)->number);
+    return format_number(arena, request_connection(subject)->number);
 }
 
 static struct str get_connection_requests(const void *subject, struct str parameter, struct arena *arena)
 {
-    return unsigned_text(arena, connection_of(subject)->requests);
+    return format_number(arena, request_connection(subject)->requests);
 }
 
 static struct str get_scheme(const void *subject, struct str parameter, struct arena *arena)
 {
-    return connection_of(subject)->endpoint->ssl ? STR("https") : STR("http");
+    return request_connection(subject)->endpoint->ssl ? STR("https") : STR("http");
 }
 
 static struct str get_https(const void *subject, struct str parameter, struct arena *arena)
 {
-    return connection_of(subject)->endpoint->ssl ? STR("on") : STR("");
+    return request_connection(subject)->endpoint->ssl ? STR("on") : STR("");
 }
 
 struct str variable_msec(const struct clock *clock, struct arena *arena)
@@ -251,7 +251,7 @@ static struct str get_hostname(const void *subject, struct str parameter, struct
 
 static struct str get_pid(const void *subject, struct str parameter, struct arena *arena)
 {
-    return unsigned_text(arena, (uint64_t)getpid());
+    return format_number(arena, (uint64_t)getpid());
 }
 
 static struct str get_version(const void *subject, struct str parameter, struct arena *arena)

@@ -61,7 +61,7 @@ static void drain_deadline_passed(struct op *op, int result)
 }
 
 /* QUIT may follow a reload: then nobody is waited for who says nothing. */
-static void drain(struct worker *worker, bool retiring)
+static void drain_worker(struct worker *worker, bool retiring)
 {
     uint64_t timeout_ms = worker->configuration->main->worker_shutdown_timeout_ms;
     bool begun = worker->draining;
@@ -96,17 +96,17 @@ static void take_certificates(struct worker *worker, uint32_t number, int fd)
     close(fd);
 }
 
-static void obey(struct worker *worker, const struct channel_message *message)
+static void apply_message(struct worker *worker, const struct channel_message *message)
 {
     switch (message->kind) {
     case CHANNEL_STOP:
         stop_now(worker);
         break;
     case CHANNEL_QUIT:
-        drain(worker, false);
+        drain_worker(worker, false);
         break;
     case CHANNEL_RETIRE:
-        drain(worker, true);
+        drain_worker(worker, true);
         break;
     case CHANNEL_ERROR_LOG:
         error_log_replace(worker->error_log, message->fd);
@@ -143,7 +143,7 @@ static void channel_readable(struct op *op, int result)
     if (worker->channel_spare >= 0)
         close(worker->channel_spare); /* room for the descriptor that may come */
     while ((result = channel_receive(worker->channel_fd, &message)) == 1)
-        obey(worker, &message);
+        apply_message(worker, &message);
     worker->channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (result == -EMFILE)
         log_write(worker->log, LOG_ALERT,
@@ -171,7 +171,7 @@ static void signal_arrived(struct op *op, int result)
         if (arrived.ssi_signo == SIGTERM)
             stop_now(worker);
         else
-            drain(worker, false);
+            drain_worker(worker, false);
     }
     loop_poll(&worker->loop, op, worker->signal_fd, POLLIN);
 }
@@ -346,7 +346,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
     list_init(&worker->free_connections);
 }
 
-static bool over(const struct worker *worker)
+static bool worker_finished(const struct worker *worker)
 {
     if (!(worker->draining || worker->stopping) || worker->connections > 0 || worker->listeners_open > 0 ||
         !list_empty(&worker->orphans))
@@ -354,7 +354,7 @@ static bool over(const struct worker *worker)
     return worker->stopping || !upstream_pool_draining(worker->upstreams);
 }
 
-static void turn(struct worker *worker, uint64_t until_ms)
+static void run_turn(struct worker *worker, uint64_t until_ms)
 {
     int result = loop_turn(&worker->loop, until_ms);
 
@@ -368,7 +368,7 @@ static void turn(struct worker *worker, uint64_t until_ms)
 
 /* Ends what is still asked for, for a short time: after that the process ends anyway, and its memory with it.
  */
-static bool settle(struct worker *worker)
+static bool cancel_and_wait(struct worker *worker)
 {
     uint64_t limit = worker->loop.clock.monotonic_ms + 1000;
 
@@ -390,7 +390,7 @@ static void worker_finish(struct worker *worker)
     if (worker->upstreams)
         upstream_pool_stop(worker->upstreams);
     each_cache(worker, cache_store_stop);
-    if (!settle(worker)) {
+    if (!cancel_and_wait(worker)) {
         log_write(worker->log, LOG_ALERT, "%u operations did not end", worker->loop.in_flight);
         return;
     }
@@ -442,7 +442,7 @@ static int open_loop(struct worker *worker, const struct worker_start *start)
     return 0;
 }
 
-static int serve(struct worker *worker, const struct worker_start *start)
+static int serve_worker(struct worker *worker, const struct worker_start *start)
 {
     int result = give_up_root(start, worker->log);
 
@@ -455,8 +455,8 @@ static int serve(struct worker *worker, const struct worker_start *start)
             daemon_leave_terminal();
         worker->error_log->echo = false;
         tell_master(worker, CHANNEL_READY);
-        while (!over(worker))
-            turn(worker, FOREVER);
+        while (!worker_finished(worker))
+            run_turn(worker, FOREVER);
     } else {
         log_write(worker->log, LOG_EMERG, "this worker cannot start (%d: %s)", -result, strerror(-result));
         stop_now(worker);
@@ -477,7 +477,7 @@ int worker_run(const struct worker_start *start)
     if (result == 0)
         result = open_loop(worker, start); /* as root: the rings of others have little room (src/io/README.md) */
     if (result == 0)
-        result = serve(worker, start);
+        result = serve_worker(worker, start);
     if (result < 0)
         tell_master(worker, CHANNEL_FAILED);
     if (worker->channel_fd >= 0)

@@ -22,12 +22,13 @@ static void listener_stopped(void *owner, struct listener *listener)
     }
 }
 
-static bool exhausted(void *owner)
+static bool reclaim_descriptors(void *owner)
 {
     return descriptors_reclaim(owner);
 }
 
-static void begin(struct worker *worker, struct worker_listener *place, const struct endpoint *endpoint, int fd)
+static void start_listener(struct worker *worker, struct worker_listener *place,
+                           const struct endpoint *endpoint, int fd)
 {
     place->endpoint = endpoint;
     place->listener.loop = &worker->loop;
@@ -35,7 +36,7 @@ static void begin(struct worker *worker, struct worker_listener *place, const st
     place->listener.fd = fd;
     place->listener.accepted = place->endpoint->servers[0]->stream ? worker->stream->accept : connection_accept;
     place->listener.stopped = listener_stopped;
-    place->listener.exhausted = exhausted;
+    place->listener.exhausted = reclaim_descriptors;
     place->listener.owner = worker;
     worker->listeners_open++;
     listener_start(&place->listener);
@@ -49,7 +50,7 @@ int worker_listen(struct worker *worker, const struct worker_start *start)
     for (size_t i = 0; i < start->socket_count; i++) {
         const struct worker_socket *own = &start->sockets[i];
 
-        begin(worker, &worker->listeners[i], &worker->configuration->endpoints[own->endpoint], own->fd);
+        start_listener(worker, &worker->listeners[i], &worker->configuration->endpoints[own->endpoint], own->fd);
         worker->listener_count++;
     }
     return 0;
@@ -69,7 +70,7 @@ void worker_listen_for(struct worker *worker, uint32_t place, int fd)
     borrowed->borrowed = true;
     borrowed->lender = place % worker->siblings;
     list_push(&worker->borrowed, &borrowed->link);
-    begin(worker, borrowed, &worker->configuration->endpoints[endpoint], fd);
+    start_listener(worker, borrowed, &worker->configuration->endpoints[endpoint], fd);
     if (worker->paused)
         listener_pause(&borrowed->listener);
 }

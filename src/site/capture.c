@@ -98,7 +98,7 @@ static int store_groups(const struct capture *capture, const void *subject, stru
     return 1;
 }
 
-static void say(const struct capture *capture, const void *subject, struct str text, int error)
+static void log_match_error(const struct capture *capture, const void *subject, struct str text, int error)
 {
     const struct user_variable_subject *own = capture->among->subject;
     struct str line = arena_printf(own->values(subject)->arena,
@@ -117,7 +117,7 @@ int capture_match(const struct capture *capture, const void *subject, struct str
     if (result == 1 && capture->groups)
         result = store_groups(capture, subject, text);
     if (result < 0)
-        say(capture, subject, text, result);
+        log_match_error(capture, subject, text, result);
     return result;
 }
 

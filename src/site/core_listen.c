@@ -121,7 +121,7 @@ static int read_listen(struct conf_reader *reader, const struct conf_node *node,
 }
 
 /* A star may stand for the first label or for the last one, and nowhere else. */
-static bool is_name(struct str name)
+static bool is_server_name(struct str name)
 {
     struct str rest = name;
 
@@ -170,7 +170,7 @@ static int check_names(void *conf, struct conf_reader *reader, const struct conf
             int error = read_name_pattern(reader, place, name, server);
 
             result = error < 0 ? error : result;
-        } else if (!is_name(name)) {
+        } else if (!is_server_name(name)) {
             conf_error(reader->errors, place->mark,
                        STR("example.com, '*.example.com', 'www.example.*', .example.com or '~^www\\d+\\.'"),
                        "\"" STR_FMT "\" is no name of a server", STR_ARG(name));

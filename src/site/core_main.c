@@ -255,7 +255,7 @@ static const struct directive directives[] = {
     {0},
 };
 
-static int check(void *conf, struct conf_reader *reader, const struct conf_node *at)
+static int check_main(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     const struct core_main *main = conf;
     const struct conf_node *multi_accept = conf_map_get(at, STR("multi_accept"));
@@ -271,5 +271,5 @@ const struct conf_group core_main_group = {
     .name = "core",
     .directives = directives,
     .size = sizeof(struct core_main),
-    .check = check,
+    .check = check_main,
 };

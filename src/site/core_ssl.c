@@ -25,7 +25,7 @@ static int read_certificate(struct conf_reader *reader, const struct conf_node *
     return conf_read_path(reader, node, &file->path);
 }
 
-static int read_file(struct conf_reader *reader, const struct conf_node *node, void *out)
+static int read_core_file(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct core_file *file = out;
 
@@ -104,7 +104,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_REPEAT,
      .offset = AT(keys),
      .row_size = sizeof(struct core_file),
-     .row = read_file,
+     .row = read_core_file,
      .syntax = "file",
      .example = "ssl_certificate_key: [ecdsa.key, rsa.key]",
      .help = "The private keys, in the order of ssl_certificate, as PEM; without it they are in those files."},
@@ -113,7 +113,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(passwords),
      .row_size = sizeof(struct core_file),
-     .row = read_file,
+     .row = read_core_file,
      .syntax = "file",
      .example = "ssl_password_file: keys.pass",
      .help = "A file with the pass phrases of encrypted keys, one a line: each is tried. It is read at start, and "
@@ -249,7 +249,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_REPEAT,
      .offset = AT(ticket_keys),
      .row_size = sizeof(struct core_file),
-     .row = read_file,
+     .row = read_core_file,
      .syntax = "file",
      .example = "ssl_session_ticket_key: [new.key, old.key]",
      .help = "Files of 80 bytes (or 48), for several machines that stand for one: the first one seals "
@@ -283,7 +283,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(client_certificate),
      .row_size = sizeof(struct core_file),
-     .row = read_file,
+     .row = read_core_file,
      .syntax = "file",
      .example = "ssl_client_certificate: clients-ca.pem",
      .help = "PEM file of authorities whose certificates are trusted of clients; their names are told to "
@@ -293,7 +293,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(trusted_certificate),
      .row_size = sizeof(struct core_file),
-     .row = read_file,
+     .row = read_core_file,
      .syntax = "file",
      .example = "ssl_trusted_certificate: clients-ca.pem",
      .help = "PEM file of authorities whose certificates are trusted of clients, without telling clients "
@@ -312,7 +312,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(revoked),
      .row_size = sizeof(struct core_file),
-     .row = read_file,
+     .row = read_core_file,
      .syntax = "file",
      .example = "ssl_crl: revoked.pem",
      .help =
@@ -406,7 +406,7 @@ static int check_early(const struct core_ssl *ssl, struct conf_reader *reader, c
 }
 
 /* http may give one part and a server the other: they are looked at together. */
-static int check(void *conf, struct conf_reader *reader, const struct conf_node *at)
+static int check_ssl(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     int pairs, authorities, early;
 
@@ -422,5 +422,5 @@ const struct conf_group core_ssl_group = {
     .name = "ssl",
     .directives = directives,
     .size = sizeof(struct core_ssl),
-    .check = check,
+    .check = check_ssl,
 };

@@ -13,7 +13,7 @@
 /* What `builtin` keeps, and what is reckoned for each. */
 enum { BUILTIN_SESSIONS = 20480, BUILTIN_SESSION = 512 };
 
-static int read_map(struct conf_reader *reader, const struct conf_node *node, struct core_ssl_commands *out)
+static int read_command_map(struct conf_reader *reader, const struct conf_node *node, struct core_ssl_commands *out)
 {
     int error = 0;
 
@@ -39,7 +39,7 @@ int core_ssl_read_commands(struct conf_reader *reader, const struct conf_node *n
     int error;
 
     if (node->kind == CONF_MAP)
-        return read_map(reader, node, commands);
+        return read_command_map(reader, node, commands);
     error = conf_read_words(reader, node, &words);
     if (error < 0)
         return error;

@@ -33,7 +33,7 @@ int folders_make(const struct conf_words *folders, uid_t user, gid_t group, stru
     return 0;
 }
 
-static void check(int folder, struct str path, const char *user, struct log *log)
+static void check_folder(int folder, struct str path, const char *user, struct log *log)
 {
     if (faccessat(folder, folder == AT_FDCWD ? path.data : ".", R_OK | W_OK | X_OK, AT_EACCESS) == 0)
         return;
@@ -46,7 +46,7 @@ void folders_check(const struct configuration *configuration, const char *user, 
     const struct caches *caches = &configuration->caches;
 
     for (size_t i = 0; i < configuration->folders.count; i++)
-        check(AT_FDCWD, configuration->folders.items[i], user, log);
+        check_folder(AT_FDCWD, configuration->folders.items[i], user, log);
     for (size_t i = 0; i < caches->count; i++)
-        check(caches->items[i]->folder.fd, caches->items[i]->path, user, log);
+        check_folder(caches->items[i]->folder.fd, caches->items[i]->path, user, log);
 }

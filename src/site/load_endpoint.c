@@ -134,7 +134,7 @@ static int index_name(struct load *load, struct endpoint *endpoint, struct str n
     return set_name(load, endpoint, &endpoint->exact, name, server, name);
 }
 
-static bool listens(const struct endpoint *endpoint, const struct virtual_server *server)
+static bool endpoint_has_server(const struct endpoint *endpoint, const struct virtual_server *server)
 {
     for (size_t i = 0; i < endpoint->server_count; i++) {
         if (endpoint->servers[i] == server)
@@ -144,7 +144,7 @@ static bool listens(const struct endpoint *endpoint, const struct virtual_server
 }
 
 /* The default server stands first among the endpoint's servers; names and patterns keep the order of the file. */
-static int index_names(struct load *load, struct endpoint *endpoint)
+static int index_endpoint_names(struct load *load, struct endpoint *endpoint)
 {
     endpoint->patterns =
         arena_zalloc(load->reader.arena, endpoint->server_count, sizeof(*endpoint->patterns));
@@ -153,7 +153,7 @@ static int index_names(struct load *load, struct endpoint *endpoint)
     for (size_t i = 0; i < load->server_count; i++) {
         struct virtual_server *server = load->servers[i].server;
 
-        if (!listens(endpoint, server))
+        if (!endpoint_has_server(endpoint, server))
             continue;
         for (size_t k = 0; k < server->names.count; k++) {
             int error = index_name(load, endpoint, server->names.items[k], server);
@@ -188,6 +188,6 @@ int load_endpoints(struct load *load)
             error = default_listen(load, &load->servers[i]);
     }
     for (size_t i = 0; i < configuration->endpoint_count && error == 0; i++)
-        error = index_names(load, &configuration->endpoints[i]);
+        error = index_endpoint_names(load, &configuration->endpoints[i]);
     return error;
 }

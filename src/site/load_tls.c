@@ -251,7 +251,7 @@ static bool is_told(const struct judged *judged, const struct loaded_server *loa
     return loaded->sound || !str_starts(str_from(fault->directive), STR("ssl_certificate"));
 }
 
-static void told(void *owner, const struct tls_fault *fault)
+static void report_tls_fault(void *owner, const struct tls_fault *fault)
 {
     const struct judged *judged = owner;
     const struct loaded_server *loaded = load_find_server(judged->load, judged->servers[fault->server]);
@@ -261,7 +261,7 @@ static void told(void *owner, const struct tls_fault *fault)
 }
 
 /* 0 with the context, or with NULL after all that is wrong was told; or -ENOMEM. */
-static int judge(struct judged *judged, struct log *log, struct tls_context **out_tls)
+static int create_tls_context(struct judged *judged, struct log *log, struct tls_context **out_tls)
 {
     struct load *load = judged->load;
     struct tls_settings *settings = arena_zalloc(load->reader.arena, judged->count, sizeof(*settings));
@@ -275,7 +275,7 @@ static int judge(struct judged *judged, struct log *log, struct tls_context **ou
         settings[i] = judged->servers[i]->tls;
         settings[i].is_default = i == 0;
     }
-    *out_tls = tls_context_load(settings, judged->count, log, told, judged);
+    *out_tls = tls_context_load(settings, judged->count, log, report_tls_fault, judged);
     for (size_t i = 0; i < load->server_count; i++) {
         for (size_t k = 0; k < judged->count; k++)
             load->servers[i].judged |= load->servers[i].server == judged->servers[k];
@@ -303,17 +303,17 @@ static int open_tls(struct load *load, struct endpoint *endpoint)
         endpoint->tls_borrowed = true;
         return 0;
     }
-    return skip_endpoint(load, endpoint) ? 0 : judge(&judged, load->log, &endpoint->tls);
+    return skip_endpoint(load, endpoint) ? 0 : create_tls_context(&judged, load->log, &endpoint->tls);
 }
 
-static void unheard(void *owner, enum log_level level, struct str line)
+static void discard_log_line(void *owner, enum log_level level, struct str line)
 {
 }
 
 /* The configuration has failed already: its servers are judged one by one, to tell the rest too. */
 static int judge_alone(struct load *load)
 {
-    struct log quiet = {.sink = unheard};
+    struct log quiet = {.sink = discard_log_line};
 
     for (size_t i = 0; i < load->server_count; i++) {
         struct loaded_server *loaded = &load->servers[i];
@@ -323,7 +323,7 @@ static int judge_alone(struct load *load)
 
         if (loaded->judged || !ssl_row(loaded) || skip_server(load, loaded))
             continue;
-        error = judge(&judged, &quiet, &tls);
+        error = create_tls_context(&judged, &quiet, &tls);
         tls_context_destroy(tls);
         if (error < 0)
             return error;

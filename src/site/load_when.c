@@ -22,8 +22,8 @@ static struct str next_word(struct words *words)
     return words->next < words->count ? words->items[words->next++] : (struct str){NULL, 0};
 }
 
-static int refuse(struct conf_reader *reader, const struct conf_node *node, struct str word,
-                  const char *wanted)
+static int report_condition_error(struct conf_reader *reader, const struct conf_node *node, struct str word,
+                                  const char *wanted)
 {
     conf_error(reader->errors, conf_mark_within(node, word.data ? word : node->text, 0), HINT,
                "in the condition \"" STR_FMT "\" %s", STR_ARG(node->text), wanted);
@@ -59,7 +59,7 @@ static int read_test(struct conf_reader *reader, const struct conf_node *node, s
         words->next++;
         path = next_word(words);
         if (!path.data)
-            return refuse(reader, node, path, "a path is missing");
+            return report_condition_error(reader, node, path, "a path is missing");
         out->kind = tests[i].kind;
         out->negated = tests[i].negated;
         return conf_read_template_word(reader, node, path, &out->value);
@@ -84,12 +84,12 @@ static int read_operator(struct conf_reader *reader, const struct conf_node *nod
         out->negated = operators[i].negated;
         operand = next_word(words);
         if (!operand.data)
-            return refuse(reader, node, word, "something is missing behind the sign");
+            return report_condition_error(reader, node, word, "something is missing behind the sign");
         if (out->kind == CONDITION_MATCHES)
             return capture_read(reader, node, operand, operators[i].nocase, &out->pattern);
         return conf_read_template_word(reader, node, operand, &out->wanted);
     }
-    return refuse(reader, node, word, "a word is neither a comparison nor \"and\"");
+    return report_condition_error(reader, node, word, "a word is neither a comparison nor \"and\"");
 }
 
 static int read_condition(struct conf_reader *reader, const struct conf_node *node, struct words *words,
@@ -102,7 +102,7 @@ static int read_condition(struct conf_reader *reader, const struct conf_node *no
         return error;
     value = next_word(words);
     if (str_find(value, '$') < 0)
-        return refuse(reader, node, value, "a value without a variable is always the same");
+        return report_condition_error(reader, node, value, "a value without a variable is always the same");
     error = conf_read_template_word(reader, node, value, &out->value);
     return error < 0 ? error : read_operator(reader, node, words, out);
 }
@@ -133,10 +133,10 @@ static int read_conditions(struct conf_reader *reader, const struct conf_node *k
     when->conditions = conditions;
     do {
         if (words.next == words.count)
-            return refuse(reader, key, (struct str){NULL, 0}, "a part is missing");
+            return report_condition_error(reader, key, (struct str){NULL, 0}, "a part is missing");
         error = read_condition(reader, key, &words, &conditions[when->count++]);
         if (error == 0 && words.next < words.count && !str_equal(words.items[words.next], STR("and")))
-            error = refuse(reader, key, words.items[words.next], "two parts are not joined by \"and\"");
+            error = report_condition_error(reader, key, words.items[words.next], "two parts are not joined by \"and\"");
     } while (error == 0 && words.next++ < words.count);
     return error;
 }
@@ -205,7 +205,7 @@ static bool check_keys(struct load *load, const struct when *when)
 }
 
 /* The location where the condition holds: its values, with the condition's own laid over them. */
-static int lay_over(struct load *load, const struct location *location, struct when *when)
+static int create_when_location(struct load *load, const struct location *location, struct when *when)
 {
     static const char *const inner[] = {"when", "limit_except", "location", "internal", NULL};
     struct location *made = arena_zalloc(load->reader.arena, 1, sizeof(*made));
@@ -297,6 +297,6 @@ int load_whens(struct load *load, const struct conf_node *node, const struct loc
     for (size_t i = first; !outer && i < location->when_count; i++)
         find_rules(&location->whens[i]);
     for (size_t i = 0; i < location->when_count && error == 0; i++)
-        error = lay_over(load, location, &location->whens[i]);
+        error = create_when_location(load, location, &location->whens[i]);
     return error;
 }

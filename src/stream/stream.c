@@ -20,7 +20,7 @@ static struct stream *stream_of(struct wire *client)
     return container_of(client, struct stream, client);
 }
 
-static uint64_t now_ms(const struct stream *stream)
+static uint64_t stream_now_ms(const struct stream *stream)
 {
     return stream->worker->loop.clock.monotonic_ms;
 }
@@ -67,7 +67,7 @@ void stream_end(struct stream *stream, enum wire_end how)
     stream_let_go(stream, how == WIRE_END_ORDERLY);
     stream->ending = true;
     loop_timer_move(&stream->worker->loop, &stream->timer,
-                    now_ms(stream) + stream->client.settings->lingering_ms);
+                    stream_now_ms(stream) + stream->client.settings->lingering_ms);
     wire_close(&stream->client, how);
 }
 
@@ -93,7 +93,7 @@ void stream_look_for_end(struct stream *stream)
 
 void stream_moved(struct stream *stream)
 {
-    stream->moved_ms = now_ms(stream);
+    stream->moved_ms = stream_now_ms(stream);
 }
 
 /* The client's side. */
@@ -120,7 +120,7 @@ static void say_text(struct stream *stream)
 }
 
 /* Its server of the configuration is known: the client is answered by it, or passed on. */
-static void serve(struct stream *stream)
+static void serve_stream(struct stream *stream)
 {
     int status = stream_admit(stream);
 
@@ -134,7 +134,7 @@ static void serve(struct stream *stream)
         stream_refuse(stream, status);
         return;
     }
-    loop_timer_move(&stream->worker->loop, &stream->timer, now_ms(stream) + stream->conf->timeout_ms);
+    loop_timer_move(&stream->worker->loop, &stream->timer, stream_now_ms(stream) + stream->conf->timeout_ms);
     wire_watch(&stream->client);
     if (stream->conf->text)
         say_text(stream);
@@ -143,14 +143,14 @@ static void serve(struct stream *stream)
 }
 
 /* Its name is known, or that it has none: that chooses the server of the configuration. */
-static void choose(struct stream *stream, const struct virtual_server *virtual)
+static void choose_server(struct stream *stream, const struct virtual_server *virtual)
 {
     stream->prereading = false;
     stream->hello_bytes = stream->hello.length;
     stream->virtual = virtual;
     stream->own = stream->virtual->stream;
     stream->conf = stream->own->conf;
-    serve(stream);
+    serve_stream(stream);
 }
 
 /* What was read of it lasts, for variables. */
@@ -166,7 +166,7 @@ static void keep_preread(struct stream *stream, const struct client_hello *hello
 }
 
 /* What is no TLS, or not to the letter, asks for no name. */
-static size_t preread(struct stream *stream, struct str bytes)
+static size_t preread_hello(struct stream *stream, struct str bytes)
 {
     size_t room = size_sub_sat((size_t)stream->conf->preread_size, stream->hello.length);
     struct str taken = str_slice(bytes, 0, room);
@@ -187,7 +187,7 @@ static size_t preread(struct stream *stream, struct str bytes)
     if (error == 0)
         keep_preread(stream, &hello);
     if (error != -EAGAIN) {
-        choose(stream, route_by_name(stream->endpoint, str_of(hello.name, hello.name_length)));
+        choose_server(stream, route_by_name(stream->endpoint, str_of(hello.name, hello.name_length)));
     } else if (taken.length == room) {
         stream_say(stream, LOG_INFO, "the preread buffer is full, and the name has not come", 0);
         stream_refuse(stream, 400);
@@ -246,7 +246,7 @@ static void client_opened(struct wire *wire)
     if (stream->conf->ssl_preread && !wire->tls)
         wire_receive(wire);
     else
-        choose(stream, server_of(stream));
+        choose_server(stream, server_of(stream));
 }
 
 static size_t client_received(struct wire *wire, struct str bytes)
@@ -256,7 +256,7 @@ static size_t client_received(struct wire *wire, struct str bytes)
 
     stream_moved(stream);
     if (stream->prereading)
-        return preread(stream, bytes);
+        return preread_hello(stream, bytes);
     if (!stream->up.to)
         return 0;
     taken = stream_flow_received(&stream->up, bytes);
@@ -322,12 +322,12 @@ static uint64_t deadline_ms(const struct stream *stream)
 /* Nobody tells when lingering begins: that is looked for. */
 static uint64_t next_look(const struct stream *stream, uint64_t due_ms)
 {
-    uint64_t look_ms = now_ms(stream) + stream->client.settings->lingering_ms;
+    uint64_t look_ms = stream_now_ms(stream) + stream->client.settings->lingering_ms;
 
     return stream->ending && look_ms < due_ms ? look_ms : due_ms;
 }
 
-static void timer_due(struct op *op, int result)
+static void stream_timer_done(struct op *op, int result)
 {
     struct stream *stream = container_of(op, struct stream, timer);
     uint64_t due_ms = deadline_ms(stream);
@@ -336,7 +336,7 @@ static void timer_due(struct op *op, int result)
         stream_free_when_closed(stream);
         return;
     }
-    if (due_ms > now_ms(stream)) {
+    if (due_ms > stream_now_ms(stream)) {
         loop_timer(&stream->worker->loop, op, next_look(stream, due_ms));
         return;
     }
@@ -347,8 +347,8 @@ static void timer_due(struct op *op, int result)
     stream_end(stream, WIRE_END_TIMEOUT);
 }
 
-static struct stream *make(struct worker *worker, const struct endpoint *endpoint,
-                           const union proxy_address *peer)
+static struct stream *stream_create(struct worker *worker, const struct endpoint *endpoint,
+                                    const union proxy_address *peer)
 {
     struct stream *stream = calloc(1, sizeof(*stream));
 
@@ -361,13 +361,13 @@ static struct stream *make(struct worker *worker, const struct endpoint *endpoin
     stream->conf = stream->own->conf;
     stream->address = *peer;
     stream->number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED);
-    stream->timer.done = timer_due;
+    stream->timer.done = stream_timer_done;
     stream->up.rested = up_rested;
     stream->down.rested = down_rested;
     stream->prereading = true;
     list_init(&stream->waiter.link);
     list_push(&worker->streams, &stream->link);
-    stream->began_ms = stream->moved_ms = now_ms(stream);
+    stream->began_ms = stream->moved_ms = stream_now_ms(stream);
     stream->began_us = worker->loop.clock.monotonic_us;
     stream->status = 200;
     arena_init(&stream->arena, &worker->arenas, LIMIT_STREAM_MEMORY);
@@ -386,7 +386,7 @@ static void stream_accept(void *owner, struct listener *listener, int fd, const 
         loop_close_fd(&worker->loop, fd);
         return;
     }
-    stream = make(worker, endpoint, address);
+    stream = stream_create(worker, endpoint, address);
     if (stream &&
         wire_open(&stream->client, &worker->wires, endpoint->proxy_protocol ? &proxy_header_events : &client_events,
                   &stream->own->wire, fd, endpoint->tls) == 0) {

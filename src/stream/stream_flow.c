@@ -15,7 +15,7 @@ static bool may_splice(struct stream_flow *flow)
     return flow->pipe;
 }
 
-static void ask(struct stream_flow *flow);
+static void receive_more(struct stream_flow *flow);
 
 static void pause_over(struct op *op, int result)
 {
@@ -24,7 +24,7 @@ static void pause_over(struct op *op, int result)
     if (!flow->to)
         flow->rested(flow);
     else if (result != -ECANCELED && wire_room(flow->to) > 0)
-        ask(flow);
+        receive_more(flow);
 }
 
 /* What has gone took less time than it should have: the rest of that is waited for. */
@@ -51,7 +51,7 @@ static size_t most_piped(const struct stream_flow *flow)
     return flow->rate && tenth < LIMIT_PIPE_BYTES ? (size_t)tenth : LIMIT_PIPE_BYTES;
 }
 
-static void ask(struct stream_flow *flow)
+static void receive_more(struct stream_flow *flow)
 {
     if (flow->ended || flow->from->receiving || is_ahead(flow))
         return;
@@ -61,7 +61,7 @@ static void ask(struct stream_flow *flow)
         wire_receive(flow->from);
 }
 
-static void broke(struct stream_flow *flow)
+static void flow_broke(struct stream_flow *flow)
 {
     wire_close(flow->to, WIRE_END_ABORT);
 }
@@ -85,7 +85,7 @@ static void give_piped(struct stream_flow *flow)
     flow->bytes += flow->piped;
     flow->piped = 0;
     if (wire_send(flow->to, &chunk) < 0)
-        broke(flow);
+        flow_broke(flow);
     else
         wire_flush(flow->to);
 }
@@ -96,7 +96,7 @@ void stream_flow_start(struct stream_flow *flow, struct wire *from, struct wire 
     flow->to = to;
     flow->pause.done = pause_over;
     flow->began_ms = from->shared->loop->clock.monotonic_ms;
-    ask(flow);
+    receive_more(flow);
 }
 
 size_t stream_flow_received(struct stream_flow *flow, struct str bytes)
@@ -112,13 +112,13 @@ size_t stream_flow_received(struct stream_flow *flow, struct str bytes)
     if (room == 0)
         return 0;
     if (wire_send(flow->to, &chunk) < 0) {
-        broke(flow);
+        flow_broke(flow);
         return bytes.length;
     }
     flow->bytes += chunk.bytes.length;
     wire_flush(flow->to);
     if (wire_room(flow->to) > 0)
-        ask(flow);
+        receive_more(flow);
     return chunk.bytes.length;
 }
 
@@ -136,7 +136,7 @@ void stream_flow_room(struct stream_flow *flow)
         give_piped(flow);
     pass_end(flow);
     if (wire_room(flow->to) > 0)
-        ask(flow);
+        receive_more(flow);
 }
 
 void stream_flow_stop(struct stream_flow *flow)

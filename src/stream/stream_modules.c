@@ -22,12 +22,12 @@ static struct user_variable_values *values_of(const void *subject)
     return &stream->user_variable_values;
 }
 
-static void say(const void *subject, const char *line)
+static void log_stream_line(const void *subject, const char *line)
 {
     stream_report((struct stream *)subject, LOG_ERROR, "%s", line);
 }
 
-const struct user_variable_subject user_variables_of_streams = {values_of, say};
+const struct user_variable_subject user_variables_of_streams = {values_of, log_stream_line};
 
 const struct sockaddr *stream_client(const struct stream *stream)
 {

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-static uint64_t now_ms(const struct stream *stream)
+static uint64_t server_now_ms(const struct stream *stream)
 {
     return stream->worker->loop.clock.monotonic_ms;
 }
@@ -43,7 +43,7 @@ static struct str host_of(const struct upstream *upstream)
     return colon > close && !upstream->named ? str_slice(upstream->name, 0, (size_t)colon) : upstream->name;
 }
 
-static int find_tls(struct stream *stream)
+static int set_upstream_tls(struct stream *stream)
 {
     const struct core_stream_tls *conf = stream->own->tls;
 
@@ -79,7 +79,7 @@ int stream_find_group(struct stream *stream)
     key = upstream_group_upstream(stream->group)->key;
     if (key)
         stream->choice.key = stream_eval(stream, key);
-    return (key && !stream->choice.key.data) || find_tls(stream) < 0 ? 500 : 0;
+    return (key && !stream->choice.key.data) || set_upstream_tls(stream) < 0 ? 500 : 0;
 }
 
 /* One block takes it: preread_buffer_size is no larger. */
@@ -147,7 +147,8 @@ static bool may_ask_another(const struct stream *stream)
     const struct core_stream *conf = stream->conf;
 
     return conf->next_upstream && (conf->next_tries == 0 || stream->tries < conf->next_tries) &&
-           (conf->next_timeout_ms == 0 || u64_sub_sat(now_ms(stream), stream->began_ms) < conf->next_timeout_ms) &&
+           (conf->next_timeout_ms == 0 ||
+            u64_sub_sat(server_now_ms(stream), stream->began_ms) < conf->next_timeout_ms) &&
            upstream_has_another(stream->group, &stream->choice);
 }
 
@@ -194,7 +195,7 @@ static void name_resolved(struct upstream_waiter *waiter)
     stream_ask_server(container_of(waiter, struct stream, waiter));
 }
 
-static struct str write_proxy_header(struct stream *stream)
+static struct str make_proxy_header(struct stream *stream)
 {
     unsigned version = (unsigned)stream->conf->proxy_protocol;
     union proxy_address own;
@@ -224,11 +225,11 @@ static int note_attempt(struct stream *stream)
 }
 
 /* Servers that cannot even be tried are passed over at once. Never an idle connection: something was said on it. */
-static int connect_to(struct stream *stream)
+static int connect_to_server(struct stream *stream)
 {
     int error = note_attempt(stream);
 
-    stream->tls.proxy_header = write_proxy_header(stream);
+    stream->tls.proxy_header = make_proxy_header(stream);
     if (stream->conf->bind.any.sa_family != AF_UNSPEC)
         stream->tls.from = &stream->conf->bind.any;
     stream->tries++;
@@ -249,7 +250,7 @@ void stream_ask_server(struct stream *stream)
 
     do {
         stream->peer = upstream_choose(stream->group, &stream->choice, &error);
-        if (stream->peer && connect_to(stream) == 0)
+        if (stream->peer && connect_to_server(stream) == 0)
             return;
     } while (stream->peer && may_ask_another(stream));
     if (!stream->peer && error == -EAGAIN) {

@@ -14,12 +14,12 @@
 
 #define ABSENT ((struct str){NULL, 0})
 
-static struct str unsigned_text(struct arena *arena, uint64_t value)
+static struct str format_stream_number(struct arena *arena, uint64_t value)
 {
     return arena_printf(arena, "%llu", (unsigned long long)value);
 }
 
-static struct str seconds(struct arena *arena, uint64_t us)
+static struct str format_seconds(struct arena *arena, uint64_t us)
 {
     unsigned long long ms = us / 1000;
 
@@ -104,7 +104,7 @@ static struct str get_server_port(const void *subject, struct str parameter, str
     const struct stream *stream = subject;
     unsigned port = listen_address_port(&stream->endpoint->address);
 
-    return port ? unsigned_text(arena, port) : STR("");
+    return port ? format_stream_number(arena, port) : STR("");
 }
 
 static struct str get_server_name(const void *subject, struct str parameter, struct arena *arena)
@@ -123,12 +123,12 @@ static struct str get_connection(const void *subject, struct str parameter, stru
 {
     const struct stream *stream = subject;
 
-    return unsigned_text(arena, stream->number);
+    return format_stream_number(arena, stream->number);
 }
 
 /* What came of it. */
 
-static struct str get_status(const void *subject, struct str parameter, struct arena *arena)
+static struct str get_stream_status(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct stream *stream = subject;
 
@@ -139,28 +139,28 @@ static struct str get_bytes_sent(const void *subject, struct str parameter, stru
 {
     const struct stream *stream = subject;
 
-    return unsigned_text(arena, stream->down.bytes + stream->own_bytes);
+    return format_stream_number(arena, stream->down.bytes + stream->own_bytes);
 }
 
 static struct str get_bytes_received(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct stream *stream = subject;
 
-    return unsigned_text(arena, stream->up.bytes + stream->hello_bytes);
+    return format_stream_number(arena, stream->up.bytes + stream->hello_bytes);
 }
 
 static struct str get_session_time(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct stream *stream = subject;
 
-    return seconds(arena, u64_sub_sat(clock_of(subject)->monotonic_us, stream->began_us));
+    return format_seconds(arena, u64_sub_sat(clock_of(subject)->monotonic_us, stream->began_us));
 }
 
 static struct str get_bytes_zero_copy(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct stream *stream = subject;
 
-    return unsigned_text(arena, stream->transfer.zero_copy);
+    return format_stream_number(arena, stream->transfer.zero_copy);
 }
 
 static struct str get_tls_path(const void *subject, struct str parameter, struct arena *arena)
@@ -179,9 +179,9 @@ static struct str get_tls_path_reason(const void *subject, struct str parameter,
 
 /* The servers that were asked: where there were several, their values stand in a row. */
 
-static struct str each(const void *subject, struct arena *arena,
-                       struct str (*value)(const struct stream *stream, const struct stream_attempt *attempt,
-                                           struct arena *arena))
+static struct str join_attempts(const void *subject, struct arena *arena,
+                                struct str (*value)(const struct stream *stream, const struct stream_attempt *attempt,
+                                                    struct arena *arena))
 {
     const struct stream *stream = subject;
     struct str *values;
@@ -207,13 +207,13 @@ static struct str address(const struct stream *stream, const struct stream_attem
 static struct str connect_time(const struct stream *stream, const struct stream_attempt *attempt,
                                struct arena *arena)
 {
-    return seconds(arena, attempt->connect_us);
+    return format_seconds(arena, attempt->connect_us);
 }
 
 static struct str first_byte_time(const struct stream *stream, const struct stream_attempt *attempt,
                                   struct arena *arena)
 {
-    return seconds(arena, attempt->first_byte_us);
+    return format_seconds(arena, attempt->first_byte_us);
 }
 
 static struct str session_time(const struct stream *stream, const struct stream_attempt *attempt,
@@ -221,27 +221,27 @@ static struct str session_time(const struct stream *stream, const struct stream_
 {
     uint64_t end_us = attempt->end_us ? attempt->end_us : stream->worker->loop.clock.monotonic_us;
 
-    return seconds(arena, u64_sub_sat(end_us, attempt->begun_us));
+    return format_seconds(arena, u64_sub_sat(end_us, attempt->begun_us));
 }
 
 /* Only the last one was connected to. */
 static struct str bytes_sent(const struct stream *stream, const struct stream_attempt *attempt,
                              struct arena *arena)
 {
-    return unsigned_text(arena,
-                         attempt->next || !stream->connected ? 0 : stream->up.bytes + stream->hello_bytes);
+    return format_stream_number(arena,
+                                attempt->next || !stream->connected ? 0 : stream->up.bytes + stream->hello_bytes);
 }
 
 static struct str bytes_received(const struct stream *stream, const struct stream_attempt *attempt,
                                  struct arena *arena)
 {
-    return unsigned_text(arena, attempt->next ? 0 : stream->down.bytes);
+    return format_stream_number(arena, attempt->next ? 0 : stream->down.bytes);
 }
 
 #define OF_EACH(name)                                                                                        \
     static struct str get_upstream_##name(const void *subject, struct str parameter, struct arena *arena)    \
     {                                                                                                        \
-        return each(subject, arena, name);                                                                   \
+        return join_attempts(subject, arena, name);                                                                   \
     }
 
 OF_EACH(address)
@@ -349,7 +349,7 @@ static struct str get_hostname(const void *subject, struct str parameter, struct
 
 static struct str get_pid(const void *subject, struct str parameter, struct arena *arena)
 {
-    return unsigned_text(arena, (uint64_t)getpid());
+    return format_stream_number(arena, (uint64_t)getpid());
 }
 
 static struct str get_version(const void *subject, struct str parameter, struct arena *arena)
@@ -442,7 +442,7 @@ static const struct variable variables[] = {
      .help = "Name that the client has asked for by SNI."},
     {"ssl_session_reused", false, get_ssl_session_reused, .type = "text",
      .help = "\"r\" where the session was resumed, \".\" where not."},
-    {"status", false, get_status, .type = "number",
+    {"status", false, get_stream_status, .type = "number",
      .help = "How the connection ended: 200, 400, 403, 500, 502 or 503."},
     {"time_iso8601", false, get_time_iso8601, .type = "time",
      .help = "Local time in ISO 8601: 2026-01-31T12:00:00+01:00."},

@@ -27,7 +27,7 @@ struct cursor {
     int error;                      /* the first error; all later reads return 0 */
 };
 
-static void fail(struct cursor *cursor, int error)
+static void cursor_fail(struct cursor *cursor, int error)
 {
     if (!cursor->error)
         cursor->error = error;
@@ -38,7 +38,7 @@ static uint8_t raw_byte(struct cursor *cursor)
     uint8_t byte;
 
     if (str_empty(cursor->rest))
-        fail(cursor, -EAGAIN);
+        cursor_fail(cursor, -EAGAIN);
     if (cursor->error)
         return 0;
     byte = (uint8_t)cursor->rest.data[0];
@@ -52,23 +52,23 @@ static void next_record(struct cursor *cursor)
     uint8_t type = raw_byte(cursor);
 
     if (!cursor->error && type != RECORD_HANDSHAKE_TYPE)
-        fail(cursor, -EPROTO);
+        cursor_fail(cursor, -EPROTO);
     if (raw_byte(cursor) != 3)
-        fail(cursor, -EPROTO);
+        cursor_fail(cursor, -EPROTO);
     (void)raw_byte(cursor);
     cursor->record = (size_t)raw_byte(cursor) << 8;
     cursor->record |= raw_byte(cursor);
     if (cursor->record == 0 || cursor->record > LIMIT_RECORD_PLAINTEXT)
-        fail(cursor, -EPROTO);
+        cursor_fail(cursor, -EPROTO);
 }
 
 /* Reads a number of `width` bytes out of the `left` bytes of the enclosing part. */
-static size_t number(struct cursor *cursor, unsigned width, size_t *left)
+static size_t read_uint(struct cursor *cursor, unsigned width, size_t *left)
 {
     size_t value = 0;
 
     if (*left < width) {
-        fail(cursor, -EPROTO);
+        cursor_fail(cursor, -EPROTO);
         return 0;
     }
     *left -= width;
@@ -84,22 +84,22 @@ static size_t number(struct cursor *cursor, unsigned width, size_t *left)
 }
 
 /* Reads the length of a part and subtracts it from the enclosing one. */
-static size_t part(struct cursor *cursor, unsigned width, size_t *left)
+static size_t read_part_length(struct cursor *cursor, unsigned width, size_t *left)
 {
-    size_t length = number(cursor, width, left);
+    size_t length = read_uint(cursor, width, left);
 
     if (length > *left) {
-        fail(cursor, -EPROTO);
+        cursor_fail(cursor, -EPROTO);
         return 0;
     }
     *left -= length;
     return length;
 }
 
-static void skip(struct cursor *cursor, size_t count)
+static void skip_bytes(struct cursor *cursor, size_t count)
 {
     while (count > 0 && !cursor->error)
-        (void)number(cursor, 1, &count);
+        (void)read_uint(cursor, 1, &count);
 }
 
 /* Letters, digits, "-" and "_": other bytes occur in no certificate and no configuration. */
@@ -108,17 +108,17 @@ static bool is_name_byte(char byte)
     return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '_' || byte == '.';
 }
 
-static void read_name(struct cursor *cursor, size_t length, struct client_hello *hello)
+static void read_host_name(struct cursor *cursor, size_t length, struct client_hello *hello)
 {
     if (length == 0 || length > sizeof(hello->name) || hello->name_length > 0) {
-        fail(cursor, -EPROTO);
+        cursor_fail(cursor, -EPROTO);
         return;
     }
     while (length > 0 && !cursor->error) {
-        char byte = str_lower((char)number(cursor, 1, &length));
+        char byte = str_lower((char)read_uint(cursor, 1, &length));
 
         if (!cursor->error && !is_name_byte(byte))
-            fail(cursor, -EPROTO);
+            cursor_fail(cursor, -EPROTO);
         hello->name[hello->name_length++] = byte;
     }
     if (hello->name_length > 1 && hello->name[hello->name_length - 1] == '.')
@@ -127,18 +127,18 @@ static void read_name(struct cursor *cursor, size_t length, struct client_hello 
 
 static void read_server_name(struct cursor *cursor, size_t left, struct client_hello *hello)
 {
-    size_t list = part(cursor, 2, &left);
+    size_t list = read_part_length(cursor, 2, &left);
 
     if (left > 0 || list == 0)
-        fail(cursor, -EPROTO);
+        cursor_fail(cursor, -EPROTO);
     while (list > 0 && !cursor->error) {
-        size_t type = number(cursor, 1, &list);
-        size_t length = part(cursor, 2, &list);
+        size_t type = read_uint(cursor, 1, &list);
+        size_t length = read_part_length(cursor, 2, &list);
 
         if (type == NAME_HOST)
-            read_name(cursor, length, hello);
+            read_host_name(cursor, length, hello);
         else
-            skip(cursor, length);
+            skip_bytes(cursor, length);
     }
 }
 
@@ -150,12 +150,12 @@ static void note_version(struct client_hello *hello, size_t version)
 
 static void read_versions(struct cursor *cursor, size_t left, struct client_hello *hello)
 {
-    size_t list = part(cursor, 1, &left);
+    size_t list = read_part_length(cursor, 1, &left);
 
     if (left > 0 || list == 0 || list % 2)
-        fail(cursor, -EPROTO);
+        cursor_fail(cursor, -EPROTO);
     while (list > 0 && !cursor->error)
-        note_version(hello, number(cursor, 2, &list));
+        note_version(hello, read_uint(cursor, 2, &list));
 }
 
 static void add_alpn(struct client_hello *hello, char byte)
@@ -166,23 +166,23 @@ static void add_alpn(struct client_hello *hello, char byte)
 /* Names that do not fit are left out. */
 static void read_alpn(struct cursor *cursor, size_t left, struct client_hello *hello)
 {
-    size_t list = part(cursor, 2, &left);
+    size_t list = read_part_length(cursor, 2, &left);
 
     if (left > 0 || list == 0)
-        fail(cursor, -EPROTO);
+        cursor_fail(cursor, -EPROTO);
     while (list > 0 && !cursor->error) {
-        size_t length = part(cursor, 1, &list);
+        size_t length = read_part_length(cursor, 1, &list);
 
         if (length == 0)
-            fail(cursor, -EPROTO);
+            cursor_fail(cursor, -EPROTO);
         if (hello->alpn_length + length + 1 > sizeof(hello->alpn)) {
-            skip(cursor, length);
+            skip_bytes(cursor, length);
             continue;
         }
         if (hello->alpn_length > 0)
             add_alpn(hello, ',');
         while (length > 0 && !cursor->error)
-            add_alpn(hello, (char)number(cursor, 1, &length));
+            add_alpn(hello, (char)read_uint(cursor, 1, &length));
     }
 }
 
@@ -191,11 +191,11 @@ static void read_extensions(struct cursor *cursor, size_t left, struct client_he
     bool named = false;
 
     while (left > 0 && !cursor->error) {
-        size_t type = number(cursor, 2, &left);
-        size_t length = part(cursor, 2, &left);
+        size_t type = read_uint(cursor, 2, &left);
+        size_t length = read_part_length(cursor, 2, &left);
 
         if (type == EXTENSION_SERVER_NAME && named)
-            fail(cursor, -EPROTO);
+            cursor_fail(cursor, -EPROTO);
         named |= type == EXTENSION_SERVER_NAME;
         if (type == EXTENSION_SERVER_NAME)
             read_server_name(cursor, length, hello);
@@ -204,7 +204,7 @@ static void read_extensions(struct cursor *cursor, size_t left, struct client_he
         else if (type == EXTENSION_VERSIONS)
             read_versions(cursor, length, hello);
         else
-            skip(cursor, length);
+            skip_bytes(cursor, length);
     }
 }
 
@@ -212,32 +212,32 @@ static void read_body(struct cursor *cursor, size_t left, struct client_hello *h
 {
     size_t length;
 
-    if (number(cursor, 1, &left) != 3)
-        fail(cursor, -EPROTO);
-    note_version(hello, 0x0300 + number(cursor, 1, &left));
+    if (read_uint(cursor, 1, &left) != 3)
+        cursor_fail(cursor, -EPROTO);
+    note_version(hello, 0x0300 + read_uint(cursor, 1, &left));
     if (left < RANDOM_BYTES) {
-        fail(cursor, -EPROTO);
+        cursor_fail(cursor, -EPROTO);
         return;
     }
     left -= RANDOM_BYTES;
-    skip(cursor, RANDOM_BYTES);
-    length = part(cursor, 1, &left);
+    skip_bytes(cursor, RANDOM_BYTES);
+    length = read_part_length(cursor, 1, &left);
     if (length > SESSION_ID_MOST)
-        fail(cursor, -EPROTO);
-    skip(cursor, length);
-    length = part(cursor, 2, &left);
+        cursor_fail(cursor, -EPROTO);
+    skip_bytes(cursor, length);
+    length = read_part_length(cursor, 2, &left);
     if (!cursor->error && (length == 0 || length % 2))
-        fail(cursor, -EPROTO);
-    skip(cursor, length);
-    length = part(cursor, 1, &left);
+        cursor_fail(cursor, -EPROTO);
+    skip_bytes(cursor, length);
+    length = read_part_length(cursor, 1, &left);
     if (!cursor->error && length == 0)
-        fail(cursor, -EPROTO);
-    skip(cursor, length);
+        cursor_fail(cursor, -EPROTO);
+    skip_bytes(cursor, length);
     if (left == 0) /* TLS 1.2 may have no extensions at all */
         return;
-    length = part(cursor, 2, &left);
+    length = read_part_length(cursor, 2, &left);
     if (left > 0)
-        fail(cursor, -EPROTO);
+        cursor_fail(cursor, -EPROTO);
     read_extensions(cursor, length, hello);
 }
 
@@ -285,11 +285,11 @@ int client_hello_read(struct str bytes, struct client_hello *out_hello)
     struct cursor cursor = {.rest = bytes};
     struct client_hello hello = {.name_length = 0};
     size_t left = 4;
-    size_t type = number(&cursor, 1, &left);
-    size_t length = number(&cursor, 3, &left);
+    size_t type = read_uint(&cursor, 1, &left);
+    size_t length = read_uint(&cursor, 3, &left);
 
     if (!cursor.error && (type != MESSAGE_CLIENT_HELLO || length > LIMIT_CLIENT_HELLO))
-        fail(&cursor, -EPROTO);
+        cursor_fail(&cursor, -EPROTO);
     read_body(&cursor, length, &hello);
     if (cursor.error == 0)
         *out_hello = hello;

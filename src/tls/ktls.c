@@ -39,7 +39,7 @@ const char *ktls_reason_name(enum ktls_reason reason)
 
 #ifdef HAVE_KTLS
 
-static int call(const struct ktls_calls *calls, int fd, int level, int name, const void *value, size_t length)
+static int set_option(const struct ktls_calls *calls, int fd, int level, int name, const void *value, size_t length)
 {
     return calls->setsockopt(fd, level, name, value, (socklen_t)length) < 0 ? -errno : 0;
 }
@@ -48,7 +48,7 @@ static int give_key(const struct ktls_calls *calls, int fd, const struct record_
 {
     union ktls_key layout;
     size_t length = ktls_key_write(key, &layout);
-    int error = length ? call(calls, fd, SOL_TLS, TLS_TX, &layout, length) : -EINVAL;
+    int error = length ? set_option(calls, fd, SOL_TLS, TLS_TX, &layout, length) : -EINVAL;
 
     OPENSSL_cleanse(&layout, sizeof(layout));
     return error;
@@ -73,7 +73,7 @@ static enum ktls_reason ulp_reason(int error)
 enum ktls_reason ktls_promote_error(const struct ktls_calls *calls, int fd, const struct record_key *key,
                                     int *out_error)
 {
-    int error = call(calls, fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls"));
+    int error = set_option(calls, fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls"));
     enum ktls_reason reason = ulp_reason(error);
 
     *out_error = -error;

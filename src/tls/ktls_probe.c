@@ -102,7 +102,7 @@ void ktls_probe(const struct ktls_calls *calls, struct ktls_support *out_support
     *out_support = support;
 }
 
-static size_t append(char *into, size_t size, size_t used, const char *text)
+static size_t append_text(char *into, size_t size, size_t used, const char *text)
 {
     struct str part = str_slice(str_from(text), 0, size - used);
 
@@ -119,16 +119,16 @@ static size_t append_version(const struct ktls_support *support, unsigned versio
         if (support->reason[version][cipher] != KTLS_OK)
             continue;
         if (first)
-            used = append(into, size, used, *any ? "; " : "kTLS: available (");
-        used = append(into, size, used, !first ? ", " : version ? "TLS 1.3: " : "TLS 1.2: ");
-        used = append(into, size, used, cipher_names[cipher]);
+            used = append_text(into, size, used, *any ? "; " : "kTLS: available (");
+        used = append_text(into, size, used, !first ? ", " : version ? "TLS 1.3: " : "TLS 1.2: ");
+        used = append_text(into, size, used, cipher_names[cipher]);
         first = false;
         *any = true;
     }
     return used;
 }
 
-static const char *refusal(const struct ktls_support *support)
+static const char *refusal_text(const struct ktls_support *support)
 {
     switch (support->reason[1][RECORD_AES_128_GCM]) {
     case KTLS_OFF:
@@ -155,14 +155,14 @@ struct str ktls_describe(const struct ktls_support *support, char *into, size_t 
     used = append_version(support, 1, into, size, used, &any);
     used = append_version(support, 0, into, size, used, &any);
     if (any) {
-        used = append(into, size, used, support->rekey ? "; rekeying)" : ")");
+        used = append_text(into, size, used, support->rekey ? "; rekeying)" : ")");
         return str_of(into, used);
     }
-    used = append(into, size, used, "kTLS: not available: ");
-    used = append(into, size, used, refusal(support));
+    used = append_text(into, size, used, "kTLS: not available: ");
+    used = append_text(into, size, used, refusal_text(support));
     if (support->error) {
-        used = append(into, size, used, ": ");
-        used = append(into, size, used, strerror(support->error));
+        used = append_text(into, size, used, ": ");
+        used = append_text(into, size, used, strerror(support->error));
     }
     return str_of(into, used);
 }

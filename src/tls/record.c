@@ -232,7 +232,7 @@ static void put_nonce(const struct record_key *key, uint8_t nonce[12])
     memcpy(nonce + 4, &last, sizeof(last));
 }
 
-static bool encrypt(EVP_CIPHER_CTX *sealing, uint8_t *into, const void *from, size_t length)
+static bool encrypt_part(EVP_CIPHER_CTX *sealing, uint8_t *into, const void *from, size_t length)
 {
     int written;
 
@@ -252,11 +252,11 @@ static uint8_t *encrypt_parts(EVP_CIPHER_CTX *sealing, uint8_t inner, const stru
 
         if (inner && i == count - 1 && into == parts[i].iov_base) {
             into[straight] = inner;
-            return encrypt(sealing, into, into, straight + 1) ? into + straight + 1 : NULL;
+            return encrypt_part(sealing, into, into, straight + 1) ? into + straight + 1 : NULL;
         }
         if (inner && i == count - 1)
             straight -= straight % BLOCK;
-        if (!encrypt(sealing, into, parts[i].iov_base, straight))
+        if (!encrypt_part(sealing, into, parts[i].iov_base, straight))
             return NULL;
         into += straight;
         size_t rest = parts[i].iov_len - straight;
@@ -264,20 +264,20 @@ static uint8_t *encrypt_parts(EVP_CIPHER_CTX *sealing, uint8_t inner, const stru
             memcpy(into, (uint8_t *)parts[i].iov_base + straight, rest);
         if (inner && i == count - 1) {
             into[rest] = inner;
-            if (!encrypt(sealing, into, into, rest + 1))
+            if (!encrypt_part(sealing, into, into, rest + 1))
                 return NULL;
             into += rest + 1;
         }
     }
     if (inner && count == 0) {
         *into = inner;
-        return encrypt(sealing, into, into, 1) ? into + 1 : NULL;
+        return encrypt_part(sealing, into, into, 1) ? into + 1 : NULL;
     }
     return into;
 }
 
 /* Sets the next nonce. Length -1 means the whole: an init call would first query the nonce length by name. */
-static bool begin(const struct cipher_context_cache *cache, const struct cipher_context *context, uint8_t nonce[12])
+static bool set_nonce(const struct cipher_context_cache *cache, const struct cipher_context *context, uint8_t nonce[12])
 {
     OSSL_PARAM whole[] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, nonce, (size_t)-1),
                           OSSL_PARAM_construct_end()};
@@ -337,7 +337,7 @@ static size_t put_head(const struct record_key *key, uint8_t type, size_t length
     return AAD_MAX;
 }
 
-static void step(struct record_key *key)
+static void advance_sequence(struct record_key *key)
 {
     key->sequence++;
     for (int i = EXPLICIT_NONCE - 1; explicit_nonce(key) && i >= 0; i--)
@@ -362,7 +362,7 @@ ssize_t record_seal(struct cipher_context_cache *cache, struct record_key *key, 
     size_t aad_length = put_head(key, type, length, start, aad);
     put_nonce(key, nonce);
     end = start + record_head(key);
-    if (!begin(cache, context, nonce) ||
+    if (!set_nonce(cache, context, nonce) ||
         EVP_EncryptUpdate(context->sealing, NULL, &written, aad, (int)aad_length) != 1 ||
         !(end = encrypt_parts(context->sealing, key->version == RECORD_TLS_1_3 ? type : 0, parts, count, end)) ||
         EVP_EncryptFinal_ex(context->sealing, end, &written) != 1 || !put_tag(context->sealing, end)) {
@@ -370,6 +370,6 @@ ssize_t record_seal(struct cipher_context_cache *cache, struct record_key *key, 
         record_release(cache, hint);
         return -ENOMEM;
     }
-    step(key);
+    advance_sequence(key);
     return end + TAG - start;
 }

@@ -14,7 +14,7 @@ static bool is_live(uint64_t slot, uint32_t now_s)
 }
 
 /* Counts the mark in the bucket; `out_free` is the first usable slot, or REPLAY_SLOTS. */
-static unsigned count(uint64_t *slots, uint32_t mark, uint32_t now_s, unsigned *out_free, uint64_t *out_old)
+static unsigned count_mark(uint64_t *slots, uint32_t mark, uint32_t now_s, unsigned *out_free, uint64_t *out_old)
 {
     unsigned found = 0;
 
@@ -42,11 +42,11 @@ bool replay_window_add(struct replay_window *window, const uint8_t random[32], u
     memcpy(&bucket, random + sizeof(mark), sizeof(bucket));
     slots = window->slots[bucket % REPLAY_BUCKETS];
     for (int tries = 0; tries < REPLAY_SLOTS; tries++) {
-        if (count(slots, mark, now_s, &place, &old) > 0 || place == REPLAY_SLOTS)
+        if (count_mark(slots, mark, now_s, &place, &old) > 0 || place == REPLAY_SLOTS)
             return false;
         if (__atomic_compare_exchange_n(&slots[place], &old, (uint64_t)now_s << 32 | mark, false,
                                         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-            return count(slots, mark, now_s, &place, &old) == 1;
+            return count_mark(slots, mark, now_s, &place, &old) == 1;
     }
     return false;
 }

@@ -33,19 +33,19 @@ struct session_cache {
     char *ring;
 };
 
-static struct record *at(struct session_cache *cache, uint64_t place)
+static struct record *record_at(struct session_cache *cache, uint64_t place)
 {
     return (struct record *)(void *)(cache->ring + place % cache->room);
 }
 
 /* The bytes from a position to the end of the ring. */
-static uint64_t rest(const struct session_cache *cache, uint64_t place)
+static uint64_t bytes_to_end(const struct session_cache *cache, uint64_t place)
 {
     return cache->room - place % cache->room;
 }
 
 /* Ids are random and generated here; forged ids find nothing, whatever their chain. */
-static uint64_t *chain_of(struct session_cache *cache, struct str id)
+static uint64_t *id_chain(struct session_cache *cache, struct str id)
 {
     uint64_t hash = 14695981039346656037u;
 
@@ -66,13 +66,13 @@ static void forget_all(struct session_cache *cache)
     cache->head = cache->tail = 0;
 }
 
-static void lock(struct session_cache *cache)
+static void lock_cache(struct session_cache *cache)
 {
     if (shared_zone_lock(&cache->shared))
         forget_all(cache);
 }
 
-static void unlock(struct session_cache *cache)
+static void unlock_cache(struct session_cache *cache)
 {
     shared_zone_unlock(&cache->shared);
 }
@@ -106,18 +106,18 @@ void session_cache_destroy(struct session_cache *cache)
 }
 
 /* The link to the entry in its chain, or NULL. */
-static uint64_t *find(struct session_cache *cache, struct str id)
+static uint64_t *find_link(struct session_cache *cache, struct str id)
 {
-    uint64_t *link = chain_of(cache, id);
+    uint64_t *link = id_chain(cache, id);
 
-    while (*link && !str_equal(id_of(at(cache, *link - 1)), id))
-        link = &at(cache, *link - 1)->next;
+    while (*link && !str_equal(id_of(record_at(cache, *link - 1)), id))
+        link = &record_at(cache, *link - 1)->next;
     return *link ? link : NULL;
 }
 
-static void forget(struct session_cache *cache, uint64_t *link)
+static void remove_record(struct session_cache *cache, uint64_t *link)
 {
-    struct record *record = at(cache, *link - 1);
+    struct record *record = record_at(cache, *link - 1);
 
     *link = record->next;
     OPENSSL_cleanse(record->session, record->length);
@@ -127,13 +127,13 @@ static void forget(struct session_cache *cache, uint64_t *link)
 /* A gap at the end of the ring that is too small for an entry is skipped. */
 static void drop_oldest(struct session_cache *cache)
 {
-    struct record *oldest = at(cache, cache->tail);
-    uint64_t size = rest(cache, cache->tail);
+    struct record *oldest = record_at(cache, cache->tail);
+    uint64_t size = bytes_to_end(cache, cache->tail);
 
     if (size >= sizeof(*oldest)) {
         size = oldest->size;
         if (oldest->length)
-            forget(cache, find(cache, id_of(oldest)));
+            remove_record(cache, find_link(cache, id_of(oldest)));
     }
     cache->tail += size;
 }
@@ -141,12 +141,12 @@ static void drop_oldest(struct session_cache *cache)
 /* Evicts until `size` contiguous bytes are free. */
 static void make_room(struct session_cache *cache, uint64_t size)
 {
-    uint64_t end = rest(cache, cache->head), unused = end < size ? end : 0;
+    uint64_t end = bytes_to_end(cache, cache->head), unused = end < size ? end : 0;
 
     while (u64_sub_sat(cache->head + unused + size, cache->tail) > cache->room)
         drop_oldest(cache);
     if (unused >= sizeof(struct record))
-        *at(cache, cache->head) = (struct record){.size = (uint32_t)unused};
+        *record_at(cache, cache->head) = (struct record){.size = (uint32_t)unused};
     cache->head += unused;
 }
 
@@ -154,8 +154,8 @@ static void make_room(struct session_cache *cache, uint64_t size)
 static void drop_expired(struct session_cache *cache, uint64_t now_ms)
 {
     while (cache->tail < cache->head &&
-           (rest(cache, cache->tail) < sizeof(struct record) || at(cache, cache->tail)->length == 0 ||
-            at(cache, cache->tail)->until_ms <= now_ms))
+           (bytes_to_end(cache, cache->tail) < sizeof(struct record) || record_at(cache, cache->tail)->length == 0 ||
+            record_at(cache, cache->tail)->until_ms <= now_ms))
         drop_oldest(cache);
 }
 
@@ -169,14 +169,14 @@ void session_cache_put(struct session_cache *cache, struct str id, struct str se
     if (id.length == 0 || id.length > SESSION_ID_MOST || session.length == 0 || session.length > LIMIT_TLS_SESSION ||
         size > cache->room / 8)
         return;
-    lock(cache);
-    before = find(cache, id);
+    lock_cache(cache);
+    before = find_link(cache, id);
     if (before)
-        forget(cache, before);
+        remove_record(cache, before);
     drop_expired(cache, now_ms);
     make_room(cache, size);
-    chain = chain_of(cache, id);
-    record = at(cache, cache->head);
+    chain = id_chain(cache, id);
+    record = record_at(cache, cache->head);
     *record = (struct record){.next = *chain,
                               .until_ms = now_ms + life_ms,
                               .size = (uint32_t)size,
@@ -186,7 +186,7 @@ void session_cache_put(struct session_cache *cache, struct str id, struct str se
     memcpy(record->session, session.data, session.length);
     *chain = cache->head + 1;
     cache->head += size;
-    unlock(cache);
+    unlock_cache(cache);
 }
 
 size_t session_cache_get(struct session_cache *cache, struct str id, uint64_t now_ms, char *into)
@@ -194,15 +194,15 @@ size_t session_cache_get(struct session_cache *cache, struct str id, uint64_t no
     uint64_t *link;
     size_t length = 0;
 
-    lock(cache);
-    link = find(cache, id);
-    if (link && at(cache, *link - 1)->until_ms <= now_ms) {
-        forget(cache, link);
+    lock_cache(cache);
+    link = find_link(cache, id);
+    if (link && record_at(cache, *link - 1)->until_ms <= now_ms) {
+        remove_record(cache, link);
     } else if (link) {
-        length = at(cache, *link - 1)->length;
-        memcpy(into, at(cache, *link - 1)->session, length);
+        length = record_at(cache, *link - 1)->length;
+        memcpy(into, record_at(cache, *link - 1)->session, length);
     }
-    unlock(cache);
+    unlock_cache(cache);
     return length;
 }
 
@@ -210,11 +210,11 @@ void session_cache_remove(struct session_cache *cache, struct str id)
 {
     uint64_t *link;
 
-    lock(cache);
-    link = find(cache, id);
+    lock_cache(cache);
+    link = find_link(cache, id);
     if (link)
-        forget(cache, link);
-    unlock(cache);
+        remove_record(cache, link);
+    unlock_cache(cache);
 }
 
 static struct session_cache *share_cache(const struct session_stores *before, const struct session_store *store)

@@ -10,7 +10,7 @@
 #include <openssl/err.h>
 #include <openssl/rand.h>
 
-static bool draw(uint8_t *bytes, size_t size)
+static bool draw_random(uint8_t *bytes, size_t size)
 {
     return RAND_priv_bytes(bytes, (int)size) == 1;
 }
@@ -21,8 +21,8 @@ int ticket_keys_rotate(struct ticket_keys *keys)
     struct ticket_key *next = &keys->keys[number % TICKET_KEYS_DRAWN];
     struct ticket_key *oldest = &keys->keys[(number + 1) % TICKET_KEYS_DRAWN];
 
-    if (RAND_bytes(next->name, sizeof(next->name)) != 1 || !draw(next->hmac, sizeof(next->hmac)) ||
-        !draw(next->aes, sizeof(next->aes))) {
+    if (RAND_bytes(next->name, sizeof(next->name)) != 1 || !draw_random(next->hmac, sizeof(next->hmac)) ||
+        !draw_random(next->aes, sizeof(next->aes))) {
         OPENSSL_cleanse(next, sizeof(*next));
         ERR_clear_error();
         return -EIO;
@@ -53,7 +53,7 @@ bool ticket_keys_get(const struct ticket_keys *keys, unsigned age, struct ticket
     return out_key->size > 0;
 }
 
-static const char *take(uint8_t *into, const char *from, size_t size)
+static const char *copy_part(uint8_t *into, const char *from, size_t size)
 {
     memcpy(into, from, size);
     return from + size;
@@ -66,12 +66,12 @@ int ticket_key_parse(struct str bytes, struct ticket_key *out_key)
 
     if (bytes.length != 48 && bytes.length != 80)
         return -EINVAL;
-    from = take(key.name, from, sizeof(key.name));
+    from = copy_part(key.name, from, sizeof(key.name));
     if (key.size == 16)
-        from = take(key.aes, from, key.size);
-    from = take(key.hmac, from, key.size);
+        from = copy_part(key.aes, from, key.size);
+    from = copy_part(key.hmac, from, key.size);
     if (key.size == 32)
-        take(key.aes, from, key.size);
+        copy_part(key.aes, from, key.size);
     *out_key = key;
     OPENSSL_cleanse(&key, sizeof(key));
     return 0;

@@ -113,8 +113,8 @@ static void warn_of_dates(X509 *leaf, const char *file, struct log *log)
         log_write(log, LOG_WARN, "the certificate \"%s\" is not valid yet: clients will refuse it", file);
 }
 
-static bool use(struct tls_server *server, STACK_OF(X509) * chain, EVP_PKEY *key, const char *file,
-                const struct tls_failure *failure)
+static bool use_certificate(struct tls_server *server, STACK_OF(X509) * chain, EVP_PKEY *key, const char *file,
+                            const struct tls_failure *failure)
 {
     X509 *leaf = sk_X509_shift(chain);
     bool good = SSL_CTX_use_cert_and_key(server->openssl, leaf, key, chain, 1) == 1;
@@ -153,7 +153,7 @@ bool tls_certificate_load(struct tls_server *server, const struct tls_certificat
     good = good && check_kind(server, key, files[0].name, &at);
     if (good)
         warn_of_dates(sk_X509_value(chain, 0), files[0].name, log);
-    good = good && use(server, chain, key, files[0].name, &at);
+    good = good && use_certificate(server, chain, key, files[0].name, &at);
     chain_free(chain);
     EVP_PKEY_free(key);
     for (int i = 0; files && i < 2; i++)

@@ -85,7 +85,7 @@ bool tls_client_settings_equal(const struct tls_client_settings *a, const struct
 }
 
 /* An unreadable file is the first error in OpenSSL's queue, not the last. */
-static const char *reason(void)
+static const char *openssl_file_reason(void)
 {
     unsigned long first = ERR_peek_error();
 
@@ -95,8 +95,8 @@ static const char *reason(void)
     return strerror(ERR_GET_REASON(first));
 }
 
-static bool fill(struct tls_context *context, const struct tls_client_settings *settings, char *out_error,
-                 size_t error_size)
+static bool fill_context(struct tls_context *context, const struct tls_client_settings *settings, char *out_error,
+                         size_t error_size)
 {
     static const unsigned char alpn[] = "\x08http/1.1";
     SSL_CTX *openssl = SSL_CTX_new(TLS_client_method());
@@ -126,7 +126,7 @@ static bool fill(struct tls_context *context, const struct tls_client_settings *
         (settings->verify && !load_trusted(openssl, settings)) ||
         (settings->command_count &&
          !tls_client_commands(openssl, settings->commands, settings->command_count))) {
-        snprintf(out_error, error_size, "%s", reason());
+        snprintf(out_error, error_size, "%s", openssl_file_reason());
         return false;
     }
     SSL_CTX_clear_options(openssl, SSL_OP_ENABLE_KTLS | SSL_OP_ALLOW_UNSAFE_LEGACY_RENEGOTIATION);
@@ -143,7 +143,7 @@ struct tls_context *tls_client_context_create(const struct tls_client_settings *
         snprintf(out_error, error_size, "out of memory");
         return NULL;
     }
-    if (fill(context, settings, out_error, error_size))
+    if (fill_context(context, settings, out_error, error_size))
         return context;
     tls_context_destroy(context);
     return NULL;

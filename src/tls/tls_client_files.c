@@ -91,7 +91,7 @@ bool tls_client_key(SSL_CTX *openssl, struct str path, struct str passwords)
     return good;
 }
 
-static bool command(SSL_CONF_CTX *conf, const struct tls_command *one)
+static bool apply_command(SSL_CONF_CTX *conf, const struct tls_command *one)
 {
     char name[256], value[4096];
 
@@ -110,7 +110,7 @@ bool tls_client_commands(SSL_CTX *openssl, const struct tls_command *commands, s
         SSL_CONF_CTX_set_ssl_ctx(conf, openssl);
     }
     for (size_t i = 0; i < count && good; i++)
-        good = command(conf, &commands[i]);
+        good = apply_command(conf, &commands[i]);
     good = good && SSL_CONF_CTX_finish(conf) == 1;
     SSL_CONF_CTX_free(conf);
     if (good && SSL_CTX_get_min_proto_version(openssl) < TLS1_2_VERSION) {

@@ -142,8 +142,8 @@ static void listen_for_names(struct tls_context *context)
     tls_session_cache_set_context(context, context->fallback);
 }
 
-static bool index_names(struct tls_context *context, struct tls_server *server, struct log *log,
-                        const struct tls_failure *failure)
+static bool index_server_names(struct tls_context *context, struct tls_server *server, struct log *log,
+                               const struct tls_failure *failure)
 {
     for (size_t i = 0; i < server->settings->name_count; i++) {
         struct str name = server->settings->names[i];
@@ -162,8 +162,8 @@ static bool index_names(struct tls_context *context, struct tls_server *server, 
     return true;
 }
 
-static bool load(struct tls_context *context, const struct tls_settings *servers, struct log *log,
-                 struct tls_failure *failure)
+static bool load_servers(struct tls_context *context, const struct tls_settings *servers, struct log *log,
+                         struct tls_failure *failure)
 {
     bool good = true;
 
@@ -180,7 +180,7 @@ static bool load(struct tls_context *context, const struct tls_settings *servers
         context->may_be_early |= servers[i].early_data;
         failure->fault.server = i;
         good &= tls_server_load(server, log, failure);
-        good &= index_names(context, server, log, failure);
+        good &= index_server_names(context, server, log, failure);
         if (!context->fallback && servers[i].is_default)
             context->fallback = server;
     }
@@ -204,7 +204,7 @@ struct tls_context *tls_context_load(const struct tls_settings *servers, size_t 
     tls_names_init(&context->names);
     context->count = count;
     context->servers = calloc(count, sizeof(*context->servers));
-    bool good = load(context, servers, log, &failure);
+    bool good = load_servers(context, servers, log, &failure);
     ERR_clear_error();
     if (good)
         return context;

@@ -95,8 +95,8 @@ static bool is_refused(const char *name, const struct tls_failure *failure)
 }
 
 /* SSL_CONF_cmd(3): 2: both words were used; -2: unknown command. */
-static bool run(struct tls_server *server, SSL_CONF_CTX *conf, const char *name, const char *value,
-                const struct tls_failure *failure)
+static bool run_command(struct tls_server *server, SSL_CONF_CTX *conf, const char *name, const char *value,
+                        const struct tls_failure *failure)
 {
     int result;
 
@@ -130,7 +130,7 @@ static bool run_one(struct tls_server *server, SSL_CONF_CTX *conf, size_t index,
     struct tls_failure at = tls_failure_at(failure, "ssl_conf_command", index);
     char *name = strndup(command->name.data, command->name.length);
     char *value = strndup(command->value.data, command->value.length);
-    bool good = name && value ? run(server, conf, name, value, &at) : tls_fail(&at, "out of memory");
+    bool good = name && value ? run_command(server, conf, name, value, &at) : tls_fail(&at, "out of memory");
 
     free(name);
     free(value);

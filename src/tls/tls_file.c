@@ -65,7 +65,7 @@ static size_t count_files(const struct tls_settings *settings)
 }
 
 /* FNV-1a. */
-static uint64_t mix(uint64_t number, uint64_t more)
+static uint64_t fnv1a_mix(uint64_t number, uint64_t more)
 {
     for (int i = 0; i < 8; i++, more >>= 8)
         number = (number ^ (more & 0xff)) * 0x100000001b3;
@@ -82,14 +82,14 @@ static uint64_t mix_state(uint64_t number, struct str name)
     memcpy(path, name.data, name.length);
     path[name.length] = '\0';
     if (stat(path, &state) < 0)
-        return mix(number, 1);
+        return fnv1a_mix(number, 1);
     const uint64_t facts[] = {
         (uint64_t)state.st_dev,          (uint64_t)state.st_ino,          (uint64_t)state.st_size,
         (uint64_t)state.st_mtim.tv_sec,  (uint64_t)state.st_mtim.tv_nsec, (uint64_t)state.st_ctim.tv_sec,
         (uint64_t)state.st_ctim.tv_nsec,
     };
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
-        number = mix(number, facts[i]);
+        number = fnv1a_mix(number, facts[i]);
     return number;
 }
 
@@ -107,7 +107,7 @@ uint64_t tls_files_stamp(const struct tls_settings *settings)
 }
 
 /* Concatenates the files in the order of file_at, each after its length. */
-static bool join(const struct tls_file *each, size_t count, struct tls_files *out_files)
+static bool concatenate_files(const struct tls_file *each, size_t count, struct tls_files *out_files)
 {
     struct tls_files files = {NULL, 0};
 
@@ -144,7 +144,7 @@ bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_f
 
         good &= str_empty(name) || tls_file_open(&each[i], &nobody, name, &at);
     }
-    if (good && !join(each, count, out_files))
+    if (good && !concatenate_files(each, count, out_files))
         good = tls_fail(&failure, "out of memory");
     for (size_t i = 0; each && i < count; i++)
         tls_file_finish(&each[i]);
@@ -159,7 +159,7 @@ void tls_files_finish(struct tls_files *files)
 }
 
 /* The contents of the file with this name. */
-static bool find(const struct tls_server *server, struct str wanted, struct str *out_text)
+static bool find_file(const struct tls_server *server, struct str wanted, struct str *out_text)
 {
     struct str rest = str_of(server->files->bytes, server->files->length);
     const char *directive;
@@ -188,7 +188,7 @@ static bool take_read(struct tls_file *file, const struct tls_server *server,
 {
     struct str text;
 
-    if (!find(server, str_from(file->name), &text) || text.length > LIMIT_PEM_FILE)
+    if (!find_file(server, str_from(file->name), &text) || text.length > LIMIT_PEM_FILE)
         return tls_fail(failure, "\"%s\" was not read", file->name);
     file->text = OPENSSL_malloc(LIMIT_PEM_FILE + 1);
     if (!file->text)

@@ -138,7 +138,7 @@ static bool set_subject(X509 *certificate, const struct tls_settings *settings)
            X509_set_issuer_name(certificate, name) == 1;
 }
 
-static X509 *make(EVP_PKEY *key, const struct tls_settings *settings)
+static X509 *create_certificate(EVP_PKEY *key, const struct tls_settings *settings)
 {
     X509 *certificate = X509_new();
 
@@ -175,7 +175,7 @@ static void log_fingerprint(X509 *certificate, const struct tls_settings *settin
 bool tls_self_signed_make(struct tls_server *server, struct log *log, const struct tls_failure *failure)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *certificate = key ? make(key, server->settings) : NULL;
+    X509 *certificate = key ? create_certificate(key, server->settings) : NULL;
     bool good = certificate && SSL_CTX_use_cert_and_key(server->openssl, certificate, key, NULL, 1) == 1;
 
     if (good)

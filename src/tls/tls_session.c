@@ -84,7 +84,7 @@ static void alert_cut(struct tls_session *session)
         session->bio.output->record(session->bio.owner, RECORD_ALERT, str_of(fatal, sizeof(fatal)));
 }
 
-static int fail(struct tls_session *session, const char *sentence)
+static int session_fail(struct tls_session *session, const char *sentence)
 {
     alert_cut(session);
     session->failed = true;
@@ -108,7 +108,7 @@ static unsigned long first_reason(void)
 }
 
 /* Plainer texts for OpenSSL's most frequent reasons. */
-static const char *explain(const struct tls_session *session)
+static const char *fault_text(const struct tls_session *session)
 {
     unsigned long error = first_reason();
 
@@ -143,15 +143,15 @@ static const char *explain(const struct tls_session *session)
 }
 
 /* Maps a failed call on the SSL: -EAGAIN, 0 (the peer closed), or -EPROTO with its error text. */
-static int judge(struct tls_session *session, int result)
+static int ssl_result(struct tls_session *session, int result)
 {
     switch (SSL_get_error(session->ssl, result)) {
     case SSL_ERROR_WANT_READ:
-        return session->bio.cut ? fail(session, explain(session)) : -EAGAIN;
+        return session->bio.cut ? session_fail(session, fault_text(session)) : -EAGAIN;
     case SSL_ERROR_ZERO_RETURN:
         return 0;
     default:
-        return fail(session, explain(session));
+        return session_fail(session, fault_text(session));
     }
 }
 
@@ -230,8 +230,8 @@ static int finish_handshake(struct tls_session *session)
         session->bio.established = true;
         return 0;
     }
-    int error = judge(session, result);
-    return error ? error : fail(session, "the peer closed the connection during the handshake");
+    int error = ssl_result(session, result);
+    return error ? error : session_fail(session, "the peer closed the connection during the handshake");
 }
 
 /* Runs until the presence of early data is known. 0: there are none. */
@@ -248,8 +248,8 @@ static int await_early(struct tls_session *session)
         session->early = EARLY_NONE;
         return 0;
     default:
-        error = judge(session, -1);
-        return error ? error : fail(session, "the peer closed the connection during the handshake");
+        error = ssl_result(session, -1);
+        return error ? error : session_fail(session, "the peer closed the connection during the handshake");
     }
 }
 
@@ -260,7 +260,7 @@ int tls_session_handshake(struct tls_session *session)
     if (session->finished)
         return 0;
     if (session->bio.taken > LIMIT_HANDSHAKE_BYTES)
-        return fail(session, "the handshake is too long");
+        return session_fail(session, "the handshake is too long");
     clear_errors();
     int early = session->early == EARLY_POSSIBLE ? await_early(session) : 0;
     return early ? early : finish_handshake(session);
@@ -290,8 +290,8 @@ static ssize_t read_early(struct tls_session *session, char *into, size_t size)
             session->early = EARLY_OVER;
             break;
         default:
-            error = judge(session, -1);
-            error = error ? error : fail(session, "the peer closed the connection during the handshake");
+            error = ssl_result(session, -1);
+            error = error ? error : session_fail(session, "the peer closed the connection during the handshake");
             break;
         }
     }
@@ -334,28 +334,28 @@ int tls_session_update_key(struct tls_session *session)
         return -EOPNOTSUPP;
     clear_errors();
     if (SSL_key_update(session->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) != 1)
-        return fail(session, "a new key cannot be made");
+        return session_fail(session, "a new key cannot be made");
     listen_for_secrets(session, secret_changed);
     int result = SSL_do_handshake(session->ssl);
     listen_for_secrets(session, NULL);
-    int error = result == 1 ? 0 : judge(session, result);
+    int error = result == 1 ? 0 : ssl_result(session, result);
     if (error == -EPROTO)
         return error;
     /* Without the new key the next record would be sealed under the old one, which the peer has discarded. */
     if (session->bio.update_written)
-        return fail(session, "OpenSSL gave no key after its KeyUpdate");
+        return session_fail(session, "OpenSSL gave no key after its KeyUpdate");
     return 0;
 }
 
 /* Reads at most one record, so that a request for a new key is seen before OpenSSL answers it. */
-static ssize_t read_record(struct tls_session *session, char *into, size_t size)
+static ssize_t read_one_record(struct tls_session *session, char *into, size_t size)
 {
     size_t length = 0;
     clear_errors();
     listen_for_secrets(session, secret_changed);
     int result = SSL_read_ex(session->ssl, into, size, &length);
     listen_for_secrets(session, NULL);
-    int error = result == 1 ? -EAGAIN : judge(session, result);
+    int error = result == 1 ? -EAGAIN : ssl_result(session, result);
 
     if (error != -EAGAIN)
         return error;
@@ -382,7 +382,7 @@ ssize_t tls_session_read(struct tls_session *session, char *into, size_t size)
         /* Without pending input, SSL_read would allocate and free a buffer in vain. */
         if (session->bio.lent.length == 0 && !SSL_has_pending(session->ssl))
             return -EAGAIN;
-        result = read_record(session, into, size);
+        result = read_one_record(session, into, size);
     } while (result == -EAGAIN && session->bio.lent.length > 0);
     return result;
 }
@@ -402,7 +402,7 @@ ssize_t tls_session_write(struct tls_session *session, struct str plaintext)
                      ? SSL_write_early_data(session->ssl, plaintext.data, plaintext.length, &written)
                      : SSL_write_ex(session->ssl, plaintext.data, plaintext.length, &written);
     if (result != 1 || written != plaintext.length)
-        return fail(session, explain(session));
+        return session_fail(session, fault_text(session));
     return (ssize_t)written;
 }
 

@@ -9,7 +9,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-static struct str take_text(BIO *text, struct arena *arena)
+static struct str copy_bio_text(BIO *text, struct arena *arena)
 {
     char *bytes = NULL;
     long length = BIO_get_mem_data(text, &bytes);
@@ -56,7 +56,7 @@ static bool write_start(BIO *text, X509 *certificate)
     return ASN1_TIME_print(text, X509_get0_notBefore(certificate)) == 1;
 }
 
-static bool write_end(BIO *text, X509 *certificate)
+static bool write_not_after(BIO *text, X509 *certificate)
 {
     return ASN1_TIME_print(text, X509_get0_notAfter(certificate)) == 1;
 }
@@ -115,7 +115,7 @@ static bool write_escaped(BIO *text, X509 *certificate)
 static writer *const writers[] = {
     [TLS_CLIENT_SUBJECT] = write_subject,   [TLS_CLIENT_ISSUER] = write_issuer,
     [TLS_CLIENT_SERIAL] = write_serial,     [TLS_CLIENT_FINGERPRINT] = write_fingerprint,
-    [TLS_CLIENT_START] = write_start,       [TLS_CLIENT_END] = write_end,
+    [TLS_CLIENT_START] = write_start,       [TLS_CLIENT_END] = write_not_after,
     [TLS_CLIENT_REMAIN] = write_remain,     [TLS_CLIENT_PEM] = write_raw,
     [TLS_CLIENT_PEM_FOLDED] = write_folded, [TLS_CLIENT_PEM_ESCAPED] = write_escaped,
 };
@@ -128,7 +128,7 @@ struct str tls_session_client_fact(const struct tls_session *session, enum tls_c
     struct str found = {NULL, 0};
 
     if (text && writers[fact](text, certificate))
-        found = take_text(text, arena);
+        found = copy_bio_text(text, arena);
     BIO_free(text);
     ERR_clear_error();
     return found;

@@ -22,8 +22,8 @@ static bool get_key(const struct tls_server *server, unsigned age, struct ticket
     return true;
 }
 
-static bool find_key(const struct tls_server *server, const unsigned char *name, unsigned *out_age,
-                     struct ticket_key *out_key)
+static bool find_ticket_key(const struct tls_server *server, const unsigned char *name, unsigned *out_age,
+                            struct ticket_key *out_key)
 {
     for (unsigned age = 0; get_key(server, age, out_key); age++) {
         if (memcmp(out_key->name, name, sizeof(out_key->name)) == 0) {
@@ -51,15 +51,15 @@ static const EVP_CIPHER *cipher_of(const struct ticket_key *key)
     return key->size == 16 ? EVP_aes_128_cbc() : EVP_aes_256_cbc();
 }
 
-static bool seal(struct ticket_key *key, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
-                 EVP_MAC_CTX *mac)
+static bool seal_ticket(struct ticket_key *key, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+                        EVP_MAC_CTX *mac)
 {
     memcpy(name, key->name, sizeof(key->name));
     return RAND_bytes(iv, EVP_CIPHER_get_iv_length(cipher_of(key))) == 1 &&
            EVP_EncryptInit_ex(cipher, cipher_of(key), NULL, key->aes, iv) == 1 && set_mac(mac, key);
 }
 
-static bool open(struct ticket_key *key, const unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac)
+static bool open_ticket(struct ticket_key *key, const unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac)
 {
     return EVP_DecryptInit_ex(cipher, cipher_of(key), NULL, key->aes, iv) == 1 && set_mac(mac, key);
 }
@@ -76,8 +76,8 @@ static int key_chosen(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPH
     unsigned age = 0;
     int result = 0;
 
-    if (sealing ? get_key(server, 0, &key) : find_key(server, name, &age, &key)) {
-        bool good = sealing ? seal(&key, name, iv, cipher, mac) : open(&key, iv, cipher, mac);
+    if (sealing ? get_key(server, 0, &key) : find_ticket_key(server, name, &age, &key)) {
+        bool good = sealing ? seal_ticket(&key, name, iv, cipher, mac) : open_ticket(&key, iv, cipher, mac);
         /* Each TLS 1.3 handshake issues a new ticket: none should be used twice (RFC 8446 C.4). */
         bool renew = !sealing && (age > 0 || SSL_version(ssl) == TLS1_3_VERSION);
 

@@ -32,7 +32,7 @@ void resolved_names_destroy(struct resolved_names *names)
 }
 
 /* A process that died with the lock may have left a name half written. */
-static void lock(struct resolved_names *names)
+static void lock_names(struct resolved_names *names)
 {
     if (shared_zone_lock(&names->shared))
         memset(names->names, 0, sizeof(names->names));
@@ -77,7 +77,7 @@ void resolved_names_store(struct resolved_names *names, struct str key, const st
 
     if (count == 0 || str_empty(key) || key.length >= LIMIT_RESOLVED_KEY)
         return;
-    lock(names);
+    lock_names(names);
     name = find_name(names, key);
     if (!name)
         name = find_oldest(names);
@@ -97,7 +97,7 @@ size_t resolved_names_load(struct resolved_names *names, struct str key,
 
     if (str_empty(key))
         return 0;
-    lock(names);
+    lock_names(names);
     name = find_name(names, key);
     if (name && is_sound(name)) {
         count = name->count;

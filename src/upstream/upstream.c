@@ -28,7 +28,7 @@ static int split_port(struct str text, uint16_t default_port, struct str *out_ho
 }
 
 /* Letters, digits, dots, hyphens and underscores, as names in hosts files have them. */
-static bool is_name(struct str host)
+static bool is_host_name(struct str host)
 {
     for (size_t i = 0; i < host.length; i++) {
         char c = str_lower(host.data[i]);
@@ -90,7 +90,7 @@ int upstream_server_parse(struct str text, uint16_t default_port, struct upstrea
         if (!parse_ip6(host, server.port, &server.address))
             return -EINVAL;
     } else if (!parse_ip4(host, server.port, &server.address)) {
-        if (!is_name(host))
+        if (!is_host_name(host))
             return -EINVAL;
         server.host = host;
     }

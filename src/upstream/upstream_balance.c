@@ -9,7 +9,7 @@
 #include <math.h>
 #include <sys/random.h>
 
-static uint64_t now_ms(const struct upstream_group *group)
+static uint64_t group_now_ms(const struct upstream_group *group)
 {
     return group->pool->loop->clock.monotonic_ms;
 }
@@ -101,8 +101,8 @@ static struct upstream_peer *least_busy(struct upstream_group *group, const stru
 }
 
 /* A random one by weight; `other` is not drawn again. */
-static struct upstream_peer *draw(struct upstream_group *group, const struct upstream_choice *choice,
-                                  bool backup, const struct upstream_peer *other)
+static struct upstream_peer *draw_by_weight(struct upstream_group *group, const struct upstream_choice *choice,
+                                            bool backup, const struct upstream_peer *other)
 {
     struct upstream_peer *drawn = NULL;
     uint64_t total = 0;
@@ -115,7 +115,7 @@ static struct upstream_peer *draw(struct upstream_group *group, const struct ups
             continue;
         total += peer->weight;
         if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) < 0)
-            dice = now_ms(group) * 0x9e3779b97f4a7c15;
+            dice = group_now_ms(group) * 0x9e3779b97f4a7c15;
         if (dice % total < peer->weight)
             drawn = peer;
     }
@@ -125,8 +125,8 @@ static struct upstream_peer *draw(struct upstream_group *group, const struct ups
 static struct upstream_peer *better_of_two(struct upstream_group *group, const struct upstream_choice *choice,
                                            bool backup)
 {
-    struct upstream_peer *one = draw(group, choice, backup, NULL);
-    struct upstream_peer *two = one ? draw(group, choice, backup, one) : NULL;
+    struct upstream_peer *one = draw_by_weight(group, choice, backup, NULL);
+    struct upstream_peer *two = one ? draw_by_weight(group, choice, backup, one) : NULL;
 
     return two && load_of(two) < load_of(one) ? two : one;
 }
@@ -182,8 +182,8 @@ static struct upstream_peer *by_key(struct upstream_group *group, const struct u
     return best;
 }
 
-static struct upstream_peer *choose(struct upstream_group *group, const struct upstream_choice *choice,
-                                    bool backup)
+static struct upstream_peer *choose_peer(struct upstream_group *group, const struct upstream_choice *choice,
+                                         bool backup)
 {
     switch (group->upstream->balance) {
     case BALANCE_ROUND_ROBIN:
@@ -230,8 +230,8 @@ static struct upstream_peer *choose_any(struct upstream_group *group, const stru
     struct upstream_peer *peer = str_empty(choice->route) ? NULL : by_route(group, choice);
 
     if (!peer)
-        peer = choose(group, choice, false);
-    return peer ? peer : choose(group, choice, true);
+        peer = choose_peer(group, choice, false);
+    return peer ? peer : choose_peer(group, choice, true);
 }
 
 struct upstream_peer *upstream_choose(struct upstream_group *group, struct upstream_choice *choice,

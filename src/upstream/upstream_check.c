@@ -21,7 +21,7 @@ struct upstream_probe {
     size_t length;
 };
 
-static void judge(struct upstream_peer *peer, bool good, const char *reason)
+static void set_checked(struct upstream_peer *peer, bool good, const char *reason)
 {
     const struct upstream_check *check = peer->group->upstream->check;
     struct upstream_shared *state = peer->state;
@@ -45,30 +45,30 @@ static void judge(struct upstream_peer *peer, bool good, const char *reason)
               STR_ARG(peer->group->upstream->name), good ? "healthy" : "unhealthy", reason);
 }
 
-static void finish(struct upstream_probe *probe, bool good, const char *reason)
+static void probe_finish(struct upstream_probe *probe, bool good, const char *reason)
 {
     struct upstream_connection *connection = probe->connection;
 
-    judge(probe->peer, good, reason);
+    set_checked(probe->peer, good, reason);
     list_remove(&probe->link);
     free(probe);
     if (connection)
         upstream_release(connection, false);
 }
 
-static void opened(void *user)
+static void probe_opened(void *user)
 {
     struct upstream_probe *probe = user;
     const struct upstream_check *check = probe->peer->group->upstream->check;
     const struct chunk request = {.kind = CHUNK_BYTES, .bytes = check->request};
 
     if (str_empty(check->request)) {
-        finish(probe, true, "connected");
+        probe_finish(probe, true, "connected");
         return;
     }
     wire_receive(&probe->connection->wire);
     if (wire_send(&probe->connection->wire, &request) < 0)
-        finish(probe, false, "found no memory");
+        probe_finish(probe, false, "found no memory");
     else
         wire_flush(&probe->connection->wire);
 }
@@ -97,14 +97,14 @@ static bool is_wanted(const struct upstream_check *check, unsigned status)
     return false;
 }
 
-static size_t received(void *user, struct str bytes)
+static size_t probe_received(void *user, struct str bytes)
 {
     struct upstream_probe *probe = user;
     const struct upstream_check *check = probe->peer->group->upstream->check;
     struct str part = str_slice(bytes, 0, size_sub_sat(STATUS_LINE, probe->length));
 
     if (str_empty(bytes)) {
-        finish(probe, false, "got no answer");
+        probe_finish(probe, false, "got no answer");
         return 0;
     }
     memcpy(probe->line + probe->length, part.data, part.length);
@@ -112,26 +112,26 @@ static size_t received(void *user, struct str bytes)
     if (probe->length < STATUS_LINE)
         wire_receive(&probe->connection->wire);
     else if (is_wanted(check, status_of(probe->line)))
-        finish(probe, true, "was answered as it should be");
+        probe_finish(probe, true, "was answered as it should be");
     else
-        finish(probe, false, "was answered with another status");
+        probe_finish(probe, false, "was answered with another status");
     return bytes.length;
 }
 
-static void has_room(void *user)
+static void probe_has_room(void *user)
 {
 }
 
-static void failed(void *user, int error)
+static void probe_failed(void *user, int error)
 {
     struct upstream_probe *probe = user;
 
     probe->connection = NULL;
-    finish(probe, false, error == -ETIMEDOUT ? "timed out" : "could not connect, or was cut off");
+    probe_finish(probe, false, error == -ETIMEDOUT ? "timed out" : "could not connect, or was cut off");
 }
 
 static const struct upstream_events events = {
-    .opened = opened, .received = received, .room = has_room, .failed = failed};
+    .opened = probe_opened, .received = probe_received, .room = probe_has_room, .failed = probe_failed};
 
 static bool is_under_way(const struct upstream_peer *peer)
 {
@@ -151,7 +151,7 @@ static uint64_t leadership_ms(uint64_t interval_ms)
 }
 
 /* Whether it answers is asked, not who it is: the certificate is not looked at. */
-static int find_tls(struct upstream_pool *pool, const struct upstream_check *check, struct upstream_tls *out)
+static int set_probe_tls(struct upstream_pool *pool, const struct upstream_check *check, struct upstream_tls *out)
 {
     static const struct tls_client_settings any = {.verify = false};
 
@@ -162,7 +162,7 @@ static int find_tls(struct upstream_pool *pool, const struct upstream_check *che
     return out->context ? 0 : -ENOMEM;
 }
 
-static void begin(struct upstream_peer *peer)
+static void start_probe(struct upstream_peer *peer)
 {
     const struct upstream_check *check = peer->group->upstream->check;
     struct upstream_probe *probe;
@@ -172,7 +172,7 @@ static void begin(struct upstream_peer *peer)
     if (peer->gone || peer->server->down || is_under_way(peer))
         return;
     probe = calloc(1, sizeof(*probe));
-    if (!probe || find_tls(peer->group->pool, check, &tls) < 0) {
+    if (!probe || set_probe_tls(peer->group->pool, check, &tls) < 0) {
         free(probe);
         return;
     }
@@ -186,10 +186,10 @@ static void begin(struct upstream_peer *peer)
     free(probe);
     /* Others say nothing of the server. */
     if (error != -EBUSY && error != -ENOMEM && error != -EMFILE && error != -ENFILE)
-        judge(peer, false, "could not connect");
+        set_checked(peer, false, "could not connect");
 }
 
-static void due(struct op *op, int result)
+static void check_timer_done(struct op *op, int result)
 {
     struct upstream_group *group = container_of(op, struct upstream_group, check);
     struct upstream_pool *pool = group->pool;
@@ -202,13 +202,13 @@ static void due(struct op *op, int result)
     if (pool->zone && !upstream_zone_lead(pool->zone, pool->worker, now, leadership_ms(interval_ms)))
         return;
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next)
-        begin(container_of(link, struct upstream_peer, link));
+        start_probe(container_of(link, struct upstream_peer, link));
 }
 
 void upstream_checks_start(struct upstream_group *group)
 {
     list_init(&group->probes);
-    group->check.done = due;
+    group->check.done = check_timer_done;
     if (group->upstream->check)
         loop_timer(group->pool->loop, &group->check, group->pool->loop->clock.monotonic_ms);
 }

@@ -206,8 +206,8 @@ const struct conf_group upstream_group = {
     .name = "upstream", .directives = directives, .size = sizeof(struct upstream_settings)};
 
 /* Only one way to choose, and servers that are not all backups. */
-static int check(struct conf_reader *reader, const struct conf_node *at, struct str name,
-                 const struct upstream_settings *settings)
+static int check_settings(struct conf_reader *reader, const struct conf_node *at, struct str name,
+                          const struct upstream_settings *settings)
 {
     const struct upstream_server *servers = settings->servers.items;
     unsigned ways =
@@ -291,7 +291,7 @@ int upstreams_add(struct upstreams *upstreams, struct conf_reader *reader, const
 
     if (!upstream)
         return -ENOMEM;
-    error = check(reader, at, name, settings);
+    error = check_settings(reader, at, name, settings);
     if (error < 0)
         return error;
     *upstream = (struct upstream){

@@ -75,7 +75,7 @@ static const struct directive keys[] = {
 };
 
 /* No blank and no control byte: the request is made of it. */
-static bool is_plain(struct str text)
+static bool is_request_text(struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {
         if ((unsigned char)text.data[i] <= ' ' || (unsigned char)text.data[i] >= 0x7f)
@@ -139,7 +139,8 @@ int upstream_read_check(struct conf_reader *reader, const struct conf_node *node
 
     if (error < 0)
         return error;
-    if ((words.uri.length > 0 && words.uri.data[0] != '/') || !is_plain(words.uri) || !is_plain(words.host)) {
+    if ((words.uri.length > 0 && words.uri.data[0] != '/') || !is_request_text(words.uri) ||
+        !is_request_text(words.host)) {
         conf_error(reader->errors, node->mark, HINT, "uri begins with a slash, and neither it nor host has blanks");
         return -EINVAL;
     }
@@ -156,7 +157,7 @@ int upstream_read_check(struct conf_reader *reader, const struct conf_node *node
 }
 
 /* Nobody's connection: UNKNOWN, or LOCAL. */
-static int write_proxy_header(struct upstreams *upstreams, struct upstream_check *check)
+static int make_check_header(struct upstreams *upstreams, struct upstream_check *check)
 {
     const union proxy_address nobody = {.any.sa_family = AF_UNSPEC};
     char text[PROXY_HEADER_WRITTEN];
@@ -171,7 +172,7 @@ static int write_proxy_header(struct upstreams *upstreams, struct upstream_check
 
 int upstream_check_complete(struct upstreams *upstreams, struct upstream_check *check, struct str name)
 {
-    if (write_proxy_header(upstreams, check) < 0)
+    if (make_check_header(upstreams, check) < 0)
         return -ENOMEM;
     if (str_empty(check->host))
         check->host = name;

@@ -28,7 +28,7 @@ static const struct directive keys[] = {
 };
 
 /* Words with a value are settings, the others addresses. */
-static int read_words(struct conf_reader *reader, const struct conf_node *node, struct resolver_words *out)
+static int read_resolver_words(struct conf_reader *reader, const struct conf_node *node, struct resolver_words *out)
 {
     struct conf_words words, settings = {0}, addresses = {0};
     struct conf_node map;
@@ -53,8 +53,8 @@ static int read_words(struct conf_reader *reader, const struct conf_node *node, 
 }
 
 /* One after the other, with their ports, as c-ares reads them. */
-static int join(struct conf_reader *reader, const struct conf_node *node, const struct conf_words *addresses,
-                struct str *out)
+static int join_addresses(struct conf_reader *reader, const struct conf_node *node, const struct conf_words *addresses,
+                          struct str *out)
 {
     struct str all = {0};
 
@@ -86,7 +86,7 @@ int upstream_read_resolver(struct conf_reader *reader, const struct conf_node *n
     if (node->kind == CONF_MAP)
         error = conf_read_block(reader, node, keys, &words);
     else
-        error = read_words(reader, node, &words);
+        error = read_resolver_words(reader, node, &words);
     if (error < 0)
         return error;
     if (words.addresses.count == 0 || words.addresses.count > LIMIT_RESOLVE_SERVERS || (!words.ipv4 && !words.ipv6)) {
@@ -99,5 +99,5 @@ int upstream_read_resolver(struct conf_reader *reader, const struct conf_node *n
     settings->valid_ms = words.valid_ms;
     settings->no_ipv4 = !words.ipv4;
     settings->no_ipv6 = !words.ipv6;
-    return join(reader, node, &words.addresses, &settings->servers);
+    return join_addresses(reader, node, &words.addresses, &settings->servers);
 }

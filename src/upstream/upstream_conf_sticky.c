@@ -39,7 +39,7 @@ static const struct directive keys[] = {
 };
 
 /* Bytes that would end a value, or the line. */
-static bool is_plain(struct str text)
+static bool is_cookie_text(struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {
         unsigned char c = (unsigned char)text.data[i];
@@ -51,7 +51,7 @@ static bool is_plain(struct str text)
 }
 
 /* A name of which a variable can be made. */
-static bool is_name(struct str text)
+static bool is_variable_name(struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {
         char c = str_lower(text.data[i]);
@@ -62,7 +62,7 @@ static bool is_name(struct str text)
     return text.length > 0;
 }
 
-static int read_words(struct conf_reader *reader, const struct conf_node *node, struct sticky_words *out)
+static int read_sticky_words(struct conf_reader *reader, const struct conf_node *node, struct sticky_words *out)
 {
     struct conf_words words;
     struct conf_node map;
@@ -80,7 +80,7 @@ static int read_words(struct conf_reader *reader, const struct conf_node *node, 
     return error < 0 ? error : conf_read_block(reader, &map, keys, out);
 }
 
-static int take(struct conf_reader *reader, const struct sticky_words *words, struct upstream_sticky *sticky)
+static int set_sticky(struct conf_reader *reader, const struct sticky_words *words, struct upstream_sticky *sticky)
 {
     struct str age = words->expires_ms ? arena_printf(reader->arena, "; Max-Age=%llu",
                                                       (unsigned long long)(words->expires_ms / 1000))
@@ -101,11 +101,11 @@ int upstream_read_sticky(struct conf_reader *reader, const struct conf_node *nod
     struct sticky_words words = {0};
     struct str variable;
     int error =
-        node->kind == CONF_MAP ? conf_read_block(reader, node, keys, &words) : read_words(reader, node, &words);
+        node->kind == CONF_MAP ? conf_read_block(reader, node, keys, &words) : read_sticky_words(reader, node, &words);
 
     if (error < 0)
         return error;
-    if (!is_name(words.cookie) || !is_plain(words.domain) || !is_plain(words.path)) {
+    if (!is_variable_name(words.cookie) || !is_cookie_text(words.domain) || !is_cookie_text(words.path)) {
         conf_error(reader->errors, node->mark, HINT,
                    "a cookie's name is of letters, digits and underscores, and its attributes are plain text");
         return -EINVAL;
@@ -114,5 +114,5 @@ int upstream_read_sticky(struct conf_reader *reader, const struct conf_node *nod
     if (!variable.data)
         return -ENOMEM;
     error = conf_read_template_word(reader, node, variable, &sticky->route);
-    return error < 0 ? error : take(reader, &words, sticky);
+    return error < 0 ? error : set_sticky(reader, &words, sticky);
 }

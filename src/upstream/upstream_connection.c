@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct upstream_connection *connection_of(struct wire *wire)
+static struct upstream_connection *upstream_connection_of(struct wire *wire)
 {
     return container_of(wire, struct upstream_connection, wire);
 }
@@ -56,7 +56,7 @@ static void leave_peer(struct upstream_connection *connection)
 }
 
 /* From here on it only ends. */
-static void part(struct upstream_connection *connection)
+static void start_closing(struct upstream_connection *connection)
 {
     list_remove(&connection->link);
     list_remove(&connection->awake);
@@ -67,7 +67,7 @@ static void part(struct upstream_connection *connection)
     list_push(&connection->pool->connections, &connection->link);
 }
 
-/* After part(): no event follows. */
+/* After start_closing(): no event follows. */
 static void abort_connection(struct upstream_connection *connection)
 {
     loop_cancel(loop_of(connection), &connection->timer);
@@ -79,7 +79,7 @@ static void abort_connection(struct upstream_connection *connection)
 
 static void close_connection(struct upstream_connection *connection)
 {
-    part(connection);
+    start_closing(connection);
     abort_connection(connection);
 }
 
@@ -113,7 +113,7 @@ void upstream_connections_stop(struct upstream_pool *pool)
 }
 
 /* The last that its user hears; its peer is still there to be blamed. */
-static void fail(struct upstream_connection *connection, int error)
+static void connection_fail(struct upstream_connection *connection, int error)
 {
     const struct upstream_events *events = connection->events;
 
@@ -125,7 +125,7 @@ static void fail(struct upstream_connection *connection, int error)
 
 static void wire_opened(struct wire *wire)
 {
-    struct upstream_connection *connection = connection_of(wire);
+    struct upstream_connection *connection = upstream_connection_of(wire);
 
     if (connection->state != UPSTREAM_CONNECTING)
         return;
@@ -136,7 +136,7 @@ static void wire_opened(struct wire *wire)
 /* An idle connection that says something, or ends, is of no more use. */
 static size_t wire_received(struct wire *wire, struct str bytes)
 {
-    struct upstream_connection *connection = connection_of(wire);
+    struct upstream_connection *connection = upstream_connection_of(wire);
 
     if (connection->state == UPSTREAM_OPEN)
         return connection->events->received(connection->user, bytes);
@@ -147,7 +147,7 @@ static size_t wire_received(struct wire *wire, struct str bytes)
 
 static void wire_piped(struct wire *wire, size_t count)
 {
-    struct upstream_connection *connection = connection_of(wire);
+    struct upstream_connection *connection = upstream_connection_of(wire);
 
     if (connection->state == UPSTREAM_OPEN)
         connection->events->piped(connection->user, count);
@@ -155,7 +155,7 @@ static void wire_piped(struct wire *wire, size_t count)
 
 static void wire_has_room(struct wire *wire)
 {
-    struct upstream_connection *connection = connection_of(wire);
+    struct upstream_connection *connection = upstream_connection_of(wire);
 
     if (connection->state == UPSTREAM_OPEN)
         connection->events->room(connection->user);
@@ -163,7 +163,7 @@ static void wire_has_room(struct wire *wire)
 
 static void wire_closed(struct wire *wire, enum wire_end end)
 {
-    struct upstream_connection *connection = connection_of(wire);
+    struct upstream_connection *connection = upstream_connection_of(wire);
 
     connection->opened = false;
     if (end == WIRE_END_PROTOCOL && wire->tls)
@@ -174,7 +174,9 @@ static void wire_closed(struct wire *wire, enum wire_end end)
         connection_free_when_idle(connection);
         return;
     }
-    fail(connection, end == WIRE_END_TIMEOUT ? -ETIMEDOUT : end == WIRE_END_PROTOCOL ? -EPROTO : -ECONNRESET);
+    connection_fail(connection, end == WIRE_END_TIMEOUT    ? -ETIMEDOUT
+                                : end == WIRE_END_PROTOCOL ? -EPROTO
+                                                           : -ECONNRESET);
 }
 
 static const struct wire_events wire_events = {
@@ -207,7 +209,7 @@ static void connect_done(struct op *op, int result)
         if (connection->state == UPSTREAM_CLOSING)
             connection_free_when_idle(connection);
         else
-            fail(connection, result);
+            connection_fail(connection, result);
         return;
     }
     if (connection->tls)
@@ -216,12 +218,12 @@ static void connect_done(struct op *op, int result)
     else
         result = wire_open(&connection->wire, &pool->wires, &wire_events, &pool->settings, fd, NULL);
     if (result < 0)
-        fail(connection, result);
+        connection_fail(connection, result);
     else
         connection->opened = true;
 }
 
-static void timer_due(struct op *op, int result)
+static void connection_timer_done(struct op *op, int result)
 {
     struct upstream_connection *connection = container_of(op, struct upstream_connection, timer);
     uint64_t now = loop_of(connection)->clock.monotonic_ms;
@@ -234,7 +236,7 @@ static void timer_due(struct op *op, int result)
     else if (connection->state == UPSTREAM_CLOSING)
         connection_free_when_idle(connection);
     else if (connection->deadline_ms <= now)
-        fail(connection, -ETIMEDOUT); /* an idle one has no user: it just ends */
+        connection_fail(connection, -ETIMEDOUT); /* an idle one has no user: it just ends */
     else if (connection->deadline_ms != UINT64_MAX)
         loop_timer(loop_of(connection), op, connection->deadline_ms);
 }
@@ -310,8 +312,8 @@ static int open_socket(const struct listen_address *address, const struct sockad
     return fd;
 }
 
-static struct upstream_connection *make(struct upstream_peer *peer, const struct upstream_tls *tls,
-                                        int *out_error)
+static struct upstream_connection *connection_create(struct upstream_peer *peer, const struct upstream_tls *tls,
+                                                     int *out_error)
 {
     struct upstream_pool *pool = peer->group->pool;
     size_t named = tls->context && tls->name.length <= LIMIT_SERVER_NAME ? tls->name.length : 0;
@@ -334,7 +336,7 @@ static struct upstream_connection *make(struct upstream_peer *peer, const struct
     connection->state = UPSTREAM_CONNECTING;
     connection->deadline_ms = UINT64_MAX;
     connection->connect.done = connect_done;
-    connection->timer.done = timer_due;
+    connection->timer.done = connection_timer_done;
     list_init(&connection->awake);
     list_init(&connection->link);
     loop_connect(pool->loop, &connection->connect, connection->fd, &peer->address.socket,
@@ -353,7 +355,7 @@ int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
         return -EBUSY;
     connection = fresh || !str_empty(tls->proxy_header) ? NULL : take_idle(peer, tls);
     if (!connection)
-        connection = make(peer, tls, &error);
+        connection = connection_create(peer, tls, &error);
     if (!connection) {
         upstream_peer_leave(peer);
         return error;
@@ -368,7 +370,7 @@ int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
     return 0;
 }
 
-static void tick(struct op *op, int result)
+static void wake_connections(struct op *op, int result)
 {
     struct upstream_pool *pool = container_of(op, struct upstream_pool, tick);
     struct list *link;
@@ -392,7 +394,7 @@ void upstream_wake(struct upstream_connection *connection)
     if (!list_empty(&connection->awake))
         return;
     list_push(&pool->awake, &connection->awake);
-    pool->tick.done = tick;
+    pool->tick.done = wake_connections;
     if (op_idle(&pool->tick))
         loop_timer(pool->loop, &pool->tick, pool->loop->clock.monotonic_ms);
 }
@@ -418,7 +420,7 @@ void upstream_release_orderly(struct upstream_connection *connection)
         close_connection(connection);
         return;
     }
-    part(connection);
+    start_closing(connection);
     upstream_patience(connection, LIMIT_UPSTREAM_PARTING_MS);
     wire_close(&connection->wire, WIRE_END_ORDERLY);
 }

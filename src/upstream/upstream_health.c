@@ -6,7 +6,7 @@
 
 #include "base/saturate.h"
 
-static uint64_t now_ms(const struct upstream_peer *peer)
+static uint64_t peer_now_ms(const struct upstream_peer *peer)
 {
     return peer->group->pool->loop->clock.monotonic_ms;
 }
@@ -21,7 +21,7 @@ static bool is_open(const struct upstream_peer *peer)
 static bool is_resting(const struct upstream_peer *peer)
 {
     return is_open(peer) &&
-           u64_sub_sat(now_ms(peer), shared_get(&peer->state->failed_ms)) < shared_get(&peer->state->pause_ms);
+           u64_sub_sat(peer_now_ms(peer), shared_get(&peer->state->failed_ms)) < shared_get(&peer->state->pause_ms);
 }
 
 bool upstream_peer_available(const struct upstream_peer *peer)
@@ -39,7 +39,7 @@ bool upstream_peer_try(struct upstream_peer *peer)
 
     if (!is_open(peer))
         return true;
-    if (is_resting(peer) || !shared_change(&peer->state->failed_ms, failed_ms, now_ms(peer)))
+    if (is_resting(peer) || !shared_change(&peer->state->failed_ms, failed_ms, peer_now_ms(peer)))
         return false;
     shared_set(&peer->state->trial, 1);
     return true;
@@ -50,7 +50,7 @@ uint64_t upstream_peer_weight(const struct upstream_peer *peer)
     uint64_t whole = peer->effective_weight * UPSTREAM_WEIGHT_UNIT;
     uint64_t returned_ms = shared_get(&peer->state->returned_ms);
     uint64_t slow_ms = peer->server->slow_start_ms;
-    uint64_t since_ms = u64_sub_sat(now_ms(peer), returned_ms);
+    uint64_t since_ms = u64_sub_sat(peer_now_ms(peer), returned_ms);
 
     if (slow_ms == 0 || returned_ms == 0 || since_ms >= slow_ms)
         return whole;
@@ -63,10 +63,10 @@ void upstream_peer_returned(struct upstream_peer *peer)
     shared_set(&peer->state->fails, 0);
     shared_set(&peer->state->trial, 0);
     shared_set(&peer->state->resting, 0);
-    shared_set(&peer->state->returned_ms, now_ms(peer));
+    shared_set(&peer->state->returned_ms, peer_now_ms(peer));
 }
 
-static void rest(struct upstream_peer *peer, uint64_t pause_ms)
+static void pause_peer(struct upstream_peer *peer, uint64_t pause_ms)
 {
     shared_set(&peer->state->pause_ms, pause_ms);
     shared_set(&peer->state->resting, peer->group->count > 1);
@@ -77,7 +77,7 @@ static void rest(struct upstream_peer *peer, uint64_t pause_ms)
 }
 
 /* Twice as long as before, up to a cap. */
-static uint64_t longer(const struct upstream_peer *peer)
+static uint64_t longer_pause_ms(const struct upstream_peer *peer)
 {
     uint64_t pause_ms = shared_get(&peer->state->pause_ms) * 2;
 
@@ -91,7 +91,7 @@ void upstream_peer_failed(struct upstream_peer *peer)
 {
     const struct upstream_server *server = peer->server;
     struct upstream_shared *state = peer->state;
-    uint64_t now = now_ms(peer);
+    uint64_t now = peer_now_ms(peer);
     bool trial = shared_swap(&state->trial, 0);
     uint64_t fails;
 
@@ -110,9 +110,9 @@ void upstream_peer_failed(struct upstream_peer *peer)
     if (fails <= server->max_fails || trial) /* what was under way when it began to rest says nothing new */
         shared_set(&state->failed_ms, now);
     if (fails == server->max_fails)
-        rest(peer, server->fail_timeout_ms);
+        pause_peer(peer, server->fail_timeout_ms);
     else if (trial)
-        rest(peer, longer(peer));
+        pause_peer(peer, longer_pause_ms(peer));
 }
 
 void upstream_peer_worked(struct upstream_peer *peer)
@@ -131,7 +131,7 @@ void upstream_peer_worked(struct upstream_peer *peer)
 }
 
 /* The newest answer counts an eighth. */
-static void average(uint64_t *average_us, uint64_t us)
+static void update_average(uint64_t *average_us, uint64_t us)
 {
     uint64_t before = shared_get(average_us);
 
@@ -141,9 +141,9 @@ static void average(uint64_t *average_us, uint64_t us)
 void upstream_peer_took(struct upstream_peer *peer, uint64_t header_us, uint64_t whole_us)
 {
     if (header_us != UINT64_MAX)
-        average(&peer->state->header_us, header_us);
+        update_average(&peer->state->header_us, header_us);
     if (whole_us != UINT64_MAX)
-        average(&peer->state->whole_us, whole_us);
+        update_average(&peer->state->whole_us, whole_us);
 }
 
 bool upstream_peer_enter(struct upstream_peer *peer)

@@ -17,7 +17,7 @@ static bool same_address(const struct listen_address *address, const struct reso
     return address->length == found->length && memcmp(&address->socket, &found->socket, found->length) == 0;
 }
 
-static bool is_among(const struct listen_address *address, const struct resolver_answer *answer)
+static bool is_in_answer(const struct listen_address *address, const struct resolver_answer *answer)
 {
     for (size_t i = 0; i < answer->count; i++) {
         if (same_address(address, &answer->addresses[i]))
@@ -67,7 +67,7 @@ static void take_address(struct upstream_name *name, const struct resolver_addre
 }
 
 /* New addresses become peers, and peers whose address is no more are retired. */
-static void apply(struct upstream_name *name, const struct resolver_answer *answer)
+static void apply_answer(struct upstream_name *name, const struct resolver_answer *answer)
 {
     struct list *peers = &name->group->peers;
     struct list *link = peers->next;
@@ -79,7 +79,7 @@ static void apply(struct upstream_name *name, const struct resolver_answer *answ
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
 
         link = link->next;
-        if (peer->server == name->server && !peer->gone && !is_among(&peer->address, answer))
+        if (peer->server == name->server && !peer->gone && !is_in_answer(&peer->address, answer))
             upstream_peer_retire(peer);
     }
 }
@@ -99,7 +99,7 @@ static void tell_waiting(struct upstream_group *group)
     }
 }
 
-static void say(struct upstream_name *name, const char *reason)
+static void log_resolve_failure(struct upstream_name *name, const char *reason)
 {
     struct log *log = name->group->pool->log;
 
@@ -150,7 +150,7 @@ static void load_shared(struct upstream_name *name)
         answer.count = resolved_names_load(names, shared_key(name, text), addresses);
     if (answer.count == 0)
         return;
-    apply(name, &answer);
+    apply_answer(name, &answer);
     name->asked = true;
 }
 
@@ -166,7 +166,7 @@ uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms)
 }
 
 /* What is known of a name stays in use where the answer is bad. */
-static void answered(void *owner, const struct resolver_answer *answer)
+static void resolver_answered(void *owner, const struct resolver_answer *answer)
 {
     struct upstream_name *name = owner;
     struct upstream_pool *pool = name->group->pool;
@@ -174,10 +174,10 @@ static void answered(void *owner, const struct resolver_answer *answer)
     name->query = NULL;
     name->asked = true;
     if (answer->count > 0) {
-        apply(name, answer);
+        apply_answer(name, answer);
         store_shared(name, answer);
     }
-    say(name, answer->reason);
+    log_resolve_failure(name, answer->reason);
     name->failures = answer->count > 0 ? 0 : name->failures + 1;
     name->again_ms = pool->loop->clock.monotonic_ms +
                      (name->failures ? upstream_resolve_retry_ms(name->failures, settings_of(name)->valid_ms)
@@ -215,14 +215,14 @@ static struct resolver *find_resolver(struct upstream_pool *pool, const struct r
     return one->resolver;
 }
 
-static void ask(struct upstream_name *name)
+static void resolve_name(struct upstream_name *name)
 {
     struct upstream_pool *pool = name->group->pool;
     const struct upstream_server *server = name->server;
     struct resolver *resolver = find_resolver(pool, settings_of(name));
 
     if (resolver)
-        name->query = resolver_ask(resolver, server->host, server->port, server->service, answered, name);
+        name->query = resolver_ask(resolver, server->host, server->port, server->service, resolver_answered, name);
     list_remove(&name->due);
     if (name->query)
         return;
@@ -244,7 +244,7 @@ static void ask_due(struct upstream_pool *pool)
 
         link = link->next;
         if (name->again_ms <= now)
-            ask(name);
+            resolve_name(name);
         if (!list_empty(&name->due) && name->again_ms < soonest)
             soonest = name->again_ms;
     }

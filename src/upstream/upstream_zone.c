@@ -103,7 +103,7 @@ int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t ke
     return index;
 }
 
-static void release(struct upstream_zone *zone, unsigned worker, int index)
+static void release_hold(struct upstream_zone *zone, unsigned worker, int index)
 {
     struct hold *hold = hold_of(zone, worker, index);
 
@@ -115,7 +115,7 @@ static void release(struct upstream_zone *zone, unsigned worker, int index)
 void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int index)
 {
     take_lock(zone);
-    release(zone, worker, index);
+    release_hold(zone, worker, index);
     shared_zone_unlock(&zone->shared);
 }
 
@@ -124,7 +124,7 @@ void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker)
     take_lock(zone);
     for (int i = 0; i < LIMIT_UPSTREAM_PEERS; i++) {
         if (hold_of(zone, worker, i)->held)
-            release(zone, worker, i);
+            release_hold(zone, worker, i);
     }
     upstream_zone_follow(zone, worker);
     shared_zone_unlock(&zone->shared);

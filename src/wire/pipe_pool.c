@@ -15,7 +15,7 @@ void pipe_pool_init(struct pipe_pool *pool, struct loop *loop)
     list_init(&pool->idle);
 }
 
-static void destroy(struct pipe *pipe)
+static void pipe_destroy(struct pipe *pipe)
 {
     struct pipe_pool *pool = pipe->pool;
 
@@ -40,7 +40,7 @@ void pipe_pool_finish(struct pipe_pool *pool)
     struct pipe *pipe;
 
     while (pool->loop && (pipe = take_kept(pool)) != NULL)
-        destroy(pipe);
+        pipe_destroy(pipe);
 }
 
 /* A user with many pipes gets small ones (pipe-user-pages-soft), which cost more system calls than copying. */
@@ -50,7 +50,7 @@ static bool is_worth_it(int fd)
            fcntl(fd, F_GETPIPE_SZ) >= LIMIT_PIPE_LEAST;
 }
 
-static struct pipe *make(struct pipe_pool *pool)
+static struct pipe *pipe_create(struct pipe_pool *pool)
 {
     struct pipe *made = pool->open < LIMIT_PIPES ? calloc(1, sizeof(*made)) : NULL;
     int ends[2];
@@ -64,7 +64,7 @@ static struct pipe *make(struct pipe_pool *pool)
     pool->open++;
     if (is_worth_it(made->to))
         return made;
-    destroy(made);
+    pipe_destroy(made);
     return NULL;
 }
 
@@ -73,7 +73,7 @@ struct pipe *pipe_take(struct pipe_pool *pool)
     struct pipe *pipe = take_kept(pool);
 
     if (!pipe)
-        pipe = make(pool);
+        pipe = pipe_create(pool);
     return pipe ? pipe_hold(pipe) : NULL;
 }
 
@@ -98,7 +98,7 @@ void pipe_drop(struct pipe *pipe)
         return;
     pool = pipe->pool;
     if (pool->kept >= LIMIT_PIPES_KEPT || !is_empty(pipe)) {
-        destroy(pipe);
+        pipe_destroy(pipe);
         return;
     }
     pool->kept++;

@@ -79,7 +79,7 @@ static void plain_opened(struct op *op, int result)
 }
 
 /* Creates a TLS session and the state for a PROXY header. */
-static int begin(struct wire *wire, struct tls_context *context)
+static int prepare_handshake(struct wire *wire, struct tls_context *context)
 {
     if (context) {
         wire->tls = tls_session_create(context, &wire_tls_output, wire);
@@ -102,7 +102,7 @@ int wire_open(struct wire *wire, struct wire_shared *shared, const struct wire_e
     wire->fd = fd;
     wire->state = context || events->proxy_header ? WIRE_HANDSHAKE : WIRE_OPEN;
     wire->sealing = context ? SEALING_HANDSHAKE : SEALING_NONE;
-    if (begin(wire, context) < 0) {
+    if (prepare_handshake(wire, context) < 0) {
         loop_close_fd(shared->loop, fd);
         return -ENOMEM;
     }
@@ -266,7 +266,7 @@ void wire_fail(struct wire *wire, enum wire_end end)
 }
 
 /* Discards output queued in the kernel and closes by RST. */
-static void reset(int fd)
+static void set_reset_on_close(int fd)
 {
     const struct linger now = {.l_onoff = 1, .l_linger = 0};
 
@@ -302,7 +302,7 @@ void wire_finish_close(struct wire *wire)
     record_release(shared->cipher_contexts, &wire->cipher_context);
     record_key_wipe(&wire->key);
     if (ends_with_reset(wire))
-        reset(fd);
+        set_reset_on_close(fd);
     wire->events->closed(wire, wire->end);
     tls_session_destroy(tls);
     loop_close_fd(shared->loop, fd);

@@ -12,15 +12,15 @@
 /* The kernel's records hold at least a page, except for the last of each call. */
 enum { LEAST_RECORD = 4096, PER_CALL = 2 };
 
-static uint64_t limit(const struct wire *wire)
+static uint64_t key_limit(const struct wire *wire)
 {
     return wire->shared->records_per_key ? wire->shared->records_per_key : LIMIT_RECORDS_PER_KEY;
 }
 
 /* From this number on a new key is wanted: the rest is a reserve for the current response. */
-static uint64_t mark(const struct wire *wire)
+static uint64_t key_change_mark(const struct wire *wire)
 {
-    return limit(wire) - limit(wire) / 16;
+    return key_limit(wire) - key_limit(wire) / 16;
 }
 
 bool wire_may_rekey(const struct wire *wire)
@@ -55,7 +55,8 @@ void wire_announce_end(struct wire *wire)
 
 void wire_check_key_limit(struct wire *wire)
 {
-    if (wire->key.sequence < mark(wire) || wire->worn || wire->rekeying || !is_past(wire, mark(wire)))
+    if (wire->key.sequence < key_change_mark(wire) || wire->worn || wire->rekeying ||
+        !is_past(wire, key_change_mark(wire)))
         return;
     if (wire_may_rekey(wire) && tls_session_update_key(wire->tls) == 0) {
         if (wire->sealing == SEALING_OPENSSL) /* other sealers start over with their key */
@@ -68,7 +69,7 @@ void wire_check_key_limit(struct wire *wire)
 
 uint64_t wire_key_allows(struct wire *wire)
 {
-    uint64_t end = wire->worn ? limit(wire) : mark(wire);
+    uint64_t end = wire->worn ? key_limit(wire) : key_change_mark(wire);
 
     if (wire->sealing != SEALING_KERNEL)
         return UINT64_MAX;

@@ -100,7 +100,7 @@ static void handshake_finished(struct wire *wire)
 }
 
 /* One step; true once the wire is open. */
-static bool handshake(struct wire *wire)
+static bool continue_handshake(struct wire *wire)
 {
     int rc = tls_session_handshake(wire->tls);
 
@@ -132,7 +132,7 @@ static void peer_ended(struct wire *wire)
 }
 
 /* Lends bytes to the owner; true while it consumes all. */
-static bool offer(struct wire *wire, struct str plain, struct str cipher)
+static bool deliver_plaintext(struct wire *wire, struct str plain, struct str cipher)
 {
     size_t taken;
 
@@ -166,8 +166,8 @@ static void read_records(struct wire *wire, struct str cipher)
             tls_failed(wire);
             return;
         }
-        if (!offer(wire, str_of(wire->shared->plaintext, (size_t)count),
-                   str_skip(cipher, size_sub_sat(cipher.length, lent))))
+        if (!deliver_plaintext(wire, str_of(wire->shared->plaintext, (size_t)count),
+                               str_skip(cipher, size_sub_sat(cipher.length, lent))))
             return;
     }
 }
@@ -175,9 +175,9 @@ static void read_records(struct wire *wire, struct str cipher)
 void wire_deliver(struct wire *wire, struct str plain, struct str cipher)
 {
     wire->delivering = true;
-    if (offer(wire, plain, cipher) && wire->tls) {
+    if (deliver_plaintext(wire, plain, cipher) && wire->tls) {
         tls_session_lend(wire->tls, cipher);
-        if (wire->state == WIRE_OPEN || handshake(wire))
+        if (wire->state == WIRE_OPEN || continue_handshake(wire))
             read_records(wire, cipher);
         if (wire->tls)
             (void)tls_session_unlend(wire->tls); /* kept, or dropped with the connection */

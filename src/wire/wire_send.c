@@ -21,7 +21,7 @@ size_t wire_record_head(const struct wire *wire)
     return wire->sealing == SEALING_USER ? record_head(&wire->key) : 0;
 }
 
-static size_t overhead(const struct wire *wire)
+static size_t sealing_overhead(const struct wire *wire)
 {
     switch ((enum wire_sealing)wire->sealing) {
     case SEALING_USER:
@@ -81,7 +81,7 @@ size_t output_block_capacity(const struct wire *wire)
 /* Plaintext bytes that fit into `space` as records; a lower bound where small records precede full ones. */
 static size_t plaintext_in(const struct wire *wire, size_t space)
 {
-    size_t added = overhead(wire);
+    size_t added = sealing_overhead(wire);
     size_t size = record_size(wire);
     size_t records, room;
 
@@ -167,7 +167,7 @@ struct output_block *wire_writable(struct wire *wire, bool bounded)
 
 size_t wire_record_room(const struct wire *wire, const struct output_block *block)
 {
-    size_t added = overhead(wire), size = record_size(wire), room;
+    size_t added = sealing_overhead(wire), size = record_size(wire), room;
 
     /* Usually the whole record fits, and the rest needs no counting. */
     if (added > 0 && block->type == 0 && block->open < size &&
@@ -196,7 +196,7 @@ int wire_record_places(const struct wire *wire, struct output_block *block, uint
         if (want > room)
             want = room;
         places[count++] = (struct iovec){at, want};
-        at += want + overhead(wire);
+        at += want + sealing_overhead(wire);
         ahead += want;
         room -= want;
         want = record_size_at(wire, ahead);
@@ -340,7 +340,7 @@ static void drop_sent_blocks(struct wire *wire)
 }
 
 /* Removes what was sent from the queue. */
-static void sent(struct wire *wire)
+static void remove_sent(struct wire *wire)
 {
     const struct iovec *part = wire->first->parts;
 
@@ -368,7 +368,7 @@ static void send_done(struct op *op, int result)
     }
     had_room = !wire->was_full && wire_room(wire) > 0;
     if (wire->leaving > 0)
-        sent(wire);
+        remove_sent(wire);
     wire_continue(wire, had_room);
 }
 
@@ -393,7 +393,7 @@ static void send_blocks(struct wire *wire, struct output_block *first)
     wire->was_full = false;
     if (op_carried_out(&wire->send) && wire->send.result >= 0) {
         wire->was_full = wire_room(wire) == 0;
-        sent(wire);
+        remove_sent(wire);
         drop_sent_blocks(wire);
     }
 }
@@ -402,7 +402,7 @@ static void send_blocks(struct wire *wire, struct output_block *first)
  * Everything is sent. Records in the kernel may be incomplete, and a FIN would truncate them: then the peer's end is
  * awaited. Once it came, close() follows with the same effect.
  */
-static void shut(struct wire *wire)
+static void shut_down_sending(struct wire *wire)
 {
     if (wire->sealing != SEALING_KERNEL && !wire->peer_ended)
         (void)shutdown(wire->fd, SHUT_WR);
@@ -417,7 +417,7 @@ static void push_end(struct wire *wire)
         tls_session_shutdown(wire->tls);
         wire_push(wire);
     } else if (wire_drained(wire)) {
-        shut(wire);
+        shut_down_sending(wire);
     }
 }
 

@@ -29,7 +29,7 @@ static void span_broken(struct wire *wire, int error)
     wire_fail(wire, WIRE_END_ABORT);
 }
 
-static size_t piece(const struct wire *wire, size_t room)
+static size_t span_piece_length(const struct wire *wire, size_t room)
 {
     return chunk_length(&wire->span) < room ? (size_t)chunk_length(&wire->span) : room;
 }
@@ -76,7 +76,7 @@ static void read_cold(struct wire *wire)
     block->reader = wire;
     block->read = (struct op){.done = read_done};
     loop_read(wire->shared->loop, &block->read, wire->span.file.fd, wire->span.file.at,
-              wire_record_end(wire, block), piece(wire, wire_record_room(wire, block)));
+              wire_record_end(wire, block), span_piece_length(wire, wire_record_room(wire, block)));
     wire_push(wire);
 }
 
@@ -91,7 +91,7 @@ static bool may_fill(const struct wire *wire)
 }
 
 /* Commits `count` bytes at their places and seals full records. */
-static int grow(struct wire *wire, struct output_block *block, const struct iovec *places, size_t count)
+static int commit_records(struct wire *wire, struct output_block *block, const struct iovec *places, size_t count)
 {
     int rc = 0;
 
@@ -147,7 +147,7 @@ void wire_span_fill(struct wire *wire)
             return;
         }
         span_moved(wire, wire_path_of_bytes(wire), (uint64_t)count);
-        if (grow(wire, block, places, (size_t)count) < 0)
+        if (commit_records(wire, block, places, (size_t)count) < 0)
             wire_fail(wire, WIRE_END_ABORT);
         else if (wire_record_room(wire, block) == 0 && !ends_in_another(wire))
             wire_push(wire);

@@ -49,7 +49,7 @@ int wire_seal(struct wire *wire, struct output_block *block, uint8_t type, size_
     return 0;
 }
 
-static void ciphertext(void *owner, struct str bytes)
+static void append_ciphertext(void *owner, struct str bytes)
 {
     struct wire *wire = owner;
 
@@ -153,7 +153,7 @@ static bool may_update_key(void *owner)
     return false;
 }
 
-static uint64_t now_ms(void *owner)
+static uint64_t tls_now_ms(void *owner)
 {
     const struct wire *wire = owner;
 
@@ -161,11 +161,11 @@ static uint64_t now_ms(void *owner)
 }
 
 const struct tls_output wire_tls_output = {
-    .ciphertext = ciphertext,
+    .ciphertext = append_ciphertext,
     .record = control_record,
     .key_ready = key_ready,
     .may_update_key = may_update_key,
-    .now_ms = now_ms,
+    .now_ms = tls_now_ms,
 };
 
 static void control_writable(struct op *op, int result)
