@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 
     daemon_fill_streams();
     if (options_parse(argc, argv, &options, error, sizeof(error)) < 0) {
-        error_log_say(LOG_EMERG, "%s (see sluice -h)", error);
+        error_log_print(LOG_EMERG, "%s (see sluice -h)", error);
         return EXIT_FAILURE;
     }
     switch (options.command) {

@@ -174,23 +174,24 @@ static enum outcome login_outcome(struct attempt *attempt)
     case PASSWORD_GOOD:
         return OUTCOME_ALLOWED;
     case PASSWORD_BAD:
-        exchange_say(x, level_of(x), "user \"" STR_FMT "\": password mismatch", STR_ARG(attempt->user));
+        exchange_log_error(x, level_of(x), "user \"" STR_FMT "\": password mismatch", STR_ARG(attempt->user));
         break;
     case PASSWORD_NOBODY:
-        exchange_say(x, level_of(x), "user \"" STR_FMT "\" was not found in \"" STR_FMT "\"", STR_ARG(attempt->user),
-                     STR_ARG(own->file));
+        exchange_log_error(x, level_of(x), "user \"" STR_FMT "\" was not found in \"" STR_FMT "\"",
+                           STR_ARG(attempt->user), STR_ARG(own->file));
         break;
     case PASSWORD_WEAK:
-        exchange_say(x, LOG_ERROR,
-                     STR_FMT ":%u: user \"" STR_FMT "\" cannot log in: the password is kept as %s, which is too "
+        exchange_log_error(x, LOG_ERROR,
+                           STR_FMT ":%u: user \"" STR_FMT "\" cannot log in: the password is kept as %s, which is too "
                              "weak; write it anew: htpasswd -B FILE USER",
-                     STR_ARG(own->file), question->line, STR_ARG(attempt->user), question->scheme);
+                           STR_ARG(own->file), question->line, STR_ARG(attempt->user), question->scheme);
         break;
     case PASSWORD_COSTLY:
-        exchange_say(x, LOG_ERROR,
-                     STR_FMT ":%u: user \"" STR_FMT "\" cannot log in: the hash takes too long (bcrypt up to a cost "
-                             "of %d, SHA-crypt up to %d rounds)",
-                     STR_ARG(own->file), question->line, STR_ARG(attempt->user), LIMIT_BCRYPT_COST, LIMIT_SHA_ROUNDS);
+        exchange_log_error(
+            x, LOG_ERROR,
+            STR_FMT ":%u: user \"" STR_FMT "\" cannot log in: the hash takes too long (bcrypt up to a cost "
+                    "of %d, SHA-crypt up to %d rounds)",
+            STR_ARG(own->file), question->line, STR_ARG(attempt->user), LIMIT_BCRYPT_COST, LIMIT_SHA_ROUNDS);
         break;
     }
     return respond_unauthorized(x, own);

@@ -164,7 +164,7 @@ static bool is_preflight(const struct exchange *x)
 }
 
 /* What a preflight hears beside the origin, which cors_shape says. */
-static int say_preflight(struct exchange *x, const struct cors *cors)
+static int add_preflight_headers(struct exchange *x, const struct cors *cors)
 {
     struct str headers = cors->headers.count
                              ? cors->headers_text
@@ -189,7 +189,7 @@ static enum outcome cors_answer(struct exchange *x, const void *conf, void *stat
     if (!origin.data || !is_preflight(x))
         return OUTCOME_PASS;
     exchange_error_response(x, 204);
-    if (origin_allowed(cors, origin) && say_preflight(x, cors) < 0)
+    if (origin_allowed(cors, origin) && add_preflight_headers(x, cors) < 0)
         return exchange_error_response(x, 500);
     return OUTCOME_ANSWERED;
 }

@@ -194,7 +194,7 @@ static int set_expires_headers(struct exchange *x, struct str expires, struct st
     return error < 0 ? error : headers_set(&x->response.headers, &x->arena, STR("Cache-Control"), control);
 }
 
-static int say_fresh(struct exchange *x, const struct expiry *expiry)
+static int set_fresh(struct exchange *x, const struct expiry *expiry)
 {
     int64_t now = clock_wall_s(exchange_clock(x));
     int64_t fresh = freshness_seconds(x, expiry, now);
@@ -233,7 +233,7 @@ static int expires_shape(struct exchange *x, const void *conf)
     case EXPIRES_DAILY:
         break;
     }
-    return say_fresh(x, &expiry);
+    return set_fresh(x, &expiry);
 }
 
 static bool expires_idle(const void *conf)

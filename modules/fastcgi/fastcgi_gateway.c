@@ -77,7 +77,7 @@ static void log_stderr(struct gateway_request *p, struct fastcgi_reply *reply)
         struct str line = str_trim(str_cut(&text, '\n'));
 
         if (!str_empty(line))
-            exchange_say(p->x, LOG_ERROR, "FastCGI sent in stderr: \"" STR_FMT "\"", STR_ARG(line));
+            exchange_log_error(p->x, LOG_ERROR, "FastCGI sent in stderr: \"" STR_FMT "\"", STR_ARG(line));
     }
     buffer_finish(&reply->said);
 }

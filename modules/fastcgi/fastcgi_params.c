@@ -133,7 +133,7 @@ static struct str field_name(struct arena *arena, struct str name)
 }
 
 /* Who is trusted writes dashes: underscores came with the client, past it. */
-static bool may_tell_origin(const struct gateway_request *p, const struct header *field)
+static bool may_send_origin(const struct gateway_request *p, const struct header *field)
 {
     return exchange_is_trusted(p->x) && str_find(field->name, '_') < 0;
 }
@@ -190,7 +190,7 @@ static int tell_field(struct gateway_request *p, struct pairs *pairs, size_t own
 
     if (!name.data)
         return -ENOMEM;
-    if (is_listed(not_told, name) || (is_listed(of_origin, name) && !may_tell_origin(p, field)) ||
+    if (is_listed(not_told, name) || (is_listed(of_origin, name) && !may_send_origin(p, field)) ||
         (pair && pair < pairs->items + own))
         return 0;
     /* "X-User" counts, and "X_User" beside it does not. */
@@ -211,7 +211,7 @@ static int tell_field(struct gateway_request *p, struct pairs *pairs, size_t own
 }
 
 /* The value that proxy_pass would send, in the place of what the client says; fastcgi_param may say otherwise. */
-static int tell_forwarded_for(struct gateway_request *p, struct pairs *pairs)
+static int set_forwarded_for(struct gateway_request *p, struct pairs *pairs)
 {
     struct str name = STR("HTTP_X_FORWARDED_FOR");
     struct pair *pair;
@@ -223,12 +223,12 @@ static int tell_forwarded_for(struct gateway_request *p, struct pairs *pairs)
     return pair->value.data ? 0 : -ENOMEM;
 }
 
-static int tell_fields(struct gateway_request *p, struct pairs *pairs)
+static int set_fields(struct gateway_request *p, struct pairs *pairs)
 {
     const struct headers *headers = &p->x->request.headers;
     size_t own;
 
-    if (tell_forwarded_for(p, pairs) < 0)
+    if (set_forwarded_for(p, pairs) < 0)
         return -ENOMEM;
     own = pairs->count;
     for (unsigned i = 0; i < headers->count; i++) {
@@ -238,7 +238,7 @@ static int tell_fields(struct gateway_request *p, struct pairs *pairs)
     return join_values(&p->x->arena, pairs);
 }
 
-static int tell_length(struct gateway_request *p, struct pairs *pairs)
+static int set_length(struct gateway_request *p, struct pairs *pairs)
 {
     struct pair *pair = find_pair(pairs, STR("CONTENT_LENGTH"));
 
@@ -344,7 +344,7 @@ int fastcgi_write_head(struct gateway_request *p, struct str *out_fault)
         error = set_param_values(p, &pairs, &rows[i]);
     if (error < 0)
         return error;
-    if (tell_length(p, &pairs) < 0 || tell_fields(p, &pairs) < 0)
+    if (set_length(p, &pairs) < 0 || set_fields(p, &pairs) < 0)
         return -ENOMEM;
     params = write_pairs(arena, &pairs);
     *out_fault = STR("the length of all parameters");

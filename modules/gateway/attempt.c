@@ -293,10 +293,10 @@ int gateway_begin(struct gateway_request *p)
     p->content_length = content_length(p);
     error = p->conf->gateway->write_head(p, &fault);
     if (error == 0 && fault.length)
-        exchange_say(p->x, LOG_ERROR, "the request could not be passed on as it was: " STR_FMT, STR_ARG(fault));
+        exchange_log_error(p->x, LOG_ERROR, "the request could not be passed on as it was: " STR_FMT, STR_ARG(fault));
     if (error == -EINVAL)
-        exchange_say(p->x, LOG_ERROR, "the request cannot be passed on: " STR_FMT " would break it",
-                     STR_ARG(fault));
+        exchange_log_error(p->x, LOG_ERROR, "the request cannot be passed on: " STR_FMT " would break it",
+                           STR_ARG(fault));
     if (error < 0)
         return error == -ENOENT ? 404 : 500;
     return connect_next(p);

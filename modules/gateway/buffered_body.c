@@ -40,8 +40,9 @@ static void spooling_failed(void *owner, const char *doing, int error)
 {
     struct buffered_body *kept = owner;
 
-    exchange_say(kept->x, LOG_ERROR, "%s in \"" STR_FMT "\" failed (%d: %s): the body is passed on as it comes", doing,
-                 STR_ARG(kept->folder), -error, strerror(-error));
+    exchange_log_error(kept->x, LOG_ERROR,
+                       "%s in \"" STR_FMT "\" failed (%d: %s): the body is passed on as it comes", doing,
+                       STR_ARG(kept->folder), -error, strerror(-error));
 }
 
 /* More of the client's body has come. Only queued: this is called inside the session. */

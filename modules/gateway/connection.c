@@ -25,12 +25,12 @@ void gateway_log(const struct gateway_request *p, enum log_level level, const ch
     struct str server = p->attempt ? p->attempt->server : p->target.authority;
 
     if (error)
-        exchange_say(p->x, level, "%s (%d: %s) while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what,
-                     -error, strerror(-error), now, gateway_scheme(p), STR_ARG(server),
-                     STR_ARG(p->uri));
+        exchange_log_error(p->x, level, "%s (%d: %s) while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what,
+                           -error, strerror(-error), now, gateway_scheme(p), STR_ARG(server),
+                           STR_ARG(p->uri));
     else
-        exchange_say(p->x, level, "%s while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what, now,
-                     gateway_scheme(p), STR_ARG(server), STR_ARG(p->uri));
+        exchange_log_error(p->x, level, "%s while %s, upstream: \"%s://" STR_FMT STR_FMT "\"", what, now,
+                           gateway_scheme(p), STR_ARG(server), STR_ARG(p->uri));
 }
 
 void gateway_release(struct gateway_request *p, bool keep)

@@ -37,8 +37,8 @@ static int find_group(struct gateway_request *p)
         return 404;
     if (p->group)
         return 0;
-    exchange_say(p->x, LOG_ERROR, "%s_pass: \"" STR_FMT "\" is no address to pass a request to (%s)",
-                 gateway->name, STR_ARG(text), strerror(-error));
+    exchange_log_error(p->x, LOG_ERROR, "%s_pass: \"" STR_FMT "\" is no address to pass a request to (%s)",
+                       gateway->name, STR_ARG(text), strerror(-error));
     return error == -ENOMEM ? 500 : 502;
 }
 
@@ -109,7 +109,7 @@ static bool lacks_body(const struct gateway_request *p)
 {
     if (!p->spent || p->own_body.data || p->x->request.content_length == 0)
         return false;
-    exchange_say(p->x, LOG_ERROR, "the request cannot be passed on again: a part of its body is gone");
+    exchange_log_error(p->x, LOG_ERROR, "the request cannot be passed on again: a part of its body is gone");
     return true;
 }
 

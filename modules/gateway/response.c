@@ -18,9 +18,9 @@
 
 static bool bad_reply(struct gateway_request *p)
 {
-    exchange_say(p->x, LOG_ERROR,
-                 "upstream sent an invalid answer: %s, upstream: \"%s://" STR_FMT STR_FMT "\"",
-                 p->reply.fault, gateway_scheme(p), STR_ARG(p->attempt->server), STR_ARG(p->uri));
+    exchange_log_error(p->x, LOG_ERROR,
+                       "upstream sent an invalid answer: %s, upstream: \"%s://" STR_FMT STR_FMT "\"",
+                       p->reply.fault, gateway_scheme(p), STR_ARG(p->attempt->server), STR_ARG(p->uri));
     upstream_peer_failed(p->peer);
     if (p->stage == GATEWAY_RESPONDING)
         gateway_body_fail(p, -EPROTO);

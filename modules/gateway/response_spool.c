@@ -34,9 +34,9 @@ static void spooling_failed(void *owner, const char *doing, int error)
 {
     struct gateway_request *p = owner;
 
-    exchange_say(p->x, LOG_ERROR,
-                 "%s in \"" STR_FMT "\" failed (%d: %s): the answer is passed on as the client takes it", doing,
-                 STR_ARG(p->conf->buffering.folder), -error, strerror(-error));
+    exchange_log_error(p->x, LOG_ERROR,
+                       "%s in \"" STR_FMT "\" failed (%d: %s): the answer is passed on as the client takes it", doing,
+                       STR_ARG(p->conf->buffering.folder), -error, strerror(-error));
 }
 
 int gateway_spool_put(struct gateway_request *p, struct str part)

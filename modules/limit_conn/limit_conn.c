@@ -166,7 +166,7 @@ static bool enter_zone(struct holding *holding, const struct limit_conn_row *row
 static enum outcome reject_request(struct exchange *x, const struct limit_conn_conf *own, struct holding *holding,
                                    const struct limit_conn_row *row)
 {
-    exchange_say(x, limit_level(own->log_level), SAID, own->dry_run ? ", dry run" : "", STR_ARG(row->use.name));
+    exchange_log_error(x, limit_level(own->log_level), SAID, own->dry_run ? ", dry run" : "", STR_ARG(row->use.name));
     leave_zones(holding, exchange_worker(x));
     holding->verdict = own->dry_run ? REJECTED_DRY_RUN : REJECTED;
     return own->dry_run ? OUTCOME_PASS : exchange_error_response(x, (int)own->status);

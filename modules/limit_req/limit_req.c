@@ -153,9 +153,10 @@ static const struct directive directives[] = {
 static void log_limit(struct exchange *x, const struct limit_req_conf *own, const char *what, int below, uint64_t level,
                       struct str zone)
 {
-    exchange_say(x, limit_level(own->log_level - below), "%s%s, excess: %llu.%03llu by zone \"" STR_FMT "\"", what,
-                 own->dry_run ? ", dry run" : "", (unsigned long long)(level / LIMIT_DROPS),
-                 (unsigned long long)(level % LIMIT_DROPS * 1000 / LIMIT_DROPS), STR_ARG(zone));
+    exchange_log_error(x, limit_level(own->log_level - below),
+                       "%s%s, excess: %llu.%03llu by zone \"" STR_FMT "\"", what,
+                       own->dry_run ? ", dry run" : "", (unsigned long long)(level / LIMIT_DROPS),
+                       (unsigned long long)(level % LIMIT_DROPS * 1000 / LIMIT_DROPS), STR_ARG(zone));
 }
 
 /* RFC 9110 10.2.3: once the bucket has room for one more. */

@@ -95,7 +95,7 @@ static void ask_all(struct exchange *x, const struct mirror_conf *conf, bool wit
         int error = uris[i].text ? ask_again(x, uris[i].text, with_body) : 0;
 
         if (error < 0)
-            exchange_say(x, LOG_ERROR, "mirror: cannot ask again (%d: %s)", -error, strerror(-error));
+            exchange_log_error(x, LOG_ERROR, "mirror: cannot ask again (%d: %s)", -error, strerror(-error));
     }
 }
 
@@ -111,7 +111,7 @@ static enum outcome start_mirrors(struct exchange *x, const struct mirror_conf *
     if (buffered_body_of(&x->request)->whole)
         ask_all(x, conf, true);
     else
-        exchange_say(x, LOG_ERROR, "mirror: cannot ask again: the body cannot be kept");
+        exchange_log_error(x, LOG_ERROR, "mirror: cannot ask again: the body cannot be kept");
     return OUTCOME_PASS;
 }
 
@@ -146,7 +146,7 @@ static enum outcome mirror_answer(struct exchange *x, const void *conf, void *st
         return OUTCOME_PASS;
     }
     if (gateway_body_is_lost(x)) {
-        exchange_say(x, LOG_ERROR, "mirror: cannot ask again: a part of the body is gone");
+        exchange_log_error(x, LOG_ERROR, "mirror: cannot ask again: a part of the body is gone");
         return OUTCOME_PASS;
     }
     error = buffered_body_of(&x->request) ? 0 : gateway_buffer_body(x, body_read, x);

@@ -153,10 +153,11 @@ static void version_changed(struct gateway_request *child)
 
     s->error = -EPROTO;
     (void)cache_store_remove(s->p->cached->store, s->key);
-    exchange_say(child->x, LOG_ERROR,
-                 "upstream has another version now, or no such slice: the answer breaks off, upstream: \"%s://" STR_FMT
-                 STR_FMT "\"",
-                 gateway_scheme(child), STR_ARG(child->attempt->server), STR_ARG(child->uri));
+    exchange_log_error(
+        child->x, LOG_ERROR,
+        "upstream has another version now, or no such slice: the answer breaks off, upstream: \"%s://" STR_FMT
+            STR_FMT "\"",
+        gateway_scheme(child), STR_ARG(child->attempt->server), STR_ARG(child->uri));
 }
 
 int proxy_slice_judge(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata)

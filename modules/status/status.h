@@ -55,9 +55,9 @@ struct status_page_text {
     int error;
 };
 
-void status_say(struct status_page_text *page, const char *format, ...) PRINTF_LIKE(2, 3);
+void status_print(struct status_page_text *page, const char *format, ...) PRINTF_LIKE(2, 3);
 /* The same, with what would end a label escaped. */
-void status_say_label(struct status_page_text *page, const char *text);
+void status_print_label(struct status_page_text *page, const char *text);
 
 /* Servers behind, as a part of a page; nothing where there is none. */
 void status_upstreams_prometheus(struct status_page_text *page, struct upstream_zone *zone);

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void status_say(struct status_page_text *page, const char *format, ...)
+void status_print(struct status_page_text *page, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -29,13 +29,13 @@ static const uint64_t *values_of(const struct metric *metric, const struct statu
 }
 
 /* All that either format asks to be escaped of printable text. */
-void status_say_label(struct status_page_text *page, const char *text)
+void status_print_label(struct status_page_text *page, const char *text)
 {
     for (; *text; text++) {
         if (*text == '\n')
-            status_say(page, "\\n");
+            status_print(page, "\\n");
         else
-            status_say(page, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+            status_print(page, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
     }
 }
 
@@ -53,19 +53,19 @@ static const char *format_fraction(uint64_t value, char memory[32])
     return memory;
 }
 
-static void say_number(struct status_page_text *page, const struct metric *metric, uint64_t value)
+static void print_number(struct status_page_text *page, const struct metric *metric, uint64_t value)
 {
     char memory[32];
 
     if (metric->millionths)
-        status_say(page, "%s", format_fraction(value, memory));
+        status_print(page, "%s", format_fraction(value, memory));
     else
-        status_say(page, "%llu", (unsigned long long)value);
+        status_print(page, "%llu", (unsigned long long)value);
 }
 
 /* Each bucket with its bound and how many lie beneath. Returns how many there are in all. */
-static uint64_t say_buckets(struct status_page_text *page, const struct metric *metric, const uint64_t *latency,
-                            bool json)
+static uint64_t print_buckets(struct status_page_text *page, const struct metric *metric, const uint64_t *latency,
+                              bool json)
 {
     uint64_t below = 0;
 
@@ -76,10 +76,10 @@ static uint64_t say_buckets(struct status_page_text *page, const struct metric *
             format_fraction(counters_latency_bounds_us[i], memory);
         below += latency[i];
         if (json)
-            status_say(page, "%s\"%s\": %llu", i ? ", " : "", memory, (unsigned long long)below);
+            status_print(page, "%s\"%s\": %llu", i ? ", " : "", memory, (unsigned long long)below);
         else
-            status_say(page, "sluice_%s_bucket{le=\"%s\"} %llu\n", metric->name, memory,
-                       (unsigned long long)below);
+            status_print(page, "sluice_%s_bucket{le=\"%s\"} %llu\n", metric->name, memory,
+                         (unsigned long long)below);
     }
     return below;
 }
@@ -87,11 +87,11 @@ static uint64_t say_buckets(struct status_page_text *page, const struct metric *
 static void prometheus_histogram(struct status_page_text *page, const struct metric *metric,
                                  const struct status_values *values)
 {
-    uint64_t count = say_buckets(page, metric, values->total.sum.latency, false);
+    uint64_t count = print_buckets(page, metric, values->total.sum.latency, false);
     char memory[32];
 
-    status_say(page, "sluice_%s_sum %s\n", metric->name, format_fraction(values->total.sum.latency_us, memory));
-    status_say(page, "sluice_%s_count %llu\n", metric->name, (unsigned long long)count);
+    status_print(page, "sluice_%s_sum %s\n", metric->name, format_fraction(values->total.sum.latency_us, memory));
+    status_print(page, "sluice_%s_count %llu\n", metric->name, (unsigned long long)count);
 }
 
 static void prometheus_sample(struct status_page_text *page, const struct metric *metric, unsigned index,
@@ -99,15 +99,15 @@ static void prometheus_sample(struct status_page_text *page, const struct metric
 {
     char memory[8];
 
-    status_say(page, "sluice_%s", metric->name);
+    status_print(page, "sluice_%s", metric->name);
     if (metric->label) {
-        status_say(page, "{%s=\"", metric->label);
-        status_say_label(page, metric->label_of(index, memory));
-        status_say(page, "\"}");
+        status_print(page, "{%s=\"", metric->label);
+        status_print_label(page, metric->label_of(index, memory));
+        status_print(page, "\"}");
     }
-    status_say(page, " ");
-    say_number(page, metric, value);
-    status_say(page, "\n");
+    status_print(page, " ");
+    print_number(page, metric, value);
+    status_print(page, "\n");
 }
 
 int status_prometheus(const struct status_values *values, struct buffer *out)
@@ -121,8 +121,8 @@ int status_prometheus(const struct status_values *values, struct buffer *out)
     for (const struct metric *metric = status_metrics; metric->name; metric++) {
         const uint64_t *numbers = values_of(metric, values);
 
-        status_say(&page, "# HELP sluice_%s %s\n", metric->name, metric->help);
-        status_say(&page, "# TYPE sluice_%s %s\n", metric->name, types[metric->type]);
+        status_print(&page, "# HELP sluice_%s %s\n", metric->name, metric->help);
+        status_print(&page, "# TYPE sluice_%s %s\n", metric->name, types[metric->type]);
         if (metric->type == METRIC_HISTOGRAM) {
             prometheus_histogram(&page, metric, values);
             continue;
@@ -142,38 +142,38 @@ static void json_histogram(struct status_page_text *page, const struct metric *m
     char memory[32];
     uint64_t count;
 
-    status_say(page, "{\"buckets\": {");
-    count = say_buckets(page, metric, values->total.sum.latency, true);
-    status_say(page, "}, \"sum\": %s, ", format_fraction(values->total.sum.latency_us, memory));
-    status_say(page, "\"count\": %llu}", (unsigned long long)count);
+    status_print(page, "{\"buckets\": {");
+    count = print_buckets(page, metric, values->total.sum.latency, true);
+    status_print(page, "}, \"sum\": %s, ", format_fraction(values->total.sum.latency_us, memory));
+    status_print(page, "\"count\": %llu}", (unsigned long long)count);
 }
 
 static void json_values(struct status_page_text *page, const struct metric *metric, const uint64_t *numbers)
 {
     const char *comma = "";
 
-    status_say(page, "{");
+    status_print(page, "{");
     for (unsigned i = metric->first; i < metric->end; i++) {
         char memory[8];
 
         if (numbers[i] == 0 && metric->sparse)
             continue;
-        status_say(page, "%s\"", comma);
-        status_say_label(page, metric->label_of(i, memory));
-        status_say(page, "\": ");
-        say_number(page, metric, numbers[i]);
+        status_print(page, "%s\"", comma);
+        status_print_label(page, metric->label_of(i, memory));
+        status_print(page, "\": ");
+        print_number(page, metric, numbers[i]);
         comma = ", ";
     }
-    status_say(page, "}");
+    status_print(page, "}");
 }
 
 static void json_fact(struct status_page_text *page, const struct metric *metric)
 {
     char memory[8];
 
-    status_say(page, "{\"%s\": \"", metric->label);
-    status_say_label(page, metric->label_of(0, memory));
-    status_say(page, "\"}");
+    status_print(page, "{\"%s\": \"", metric->label);
+    status_print_label(page, metric->label_of(0, memory));
+    status_print(page, "\"}");
 }
 
 int status_json(const struct status_values *values, struct buffer *out)
@@ -183,7 +183,7 @@ int status_json(const struct status_values *values, struct buffer *out)
     for (const struct metric *metric = status_metrics; metric->name; metric++) {
         const uint64_t *numbers = values_of(metric, values);
 
-        status_say(&page, "%s\n  \"%s\": ", metric == status_metrics ? "{" : ",", metric->name);
+        status_print(&page, "%s\n  \"%s\": ", metric == status_metrics ? "{" : ",", metric->name);
         if (metric->type == METRIC_HISTOGRAM)
             json_histogram(&page, metric, values);
         else if (metric->type == METRIC_FACT)
@@ -191,10 +191,10 @@ int status_json(const struct status_values *values, struct buffer *out)
         else if (metric->label)
             json_values(&page, metric, numbers);
         else
-            say_number(&page, metric, numbers[0]);
+            print_number(&page, metric, numbers[0]);
     }
     status_upstreams_json(&page, values->upstreams);
-    status_say(&page, "\n}\n");
+    status_print(&page, "\n}\n");
     return page.error;
 }
 
@@ -204,12 +204,12 @@ int status_nginx(const struct status_values *values, struct buffer *out)
     const uint64_t *open = sum->connections;
     struct status_page_text page = {.out = out};
 
-    status_say(&page, "Active connections: %llu \nserver accepts handled requests\n",
+    status_print(&page, "Active connections: %llu \nserver accepts handled requests\n",
         (unsigned long long)(open[CONNECTION_HANDSHAKE] + open[CONNECTION_READING] +
                              open[CONNECTION_WRITING] + open[CONNECTION_WAITING]));
-    status_say(&page, " %llu %llu %llu \n", (unsigned long long)sum->accepted, (unsigned long long)sum->accepted,
+    status_print(&page, " %llu %llu %llu \n", (unsigned long long)sum->accepted, (unsigned long long)sum->accepted,
         (unsigned long long)sum->requests);
-    status_say(&page, "Reading: %llu Writing: %llu Waiting: %llu \n",
+    status_print(&page, "Reading: %llu Writing: %llu Waiting: %llu \n",
         (unsigned long long)(open[CONNECTION_HANDSHAKE] + open[CONNECTION_READING]),
         (unsigned long long)open[CONNECTION_WRITING], (unsigned long long)open[CONNECTION_WAITING]);
     return page.error;

@@ -43,28 +43,28 @@ static const struct upstream_shared *next_peer(struct upstream_zone *zone, int *
     return NULL;
 }
 
-static void say_number(struct status_page_text *page, const struct upstream_shared *peer, const struct row *row)
+static void print_number(struct status_page_text *page, const struct upstream_shared *peer, const struct row *row)
 {
     unsigned long long number = shared_get((const uint64_t *)(const void *)((const char *)peer + row->offset));
 
     if (row->us)
-        status_say(page, "%llu.%06llu", number / 1000000, number % 1000000);
+        status_print(page, "%llu.%06llu", number / 1000000, number % 1000000);
     else
-        status_say(page, "%llu", number);
+        status_print(page, "%llu", number);
 }
 
-static void say_labels(struct status_page_text *page, const struct upstream_shared *peer)
+static void print_labels(struct status_page_text *page, const struct upstream_shared *peer)
 {
-    status_say(page, "upstream=\"");
-    status_say_label(page, peer->group);
-    status_say(page, "\",server=\"");
-    status_say_label(page, peer->name);
-    status_say(page, "\"");
+    status_print(page, "upstream=\"");
+    status_print_label(page, peer->group);
+    status_print(page, "\",server=\"");
+    status_print_label(page, peer->name);
+    status_print(page, "\"");
 }
 
-static void say_head(struct status_page_text *page, const char *name, const char *type, const char *help)
+static void print_head(struct status_page_text *page, const char *name, const char *type, const char *help)
 {
-    status_say(page, "# HELP sluice_%s %s\n# TYPE sluice_%s %s\n", name, help, name, type);
+    status_print(page, "# HELP sluice_%s %s\n# TYPE sluice_%s %s\n", name, help, name, type);
 }
 
 static bool has_peers(struct upstream_zone *zone)
@@ -81,20 +81,20 @@ void status_upstreams_prometheus(struct status_page_text *page, struct upstream_
     if (!has_peers(zone))
         return;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        say_head(page, rows[i].name, rows[i].type, rows[i].help);
+        print_head(page, rows[i].name, rows[i].type, rows[i].help);
         for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
-            status_say(page, "sluice_%s{", rows[i].name);
-            say_labels(page, peer);
-            status_say(page, "} ");
-            say_number(page, peer, &rows[i]);
-            status_say(page, "\n");
+            status_print(page, "sluice_%s{", rows[i].name);
+            print_labels(page, peer);
+            status_print(page, "} ");
+            print_number(page, peer, &rows[i]);
+            status_print(page, "\n");
         }
     }
-    say_head(page, "upstream_state", "gauge", "Its state: up, resting after failures, or unhealthy by its checks.");
+    print_head(page, "upstream_state", "gauge", "Its state: up, resting after failures, or unhealthy by its checks.");
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
-        status_say(page, "sluice_upstream_state{");
-        say_labels(page, peer);
-        status_say(page, ",state=\"%s\"} 1\n", state_of(peer));
+        status_print(page, "sluice_upstream_state{");
+        print_labels(page, peer);
+        status_print(page, ",state=\"%s\"} 1\n", state_of(peer));
     }
 }
 
@@ -105,18 +105,18 @@ void status_upstreams_json(struct status_page_text *page, struct upstream_zone *
 
     if (!has_peers(zone))
         return;
-    status_say(page, ",\n  \"upstreams\": [");
+    status_print(page, ",\n  \"upstreams\": [");
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL; comma = ",") {
-        status_say(page, "%s\n    {\"upstream\": \"", comma);
-        status_say_label(page, peer->group);
-        status_say(page, "\", \"server\": \"");
-        status_say_label(page, peer->name);
-        status_say(page, "\", \"state\": \"%s\"", state_of(peer));
+        status_print(page, "%s\n    {\"upstream\": \"", comma);
+        status_print_label(page, peer->group);
+        status_print(page, "\", \"server\": \"");
+        status_print_label(page, peer->name);
+        status_print(page, "\", \"state\": \"%s\"", state_of(peer));
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-            status_say(page, ", \"%s\": ", rows[i].name + sizeof("upstream_") - 1);
-            say_number(page, peer, &rows[i]);
+            status_print(page, ", \"%s\": ", rows[i].name + sizeof("upstream_") - 1);
+            print_number(page, peer, &rows[i]);
         }
-        status_say(page, "}");
+        status_print(page, "}");
     }
-    status_say(page, "]");
+    status_print(page, "]");
 }

@@ -123,8 +123,8 @@ static enum outcome check_entry(struct file_attempt *file_attempt, struct file_e
 
     if (entry->error < 0 && entry->error != -ENOENT && entry->error != -ENOTDIR &&
         entry->error != -ENAMETOOLONG)
-        exchange_say(x, LOG_ERROR, "try_files: \"" STR_FMT "\" cannot be opened (%d: %s)",
-                     STR_ARG(file_attempt->uri), -entry->error, strerror(-entry->error));
+        exchange_log_error(x, LOG_ERROR, "try_files: \"" STR_FMT "\" cannot be opened (%d: %s)",
+                           STR_ARG(file_attempt->uri), -entry->error, strerror(-entry->error));
     file_entry_unref(entry);
     if (there)
         return exchange_take_file(x, file_attempt->uri, folder) < 0 ? exchange_error_response(x, 500) : OUTCOME_PASS;

@@ -67,7 +67,7 @@ static int drop_work(void *argument)
 }
 
 /* Said once, until something could be stored again. */
-static void say_failure(struct cache_store *store, int error)
+static void log_failure(struct cache_store *store, int error)
 {
     if (error == -ENOSPC || error == -EDQUOT)
         cache_manager_shrink(store->cache_manager);
@@ -121,7 +121,7 @@ static void write_done(struct op *op, int result)
     fill->writing.length = 0;
     if (result < 0) {
         fill->error = result;
-        say_failure(fill->store, result);
+        log_failure(fill->store, result);
     } else if (was_last) {
         publish_fill(fill);
     }

@@ -88,7 +88,7 @@ static int file_replace(const char *path, struct str text, const struct stat *ol
 
 static bool report_failure(const char *doing, const char *path, int error)
 {
-    error_log_say(LOG_ERROR, "cannot %s %s: %s", doing, path, strerror(-error));
+    error_log_print(LOG_ERROR, "cannot %s %s: %s", doing, path, strerror(-error));
     return false;
 }
 
@@ -160,7 +160,7 @@ int command_fmt(const struct options *options)
     bool good = options->file_count > 0;
 
     if (!good)
-        error_log_say(LOG_EMERG, "fmt requires a file (see sluice -h)");
+        error_log_print(LOG_EMERG, "fmt requires a file (see sluice -h)");
     for (size_t i = 0; i < options->file_count; i++)
         good &= file_format(options, options->files[i]);
     return good && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

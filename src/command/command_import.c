@@ -25,7 +25,7 @@ struct asking {
     int error;
 };
 
-static void hear_fault(struct asking *asking, const struct conf_error *fault)
+static void collect_fault(struct asking *asking, const struct conf_error *fault)
 {
     char why[1024];
     int length = snprintf(why, sizeof(why), STR_FMT "%s" STR_FMT, STR_ARG(fault->message),
@@ -43,11 +43,11 @@ static void hear_fault(struct asking *asking, const struct conf_error *fault)
         asking->error = result;
 }
 
-static void hear_all(void *owner, const struct configuration *configuration, const struct conf_errors *errors)
+static void collect_faults(void *owner, const struct configuration *configuration, const struct conf_errors *errors)
 {
     for (unsigned i = 0; i < errors->count; i++) {
         if (!errors->items[i].warning)
-            hear_fault(owner, &errors->items[i]);
+            collect_fault(owner, &errors->items[i]);
     }
 }
 
@@ -58,7 +58,7 @@ static int print_until_it_loads(struct import *import, bool report, struct buffe
     struct asking asking = {.import = import, .changed = true};
 
     for (unsigned round = 0; asking.changed && round < LIMIT_IMPORT_ROUNDS && asking.error == 0; round++) {
-        struct configuration_source source = {.test_only = true, .told = hear_all, .owner = &asking};
+        struct configuration_source source = {.test_only = true, .told = collect_faults, .owner = &asking};
 
         buffer_consume(out, out->length);
         buffer_consume(said, said->length);
@@ -85,7 +85,7 @@ static int write_result(const struct options *options, const struct buffer *text
     bool good;
 
     if (!stream) {
-        error_log_say(LOG_EMERG, "open() \"%s\" failed (%d: %s)", options->output, errno, strerror(errno));
+        error_log_print(LOG_EMERG, "open() \"%s\" failed (%d: %s)", options->output, errno, strerror(errno));
         return -EIO;
     }
     good = fwrite(text->data, 1, text->length, stream) == text->length;
@@ -93,8 +93,8 @@ static int write_result(const struct options *options, const struct buffer *text
     if (options->output && fclose(stream) != 0)
         good = false;
     if (!good)
-        error_log_say(LOG_EMERG, "\"%s\" could not be written",
-                      options->output ? options->output : "standard output");
+        error_log_print(LOG_EMERG, "\"%s\" could not be written",
+                        options->output ? options->output : "standard output");
     return good ? 0 : -EIO;
 }
 
@@ -164,7 +164,7 @@ int command_import(const struct options *options)
     int status;
 
     if (!options->input) {
-        error_log_say(LOG_EMERG, "import takes nginx's main file: sluice import /etc/nginx/nginx.conf");
+        error_log_print(LOG_EMERG, "import takes nginx's main file: sluice import /etc/nginx/nginx.conf");
         return EXIT_FAILURE;
     }
     arena_init(&arena, NULL, 0);

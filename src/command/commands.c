@@ -48,7 +48,7 @@ static struct configuration *load_configuration(const struct options *options, c
 
     if (error_log_open(&log, str_from(options->error_log ? options->error_log : "stderr"),
                        test_only ? LOG_WARN : LOG_NOTICE) < 0)
-        error_log_say(LOG_ALERT, "could not open error log file: \"%s\"", options->error_log);
+        error_log_print(LOG_ALERT, "could not open error log file: \"%s\"", options->error_log);
     source.test_only = test_only;
     configuration = configuration_load(&source, &log.log, &said);
     if (!(configuration && quiet) && print_buffer(stderr, &said) < 0)
@@ -63,7 +63,7 @@ static const char *conf_path(const struct options *options, char *into)
     const char *path = options_conf_path(options, into, PATH_MAX);
 
     if (!path)
-        error_log_say(LOG_EMERG, "the name of the configuration file is too long");
+        error_log_print(LOG_EMERG, "the name of the configuration file is too long");
     return path;
 }
 
@@ -158,19 +158,19 @@ static int send_signal(const char *pid_path, int number)
     long owner = pid_file_owner(pid_path);
 
     if (owner == -EINVAL) {
-        error_log_say(LOG_ERROR, "invalid PID number in \"%s\"", pid_path);
+        error_log_print(LOG_ERROR, "invalid PID number in \"%s\"", pid_path);
         return EXIT_FAILURE;
     }
     if (owner < 0) {
-        error_log_say(LOG_ERROR, "open() \"%s\" failed (%ld: %s)", pid_path, -owner, strerror((int)-owner));
+        error_log_print(LOG_ERROR, "open() \"%s\" failed (%ld: %s)", pid_path, -owner, strerror((int)-owner));
         return EXIT_FAILURE;
     }
     if (owner == 0) {
-        error_log_say(LOG_ERROR, "\"%s\" was left behind: no server runs with it", pid_path);
+        error_log_print(LOG_ERROR, "\"%s\" was left behind: no server runs with it", pid_path);
         return EXIT_FAILURE;
     }
     if (kill((pid_t)owner, number) < 0) {
-        error_log_say(LOG_ALERT, "kill(%ld, %d) failed (%d: %s)", owner, number, errno, strerror(errno));
+        error_log_print(LOG_ALERT, "kill(%ld, %d) failed (%d: %s)", owner, number, errno, strerror(errno));
         return EXIT_FAILURE;
     }
     return EXIT_SUCCESS;

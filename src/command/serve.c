@@ -111,7 +111,7 @@ int serve_configuration(const struct serve_plan *plan, struct buffer *out)
 }
 
 /* As root the workers become user nobody. The folder is opened before that, so those above it do not matter. */
-static void say_reader(const char *folder)
+static void log_reader(const char *folder)
 {
     struct stat status;
 
@@ -120,7 +120,7 @@ static void say_reader(const char *folder)
         printf("He may not enter %s: chmod o+x it, or run this as its owner.\n", folder);
 }
 
-static void say_ready(void *owner, const struct ktls_support *ktls)
+static void log_ready(void *owner, const struct ktls_support *ktls)
 {
     const struct serving *serving = owner;
     const struct serve_plan *plan = &serving->plan;
@@ -139,7 +139,7 @@ static void say_ready(void *owner, const struct ktls_support *ktls)
         printf("The certificate is made by this server: browsers ask once, curl wants -k. ");
     printf("Ctrl-C ends it.\n");
     if (geteuid() == 0)
-        say_reader(serving->folder);
+        log_reader(serving->folder);
     fflush(stdout);
 }
 
@@ -148,11 +148,11 @@ static int find_folder(struct serving *serving, const char *folder)
     struct stat status;
 
     if (!realpath(folder, serving->folder)) {
-        error_log_say(LOG_EMERG, "cannot serve \"%s\" (%d: %s)", folder, errno, strerror(errno));
+        error_log_print(LOG_EMERG, "cannot serve \"%s\" (%d: %s)", folder, errno, strerror(errno));
         return -EINVAL;
     }
     if (stat(serving->folder, &status) < 0 || !S_ISDIR(status.st_mode)) {
-        error_log_say(LOG_EMERG, "cannot serve \"%s\": it is no folder", folder);
+        error_log_print(LOG_EMERG, "cannot serve \"%s\": it is no folder", folder);
         return -ENOTDIR;
     }
     return 0;
@@ -167,12 +167,12 @@ static int choose_port(struct serving *serving, unsigned asked)
     if (plan->port > 0)
         return 0;
     if (asked)
-        error_log_say(LOG_EMERG,
-                      "port %u is taken or not allowed here; without --port the next free one is used",
-                      asked);
+        error_log_print(LOG_EMERG,
+                        "port %u is taken or not allowed here; without --port the next free one is used",
+                        asked);
     else
-        error_log_say(LOG_EMERG, "no port from %d to %d is free", SERVE_PORT,
-                      SERVE_PORT + SERVE_PORT_TRIES - 1);
+        error_log_print(LOG_EMERG, "no port from %d to %d is free", SERVE_PORT,
+                        SERVE_PORT + SERVE_PORT_TRIES - 1);
     return -EADDRINUSE;
 }
 
@@ -193,7 +193,7 @@ static int find_file(const char *given, char into[PATH_MAX], const char **out_pa
         found = false;
     }
     if (!found) {
-        error_log_say(LOG_EMERG, "\"%s\" cannot be opened (%d: %s)", given, errno, strerror(errno));
+        error_log_print(LOG_EMERG, "\"%s\" cannot be opened (%d: %s)", given, errno, strerror(errno));
         return -EINVAL;
     }
     *out_path = into;
@@ -205,7 +205,7 @@ static int find_certificate(struct serving *serving, const struct options *optio
     int error;
 
     if (options->key && !options->certificate) {
-        error_log_say(LOG_EMERG, "--key FILE belongs to --cert FILE, which is not given");
+        error_log_print(LOG_EMERG, "--key FILE belongs to --cert FILE, which is not given");
         return -EINVAL;
     }
     error = find_file(options->certificate, serving->certificate, &serving->plan.certificate);
@@ -250,7 +250,7 @@ int command_serve(const struct options *options)
     struct serving serving = {
         .plan = {.spa = options->spa, .autoindex = options->autoindex, .open = options->open_to_network}};
     struct master_start start = {
-        .run_worker = command_worker, .ready = say_ready, .owner = &serving, .no_pid_file = true};
+        .run_worker = command_worker, .ready = log_ready, .owner = &serving, .no_pid_file = true};
 
     find_name(&serving);
     if (find_folder(&serving, options->folder ? options->folder : ".") < 0 ||

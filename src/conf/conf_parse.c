@@ -303,8 +303,8 @@ static size_t line_indentation(struct str line)
 }
 
 /* Tells the user that the lines below a broken one were not checked. */
-static void unchecked_tell(struct conf_errors *errors, const struct conf_file *file, unsigned broken, unsigned from,
-                           unsigned to)
+static void report_unchecked(struct conf_errors *errors, const struct conf_file *file, unsigned broken, unsigned from,
+                             unsigned to)
 {
     struct conf_mark mark = {file, from, (unsigned)line_indentation(source_line(file, from)) + 1};
 
@@ -361,7 +361,7 @@ static bool block_blank(struct conf_errors *errors, const struct conf_file *file
         }
     }
     if (to)
-        unchecked_tell(errors, file, line, from, to);
+        report_unchecked(errors, file, line, from, to);
     return blanked;
 }
 

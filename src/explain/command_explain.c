@@ -105,13 +105,13 @@ static int request_url(const struct explain *explain, const struct explain_url *
                        const struct sockaddr_in *address)
 {
     int fd = connect_to_worker(address);
-    bool asked = fd >= 0 && explain_ask(fd, url, explain->endpoint->ssl);
+    bool asked = fd >= 0 && explain_request(fd, url, explain->endpoint->ssl);
     int status = 0;
 
     if (!asked) {
-        error_log_say(LOG_ERROR, "%s cannot be asked: %s", explain->url,
-                      fd < 0                   ? strerror(errno)
-                      : explain->endpoint->ssl ? "the handshake failed"
+        error_log_print(LOG_ERROR, "%s cannot be asked: %s", explain->url,
+                        fd < 0                   ? strerror(errno)
+                        : explain->endpoint->ssl ? "the handshake failed"
                                                : "the connection broke");
         kill(worker, SIGKILL);
     }
@@ -128,7 +128,7 @@ static int explain_with(struct explain *explain, struct configuration *configura
     int fd = listen_alone(&address);
 
     if (fd < 0) {
-        error_log_say(LOG_ERROR, "no socket for the question (%d: %s)", -fd, strerror(-fd));
+        error_log_print(LOG_ERROR, "no socket for the question (%d: %s)", -fd, strerror(-fd));
         return EXIT_FAILURE;
     }
     isolate_configuration(configuration);
@@ -137,7 +137,7 @@ static int explain_with(struct explain *explain, struct configuration *configura
         _exit(serve_one_request(explain, configuration, log, fd, parent));
     close(fd);
     if (worker < 0) {
-        error_log_say(LOG_ERROR, "no process for the question (%d: %s)", errno, strerror(errno));
+        error_log_print(LOG_ERROR, "no process for the question (%d: %s)", errno, strerror(errno));
         return EXIT_FAILURE;
     }
     return request_url(explain, url, worker, &address);
@@ -156,7 +156,7 @@ int command_explain(const struct options *options)
     if (error_log_open(&log, STR("stderr"), LOG_WARN) < 0 || !explain)
         return EXIT_FAILURE;
     if (!options->url || explain_url_parse(str_from(options->url), &url, error, sizeof(error)) < 0) {
-        error_log_say(LOG_ERROR, "%s", error);
+        error_log_print(LOG_ERROR, "%s", error);
     } else if ((configuration = load_for_explain(options, &log.log))) {
         *explain = (struct explain){.trace = {explain_step, explain_finished},
                                     .configuration = configuration,
@@ -167,7 +167,7 @@ int command_explain(const struct options *options)
         if (explain->endpoint)
             status = explain_with(explain, configuration, &log, &url);
         else
-            error_log_say(LOG_ERROR, "%s", error);
+            error_log_print(LOG_ERROR, "%s", error);
         arena_reset(&explain->arena);
     }
     configuration_destroy(configuration);

@@ -49,7 +49,7 @@ MUST_CHECK int explain_url_parse(struct str text, struct explain_url *out_url, c
 const struct endpoint *explain_endpoint(const struct configuration *configuration, const struct explain_url *url,
                                         char *out_error, size_t size);
 /* Asks over `fd` (closed at the end) until the first bytes of an answer, or the end. False: TLS failed. */
-bool explain_ask(int fd, const struct explain_url *url, bool tls);
+bool explain_request(int fd, const struct explain_url *url, bool tls);
 
 /* The trace's two functions; `finished` prints the explanation on standard output and ends this process. */
 enum outcome explain_step(struct trace *trace, struct request_state *request, unsigned index);

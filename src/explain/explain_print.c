@@ -2,7 +2,7 @@
  * The explanation, as text and as JSON: one walk over what is known, and two notations.
  */
 #include "explain/explain.h"
-#include "explain/explain_tell.h"
+#include "explain/explain_writer.h"
 
 #include "server/request_state.h"
 #include "site/capture.h"
@@ -40,16 +40,16 @@ static bool find_mark(const struct location *outer, const struct location *wante
     return false;
 }
 
-static void tell_location(struct tell *tell, const char *as, const struct request_state *request,
-                          const struct location *location)
+static void print_location(struct explain_writer *writer, const char *as, const struct request_state *request,
+                           const struct location *location)
 {
     struct conf_mark mark = location->values->node->mark;
     struct str name = STR("the server itself");
 
     if (location != request->server->root)
         (void)find_mark(request->server->root, location, &mark, &name);
-    tell_text(tell, as, name);
-    tell_mark(tell, mark);
+    writer_text(writer, as, name);
+    writer_mark(writer, mark);
 }
 
 /* The name of the server that the host fits; empty: it answers for unknown ones. */
@@ -75,29 +75,30 @@ static struct str name_of(const struct virtual_server *server, struct str host)
     return STR("");
 }
 
-static void tell_server(struct tell *tell, const struct explain *explain, const struct request_state *request)
+static void print_server(struct explain_writer *writer, const struct explain *explain,
+                         const struct request_state *request)
 {
     struct str name = name_of(request->server, request->x->request.host);
 
-    tell_begin(tell, "listen");
-    tell_text(tell, "address", explain->endpoint->text);
-    tell_mark(tell, explain->endpoint->mark);
-    tell_end(tell);
-    tell_begin(tell, "server");
+    writer_begin(writer, "listen");
+    writer_text(writer, "address", explain->endpoint->text);
+    writer_mark(writer, explain->endpoint->mark);
+    writer_end(writer);
+    writer_begin(writer, "server");
     if (explain->endpoint->server_count == 1)
-        tell_text(tell, "name",
-                  name.length                  ? name
-                  : request->server->name.length ? request->server->name
+        writer_text(writer, "name",
+                    name.length                  ? name
+                    : request->server->name.length ? request->server->name
                                                : STR("(no name)"));
     else
-        tell_text(tell, "name", name.length ? name : STR("(the default one)"));
-    tell_mark(tell, request->server->root->values->node->mark);
-    tell_text(tell, "why",
-              explain->endpoint->server_count == 1 ? STR("it is the only one at this address")
-              : name.length                        ? STR("its server_name fits the host")
-              : explain->endpoint->has_default     ? STR("no server_name fits, and it says default_server")
+        writer_text(writer, "name", name.length ? name : STR("(the default one)"));
+    writer_mark(writer, request->server->root->values->node->mark);
+    writer_text(writer, "why",
+                explain->endpoint->server_count == 1 ? STR("it is the only one at this address")
+                : name.length                        ? STR("its server_name fits the host")
+                : explain->endpoint->has_default     ? STR("no server_name fits, and it says default_server")
                                                    : STR("no server_name fits, and it stands first"));
-    tell_end(tell);
+    writer_end(writer);
 }
 
 static const char *const spoken[] = {
@@ -109,64 +110,66 @@ static const char *const spoken[] = {
 };
 
 /* What the module asked for has come about by the time that the next one is asked, or all is over. */
-static void tell_effect(struct tell *tell, const struct explain_step *step, const struct explain_step *next,
-                        const struct request_state *request)
+static void print_effect(struct explain_writer *writer, const struct explain_step *step,
+                         const struct explain_step *next, const struct request_state *request)
 {
     struct str path = next ? next->path : request->x->request.path;
     struct str query = next ? next->query : request->x->request.query;
 
     if (!str_equal(path, step->path))
-        tell_text(tell, "path", path);
+        writer_text(writer, "path", path);
     if (!str_equal(query, step->query))
-        tell_text(tell, "query", query);
+        writer_text(writer, "query", query);
     if (step->outcome == OUTCOME_ANSWERED && step->status && !step->passed_over)
-        tell_number(tell, "status", (uint64_t)step->status);
+        writer_number(writer, "status", (uint64_t)step->status);
 }
 
 /* The module's own directives that hold in the location. */
-static void tell_directives(struct tell *tell, const struct request_state *request, const struct location *location,
-                            int module);
+static void print_directives(struct explain_writer *writer, const struct request_state *request,
+                             const struct location *location, int module);
 
-static void tell_step(struct tell *tell, const struct explain *explain, const struct request_state *request, size_t at)
+static void print_step(struct explain_writer *writer, const struct explain *explain,
+                       const struct request_state *request, size_t at)
 {
     const struct explain_step *step = &explain->steps[at];
     const struct explain_step *next = at + 1 < explain->step_count ? step + 1 : NULL;
 
-    tell_begin(tell, NULL);
-    tell_text(tell, "module", str_from(module_table[step->module]->name));
+    writer_begin(writer, NULL);
+    writer_text(writer, "module", str_from(module_table[step->module]->name));
     if (step->passed_over)
-        tell_text(tell, "does",
-                  module_table[step->module]->others == OTHERS_ANSWER
+        writer_text(writer, "does",
+                    module_table[step->module]->others == OTHERS_ANSWER
                       ? STR("passes the request on (not done here)")
                       : STR("asks others (not done here, and taken for granted)"));
     else
-        tell_text(tell, "does", str_from(spoken[step->outcome]));
-    tell_effect(tell, step, next, request);
-    tell_directives(tell, request, step->location, (int)step->module);
-    tell_end(tell);
+        writer_text(writer, "does", str_from(spoken[step->outcome]));
+    print_effect(writer, step, next, request);
+    print_directives(writer, request, step->location, (int)step->module);
+    writer_end(writer);
 }
 
 /* One group of steps for each location that the request came to. */
-static void tell_steps(struct tell *tell, const struct explain *explain, const struct request_state *request)
+static void print_steps(struct explain_writer *writer, const struct explain *explain,
+                        const struct request_state *request)
 {
-    tell_list(tell, "steps");
+    writer_list(writer, "steps");
     for (size_t i = 0; i < explain->step_count;) {
         const struct location *location = explain->steps[i].location;
 
-        tell_begin(tell, NULL);
-        tell_location(tell, "location", request, location);
-        tell_text(tell, "path", explain->steps[i].path);
-        tell_list(tell, "modules");
+        writer_begin(writer, NULL);
+        print_location(writer, "location", request, location);
+        writer_text(writer, "path", explain->steps[i].path);
+        writer_list(writer, "modules");
         for (; i < explain->step_count && explain->steps[i].location == location; i++)
-            tell_step(tell, explain, request, i);
-        tell_list_end(tell);
-        tell_end(tell);
+            print_step(writer, explain, request, i);
+        writer_list_end(writer);
+        writer_end(writer);
     }
-    tell_list_end(tell);
+    writer_list_end(writer);
 }
 
 /* The file that holds what was answered; for a folder's list the folder. */
-static void tell_file(struct tell *tell, const struct explain *explain, struct request_state *request)
+static void print_file(struct explain_writer *writer, const struct explain *explain, struct request_state *request)
 {
     const struct explain_step *last = explain->step_count ? &explain->steps[explain->step_count - 1] : NULL;
     const char *name = last ? module_table[last->module]->name : "";
@@ -175,40 +178,40 @@ static void tell_file(struct tell *tell, const struct explain *explain, struct r
     if ((strcmp(name, "static") != 0 && strcmp(name, "autoindex") != 0) ||
         exchange_file(request->x, request->x->request.path, &root, &path) < 0)
         return;
-    tell_text(tell, "file",
-              arena_printf(&request->x->arena, STR_FMT "%s" STR_FMT, STR_ARG(root),
-                           str_ends(root, STR("/")) ? "" : "/", STR_ARG(path)));
+    writer_text(writer, "file",
+                arena_printf(&request->x->arena, STR_FMT "%s" STR_FMT, STR_ARG(root),
+                             str_ends(root, STR("/")) ? "" : "/", STR_ARG(path)));
 }
 
-static void tell_answer(struct tell *tell, const struct explain *explain, struct request_state *request)
+static void print_answer(struct explain_writer *writer, const struct explain *explain, struct request_state *request)
 {
     const struct response *response = &request->x->response;
     const struct explain_step *last = explain->step_count ? &explain->steps[explain->step_count - 1] : NULL;
     bool elsewhere = last && last->passed_over && module_table[last->module]->others == OTHERS_ANSWER;
 
-    tell_begin(tell, "answer");
+    writer_begin(writer, "answer");
     if (elsewhere)
-        tell_text(tell, "by", STR("the server behind, which was not asked"));
+        writer_text(writer, "by", STR("the server behind, which was not asked"));
     else if (response->status == 444)
-        tell_text(tell, "by", STR("nobody: the connection ends"));
+        writer_text(writer, "by", STR("nobody: the connection ends"));
     else
-        tell_number(tell, "status", (uint64_t)response->status);
-    tell_file(tell, explain, request);
-    tell_begin(tell, "headers");
+        writer_number(writer, "status", (uint64_t)response->status);
+    print_file(writer, explain, request);
+    writer_begin(writer, "headers");
     for (unsigned i = 0; i < response->headers.count && !elsewhere; i++)
-        tell_field(tell, response->headers.items[i].name, response->headers.items[i].value);
-    tell_end(tell);
-    tell_end(tell);
+        writer_field(writer, response->headers.items[i].name, response->headers.items[i].value);
+    writer_end(writer);
+    writer_end(writer);
 }
 
-static void tell_modules(struct tell *tell, const char *name, uint64_t modules)
+static void print_modules(struct explain_writer *writer, const char *name, uint64_t modules)
 {
-    tell_list(tell, name);
+    writer_list(writer, name);
     for (unsigned i = 0; module_table[i]; i++) {
         if (modules >> i & 1)
-            tell_item(tell, str_from(module_table[i]->name));
+            writer_item(writer, str_from(module_table[i]->name));
     }
-    tell_list_end(tell);
+    writer_list_end(writer);
 }
 
 /* Scopes from a location outwards, and what each is. */
@@ -248,12 +251,12 @@ static bool said_inside(const struct request_state *request, const struct conf_s
     return false;
 }
 
-static void tell_directives(struct tell *tell, const struct request_state *request, const struct location *location,
-                            int module)
+static void print_directives(struct explain_writer *writer, const struct request_state *request,
+                             const struct location *location, int module)
 {
     bool past_server = false;
 
-    tell_list(tell, "directives");
+    writer_list(writer, "directives");
     for (const struct conf_scope_values *values = location->values; values && values->outer;
          values = values->outer) {
         enum conf_scope scope = scope_of(request, values, &past_server);
@@ -268,31 +271,31 @@ static void tell_directives(struct tell *tell, const struct request_state *reque
             if ((row->merge == MERGE_NONE && values != location->values && scope != SCOPE_SERVER) ||
                 (row->merge != MERGE_APPEND && said_inside(request, location->values, values, pair->key->text)))
                 continue;
-            tell_begin(tell, NULL);
-            tell_text(tell, "name", pair->key->text);
-            tell_value(tell, "value", pair->value);
-            tell_mark(tell, pair->key->mark);
-            tell_end(tell);
+            writer_begin(writer, NULL);
+            writer_text(writer, "name", pair->key->text);
+            writer_value(writer, "value", pair->value);
+            writer_mark(writer, pair->key->mark);
+            writer_end(writer);
         }
     }
-    tell_list_end(tell);
+    writer_list_end(writer);
 }
 
 int explain_print(const struct explain *explain, struct request_state *request, struct buffer *out)
 {
-    struct tell tell = {.out = out, .json = explain->format == OUTPUT_JSON};
+    struct explain_writer writer = {.out = out, .json = explain->format == OUTPUT_JSON};
     const struct location *location = request->location ? request->location : request->server->root;
 
-    tell_open(&tell, str_from(explain->url));
-    tell_server(&tell, explain, request);
-    tell_begin(&tell, "location");
-    tell_location(&tell, "name", request, location);
-    tell_end(&tell);
-    tell_steps(&tell, explain, request);
-    tell_answer(&tell, explain, request);
-    tell_modules(&tell, "answering", location->answering);
-    tell_modules(&tell, "shaping", location->shaping);
-    tell_directives(&tell, request, location, -1);
-    tell_close(&tell);
-    return tell.error;
+    writer_open(&writer, str_from(explain->url));
+    print_server(&writer, explain, request);
+    writer_begin(&writer, "location");
+    print_location(&writer, "name", request, location);
+    writer_end(&writer);
+    print_steps(&writer, explain, request);
+    print_answer(&writer, explain, request);
+    print_modules(&writer, "answering", location->answering);
+    print_modules(&writer, "shaping", location->shaping);
+    print_directives(&writer, request, location, -1);
+    writer_close(&writer);
+    return writer.error;
 }

@@ -25,7 +25,7 @@ static struct explain_step *step_begin(struct explain *explain, const struct req
 }
 
 /* In the place of a module that would ask others: who may is taken for granted, what it would bring is not known. */
-static enum outcome speak_for(struct request_state *request, const struct module *module)
+static enum outcome describe_unasked(struct request_state *request, const struct module *module)
 {
     return module->others == OTHERS_ANSWER ? exchange_cut(request->x) : OUTCOME_PASS;
 }
@@ -36,7 +36,7 @@ enum outcome explain_step(struct trace *trace, struct request_state *request, un
     const struct module *module = module_table[index];
     struct explain_step *step = step_begin(explain, request, index);
     bool passed_over = module->others != OTHERS_NOT_ASKED;
-    enum outcome outcome = passed_over ? speak_for(request, module) : satisfy_call_module(request, index);
+    enum outcome outcome = passed_over ? describe_unasked(request, module) : satisfy_call_module(request, index);
 
     if (step) {
         step->passed_over = passed_over;

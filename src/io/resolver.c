@@ -282,7 +282,7 @@ static void report_answer(struct resolver_query *query)
 }
 
 /* c-ares cannot cancel a single query: the owner is told of the timeout, and the query ends later. */
-static void tell_late(struct resolver *resolver)
+static void report_late(struct resolver *resolver)
 {
     struct list *link = resolver->open.next;
 
@@ -299,7 +299,7 @@ static void tell_late(struct resolver *resolver)
     }
 }
 
-static void tell_finished(struct resolver *resolver)
+static void report_finished(struct resolver *resolver)
 {
     struct list *link;
 
@@ -363,8 +363,8 @@ static void resolver_timer_done(struct op *op, int result)
         return;
     if (resolver->channel)
         ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-    tell_late(resolver);
-    tell_finished(resolver);
+    report_late(resolver);
+    report_finished(resolver);
     if (list_empty(&resolver->open) && list_empty(&resolver->finished))
         close_channel(resolver);
     schedule_wakeup(resolver);

@@ -61,7 +61,7 @@ int command_lint(const struct options *options)
     struct log silent = {0};
 
     if (!path) {
-        error_log_say(LOG_EMERG, "the name of the configuration file is too long");
+        error_log_print(LOG_EMERG, "the name of the configuration file is too long");
         return run.status;
     }
     configuration_destroy(configuration_load(&source, &silent, &said));

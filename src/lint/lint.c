@@ -47,7 +47,7 @@ void lint_add(struct lint *lint, const struct lint_finding *finding)
     lint->items[lint->count++] = *finding;
 }
 
-void lint_say(struct lint *lint, struct conf_mark mark, struct str hint, const char *format, ...)
+void lint_report(struct lint *lint, struct conf_mark mark, struct str hint, const char *format, ...)
 {
     struct lint_finding finding = {.rule = lint->rule, .level = "warning", .mark = mark};
     va_list args;

@@ -52,7 +52,7 @@ extern const struct lint_rule lint_rules_access[], lint_rules_files[], lint_rule
 extern const struct lint_rule *const lint_tables[];
 
 /* Says that something is wrong, once a place for each rule. Not printed before the end. */
-void lint_say(struct lint *lint, struct conf_mark mark, struct str hint, const char *format, ...) PRINTF_LIKE(4, 5);
+void lint_report(struct lint *lint, struct conf_mark mark, struct str hint, const char *format, ...) PRINTF_LIKE(4, 5);
 /* Adds a finding as it is. */
 void lint_add(struct lint *lint, const struct lint_finding *finding);
 /* Asks every rule about everything, and sorts what they say. */

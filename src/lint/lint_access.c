@@ -11,8 +11,8 @@ static void allow_alone(struct lint *lint, const struct lint_place *place)
         const struct conf_node *deny = look_here(values, "deny");
 
         if (allow && !deny && !look_word(allow, STR("all")))
-            lint_say(lint, allow->mark, STR("add deny: all"),
-                     "everybody else may, too: allow keeps nobody out without a deny");
+            lint_report(lint, allow->mark, STR("add deny: all"),
+                        "everybody else may, too: allow keeps nobody out without a deny");
         if (allow || deny)
             return;
     }
@@ -27,9 +27,9 @@ static void status_open(struct lint *lint, const struct lint_place *place)
 
         if (status && !str_equal(look_text(status), STR("off")) && !look_guarded(place->location->values) &&
             look_listens_outside(lint, place->server))
-            lint_say(lint, status->mark,
-                     STR("allow: [127.0.0.1, ::1], and deny: all; or a listen of its own on 127.0.0.1"),
-                     "everybody may read what the server has counted");
+            lint_report(lint, status->mark,
+                        STR("allow: [127.0.0.1, ::1], and deny: all; or a listen of its own on 127.0.0.1"),
+                        "everybody may read what the server has counted");
     }
 }
 
@@ -39,15 +39,15 @@ static void password_plain(struct lint *lint, const struct lint_place *place)
 
     if (realm && !str_equal(look_text(realm), STR("off")) && look_listens(lint, place->server, false) &&
         look_listens_outside(lint, place->server))
-        lint_say(lint, realm->mark, STR("ask for it by HTTPS alone: let the plain server redirect"),
-                 "passwords come in clear text where this server listens without ssl");
+        lint_report(lint, realm->mark, STR("ask for it by HTTPS alone: let the plain server redirect"),
+                    "passwords come in clear text where this server listens without ssl");
 }
 
 static void trust_check(struct lint *lint, const struct conf_node *scalar, void *owner)
 {
     if (str_ends(scalar->text, STR("/0")))
-        lint_say(lint, scalar->mark, STR("name the addresses of the proxies in front"),
-                 "anybody may say which address they come from: every peer is trusted");
+        lint_report(lint, scalar->mark, STR("name the addresses of the proxies in front"),
+                    "anybody may say which address they come from: every peer is trusted");
 }
 
 static void trusts_all(struct lint *lint, const struct lint_place *place)
@@ -61,8 +61,8 @@ static void cors_all(struct lint *lint, const struct lint_place *place)
     const struct conf_node *origins = conf_map_get(cors, STR("origins"));
 
     if (look_guarded(place->location->values) && look_word(origins, STR("*")))
-        lint_say(lint, origins->mark, STR("name the origins that need it"),
-                 "scripts of every site may read what this location keeps from others");
+        lint_report(lint, origins->mark, STR("name the origins that need it"),
+                    "scripts of every site may read what this location keeps from others");
 }
 
 const struct lint_rule lint_rules_access[] = {

@@ -16,10 +16,10 @@ static void alias_slash(struct lint *lint, const struct lint_place *place)
     if (!alias || !prefix || !location->nested ||
         str_ends(location->pattern, STR("/")) == str_ends(look_text(alias), STR("/")))
         return;
-    lint_say(lint, alias->mark, STR("end both with a slash, or neither"),
-             "location \"" STR_FMT
-             "\" and its alias do not end alike: what follows is put together without a slash between",
-             STR_ARG(location->pattern));
+    lint_report(lint, alias->mark, STR("end both with a slash, or neither"),
+                "location \"" STR_FMT
+                "\" and its alias do not end alike: what follows is put together without a slash between",
+                STR_ARG(location->pattern));
 }
 
 static void autoindex_open(struct lint *lint, const struct lint_place *place)
@@ -29,9 +29,9 @@ static void autoindex_open(struct lint *lint, const struct lint_place *place)
 
     if (!look_on(autoindex) || look_guarded(values) || !look_listens_outside(lint, place->server))
         return;
-    lint_say(lint, autoindex->mark,
-             STR("name who may see it (allow and deny, auth_request), or turn it on in one location alone"),
-             "everybody may list the folders of location \"" STR_FMT "\"", STR_ARG(place->location->pattern));
+    lint_report(lint, autoindex->mark,
+                STR("name who may see it (allow and deny, auth_request), or turn it on in one location alone"),
+                "everybody may list the folders of location \"" STR_FMT "\"", STR_ARG(place->location->pattern));
 }
 
 /* Folders that hold more than a site. */
@@ -50,8 +50,8 @@ static void root_of_system(struct lint *lint, const struct lint_place *place)
             path.length--;
         for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
             if (str_equal(path, str_from(folders[i])))
-                lint_say(lint, node->mark, STR("give the site a folder of its own"),
-                         "\"%s\" holds more than a site: all that the server may read is served", folders[i]);
+                lint_report(lint, node->mark, STR("give the site a folder of its own"),
+                            "\"%s\" holds more than a site: all that the server may read is served", folders[i]);
         }
     }
 }
@@ -91,8 +91,8 @@ static void secret_check(struct lint *lint, const struct conf_node *scalar, void
     struct str path = real_path(lint, path_of(lint, scalar->mark.file, scalar->text));
 
     if (is_served(*folder, path))
-        lint_say(lint, scalar->mark, STR("move it out of the folder that is served"),
-                 "this file lies in what \"" STR_FMT "\" serves", STR_ARG(*folder));
+        lint_report(lint, scalar->mark, STR("move it out of the folder that is served"),
+                    "this file lies in what \"" STR_FMT "\" serves", STR_ARG(*folder));
 }
 
 /* Private keys and files of passwords, and the configuration itself, below a root. */
@@ -114,9 +114,9 @@ static void secret_served(struct lint *lint, const struct lint_place *place)
     if (is_served(served, own)) {
         const struct conf_node *root = look_up(place->location->values, site->alias.path ? "alias" : "root");
 
-        lint_say(lint, root ? root->mark : lint->configuration->tree->mark,
-                 STR("move the configuration out of the folder"),
-                 "this folder holds the configuration, which is served with it");
+        lint_report(lint, root ? root->mark : lint->configuration->tree->mark,
+                    STR("move the configuration out of the folder"),
+                    "this folder holds the configuration, which is served with it");
     }
 }
 
@@ -130,10 +130,10 @@ static void try_last(struct lint *lint, const struct lint_place *place)
     else if (str_rfind(last, ' ') >= 0)
         last = str_skip(last, (size_t)str_rfind(last, ' ') + 1);
     if (str_equal(last, STR("$uri")) || str_equal(last, STR("$uri/")))
-        lint_say(lint, tried->mark, STR("add =404, a page or @name as the last one"),
-                 "the last of try_files is where the request goes when nothing is there: \"" STR_FMT
-                 "\" comes back to itself",
-                 STR_ARG(last));
+        lint_report(lint, tried->mark, STR("add =404, a page or @name as the last one"),
+                    "the last of try_files is where the request goes when nothing is there: \"" STR_FMT
+                    "\" comes back to itself",
+                    STR_ARG(last));
 }
 
 const struct lint_rule lint_rules_files[] = {

@@ -89,10 +89,10 @@ static bool dropped_field(const struct field *field, void *owner)
     for (const struct conf_scope_values *outer = look->place->location->values->outer; outer;
          outer = outer->outer) {
         if (each_header_field(look_here(outer, "add_header"), same_name, &name))
-            lint_say(look->lint, field->mark,
-                     STR("say it once, in the outer scope; or with all that it should say, here"),
-                     STR_FMT " of an outer scope is dropped here: a field of the same name replaces it",
-                     STR_ARG(name));
+            lint_report(look->lint, field->mark,
+                        STR("say it once, in the outer scope; or with all that it should say, here"),
+                        STR_FMT " of an outer scope is dropped here: a field of the same name replaces it",
+                        STR_ARG(name));
     }
     return false;
 }
@@ -107,9 +107,9 @@ static bool sometimes_field(const struct field *field, void *owner)
     const struct look *look = owner;
 
     if (is_protecting_field(field->name) && !field->always)
-        lint_say(look->lint, field->mark,
-                 STR("add always: 'add_header: NAME VALUE always'; or use security_headers"),
-                 STR_FMT " is left out of errors, which visitors see as well", STR_ARG(field->name));
+        lint_report(look->lint, field->mark,
+                    STR("add always: 'add_header: NAME VALUE always'; or use security_headers"),
+                    STR_FMT " is left out of errors, which visitors see as well", STR_ARG(field->name));
     return false;
 }
 
@@ -127,9 +127,9 @@ static bool twice_field(const struct field *field, void *owner)
         str_equal_nocase(field->name, STR("Cache-Control")) || str_equal_nocase(field->name, STR("Expires"));
 
     if (lifetime && expires && !str_equal(look_text(expires), STR("off")))
-        lint_say(look->lint, field->mark, STR("keep one of the two"),
-                 "expires writes " STR_FMT " as well: it is sent twice, and caches choose",
-                 STR_ARG(field->name));
+        lint_report(look->lint, field->mark, STR("keep one of the two"),
+                    "expires writes " STR_FMT " as well: it is sent twice, and caches choose",
+                    STR_ARG(field->name));
     return false;
 }
 
@@ -161,11 +161,11 @@ static bool hsts_field(const struct field *field, void *owner)
     if (!str_equal_nocase(field->name, STR("Strict-Transport-Security")))
         return false;
     if (max_age(field->value) < HALF_A_YEAR && max_age(field->value) > 0)
-        lint_say(look->lint, field->mark, STR("max-age=31536000 is a year"),
-                 "a browser forgets that this site is HTTPS before half a year is over");
+        lint_report(look->lint, field->mark, STR("max-age=31536000 is a year"),
+                    "a browser forgets that this site is HTTPS before half a year is over");
     else if (!look_listens(look->lint, place->server, true))
-        lint_say(look->lint, field->mark, STR("move it to the server that listens with ssl"),
-                 "no browser believes Strict-Transport-Security that came without TLS");
+        lint_report(look->lint, field->mark, STR("move it to the server that listens with ssl"),
+                    "no browser believes Strict-Transport-Security that came without TLS");
     return false;
 }
 

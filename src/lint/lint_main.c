@@ -8,8 +8,8 @@ static void user_root(struct lint *lint, const struct lint_place *place)
     const struct conf_node *user = conf_map_get(lint->configuration->tree, STR("user"));
 
     if (str_equal(look_text(user), STR("root")))
-        lint_say(lint, user->mark, STR("user: www-data, or another that owns nothing"),
-                 "workers keep the rights of root: whoever breaks one has the machine");
+        lint_report(lint, user->mark, STR("user: www-data, or another that owns nothing"),
+                    "workers keep the rights of root: whoever breaks one has the machine");
 }
 
 static void log_debug(struct lint *lint, const struct lint_place *place)
@@ -17,11 +17,11 @@ static void log_debug(struct lint *lint, const struct lint_place *place)
     const struct conf_node *log = conf_map_get(lint->configuration->tree, STR("error_log"));
 
     if (log && lint->configuration->main->error_log.level == LOG_DEBUG)
-        lint_say(lint, log->mark, STR("level notice is the usual one"),
-                 "each request writes to the error log at level debug");
+        lint_report(lint, log->mark, STR("level notice is the usual one"),
+                    "each request writes to the error log at level debug");
     if (log && str_equal(lint->configuration->main->error_log.path, STR("/dev/null")))
-        lint_say(lint, log->mark, STR("error_log: {path: stderr, level: crit} is quiet, too"),
-                 "errors are thrown away: nobody will know why something fails");
+        lint_report(lint, log->mark, STR("error_log: {path: stderr, level: crit} is quiet, too"),
+                    "errors are thrown away: nobody will know why something fails");
 }
 
 static bool same_servers(const struct endpoint *a, const struct endpoint *b)
@@ -41,10 +41,10 @@ static void default_server(struct lint *lint, const struct lint_place *place)
         for (size_t k = 0; k < i; k++)
             told |= same_servers(endpoint, &configuration->endpoints[k]);
         if (!told && endpoint->server_count > 1 && !endpoint->has_default && !endpoint->servers[0]->stream)
-            lint_say(lint, endpoint->mark,
-                     STR("write default_server with the one that should, or with a server that returns 404"),
-                     "requests for any other name on " STR_FMT " go to this server, because it stands first",
-                     STR_ARG(endpoint->text));
+            lint_report(lint, endpoint->mark,
+                        STR("write default_server with the one that should, or with a server that returns 404"),
+                        "requests for any other name on " STR_FMT " go to this server, because it stands first",
+                        STR_ARG(endpoint->text));
     }
 }
 
@@ -88,8 +88,8 @@ static void upstream_unused(struct lint *lint, const struct lint_place *place)
             const struct conf_node *key = groups->pairs[i].key;
 
             if (!str_starts(key->text, STR("x-")) && !group_used(scope, key->text))
-                lint_say(lint, key->mark, STR("name it in proxy_pass, or delete it"),
-                         "nothing is passed to upstream \"" STR_FMT "\"", STR_ARG(key->text));
+                lint_report(lint, key->mark, STR("name it in proxy_pass, or delete it"),
+                            "nothing is passed to upstream \"" STR_FMT "\"", STR_ARG(key->text));
         }
     }
 }
@@ -98,9 +98,9 @@ static void named_unused(struct lint *lint, const struct lint_place *place)
 {
     if (place->location->kind == LOCATION_NAMED &&
         !look_word(lint->configuration->tree, place->location->pattern))
-        lint_say(lint, look_mark(place), STR("name it in try_files or error_page, or delete it"),
-                 "nothing leads to location " STR_FMT ", which no address reaches by itself",
-                 STR_ARG(place->location->pattern));
+        lint_report(lint, look_mark(place), STR("name it in try_files or error_page, or delete it"),
+                    "nothing leads to location " STR_FMT ", which no address reaches by itself",
+                    STR_ARG(place->location->pattern));
 }
 
 /* A format counts as used where an access_log of the tree names it. */
@@ -126,8 +126,8 @@ static void format_unused(struct lint *lint, const struct lint_place *place)
         const struct conf_node *key = formats->pairs[i].key;
 
         if (!format_used(http, key->text))
-            lint_say(lint, key->mark, STR("name it in access_log, or delete it"),
-                     "no access_log is written as \"" STR_FMT "\"", STR_ARG(key->text));
+            lint_report(lint, key->mark, STR("name it in access_log, or delete it"),
+                        "no access_log is written as \"" STR_FMT "\"", STR_ARG(key->text));
     }
 }
 
@@ -149,9 +149,9 @@ static void timeouts_long(struct lint *lint, const struct lint_place *place)
         const struct conf_node *node = look_up(place->location->values, timeouts[i].name);
 
         if (node && timeouts[i].ms > PATIENCE_MS)
-            lint_say(lint, node->mark, STR("a minute is patient"),
-                     "%s lets a client that says nothing keep its connection for %llu minutes",
-                     timeouts[i].name, (unsigned long long)(timeouts[i].ms / 60000));
+            lint_report(lint, node->mark, STR("a minute is patient"),
+                        "%s lets a client that says nothing keep its connection for %llu minutes",
+                        timeouts[i].name, (unsigned long long)(timeouts[i].ms / 60000));
     }
 }
 
@@ -160,9 +160,9 @@ static void body_unlimited(struct lint *lint, const struct lint_place *place)
     const struct conf_node *size = look_up(place->location->values, "client_max_body_size");
 
     if (size && place->location->site->client_max_body_size == 0)
-        lint_say(lint, size->mark,
-                 STR("name the largest upload that makes sense, in the location that takes it"),
-                 "a request's body may be as long as a client likes");
+        lint_report(lint, size->mark,
+                    STR("name the largest upload that makes sense, in the location that takes it"),
+                    "a request's body may be as long as a client likes");
 }
 
 const struct lint_rule lint_rules_main[] = {

@@ -53,10 +53,10 @@ static void host_chosen(struct lint *lint, const struct lint_place *place)
 
     for (size_t i = 0; pass && i < host.length; i++) {
         if (host.data[i] == '$' && is_chosen(variable_name(str_skip(host, i)))) {
-            lint_say(lint, pass->mark, STR("name the server, or make the variable by a map with a default"),
-                     "the client chooses where this request goes, to machines that only this one reaches, "
-                     "too: \"" STR_FMT "\"",
-                     STR_ARG(host));
+            lint_report(lint, pass->mark, STR("name the server, or make the variable by a map with a default"),
+                        "the client chooses where this request goes, to machines that only this one reaches, "
+                        "too: \"" STR_FMT "\"",
+                        STR_ARG(host));
             return;
         }
     }
@@ -68,7 +68,7 @@ static void tls_unverified(struct lint *lint, const struct lint_place *place)
     struct str pass = look_text(look_up(place->location->values, "proxy_pass"));
 
     if (verify && !look_on(verify) && str_starts(pass, STR("https://")))
-        lint_say(
+        lint_report(
             lint, verify->mark, STR("proxy_ssl_trusted_certificate: the file of its authority"),
             "anybody between here and the server can answer in its place: its certificate is not looked at");
 }
@@ -84,11 +84,11 @@ static void slash_unequal(struct lint *lint, const struct lint_place *place)
     host_of(url, &path);
     if (place->outer && prefix && path.length && str_find(url, '$') < 0 &&
         str_ends(location->pattern, STR("/")) != str_ends(path, STR("/")))
-        lint_say(lint, pass->mark, STR("end both with a slash, or leave the path out"),
-                 "location \"" STR_FMT
-                 "\" and the path of its proxy_pass do not end alike: what follows is put together without a "
-                 "slash between, or with two",
-                 STR_ARG(location->pattern));
+        lint_report(lint, pass->mark, STR("end both with a slash, or leave the path out"),
+                    "location \"" STR_FMT
+                    "\" and the path of its proxy_pass do not end alike: what follows is put together without a "
+                    "slash between, or with two",
+                    STR_ARG(location->pattern));
 }
 
 static const char *suggest_group(const struct conf_node *groups, struct str name)
@@ -128,8 +128,8 @@ static void group_missing(struct lint *lint, const struct lint_place *place)
             continue;
         if (suggestion)
             hint = arena_printf(lint->arena, "did you mean \"%s\"?", suggestion);
-        lint_say(lint, pass->mark, hint, "there is no upstream \"" STR_FMT "\", and the name is no host of a domain",
-                 STR_ARG(name));
+        lint_report(lint, pass->mark, hint, "there is no upstream \"" STR_FMT "\", and the name is no host of a domain",
+                    STR_ARG(name));
     }
 }
 
@@ -142,8 +142,8 @@ static void cache_of_one(struct lint *lint, const struct lint_place *place)
 
     if (cache && !str_equal(look_text(cache), STR("off")) && look_word(ignored, STR("Set-Cookie")) &&
         !look_word(look_up(values, "proxy_hide_header"), STR("Set-Cookie")))
-        lint_say(lint, ignored->mark, STR("proxy_hide_header: Set-Cookie"),
-                 "an answer is stored with the cookie that was meant for one visitor, and given to all");
+        lint_report(lint, ignored->mark, STR("proxy_hide_header: Set-Cookie"),
+                    "an answer is stored with the cookie that was meant for one visitor, and given to all");
 }
 
 /* fastcgi_param names one script, whatever the path is. */
@@ -185,9 +185,10 @@ static void script_unchecked(struct lint *lint, const struct lint_place *place)
 
     if (pass && php && !look_here(values, "try_files") && !asks_for_file(look_up(values, "when")) &&
         !script_fixed(look_up(values, "fastcgi_param")))
-        lint_say(lint, pass->mark, STR("write beside it: try_files: $uri =404"),
-                 "nothing asks whether the script exists: for \"/avatar.jpg/x.php\" PHP may run /avatar.jpg, which a "
-                 "visitor has uploaded");
+        lint_report(lint, pass->mark, STR("write beside it: try_files: $uri =404"),
+                    "nothing asks whether the script exists: for \"/avatar.jpg/x.php\" PHP may run "
+                    "/avatar.jpg, which a "
+                    "visitor has uploaded");
 }
 
 const struct lint_rule lint_rules_proxy[] = {

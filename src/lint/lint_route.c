@@ -47,10 +47,10 @@ static void location_unreachable(struct lint *lint, const struct lint_place *pla
         return;
     other = shadow_of(place->outer, location);
     if (other)
-        lint_say(lint, look_mark(place),
-                 STR("move the general one to the end, or write ^~ or = before this path"),
-                 "location \"" STR_FMT "\" is never reached: \"" STR_FMT "\" is asked first and fits",
-                 STR_ARG(location->pattern), STR_ARG(other->pattern));
+        lint_report(lint, look_mark(place),
+                    STR("move the general one to the end, or write ^~ or = before this path"),
+                    "location \"" STR_FMT "\" is never reached: \"" STR_FMT "\" is asked first and fits",
+                    STR_ARG(location->pattern), STR_ARG(other->pattern));
 }
 
 /* A server's `return` answers before a location is looked for. */
@@ -63,9 +63,9 @@ static void return_shadows(struct lint *lint, const struct lint_place *place)
         return;
     for (size_t i = 0; i < root->inner_count; i++) {
         if (root->inner[i]->kind != LOCATION_NAMED)
-            lint_say(lint, answer->mark, STR("move it into location /"),
-                     "return of the server answers in the place of location \"" STR_FMT "\"",
-                     STR_ARG(root->inner[i]->pattern));
+            lint_report(lint, answer->mark, STR("move it into location /"),
+                        "return of the server answers in the place of location \"" STR_FMT "\"",
+                        STR_ARG(root->inner[i]->pattern));
     }
 }
 
@@ -81,9 +81,9 @@ static void nothing_answers(struct lint *lint, const struct lint_place *place)
             return;
     }
     if (place->outer && !look_here(values, "try_files") && !look_here(values, "location"))
-        lint_say(lint, look_mark(place), STR("give it a root, a return or a proxy_pass"),
-                 "nothing answers in location \"" STR_FMT "\": it has neither files nor anybody to ask",
-                 STR_ARG(place->location->pattern));
+        lint_report(lint, look_mark(place), STR("give it a root, a return or a proxy_pass"),
+                    "nothing answers in location \"" STR_FMT "\": it has neither files nor anybody to ask",
+                    STR_ARG(place->location->pattern));
 }
 
 /* ".php" at the end, the dot any character. */
@@ -128,12 +128,12 @@ static void regex_loose(struct lint *lint, const struct lint_place *place)
     if (!place->outer || !location->regex || look_here(location->values, "deny"))
         return;
     if (extension_open(text))
-        lint_say(lint, look_mark(place), STR("end it with $"),
-                 "\"" STR_FMT "\" fits wherever it stands in a path: \"/a" STR_FMT "x/b\" as well",
-                 STR_ARG(text), STR_ARG(str_skip(text, (size_t)str_search(text, STR("\\.")) + 1)));
+        lint_report(lint, look_mark(place), STR("end it with $"),
+                    "\"" STR_FMT "\" fits wherever it stands in a path: \"/a" STR_FMT "x/b\" as well",
+                    STR_ARG(text), STR_ARG(str_skip(text, (size_t)str_search(text, STR("\\.")) + 1)));
     else if (dot_bare(text))
-        lint_say(lint, look_mark(place), STR("write \\. for a dot"),
-                 "a dot in \"" STR_FMT "\" stands for any character", STR_ARG(text));
+        lint_report(lint, look_mark(place), STR("write \\. for a dot"),
+                    "a dot in \"" STR_FMT "\" stands for any character", STR_ARG(text));
 }
 
 /* A host's pattern that is not anchored fits hosts of others: "example.com.attacker.net". */
@@ -145,10 +145,10 @@ static void name_loose(struct lint *lint, const struct lint_place *place)
         struct str text = capture_text(place->server->patterns[i]);
 
         if (!str_starts(text, STR("^")) || !str_ends(text, STR("$")))
-            lint_say(lint, names ? names->mark : place->server->root->values->node->mark,
-                     STR("~^www\\.example\\.com$"),
-                     "the name \"" STR_FMT "\" fits parts of other names: it has no ^ and $ around it",
-                     STR_ARG(text));
+            lint_report(lint, names ? names->mark : place->server->root->values->node->mark,
+                        STR("~^www\\.example\\.com$"),
+                        "the name \"" STR_FMT "\" fits parts of other names: it has no ^ and $ around it",
+                        STR_ARG(text));
     }
 }
 
@@ -164,8 +164,8 @@ static void redirect_loop(struct lint *lint, const struct lint_place *place)
         return;
     for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
         if (str_ends(text, str_from(same[i])))
-            lint_say(lint, answer->mark, STR("redirect in a server of its own, which listens without ssl"),
-                     "the redirect leads back here: this server listens with ssl, too");
+            lint_report(lint, answer->mark, STR("redirect in a server of its own, which listens without ssl"),
+                        "the redirect leads back here: this server listens with ssl, too");
     }
 }
 
@@ -175,8 +175,8 @@ static void host_chosen(struct lint *lint, const struct lint_place *place)
     const struct conf_node *answer = look_here(place->location->values, "return");
 
     if (str_search(look_text(answer), STR("://$http_host")) >= 0)
-        lint_say(lint, answer->mark, STR("write $host, or the name itself"),
-                 "$http_host is what the client wrote, with any port: the redirect leads where it likes");
+        lint_report(lint, answer->mark, STR("write $host, or the name itself"),
+                    "$http_host is what the client wrote, with any port: the redirect leads where it likes");
 }
 
 const struct lint_rule lint_rules_route[] = {

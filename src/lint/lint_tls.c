@@ -54,9 +54,9 @@ static void weak_cipher(struct lint *lint, const struct lint_place *place)
             const char *why = cipher_weakness(cipher);
 
             if (why && weak++ == 0)
-                lint_say(lint, mark_of(place, "ssl_ciphers"),
-                         STR("leave ssl_ciphers out: the list that is built in has none of these"),
-                         "ssl_ciphers lets in %s: %s", SSL_CIPHER_get_name(cipher), why);
+                lint_report(lint, mark_of(place, "ssl_ciphers"),
+                            STR("leave ssl_ciphers out: the list that is built in has none of these"),
+                            "ssl_ciphers lets in %s: %s", SSL_CIPHER_get_name(cipher), why);
         }
     }
     SSL_CTX_free(context);
@@ -65,8 +65,8 @@ static void weak_cipher(struct lint *lint, const struct lint_place *place)
 static void old_protocol(struct lint *lint, const struct lint_place *place)
 {
     if (look_listens(lint, place->server, true) && !(ssl_of(place)->protocols & TLS_PROTOCOL_1_3))
-        lint_say(lint, mark_of(place, "ssl_protocols"), STR("ssl_protocols: [TLSv1.2, TLSv1.3]"),
-                 "TLS 1.3 is off: one round trip more for each new visitor, and certificates in clear text");
+        lint_report(lint, mark_of(place, "ssl_protocols"), STR("ssl_protocols: [TLSv1.2, TLSv1.3]"),
+                    "TLS 1.3 is off: one round trip more for each new visitor, and certificates in clear text");
 }
 
 /* The first certificate of a PEM file; NULL: there is none, which is the loader's matter. Freed by the caller. */
@@ -90,11 +90,11 @@ static void certificate_expired(struct lint *lint, const struct lint_place *plac
         X509 *certificate = certificate_read(lint, files[i].path);
 
         if (certificate && X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0)
-            lint_say(lint, files[i].mark, STR("renew it"), "the certificate in \"" STR_FMT "\" has expired",
-                     STR_ARG(files[i].path));
+            lint_report(lint, files[i].mark, STR("renew it"), "the certificate in \"" STR_FMT "\" has expired",
+                        STR_ARG(files[i].path));
         else if (certificate && X509_cmp_current_time(X509_get0_notBefore(certificate)) > 0)
-            lint_say(lint, files[i].mark, STR("look at this machine's clock"),
-                     "the certificate in \"" STR_FMT "\" is not valid yet", STR_ARG(files[i].path));
+            lint_report(lint, files[i].mark, STR("look at this machine's clock"),
+                        "the certificate in \"" STR_FMT "\" is not valid yet", STR_ARG(files[i].path));
         X509_free(certificate);
     }
 }
@@ -146,9 +146,9 @@ static void certificate_name(struct lint *lint, const struct lint_place *place)
 
         if (!str_empty(name) && !str_equal(name, STR("_")) && !str_starts(name, STR("~")) &&
             !name_covered(lint, ssl, name))
-            lint_say(lint, files[0].mark,
-                     STR("get a certificate that names it, or leave the name to another server"),
-                     "no certificate of this server is for \"" STR_FMT "\"", STR_ARG(name));
+            lint_report(lint, files[0].mark,
+                        STR("get a certificate that names it, or leave the name to another server"),
+                        "no certificate of this server is for \"" STR_FMT "\"", STR_ARG(name));
     }
 }
 
@@ -161,9 +161,9 @@ static void self_signed(struct lint *lint, const struct lint_place *place)
          ssl->certificates.count && look_listens(lint, place->server, true) && i < place->server->names.count;
          i++) {
         if (str_equal(files[0].path, STR("self-signed")) && name_public(place->server->names.items[i]))
-            lint_say(lint, files[0].mark, STR("name the files of a certificate that browsers trust"),
-                     "visitors of \"" STR_FMT "\" are warned: its certificate is made here, at each start",
-                     STR_ARG(place->server->names.items[i]));
+            lint_report(lint, files[0].mark, STR("name the files of a certificate that browsers trust"),
+                        "visitors of \"" STR_FMT "\" are warned: its certificate is made here, at each start",
+                        STR_ARG(place->server->names.items[i]));
     }
 }
 
@@ -177,8 +177,8 @@ static void key_readable(struct lint *lint, const struct lint_place *place)
         struct stat status;
 
         if (path.data && stat(path.data, &status) == 0 && status.st_mode & S_IROTH)
-            lint_say(lint, files[i].mark, STR("chmod 600"),
-                     "every user of this machine can read the key \"" STR_FMT "\"", STR_ARG(path));
+            lint_report(lint, files[i].mark, STR("chmod 600"),
+                        "every user of this machine can read the key \"" STR_FMT "\"", STR_ARG(path));
     }
 }
 

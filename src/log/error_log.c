@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static void say_dropped(struct error_log *error_log)
+static void log_dropped(struct error_log *error_log)
 {
     char line[128];
     int length =
@@ -30,7 +30,7 @@ static void echo_line(enum log_level level, struct str line)
 
     if (at >= 0)
         line = str_skip(line, (size_t)at + 4);
-    error_log_say(level, STR_FMT, STR_ARG(str_trim(str_slice(line, 0, line.length - 1))));
+    error_log_print(level, STR_FMT, STR_ARG(str_trim(str_slice(line, 0, line.length - 1))));
 }
 
 static void write_error_line(void *owner, enum log_level level, struct str line)
@@ -38,7 +38,7 @@ static void write_error_line(void *owner, enum log_level level, struct str line)
     struct error_log *error_log = owner;
 
     if (error_log->dropped > error_log->dropped_said)
-        say_dropped(error_log);
+        log_dropped(error_log);
     if (!log_file_write(error_log->fd, line))
         error_log->dropped++;
     if (error_log->echo && !error_log->is_stderr && level == LOG_EMERG)
@@ -71,7 +71,7 @@ void error_log_finish(struct error_log *error_log)
     error_log->fd = -1;
 }
 
-void error_log_say(enum log_level level, const char *format, ...)
+void error_log_print(enum log_level level, const char *format, ...)
 {
     char line[LIMIT_LOG_LINE];
     va_list args;

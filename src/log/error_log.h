@@ -25,6 +25,6 @@ void error_log_replace(struct error_log *error_log, int fd);
 void error_log_finish(struct error_log *error_log);
 
 /* For users at start: "sluice: [emerg] TEXT" on stderr, without time and number. */
-void error_log_say(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
+void error_log_print(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif

@@ -135,7 +135,7 @@ static void fail_start(struct master *master, struct generation *generation)
     log_write(&master->error_log.log, LOG_EMERG, "a worker could not start; the lines above say why");
     generation->phase = PHASE_STOPPING;
     generation->kill_ms = master->clock.monotonic_ms + LIMIT_STOP_MS;
-    children_tell(master, generation, CHANNEL_STOP, 0, -1);
+    children_send(master, generation, CHANNEL_STOP, 0, -1);
 }
 
 static void plan_restart(struct master *master, struct child *child)
@@ -320,7 +320,7 @@ void child_read(struct master *master, struct generation *generation, struct chi
         child_channel_close(child);
 }
 
-static void say_end(struct master *master, const struct generation *generation, pid_t pid, int status)
+static void log_end(struct master *master, const struct generation *generation, pid_t pid, int status)
 {
     struct log *log = &master->error_log.log;
     bool expected = generation->phase == PHASE_QUITTING || generation->phase == PHASE_STOPPING;
@@ -336,7 +336,7 @@ static void say_end(struct master *master, const struct generation *generation, 
 
 static void child_ended(struct master *master, struct generation *generation, struct child *child, int status)
 {
-    say_end(master, generation, child->pid, status);
+    log_end(master, generation, child->pid, status);
     child->pid = 0;
     child_channel_close(child);
     child->ready = false;
@@ -387,7 +387,7 @@ void children_reap(struct master *master)
     }
 }
 
-void children_tell(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd)
+void children_send(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd)
 {
     for (unsigned i = 0; i < generation->child_count; i++)
         send_message(master, &generation->children[i], kind, index, fd);

@@ -62,8 +62,8 @@ int generation_use_error_log(struct master *master, const struct generation *gen
         return fd;
     }
     if (master->detached && on_terminal(path))
-        error_log_say(LOG_WARN, "error_log: a daemon has no " STR_FMT ": its lines are lost; name a file",
-                      STR_ARG(path));
+        error_log_print(LOG_WARN, "error_log: a daemon has no " STR_FMT ": its lines are lost; name a file",
+                        STR_ARG(path));
     error_log_replace(error_log, fd);
     error_log->is_stderr = !master->detached && str_equal(path, STR("stderr"));
     error_log->log.level = (enum log_level)generation->configuration->main->error_log.level;

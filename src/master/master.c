@@ -95,7 +95,7 @@ static void reopen_access_logs(struct master *master, struct generation *generat
                       -fd, strerror(-fd));
             continue;
         }
-        children_tell(master, generation, CHANNEL_ACCESS_LOG, (uint32_t)i, fd);
+        children_send(master, generation, CHANNEL_ACCESS_LOG, (uint32_t)i, fd);
         if (target->fd >= 0)
             close(target->fd);
         target->fd = fd;
@@ -112,7 +112,7 @@ static void reopen_error_log(struct master *master, struct generation *generatio
                   -fd, strerror(-fd));
         return;
     }
-    children_tell(master, generation, CHANNEL_ERROR_LOG, 0, fd);
+    children_send(master, generation, CHANNEL_ERROR_LOG, 0, fd);
     if (generation == (master->coming ? master->coming : master->current))
         error_log_replace(&master->error_log, fd);
     else
@@ -147,7 +147,7 @@ static void end_generation(struct master *master, struct generation *generation,
         if (timeout_ms > 0)
             generation->kill_ms = kill_ms + timeout_ms;
     }
-    children_tell(master, generation, how, 0, -1);
+    children_send(master, generation, how, 0, -1);
 }
 
 static void end_all(struct master *master, enum channel_kind how)
@@ -165,7 +165,7 @@ static void end_all(struct master *master, enum channel_kind how)
 }
 
 /* Each line of what the loader says is a line of the log. */
-static void say_lines(struct log *log, enum log_level level, struct str text)
+static void log_lines(struct log *log, enum log_level level, struct str text)
 {
     while (!str_empty(text)) {
         struct str line = str_cut(&text, '\n');
@@ -186,7 +186,7 @@ static struct configuration *load_again(struct master *master)
         return NULL;
     }
     configuration = master->start->load(master->start->owner, log, &said);
-    say_lines(log, configuration ? LOG_WARN : LOG_ERROR, buffer_str(&said));
+    log_lines(log, configuration ? LOG_WARN : LOG_ERROR, buffer_str(&said));
     buffer_finish(&said);
     return configuration;
 }
@@ -200,7 +200,7 @@ static void keep_current(struct master *master)
 }
 
 /* What only a new start can change. */
-static void say_unchanged(struct master *master, const struct core_main *wanted)
+static void log_unchanged(struct master *master, const struct core_main *wanted)
 {
     const struct core_main *runs = master->current->configuration->main;
 
@@ -226,7 +226,7 @@ static void reload_configuration(struct master *master)
     service_notify("RELOADING=1");
     configuration = load_again(master);
     if (configuration) {
-        say_unchanged(master, configuration->main);
+        log_unchanged(master, configuration->main);
         master->coming = generation_open(master, configuration);
     }
     if (!master->coming)
@@ -342,7 +342,7 @@ static void wait_round(struct master *master)
     read_signals(master);
 }
 
-static void say_started(struct master *master, const struct configuration *configuration)
+static void log_started(struct master *master, const struct configuration *configuration)
 {
     struct log *log = &master->error_log.log;
     char text[128];
@@ -391,7 +391,7 @@ static void switch_generation(struct master *master)
         end_generation(master, before, CHANNEL_RETIRE);
         sockets_leave_to(&before->sockets, &master->current->sockets);
     }
-    say_started(master, master->current->configuration);
+    log_started(master, master->current->configuration);
     service_notify("READY=1");
     if (!before)
         first_generation_started(master);
@@ -465,7 +465,7 @@ int master_run(const struct master_start *start)
     if (error_log_open(&master.error_log, STR("stderr"), LOG_NOTICE) == 0 && start->configuration->main->daemon)
         result = daemon_detach(&master.report_fd);
     if (result < 0) {
-        error_log_say(LOG_EMERG, "daemon: %s", strerror(-result));
+        error_log_print(LOG_EMERG, "daemon: %s", strerror(-result));
         configuration_destroy(start->configuration);
         return EXIT_FAILURE;
     }

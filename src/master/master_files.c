@@ -27,8 +27,8 @@ static uint64_t valid_ms(const struct configuration *configuration)
     return shortest;
 }
 
-static bool tell_workers(struct master *master, struct generation *generation, size_t number,
-                         const struct tls_files *files)
+static bool send_to_workers(struct master *master, struct generation *generation, size_t number,
+                            const struct tls_files *files)
 {
     const struct virtual_server *server = generation->configuration->servers[number];
     int fd = certificate_reload_pack(files);
@@ -38,7 +38,7 @@ static bool tell_workers(struct master *master, struct generation *generation, s
                   "changed files of TLS could not be given to the workers (%d: %s)", -fd, strerror(-fd));
         return false;
     }
-    children_tell(master, generation, CHANNEL_CERTIFICATES, (uint32_t)number, fd);
+    children_send(master, generation, CHANNEL_CERTIFICATES, (uint32_t)number, fd);
     close(fd);
     log_write(&master->error_log.log, LOG_NOTICE,
               "files of TLS of server \"" STR_FMT "\" have changed: new connections get them",
@@ -66,7 +66,7 @@ static void check_server_files(struct master *master, struct generation *generat
     /* Ours, too: who is forked later begins with them. */
     if (certificate_reload_read(server, &files, &log) == 0 &&
         certificate_reload_apply(configuration, number, &files, &log) == 0 &&
-        tell_workers(master, generation, number, &files))
+        send_to_workers(master, generation, number, &files))
         server->files_stamp = stamp;
     tls_files_finish(&files);
 }

@@ -105,7 +105,7 @@ void child_channel_close(struct child *child);
 /* Collects the dead of all generations, and plans their successors. */
 void children_reap(struct master *master);
 /* Sends one message to every worker. */
-void children_tell(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd);
+void children_send(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd);
 void children_kill(struct master *master, struct generation *generation);
 /* Milliseconds until a successor is due, or -1. */
 int children_next_ms(const struct master *master, const struct generation *generation);

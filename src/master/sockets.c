@@ -68,7 +68,7 @@ int socket_probe(const struct listen_address *address)
     return error;
 }
 
-static void say_refused(struct log *log, const struct listen_address *address, int error)
+static void log_refused(struct log *log, const struct listen_address *address, int error)
 {
     char text[128];
     struct str name = listen_address_format(address, text, sizeof(text));
@@ -132,7 +132,7 @@ static int probe_all(const struct configuration *configuration, const struct soc
         /* One address in use is reason enough not to wait for the next. */
         error = result == 0 ? probe_patiently(address) : socket_probe(address);
         if (error < 0) {
-            say_refused(log, address, error);
+            log_refused(log, address, error);
             result = error;
         }
     }
@@ -179,7 +179,7 @@ static int open_endpoint(struct sockets *sockets, size_t endpoint, const struct 
         if (fds[i] == -1 && i < sockets->workers)
             fds[i] = open_slot(place, log);
         if (fds[i] < -1 || (fds[i] < 0 && i < sockets->workers)) {
-            say_refused(log, &place->address, fds[i]);
+            log_refused(log, &place->address, fds[i]);
             return fds[i];
         }
     }

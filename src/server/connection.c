@@ -111,7 +111,7 @@ static void connection_handshake_done(struct wire *wire)
     struct worker *worker = connection->worker;
     const struct protocol *protocol;
 
-    if (wire_spoke_http(wire)) {
+    if (wire_got_plain_http(wire)) {
         send_plain_http_error(connection);
         return;
     }

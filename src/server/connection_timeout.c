@@ -143,7 +143,7 @@ static void measure_pace(struct connection *connection, enum phase phase, uint64
         end_window(connection, phase);
 }
 
-static void say_slow(struct connection *connection)
+static void log_slow(struct connection *connection)
 {
     log_write(connection->worker->log, LOG_INFO,
               "*%llu the client %s less than %llu bytes a second (client_min_rate) for %u s: the connection is closed",
@@ -231,7 +231,7 @@ static void timer_done(struct op *op, int result)
     }
     if (deadline_of(connection) <= connection->worker->loop.clock.monotonic_ms) {
         if (connection->pace.slow)
-            say_slow(connection);
+            log_slow(connection);
         deadline_passed(connection);
     }
     if (op_idle(op))

@@ -120,7 +120,7 @@ static void write_log_line(struct exchange *x, enum log_level level, const char 
               STR_ARG(x->request.line), STR_ARG(x->request.host), STR_ARG(id));
 }
 
-void exchange_say(struct exchange *x, enum log_level level, const char *format, ...)
+void exchange_log_error(struct exchange *x, enum log_level level, const char *format, ...)
 {
     va_list args;
 

@@ -204,7 +204,7 @@ void exchange_set_client(struct exchange *x, const union proxy_address *client, 
 /* True where X-Forwarded-For and its kin come from a peer that is trusted. */
 bool exchange_is_trusted(const struct exchange *x);
 /* One line in the error log, with client, server, request and host behind it. */
-void exchange_say(struct exchange *x, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
+void exchange_log_error(struct exchange *x, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 /* True where error_page names the status, and either no error page is being made yet or recursive_error_pages is on. */
 bool exchange_has_error_page(const struct exchange *x, int status);
 /* `satisfy: any` holds: a refusal of one access module is no error yet. */

@@ -31,7 +31,7 @@ static struct user_variable_values *user_values_of(const void *subject)
 
 static void log_regex_error(const void *subject, const char *line)
 {
-    exchange_say(request_state_of(subject)->x, LOG_ERROR, "%s", line);
+    exchange_log_error(request_state_of(subject)->x, LOG_ERROR, "%s", line);
 }
 
 const struct user_variable_subject user_variables_of_exchanges = {user_values_of, log_regex_error};

@@ -26,7 +26,7 @@
 
 #define FOREVER UINT64_MAX
 
-static void tell_master(struct worker *worker, enum channel_kind kind)
+static void notify_master(struct worker *worker, enum channel_kind kind)
 {
     int result;
 
@@ -454,7 +454,7 @@ static int serve_worker(struct worker *worker, const struct worker_start *start)
         if (start->detached)
             daemon_leave_terminal();
         worker->error_log->echo = false;
-        tell_master(worker, CHANNEL_READY);
+        notify_master(worker, CHANNEL_READY);
         while (!worker_finished(worker))
             run_turn(worker, FOREVER);
     } else {
@@ -479,7 +479,7 @@ int worker_run(const struct worker_start *start)
     if (result == 0)
         result = serve_worker(worker, start);
     if (result < 0)
-        tell_master(worker, CHANNEL_FAILED);
+        notify_master(worker, CHANNEL_FAILED);
     if (worker->channel_fd >= 0)
         close(worker->channel_fd);
     if (worker->channel_spare >= 0)

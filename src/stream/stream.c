@@ -25,7 +25,7 @@ static uint64_t stream_now_ms(const struct stream *stream)
     return stream->worker->loop.clock.monotonic_ms;
 }
 
-void stream_say(const struct stream *stream, enum log_level level, const char *what, int error)
+void stream_log_line(const struct stream *stream, enum log_level level, const char *what, int error)
 {
     const char *server = stream->peer ? stream->peer->name : "";
 
@@ -99,7 +99,7 @@ void stream_moved(struct stream *stream)
 /* The client's side. */
 
 /* `return`: as much of its text as there is room for; the end behind it. */
-static void say_text(struct stream *stream)
+static void send_text(struct stream *stream)
 {
     struct wire *wire = &stream->client;
     size_t room;
@@ -137,7 +137,7 @@ static void serve_stream(struct stream *stream)
     loop_timer_move(&stream->worker->loop, &stream->timer, stream_now_ms(stream) + stream->conf->timeout_ms);
     wire_watch(&stream->client);
     if (stream->conf->text)
-        say_text(stream);
+        send_text(stream);
     else
         stream_ask_server(stream);
 }
@@ -189,7 +189,7 @@ static size_t preread_hello(struct stream *stream, struct str bytes)
     if (error != -EAGAIN) {
         choose_server(stream, route_by_name(stream->endpoint, str_of(hello.name, hello.name_length)));
     } else if (taken.length == room) {
-        stream_say(stream, LOG_INFO, "the preread buffer is full, and the name has not come", 0);
+        stream_log_line(stream, LOG_INFO, "the preread buffer is full, and the name has not come", 0);
         stream_refuse(stream, 400);
     } else {
         wire_receive(&stream->client);
@@ -238,7 +238,7 @@ static void client_opened(struct wire *wire)
 {
     struct stream *stream = stream_of(wire);
 
-    if (wire_spoke_http(wire) || !is_trusted(stream)) {
+    if (wire_got_plain_http(wire) || !is_trusted(stream)) {
         stream_refuse(stream, 400);
         return;
     }
@@ -280,7 +280,7 @@ static void client_has_room(struct wire *wire)
 
     stream_moved(stream);
     if (stream->said.length > 0)
-        say_text(stream);
+        send_text(stream);
     stream_flow_room(&stream->down);
     if (stream->server)
         stream_look_for_end(stream);
@@ -341,9 +341,9 @@ static void stream_timer_done(struct op *op, int result)
         return;
     }
     if (!stream->ending)
-        stream_say(stream, LOG_INFO,
-                   stream->prereading ? "its beginning took too long" : "the connection was quiet for too long",
-                   -ETIMEDOUT);
+        stream_log_line(stream, LOG_INFO,
+                        stream->prereading ? "its beginning took too long" : "the connection was quiet for too long",
+                        -ETIMEDOUT);
     stream_end(stream, WIRE_END_TIMEOUT);
 }
 

@@ -72,7 +72,7 @@ int stream_find_group(struct stream *stream)
         if (text.data)
             stream->group = upstream_pool_target_of(pool, UPSTREAM_STREAM, text, 0, &error);
         if (!stream->group) {
-            stream_say(stream, LOG_ERROR, "proxy_pass: what its variables made is no address", error);
+            stream_log_line(stream, LOG_ERROR, "proxy_pass: what its variables made is no address", error);
             return error == -ENOMEM ? 500 : 502;
         }
     }
@@ -158,7 +158,7 @@ static void attempt_failed(struct stream *stream, int error)
 
     if (ours)
         (void)descriptors_reclaim(stream->worker);
-    stream_say(stream, LOG_ERROR, "connect() failed while connecting to upstream", error);
+    stream_log_line(stream, LOG_ERROR, "connect() failed while connecting to upstream", error);
     stream->attempt->end_us = stream->worker->loop.clock.monotonic_us;
     if (!ours)
         upstream_peer_failed(stream->peer);
@@ -171,7 +171,7 @@ static void server_failed(void *user, int error)
 
     stream->server = NULL;
     if (stream->connected) {
-        stream_say(stream, LOG_INFO, "the server broke the connection", error);
+        stream_log_line(stream, LOG_INFO, "the server broke the connection", error);
         stream_end(stream, WIRE_END_REFUSED);
         return;
     }
@@ -259,6 +259,6 @@ void stream_ask_server(struct stream *stream)
         return;
     }
     if (stream->tries == 0)
-        stream_say(stream, LOG_ERROR, error == -ENOENT ? "host not found" : "no live upstreams", 0);
+        stream_log_line(stream, LOG_ERROR, error == -ENOENT ? "host not found" : "no live upstreams", 0);
     stream_refuse(stream, 502);
 }

@@ -67,7 +67,7 @@ struct stream {
 /* stream.c */
 
 /* What happened, in the error log; `error` 0: nothing more is known. */
-void stream_say(const struct stream *stream, enum log_level level, const char *what, int error);
+void stream_log_line(const struct stream *stream, enum log_level level, const char *what, int error);
 /* Something came or went: the connection is not quiet. */
 void stream_moved(struct stream *stream);
 /* Ends the connection once both directions were passed on, or one where that is enough. */

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool tls_pem_says(const struct tls_file *file, const char *words)
+bool tls_pem_fault_text(const struct tls_file *file, const char *words)
 {
     return str_search(str_of(file->text, file->length), str_from(words)) >= 0;
 }
@@ -23,7 +23,7 @@ bool tls_pem_lacks(const struct tls_file *file, const char *what, const char *to
 {
     if (file->length == 0)
         return tls_fail(failure, "\"%s\" is empty", file->name);
-    if (!tls_pem_says(file, "-----BEGIN "))
+    if (!tls_pem_fault_text(file, "-----BEGIN "))
         return tls_fail(
             failure, "\"%s\" is not PEM text\nif it is DER, convert it with: openssl %s -inform der -in %s",
             file->name, tool, file->name);

@@ -31,7 +31,7 @@ bool tls_client_revoked(SSL_CTX *openssl, struct str path)
 }
 
 /* Supplies the line being tried; NULL: none, and no prompt on the terminal. */
-static int say_password(char *into, int size, int writing, void *owner)
+static int log_password(char *into, int size, int writing, void *owner)
 {
     const char *line = owner;
     size_t length = line ? strcspn(line, "\r\n") : 0;
@@ -72,7 +72,7 @@ bool tls_client_key(SSL_CTX *openssl, struct str path, struct str passwords)
     FILE *lines;
     bool good;
 
-    SSL_CTX_set_default_passwd_cb(openssl, say_password);
+    SSL_CTX_set_default_passwd_cb(openssl, log_password);
     if (!tls_client_terminate(path, name, sizeof(name)) ||
         !tls_client_terminate(passwords, lines_name, sizeof(lines_name)))
         return false;

@@ -122,7 +122,7 @@ int tls_password_refused(char *into, int size, int writing, void *unused);
 MUST_CHECK EVP_PKEY *tls_key_read(const struct tls_file *file, const struct tls_file *passwords,
                                   const struct tls_failure *failure);
 /* True if the file contains `words`; used for the fault text of a PEM file without the expected object. */
-bool tls_pem_says(const struct tls_file *file, const char *words);
+bool tls_pem_fault_text(const struct tls_file *file, const char *words);
 bool tls_pem_lacks(const struct tls_file *file, const char *what, const char *tool, const struct tls_failure *failure);
 
 /* Loads one chain and key into the server's SSL_CTX: tls_certificate.c. False after all faults were reported. */

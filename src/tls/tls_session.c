@@ -112,7 +112,7 @@ static const char *fault_text(const struct tls_session *session)
 {
     unsigned long error = first_reason();
 
-    if (tls_session_spoke_http(session))
+    if (tls_session_got_plain_http(session))
         return "plain HTTP was spoken to a TLS port";
     if (session->bio.cut)
         return "the peer asks for too much (KeyUpdate or renegotiation without end)";

@@ -94,7 +94,7 @@ void tls_session_shutdown(struct tls_session *session);
  */
 const char *tls_session_error(const struct tls_session *session);
 /* True if the failed handshake of a server began with plain HTTP, so that the owner can send 400 in plain text. */
-bool tls_session_spoke_http(const struct tls_session *session);
+bool tls_session_got_plain_http(const struct tls_session *session);
 
 /* True once the key of application data was taken: the owner seals from then on. */
 bool tls_session_key_taken(const struct tls_session *session);

@@ -8,7 +8,7 @@
 /*
  * Recognises methods with their blank or slash: "GET /", "POST ", "PRI *", "OPTIO". TLS begins with a byte below 32.
  */
-bool tls_session_spoke_http(const struct tls_session *session)
+bool tls_session_got_plain_http(const struct tls_session *session)
 {
     const uint8_t *first = session->bio.first;
 

@@ -84,7 +84,7 @@ static void apply_answer(struct upstream_name *name, const struct resolver_answe
     }
 }
 
-static void tell_waiting(struct upstream_group *group)
+static void notify_waiting(struct upstream_group *group)
 {
     struct list *link;
     struct list now;
@@ -183,7 +183,7 @@ static void resolver_answered(void *owner, const struct resolver_answer *answer)
                      (name->failures ? upstream_resolve_retry_ms(name->failures, settings_of(name)->valid_ms)
                                      : answer->valid_ms);
     list_push(&pool->names_due, &name->due);
-    tell_waiting(name->group);
+    notify_waiting(name->group);
     ask_due(pool);
 }
 

@@ -332,7 +332,7 @@ static inline bool wire_early(const struct wire *wire)
  * True if the peer sent plain HTTP to a TLS port: `opened` was called, the wire is plain, and the received bytes are
  * discarded.
  */
-static inline bool wire_spoke_http(const struct wire *wire)
+static inline bool wire_got_plain_http(const struct wire *wire)
 {
     return wire->spoke_http;
 }

@@ -112,7 +112,7 @@ static bool continue_handshake(struct wire *wire)
     }
     if (rc == -EAGAIN)
         return false;
-    if (tls_session_spoke_http(wire->tls) && op_idle(&wire->send))
+    if (tls_session_got_plain_http(wire->tls) && op_idle(&wire->send))
         fall_back_to_plain(wire);
     else
         tls_failed(wire);

@@ -127,7 +127,7 @@ static void push(struct tls_session *session, const uint8_t *bytes, size_t size,
         result = drain(session, true);
         tls_session_unlend(session);
     }
-    (void)tls_session_spoke_http(session);
+    (void)tls_session_got_plain_http(session);
 }
 
 /* A handshake with a real client; `change` is laid over what it sends. */

@@ -321,8 +321,8 @@ START_TEST(nobody_waits_for_what_is_thrown_away)
     close(fd);
     loopback_turn(&server, 20);
     ck_assert_uint_eq(server.worker.connections, 0);
-    exchange_say(seen.kept, LOG_ERROR,
-                 "still here"); /* what it knows of the connection has not gone with that */
+    exchange_log_error(seen.kept, LOG_ERROR,
+                       "still here"); /* what it knows of the connection has not gone with that */
     ck_assert(loopback_logged(&server, "still here, client: 127.0.0.1"));
     seen.kept->response.status = 204;
     exchange_resume(seen.kept, OUTCOME_ANSWERED);

@@ -84,7 +84,7 @@ void kit_pump(struct kit *kit)
 static void opened(struct wire *wire)
 {
     kit_of(wire)->opened++;
-    if (!wire_spoke_http(wire))
+    if (!wire_got_plain_http(wire))
         wire_receive(wire);
 }
 

@@ -249,7 +249,7 @@ START_TEST(plain_http_is_noticed)
     speak("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, false);
     for (int i = 0; i < 100 && !kit.opened; i++)
         kit_turn(&kit);
-    ck_assert(wire_spoke_http(&kit.wire));
+    ck_assert(wire_got_plain_http(&kit.wire));
     ck_assert_ptr_null(kit.wire.tls);
     kit_plan_bytes(&kit, STR("HTTP/1.1 400"));
     kit.close_after = true;

@@ -108,7 +108,7 @@ START_TEST(plain_http_is_no_way_out)
     ck_assert_int_eq(tls_session_handshake(client.session), -EAGAIN);
     tls_session_lend(client.session, STR("HTTP/1.1 400 Bad Request\r\n\r\n"));
     ck_assert_int_eq(tls_session_handshake(client.session), -EPROTO);
-    ck_assert(!tls_session_spoke_http(client.session));
+    ck_assert(!tls_session_got_plain_http(client.session));
     (void)tls_session_unlend(client.session);
     tls_session_destroy(client.session);
     tls_context_destroy(context);

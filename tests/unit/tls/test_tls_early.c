@@ -248,7 +248,7 @@ START_TEST(others_are_as_before)
     pair_reconnect(&pair);
     tls_session_lend(pair.session, STR("GET / HTTP/1.1\r\n\r\n"));
     ck_assert_int_eq(tls_session_handshake(pair.session), -EPROTO);
-    ck_assert(tls_session_spoke_http(pair.session));
+    ck_assert(tls_session_got_plain_http(pair.session));
 }
 END_TEST
 

@@ -57,7 +57,7 @@ START_TEST(what_is_not_tls_is_told_apart)
     pair_open(&pair, &settings, 1);
     int result = push(pair.session, openings[_i / 2].bytes, openings[_i / 2].length, fragment);
     ck_assert(result == -EPROTO || !openings[_i / 2].words);
-    ck_assert(tls_session_spoke_http(pair.session) == openings[_i / 2].http);
+    ck_assert(tls_session_got_plain_http(pair.session) == openings[_i / 2].http);
     if (openings[_i / 2].words)
         ck_assert_msg(strstr(tls_session_error(pair.session), openings[_i / 2].words), "%s",
                       tls_session_error(pair.session));

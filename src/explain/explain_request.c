@@ -48,7 +48,7 @@ static bool ask_plain(int fd, struct str request)
            recv(fd, &byte, 1, 0) >= 0;
 }
 
-bool explain_ask(int fd, const struct explain_url *url, bool tls)
+bool explain_request(int fd, const struct explain_url *url, bool tls)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
     struct buffer request = {0};
