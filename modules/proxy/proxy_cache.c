@@ -192,7 +192,7 @@ enum reuse cached_reuse(const struct cached *cached, const struct stored_respons
     struct freshness now = stored->freshness;
 
     now.age_s = cached_age(cached, &stored->metadata);
-    return freshness_judge(&now, &cached->asked);
+    return freshness_evaluate(&now, &cached->asked);
 }
 
 /* An answer is stored. Takes the reference over. */
@@ -229,7 +229,7 @@ static enum outcome choose_variant(struct cached *cached, struct cache_entry *en
 }
 
 /* It is known to be of what is answered with: it does not age. */
-static enum outcome judge_slice(struct cached *cached, struct cache_entry *entry)
+static enum outcome use_slice(struct cached *cached, struct cache_entry *entry)
 {
     struct proxy_slice *slice = &cached->p->slice;
 
@@ -240,12 +240,12 @@ static enum outcome judge_slice(struct cached *cached, struct cache_entry *entry
     return cache_miss(cached);
 }
 
-static enum outcome judge_found(struct cached *cached, struct cache_entry *entry)
+static enum outcome use_found(struct cached *cached, struct cache_entry *entry)
 {
     const struct stored_response *stored = entry ? stored_of(entry, cached_now_s(cached)) : NULL;
 
     if (cached->p->slice.of)
-        return judge_slice(cached, entry);
+        return use_slice(cached, entry);
     if (!entry)
         return cache_miss(cached);
     if (stored && stored->metadata.status != 0)
@@ -260,7 +260,7 @@ static void cached_lookup_done(struct cache_lookup *lookup, struct cache_entry *
 {
     struct cached *cached = container_of(lookup, struct cached, lookup);
 
-    gateway_resume(cached->p, judge_found(cached, entry));
+    gateway_resume(cached->p, use_found(cached, entry));
 }
 
 static enum outcome look_up_key(struct cached *cached)
@@ -270,7 +270,7 @@ static enum outcome look_up_key(struct cached *cached)
 
     cached->lookup.found = cached_lookup_done;
     entry = cache_store_get(cached->store, &cached->lookup, cached->key, &pending);
-    return pending ? OUTCOME_PENDING : judge_found(cached, entry);
+    return pending ? OUTCOME_PENDING : use_found(cached, entry);
 }
 
 /* Methods of proxy_cache_methods, and a request whose answer is not one of a kind: bodies of GET are in no key. */

@@ -341,7 +341,7 @@ static int start_fill(struct cached *cached, const struct headers *counting, con
 /* 1: it is kept; 0 or -ENOMEM. */
 static int decide_storing(struct gateway_request *p, struct arrival *arrival, struct stored_metadata *metadata)
 {
-    int result = p->slice.of ? proxy_slice_judge(p, arrival, metadata) : -ENOTSUP;
+    int result = p->slice.of ? proxy_slice_check_response(p, arrival, metadata) : -ENOTSUP;
 
     return result == -ENOTSUP ? proxy_cache_may_keep(p, arrival, metadata) : result;
 }

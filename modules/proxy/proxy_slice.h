@@ -3,7 +3,7 @@
  * What all pieces have in common (the facts: length, validators, fields) is stored under a key of its own.
  *
  *      proxy_slice_begin -> facts known -> answered -> piece after piece
- *      a miss            -> the first piece is asked for -> proxy_slice_judge learns the facts -> answered
+ *      a miss            -> the first piece is asked for -> proxy_slice_check_response learns the facts -> answered
  */
 #ifndef MODULES_PROXY_PROXY_SLICE_H
 #define MODULES_PROXY_PROXY_SLICE_H
@@ -69,7 +69,7 @@ struct str proxy_slice_key(const struct gateway_request *child);
  * The head of an answer to a child has come: the facts are learned of the first one, and hold for all others. 1: the piece is to be kept, 0: not, -ENOTSUP: it is
  * none, and to be judged as any answer; or -ENOMEM. `arrival` and `metadata` are filled in as for any answer.
  */
-MUST_CHECK int proxy_slice_judge(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata);
+MUST_CHECK int proxy_slice_check_response(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata);
 /* Fields of the whole, into s->facts: those of one piece are left out. 0 or -ENOMEM. */
 MUST_CHECK int slice_copy_fields(struct slicing *s, const struct headers *from);
 /* A child was answered: of what others may use all is read; of what lies in the cache, or is of no use, nothing more. */

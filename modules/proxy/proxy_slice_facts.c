@@ -160,7 +160,7 @@ static void version_changed(struct gateway_request *child)
         gateway_scheme(child), STR_ARG(child->attempt->server), STR_ARG(child->uri));
 }
 
-int proxy_slice_judge(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata)
+int proxy_slice_check_response(struct gateway_request *child, struct arrival *arrival, struct stored_metadata *metadata)
 {
     struct slicing *s = child->slice.of;
     uint64_t total;

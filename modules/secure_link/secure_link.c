@@ -145,7 +145,7 @@ static bool hash_matches(struct exchange *x, const struct secure_link_conf *own,
 }
 
 /* Without a time it never ends; what is no time is none of ours. */
-static enum verdict judge_time(struct exchange *x, struct str time)
+static enum verdict check_time(struct exchange *x, struct str time)
 {
     uint64_t seconds;
 
@@ -169,7 +169,7 @@ static enum verdict verify_link(struct exchange *x, const struct secure_link_con
     if (!split_link(x, own, &sum, &time) || !text_of(own) || !hash_matches(x, own, sum))
         linking->verdict = FOREIGN;
     else
-        linking->verdict = judge_time(x, time);
+        linking->verdict = check_time(x, time);
     return linking->verdict;
 }
 

@@ -190,7 +190,7 @@ static enum outcome begin_siblings(struct search *search, struct file_entry *pla
 }
 
 /* An empty file is encoded by no coding. */
-static enum outcome judge_sibling(struct search *search, struct file_entry *entry)
+static enum outcome check_sibling(struct search *search, struct file_entry *entry)
 {
     bool usable = entry->error == 0 && S_ISREG(entry->stat.st_mode) && entry->stat.st_size > 0;
 
@@ -225,7 +225,7 @@ static bool tries_siblings(const struct search *search, const struct file_entry 
 }
 
 /* As in nginx a POST is 405 only where there is a file; else 404, for error_page, or a redirect. */
-static enum outcome judge_file(struct search *search, struct file_entry *entry)
+static enum outcome check_file(struct search *search, struct file_entry *entry)
 {
     mode_t mode = entry->stat.st_mode;
     int error = entry->error;
@@ -249,7 +249,7 @@ static enum outcome judge_file(struct search *search, struct file_entry *entry)
 }
 
 /* An index that is there is asked for anew, by its own location; one that is not gives way to the next. */
-static enum outcome judge_index(struct search *search, struct file_entry *entry)
+static enum outcome check_index(struct search *search, struct file_entry *entry)
 {
     int error = entry->error;
     bool regular = error == 0 && !S_ISDIR(entry->stat.st_mode);
@@ -273,7 +273,7 @@ static bool has_autoindex(void)
     return false;
 }
 
-static enum outcome judge_folder(struct search *search, struct file_entry *entry)
+static enum outcome check_folder(struct search *search, struct file_entry *entry)
 {
     int error = entry->error;
 
@@ -291,13 +291,13 @@ static enum outcome entry_outcome(struct search *search, struct file_entry *entr
 {
     switch (search->seek) {
     case SEEK_FILE:
-        return judge_file(search, entry);
+        return check_file(search, entry);
     case SEEK_INDEX:
-        return judge_index(search, entry);
+        return check_index(search, entry);
     case SEEK_FOLDER:
-        return judge_folder(search, entry);
+        return check_folder(search, entry);
     case SEEK_SIBLING:
-        return judge_sibling(search, entry);
+        return check_sibling(search, entry);
     }
     return exchange_error_response(search->x, 500);
 }

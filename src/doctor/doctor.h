@@ -64,7 +64,7 @@ bool host_has(const struct host *host, const char *path, int access_mode);
 /* Kernel, tls module, and whether the kernel would load that by itself; for what diagnosis->support says. */
 void doctor_examine_module(struct diagnosis *diagnosis, const struct host *host);
 /* How opening a backend of the loop went: 0 or -errno. */
-void doctor_judge_loop(struct diagnosis *diagnosis, const struct host *host, const char *backend, int error);
+void doctor_report_loop(struct diagnosis *diagnosis, const struct host *host, const char *backend, int error);
 /* Descriptors and locked memory, send buffers, network devices. */
 void doctor_examine_limits(struct diagnosis *diagnosis, const struct host *host);
 void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host);

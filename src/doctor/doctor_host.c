@@ -66,14 +66,14 @@ static void examine_loop(struct diagnosis *diagnosis)
     struct log silent = {.level = LOG_EMERG, .sink = ignore_line};
 
     if (strcmp(loop_backends[0]->name, "io_uring") != 0)
-        doctor_judge_loop(diagnosis, &host_here, "io_uring", -ENOPKG);
+        doctor_report_loop(diagnosis, &host_here, "io_uring", -ENOPKG);
     for (size_t i = 0; loop_backends[i]; i++) {
         struct loop loop;
         int error = loop_open_backend(&loop, loop_backends[i], &silent);
 
         if (error == 0)
             loop_close(&loop);
-        doctor_judge_loop(diagnosis, &host_here, loop_backends[i]->name, error);
+        doctor_report_loop(diagnosis, &host_here, loop_backends[i]->name, error);
     }
 }
 

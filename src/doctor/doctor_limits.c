@@ -38,7 +38,7 @@ static void advise_forbidden(struct diagnosis *diagnosis, const struct host *hos
         doctor_advise(diagnosis, "a security module of the kernel forbids it; epoll is used instead");
 }
 
-void doctor_judge_loop(struct diagnosis *diagnosis, const struct host *host, const char *backend, int error)
+void doctor_report_loop(struct diagnosis *diagnosis, const struct host *host, const char *backend, int error)
 {
     if (error == 0) {
         doctor_find(diagnosis, "loop", VERDICT_GOOD, "loop: %s works", backend);
@@ -154,7 +154,7 @@ void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host
                     asked / 1024);
 }
 
-static void judge_device(struct diagnosis *diagnosis, const struct host *host, const char *device)
+static void report_device(struct diagnosis *diagnosis, const struct host *host, const char *device)
 {
     struct offload offload = {false, false};
 
@@ -195,7 +195,7 @@ void doctor_examine_devices(struct diagnosis *diagnosis, const struct host *host
         return;
     for (int i = 0; i < count; i++) {
         if (is_device(host, entries[i]->d_name) && all++ < DEVICES_MAX) {
-            judge_device(diagnosis, host, entries[i]->d_name);
+            report_device(diagnosis, host, entries[i]->d_name);
             told++;
         }
         free(entries[i]);

@@ -84,7 +84,7 @@ static void why_not_loaded(const struct host *host, char *into, size_t size)
         snprintf(into, size, "there is no %.180s for the kernel to run (package kmod)", modprobe);
 }
 
-static void judge_missing(struct diagnosis *diagnosis, const struct host *host, const char *release)
+static void report_missing(struct diagnosis *diagnosis, const struct host *host, const char *release)
 {
     char why[TEXT_MAX];
 
@@ -108,7 +108,7 @@ static void judge_missing(struct diagnosis *diagnosis, const struct host *host, 
 }
 
 /* Built in, or a module: only that one may be missing after the next boot. */
-static void judge_present(struct diagnosis *diagnosis, const struct host *host)
+static void report_present(struct diagnosis *diagnosis, const struct host *host)
 {
     char line[TEXT_MAX];
     char why[TEXT_MAX];
@@ -127,7 +127,7 @@ static void judge_present(struct diagnosis *diagnosis, const struct host *host)
     doctor_advise(diagnosis, KEEP);
 }
 
-static void judge_rekeying(struct diagnosis *diagnosis)
+static void report_rekeying(struct diagnosis *diagnosis)
 {
     if (diagnosis->support.rekey)
         doctor_find(diagnosis, "rekey", VERDICT_GOOD,
@@ -146,9 +146,9 @@ void doctor_examine_module(struct diagnosis *diagnosis, const struct host *host)
     if (host_line(host, "/proc/sys/kernel/osrelease", "", release, sizeof(release)))
         doctor_find(diagnosis, "kernel", VERDICT_GOOD, "Linux %.200s", release);
     if (reason == KTLS_NO_MODULE)
-        judge_missing(diagnosis, host, release);
+        report_missing(diagnosis, host, release);
     else if (reason == KTLS_OK || reason == KTLS_CIPHER)
-        judge_present(diagnosis, host);
+        report_present(diagnosis, host);
     if (reason == KTLS_OK)
-        judge_rekeying(diagnosis);
+        report_rekeying(diagnosis);
 }

@@ -88,7 +88,7 @@ static void advise_reason(struct diagnosis *diagnosis, enum ktls_reason reason)
 }
 
 /* One cipher that works is enough for the kernel to encrypt; ours comes first in the server's order. */
-static void judge_refused(struct diagnosis *diagnosis, const struct suite *suite)
+static void report_refused(struct diagnosis *diagnosis, const struct suite *suite)
 {
     enum ktls_reason reason = diagnosis->support.reason[suite->version][suite->cipher];
     bool first = suite == doctor_suites;
@@ -103,7 +103,7 @@ static void judge_refused(struct diagnosis *diagnosis, const struct suite *suite
 bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite, const struct self_test *self_test)
 {
     if (!self_test) {
-        judge_refused(diagnosis, suite);
+        report_refused(diagnosis, suite);
         return true;
     }
     if (!self_test->handshake) {

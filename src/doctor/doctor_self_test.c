@@ -221,7 +221,7 @@ static int connect_pair(int *out_server, int *out_client)
     return error;
 }
 
-static void judge_client(struct self_test *self_test, pid_t child)
+static void check_client(struct self_test *self_test, pid_t child)
 {
     int status = 0;
 
@@ -272,7 +272,7 @@ static void try_with(struct stage *stage, struct tls_context *context, const str
         return;
     }
     serve_one(stage, context, server);
-    judge_client(stage->self_test, child);
+    check_client(stage->self_test, child);
 }
 
 void doctor_self_test(const struct ktls_support *support, const struct suite *suite, struct self_test *out_self_test)

@@ -143,7 +143,7 @@ static bool is_too_old(const struct freshness *stored, const struct cache_contro
     return asked->max_age != DELTA_NONE && over > 0 && over > asked->max_stale;
 }
 
-enum reuse freshness_judge(const struct freshness *stored, const struct cache_control *asked)
+enum reuse freshness_evaluate(const struct freshness *stored, const struct cache_control *asked)
 {
     int64_t left = stored->lifetime_s - stored->age_s; /* 4.2: fresh while its lifetime exceeds its age */
 

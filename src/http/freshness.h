@@ -62,7 +62,7 @@ enum reuse {
 };
 
 /* Whether it may be reused for a request with these directives (4.2, 5.2.1). */
-enum reuse freshness_judge(const struct freshness *stored, const struct cache_control *asked);
+enum reuse freshness_evaluate(const struct freshness *stored, const struct cache_control *asked);
 /*
  * True if it may be used because the origin is unreachable (4.2.4, RFC 5861 4); `wanted`: the configuration permits
  * it.

@@ -194,8 +194,8 @@ void carry_scope(struct import *import, const struct scope *outer, enum conf_sco
         return;
     }
     map->scope = kind;
-    judge_order(import, &scope);
-    judge_inheritance(import, &scope);
+    check_order(import, &scope);
+    check_inheritance(import, &scope);
     for (unsigned turn = 0; turn < 4; turn++) {
         for (const struct nginx_directive *child = block->first; child; child = child->next) {
             if (directive_rank(child) == turn)

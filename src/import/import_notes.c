@@ -34,7 +34,7 @@ static const struct nginx_directive *kept_from(const struct scope *scope, struct
     return NULL;
 }
 
-void judge_inheritance(struct import *import, const struct scope *scope)
+void check_inheritance(struct import *import, const struct scope *scope)
 {
     for (size_t i = 0; i < sizeof(growing) / sizeof(growing[0]); i++) {
         struct str name = str_from(growing[i]);

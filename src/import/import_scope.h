@@ -125,9 +125,9 @@ void carry_set_if(struct import *import, const struct scope *scope, const struct
 
 /* import_when.c: what nginx runs in the order of the file (set, if, rewrite, return, break), judged before it is carried:
  * what is never reached is marked dead. */
-void judge_order(struct import *import, const struct scope *scope);
+void check_order(struct import *import, const struct scope *scope);
 /* import_notes.c: what inner scopes forget in nginx, and keep here. */
-void judge_inheritance(struct import *import, const struct scope *scope);
+void check_inheritance(struct import *import, const struct scope *scope);
 /* import_defaults.c: what nginx does where nothing is said of it. */
 void add_defaults(struct import *import, const struct nginx_directive *http);
 void add_stream_defaults(struct import *import, const struct nginx_directive *stream, struct yaml_builder *map);

@@ -67,7 +67,7 @@ static bool has_flagless_rewrite(const struct nginx_directive *block, const stru
     return false;
 }
 
-static void judge_break(struct import *import, const struct scope *scope, struct nginx_directive *directive)
+static void check_break(struct import *import, const struct scope *scope, struct nginx_directive *directive)
 {
     directive->dead = true;
     if (has_flagless_rewrite(scope->block, directive))
@@ -161,7 +161,7 @@ static const struct nginx_directive *rewrite_before(const struct scope *scope,
 }
 
 /* A server that answers by itself has no locations that anybody comes to. */
-static void judge_locations(struct import *import, const struct scope *scope, unsigned line)
+static void check_locations(struct import *import, const struct scope *scope, unsigned line)
 {
     for (struct nginx_directive *child = scope->block->first; child; child = child->next) {
         if (!directive_is(child, "location"))
@@ -172,7 +172,7 @@ static void judge_locations(struct import *import, const struct scope *scope, un
 }
 
 /* Where another `if` may hold, too, one that only sets variables becomes maps: all of them count. */
-static void judge_sets(struct import *import, const struct scope *scope)
+static void check_sets(struct import *import, const struct scope *scope)
 {
     unsigned conditions = scope->kind == SCOPE_SERVER && conditions_below(scope->block) ? 2 : 0;
 
@@ -184,13 +184,13 @@ static void judge_sets(struct import *import, const struct scope *scope)
     }
 }
 
-void judge_order(struct import *import, const struct scope *scope)
+void check_order(struct import *import, const struct scope *scope)
 {
     const struct nginx_directive *end = NULL;
 
     if (!(scope->kind & (SCOPE_SERVER | SCOPE_LOCATION)))
         return;
-    judge_sets(import, scope);
+    check_sets(import, scope);
     for (struct nginx_directive *child = scope->block->first; child; child = child->next) {
         if (!is_script(child))
             continue;
@@ -198,7 +198,7 @@ void judge_order(struct import *import, const struct scope *scope)
             child->dead = true;
             note(import, IMPORT_NEEDLESS, child, "never reached: line %u has ended it", end->place.line);
         } else if (directive_is(child, "break")) {
-            judge_break(import, scope, child);
+            check_break(import, scope, child);
             end = child;
         } else if (directive_is(child, "return")) {
             end = child;
@@ -209,7 +209,7 @@ void judge_order(struct import *import, const struct scope *scope)
     if (!end || !directive_is(end, "return"))
         return;
     if (scope->kind == SCOPE_SERVER)
-        judge_locations(import, scope, end->place.line);
+        check_locations(import, scope, end->place.line);
     if (has_rules_of_access(scope))
         note(import, IMPORT_CHANGED, end, "access rules are checked before return here, and after it in nginx");
 }

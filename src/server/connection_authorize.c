@@ -11,7 +11,7 @@ static void log_authorization(const struct connection *connection, const char *w
     log_write(connection->worker->log, LOG_INFO, "*%llu %s%s", (unsigned long long)connection->number, what, why);
 }
 
-static int judge_certificate(struct request_state *request)
+static int check_certificate(struct request_state *request)
 {
     const struct connection *connection = request->connection;
     const struct tls_session *tls = connection->wire.tls;
@@ -54,7 +54,7 @@ static bool is_safe(const struct request *request)
 }
 
 /* RFC 8470: whoever is asked behind us may say 425, too. */
-static int judge_early(struct request_state *request)
+static int check_early(struct request_state *request)
 {
     struct exchange *x = request->x;
 
@@ -68,7 +68,7 @@ static int judge_early(struct request_state *request)
 
 int connection_authorize(struct request_state *request)
 {
-    int status = judge_certificate(request);
+    int status = check_certificate(request);
 
-    return status ? status : judge_early(request);
+    return status ? status : check_early(request);
 }

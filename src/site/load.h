@@ -14,7 +14,7 @@ struct loaded_server {
     const struct conf_scope_values *values;
     const struct conf_node *node;
     bool sound;                     /* its scope and http's were read without a mistake */
-    bool judged;                    /* what OpenSSL says of its settings was told */
+    bool tls_checked;                    /* what OpenSSL says of its settings was told */
 };
 
 struct load {
@@ -69,7 +69,7 @@ void load_settings(struct location *location, const struct core_ssl *ssl);
 MUST_CHECK int load_endpoints(struct load *load);
 /*
  * The TLS context of each ssl endpoint; where mistakes were made already, and so there are no endpoints, what OpenSSL
- * thinks of the servers that can be judged. 0 or -ENOMEM; mistakes are reported.
+ * thinks of the servers that can be tls_checked. 0 or -ENOMEM; mistakes are reported.
  */
 MUST_CHECK int load_tls(struct load *load);
 

@@ -236,7 +236,7 @@ static struct conf_mark place_of(const struct loaded_server *loaded, const struc
 }
 
 /* Servers whose settings OpenSSL judges together; or one alone, after other mistakes. */
-struct judged {
+struct tls_check {
     struct load *load;
     struct virtual_server *const *servers;
     size_t count;
@@ -244,41 +244,41 @@ struct judged {
 };
 
 /* What may only follow from another mistake is not told. */
-static bool is_told(const struct judged *judged, const struct loaded_server *loaded, const struct tls_fault *fault)
+static bool is_told(const struct tls_check *check, const struct loaded_server *loaded, const struct tls_fault *fault)
 {
-    if (loaded->judged || (judged->alone && !*fault->directive))
+    if (loaded->tls_checked || (check->alone && !*fault->directive))
         return false;
     return loaded->sound || !str_starts(str_from(fault->directive), STR("ssl_certificate"));
 }
 
 static void report_tls_fault(void *owner, const struct tls_fault *fault)
 {
-    const struct judged *judged = owner;
-    const struct loaded_server *loaded = load_find_server(judged->load, judged->servers[fault->server]);
+    const struct tls_check *check = owner;
+    const struct loaded_server *loaded = load_find_server(check->load, check->servers[fault->server]);
 
-    if (is_told(judged, loaded, fault))
-        conf_error(judged->load->errors, place_of(loaded, fault), str_from(fault->hint), "%s", fault->text);
+    if (is_told(check, loaded, fault))
+        conf_error(check->load->errors, place_of(loaded, fault), str_from(fault->hint), "%s", fault->text);
 }
 
 /* 0 with the context, or with NULL after all that is wrong was told; or -ENOMEM. */
-static int create_tls_context(struct judged *judged, struct log *log, struct tls_context **out_tls)
+static int create_tls_context(struct tls_check *check, struct log *log, struct tls_context **out_tls)
 {
-    struct load *load = judged->load;
-    struct tls_settings *settings = arena_zalloc(load->reader.arena, judged->count, sizeof(*settings));
+    struct load *load = check->load;
+    struct tls_settings *settings = arena_zalloc(load->reader.arena, check->count, sizeof(*settings));
 
     if (!settings)
         return -ENOMEM;
-    for (size_t i = 0; i < judged->count; i++) {
+    for (size_t i = 0; i < check->count; i++) {
         /* Before they are read for the first of its endpoints: what has changed since then is new to all. */
-        if (judged->servers[i]->files_stamp == 0)
-            judged->servers[i]->files_stamp = tls_files_stamp(&judged->servers[i]->tls);
-        settings[i] = judged->servers[i]->tls;
+        if (check->servers[i]->files_stamp == 0)
+            check->servers[i]->files_stamp = tls_files_stamp(&check->servers[i]->tls);
+        settings[i] = check->servers[i]->tls;
         settings[i].is_default = i == 0;
     }
-    *out_tls = tls_context_load(settings, judged->count, log, report_tls_fault, judged);
+    *out_tls = tls_context_load(settings, check->count, log, report_tls_fault, check);
     for (size_t i = 0; i < load->server_count; i++) {
-        for (size_t k = 0; k < judged->count; k++)
-            load->servers[i].judged |= load->servers[i].server == judged->servers[k];
+        for (size_t k = 0; k < check->count; k++)
+            load->servers[i].tls_checked |= load->servers[i].server == check->servers[k];
     }
     return 0;
 }
@@ -296,34 +296,34 @@ static struct endpoint *same_servers(struct configuration *configuration, const 
 static int open_tls(struct load *load, struct endpoint *endpoint)
 {
     struct endpoint *other = same_servers(load->configuration, endpoint);
-    struct judged judged = {load, endpoint->servers, endpoint->server_count, false};
+    struct tls_check check = {load, endpoint->servers, endpoint->server_count, false};
 
     if (other) {
         endpoint->tls = other->tls;
         endpoint->tls_borrowed = true;
         return 0;
     }
-    return skip_endpoint(load, endpoint) ? 0 : create_tls_context(&judged, load->log, &endpoint->tls);
+    return skip_endpoint(load, endpoint) ? 0 : create_tls_context(&check, load->log, &endpoint->tls);
 }
 
 static void discard_log_line(void *owner, enum log_level level, struct str line)
 {
 }
 
-/* The configuration has failed already: its servers are judged one by one, to tell the rest too. */
-static int judge_alone(struct load *load)
+/* The configuration has failed already: its servers are check one by one, to tell the rest too. */
+static int check_alone(struct load *load)
 {
     struct log quiet = {.sink = discard_log_line};
 
     for (size_t i = 0; i < load->server_count; i++) {
         struct loaded_server *loaded = &load->servers[i];
-        struct judged judged = {load, &loaded->server, 1, true};
+        struct tls_check check = {load, &loaded->server, 1, true};
         struct tls_context *tls = NULL;
         int error;
 
-        if (loaded->judged || !ssl_row(loaded) || skip_server(load, loaded))
+        if (loaded->tls_checked || !ssl_row(loaded) || skip_server(load, loaded))
             continue;
-        error = create_tls_context(&judged, &quiet, &tls);
+        error = create_tls_context(&check, &quiet, &tls);
         tls_context_destroy(tls);
         if (error < 0)
             return error;
@@ -348,7 +348,7 @@ int load_tls(struct load *load)
         if (error < 0)
             return error;
     }
-    return load->errors->failed ? judge_alone(load) : 0;
+    return load->errors->failed ? check_alone(load) : 0;
 }
 
 static bool is_available(const struct ktls_support *support)

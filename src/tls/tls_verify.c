@@ -36,7 +36,7 @@ static int fault_noted(int good, X509_STORE_CTX *store)
     return 1;
 }
 
-static int certificate_judged(X509_STORE_CTX *store, void *unused)
+static int certificate_verified(X509_STORE_CTX *store, void *unused)
 {
     int worst = X509_V_OK;
 
@@ -142,7 +142,7 @@ bool tls_verify_set(struct tls_server *server, const struct tls_failure *failure
         return good || tls_fail(failure, "out of memory");
     SSL_CTX_set_verify(openssl, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_verify_depth(openssl, (int)client->depth);
-    SSL_CTX_set_cert_verify_callback(openssl, certificate_judged, NULL);
+    SSL_CTX_set_cert_verify_callback(openssl, certificate_verified, NULL);
     if (!str_empty(client->named))
         good &= read_items(server, "ssl_client_certificate", client->named, failure);
     if (!str_empty(client->trusted))

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     freshness_init(&stored, &said);
     stored.lifetime_s = freshness_lifetime(&arrival);
     stored.age_s = freshness_initial_age(&arrival);
-    HOLDS(freshness_judge(&stored, &asked) != REUSE_FRESH || (stored.age_s < stored.lifetime_s && !said.no_cache));
+    HOLDS(freshness_evaluate(&stored, &asked) != REUSE_FRESH || (stored.age_s < stored.lifetime_s && !said.no_cache));
     HOLDS(!said.must_revalidate || !freshness_in_error(&stored, &asked, true));
     if (vary_read(&headers, &arena, &vary) == 0)
         HOLDS(vary_text(vary, &headers, &arena).data);

@@ -210,7 +210,7 @@ START_TEST(why_there_is_no_io_uring)
         set_up();
         put("/proc/sys/kernel/io_uring_disabled", loops[i].disabled);
         put("/proc/self/status", loops[i].status);
-        doctor_judge_loop(&diagnosis, &host, "io_uring", loops[i].error);
+        doctor_report_loop(&diagnosis, &host, "io_uring", loops[i].error);
         expect((int)i, "loop", loops[i].verdict, loops[i].text, loops[i].advice);
         tear_down();
     }

@@ -261,8 +261,8 @@ START_TEST(reusing)
         freshness_init(&stored, &said);
         stored.lifetime_s = cases[i].lifetime;
         stored.age_s = cases[i].age;
-        ck_assert_msg(freshness_judge(&stored, &asked) == cases[i].reuse, "row %zu: %d", i,
-                      (int)freshness_judge(&stored, &asked));
+        ck_assert_msg(freshness_evaluate(&stored, &asked) == cases[i].reuse, "row %zu: %d", i,
+                      (int)freshness_evaluate(&stored, &asked));
         arena_reset(&arena);
     }
 }
@@ -350,7 +350,7 @@ START_TEST(never_fresh)
         ck_assert_msg(is_stored_stale == cases[i].stale_in_error, "row %zu", i);
         asked.max_stale = DELTA_MOST;
         if (stored.no_cache)
-            ck_assert_int_eq(freshness_judge(&stored, &asked), REUSE_NOT);
+            ck_assert_int_eq(freshness_evaluate(&stored, &asked), REUSE_NOT);
         arena_reset(&arena);
     }
 }
