@@ -165,7 +165,7 @@ static enum outcome respond_unreadable_file(struct exchange *x, const struct aut
 
 static enum outcome login_outcome(struct attempt *attempt)
 {
-    const struct password_question *question = &attempt->login.question;
+    const struct password_check *question = &attempt->login.question;
     const struct auth_basic_conf *own = attempt->conf;
     struct exchange *x = attempt->x;
 
@@ -248,7 +248,7 @@ static int read_credentials(struct exchange *x, struct str *out_user, struct str
 
 static enum outcome check_login(struct exchange *x, struct logins *logins, struct attempt *attempt)
 {
-    int error = login_ask(logins, &attempt->login);
+    int error = login_check(logins, &attempt->login);
 
     if (error == -EAGAIN) {
         exchange_hold(x);
@@ -280,7 +280,7 @@ static enum outcome auth_basic_answer(struct exchange *x, const void *conf, void
     }
     *attempt = (struct attempt){.x = x, .conf = own, .user = user, .password = password};
     attempt->login.question =
-        (struct password_question){.path = own->file.data, .user = user, .password = password.data};
+        (struct password_check){.path = own->file.data, .user = user, .password = password.data};
     attempt->login.done = password_checked;
     *noted = attempt;
     return check_login(x, state, attempt);

@@ -63,7 +63,7 @@ void logins_destroy(struct logins *logins)
 /* Lengths are in it, too, so that no two questions are one. */
 static int make_key(const struct logins *logins, struct login *login)
 {
-    const struct password_question *question = &login->question;
+    const struct password_check *question = &login->question;
     struct {
         uint64_t path, user, password;
     } lengths = {strlen(question->path), question->user.length, strlen(question->password)};
@@ -160,7 +160,7 @@ static bool is_known(struct logins *logins, struct login *login)
 
 static int check_password_work(void *argument)
 {
-    return password_ask(argument);
+    return password_verify(argument);
 }
 
 static void login_check_done(struct op *op, int result);
@@ -205,7 +205,7 @@ static void login_check_done(struct op *op, int result)
         OPENSSL_clear_free(logins, sizeof(*logins));
 }
 
-int login_ask(struct logins *logins, struct login *login)
+int login_check(struct logins *logins, struct login *login)
 {
     int error = make_key(logins, login);
 

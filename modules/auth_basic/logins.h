@@ -14,8 +14,8 @@ struct logins;
 
 /* One question, embedded in its owner, who outlives `done`. */
 struct login {
-    struct password_question question; /* `path`, `user` and `password` are the asker's */
-    void (*done)(struct login *login, int error); /* what password_ask said; -ECANCELED after login_cancel */
+    struct password_check question; /* `path`, `user` and `password` are the owner's */
+    void (*done)(struct login *login, int error); /* what password_verify said; -ECANCELED after login_cancel */
     struct logins *logins;
     struct list link;               /* in `waiting` */
     struct op op;
@@ -32,7 +32,7 @@ void logins_destroy(struct logins *logins);
  * 0: it was found good within the last second, and `done` is not called. -EAGAIN: `done` follows, never inside this call. -EBUSY: too many
  * wait (LIMIT_LOGINS); or another -errno.
  */
-MUST_CHECK int login_ask(struct logins *logins, struct login *login);
+MUST_CHECK int login_check(struct logins *logins, struct login *login);
 /* Nobody waits for it; `done` follows all the same, perhaps inside this call. */
 void login_cancel(struct login *login);
 

@@ -201,7 +201,7 @@ static bool find_user(struct str text, struct str user, struct line *out, struct
     return found;
 }
 
-static void verify_password(struct password_question *question, struct str text)
+static void verify_password(struct password_check *question, struct str text)
 {
     struct str first;
     struct line line = {0};
@@ -223,7 +223,7 @@ static void verify_password(struct password_question *question, struct str text)
     }
 }
 
-int password_ask(struct password_question *question)
+int password_verify(struct password_check *question)
 {
     struct password_file_state now;
     struct stat status;

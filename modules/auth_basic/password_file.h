@@ -24,7 +24,7 @@ enum password_verdict {
     PASSWORD_COSTLY,                /* or would take longer than anyone waits: `line` */
 };
 
-struct password_question {
+struct password_check {
     const char *path;
     struct str user;
     const char *password;           /* ends with a NUL, and has no other */
@@ -39,7 +39,7 @@ struct password_question {
  * Answers it. Whoever asks for nobody, or for one who cannot log in, waits as long as for the first user of the file. 0, or -errno: the file cannot be read
  * (-EFBIG past LIMIT_PASSWORD_FILE).
  */
-MUST_CHECK int password_ask(struct password_question *question);
+MUST_CHECK int password_verify(struct password_check *question);
 
 /* The first line whose hash is not taken, its user and its kind: 1; 0 where there is none, or -errno as above. For the loader. */
 MUST_CHECK int password_file_check(const char *path, unsigned *out_line, char *user, size_t user_size, char *scheme, size_t scheme_size);

@@ -22,7 +22,7 @@ struct auth_conf {
     struct conf_rows sets;      /* struct auth_sets */
 };
 
-struct asking {
+struct auth_subrequest {
     struct exchange *x;
     const struct auth_conf *conf;
 };
@@ -169,12 +169,12 @@ static enum outcome outcome_of_subrequest(struct exchange *x, const struct excha
     return copy_demands(child, x) < 0 ? exchange_error_response(x, 500) : OUTCOME_ANSWERED;
 }
 
-static void subrequest_answered(struct exchange *child, void *asker)
+static void subrequest_answered(struct exchange *child, void *owner)
 {
-    const struct asking *asking = asker;
-    struct exchange *x = asking->x;
+    const struct auth_subrequest *auth_subrequest = owner;
+    struct exchange *x = auth_subrequest->x;
 
-    if (set_all(x, child, asking->conf) < 0)
+    if (set_all(x, child, auth_subrequest->conf) < 0)
         exchange_resume(x, exchange_error_response(x, 500));
     else
         exchange_resume(x, outcome_of_subrequest(x, child));
@@ -184,19 +184,20 @@ static void subrequest_answered(struct exchange *child, void *asker)
 static enum outcome auth_answer(struct exchange *x, const void *conf, void *state)
 {
     const struct auth_conf *own = conf;
-    struct asking *asking;
+    struct auth_subrequest *auth_subrequest;
     struct exchange *child;
     struct str uri, query, path;
     int error;
 
     uri = query = exchange_eval(x, own->uri);
-    asking = exchange_state(x, &module_auth_request, sizeof(*asking));
-    if (asking)
-        *asking = (struct asking){x, own};
+    auth_subrequest = exchange_state(x, &module_auth_request, sizeof(*auth_subrequest));
+    if (auth_subrequest)
+        *auth_subrequest = (struct auth_subrequest){x, own};
     path = str_cut(&query, '?');
     if (uri.data && exchange_climbs(x, own->uri, uri, path, false))
         return exchange_error_response(x, 404);
-    error = uri.data && asking ? exchange_child(x, uri, subrequest_answered, asking, &child) : -ENOMEM;
+    error = uri.data && auth_subrequest ? exchange_child(x, uri, subrequest_answered, auth_subrequest, &child)
+                                        : -ENOMEM;
     if (error < 0)
         return exchange_error_response_log(x, 500, LOG_ERROR, "auth_request: cannot ask \"" STR_FMT "\" (%d: %s)",
                                            STR_ARG(uri), -error, strerror(-error));

@@ -59,7 +59,7 @@ static void begin_turn(struct compress_worker *shared)
     shared->left = LIMIT_COMPRESS_TURN;
 }
 
-static void ask_for_turn(struct compress_worker *shared)
+static void request_turn(struct compress_worker *shared)
 {
     if (op_idle(&shared->turn) && !list_empty(&shared->waiting))
         worker_timer(shared->worker, &shared->turn, 0);
@@ -82,7 +82,7 @@ static void turn_came(struct op *op, int result)
         stream->share = LIMIT_COMPRESS_INPUT;
         wake_body(stream);
     }
-    ask_for_turn(shared);
+    request_turn(shared);
 }
 
 /* What it may take in now, or NULL: nothing. Nobody overtakes those who wait. */
@@ -101,7 +101,7 @@ static int wait_for_turn(struct stream *stream)
     stream->awaited = true;
     if (list_empty(&stream->waiting))
         list_push(&stream->shared->waiting, &stream->waiting);
-    ask_for_turn(stream->shared);
+    request_turn(stream->shared);
     return -EAGAIN;
 }
 

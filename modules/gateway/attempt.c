@@ -22,7 +22,7 @@ static bool is_idempotent(enum method method)
 }
 
 /* What was pulled of the client's body is gone, and what may have been done once is not asked for twice. */
-static bool may_ask_again(const struct gateway_request *p)
+static bool may_retry(const struct gateway_request *p)
 {
     if (gateway_body_is_spent(p))
         return false;
@@ -50,7 +50,7 @@ static void ask_again(struct gateway_request *p)
 
 bool gateway_may_try_next(const struct gateway_request *p, unsigned reason)
 {
-    return (p->conf->next & reason) && !(p->conf->next & NEXT_OFF) && may_ask_again(p) && has_tries_left(p) &&
+    return (p->conf->next & reason) && !(p->conf->next & NEXT_OFF) && may_retry(p) && has_tries_left(p) &&
            upstream_has_another(p->group, &p->choice);
 }
 

@@ -87,7 +87,7 @@ static int ask_again(struct exchange *x, const struct template *text, bool with_
     return error;
 }
 
-static void ask_all(struct exchange *x, const struct mirror_conf *conf, bool with_body)
+static void start_all(struct exchange *x, const struct mirror_conf *conf, bool with_body)
 {
     const struct mirror_uri *uris = conf->uris.items;
 
@@ -109,7 +109,7 @@ static enum outcome start_mirrors(struct exchange *x, const struct mirror_conf *
                                            strerror(-error));
     }
     if (buffered_body_of(&x->request)->whole)
-        ask_all(x, conf, true);
+        start_all(x, conf, true);
     else
         exchange_log_error(x, LOG_ERROR, "mirror: cannot ask again: the body cannot be kept");
     return OUTCOME_PASS;
@@ -142,7 +142,7 @@ static enum outcome mirror_answer(struct exchange *x, const void *conf, void *st
         return OUTCOME_PASS;
     mirroring->done = true; /* however often it is internally redirected */
     if (!own->bodies || x->request.content_length == 0) {
-        ask_all(x, own, false);
+        start_all(x, own, false);
         return OUTCOME_PASS;
     }
     if (gateway_body_is_lost(x)) {

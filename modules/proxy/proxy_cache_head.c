@@ -74,9 +74,9 @@ static enum outcome copy_child_response(struct gateway_request *p, const struct 
     return copy_head(p, said) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_ANSWERED;
 }
 
-static void child_answered(struct exchange *child, void *asker)
+static void child_answered(struct exchange *child, void *owner)
 {
-    struct gateway_request *p = asker;
+    struct gateway_request *p = owner;
     enum outcome outcome = copy_child_response(p, child);
 
     proxy_part_from(child);

@@ -53,7 +53,7 @@ static bool is_about(const struct headers *said, const struct stored_response *s
 }
 
 /* It is of another version: neither the body nor the fields that are stored are the answer. */
-static int ask_without_conditions(struct cached *cached)
+static int retry_without_conditions(struct cached *cached)
 {
     cache_store_remove_entry(cached->store, cached->stale);
     cache_entry_unref(cached->stale);
@@ -74,7 +74,7 @@ int cached_revalidated(struct gateway_request *p, struct arrival *arrival)
     int error;
 
     if (!is_about(&p->reply.headers, stored))
-        return ask_without_conditions(cached);
+        return retry_without_conditions(cached);
     error = merge_headers(p, stored, &merged);
     if (error == 0)
         error = stored_date(&merged, &p->x->arena, arrival->came_s);

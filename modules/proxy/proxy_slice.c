@@ -85,7 +85,7 @@ static void release_child(struct slicing *s)
         proxy_part_from(child);
 }
 
-static void child_answered(struct exchange *child, void *asker);
+static void child_answered(struct exchange *child, void *owner);
 
 static int request_slice(struct slicing *s, uint64_t index)
 {
@@ -330,9 +330,9 @@ static enum outcome take_answer(struct slicing *s)
     return OUTCOME_ANSWERED;
 }
 
-static void child_answered(struct exchange *child, void *asker)
+static void child_answered(struct exchange *child, void *owner)
 {
-    struct slicing *s = asker;
+    struct slicing *s = owner;
     struct slice_body *waiting = s->waiting;
 
     if (child != s->child) {

@@ -82,8 +82,8 @@ static bool still_hold(const struct slicing *s, const struct headers *headers, u
     return s->stale && s->facts.total == total && same_version(&s->facts.headers, headers);
 }
 
-/* `asker`: its piece is held back until they are stored. */
-static int store_facts(struct slicing *s, bool renewed, struct cached *asker)
+/* `owner`: its piece is held back until they are stored. */
+static int store_facts(struct slicing *s, bool renewed, struct cached *owner)
 {
     struct arena *arena = &s->p->x->arena;
     struct cache_store *store = s->p->cached->store;
@@ -109,7 +109,7 @@ static int store_facts(struct slicing *s, bool renewed, struct cached *asker)
     if (!fill)
         return -ENOMEM;
     s->fill_lock = 0;
-    cached_publish(asker, fill);
+    cached_publish(owner, fill);
     cache_fill_end(fill, head);
     return 0;
 }

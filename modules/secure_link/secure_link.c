@@ -19,7 +19,7 @@ struct secure_link_conf {
     bool required;
 };
 
-enum verdict { NOT_ASKED, ASKING, FOREIGN, EXPIRED, GOOD };
+enum verdict { NOT_CHECKED, BEING_CHECKED, FOREIGN, EXPIRED, GOOD };
 
 /* A URL is judged once by the same words, wherever its request is led: the client has signed what it asked for. */
 struct linking {
@@ -163,9 +163,9 @@ static enum verdict verify_link(struct exchange *x, const struct secure_link_con
 
     if (!linking)
         return FOREIGN;
-    if (linking->link == own->link && linking->text == text_of(own) && linking->verdict != NOT_ASKED)
-        return linking->verdict == ASKING ? FOREIGN : linking->verdict; /* a sum of itself */
-    *linking = (struct linking){own->link, text_of(own), ASKING};
+    if (linking->link == own->link && linking->text == text_of(own) && linking->verdict != NOT_CHECKED)
+        return linking->verdict == BEING_CHECKED ? FOREIGN : linking->verdict; /* a sum of itself */
+    *linking = (struct linking){own->link, text_of(own), BEING_CHECKED};
     if (!split_link(x, own, &sum, &time) || !text_of(own) || !hash_matches(x, own, sum))
         linking->verdict = FOREIGN;
     else
@@ -182,8 +182,8 @@ static enum outcome secure_link_answer(struct exchange *x, const void *conf, voi
         return OUTCOME_ALLOWED;
     case EXPIRED:
         return exchange_error_response_log(x, any ? 403 : 410, LOG_INFO, "secure_link: its time is over");
-    case NOT_ASKED:
-    case ASKING:
+    case NOT_CHECKED:
+    case BEING_CHECKED:
     case FOREIGN:
         break;
     }
@@ -198,8 +198,8 @@ static struct str get_link(const void *subject, struct str parameter, struct are
         return STR("1");
     case EXPIRED:
         return STR("0");
-    case NOT_ASKED:
-    case ASKING:
+    case NOT_CHECKED:
+    case BEING_CHECKED:
     case FOREIGN:
         break;
     }

@@ -28,7 +28,7 @@ struct when_conf {
     bool limited;          /* a `limit_except`, likewise */
 };
 
-struct asking {
+struct evaluation {
     struct file_lookup lookup;
     struct exchange *x;
     size_t when, condition; /* what is being asked */
@@ -37,7 +37,7 @@ struct asking {
 };
 
 extern const struct module module_when;
-static enum outcome evaluate_conditions(struct asking *asking);
+static enum outcome evaluate_conditions(struct evaluation *evaluation);
 
 #define HINT STR("write: set: [$name value, {$other: 'two words'}]")
 
@@ -182,14 +182,14 @@ static int set_one(struct exchange *x, const struct setting *setting)
 }
 
 /* The rows that were not done yet: all, or those that a condition has added. */
-static int set_all(struct asking *asking)
+static int set_all(struct evaluation *evaluation)
 {
-    const struct when_conf *conf = exchange_conf(asking->x, &module_when);
+    const struct when_conf *conf = exchange_conf(evaluation->x, &module_when);
     const struct set_row *rows = conf->sets.items;
 
-    for (; asking->sets < conf->sets.count; asking->sets++) {
-        for (size_t i = 0; i < rows[asking->sets].count; i++) {
-            int error = set_one(asking->x, &rows[asking->sets].items[i]);
+    for (; evaluation->sets < conf->sets.count; evaluation->sets++) {
+        for (size_t i = 0; i < rows[evaluation->sets].count; i++) {
+            int error = set_one(evaluation->x, &rows[evaluation->sets].items[i]);
 
             if (error < 0)
                 return error;
@@ -199,29 +199,29 @@ static int set_all(struct asking *asking)
 }
 
 /* The condition at hand has turned out so: on with the next, of this `when` or another. True: all of it holds. */
-static bool next_condition(struct asking *asking, const struct when *when, bool holds)
+static bool next_condition(struct evaluation *evaluation, const struct when *when, bool holds)
 {
-    if (holds == when->conditions[asking->condition].negated) {
-        asking->when++;
-        asking->condition = 0;
+    if (holds == when->conditions[evaluation->condition].negated) {
+        evaluation->when++;
+        evaluation->condition = 0;
         return false;
     }
-    return ++asking->condition == when->count;
+    return ++evaluation->condition == when->count;
 }
 
-static enum outcome apply_when(struct asking *asking, const struct when *when)
+static enum outcome apply_when(struct evaluation *evaluation, const struct when *when)
 {
     enum outcome outcome;
 
-    if (exchange_in_server(asking->x)) {
-        asking->held = when->pair;
+    if (exchange_in_server(evaluation->x)) {
+        evaluation->held = when->pair;
         if (!when->rules) /* the location has it laid over */
             return OUTCOME_PASS;
     }
-    outcome = exchange_lay_over(asking->x, when);
+    outcome = exchange_lay_over(evaluation->x, when);
 
-    if (outcome == OUTCOME_PASS && set_all(asking) < 0)
-        return exchange_error_response(asking->x, 500);
+    if (outcome == OUTCOME_PASS && set_all(evaluation) < 0)
+        return exchange_error_response(evaluation->x, 500);
     return outcome;
 }
 
@@ -234,25 +234,25 @@ static bool entry_satisfies(const struct condition *condition, const struct file
 }
 
 /* What the kernel says of the file that is asked for. */
-static enum outcome evaluate_entry(struct asking *asking, struct file_entry *entry)
+static enum outcome evaluate_entry(struct evaluation *evaluation, struct file_entry *entry)
 {
-    const struct when *when = exchange_when(asking->x, asking->when);
-    bool holds = entry_satisfies(&when->conditions[asking->condition], entry);
+    const struct when *when = exchange_when(evaluation->x, evaluation->when);
+    bool holds = entry_satisfies(&when->conditions[evaluation->condition], entry);
 
     file_entry_unref(entry);
-    return next_condition(asking, when, holds) ? apply_when(asking, when) : evaluate_conditions(asking);
+    return next_condition(evaluation, when, holds) ? apply_when(evaluation, when) : evaluate_conditions(evaluation);
 }
 
 static void when_lookup_done(struct file_lookup *lookup, struct file_entry *entry)
 {
-    struct asking *asking = container_of(lookup, struct asking, lookup);
-    struct exchange *x = asking->x;
+    struct evaluation *evaluation = container_of(lookup, struct evaluation, lookup);
+    struct exchange *x = evaluation->x;
     enum outcome outcome = OUTCOME_PENDING;
 
     if (x->cancelled)
         file_entry_unref(entry);
     else
-        outcome = entry ? evaluate_entry(asking, entry) : exchange_error_response(x, 500);
+        outcome = entry ? evaluate_entry(evaluation, entry) : exchange_error_response(x, 500);
     if (outcome != OUTCOME_PENDING)
         exchange_resume(x, outcome);
     exchange_release(x);
@@ -267,9 +267,9 @@ static bool is_below(struct str path, struct str root)
 
 /* A file below the location's folder is looked for as those that are served; any other by the worker's rights
  * alone. */
-static struct file_entry *look_up_file(struct asking *asking, struct str path, bool *out_pending)
+static struct file_entry *look_up_file(struct evaluation *evaluation, struct str path, bool *out_pending)
 {
-    struct exchange *x = asking->x;
+    struct exchange *x = evaluation->x;
     struct str root = exchange_root(x);
     bool served = is_below(path, root);
     struct str folder = served ? root : STR("/");
@@ -280,12 +280,12 @@ static struct file_entry *look_up_file(struct asking *asking, struct str path, b
         return NULL;
     while (str_starts(path, STR("/")))
         path = str_skip(path, 1);
-    return file_cache_get(worker_file_cache(exchange_worker(x)), &asking->lookup, folder, path, symlinks,
+    return file_cache_get(worker_file_cache(exchange_worker(x)), &evaluation->lookup, folder, path, symlinks,
                           out_pending);
 }
 
 /* 1, 0, -errno; or -EAGAIN: `found` will be told. */
-static int evaluate_file(struct asking *asking, const struct condition *condition, struct str path)
+static int evaluate_file(struct evaluation *evaluation, const struct condition *condition, struct str path)
 {
     bool pending = false;
     struct file_entry *entry;
@@ -293,7 +293,7 @@ static int evaluate_file(struct asking *asking, const struct condition *conditio
 
     if (!str_starts(path, STR("/")))
         return 0;
-    entry = look_up_file(asking, path, &pending);
+    entry = look_up_file(evaluation, path, &pending);
     if (!entry)
         return pending ? -EAGAIN : -ENOMEM;
     result = entry_satisfies(condition, entry);
@@ -311,9 +311,9 @@ static bool is_one_of(const struct conf_words *words, struct str value)
 }
 
 /* The same for any condition. */
-static int evaluate_condition(struct asking *asking, const struct condition *condition)
+static int evaluate_condition(struct evaluation *evaluation, const struct condition *condition)
 {
-    struct exchange *x = asking->x;
+    struct exchange *x = evaluation->x;
     struct str value = exchange_eval(x, condition->value);
 
     if (!value.data)
@@ -332,57 +332,57 @@ static int evaluate_condition(struct asking *asking, const struct condition *con
     case CONDITION_EXISTS:
         break;
     }
-    return evaluate_file(asking, condition, value);
+    return evaluate_file(evaluation, condition, value);
 }
 
-static enum outcome evaluate_conditions(struct asking *asking)
+static enum outcome evaluate_conditions(struct evaluation *evaluation)
 {
     const struct when *when;
 
-    while ((when = exchange_when(asking->x, asking->when))) {
+    while ((when = exchange_when(evaluation->x, evaluation->when))) {
         int result;
 
-        if (when->rules && !exchange_in_server(asking->x)) {
-            if (when->pair == asking->held && !exchange_uri_changed(asking->x))
-                return exchange_lay_over(asking->x, when->only_rules ? NULL : when);
-            asking->when++;
+        if (when->rules && !exchange_in_server(evaluation->x)) {
+            if (when->pair == evaluation->held && !exchange_uri_changed(evaluation->x))
+                return exchange_lay_over(evaluation->x, when->only_rules ? NULL : when);
+            evaluation->when++;
             continue;
         }
-        result = evaluate_condition(asking, &when->conditions[asking->condition]);
+        result = evaluate_condition(evaluation, &when->conditions[evaluation->condition]);
         if (result == -EAGAIN) {
             /* The lookup lies in the exchange's arena: it stays until `found`, even when the client leaves. */
-            exchange_hold(asking->x);
+            exchange_hold(evaluation->x);
             return OUTCOME_PENDING;
         }
         if (result < 0)
-            return exchange_error_response(asking->x, 500);
-        if (next_condition(asking, when, result == 1))
-            return apply_when(asking, when);
+            return exchange_error_response(evaluation->x, 500);
+        if (next_condition(evaluation, when, result == 1))
+            return apply_when(evaluation, when);
     }
-    return exchange_lay_over(asking->x, NULL);
+    return exchange_lay_over(evaluation->x, NULL);
 }
 
 static enum outcome when_answer(struct exchange *x, const void *conf, void *state)
 {
     const struct when_conf *own = conf;
-    struct asking *asking;
+    struct evaluation *evaluation;
 
-    asking = exchange_state(x, &module_when, sizeof(*asking));
-    if (!asking)
+    evaluation = exchange_state(x, &module_when, sizeof(*evaluation));
+    if (!evaluation)
         return exchange_error_response(x, 500);
-    *asking = (struct asking){.x = x,
-                              .lookup = {.found = when_lookup_done},
-                              .sets = exchange_in_server(x) ? 0 : own->outer_sets,
-                              .held = exchange_in_server(x) ? NULL : asking->held};
-    return set_all(asking) < 0 ? exchange_error_response(x, 500) : evaluate_conditions(asking);
+    *evaluation = (struct evaluation){.x = x,
+                                      .lookup = {.found = when_lookup_done},
+                                      .sets = exchange_in_server(x) ? 0 : own->outer_sets,
+                                      .held = exchange_in_server(x) ? NULL : evaluation->held};
+    return set_all(evaluation) < 0 ? exchange_error_response(x, 500) : evaluate_conditions(evaluation);
 }
 
 static void when_cancel(struct exchange *x, void *state)
 {
-    struct asking *asking = exchange_state(x, &module_when, sizeof(*asking));
+    struct evaluation *evaluation = exchange_state(x, &module_when, sizeof(*evaluation));
 
-    if (asking && asking->x)
-        file_lookup_cancel(&asking->lookup);
+    if (evaluation && evaluation->x)
+        file_lookup_cancel(&evaluation->lookup);
 }
 
 static bool when_idle(const void *conf)

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* One round of asking the loader. */
-struct asking {
+/* One round of loader_round the loader. */
+struct loader_round {
     struct import *import;
     unsigned faults;
     bool changed; /* something was left out: ask again */
@@ -25,7 +25,7 @@ struct asking {
     int error;
 };
 
-static void collect_fault(struct asking *asking, const struct conf_error *fault)
+static void collect_fault(struct loader_round *loader_round, const struct conf_error *fault)
 {
     char why[1024];
     int length = snprintf(why, sizeof(why), STR_FMT "%s" STR_FMT, STR_ARG(fault->message),
@@ -34,13 +34,13 @@ static void collect_fault(struct asking *asking, const struct conf_error *fault)
 
     if (length < 0 || (size_t)length >= sizeof(why))
         length = sizeof(why) - 1;
-    result = fault->mark.file ? import_refuse(asking->import, fault->mark.line, str_of(why, (size_t)length))
+    result = fault->mark.file ? import_refuse(loader_round->import, fault->mark.line, str_of(why, (size_t)length))
                               : -ENOENT;
-    asking->faults++;
-    asking->changed |= result == 1;
-    asking->stuck |= result == -ENOENT;
+    loader_round->faults++;
+    loader_round->changed |= result == 1;
+    loader_round->stuck |= result == -ENOENT;
     if (result == -ENOMEM)
-        asking->error = result;
+        loader_round->error = result;
 }
 
 static void collect_faults(void *owner, const struct configuration *configuration, const struct conf_errors *errors)
@@ -55,28 +55,28 @@ static void collect_faults(void *owner, const struct configuration *configuratio
 static int print_until_it_loads(struct import *import, bool report, struct buffer *out, struct buffer *said)
 {
     struct log log = {0};
-    struct asking asking = {.import = import, .changed = true};
+    struct loader_round loader_round = {.import = import, .changed = true};
 
-    for (unsigned round = 0; asking.changed && round < LIMIT_IMPORT_ROUNDS && asking.error == 0; round++) {
-        struct configuration_source source = {.test_only = true, .told = collect_faults, .owner = &asking};
+    for (unsigned round = 0; loader_round.changed && round < LIMIT_IMPORT_ROUNDS && loader_round.error == 0; round++) {
+        struct configuration_source source = {.test_only = true, .told = collect_faults, .owner = &loader_round};
 
         buffer_consume(out, out->length);
         buffer_consume(said, said->length);
-        asking.error = import_print(import, false, out);
+        loader_round.error = import_print(import, false, out);
         source.text = buffer_str(out);
-        asking.changed = asking.stuck = false;
-        if (asking.error == 0 && !import_serves(import))
+        loader_round.changed = loader_round.stuck = false;
+        if (loader_round.error == 0 && !import_serves(import))
             return -ENODATA;
-        if (asking.error == 0)
+        if (loader_round.error == 0)
             configuration_destroy(configuration_load(&source, &log, said));
     }
-    if (asking.error == 0 && report) {
+    if (loader_round.error == 0 && report) {
         buffer_consume(out, out->length);
-        asking.error = import_print(import, true, out);
+        loader_round.error = import_print(import, true, out);
     }
-    if (asking.error == 0 && (asking.stuck || asking.changed))
-        asking.error = -EBADMSG;
-    return asking.error;
+    if (loader_round.error == 0 && (loader_round.stuck || loader_round.changed))
+        loader_round.error = -EBADMSG;
+    return loader_round.error;
 }
 
 static int write_result(const struct options *options, const struct buffer *text)

@@ -53,7 +53,7 @@ struct host {
 extern const struct host host_here;
 
 /* 0 or -errno. */
-int doctor_ask_device(const char *device, struct offload *out_offload);
+int doctor_query_device(const char *device, struct offload *out_offload);
 
 /* What follows `start` in the first line of a file that begins with it. False, and `into` empty, where there is none. */
 bool host_line(const struct host *host, const char *path, const char *start, char *into, size_t size);

@@ -84,7 +84,7 @@ static int read_feature(int fd, const char *device, unsigned feature, struct off
     return error;
 }
 
-int doctor_ask_device(const char *device, struct offload *out_offload)
+int doctor_query_device(const char *device, struct offload *out_offload)
 {
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int count;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-const struct host host_here = {"", doctor_ask_device};
+const struct host host_here = {"", doctor_query_device};
 
 bool host_line(const struct host *host, const char *path, const char *start, char *into, size_t size)
 {

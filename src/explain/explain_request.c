@@ -21,7 +21,7 @@ static int request_make(const struct explain_url *url, struct buffer *out)
                          STR_ARG(url->authority.length ? url->authority : STR("localhost")));
 }
 
-static bool ask_tls(int fd, const struct explain_url *url, struct str request)
+static bool request_over_tls(int fd, const struct explain_url *url, struct str request)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     SSL *ssl = context ? SSL_new(context) : NULL;
@@ -40,7 +40,7 @@ static bool ask_tls(int fd, const struct explain_url *url, struct str request)
     return good;
 }
 
-static bool ask_plain(int fd, struct str request)
+static bool request_plain(int fd, struct str request)
 {
     char byte;
 
@@ -56,7 +56,7 @@ bool explain_request(int fd, const struct explain_url *url, bool tls)
 
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     if (good)
-        good = tls ? ask_tls(fd, url, buffer_str(&request)) : ask_plain(fd, buffer_str(&request));
+        good = tls ? request_over_tls(fd, url, buffer_str(&request)) : request_plain(fd, buffer_str(&request));
     buffer_finish(&request);
     close(fd);
     return good;

@@ -20,7 +20,7 @@ static void wake_puller(struct h1_exchange *h)
 }
 
 /* RFC 9110 10.1.1: the client waits for 100 Continue; the first pull shows that the body is wanted. */
-static void ask_to_continue(struct h1_exchange *h)
+static void send_continue(struct h1_exchange *h)
 {
     if (!h->continue_due || h->stage != STAGE_REQUEST)
         return;
@@ -46,13 +46,13 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
     if (h->input_at < h->input.length)
         return next_input(h, room, out);
     h->input.length = h->input_at = 0;
-    h1_session_ask_again(h->session);
+    h1_session_resume_input(h->session);
     if (h->body_error)
         return h->body_error;
     if (h->body_whole)
         return 0;
     h->awaited = true;
-    ask_to_continue(h);
+    send_continue(h);
     h1_session_wake(h->session); /* the connection's timer must learn that it waits for the client */
     return -EAGAIN;
 }

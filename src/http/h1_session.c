@@ -24,7 +24,7 @@ void h1_session_wake(struct h1_session *session)
     session->events->wake(session->owner);
 }
 
-void h1_session_ask_again(struct h1_session *session)
+void h1_session_resume_input(struct h1_session *session)
 {
     if (!session->held_back)
         return;
@@ -233,7 +233,7 @@ void h1_exchange_end(struct h1_exchange *h)
         exchange_free(h);
     if (!h1->keepalive)
         session_end(h1);
-    h1_session_ask_again(h1);
+    h1_session_resume_input(h1);
 }
 
 static int session_produce(struct session *session, unsigned accept, size_t room, struct chunk *out)

@@ -74,7 +74,7 @@ struct h1_exchange {
 void h1_session_wake(struct h1_session *session);
 
 /* Wakes the owner if consume left bytes. */
-void h1_session_ask_again(struct h1_session *session);
+void h1_session_resume_input(struct h1_session *session);
 /* The connection is unusable: produce returns `error`. */
 void h1_session_break(struct h1_session *session, int error);
 /* The last byte was given: `finished`, then the next request, draining of a body, or the end. */

@@ -170,8 +170,8 @@ static void addresses_came(void *owner, int status, int timeouts, struct ares_ad
     query_settle(query);
 }
 
-static void ask_addresses(struct resolver_query *query, const char *host, uint16_t port, uint16_t priority,
-                          uint16_t weight)
+static void query_addresses(struct resolver_query *query, const char *host, uint16_t port, uint16_t priority,
+                            uint16_t weight)
 {
     const struct resolver_settings *settings = &query->resolver->settings;
     const struct ares_addrinfo_hints hints = {.ai_flags = ARES_AI_NOSORT,
@@ -201,13 +201,13 @@ static void records_came(void *owner, int status, int timeouts, unsigned char *b
     query->error = status != ARES_SUCCESS ? status : count < 0 ? ARES_EBADRESP : ARES_ENODATA;
     for (int i = 0; i < count; i++) {
         note_ttl(query, (int)(records[i].ttl_s > INT32_MAX ? INT32_MAX : records[i].ttl_s));
-        ask_addresses(query, records[i].target, records[i].port, records[i].priority, records[i].weight);
+        query_addresses(query, records[i].target, records[i].port, records[i].priority, records[i].weight);
     }
     query->steps--;
     query_settle(query);
 }
 
-static void ask_records(struct resolver_query *query, struct str host, struct str service)
+static void query_records(struct resolver_query *query, struct str host, struct str service)
 {
     char name[2 * LIMIT_HOST + 16];
     bool short_form = str_find(service, '.') < 0;
@@ -218,8 +218,8 @@ static void ask_records(struct resolver_query *query, struct str host, struct st
     ares_query(query->resolver->channel, name, SRV_CLASS_IN, SRV_TYPE, records_came, query);
 }
 
-struct resolver_query *resolver_ask(struct resolver *resolver, struct str host, uint16_t port, struct str service,
-                                    resolver_done *done, void *owner)
+struct resolver_query *resolver_query_start(struct resolver *resolver, struct str host, uint16_t port,
+                                            struct str service, resolver_done *done, void *owner)
 {
     struct resolver_query *query = calloc(1, sizeof(*query));
     char name[LIMIT_HOST + 1];
@@ -238,9 +238,9 @@ struct resolver_query *resolver_ask(struct resolver *resolver, struct str host, 
     query->asking = true;
     snprintf(name, sizeof(name), STR_FMT, STR_ARG(host));
     if (query->error == ARES_SUCCESS && str_empty(service))
-        ask_addresses(query, name, port, 0, 0);
+        query_addresses(query, name, port, 0, 0);
     else if (query->error == ARES_SUCCESS)
-        ask_records(query, host, service);
+        query_records(query, host, service);
     query->asking = false;
     query->steps--;
     query_settle(query);

@@ -46,8 +46,8 @@ void resolver_destroy(struct resolver *resolver);
  * ("http" is _http._tcp, a name with a dot is used unchanged) and uses their ports. At most LIMIT_UPSTREAM_ADDRESSES
  * results. NULL when out of memory.
  */
-struct resolver_query *resolver_ask(struct resolver *resolver, struct str host, uint16_t port, struct str service,
-                                    resolver_done *done, void *owner);
+struct resolver_query *resolver_query_start(struct resolver *resolver, struct str host, uint16_t port, struct str service,
+                                            resolver_done *done, void *owner);
 /* Drops a query that was not answered yet: `done` does not run. Accepts NULL. */
 void resolver_forget(struct resolver_query *query);
 

@@ -240,7 +240,7 @@ void request_continue(struct request_state *request, enum outcome outcome)
         break;
     case OUTCOME_ANSWERED:
         if (request->parent)
-            exchange_answer(request->x); /* as it is: what comes of it is its asker's */
+            exchange_answer(request->x); /* as it is: what comes of it is its owner's */
         else
             request_shape(request);
         break;

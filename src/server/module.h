@@ -85,18 +85,18 @@ bool exchange_has_own_policy(const struct exchange *x);
 enum outcome exchange_cut(struct exchange *x);
 
 /* A child's answer: its status and fields, those of a refusal, too; its body may be pulled. */
-typedef void exchange_answered(struct exchange *child, void *asker);
+typedef void exchange_answered(struct exchange *child, void *owner);
 /*
  * A child of x: an exchange that no client asked for, of the same server, by `uri` ("/auth?of=x"; internal locations answer, and no access module is asked).
  * `uri` with data NULL: by x's own, and where x stands, with what regular expressions captured there: the module that asks is the first that it comes to,
  * without being routed anew.
  * It is a GET without a body that has x's fields, but for those of a body; until the caller returns to the server, its request may be
- * changed. Once it is answered the asker is told, never inside this call, and calls exchange_child_end then or later. It is not
+ * changed. Once it is answered the owner is told, never inside this call, and calls exchange_child_end then or later. It is not
  * logged, shaped, or given an error page, and ends with x: then nobody is told, and nothing may be called on it.
  * With `answered` NULL nobody waits: the answer is thrown away, and x may be answered before it. Cut off it is with x, all the same.
  * 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_SUBREQUESTS_APART, LIMIT_SUBREQUEST_DEPTH) or -ENOMEM.
  */
-MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *asker, struct exchange **out_child);
+MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *owner, struct exchange **out_child);
 /* Fields that x is answered with, whoever answers it after an internal redirect, in the place of that one's own; not copied. Not on refusals. 0 or -ENOMEM. */
 MUST_CHECK int exchange_set_headers_always(struct exchange *x, const struct headers *fields);
 /* The body that x is answered with leaves at `rate` bytes a second (0: without a limit), whatever limit_rate says, after an internal redirect, too. */
@@ -107,7 +107,7 @@ bool exchange_rate(const struct exchange *x, uint64_t *out_rate);
 void exchange_become_get(struct exchange *x);
 /* The request has no body from now on: it was refused, or it broke off. What still comes of it is the session's to drop. */
 void exchange_drop_body(struct exchange *x);
-/* The asker has what it wants. A short rest of the body is still read, so that its connection may be kept; nothing may be called on it. */
+/* The owner has what it wants. A short rest of the body is still read, so that its connection may be kept; nothing may be called on it. */
 void exchange_child_end(struct exchange *child);
 /* The same, but all of its body is read, as far as memory and LIMIT_SUBREQUESTS_APART allow, after x's end, too: it is of use to others. */
 void exchange_child_leave(struct exchange *child);

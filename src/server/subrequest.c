@@ -1,5 +1,5 @@
 /*
- * A subrequest is an exchange like that of any protocol, with its asker in the place of a session: it is begun by
+ * A subrequest is an exchange like that of any protocol, with its owner in the place of a session: it is begun by
  * being located, answered by being taken, and ended here. Its connection is its parent's, as long as that lasts.
  */
 #include "server/subrequest.h"
@@ -12,7 +12,7 @@
 
 enum stage {
     STAGE_ASKED,
-    STAGE_ANSWERED, /* the asker has it */
+    STAGE_ANSWERED, /* the owner has it */
     STAGE_ENDING,   /* nobody wants the rest of its body */
 };
 
@@ -21,7 +21,7 @@ struct subrequest {
     struct request_state *request;
     struct list link;            /* in the parent's request->children, or worker->orphans */
     exchange_answered *answered; /* NULL: nobody waits for it */
-    void *asker;
+    void *owner;
     struct connection *apart; /* where nobody waits: what is known of the connection once that is gone */
     enum stage stage;
     size_t dropped; /* bytes of its body */
@@ -95,7 +95,7 @@ static void subrequest_answer(struct exchange *x)
 
     if (sub->stage == STAGE_ASKED && sub->answered) {
         sub->stage = STAGE_ANSWERED;
-        sub->answered(x, sub->asker);
+        sub->answered(x, sub->owner);
         return;
     }
     if (sub->stage == STAGE_ASKED)
@@ -275,7 +275,7 @@ static bool may_ask(struct request_state *request, bool apart)
     return depth <= LIMIT_SUBREQUEST_DEPTH && request->asked < LIMIT_SUBREQUESTS;
 }
 
-int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *asker,
+int exchange_child(struct exchange *x, struct str uri, exchange_answered *answered, void *owner,
                    struct exchange **out_child)
 {
     struct request_state *request = request_state_of(x);
@@ -288,7 +288,7 @@ int exchange_child(struct exchange *x, struct str uri, exchange_answered *answer
     if (!sub)
         return -ENOMEM;
     sub->answered = answered;
-    sub->asker = asker;
+    sub->owner = owner;
     error = subrequest_init(sub, request, uri);
     if (error < 0) {
         exchange_release(&sub->x);

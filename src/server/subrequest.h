@@ -1,6 +1,6 @@
 /*
  * Exchanges that have no client: asked by another exchange, of the same server, routed like any other, and their answer is
- * the asker's. What modules see of them is exchange_child, in module.h.
+ * the owner's. What modules see of them is exchange_child, in module.h.
  */
 #ifndef SERVER_SUBREQUEST_H
 #define SERVER_SUBREQUEST_H

@@ -139,7 +139,7 @@ static void serve_stream(struct stream *stream)
     if (stream->conf->text)
         send_text(stream);
     else
-        stream_ask_server(stream);
+        stream_try_server(stream);
 }
 
 /* Its name is known, or that it has none: that chooses the server of the configuration. */

@@ -142,7 +142,7 @@ static void server_has_room(void *user)
     stream_look_for_end(stream);
 }
 
-static bool may_ask_another(const struct stream *stream)
+static bool may_try_another(const struct stream *stream)
 {
     const struct core_stream *conf = stream->conf;
 
@@ -176,8 +176,8 @@ static void server_failed(void *user, int error)
         return;
     }
     attempt_failed(stream, error);
-    if (may_ask_another(stream))
-        stream_ask_server(stream);
+    if (may_try_another(stream))
+        stream_try_server(stream);
     else
         stream_refuse(stream, 502);
 }
@@ -192,7 +192,7 @@ static const struct upstream_events server_events = {
 
 static void name_resolved(struct upstream_waiter *waiter)
 {
-    stream_ask_server(container_of(waiter, struct stream, waiter));
+    stream_try_server(container_of(waiter, struct stream, waiter));
 }
 
 static struct str make_proxy_header(struct stream *stream)
@@ -244,7 +244,7 @@ static int connect_to_server(struct stream *stream)
     return error;
 }
 
-void stream_ask_server(struct stream *stream)
+void stream_try_server(struct stream *stream)
 {
     int error;
 
@@ -252,7 +252,7 @@ void stream_ask_server(struct stream *stream)
         stream->peer = upstream_choose(stream->group, &stream->choice, &error);
         if (stream->peer && connect_to_server(stream) == 0)
             return;
-    } while (stream->peer && may_ask_another(stream));
+    } while (stream->peer && may_try_another(stream));
     if (!stream->peer && error == -EAGAIN) {
         stream->waiter.resolved = name_resolved;
         upstream_wait(stream->group, &stream->waiter);

@@ -89,7 +89,7 @@ void stream_modules_ended(struct stream *stream);
 /* The group that proxy_pass names, and what chooses among its servers. 0 or a status. */
 int stream_find_group(struct stream *stream);
 /* A server of the group is chosen and connected to; the connection ends where there is none. */
-void stream_ask_server(struct stream *stream);
+void stream_try_server(struct stream *stream);
 /* The server's side: gone at once, or after what was given to it has left. */
 void stream_let_go(struct stream *stream, bool orderly);
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void ask_due(struct upstream_pool *pool);
+static void resolve_due(struct upstream_pool *pool);
 
 static bool same_address(const struct listen_address *address, const struct resolver_address *found)
 {
@@ -184,12 +184,12 @@ static void resolver_answered(void *owner, const struct resolver_answer *answer)
                                      : answer->valid_ms);
     list_push(&pool->names_due, &name->due);
     notify_waiting(name->group);
-    ask_due(pool);
+    resolve_due(pool);
 }
 
 static void names_due(struct op *op, int result)
 {
-    ask_due(container_of(op, struct upstream_pool, next_name));
+    resolve_due(container_of(op, struct upstream_pool, next_name));
 }
 
 /* One for each kind of settings, made when first asked for. NULL when out of memory. */
@@ -222,7 +222,8 @@ static void resolve_name(struct upstream_name *name)
     struct resolver *resolver = find_resolver(pool, settings_of(name));
 
     if (resolver)
-        name->query = resolver_ask(resolver, server->host, server->port, server->service, resolver_answered, name);
+        name->query = resolver_query_start(resolver, server->host, server->port, server->service,
+                                           resolver_answered, name);
     list_remove(&name->due);
     if (name->query)
         return;
@@ -231,7 +232,7 @@ static void resolve_name(struct upstream_name *name)
 }
 
 /* Asks for all that are due, and wakes up for the next one. */
-static void ask_due(struct upstream_pool *pool)
+static void resolve_due(struct upstream_pool *pool)
 {
     uint64_t now = pool->loop->clock.monotonic_ms;
     uint64_t soonest = UINT64_MAX;
@@ -274,7 +275,7 @@ int upstream_names_start(struct upstream_group *group)
         list_push(&pool->names_due, &name->due);
         load_shared(name);
     }
-    ask_due(pool);
+    resolve_due(pool);
     return 0;
 }
 

@@ -99,8 +99,8 @@ def test_servers_are_killed_and_come_back(launch, loop, transport):
                 statuses.append(repr(error))
             client.close()
     askers = [threading.Thread(target=ask) for _ in range(3)]
-    for asker in askers:
-        asker.start()
+    for owner in askers:
+        owner.start()
     for number in range(6):
         victim = servers[number % 2]
         time.sleep(0.2)
@@ -109,8 +109,8 @@ def test_servers_are_killed_and_come_back(launch, loop, transport):
         victim.start()
         time.sleep(0.2)
     stop.set()
-    for asker in askers:
-        asker.join(30)
+    for owner in askers:
+        owner.join(30)
     for made in servers:
         made.stop()
     assert len(statuses) > 100 and set(statuses) == {200}, {status: statuses.count(status) for status in set(statuses)}

@@ -272,14 +272,14 @@ def read_until(stream, text):
 
 
 def test_renegotiation_is_refused(served):
-    asker = subprocess.Popen(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', '-tls1_2'], stdin=subprocess.PIPE,
+    owner = subprocess.Popen(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', '-tls1_2'], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    said = read_until(asker.stdout, 'verify return code')        # the last line of what it says of the handshake
-    asker.stdin.write(b'R\n')
-    asker.stdin.flush()
-    said += read_until(asker.stdout, 'no renegotiation')
-    said += asker.communicate(timeout=30 * server_kit.PATIENCE)[0].decode()
-    assert 'no renegotiation' in said.lower() or asker.returncode != 0, said
+    said = read_until(owner.stdout, 'verify return code')        # the last line of what it says of the handshake
+    owner.stdin.write(b'R\n')
+    owner.stdin.flush()
+    said += read_until(owner.stdout, 'no renegotiation')
+    said += owner.communicate(timeout=30 * server_kit.PATIENCE)[0].decode()
+    assert 'no renegotiation' in said.lower() or owner.returncode != 0, said
     assert own(served).get('/one.txt').status == 200
 
 

@@ -108,25 +108,25 @@ class Asker:
 @pytest.mark.parametrize('kind', PATHS)
 @pytest.mark.parametrize('takes', ['identity', 'gzip, br'])
 def test_every_path_is_refused(served, kind, takes):
-    asker, wrong = Asker(served), []
+    owner, wrong = Asker(served), []
     for target in PATHS[kind]:
-        response = asker.ask(target, [('Accept-Encoding', takes)])
+        response = owner.ask(target, [('Accept-Encoding', takes)])
         if response.status not in REFUSED or SECRET in response.body or b'root:' in response.body:
             wrong.append((target, response.status, response.body[:80]))
     assert not wrong, f'{len(wrong)} of {len(PATHS[kind])}: {wrong[:20]}'
-    assert asker.ask('/one.txt').body == b'anybody may read this\n'
-    asker.client.close()
+    assert owner.ask('/one.txt').body == b'anybody may read this\n'
+    owner.client.close()
 
 
 def test_what_may_be_read_is_read(served):
     """The guard is no wall: the same places, by decent paths."""
-    asker = Asker(served)
+    owner = Asker(served)
     for target in ('/one.txt', '/folder/inner.txt', '/alias/inner.txt', '/captured/inner.txt', '/bare/file.txt', '/tried/?file=/one.txt',
                    '/folder/../one.txt', '/./one.txt', '//one.txt', '/%6fne.txt', '/.well-known/security.txt', '/link-precompressed.css'):
-        response = asker.ask(target, [('Accept-Encoding', 'br')])
+        response = owner.ask(target, [('Accept-Encoding', 'br')])
         assert response.status == 200 and response.body == b'anybody may read this\n', target
-    listed = asker.ask('/')
+    listed = owner.ask('/')
     assert listed.status == 200 and b'one.txt' in listed.body
     for name in (b'.hidden', b'.git', b'.env', b'secret'):
         assert name not in listed.body
-    asker.client.close()
+    owner.client.close()

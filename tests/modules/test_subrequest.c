@@ -25,9 +25,9 @@ static struct {
 
 /* Asks a child by what follows its name in the path, and answers with what came of it. */
 
-static void answered(struct exchange *child, void *asker)
+static void answered(struct exchange *child, void *owner)
 {
-    struct exchange *x = asker;
+    struct exchange *x = owner;
     struct str text =
         arena_printf(&x->arena, "%d " STR_FMT, child->response.status, STR_ARG(child->request.path));
 
@@ -168,13 +168,13 @@ static void maker_finish(struct exchange *x, const void *conf)
 }
 
 static const struct module guard = {.name = "guard", .answer = guard_answer, .access = true};
-static const struct module asker = {.name = "asker", .answer = asker_answer, .cancel = asker_cancel};
+static const struct module owner = {.name = "owner", .answer = asker_answer, .cancel = asker_cancel};
 static const struct module maker = {.name = "maker",
                                     .answer = maker_answer,
                                     .shape = maker_shape,
                                     .finish = maker_finish,
                                     .cancel = maker_cancel};
-const struct module *const module_table[] = {&guard, &asker, &maker, NULL};
+const struct module *const module_table[] = {&guard, &owner, &maker, NULL};
 
 static void set_up(void)
 {

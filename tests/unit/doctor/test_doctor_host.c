@@ -332,11 +332,11 @@ END_TEST
 START_TEST(asks_the_kernel_itself)
 {
     struct offload offload = {false, false};
-    int error = doctor_ask_device("lo", &offload);
+    int error = doctor_query_device("lo", &offload);
 
     ck_assert(error == 0 || error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV);
     ck_assert(!offload.active);
-    ck_assert_int_eq(doctor_ask_device("no-such-device", &offload), -ENODEV);
+    ck_assert_int_eq(doctor_query_device("no-such-device", &offload), -ENODEV);
 }
 END_TEST
 

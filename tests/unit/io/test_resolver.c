@@ -120,7 +120,7 @@ static void wait_for(int calls)
 
 static struct resolver_query *ask(const char *name)
 {
-    struct resolver_query *query = resolver_ask(resolver, str_from(name), 81, (struct str){0}, answered, &came);
+    struct resolver_query *query = resolver_query_start(resolver, str_from(name), 81, (struct str){0}, answered, &came);
 
     ck_assert_ptr_nonnull(query);
     ck_assert_int_eq(came.calls, 0);

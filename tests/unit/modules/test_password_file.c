@@ -54,11 +54,11 @@ static void teardown(void)
     unlink(path);
 }
 
-static struct password_question ask(const char *user, const char *password)
+static struct password_check ask(const char *user, const char *password)
 {
-    struct password_question question = {.path = path, .user = str_from(user), .password = password};
+    struct password_check question = {.path = path, .user = str_from(user), .password = password};
 
-    ck_assert_int_eq(password_ask(&question), 0);
+    ck_assert_int_eq(password_verify(&question), 0);
     return question;
 }
 
@@ -98,7 +98,7 @@ START_TEST(weak_kinds)
     unsigned line = 0;
 
     for (size_t i = 0; i < sizeof(weak) / sizeof(weak[0]); i++) {
-        struct password_question question = ask(weak[i].user, "open sesame");
+        struct password_check question = ask(weak[i].user, "open sesame");
 
         ck_assert_int_eq(question.verdict, PASSWORD_WEAK);
         ck_assert_str_eq(question.scheme, weak[i].scheme);
@@ -141,31 +141,31 @@ END_TEST
 
 START_TEST(known_until_it_changes)
 {
-    struct password_question question = ask("sha256", "open sesame");
+    struct password_check question = ask("sha256", "open sesame");
 
     question.known = true;
     question.password = "not looked at";
-    ck_assert_int_eq(password_ask(&question), 0);
+    ck_assert_int_eq(password_verify(&question), 0);
     ck_assert_int_eq(question.verdict, PASSWORD_GOOD);
     write_file(users, sizeof(users) - 2);
-    ck_assert_int_eq(password_ask(&question), 0);
+    ck_assert_int_eq(password_verify(&question), 0);
     ck_assert_int_eq(question.verdict, PASSWORD_BAD);
 }
 END_TEST
 
 START_TEST(unreadable_files)
 {
-    struct password_question question = {.path = "/nonexistent/users", .user = STR("a"), .password = "b"};
+    struct password_check question = {.path = "/nonexistent/users", .user = STR("a"), .password = "b"};
 
-    ck_assert_int_eq(password_ask(&question), -ENOENT);
+    ck_assert_int_eq(password_verify(&question), -ENOENT);
     question.path = "/tmp";
-    ck_assert_int_eq(password_ask(&question), -EINVAL);
+    ck_assert_int_eq(password_verify(&question), -EINVAL);
     question.path = path;
     ck_assert_int_eq(truncate(path, LIMIT_PASSWORD_FILE + 1), 0);
-    ck_assert_int_eq(password_ask(&question), -EFBIG);
+    ck_assert_int_eq(password_verify(&question), -EFBIG);
     unlink(path);
     ck_assert_int_eq(mkfifo(path, 0600), 0); /* opened without waiting for a writer */
-    ck_assert_int_eq(password_ask(&question), -EINVAL);
+    ck_assert_int_eq(password_verify(&question), -EINVAL);
 }
 END_TEST
 
