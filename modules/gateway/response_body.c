@@ -98,7 +98,7 @@ static void body_closed(struct body *body)
     p->awaited = false;
     gateway_discard(p);
     buffer_finish(&p->input);
-    pipe_drop(p->pipe);
+    pipe_discard(p->pipe);
     p->pipe = NULL;
     spool_close(p->spool);
     p->spool = NULL;

@@ -284,7 +284,7 @@ static bool wants_cache(const struct gateway_request *p)
            !headers_find(&request->headers, STR("Upgrade"));
 }
 
-void proxy_cache_give_back(struct proxy_update *update)
+void proxy_cache_unlock(struct proxy_update *update)
 {
     if (update->fill_lock)
         cache_store_fill_unlock(update->store, &update->hash, update->fill_lock);
@@ -303,7 +303,7 @@ static void take_over_lock(struct cached *cached)
         cached->fill_lock = update->fill_lock;
         update->fill_lock = 0;
     } else {
-        proxy_cache_give_back(update);
+        proxy_cache_unlock(update);
     }
 }
 
@@ -423,7 +423,7 @@ void proxy_cache_end(struct gateway_request *p)
             cached->publishing[i]->ended = NULL;
         cached->publishing[i] = NULL;
     }
-    cache_fill_drop(cached->fill);
+    cache_fill_discard(cached->fill);
     cached->fill = NULL;
     cache_entry_unref(cached->stale);
     cached->stale = NULL;

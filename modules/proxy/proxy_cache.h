@@ -142,7 +142,7 @@ void proxy_cache_end(struct gateway_request *p);
 /* What it will answer with is known, and stored or not to be: others need not wait for it any more. */
 void proxy_cache_yield(struct gateway_request *p);
 /* Whoever was to use the right to fetch did not come here, or not for that. */
-void proxy_cache_give_back(struct proxy_update *update);
+void proxy_cache_unlock(struct proxy_update *update);
 /* What a miss does: one asks, or somebody does already. As proxy_cache_begin. */
 enum outcome proxy_cache_miss(struct gateway_request *p);
 /* Goes on with what was found of slices, from the loop: OUTCOME_PASS: as without them. */

@@ -395,7 +395,7 @@ void proxy_cache_part(struct gateway_request *p, struct str part)
         cache_fill_add(cached->fill, part);
         return;
     }
-    cache_fill_drop(cached->fill); /* nobody had said how long it would be */
+    cache_fill_discard(cached->fill); /* nobody had said how long it would be */
     cached->fill = NULL;
 }
 
@@ -414,7 +414,7 @@ void proxy_cache_whole(struct gateway_request *p)
     cached_publish(cached, fill);
     cached->fill = NULL;
     if (p->slice.of && p->reply.status == 206 && cached->kept != proxy_slice_length(&p->slice))
-        cache_fill_drop(fill);
+        cache_fill_discard(fill);
     else
         cache_fill_end(fill, cached->head);
 }
@@ -425,7 +425,7 @@ void proxy_cache_broke(struct gateway_request *p)
 
     if (!cached)
         return;
-    cache_fill_drop(cached->fill);
+    cache_fill_discard(cached->fill);
     cached->fill = NULL;
     if (cached->holds_head)
         exchange_resume(p->x, OUTCOME_ANSWERED);

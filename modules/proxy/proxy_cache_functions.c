@@ -26,7 +26,7 @@ static void fill_end(struct gateway_request *p, bool whole)
 
 static void cache_part_finish(struct gateway_request *p)
 {
-    proxy_cache_give_back(&p->update);
+    proxy_cache_unlock(&p->update);
     proxy_cache_end(p);
 }
 

@@ -179,7 +179,7 @@ static int open_new(struct cache_making *making, const char *name)
 }
 
 /* A walk may have met the file before its lock, and taken it for what a dead process left: then it has no name. */
-static bool was_swept(int fd)
+static bool was_removed(int fd)
 {
     struct stat found;
 
@@ -198,7 +198,7 @@ int cache_file_create(struct cache_making *making)
         making->fd = fd;
         if (flock(fd, LOCK_EX) < 0)
             return -errno;
-        if (!was_swept(fd))
+        if (!was_removed(fd))
             return 0;
         close(fd);
         making->fd = -1;
@@ -237,7 +237,7 @@ int cache_file_complete(struct cache_making *making, struct str key, struct str 
     return 0;
 }
 
-void cache_file_drop(struct cache_making *making)
+void cache_file_discard(struct cache_making *making)
 {
     char name[CACHE_NAME + 32];
 
@@ -340,13 +340,13 @@ int cache_file_open(const struct cache_folder *folder, const struct cache_id *id
         return opened.fd;
     error = read_opened(&opened, id, size, content_max);
     if (error < 0)
-        cache_opened_drop(&opened);
+        cache_opened_close(&opened);
     else
         *out = opened;
     return error;
 }
 
-void cache_opened_drop(struct cache_opened *opened)
+void cache_opened_close(struct cache_opened *opened)
 {
     if (opened->fd >= 0)
         close(opened->fd);
@@ -395,7 +395,7 @@ int cache_file_update(const struct cache_folder *folder, struct cache_zone *zone
     return error;
 }
 
-void cache_file_sweep(int folder, const char *name)
+void cache_file_remove_unfinished(int folder, const char *name)
 {
     int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 

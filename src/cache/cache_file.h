@@ -51,7 +51,7 @@ MUST_CHECK int cache_file_write(struct cache_making *making, struct str bytes);
 /* Key, head and mark; then it has its name. 0 with the file's size, or -errno. */
 MUST_CHECK int cache_file_complete(struct cache_making *making, struct str key, struct str head, uint64_t *out_size);
 /* Closes it; what has no name yet is deleted. Accepts one that was never created. */
-void cache_file_drop(struct cache_making *making);
+void cache_file_discard(struct cache_making *making);
 
 /* A file that was opened. */
 struct cache_opened {
@@ -69,7 +69,7 @@ struct cache_opened {
  */
 MUST_CHECK int cache_file_open(const struct cache_folder *folder, const struct cache_id *id, uint64_t size, size_t content_max,
                                struct cache_opened *out);
-void cache_opened_drop(struct cache_opened *opened);
+void cache_opened_close(struct cache_opened *opened);
 
 /*
  * Notes another head behind those bytes of the file that count, and makes it count in the zone. Nobody else does so at that time. 0; -EBUSY: somebody does, or has
@@ -82,7 +82,7 @@ MUST_CHECK int cache_file_update(const struct cache_folder *folder, struct cache
 void cache_file_delete(const struct cache_folder *folder, const struct cache_id *id);
 
 /* Deletes a file that was being made, in the folder `folder`, unless somebody still makes it. */
-void cache_file_sweep(int folder, const char *name);
+void cache_file_remove_unfinished(int folder, const char *name);
 
 /* "c/29/HASH.SEQUENCE" into `into` (at least CACHE_NAME bytes); beneath the folder. */
 #define CACHE_NAME 160

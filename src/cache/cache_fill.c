@@ -54,7 +54,7 @@ static int write_work(void *argument)
     if (error == 0 && fill->last)
         error = cache_file_complete(&fill->making, fill->key, buffer_str(&fill->head), &fill->size);
     if (error < 0)
-        cache_file_drop(&fill->making);
+        cache_file_discard(&fill->making);
     return error;
 }
 
@@ -62,7 +62,7 @@ static int drop_work(void *argument)
 {
     struct cache_fill *fill = argument;
 
-    cache_file_drop(&fill->making);
+    cache_file_discard(&fill->making);
     return 0;
 }
 
@@ -98,7 +98,7 @@ static void drop_done(struct op *op, int result)
     struct cache_fill *fill = container_of(op, struct cache_fill, op);
 
     if (result < 0) /* no thread took it */
-        cache_file_drop(&fill->making);
+        cache_file_discard(&fill->making);
     fill_free(fill);
 }
 
@@ -185,7 +185,7 @@ void cache_fill_end(struct cache_fill *fill, struct str head)
     fill_finish(fill);
 }
 
-void cache_fill_drop(struct cache_fill *fill)
+void cache_fill_discard(struct cache_fill *fill)
 {
     if (!fill)
         return;

@@ -72,7 +72,7 @@ static void index_file(struct cache_manager *cache_manager, const struct cache_i
     error = cache_file_open(&conf->folder, id, 0, 0, &opened);
     if (error == 0) {
         error = fstat(opened.fd, &found) < 0 ? -errno : 0;
-        cache_opened_drop(&opened);
+        cache_opened_close(&opened);
     }
     if (error == 0)
         error = cache_zone_adopt(conf->zone, id, (uint64_t)found.st_size,
@@ -97,7 +97,7 @@ static void check_file(struct cache_manager *cache_manager, const char *name)
     if (cache_file_parse_name(name, &id))
         index_file(cache_manager, &id);
     else if (cache_file_is_temporary(name))
-        cache_file_sweep(folder, name);
+        cache_file_remove_unfinished(folder, name);
 }
 
 /* Some way on the walk. True: it is not at its end. */

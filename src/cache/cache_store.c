@@ -51,7 +51,7 @@ const struct cache_conf *cache_store_conf(const struct cache_store *store)
 
 static void entry_free(struct cache_entry *entry)
 {
-    cache_opened_drop(&entry->opened);
+    cache_opened_close(&entry->opened);
     free(entry->parsed);
     free(entry);
 }
@@ -122,7 +122,7 @@ static struct cache_entry *entry_make(struct opening *opening)
     struct cache_entry *entry = calloc(1, sizeof(*entry));
 
     if (!entry) {
-        cache_opened_drop(&opening->opened);
+        cache_opened_close(&opening->opened);
         return NULL;
     }
     entry->store = opening->store;
@@ -172,7 +172,7 @@ static struct cache_entry *check_opened(struct opening *opening)
     if (opening->error < 0)
         return NULL;
     if (!opening->lookup || !str_equal(opening->opened.key, opening->key)) {
-        cache_opened_drop(&opening->opened);
+        cache_opened_close(&opening->opened);
         return NULL;
     }
     return entry_make(opening);

@@ -84,7 +84,7 @@ struct cache_fill {
 };
 
 /*
- * Begins to store under a key. It ends by cache_fill_end or cache_fill_drop, which take it over. `fill_lock` (of cache_store_fill_lock for the origin's
+ * Begins to store under a key. It ends by cache_fill_end or cache_fill_discard, which take it over. `fill_lock` (of cache_store_fill_lock for the origin's
  * hash; 0: none) is given back when that is done; `ended` may be called inside both. What was purged since its origin is not stored. NULL: out of memory, and it stays the caller's.
  */
 struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_origin *origin, uint64_t fill_lock);
@@ -95,7 +95,7 @@ bool cache_fill_must_wait(struct cache_fill *fill);
 /* The body is whole: it is stored, with this head. */
 void cache_fill_end(struct cache_fill *fill, struct str head);
 /* It is not stored. Accepts NULL. */
-void cache_fill_drop(struct cache_fill *fill);
+void cache_fill_discard(struct cache_fill *fill);
 
 /* The key's hash. */
 void cache_store_hash(struct str key, struct cache_hash *out);

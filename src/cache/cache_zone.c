@@ -129,7 +129,7 @@ uint32_t cache_zone_place(struct cache_zone *zone, const struct cache_hash *hash
     return place;
 }
 
-static void give_up_file(struct cache_zone *zone, struct node *node, struct cache_victims *victims)
+static void evict_node_file(struct cache_zone *zone, struct node *node, struct cache_victims *victims)
 {
     if (node->sequence == 0)
         return;
@@ -145,7 +145,7 @@ static void forget_node(struct cache_zone *zone, uint32_t place, struct cache_vi
     struct node *node = cache_node(zone, place);
     uint32_t *link = hash_chain(zone, &node->hash);
 
-    give_up_file(zone, node, victims);
+    evict_node_file(zone, node, victims);
     if (node->purged > zone->purged)
         zone->purged = node->purged;
     node->known = 0;
@@ -276,7 +276,7 @@ int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint6
         place = cache_zone_take_in(zone, &id->hash, now_s, victims);
     if (place) {
         if (cache_node(zone, place)->sequence != id->sequence) { /* else the walk has found it already */
-            give_up_file(zone, cache_node(zone, place), victims);
+            evict_node_file(zone, cache_node(zone, place), victims);
             set_file(zone, cache_node(zone, place), id->sequence, size);
         }
         mark_used(cache_node(zone, place), now_s);
@@ -313,7 +313,7 @@ int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_
         if (purged || (node->sequence && !is_newer(zone, id->sequence, node->sequence))) {
             victims->ids[victims->count++] = *id;
         } else {
-            give_up_file(zone, node, victims);
+            evict_node_file(zone, node, victims);
             set_file(zone, node, id->sequence, size);
         }
     }
@@ -347,7 +347,7 @@ bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, ui
     place = cache_zone_take_in(zone, hash, now_s, victims);
     stored = place && cache_node(zone, place)->sequence != 0;
     if (stored)
-        give_up_file(zone, cache_node(zone, place), victims);
+        evict_node_file(zone, cache_node(zone, place), victims);
     *(place ? &cache_node(zone, place)->purged : &zone->purged) = now;
     cache_zone_unlock(zone);
     return stored;
@@ -362,7 +362,7 @@ bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, u
     cache_zone_lock(zone);
     place = cache_zone_place(zone, hash);
     if (place && cache_node(zone, place)->sequence == sequence)
-        give_up_file(zone, cache_node(zone, place), victims);
+        evict_node_file(zone, cache_node(zone, place), victims);
     cache_zone_unlock(zone);
     return victims->count > before;
 }

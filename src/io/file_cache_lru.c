@@ -190,7 +190,7 @@ struct file_entry *file_cache_lru_insert(struct file_cache_lru *cached, struct s
     unsigned uses = entry ? entry->uses : 0;
 
     if (entry && !entry->counted && file_unchanged(entry, file)) {
-        opened_file_drop(file);
+        opened_file_close(file);
         entry->checked_ms = cached->loop->clock.monotonic_ms;
         entry_touch(cached, entry);
         return file_entry_ref(entry);
@@ -199,7 +199,7 @@ struct file_entry *file_cache_lru_insert(struct file_cache_lru *cached, struct s
         entry_unlink(cached, entry);
     entry = entry_create(cached->loop, key, file);
     if (!entry) {
-        opened_file_drop(file);
+        opened_file_close(file);
         return NULL;
     }
     entry->uses = uses + 1;

@@ -206,7 +206,7 @@ int folder_open(int root, const char *path, enum symlinks symlinks)
     return fd == -ENOSYS ? folder_walk(root, path, symlinks, stays_beneath(symlinks, path)) : fd;
 }
 
-void opened_file_drop(struct opened_file *file)
+void opened_file_close(struct opened_file *file)
 {
     if (file->fd >= 0)
         close(file->fd);

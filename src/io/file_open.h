@@ -45,7 +45,7 @@ MUST_CHECK int folder_open(int root, const char *path, enum symlinks symlinks);
 MUST_CHECK int folder_walk(int root, const char *path, enum symlinks symlinks, bool beneath);
 
 /* Closes the descriptor, if any. */
-void opened_file_drop(struct opened_file *file);
+void opened_file_close(struct opened_file *file);
 
 /* True if the last change is so long before `wall_ms` that another change would alter the timestamps. */
 bool file_settled(const struct stat *stat, int64_t wall_ms);

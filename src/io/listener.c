@@ -42,7 +42,7 @@ static int spare_open(void)
 }
 
 /* Closes one queued connection at once instead of leaving its client waiting. */
-static void shed_one(struct listener *listener)
+static void reject_one(struct listener *listener)
 {
     int fd;
 
@@ -60,7 +60,7 @@ static void accept_failed(struct listener *listener, int error)
     bool descriptors = error == -EMFILE || error == -ENFILE;
 
     if (descriptors && !(listener->exhausted && listener->exhausted(listener->owner)))
-        shed_one(listener);
+        reject_one(listener);
     if (!listener->accept_paused)
         log_write(listener->log, LOG_CRIT, "accept: %s, resting for %d ms at a time", strerror(-error), PAUSE_MS);
     listener->accept_paused = true;

@@ -85,7 +85,7 @@ static void take_lock(struct limit_zone *zone)
         rebuild_zone(zone);
 }
 
-static void give_lock(struct limit_zone *zone)
+static void hand_over_lock(struct limit_zone *zone)
 {
     shared_zone_unlock(&zone->shared);
 }
@@ -205,7 +205,7 @@ bool limit_zone_pour(struct limit_zone *zone, uint64_t key, uint64_t rate, uint6
             forget_place(zone, zone->oldest);
         (void)add_place(zone, (struct place){.key = key, .last_ms = now_ms});
     }
-    give_lock(zone);
+    hand_over_lock(zone);
     return good;
 }
 
@@ -220,7 +220,7 @@ void limit_zone_take_back(struct limit_zone *zone, uint64_t key)
 
         place->level -= place->level < LIMIT_DROPS ? place->level : LIMIT_DROPS;
     }
-    give_lock(zone);
+    hand_over_lock(zone);
 }
 
 static uint64_t sum_of(struct limit_zone *zone, uint64_t key)
@@ -246,7 +246,7 @@ bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, ui
         if (number)
             place_at(zone, number)->level++;
     }
-    give_lock(zone);
+    hand_over_lock(zone);
     return number != NOBODY;
 }
 
@@ -258,7 +258,7 @@ void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker)
     number = find_place(zone, key, worker);
     if (number && --place_at(zone, number)->level == 0)
         forget_place(zone, number);
-    give_lock(zone);
+    hand_over_lock(zone);
 }
 
 void limit_zone_abandon(struct limit_zone *zone, unsigned worker)
@@ -268,5 +268,5 @@ void limit_zone_abandon(struct limit_zone *zone, unsigned worker)
         if (place_at(zone, number)->known && place_at(zone, number)->worker == worker)
             forget_place(zone, number);
     }
-    give_lock(zone);
+    hand_over_lock(zone);
 }

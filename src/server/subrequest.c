@@ -19,7 +19,7 @@ enum stage {
 struct subrequest {
     struct exchange x; /* first: exchange_create made all of this */
     struct request_state *request;
-    struct list link;            /* in the parent's request->children, or worker->orphans */
+    struct list link;            /* in the parent's request->children, or worker->orphaned_sockets */
     exchange_answered *answered; /* NULL: nobody waits for it */
     void *owner;
     struct connection *apart; /* where nobody waits: what is known of the connection once that is gone */
@@ -329,7 +329,7 @@ void subrequest_part(struct request_state *request)
             continue;
         }
         sub->request->connection = sub->apart;
-        list_push(&request->worker->orphans, link);
+        list_push(&request->worker->orphaned_sockets, link);
     }
 }
 
@@ -337,6 +337,6 @@ void subrequest_abort_all(struct worker *worker)
 {
     struct list *link;
 
-    while ((link = list_pop(&worker->orphans)) != NULL)
+    while ((link = list_pop(&worker->orphaned_sockets)) != NULL)
         subrequest_cut(container_of(link, struct subrequest, link));
 }

@@ -9,7 +9,7 @@
 
 /*
  * An exchange ends: the children that somebody waits for end with it, and those that nobody waits for go on without it, on
- * worker->orphans, unless it was cut off.
+ * worker->orphaned_sockets, unless it was cut off.
  */
 void subrequest_part(struct request_state *request);
 /* Whether the exchange, or a child that it waits for, is to end with a client that ends its stream. */

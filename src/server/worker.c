@@ -191,7 +191,7 @@ static int open_signals(struct worker *worker)
     return 0;
 }
 
-static int give_up_root(const struct worker_start *start, struct log *log)
+static int drop_root_privileges(const struct worker_start *start, struct log *log)
 {
     const char *step;
     int result;
@@ -340,7 +340,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
     list_init(&worker->borrowed);
     list_init(&worker->connection_list);
     list_init(&worker->streams);
-    list_init(&worker->orphans);
+    list_init(&worker->orphaned_sockets);
     list_init(&worker->resumed);
     list_init(&worker->awake);
     list_init(&worker->free_connections);
@@ -349,7 +349,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
 static bool worker_finished(const struct worker *worker)
 {
     if (!(worker->draining || worker->stopping) || worker->connections > 0 || worker->listeners_open > 0 ||
-        !list_empty(&worker->orphans))
+        !list_empty(&worker->orphaned_sockets))
         return false;
     return worker->stopping || !upstream_pool_draining(worker->upstreams);
 }
@@ -444,7 +444,7 @@ static int open_loop(struct worker *worker, const struct worker_start *start)
 
 static int serve_worker(struct worker *worker, const struct worker_start *start)
 {
-    int result = give_up_root(start, worker->log);
+    int result = drop_root_privileges(start, worker->log);
 
     if (result == 0)
         result = die_with_master(start->master);

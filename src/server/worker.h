@@ -39,7 +39,7 @@ struct worker {
     struct list connection_list;                   /* every open connection */
     struct list resumed;                    /* requests whose module said exchange_resume */
     struct list awake;                      /* connections whose session has something to send again */
-    struct list orphans;                    /* subrequests whose parent has ended */
+    struct list orphaned_sockets;                    /* subrequests whose parent has ended */
     unsigned apart;                         /* subrequests that nobody waits for, with or without a parent */
     const struct stream_listening *stream;  /* NULL: nothing is accepted for `stream` */
     struct list streams;                    /* every open connection of `stream` */

@@ -64,7 +64,7 @@ static void down_rested(struct stream_flow *flow)
 
 void stream_end(struct stream *stream, enum wire_end how)
 {
-    stream_let_go(stream, how == WIRE_END_ORDERLY);
+    stream_release_server(stream, how == WIRE_END_ORDERLY);
     stream->ending = true;
     loop_timer_move(&stream->worker->loop, &stream->timer,
                     stream_now_ms(stream) + stream->client.settings->lingering_ms);
@@ -290,7 +290,7 @@ static void client_closed(struct wire *wire, enum wire_end how)
 {
     struct stream *stream = stream_of(wire);
 
-    stream_let_go(stream, false);
+    stream_release_server(stream, false);
     stream->closed = true;
     if (stream->prereading && how == WIRE_END_PROTOCOL)
         stream->status = stream->endpoint->proxy_protocol && !stream->header ? 400 : 500;

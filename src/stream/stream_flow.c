@@ -143,7 +143,7 @@ void stream_flow_stop(struct stream_flow *flow)
 {
     if (flow->from)
         loop_cancel(flow->from->shared->loop, &flow->pause);
-    pipe_drop(flow->pipe);
+    pipe_discard(flow->pipe);
     flow->pipe = NULL;
     flow->from = flow->to = NULL;
 }

@@ -20,7 +20,7 @@ static uint64_t since_begun(const struct stream *stream)
     return u64_sub_sat(stream->worker->loop.clock.monotonic_us, stream->attempt->begun_us);
 }
 
-void stream_let_go(struct stream *stream, bool orderly)
+void stream_release_server(struct stream *stream, bool orderly)
 {
     struct upstream_connection *server = stream->server;
 

@@ -91,6 +91,6 @@ int stream_find_group(struct stream *stream);
 /* A server of the group is chosen and connected to; the connection ends where there is none. */
 void stream_try_server(struct stream *stream);
 /* The server's side: gone at once, or after what was given to it has left. */
-void stream_let_go(struct stream *stream, bool orderly);
+void stream_release_server(struct stream *stream, bool orderly);
 
 #endif

@@ -83,7 +83,7 @@ static void close_connection(struct upstream_connection *connection)
     abort_connection(connection);
 }
 
-void upstream_connection_drop(struct upstream_connection *connection)
+void upstream_connection_discard(struct upstream_connection *connection)
 {
     close_connection(connection);
 }

@@ -96,7 +96,7 @@ void upstream_peer_settle(struct upstream_peer *peer);
 /* upstream_connection.c */
 
 /* Closes an idle connection. */
-void upstream_connection_drop(struct upstream_connection *connection);
+void upstream_connection_discard(struct upstream_connection *connection);
 /* Closes the connections that were released and have not ended yet: what they still have to send is lost. */
 void upstream_connections_stop(struct upstream_pool *pool);
 

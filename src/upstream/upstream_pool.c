@@ -76,7 +76,7 @@ static unsigned drop_idle(struct upstream_peer *peer)
         struct list *next = link->next;
         bool last = next == &peer->idle; /* a peer that is gone may be freed with its last one */
 
-        upstream_connection_drop(container_of(link, struct upstream_connection, link));
+        upstream_connection_discard(container_of(link, struct upstream_connection, link));
         count++;
         if (last)
             break;

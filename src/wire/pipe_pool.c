@@ -90,7 +90,7 @@ static bool is_empty(const struct pipe *pipe)
     return ioctl(pipe->from, FIONREAD, &bytes) == 0 && bytes == 0;
 }
 
-void pipe_drop(struct pipe *pipe)
+void pipe_discard(struct pipe *pipe)
 {
     struct pipe_pool *pool;
 

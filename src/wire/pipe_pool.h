@@ -34,6 +34,6 @@ struct pipe *pipe_take(struct pipe_pool *pool);
 /* Adds a reference. */
 struct pipe *pipe_hold(struct pipe *pipe);
 /* Drops a reference; the last one returns an empty pipe to the pool and closes any other. Accepts NULL. */
-void pipe_drop(struct pipe *pipe);
+void pipe_discard(struct pipe *pipe);
 
 #endif

@@ -296,7 +296,7 @@ void wire_finish_close(struct wire *wire)
     free(wire->unread);
     free(wire->proxy_header);
     wire->unread = NULL;
-    pipe_drop(wire->pipe);
+    pipe_discard(wire->pipe);
     wire->pipe = NULL;
     wire->proxy_header = NULL;
     record_release(shared->cipher_contexts, &wire->cipher_context);

@@ -236,7 +236,7 @@ static void piped_done(struct op *op, int result)
     wire->delivering = false;
     wire_push(wire);
     wire_receive_start(wire);
-    pipe_drop(pipe);
+    pipe_discard(pipe);
 }
 
 /* The peer closed, but may not have received all output: no event reports that, so it is polled. */

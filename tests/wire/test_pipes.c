@@ -90,7 +90,7 @@ START_TEST(pipes_leave_by_every_transport)
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), wire_reason_name(transport->reason));
     ck_assert_uint_eq(kit.transfer.zero_copy, plain ? BYTES : 0);
     ck_assert_uint_eq(kit_counted(&kit), 4 + BYTES);
-    pipe_drop(pipe);
+    pipe_discard(pipe);
     ck_assert_uint_eq(kit.shared.pipes.kept, 1);
     finish();
 }
@@ -121,7 +121,7 @@ START_TEST(a_large_body_is_promoted)
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), "ok");
     ck_assert_uint_eq(kit.transfer.zero_copy, BYTES);
     ck_assert_uint_eq(kit.counters.promotions, 1);
-    pipe_drop(pipe);
+    pipe_discard(pipe);
     finish();
 }
 END_TEST
@@ -162,7 +162,7 @@ START_TEST(declined_pipes_are_read)
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), reason);
     ck_assert_int_eq((wire_accepts(&kit.wire) & CHUNK_PIPE) != 0, declined[row].asked_again);
     ck_assert_uint_eq(kit.rooms, declined[row].ulp_error != 0);
-    pipe_drop(pipe);
+    pipe_discard(pipe);
     finish();
 }
 END_TEST
@@ -182,7 +182,7 @@ START_TEST(a_pipe_with_bytes_is_not_kept)
     ck_assert_uint_gt(wire_unsent(&kit.wire), 0);
     wire_close(&kit.wire, WIRE_END_ABORT);
     kit_until_closed(&kit);
-    pipe_drop(pipe);
+    pipe_discard(pipe);
     ck_assert_uint_eq(kit.shared.pipes.open, 0);
     kit_close(&kit);
 }
@@ -198,14 +198,14 @@ START_TEST(the_pool_is_bounded)
     for (int i = 0; i < LIMIT_PIPES; i++)
         ck_assert_ptr_nonnull(pipes[i] = pipe_take(&kit.shared.pipes));
     ck_assert_ptr_null(pipe_take(&kit.shared.pipes));
-    pipe_drop(pipes[0]);
+    pipe_discard(pipes[0]);
     ck_assert_ptr_eq(pipe_take(&kit.shared.pipes), pipes[0]);
     ck_assert_ptr_eq(pipe_hold(pipes[0]), pipes[0]);
-    pipe_drop(pipes[0]);
+    pipe_discard(pipes[0]);
     ck_assert_uint_eq(kit.shared.pipes.kept, 0);
     for (int i = 0; i < LIMIT_PIPES; i++)
-        pipe_drop(pipes[i]);
-    pipe_drop(NULL);
+        pipe_discard(pipes[i]);
+    pipe_discard(NULL);
     ck_assert_uint_eq(kit.shared.pipes.open, LIMIT_PIPES_KEPT);
     finish();
 }
@@ -273,7 +273,7 @@ START_TEST(bytes_are_received_into_a_pipe)
     while (!saw_end)
         kit_turn(&kit);
     ck_assert(!wire_pipes(&kit.wire));
-    pipe_drop(into);
+    pipe_discard(into);
     finish();
 }
 END_TEST
@@ -302,7 +302,7 @@ START_TEST(a_pipeful_is_answered)
         ck_assert_int_ge(loop_turn(&kit.loop, kit.loop.clock.monotonic_ms), 0);
     ck_assert_int_eq(recv(kit.far, said, sizeof said, MSG_DONTWAIT), 5);
     ck_assert_mem_eq(said, "taken", 5);
-    pipe_drop(into);
+    pipe_discard(into);
     finish();
 }
 END_TEST
@@ -311,7 +311,7 @@ END_TEST
 START_TEST(an_abort_lets_go_of_the_pipe)
 {
     start_piping(_i / 2);
-    pipe_drop(into);
+    pipe_discard(into);
     ck_assert_uint_eq(into->users, 1);
     wire_close(&kit.wire, _i % 2 ? WIRE_END_ORDERLY : WIRE_END_ABORT);
     kit_until_closed(&kit);

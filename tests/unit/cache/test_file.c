@@ -86,10 +86,10 @@ START_TEST(written_and_read)
     ck_assert(str_equal(opened.key, STR("key")) && str_equal(opened.head, STR("the head")));
     ck_assert(str_equal(opened.content, STR("the body")));
     ck_assert_uint_eq(opened.body_length, 8);
-    cache_opened_drop(&opened);
+    cache_opened_close(&opened);
     ck_assert_int_eq(open_again(&id, 0, 7, &opened), 0);
     ck_assert_ptr_null(opened.content.data);
-    cache_opened_drop(&opened);
+    cache_opened_close(&opened);
     id.sequence = 8;
     ck_assert_int_eq(open_again(&id, size, 100, &opened), -ENOENT);
     room_close(&room);
@@ -102,7 +102,7 @@ static void sweep(const struct cache_making *making)
 
     cache_file_name(making->folder, &making->id, name);
     strcat(name, ".tmp");
-    cache_file_sweep(room.folder.fd, name);
+    cache_file_remove_unfinished(room.folder.fd, name);
 }
 
 START_TEST(what_was_left_is_swept)
@@ -124,14 +124,14 @@ START_TEST(one_that_was_dropped_leaves_nothing)
     struct cache_making making = {.folder = &room.folder, .fd = -1};
 
     room_open(&room);
-    cache_file_drop(&making); /* never created */
+    cache_file_discard(&making); /* never created */
     making.id = room_id(1, 7);
     ck_assert_int_eq(cache_file_create(&making), 0);
     ck_assert_int_eq(cache_file_write(&making, STR("some")), 0);
     ck_assert_uint_eq(room_count(&room), 1);
     sweep(&making); /* it is being made: nobody else deletes it */
     ck_assert_uint_eq(room_count(&room), 1);
-    cache_file_drop(&making);
+    cache_file_discard(&making);
     ck_assert_uint_eq(room_count(&room), 0);
     room_close(&room);
 }
@@ -196,12 +196,12 @@ START_TEST(a_body_of_another_start_is_read)
     fd = file_of(&id);
     ck_assert_int_eq(pwrite(fd, "X", 1, 10), 1);
     ck_assert_int_eq(open_again(&id, size, 0, &opened), 0); /* of this start: the kernel has it */
-    cache_opened_drop(&opened);
+    cache_opened_close(&opened);
     date_back(fd, size);
     ck_assert_int_eq(open_again(&id, size, 0, &opened), -EBADMSG);
     ck_assert_int_eq(pwrite(fd, body.data + 10, 1, 10), 1);
     ck_assert_int_eq(open_again(&id, size, 0, &opened), 0);
-    cache_opened_drop(&opened);
+    cache_opened_close(&opened);
     close(fd);
     room_close(&room);
 }
@@ -231,13 +231,13 @@ START_TEST(noted_anew)
     ck_assert_int_eq(open_again(&id, second.size, 100, &opened), 0);
     ck_assert(str_equal(opened.head, STR("another")) && str_equal(opened.content, STR("the body")));
     ck_assert_uint_eq(opened.updates, 1);
-    cache_opened_drop(&opened);
+    cache_opened_close(&opened);
     ck_assert_int_eq(open_again(&id, first.size, 100, &opened), 0); /* who knows the old size sees the old head */
     ck_assert(str_equal(opened.head, STR("one")));
-    cache_opened_drop(&opened);
+    cache_opened_close(&opened);
     ck_assert_int_eq(open_again(&id, 0, 100, &opened), 0); /* and the loader, the last one */
     ck_assert(str_equal(opened.head, STR("another")));
-    cache_opened_drop(&opened);
+    cache_opened_close(&opened);
     room_close(&room);
     cache_zone_destroy(zone);
 }
@@ -271,7 +271,7 @@ static void *sweep_on(void *unused)
 
         while (all && (entry = readdir(all)))
             if (cache_file_is_temporary(entry->d_name))
-                cache_file_sweep(dirfd(all), entry->d_name);
+                cache_file_remove_unfinished(dirfd(all), entry->d_name);
         if (all)
             closedir(all);
         usleep(1000); /* between two walks: no file meets many */

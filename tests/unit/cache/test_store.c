@@ -227,9 +227,9 @@ START_TEST(what_was_given_up_is_not_there)
     cache_fill_add(made, str_of(piece, sizeof(piece)));
     settle();
     ck_assert_uint_eq(room_count(&room), 1); /* begun, under another name */
-    cache_fill_drop(made);
-    cache_fill_drop(fill("b"));
-    cache_fill_drop(NULL);
+    cache_fill_discard(made);
+    cache_fill_discard(fill("b"));
+    cache_fill_discard(NULL);
     settle();
     ck_assert_uint_eq(room_count(&room), 0);
     ck_assert_ptr_null(get("a"));
