@@ -194,7 +194,7 @@ static enum outcome auth_answer(struct exchange *x, const void *conf, void *stat
     if (auth_subrequest)
         *auth_subrequest = (struct auth_subrequest){x, own};
     path = str_cut(&query, '?');
-    if (uri.data && exchange_climbs(x, own->uri, uri, path, false))
+    if (uri.data && exchange_path_traverses(x, own->uri, uri, path, false))
         return exchange_error_response(x, 404);
     error = uri.data && auth_subrequest ? exchange_child(x, uri, subrequest_answered, auth_subrequest, &child)
                                         : -ENOMEM;

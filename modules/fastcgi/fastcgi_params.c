@@ -95,7 +95,7 @@ static struct pair *add_pair(struct pairs *pairs, struct str name)
     return pair;
 }
 
-/* The last word holds. 0, -ENOENT where a file is named by a path that climbs, or -ENOMEM. */
+/* The last word holds. 0, -ENOENT where a file is named by a path that traverses, or -ENOMEM. */
 static int set_param_values(struct gateway_request *p, struct pairs *pairs, const struct fastcgi_params *params)
 {
     for (size_t i = 0; i < params->count; i++) {
@@ -105,7 +105,7 @@ static int set_param_values(struct gateway_request *p, struct pairs *pairs, cons
 
         if (!value.data)
             return -ENOMEM;
-        if (is_listed(of_files, param->name) && exchange_climbs(p->x, param->value, value, value, false))
+        if (is_listed(of_files, param->name) && exchange_path_traverses(p->x, param->value, value, value, false))
             return -ENOENT;
         if (str_equal(param->name, STR("HTTP_PROXY")) || (param->if_not_empty && str_empty(value) && !pair))
             continue;

@@ -77,7 +77,7 @@ static enum outcome redirect_accel(struct gateway_request *p, struct str place)
         return exchange_error_response(x, 500);
     if (str_starts(place, STR("@")))
         return exchange_internal_redirect_named(x, place);
-    if (url_target_parse(&x->arena, place, true, &target) < 0 || !str_starts(place, STR("/")) || target.climbs)
+    if (url_target_parse(&x->arena, place, true, &target) < 0 || !str_starts(place, STR("/")) || target.traverses)
         return exchange_error_response_log(x, 500, LOG_ERROR, "X-Accel-Redirect: \"" STR_FMT "\" is no place here",
                                            STR_ARG(place));
     exchange_become_get(x);

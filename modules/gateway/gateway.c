@@ -33,7 +33,7 @@ static int find_group(struct gateway_request *p)
     if (gateway->parse(text, &p->target) == 0)
         p->group = upstream_pool_target(pool, p->target.authority,
                                         gateway->port ? gateway->port : p->target.https ? 443 : 80, &error);
-    if (p->group && exchange_climbs(p->x, pass->text, text, p->target.uri, true))
+    if (p->group && exchange_path_traverses(p->x, pass->text, text, p->target.uri, true))
         return 404;
     if (p->group)
         return 0;

@@ -4,7 +4,7 @@
 #include "gateway.h"
 
 #include "http/url.h"
-#include "http/url_climb.h"
+#include "http/url_traversal.h"
 
 struct str gateway_target_host(const struct gateway_target *target)
 {
@@ -31,15 +31,15 @@ static struct str made_of(struct exchange *x, struct str front, struct str path)
 }
 
 /* What is left behind the location's prefix ("../x" of "/api../x") leads out of the path that it is added to. */
-static bool rest_climbs(struct str front, struct str rest)
+static bool rest_traverses(struct str front, struct str rest)
 {
-    struct url_climb climb = {0};
+    struct url_traversal traversal = {0};
 
     if (str_search(rest, STR("..")) < 0 && !str_starts(rest, STR(".")))
         return false;
-    url_climb_add(&climb, front, false);
-    url_climb_add(&climb, rest, true);
-    return url_climb_end(&climb);
+    url_traversal_add(&traversal, front, false);
+    url_traversal_add(&traversal, rest, true);
+    return url_traversal_end(&traversal);
 }
 
 /*
@@ -60,7 +60,7 @@ int gateway_target_uri(const struct gateway_request *p, struct str *out_uri)
     else {
         if (location.data && str_starts(x->request.path, location))
             rest = str_skip(x->request.path, location.length);
-        if (rest_climbs(front, rest))
+        if (rest_traverses(front, rest))
             return 404;
         *out_uri = made_of(x, front, rest);
     }

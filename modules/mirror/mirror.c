@@ -70,7 +70,7 @@ static int ask_again(struct exchange *x, const struct template *text, bool with_
     struct exchange *child;
     int error = -ENOMEM;
 
-    if (uri.data && exchange_climbs(x, text, uri, path, false))
+    if (uri.data && exchange_path_traverses(x, text, uri, path, false))
         return -EINVAL;
     if (uri.data)
         error = exchange_child(x, uri, NULL, NULL, &child);

@@ -212,7 +212,7 @@ static enum outcome rewrite_by_rule(struct exchange *x, const struct rule *rule)
     struct str query;
     int error = path.data ? make_query(x, rule, &query) : -ENOMEM;
 
-    if (error == 0 && exchange_climbs(x, rule->path, path, path, false))
+    if (error == 0 && exchange_path_traverses(x, rule->path, path, path, false))
         return exchange_error_response(x, 404);
     if (error == 0)
         error = exchange_rewrite(x, path, query);

@@ -109,7 +109,7 @@ static enum outcome answer_last(struct file_attempt *file_attempt)
     if (str_starts(query, STR("@")))
         return exchange_internal_redirect_named(x, query);
     path = str_cut(&query, '?');
-    if (exchange_climbs(x, file_attempt->tries->last, path, path, false))
+    if (exchange_path_traverses(x, file_attempt->tries->last, path, path, false))
         return exchange_error_response(x, 404);
     return exchange_internal_redirect(x, path, query.data ? query : STR(""));
 }
@@ -154,7 +154,7 @@ static bool make_uri(struct file_attempt *file_attempt)
     const struct template *uri = file_attempt->tries->items[file_attempt->index].uri;
     struct str made = exchange_eval(x, uri);
 
-    if (made.data && exchange_climbs(x, uri, made, made, false))
+    if (made.data && exchange_path_traverses(x, uri, made, made, false))
         return false;
     if (made.data && !str_starts(made, STR("/")))
         made = arena_printf(&x->arena, "/" STR_FMT, STR_ARG(made));

@@ -1,6 +1,6 @@
 /*
  * Request targets and Host. A path is decoded once and then normalised in decoded form, so that "%2e%2e" equals
- * "..", and the result cannot climb.
+ * "..", and the result cannot traversal.
  */
 #include "http/url.h"
 
@@ -103,7 +103,8 @@ int url_path_normalise(struct arena *arena, struct str path, bool merge_slashes,
     return 0;
 }
 
-static int path_decode(struct arena *arena, struct str raw, bool merge_slashes, struct str *out_path, bool *out_climbs)
+static int path_decode(struct arena *arena, struct str raw, bool merge_slashes, struct str *out_path,
+                       bool *out_traverses)
 {
     char *decoded;
     ssize_t length;
@@ -116,7 +117,7 @@ static int path_decode(struct arena *arena, struct str raw, bool merge_slashes, 
     if (!decoded)
         return -ENOMEM;
     length = percent_decode(raw, decoded);
-    *out_climbs = length > 0 && url_path_climbs(str_of(decoded, (size_t)length));
+    *out_traverses = length > 0 && url_path_traverses(str_of(decoded, (size_t)length));
     if (length > 0)
         length = remove_dots(decoded, (size_t)length, merge_slashes);
     if (length < 0)
@@ -183,7 +184,7 @@ int url_target_parse(struct arena *arena, struct str target, bool merge_slashes,
         parsed.target = arena_printf(arena, "/" STR_FMT, STR_ARG(parsed.target));
     if (!parsed.target.data)
         return -ENOMEM;
-    error = path_decode(arena, path, merge_slashes, &parsed.path, &parsed.climbs);
+    error = path_decode(arena, path, merge_slashes, &parsed.path, &parsed.traverses);
     if (error)
         return error;
     *out_target = parsed;
@@ -311,7 +312,7 @@ bool url_path_hidden(struct str path)
     return false;
 }
 
-bool url_path_climbs(struct str path)
+bool url_path_traverses(struct str path)
 {
     while (path.data) {
         if (str_equal(str_cut(&path, '/'), STR("..")))

@@ -14,7 +14,7 @@ struct url_target {
     struct str authority;           /* of absolute-form and authority-form; else empty */
     bool asterisk;                  /* OPTIONS * */
     bool bare;                      /* absolute-form without path and query */
-    bool climbs;                    /* the path had a ".." segment before normalisation */
+    bool traverses;                    /* the path had a ".." segment before normalisation */
 };
 
 /*
@@ -30,7 +30,7 @@ MUST_CHECK int url_host_parse(struct arena *arena, struct str text, struct str *
 /* True if a segment begins with a dot (.git, .env), except .well-known (RFC 8615). */
 bool url_path_hidden(struct str path);
 /* True if a segment is "..". */
-bool url_path_climbs(struct str path);
+bool url_path_traverses(struct str path);
 /* Percent-encodes a path for Location or a link (RFC 3986 3.3). data NULL when out of memory. */
 struct str url_path_encode(struct arena *arena, struct str path);
 /* Removes the port of "name:port" or "[::1]:port", for SNI and certificates; data NULL stays NULL. */

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Without a slash on one side only, "/a" and "b" are glued together, or "/a../" climbs where links allow it. */
+/* Without a slash on one side only, "/a" and "b" are glued together, or "/a../" traverses where links allow it. */
 static void alias_slash(struct lint *lint, const struct lint_place *place)
 {
     const struct location *location = place->location;

@@ -123,7 +123,7 @@ enum outcome error_response_page(struct request_state *request)
     target = exchange_eval(x, page->target);
     if (str_empty(target))
         return respond_built_in(request);
-    if (target.data[0] == '/' && exchange_climbs(x, page->target, target, path_of_target(target), false))
+    if (target.data[0] == '/' && exchange_path_traverses(x, page->target, target, path_of_target(target), false))
         return respond_built_in(request);
     if (target.data[0] == '/' || target.data[0] == '@')
         return redirect_to_error_page(request, page, target);

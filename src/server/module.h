@@ -172,10 +172,10 @@ bool exchange_symlinks_from(struct exchange *x, struct str *root, struct str *pa
 /* The value of a template for this exchange. data NULL: out of memory. */
 struct str exchange_eval(struct exchange *x, const struct template *template);
 /*
- * A variable leads the path out of where it stands in the template, by "..": such a path is refused (http/url_climb.h). `value` is what exchange_eval has
+ * A variable leads the path out of where it stands in the template, by "..": such a path is refused (http/url_traversal.h). `value` is what exchange_eval has
  * given, `path` the part of it that is a path. `encoded`: percent-encoded, as in a URL. True, too, where memory is out.
  */
-bool exchange_climbs(struct exchange *x, const struct template *template, struct str value, struct str path, bool encoded);
+bool exchange_path_traverses(struct exchange *x, const struct template *template, struct str value, struct str path, bool encoded);
 /* The prefix by which the location was found ("/api/"); data NULL for a named one or a regular expression; for a server's own scope "/". */
 struct str exchange_location(const struct exchange *x);
 /* True where the URI is no longer the client's: the exchange was internally redirected. */

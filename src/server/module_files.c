@@ -16,9 +16,10 @@ struct str exchange_root(struct exchange *x)
     if (!folder)
         return (struct str){NULL, 0};
     root = template_eval(folder, x, &x->arena);
-    /* A variable may have been empty or hostile: only an absolute path is a root, and only the configuration climbs. */
+    /* A variable may have been empty or hostile: only an absolute path is a root, and only the configuration
+     * traverses. */
     if (!root.data || !str_starts(root, STR("/")) ||
-        (!template_constant(folder) && url_path_climbs(root) && !url_path_climbs(template_text(folder))))
+        (!template_constant(folder) && url_path_traverses(root) && !url_path_traverses(template_text(folder))))
         return (struct str){NULL, 0};
     return root;
 }
@@ -78,8 +79,8 @@ int exchange_file(struct exchange *x, struct str uri, struct str *out_root, stru
     /* With merge_slashes: off a path may begin with several, and is relative to the root all the same. */
     while (str_starts(*out_path, STR("/")))
         *out_path = str_skip(*out_path, 1);
-    /* And it climbs nowhere; what is left of it ("/i../x") may. */
-    return site->alias.path && url_path_climbs(*out_path) ? -ENOENT : 0;
+    /* And it traverses nowhere; what is left of it ("/i../x") may. */
+    return site->alias.path && url_path_traverses(*out_path) ? -ENOENT : 0;
 }
 
 int exchange_take_file(struct exchange *x, struct str uri, bool folder)

@@ -1,22 +1,22 @@
 /*
- * Paths put together from pieces: which of them climb.
+ * Paths put together from pieces: which of them traversal.
  */
-#include "http/url_climb.h"
+#include "http/url_traversal.h"
 
 #include "suite.h"
 
 /* Pieces are separated by "|"; the first one, and each second one from there on, is the configuration's. */
-static bool climbs(const char *text, bool encoded)
+static bool traverses(const char *text, bool encoded)
 {
-    struct url_climb climb = {.encoded = encoded};
+    struct url_traversal traversal = {.encoded = encoded};
     struct str rest = str_from(text);
     bool given = false;
 
     while (rest.data) {
-        url_climb_add(&climb, str_cut(&rest, '|'), given);
+        url_traversal_add(&traversal, str_cut(&rest, '|'), given);
         given = !given;
     }
-    return url_climb_end(&climb);
+    return url_traversal_end(&traversal);
 }
 
 START_TEST(pieces_that_climb)
@@ -29,8 +29,8 @@ START_TEST(pieces_that_climb)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        ck_assert_msg(climbs(cases[i], false), "%s", cases[i]);
-        ck_assert_msg(climbs(cases[i], true), "%s, encoded", cases[i]);
+        ck_assert_msg(traverses(cases[i], false), "%s", cases[i]);
+        ck_assert_msg(traverses(cases[i], true), "%s, encoded", cases[i]);
     }
 }
 END_TEST
@@ -44,7 +44,7 @@ START_TEST(escapes_that_climb)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++)
-        ck_assert_msg(climbs(cases[i], true), "%s", cases[i]);
+        ck_assert_msg(traverses(cases[i], true), "%s", cases[i]);
 }
 END_TEST
 
@@ -57,8 +57,8 @@ START_TEST(pieces_that_stay)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        ck_assert_msg(!climbs(cases[i], false), "%s", cases[i]);
-        ck_assert_msg(!climbs(cases[i], true), "%s, encoded", cases[i]);
+        ck_assert_msg(!traverses(cases[i], false), "%s", cases[i]);
+        ck_assert_msg(!traverses(cases[i], true), "%s, encoded", cases[i]);
     }
 }
 END_TEST
@@ -71,10 +71,10 @@ START_TEST(escapes_that_stay)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++)
-        ck_assert_msg(!climbs(cases[i], true), "%s", cases[i]);
+        ck_assert_msg(!traverses(cases[i], true), "%s", cases[i]);
     /* Of a path that is decoded these are bytes like any other. */
-    ck_assert(!climbs("/v1/|%2e%2e/secret", false));
-    ck_assert(climbs("/v1/|?/../../x", false));
+    ck_assert(!traverses("/v1/|%2e%2e/secret", false));
+    ck_assert(traverses("/v1/|?/../../x", false));
 }
 END_TEST
 
@@ -82,5 +82,5 @@ int main(void)
 {
     const TTest *const tests[] = {pieces_that_climb, escapes_that_climb, pieces_that_stay, escapes_that_stay};
 
-    return suite_run("url_climb", tests, COUNT(tests));
+    return suite_run("url_traversal", tests, COUNT(tests));
 }

@@ -2,19 +2,19 @@
  * Detects a ".." of a request that leaves the directory written in the configuration, in a path joined from pieces
  * of both.
  */
-#ifndef HTTP_URL_CLIMB_H
-#define HTTP_URL_CLIMB_H
+#ifndef HTTP_URL_TRAVERSAL_H
+#define HTTP_URL_TRAVERSAL_H
 
 #include "base/str.h"
 
 /*
- * Zeroed at first. In a piece of the request after "/a/", "../b" climbs; after "/a", "/x/../b" does not: ".." may
+ * Zeroed at first. In a piece of the request after "/a/", "../b" traverses; after "/a", "/x/../b" does not: ".." may
  * only remove segments that the same piece has added. ".." of the configuration itself is allowed. Backslashes,
  * escaped slashes and parameters ("..;x") are interpreted in the worst way, since applications differ.
  */
-struct url_climb {
+struct url_traversal {
     bool encoded;                   /* set by the caller: the pieces are percent-encoded, and "?" ends the path */
-    bool found;                     /* the result of url_climb_end */
+    bool found;                     /* the result of url_traversal_end */
     bool ended;                     /* "?" was read */
     bool given;                     /* the segment has bytes of the request */
     bool whole;                     /* the segment begins in this piece */
@@ -26,8 +26,8 @@ struct url_climb {
 };
 
 /* Adds a piece of the path; `given`: it comes from the request. */
-void url_climb_add(struct url_climb *climb, struct str piece, bool given);
-/* After the last piece: true if the path climbs. */
-bool url_climb_end(struct url_climb *climb);
+void url_traversal_add(struct url_traversal *traversal, struct str piece, bool given);
+/* After the last piece: true if the path traverses. */
+bool url_traversal_end(struct url_traversal *traversal);
 
 #endif

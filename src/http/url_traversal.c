@@ -1,0 +1,86 @@
+/*
+ * A state machine over bytes: escapes become bytes, bytes become segments, and a ".." segment must find one to
+ * remove.
+ */
+#include "http/url_traversal.h"
+
+/* `slash`: by a real slash; for some applications an escaped slash or a backslash does not end a segment. */
+static void end_segment(struct url_traversal *traversal, bool slash)
+{
+    bool dots_alone = traversal->dots == traversal->length;
+
+    if (traversal->length == 2 && dots_alone) {
+        if (traversal->given && traversal->depth == 0)
+            traversal->found = true;
+        traversal->depth -= traversal->depth > 0;
+    } else if (traversal->whole && slash && traversal->length > 0 && !(traversal->length == 1 && dots_alone)) {
+        traversal->depth++;
+    }
+    traversal->length = traversal->dots = 0;
+    traversal->given = traversal->parameters = false;
+    traversal->whole = slash;
+}
+
+static void add_byte(struct url_traversal *traversal, char c, bool given, bool escaped)
+{
+    if (c == '/' || c == '\\') {
+        end_segment(traversal, c == '/' && !escaped);
+        return;
+    }
+    traversal->parameters |= c == ';';
+    if (traversal->parameters)
+        return;
+    traversal->given |= given;
+    traversal->dots += c == '.';
+    traversal->length++;
+}
+
+/* An incomplete escape counts as plain bytes. */
+static void flush_escape(struct url_traversal *traversal, bool given)
+{
+    for (unsigned i = 0; i < traversal->escape_length; i++)
+        add_byte(traversal, traversal->escape[i], given, false);
+    traversal->escape_length = 0;
+}
+
+/* True if the byte belongs to an escape. */
+static bool add_escape(struct url_traversal *traversal, char c, bool given)
+{
+    int high, low = str_hex_digit(c);
+
+    if (c == '%' || (traversal->escape_length > 0 && low < 0))
+        flush_escape(traversal, given);
+    if (c != '%' && traversal->escape_length == 0)
+        return false;
+    if (traversal->escape_length < 2) {
+        traversal->escape[traversal->escape_length++] = c;
+        return true;
+    }
+    high = str_hex_digit(traversal->escape[1]);
+    traversal->escape_length = 0;
+    add_byte(traversal, (char)(high << 4 | low), given, true);
+    return true;
+}
+
+void url_traversal_add(struct url_traversal *traversal, struct str piece, bool given)
+{
+    traversal->depth = 0;
+    traversal->whole = traversal->length == 0 && traversal->escape_length == 0;
+    for (size_t i = 0; i < piece.length && !traversal->ended; i++) {
+        char c = piece.data[i];
+
+        if (traversal->encoded && add_escape(traversal, c, given))
+            continue;
+        if (traversal->encoded && c == '?')
+            traversal->ended = true;
+        else
+            add_byte(traversal, c, given, false);
+    }
+}
+
+bool url_traversal_end(struct url_traversal *traversal)
+{
+    flush_escape(traversal, false);
+    end_segment(traversal, false);
+    return traversal->found;
+}
