@@ -64,17 +64,17 @@ static bool awaits_server(const struct gateway_request *p)
 /* A slow client stops the clock of the server, and a slow server that of the client. */
 void gateway_set_timeout(struct gateway_request *p)
 {
-    uint64_t patience_ms = 0;
+    uint64_t timeout_ms = 0;
 
     if (!p->connection || p->stage == GATEWAY_CONNECTING)
         return;
     if (p->blocked)
-        patience_ms = p->conf->send_timeout_ms;
+        timeout_ms = p->conf->send_timeout_ms;
     else if (awaits_server(p))
-        patience_ms = p->conf->read_timeout_ms;
-    if (p->patient && patience_ms > 0 && patience_ms < LIMIT_PROXY_QUIET_MS && !p->blocked)
-        patience_ms = LIMIT_PROXY_QUIET_MS;
-    upstream_patience(p->connection, patience_ms);
+        timeout_ms = p->conf->read_timeout_ms;
+    if (p->long_timeout && timeout_ms > 0 && timeout_ms < LIMIT_PROXY_QUIET_MS && !p->blocked)
+        timeout_ms = LIMIT_PROXY_QUIET_MS;
+    upstream_set_timeout(p->connection, timeout_ms);
 }
 
 /* No server could be asked, or none has answered: something stored may be the response. */

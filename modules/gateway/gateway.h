@@ -96,7 +96,7 @@ struct gateway_request {
     struct str upgrade;             /* the protocol that the client asks for; empty: none */
     bool upgraded;                  /* it was changed: a tunnel takes over once 101 has left */
     uint64_t interims_ms;           /* LIMIT_INTERIM_MS for each 1xx that was forwarded, on the loop's clock: how far it is ahead tells how many came at once */
-    bool patient;                   /* upgraded, or a stream of events: it may be quiet for long */
+    bool long_timeout;                   /* upgraded, or a stream of events: it may be quiet for long */
 
     struct body body;               /* of the response */
     struct buffer input;            /* its bytes that came and were not pulled; never moved while it holds any */

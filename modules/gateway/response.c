@@ -99,7 +99,7 @@ static int note_stream(struct gateway_request *p)
     struct str type = headers_value(fields, STR("Content-Type"));
 
     p->upgraded = p->reply.status == 101;
-    p->patient = p->upgraded || str_equal_nocase(str_trim(str_cut(&type, ';')), STR("text/event-stream"));
+    p->long_timeout = p->upgraded || str_equal_nocase(str_trim(str_cut(&type, ';')), STR("text/event-stream"));
     if (!p->upgraded)
         return 0;
     return headers_set(fields, &p->x->arena, STR("Upgrade"), p->upgrade);

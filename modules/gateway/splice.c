@@ -23,7 +23,7 @@ static bool is_large(const struct gateway_request *p)
 
 bool gateway_splices(const struct gateway_request *p)
 {
-    if (p->stage != GATEWAY_RESPONDING || !p->connection || p->connection->tls || p->copied || p->patient ||
+    if (p->stage != GATEWAY_RESPONDING || !p->connection || p->connection->tls || p->copied || p->long_timeout ||
         p->buffers || p->rate_limit || (p->cached && (p->cached->fill || p->cached->background)))
         return false;
     return p->pipe ? unframed_bytes(p) > 0 : is_large(p);

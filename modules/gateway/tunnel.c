@@ -34,17 +34,17 @@ static struct tunnel *tunnel_of(struct session *session)
 
 static void look_at_clock(struct tunnel *t)
 {
-    uint64_t patience_ms = t->conf->read_timeout_ms;
+    uint64_t timeout_ms = t->conf->read_timeout_ms;
 
     if (!t->connection)
         return;
     if (t->blocked)
-        patience_ms = t->conf->send_timeout_ms;
+        timeout_ms = t->conf->send_timeout_ms;
     else if (!t->connection->wire.receiving)
-        patience_ms = 0;
-    else if (patience_ms > 0 && patience_ms < LIMIT_PROXY_QUIET_MS)
-        patience_ms = LIMIT_PROXY_QUIET_MS;
-    upstream_patience(t->connection, patience_ms);
+        timeout_ms = 0;
+    else if (timeout_ms > 0 && timeout_ms < LIMIT_PROXY_QUIET_MS)
+        timeout_ms = LIMIT_PROXY_QUIET_MS;
+    upstream_set_timeout(t->connection, timeout_ms);
 }
 
 static uint64_t tunnel_now_us(const struct tunnel *t)

@@ -15,7 +15,7 @@ struct limit_rate_conf {
 };
 
 /* The answer's own body, the span of it that is being handed out, and what may leave. */
-struct paced {
+struct throttled_body {
     struct body body;
     struct body *inner;
     struct exchange *x;   /* held while the timer runs */
@@ -71,112 +71,114 @@ static const struct directive directives[] = {
 };
 
 /* Time passes into credit: at most a second of it is kept, so that a client that was slow is not let run. */
-static void count_time(struct paced *paced)
+static void count_time(struct throttled_body *throttled_body)
 {
-    uint64_t now_ms = exchange_clock(paced->x)->monotonic_ms;
-    uint64_t passed_ms = u64_sub_sat(now_ms, paced->counted_ms);
-    uint64_t most = (paced->rate > paced->share ? paced->rate : paced->share) * 1000;
+    uint64_t now_ms = exchange_clock(throttled_body->x)->monotonic_ms;
+    uint64_t passed_ms = u64_sub_sat(now_ms, throttled_body->counted_ms);
+    uint64_t most =
+        (throttled_body->rate > throttled_body->share ? throttled_body->rate : throttled_body->share) * 1000;
 
-    paced->counted_ms = now_ms;
+    throttled_body->counted_ms = now_ms;
     if (passed_ms > 1000)
         passed_ms = 1000;
-    paced->credit += paced->rate * passed_ms;
-    if (paced->credit > most)
-        paced->credit = most;
+    throttled_body->credit += throttled_body->rate * passed_ms;
+    if (throttled_body->credit > most)
+        throttled_body->credit = most;
 }
 
-static void consume_credit(struct paced *paced, uint64_t bytes)
+static void consume_credit(struct throttled_body *throttled_body, uint64_t bytes)
 {
-    uint64_t given = bytes < paced->free ? bytes : paced->free;
+    uint64_t given = bytes < throttled_body->free ? bytes : throttled_body->free;
 
-    paced->free -= given;
-    paced->credit = u64_sub_sat(paced->credit, (bytes - given) * 1000);
-    if (paced->body.length != BODY_LENGTH_UNKNOWN)
-        paced->body.length = u64_sub_sat(paced->body.length, bytes);
+    throttled_body->free -= given;
+    throttled_body->credit = u64_sub_sat(throttled_body->credit, (bytes - given) * 1000);
+    if (throttled_body->body.length != BODY_LENGTH_UNKNOWN)
+        throttled_body->body.length = u64_sub_sat(throttled_body->body.length, bytes);
 }
 
 static void credit_timer_done(struct op *op, int result)
 {
-    struct paced *paced = container_of(op, struct paced, timer);
-    struct exchange *x = paced->x;
+    struct throttled_body *throttled_body = container_of(op, struct throttled_body, timer);
+    struct exchange *x = throttled_body->x;
 
-    if (paced->waits) {
-        paced->waits = false;
-        paced->body.wake(paced->body.owner);
+    if (throttled_body->waits) {
+        throttled_body->waits = false;
+        throttled_body->body.wake(throttled_body->body.owner);
     }
     exchange_release(x);
 }
 
-static int wait_for_credit(struct paced *paced, uint64_t needed)
+static int wait_for_credit(struct throttled_body *throttled_body, uint64_t needed)
 {
-    uint64_t missing = u64_sub_sat(needed * 1000, paced->credit);
+    uint64_t missing = u64_sub_sat(needed * 1000, throttled_body->credit);
 
-    paced->waits = true;
-    if (!op_idle(&paced->timer))
+    throttled_body->waits = true;
+    if (!op_idle(&throttled_body->timer))
         return -EAGAIN;
-    exchange_hold(paced->x);
-    paced->timer.done = credit_timer_done;
-    worker_timer(exchange_worker(paced->x), &paced->timer, (missing + paced->rate - 1) / paced->rate);
+    exchange_hold(throttled_body->x);
+    throttled_body->timer.done = credit_timer_done;
+    worker_timer(exchange_worker(throttled_body->x), &throttled_body->timer,
+                 (missing + throttled_body->rate - 1) / throttled_body->rate);
     return -EAGAIN;
 }
 
-static int next_of_span(struct paced *paced, uint64_t most, struct chunk *out)
+static int next_of_span(struct throttled_body *throttled_body, uint64_t most, struct chunk *out)
 {
-    *out = paced->span;
+    *out = throttled_body->span;
     if (out->file.length > most)
         out->file.length = most;
-    chunk_advance(&paced->span, out->file.length);
-    consume_credit(paced, out->file.length);
+    chunk_advance(&throttled_body->span, out->file.length);
+    consume_credit(throttled_body, out->file.length);
     return 1;
 }
 
 /* Pipes are left out of `accept`: what is in one has to leave as a whole. */
-static int paced_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+static int throttled_body_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
-    struct paced *paced = container_of(body, struct paced, body);
-    uint64_t needed = body->length < paced->share ? body->length : paced->share;
+    struct throttled_body *throttled_body = container_of(body, struct throttled_body, body);
+    uint64_t needed = body->length < throttled_body->share ? body->length : throttled_body->share;
     uint64_t most;
     int result;
 
-    count_time(paced);
-    most = paced->free + paced->credit / 1000;
+    count_time(throttled_body);
+    most = throttled_body->free + throttled_body->credit / 1000;
     if (most < needed)
-        return wait_for_credit(paced, needed);
-    paced->waits = false;
-    if (chunk_length(&paced->span) > 0)
-        return next_of_span(paced, most, out);
+        return wait_for_credit(throttled_body, needed);
+    throttled_body->waits = false;
+    if (chunk_length(&throttled_body->span) > 0)
+        return next_of_span(throttled_body, most, out);
     if (room > most && most > 0)
         room = (size_t)most;
-    result = paced->inner->ops->next(paced->inner, accept & ~(unsigned)CHUNK_PIPE, room, out);
+    result = throttled_body->inner->ops->next(throttled_body->inner, accept & ~(unsigned)CHUNK_PIPE, room, out);
     if (result <= 0)
         return result;
     if (out->kind == CHUNK_FILE) {
-        paced->span = *out;
-        paced->span.file.whole = out->file.length; /* what each share belongs to */
-        return next_of_span(paced, most, out);
+        throttled_body->span = *out;
+        throttled_body->span.file.whole = out->file.length; /* what each share belongs to */
+        return next_of_span(throttled_body, most, out);
     }
-    consume_credit(paced, out->bytes.length);
+    consume_credit(throttled_body, out->bytes.length);
     return 1;
 }
 
-static void paced_close(struct body *body)
+static void throttled_body_close(struct body *body)
 {
-    struct paced *paced = container_of(body, struct paced, body);
+    struct throttled_body *throttled_body = container_of(body, struct throttled_body, body);
 
-    paced->waits = false;
-    if (!op_idle(&paced->timer))
-        worker_cancel(exchange_worker(paced->x), &paced->timer);
-    body_close(&paced->inner);
+    throttled_body->waits = false;
+    if (!op_idle(&throttled_body->timer))
+        worker_cancel(exchange_worker(throttled_body->x), &throttled_body->timer);
+    body_close(&throttled_body->inner);
 }
 
-static void rate_inner_woken(void *owner)
+static void throttled_inner_woken(void *owner)
 {
-    struct paced *paced = owner;
+    struct throttled_body *throttled_body = owner;
 
-    paced->body.wake(paced->body.owner);
+    throttled_body->body.wake(throttled_body->body.owner);
 }
 
-static const struct body_ops paced_ops = {.next = paced_next, .close = paced_close};
+static const struct body_ops throttled_body_ops = {.next = throttled_body_next, .close = throttled_body_close};
 
 /* 0 where there is none; what is no size is said, and is none. */
 static int size_of(struct exchange *x, const struct template *template, uint64_t *out)
@@ -205,7 +207,7 @@ static int limit_rate_shape(struct exchange *x, const void *conf)
 {
     const struct limit_rate_conf *own = conf;
     uint64_t rate, after;
-    struct paced *paced;
+    struct throttled_body *throttled_body;
 
     if (!x->response.body || x->request.method == METHOD_HEAD || x->response.status == 101)
         return 0;
@@ -213,22 +215,22 @@ static int limit_rate_shape(struct exchange *x, const void *conf)
         return -ENOMEM;
     if (rate == 0)
         return 0;
-    if (rate > LIMIT_PACED_RATE)
-        rate = LIMIT_PACED_RATE;
-    paced = exchange_state(x, &module_limit_rate, sizeof(*paced));
-    if (!paced)
+    if (rate > LIMIT_RATE_MOST)
+        rate = LIMIT_RATE_MOST;
+    throttled_body = exchange_state(x, &module_limit_rate, sizeof(*throttled_body));
+    if (!throttled_body)
         return -ENOMEM;
-    *paced = (struct paced){.body = {.ops = &paced_ops, .length = x->response.body->length},
-                            .inner = x->response.body,
-                            .x = x,
-                            .rate = rate,
-                            .share = share_of(rate),
-                            .free = after,
-                            .credit = share_of(rate) * 1000,
-                            .counted_ms = exchange_clock(x)->monotonic_ms};
-    paced->inner->wake = rate_inner_woken;
-    paced->inner->owner = paced;
-    x->response.body = &paced->body;
+    *throttled_body = (struct throttled_body){.body = {.ops = &throttled_body_ops, .length = x->response.body->length},
+                                              .inner = x->response.body,
+                                              .x = x,
+                                              .rate = rate,
+                                              .share = share_of(rate),
+                                              .free = after,
+                                              .credit = share_of(rate) * 1000,
+                                              .counted_ms = exchange_clock(x)->monotonic_ms};
+    throttled_body->inner->wake = throttled_inner_woken;
+    throttled_body->inner->owner = throttled_body;
+    x->response.body = &throttled_body->body;
     return 0;
 }
 
@@ -241,9 +243,9 @@ static bool limit_rate_idle(const void *conf)
 
 static struct str get_rate(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct paced *paced = exchange_state_found(subject, &module_limit_rate);
+    const struct throttled_body *throttled_body = exchange_state_found(subject, &module_limit_rate);
 
-    return arena_printf(arena, "%llu", paced ? (unsigned long long)paced->rate : 0);
+    return arena_printf(arena, "%llu", throttled_body ? (unsigned long long)throttled_body->rate : 0);
 }
 
 static const struct variable variables[] = {{"limit_rate", false, get_rate, .type = "bytes a second",

@@ -197,7 +197,7 @@ static int count_request(struct exchange *x, const struct limit_req_conf *own, u
         if (str_empty(key))
             continue;
         keys[i] = table_hash_long(key) | 1;
-        if (!limit_zone_pour(zone->zone, keys[i], zone->rate, rows[i].burst, now_ms, &level)) {
+        if (!limit_zone_fill(zone->zone, keys[i], zone->rate, rows[i].burst, now_ms, &level)) {
             keys[i] = 0;
             found->refuser = &rows[i];
             found->refused_level = level;

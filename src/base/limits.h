@@ -152,7 +152,7 @@
 #define LIMIT_LOGIN_KNOWN_MS        300000          /* lifetime of an unused remembered login */
 #define LIMIT_BCRYPT_COST           16              /* about 4 seconds per hash */
 #define LIMIT_SHA_ROUNDS            5000000         /* about 4 seconds per hash */
-#define LIMIT_PACED_RATE            (1ull << 40)    /* bytes per second; higher rates are unlimited */
+#define LIMIT_RATE_MOST            (1ull << 40)    /* bytes per second; higher rates are unlimited */
 #define LIMIT_REQUEST_RATE          1000000         /* upper bound of a rate and of a burst */
 
 /* cache */

@@ -9,7 +9,7 @@
 
 #define NOBODY 0u /* entries are numbered from 1 */
 
-struct place {
+struct zone_entry {
     uint64_t key;
     uint64_t level;    /* drops in the bucket; or the count of the worker */
     uint64_t last_ms;  /* time of that level */
@@ -25,12 +25,12 @@ struct limit_zone {
     uint32_t unused;   /* the free list */
     uint32_t newest, oldest;
     uint32_t *chains;  /* both point into this mapping, which has the same address in all workers */
-    struct place *places;
+    struct zone_entry *entries;
 };
 
-static struct place *place_at(struct limit_zone *zone, uint32_t number)
+static struct zone_entry *entry_at(struct limit_zone *zone, uint32_t number)
 {
-    return &zone->places[number - 1];
+    return &zone->entries[number - 1];
 }
 
 static uint32_t *key_chain(struct limit_zone *zone, uint64_t key)
@@ -40,25 +40,25 @@ static uint32_t *key_chain(struct limit_zone *zone, uint64_t key)
 
 static void put_in_front(struct limit_zone *zone, uint32_t number)
 {
-    struct place *place = place_at(zone, number);
+    struct zone_entry *entry = entry_at(zone, number);
 
-    place->newer = NOBODY;
-    place->older = zone->newest;
-    *(zone->newest ? &place_at(zone, zone->newest)->newer : &zone->oldest) = number;
+    entry->newer = NOBODY;
+    entry->older = zone->newest;
+    *(zone->newest ? &entry_at(zone, zone->newest)->newer : &zone->oldest) = number;
     zone->newest = number;
 }
 
-static void unlink_use(struct limit_zone *zone, const struct place *place)
+static void unlink_use(struct limit_zone *zone, const struct zone_entry *entry)
 {
-    *(place->newer ? &place_at(zone, place->newer)->older : &zone->newest) = place->older;
-    *(place->older ? &place_at(zone, place->older)->newer : &zone->oldest) = place->newer;
+    *(entry->newer ? &entry_at(zone, entry->newer)->older : &zone->newest) = entry->older;
+    *(entry->older ? &entry_at(zone, entry->older)->newer : &zone->oldest) = entry->newer;
 }
 
 static void put_in_chain(struct limit_zone *zone, uint32_t number)
 {
-    uint32_t *chain = key_chain(zone, place_at(zone, number)->key);
+    uint32_t *chain = key_chain(zone, entry_at(zone, number)->key);
 
-    place_at(zone, number)->next = *chain;
+    entry_at(zone, number)->next = *chain;
     *chain = number;
 }
 
@@ -69,11 +69,11 @@ static void rebuild_zone(struct limit_zone *zone)
         zone->chains[i] = NOBODY;
     zone->newest = zone->oldest = zone->unused = NOBODY;
     for (uint32_t number = zone->count; number >= 1; number--) {
-        if (place_at(zone, number)->known) {
+        if (entry_at(zone, number)->known) {
             put_in_chain(zone, number);
             put_in_front(zone, number);
         } else {
-            place_at(zone, number)->next = zone->unused;
+            entry_at(zone, number)->next = zone->unused;
             zone->unused = number;
         }
     }
@@ -92,7 +92,7 @@ static void hand_over_lock(struct limit_zone *zone)
 
 struct limit_zone *limit_zone_create(size_t size)
 {
-    const size_t each = sizeof(struct place) + sizeof(uint32_t);
+    const size_t each = sizeof(struct zone_entry) + sizeof(uint32_t);
     struct limit_zone *zone;
     size_t count;
 
@@ -105,8 +105,8 @@ struct limit_zone *limit_zone_create(size_t size)
     if (!zone)
         return NULL;
     zone->count = (uint32_t)count;
-    zone->places = (struct place *)(void *)(zone + 1);
-    zone->chains = (uint32_t *)(void *)(zone->places + count);
+    zone->entries = (struct zone_entry *)(void *)(zone + 1);
+    zone->chains = (uint32_t *)(void *)(zone->entries + count);
     rebuild_zone(zone);
     return zone;
 }
@@ -123,49 +123,49 @@ void limit_zone_destroy(struct limit_zone *zone)
         shared_zone_destroy(&zone->shared);
 }
 
-static void forget_place(struct limit_zone *zone, uint32_t number)
+static void forget_entry(struct limit_zone *zone, uint32_t number)
 {
-    struct place *place = place_at(zone, number);
-    uint32_t *link = key_chain(zone, place->key);
+    struct zone_entry *entry = entry_at(zone, number);
+    uint32_t *link = key_chain(zone, entry->key);
 
-    place->known = 0;
+    entry->known = 0;
     while (*link != number)
-        link = &place_at(zone, *link)->next;
-    *link = place->next;
-    unlink_use(zone, place);
-    place->next = zone->unused;
+        link = &entry_at(zone, *link)->next;
+    *link = entry->next;
+    unlink_use(zone, entry);
+    entry->next = zone->unused;
     zone->unused = number;
 }
 
-static uint32_t find_place(struct limit_zone *zone, uint64_t key, unsigned worker)
+static uint32_t find_entry(struct limit_zone *zone, uint64_t key, unsigned worker)
 {
     uint32_t number = *key_chain(zone, key);
 
-    while (number && (place_at(zone, number)->key != key || place_at(zone, number)->worker != worker))
-        number = place_at(zone, number)->next;
+    while (number && (entry_at(zone, number)->key != key || entry_at(zone, number)->worker != worker))
+        number = entry_at(zone, number)->next;
     return number;
 }
 
 /* Takes an entry for a key; NOBODY: none is free. */
-static uint32_t add_place(struct limit_zone *zone, struct place made)
+static uint32_t add_entry(struct limit_zone *zone, struct zone_entry made)
 {
     uint32_t number = zone->unused;
 
     if (!number)
         return NOBODY;
-    zone->unused = place_at(zone, number)->next;
-    *place_at(zone, number) = made;
+    zone->unused = entry_at(zone, number)->next;
+    *entry_at(zone, number) = made;
     put_in_chain(zone, number);
     put_in_front(zone, number);
-    __atomic_store_n(&place_at(zone, number)->known, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry_at(zone, number)->known, 1, __ATOMIC_RELEASE);
     return number;
 }
 
 /* The level with one more request, after draining since the last one. */
-static uint64_t level_with_one(const struct place *place, uint64_t rate, uint64_t now_ms)
+static uint64_t level_with_one(const struct zone_entry *entry, uint64_t rate, uint64_t now_ms)
 {
-    uint64_t passed_ms = now_ms > place->last_ms ? now_ms - place->last_ms : 0;
-    uint64_t level = place->level + LIMIT_DROPS;
+    uint64_t passed_ms = now_ms > entry->last_ms ? now_ms - entry->last_ms : 0;
+    uint64_t level = entry->level + LIMIT_DROPS;
     uint64_t drained;
 
     if (__builtin_mul_overflow(passed_ms, rate, &drained) || drained > level)
@@ -176,34 +176,34 @@ static uint64_t level_with_one(const struct place *place, uint64_t rate, uint64_
 static bool fill_bucket(struct limit_zone *zone, uint32_t number, uint64_t rate, uint64_t most, uint64_t now_ms,
                         uint64_t *out_level)
 {
-    struct place *place = place_at(zone, number);
+    struct zone_entry *entry = entry_at(zone, number);
 
-    *out_level = level_with_one(place, rate, now_ms);
-    unlink_use(zone, place);
+    *out_level = level_with_one(entry, rate, now_ms);
+    unlink_use(zone, entry);
     put_in_front(zone, number);
     if (*out_level > most)
         return false;
-    place->level = *out_level;
-    if (now_ms > place->last_ms) /* workers' clocks differ slightly: time is not counted twice */
-        place->last_ms = now_ms;
+    entry->level = *out_level;
+    if (now_ms > entry->last_ms) /* workers' clocks differ slightly: time is not counted twice */
+        entry->last_ms = now_ms;
     return true;
 }
 
-bool limit_zone_pour(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t most, uint64_t now_ms,
+bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t most, uint64_t now_ms,
                      uint64_t *out_level)
 {
     uint32_t number;
     bool good = true;
 
     take_lock(zone);
-    number = find_place(zone, key, 0);
+    number = find_entry(zone, key, 0);
     if (number) {
         good = fill_bucket(zone, number, rate, most, now_ms, out_level);
     } else {
         *out_level = 0;
         if (!zone->unused)
-            forget_place(zone, zone->oldest);
-        (void)add_place(zone, (struct place){.key = key, .last_ms = now_ms});
+            forget_entry(zone, zone->oldest);
+        (void)add_entry(zone, (struct zone_entry){.key = key, .last_ms = now_ms});
     }
     hand_over_lock(zone);
     return good;
@@ -214,11 +214,11 @@ void limit_zone_take_back(struct limit_zone *zone, uint64_t key)
     uint32_t number;
 
     take_lock(zone);
-    number = find_place(zone, key, 0);
+    number = find_entry(zone, key, 0);
     if (number) {
-        struct place *place = place_at(zone, number);
+        struct zone_entry *entry = entry_at(zone, number);
 
-        place->level -= place->level < LIMIT_DROPS ? place->level : LIMIT_DROPS;
+        entry->level -= entry->level < LIMIT_DROPS ? entry->level : LIMIT_DROPS;
     }
     hand_over_lock(zone);
 }
@@ -227,9 +227,9 @@ static uint64_t sum_of(struct limit_zone *zone, uint64_t key)
 {
     uint64_t sum = 0;
 
-    for (uint32_t number = *key_chain(zone, key); number; number = place_at(zone, number)->next) {
-        if (place_at(zone, number)->key == key)
-            sum += place_at(zone, number)->level;
+    for (uint32_t number = *key_chain(zone, key); number; number = entry_at(zone, number)->next) {
+        if (entry_at(zone, number)->key == key)
+            sum += entry_at(zone, number)->level;
     }
     return sum;
 }
@@ -240,11 +240,11 @@ bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, ui
 
     take_lock(zone);
     if (sum_of(zone, key) < most) {
-        number = find_place(zone, key, worker);
+        number = find_entry(zone, key, worker);
         if (!number)
-            number = add_place(zone, (struct place){.key = key, .worker = worker});
+            number = add_entry(zone, (struct zone_entry){.key = key, .worker = worker});
         if (number)
-            place_at(zone, number)->level++;
+            entry_at(zone, number)->level++;
     }
     hand_over_lock(zone);
     return number != NOBODY;
@@ -255,9 +255,9 @@ void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker)
     uint32_t number;
 
     take_lock(zone);
-    number = find_place(zone, key, worker);
-    if (number && --place_at(zone, number)->level == 0)
-        forget_place(zone, number);
+    number = find_entry(zone, key, worker);
+    if (number && --entry_at(zone, number)->level == 0)
+        forget_entry(zone, number);
     hand_over_lock(zone);
 }
 
@@ -265,8 +265,8 @@ void limit_zone_abandon(struct limit_zone *zone, unsigned worker)
 {
     take_lock(zone);
     for (uint32_t number = 1; number <= zone->count; number++) {
-        if (place_at(zone, number)->known && place_at(zone, number)->worker == worker)
-            forget_place(zone, number);
+        if (entry_at(zone, number)->known && entry_at(zone, number)->worker == worker)
+            forget_entry(zone, number);
     }
     hand_over_lock(zone);
 }

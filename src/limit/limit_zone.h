@@ -31,7 +31,7 @@ void limit_zone_destroy(struct limit_zone *zone);
  * in drops, including LIMIT_DROPS of this request; a new key begins empty, and its first request counts as nothing.
  * False: the level would exceed `most`, and nothing was added. A full zone evicts the least recently used key.
  */
-bool limit_zone_pour(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t most, uint64_t now_ms, uint64_t *out_level);
+bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t most, uint64_t now_ms, uint64_t *out_level);
 /* Removes one request again, refused by another limit. */
 void limit_zone_take_back(struct limit_zone *zone, uint64_t key);
 

@@ -33,7 +33,7 @@ struct connection {
         uint8_t phase;
         bool exact;                 /* what the peer has confirmed counts */
         bool slow;                  /* it was, in a whole window */
-    } pace;                         /* for client_min_rate: connection_timeout.c */
+    } min_rate;                         /* for client_min_rate: connection_timeout.c */
     struct proxy_header *proxy_header;  /* owned: what a proxy before us said of the connection; NULL: nothing */
 };
 

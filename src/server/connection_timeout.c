@@ -44,7 +44,7 @@ static enum phase phase_of(struct connection *connection)
     return PHASE_SENDING;
 }
 
-static uint64_t patience_ms(const struct connection *connection, enum phase phase)
+static uint64_t timeout_ms(const struct connection *connection, enum phase phase)
 {
     const struct core_site *site = connection->location->site;
 
@@ -97,18 +97,18 @@ static uint64_t *state_counter(struct connection *connection, enum phase phase)
     return &connection->worker->counters->connections[states[phase]];
 }
 
-static bool is_paced(enum phase phase)
+static bool is_rate_measured(enum phase phase)
 {
     return phase == PHASE_BODY || phase == PHASE_SENDING;
 }
 
 static void begin_window(struct connection *connection, enum phase phase, bool exact)
 {
-    connection->pace.mark = exact ? wire_bytes_confirmed(&connection->wire) : progress_of(&connection->wire, phase);
-    connection->pace.phase = (uint8_t)phase;
-    connection->pace.exact = exact;
-    connection->pace.slow = false;
-    connection->pace.ms = 0;
+    connection->min_rate.mark = exact ? wire_bytes_confirmed(&connection->wire) : progress_of(&connection->wire, phase);
+    connection->min_rate.phase = (uint8_t)phase;
+    connection->min_rate.exact = exact;
+    connection->min_rate.slow = false;
+    connection->min_rate.ms = 0;
 }
 
 /*
@@ -117,29 +117,29 @@ static void begin_window(struct connection *connection, enum phase phase, bool e
  */
 static void end_window(struct connection *connection, enum phase phase)
 {
-    uint64_t now = connection->pace.exact ? wire_bytes_confirmed(&connection->wire)
+    uint64_t now = connection->min_rate.exact ? wire_bytes_confirmed(&connection->wire)
                                           : progress_of(&connection->wire, phase);
-    uint64_t needed = connection->location->site->client_min_rate * connection->pace.ms / 1000;
+    uint64_t needed = connection->location->site->client_min_rate * connection->min_rate.ms / 1000;
 
-    if (now >= connection->pace.mark + needed)
+    if (now >= connection->min_rate.mark + needed)
         begin_window(connection, phase, false);
-    else if (phase == PHASE_SENDING && !connection->pace.exact)
+    else if (phase == PHASE_SENDING && !connection->min_rate.exact)
         begin_window(connection, phase, true);
     else
-        connection->pace.slow = true;
+        connection->min_rate.slow = true;
 }
 
 /* Only the time in which the client is waited for counts, and all of it of one request's body, or of one answer. */
-static void measure_pace(struct connection *connection, enum phase phase, uint64_t now)
+static void measure_rate(struct connection *connection, enum phase phase, uint64_t now)
 {
-    if (is_paced((enum phase)connection->phase) && connection->phase == connection->pace.phase)
-        connection->pace.ms += (uint32_t)now - connection->pace.looked_ms;
-    connection->pace.looked_ms = (uint32_t)now;
-    if (connection->location->site->client_min_rate == 0 || !is_paced(phase))
-        connection->pace.slow = false;
-    else if (phase != connection->pace.phase || connection->requests != connection->requests_seen)
+    if (is_rate_measured((enum phase)connection->phase) && connection->phase == connection->min_rate.phase)
+        connection->min_rate.ms += (uint32_t)now - connection->min_rate.looked_ms;
+    connection->min_rate.looked_ms = (uint32_t)now;
+    if (connection->location->site->client_min_rate == 0 || !is_rate_measured(phase))
+        connection->min_rate.slow = false;
+    else if (phase != connection->min_rate.phase || connection->requests != connection->requests_seen)
         begin_window(connection, phase, false);
-    else if (connection->pace.ms >= LIMIT_SLOW_WINDOW_MS)
+    else if (connection->min_rate.ms >= LIMIT_SLOW_WINDOW_MS)
         end_window(connection, phase);
 }
 
@@ -152,12 +152,12 @@ static void log_slow(struct connection *connection)
 }
 
 /* Each wait for more of what is dropped anyway has its limit, and all of them together. */
-static uint64_t lingering_deadline(const struct connection *connection, uint64_t patience)
+static uint64_t lingering_deadline(const struct connection *connection, uint64_t timeout)
 {
     uint64_t now = connection->worker->loop.clock.monotonic_ms;
     uint64_t began = now - (uint32_t)((uint32_t)now - connection->lingering_since_ms);
     uint64_t last = began + connection->location->site->lingering_time_ms;
-    uint64_t next = connection->waiting_since_ms + patience;
+    uint64_t next = connection->waiting_since_ms + timeout;
 
     return next < last ? next : last;
 }
@@ -168,9 +168,9 @@ static uint64_t deadline_of(struct connection *connection)
     uint64_t now = connection->worker->loop.clock.monotonic_ms;
     enum phase phase = phase_of(connection);
     uint64_t progress = progress_of(&connection->wire, phase);
-    uint64_t patience;
+    uint64_t timeout;
 
-    measure_pace(connection, phase, now);
+    measure_rate(connection, phase, now);
     if (phase != connection->phase) {
         --*state_counter(connection, connection->phase);
         ++*state_counter(connection, phase);
@@ -184,13 +184,13 @@ static uint64_t deadline_of(struct connection *connection)
         connection->progress = progress;
         connection->waiting_since_ms = now;
     }
-    patience = patience_ms(connection, phase);
+    timeout = timeout_ms(connection, phase);
     if (phase == PHASE_LINGERING)
-        return lingering_deadline(connection, patience);
-    if (connection->pace.slow)
+        return lingering_deadline(connection, timeout);
+    if (connection->min_rate.slow)
         return now;
-    return patience > UINT64_MAX - connection->waiting_since_ms ? UINT64_MAX
-                                                             : connection->waiting_since_ms + patience;
+    return timeout > UINT64_MAX - connection->waiting_since_ms ? UINT64_MAX
+                                                             : connection->waiting_since_ms + timeout;
 }
 
 static void deadline_passed(struct connection *connection)
@@ -230,7 +230,7 @@ static void timer_done(struct op *op, int result)
         return;
     }
     if (deadline_of(connection) <= connection->worker->loop.clock.monotonic_ms) {
-        if (connection->pace.slow)
+        if (connection->min_rate.slow)
             log_slow(connection);
         deadline_passed(connection);
     }
@@ -277,7 +277,7 @@ void connection_timeout_update(struct connection *connection)
 
     if (connection->closed)
         return;
-    if (connection->wire.state == WIRE_DRAINING || is_paced((enum phase)connection->phase))
+    if (connection->wire.state == WIRE_DRAINING || is_rate_measured((enum phase)connection->phase))
         deadline = next_check_ms(connection, deadline);
     if (op_idle(&connection->timer))
         loop_timer(&connection->worker->loop, &connection->timer, deadline);

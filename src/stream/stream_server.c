@@ -105,7 +105,7 @@ static void server_opened(void *user)
     stream->attempt->connect_us = since_begun(stream);
     stream_moved(stream);
     upstream_peer_worked(stream->peer);
-    upstream_patience(stream->server, 0);
+    upstream_set_timeout(stream->server, 0);
     stream->up.rate = stream->conf->upload_rate;
     stream->down.rate = stream->conf->download_rate;
     stream_flow_start(&stream->up, &stream->client, &stream->server->wire);

@@ -242,7 +242,7 @@ static void connection_timer_done(struct op *op, int result)
 }
 
 /* The deadline moves with every byte, the timer only when it is due. */
-void upstream_patience(struct upstream_connection *connection, uint64_t timeout_ms)
+void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeout_ms)
 {
     struct loop *loop = loop_of(connection);
     uint64_t before = connection->deadline_ms;
@@ -365,7 +365,7 @@ int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
     connection->events = events;
     connection->user = user;
     connection->requests++;
-    upstream_patience(connection, timeout_ms);
+    upstream_set_timeout(connection, timeout_ms);
     *out_connection = connection;
     return 0;
 }
@@ -421,7 +421,7 @@ void upstream_release_orderly(struct upstream_connection *connection)
         return;
     }
     start_closing(connection);
-    upstream_patience(connection, LIMIT_UPSTREAM_PARTING_MS);
+    upstream_set_timeout(connection, LIMIT_UPSTREAM_PARTING_MS);
     wire_close(&connection->wire, WIRE_END_ORDERLY);
 }
 
@@ -443,6 +443,6 @@ void upstream_release(struct upstream_connection *connection, bool keep)
     list_remove(&connection->awake);
     list_remove(&connection->link);
     list_insert_before(peer->idle.next, &connection->link);
-    upstream_patience(connection, peer->group->upstream->keepalive_timeout_ms);
+    upstream_set_timeout(connection, peer->group->upstream->keepalive_timeout_ms);
     wire_receive(&connection->wire); /* whatever comes now is its end */
 }

@@ -155,7 +155,7 @@ MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstrea
                                 uint64_t timeout_ms, bool fresh,
                                 struct upstream_connection **out_connection);
 /* From now on, so long without another call, and it fails with -ETIMEDOUT. 0: as long as it takes. */
-void upstream_patience(struct upstream_connection *connection, uint64_t timeout_ms);
+void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeout_ms);
 /* `room` follows, from the loop. */
 void upstream_wake(struct upstream_connection *connection);
 /* The user lets go. `keep`: the exchange on it is whole, and another may follow; else it is closed at once. No event follows. */

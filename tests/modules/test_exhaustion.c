@@ -131,7 +131,7 @@ static const char configuration[] =
     "credentials: on}, preload: /a.css as=style, add_trailer: X-Sent $body_bytes_sent}\n"
     "        /limited/: {alias: '@/www/', limit_req: zone=asked burst=9, limit_conn: open 9}\n"
     "        /narrow/: {alias: '@/www/', limit_req: zone=rare, limit_except: {GET: {deny: all}}}\n"
-    "        /paced/: {alias: '@/www/', limit_rate: 2m, limit_rate_after: 1k}\n"
+    "        /throttled/: {alias: '@/www/', limit_rate: 2m, limit_rate_after: 1k}\n"
     "        /known/: {alias: '@/www/', auth_basic: '$host \"x\"', auth_basic_user_file: '@/users'}\n"
     "        /signed/: {alias: '@/www/', secure_link: '$arg_s,$arg_e', secure_link_sha256: '$uri$arg_e key', "
     "secure_link_required: on}\n"
@@ -240,7 +240,7 @@ static const char *const requests[] = {
     "GET /limited/file.html HTTP/1.1",
     "GET /narrow/file.html HTTP/1.1\nAccept: application/json",
     "DELETE /narrow/file.html HTTP/1.1\nAccept: text/html",
-    "GET /paced/large HTTP/1.1",
+    "GET /throttled/large HTTP/1.1",
     "GET /known/file.html HTTP/1.1\nAuthorization: Basic YW5uOnNlY3JldA==",
     "GET /known/file.html HTTP/1.1\nAuthorization: Basic YW5uOndyb25n",
     "GET /known/file.html HTTP/1.1\nAccept: text/plain",

@@ -29,7 +29,7 @@ static bool pour(uint64_t key, uint64_t burst, uint64_t now_ms)
 {
     uint64_t level;
 
-    return limit_zone_pour(zone, key, RATE, burst * LIMIT_DROPS, now_ms, &level);
+    return limit_zone_fill(zone, key, RATE, burst * LIMIT_DROPS, now_ms, &level);
 }
 
 START_TEST(one_a_second)
@@ -52,7 +52,7 @@ START_TEST(a_clock_behind_gives_nothing)
 
     ck_assert(pour(1, 0, 10000));
     for (uint64_t i = 1; i <= 8; i++) {
-        ck_assert(limit_zone_pour(zone, 1, RATE, 99 * LIMIT_DROPS, i % 2 ? 9500 : 10000, &level));
+        ck_assert(limit_zone_fill(zone, 1, RATE, 99 * LIMIT_DROPS, i % 2 ? 9500 : 10000, &level));
         ck_assert_uint_eq(level, i * LIMIT_DROPS);
     }
 }
@@ -64,9 +64,9 @@ START_TEST(a_burst_runs_out)
 
     for (unsigned i = 0; i < 4; i++)
         ck_assert(pour(1, 3, 1000));
-    ck_assert(!limit_zone_pour(zone, 1, RATE, 3 * LIMIT_DROPS, 1500, &level));
+    ck_assert(!limit_zone_fill(zone, 1, RATE, 3 * LIMIT_DROPS, 1500, &level));
     ck_assert_uint_eq(level, 3 * LIMIT_DROPS + LIMIT_DROPS / 2);
-    ck_assert(limit_zone_pour(zone, 1, RATE, 3 * LIMIT_DROPS, 2000, &level));
+    ck_assert(limit_zone_fill(zone, 1, RATE, 3 * LIMIT_DROPS, 2000, &level));
     ck_assert_uint_eq(level, 3 * LIMIT_DROPS);
     limit_zone_take_back(zone, 1);
     ck_assert(pour(1, 3, 2000));
