@@ -234,7 +234,7 @@ static int write_row(const struct listing *listing, struct buffer *out, const st
 }
 
 /* The folders on the way, each a link upwards; the last one is this. */
-static int write_crumbs(struct buffer *out, struct str path)
+static int write_breadcrumbs(struct buffer *out, struct str path)
 {
     size_t depth = 0;
     int error;
@@ -318,7 +318,7 @@ static int write_page_head(const struct listing *listing, struct buffer *out)
     if (error == 0)
         error = buffer_append(out, str_of(style, sizeof(style) - 1));
     if (error == 0)
-        error = write_crumbs(out, path);
+        error = write_breadcrumbs(out, path);
     if (error == 0)
         error = buffer_append(out, STR("<table>\n<tr>"));
     for (int sort = SORT_NAME; sort <= SORT_DATE && error == 0; sort++)

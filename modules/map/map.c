@@ -28,7 +28,7 @@ struct map {
     struct lines exact, leading, trailing; /* sorted by key */
     struct lines patterns;                 /* in the order of the file */
     const struct template *fallback;
-    bool hostnames, fleeting;
+    bool hostnames, uncached;
 };
 
 struct map_conf {
@@ -155,7 +155,7 @@ static int read_line(struct conf_reader *reader, struct map *map, const struct c
     if (str_equal(key, STR("hostnames")))
         return 0; /* read before the others */
     if (str_equal(key, STR("volatile")))
-        return conf_read_switch(reader, pair->value, &map->fleeting);
+        return conf_read_switch(reader, pair->value, &map->uncached);
     error = conf_read_template(reader, pair->value, &line.value);
     if (error < 0)
         return error;
@@ -225,7 +225,7 @@ static int read_map_block(struct conf_reader *reader, const struct conf_pair *pa
         error = read_lines(reader, pair->value, map);
     if (error < 0)
         return error;
-    return user_variable_set_source(reader, pair->key, variable, map_eval, map, map->fleeting);
+    return user_variable_set_source(reader, pair->key, variable, map_eval, map, map->uncached);
 }
 
 static int read_maps(struct conf_reader *reader, const struct conf_node *node, void *out)

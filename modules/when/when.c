@@ -218,7 +218,7 @@ static enum outcome apply_when(struct evaluation *evaluation, const struct when 
         if (!when->rules) /* the location has it laid over */
             return OUTCOME_PASS;
     }
-    outcome = exchange_lay_over(evaluation->x, when);
+    outcome = exchange_apply_when(evaluation->x, when);
 
     if (outcome == OUTCOME_PASS && set_all(evaluation) < 0)
         return exchange_error_response(evaluation->x, 500);
@@ -344,7 +344,7 @@ static enum outcome evaluate_conditions(struct evaluation *evaluation)
 
         if (when->rules && !exchange_in_server(evaluation->x)) {
             if (when->pair == evaluation->held && !exchange_uri_changed(evaluation->x))
-                return exchange_lay_over(evaluation->x, when->only_rules ? NULL : when);
+                return exchange_apply_when(evaluation->x, when->only_rules ? NULL : when);
             evaluation->when++;
             continue;
         }
@@ -359,7 +359,7 @@ static enum outcome evaluate_conditions(struct evaluation *evaluation)
         if (next_condition(evaluation, when, result == 1))
             return apply_when(evaluation, when);
     }
-    return exchange_lay_over(evaluation->x, NULL);
+    return exchange_apply_when(evaluation->x, NULL);
 }
 
 static enum outcome when_answer(struct exchange *x, const void *conf, void *state)

@@ -290,7 +290,7 @@ static struct template *template_copy(const struct template_part *parts, size_t 
     return made;
 }
 
-struct template *template_settle(const struct template *template, const void *subject, struct arena *arena,
+struct template *template_finish(const struct template *template, const void *subject, struct arena *arena,
                                  template_escape *escape, struct str absent)
 {
     struct template_part *parts = arena_zalloc(arena, 2 * template->count + 1, sizeof(*parts));

@@ -69,7 +69,7 @@ MUST_CHECK int template_write(const struct template *template, const void *subje
  * Evaluates all but the late variables, for a subject most of which is freed soon. The result is another template
  * for template_write, to be freed by free(). NULL when out of memory.
  */
-struct template *template_settle(const struct template *template, const void *subject, struct arena *arena,
+struct template *template_finish(const struct template *template, const void *subject, struct arena *arena,
                                  template_escape *escape, struct str absent);
 /* For access logs: quotes, backslashes, control bytes and bytes above 126 become \xHH. */
 MUST_CHECK int template_escape_log(struct buffer *out, struct str value);

@@ -130,7 +130,7 @@ static int give_pending(struct h1_exchange *h, size_t room, struct chunk *out)
 }
 
 /* Fewer or more bytes than Content-Length: only an abort tells the client. */
-static int break_promise(struct h1_exchange *h, struct str fault)
+static int abort_response(struct h1_exchange *h, struct str fault)
 {
     h->x.response.fault = fault;
     return -EPROTO;
@@ -151,12 +151,12 @@ static int pull_part(struct h1_exchange *h, unsigned accept, size_t room)
     if (result < 0)
         return result;
     if (result == 0)
-        return h->framing == FRAMING_LENGTH ? break_promise(h, STR("the body is shorter than its length"))
+        return h->framing == FRAMING_LENGTH ? abort_response(h, STR("the body is shorter than its length"))
                                             : 0;
     length = chunk_length(&h->part);
     if (h->framing == FRAMING_LENGTH) {
         if (length > h->rest)
-            return break_promise(h, STR("the body is longer than its length"));
+            return abort_response(h, STR("the body is longer than its length"));
         h->rest -= length;
     }
     h->x.response.body_bytes_sent += length;

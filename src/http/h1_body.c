@@ -92,7 +92,7 @@ void h1_body_fail(struct h1_exchange *h, int error)
         return;
     h->body_error = error;
     h->session->keepalive = false;
-    h->session->deaf = true;
+    h->session->input_closed = true;
     wake_puller(h);
 }
 

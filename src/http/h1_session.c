@@ -56,7 +56,7 @@ static struct session *session_open(const struct session_settings *settings,
 void h1_session_break(struct h1_session *h1, int error)
 {
     h1->error = (int16_t)error;
-    h1->deaf = true;
+    h1->input_closed = true;
     h1_session_wake(h1);
 }
 
@@ -64,7 +64,7 @@ void h1_session_break(struct h1_session *h1, int error)
 static void session_end(struct h1_session *h1)
 {
     h1->over = true;
-    h1->deaf = true;
+    h1->input_closed = true;
     buffer_finish(&h1->head);
     h1_session_wake(h1);
 }
@@ -94,7 +94,7 @@ static void reject_head(struct h1_exchange *h, int status)
     h->body_whole = true;
     h->x.response.close_after = true;
     h1->keepalive = false;
-    h1->deaf = true;
+    h1->input_closed = true;
     h1->events->refused(h1->owner, &h->x, status);
 }
 
@@ -200,7 +200,7 @@ static size_t session_consume(struct session *session, struct str bytes)
     struct h1_session *h1 = h1_of(session);
     size_t taken = 0;
 
-    while (taken < bytes.length && !h1->deaf) {
+    while (taken < bytes.length && !h1->input_closed) {
         struct str rest = str_skip(bytes, taken);
         struct h1_exchange *h = h1->current;
         size_t more;
@@ -211,7 +211,7 @@ static size_t session_consume(struct session *session, struct str bytes)
             more = consume_drained(h, rest);
         else
             more = h1_body_consume(h, rest);
-        if (more == 0 && !h1->deaf) {
+        if (more == 0 && !h1->input_closed) {
             h1->held_back = true;
             return taken;
         }
@@ -308,7 +308,7 @@ static void signal_timeout(struct h1_session *h1)
 static void signal_peer_closed(struct h1_session *h1)
 {
     h1->keepalive = false;
-    h1->deaf = true;
+    h1->input_closed = true;
     if (!h1->current || h1->current->stage == STAGE_DRAINING)
         session_end(h1);
     else

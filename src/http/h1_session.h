@@ -26,7 +26,7 @@ struct h1_session {
     int16_t error;                  /* returned by produce from now on: the connection is aborted */
     bool keepalive : 1;             /* further requests are allowed */
     bool retiring : 1;              /* the next response announces the close; SESSION_RETIRE */
-    bool deaf : 1;                  /* further input is ignored */
+    bool input_closed : 1;                  /* further input is ignored */
     bool over : 1;
     bool wake_owed : 1;               /* produce returned -EAGAIN: a wake is owed */
     bool held_back : 1;             /* consume left bytes: a wake is owed once they are wanted */

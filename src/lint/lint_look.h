@@ -2,8 +2,8 @@
  * How rules look things up: by the name of a directive, as it was written and where it is
  * inherited from, so that no rule needs to know a module's struct.
  */
-#ifndef LINT_LINT_LOOK_H
-#define LINT_LINT_LOOK_H
+#ifndef LINT_LINT_QUERY_H
+#define LINT_LINT_QUERY_H
 
 #include "lint/lint.h"
 

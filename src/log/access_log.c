@@ -316,8 +316,8 @@ struct access_log_rest {
     } lines[];
 };
 
-int access_log_settle(const struct conf_rows *logs, const void *subject, struct arena *arena,
-                      struct access_log_rest **out_rest)
+int access_log_evaluate(const struct conf_rows *logs, const void *subject, struct arena *arena,
+                        struct access_log_rest **out_rest)
 {
     const struct access_log_row *rows = logs->items;
     struct access_log_rest *rest = calloc(1, sizeof(*rest) + logs->count * sizeof(rest->lines[0]));
@@ -330,7 +330,7 @@ int access_log_settle(const struct conf_rows *logs, const void *subject, struct 
 
         if (!rows[i].target)
             continue;
-        settled = template_settle(format->template, subject, arena, escapes[format->escape],
+        settled = template_finish(format->template, subject, arena, escapes[format->escape],
                                   absent_value(format->escape));
         if (!settled) {
             access_log_rest_free(rest);

@@ -45,7 +45,7 @@ void access_log_lines(struct access_log *log, const struct conf_rows *rows, cons
 /* Lines that are written later than the memory of their subject is freed. */
 struct access_log_rest;
 /* The lines of these rows, with the variables that do not change any more evaluated. 0 or -ENOMEM. */
-MUST_CHECK int access_log_settle(const struct conf_rows *rows, const void *subject, struct arena *arena, struct access_log_rest **out_rest);
+MUST_CHECK int access_log_evaluate(const struct conf_rows *rows, const void *subject, struct arena *arena, struct access_log_rest **out_rest);
 /* Writes them; `subject` has the values of the other variables. `log` NULL: nothing is written. */
 void access_log_write_rest(struct access_log *log, const struct access_log_rest *rest, const void *subject, struct arena *arena);
 /* Accepts NULL. */

@@ -154,7 +154,7 @@ const struct when *exchange_when(const struct exchange *x, size_t index)
     return index < location->when_count ? &location->whens[index] : NULL;
 }
 
-enum outcome exchange_lay_over(struct exchange *x, const struct when *when)
+enum outcome exchange_apply_when(struct exchange *x, const struct when *when)
 {
     struct request_state *request = request_state_of(x);
     enum outcome outcome = OUTCOME_PASS;

@@ -65,7 +65,7 @@ const struct when *exchange_when(const struct exchange *x, size_t index);
  * One of them holds: its location takes the place of this one; NULL: none holds. OUTCOME_PASS, or OUTCOME_ANSWERED where the location
  * refuses the request.
  */
-enum outcome exchange_lay_over(struct exchange *x, const struct when *when);
+enum outcome exchange_apply_when(struct exchange *x, const struct when *when);
 /* A module's conf of the location as it is now. */
 const void *exchange_conf(const struct exchange *x, const struct module *module);
 

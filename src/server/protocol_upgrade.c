@@ -47,7 +47,7 @@ static struct upgraded_exchange *save_for_log(struct request_state *request)
     struct exchange *x = request->x;
     struct upgraded_exchange *ended = calloc(1, sizeof(*ended));
 
-    if (!ended || access_log_settle(&request->location->site->access_logs, x, &x->arena, &ended->lines) < 0) {
+    if (!ended || access_log_evaluate(&request->location->site->access_logs, x, &x->arena, &ended->lines) < 0) {
         request_count(request->worker, request_status(request), x->started_us);
         request->worker->counters->log_lines_dropped++;
         free(ended);

@@ -44,7 +44,7 @@ struct request_state {
     uint64_t shaping;               /* bits of modules whose shape is called though they are idle: exchange_set_rate */
     uint64_t rate;                  /* exchange_set_rate; valid where `shaping` has a bit */
     bool early;                     /* it came before the handshake was over: $ssl_early_data */
-    bool unroutable;                /* a regular expression failed: 500 */
+    bool regex_failed;                /* a regular expression failed: 500 */
     struct exchange *parent;        /* whose child this is (subrequest.c), held; NULL: a client asks */
     struct list children;           /* struct subrequest */
     unsigned asked;                 /* how many there are */

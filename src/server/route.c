@@ -54,7 +54,7 @@ static bool takes_host(struct request_state *request, const struct virtual_serve
     for (size_t i = 0; i < server->pattern_count; i++) {
         int result = capture_match(server->patterns[i], request->x, host);
 
-        request->unroutable |= result < 0;
+        request->regex_failed |= result < 0;
         if (result != 0)
             return true;
     }
@@ -130,7 +130,7 @@ static bool find_regex(struct request_state *request, const struct location *out
     for (size_t i = 0; i < outer->pattern_count; i++) {
         int result = capture_match(outer->patterns[i]->regex, request->x, request->x->request.path);
 
-        request->unroutable |= result < 0;
+        request->regex_failed |= result < 0;
         if (result != 0) {
             request->location = outer->patterns[i];
             (void)find_inside(request, outer->patterns[i]);
@@ -172,7 +172,7 @@ void route_next(struct request_state *request)
 }
 
 /* One of the rules of the server that this scope has will answer. */
-static bool rules_settle(const struct request_state *request)
+static bool rules_decide(const struct request_state *request)
 {
     const struct location *location = request->location;
 
@@ -190,7 +190,7 @@ uint64_t route_modules(const struct request_state *request)
 {
     const struct location *location = request->location;
 
-    return request->in_server && !rules_settle(request) ? location->rules : location->answering;
+    return request->in_server && !rules_decide(request) ? location->rules : location->answering;
 }
 
 void route_location(struct request_state *request)
@@ -252,8 +252,8 @@ enum outcome route_guard(struct request_state *request)
     struct exchange *x = request->x;
     const struct core_site *site = request->location->site;
 
-    if (request->unroutable) {
-        request->unroutable = false; /* the page of this error is located anew */
+    if (request->regex_failed) {
+        request->regex_failed = false; /* the page of this error is located anew */
         return exchange_error_response(x, 500);
     }
     if (site->internal && !request->internal && !request->in_server)

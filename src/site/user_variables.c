@@ -176,7 +176,7 @@ static struct str get_own(const void *subject, struct str parameter, struct aren
         return place ? *place : ABSENT;
     *place = STR("");
     value = variable->eval(subject, variable->source);
-    *place = variable->fleeting ? ABSENT : value.data ? value : STR("");
+    *place = variable->uncached ? ABSENT : value.data ? value : STR("");
     return value;
 }
 
@@ -263,7 +263,7 @@ int user_variable_read(struct conf_reader *reader, const struct conf_node *node,
 
 int user_variable_set_source(struct conf_reader *reader, const struct conf_node *node, struct user_variable *variable,
                              struct str (*eval)(const void *subject, const void *source), const void *source,
-                             bool fleeting)
+                             bool uncached)
 {
     if (variable->eval) {
         conf_error(reader->errors, node->mark, STR("take another name"),
@@ -272,6 +272,6 @@ int user_variable_set_source(struct conf_reader *reader, const struct conf_node 
     }
     variable->eval = eval;
     variable->source = source;
-    variable->fleeting = fleeting;
+    variable->uncached = uncached;
     return 0;
 }

@@ -27,10 +27,10 @@ struct user_variable {
     const struct user_variables *among;
     struct str name;                /* without "$" */
     size_t index;                   /* of its value */
-    /* What it is where nobody has set it, asked for at most once for a subject unless `fleeting`; NULL: nothing. */
+    /* What it is where nobody has set it, asked for at most once for a subject unless `uncached`; NULL: nothing. */
     struct str (*eval)(const void *subject, const void *source);
     const void *source;
-    bool fleeting;
+    bool uncached;
 };
 
 struct user_variables {
@@ -51,10 +51,10 @@ struct user_variable *user_variable_find(const struct user_variables *own, struc
 MUST_CHECK int user_variable_read(struct conf_reader *reader, const struct conf_node *node, struct str word,
                                   struct user_variable **out);
 
-/* For rows: what the variable is where nobody sets it, asked for at most once for a subject unless `fleeting`. 0, or -EINVAL, and said: it has such a maker. */
+/* For rows: what the variable is where nobody sets it, asked for at most once for a subject unless `uncached`. 0, or -EINVAL, and said: it has such a maker. */
 MUST_CHECK int user_variable_set_source(struct conf_reader *reader, const struct conf_node *node, struct user_variable *variable,
                                         struct str (*eval)(const void *subject, const void *source), const void *source,
-                                        bool fleeting);
+                                        bool uncached);
 
 /* From now on the variable has this value, which lasts as long as the subject. 0 or -ENOMEM. */
 MUST_CHECK int user_variable_set(const void *subject, const struct user_variable *variable, struct str value);

@@ -42,8 +42,8 @@ static void stream_free_when_closed(struct stream *stream)
 {
     struct worker *worker = stream->worker;
 
-    if (!stream->closed || !op_idle(&stream->timer) || !stream_flow_resting(&stream->up) ||
-        !stream_flow_resting(&stream->down))
+    if (!stream->closed || !op_idle(&stream->timer) || !stream_flow_idle(&stream->up) ||
+        !stream_flow_idle(&stream->down))
         return;
     list_remove(&stream->link);
     connection_unreserve(worker, &stream->address);
@@ -52,12 +52,12 @@ static void stream_free_when_closed(struct stream *stream)
     free(stream);
 }
 
-static void up_rested(struct stream_flow *flow)
+static void up_idle(struct stream_flow *flow)
 {
     stream_free_when_closed(container_of(flow, struct stream, up));
 }
 
-static void down_rested(struct stream_flow *flow)
+static void down_idle(struct stream_flow *flow)
 {
     stream_free_when_closed(container_of(flow, struct stream, down));
 }
@@ -362,8 +362,8 @@ static struct stream *stream_create(struct worker *worker, const struct endpoint
     stream->address = *peer;
     stream->number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED);
     stream->timer.done = stream_timer_done;
-    stream->up.rested = up_rested;
-    stream->down.rested = down_rested;
+    stream->up.idle = up_idle;
+    stream->down.idle = down_idle;
     stream->prereading = true;
     list_init(&stream->waiter.link);
     list_push(&worker->streams, &stream->link);

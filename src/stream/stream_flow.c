@@ -22,7 +22,7 @@ static void pause_over(struct op *op, int result)
     struct stream_flow *flow = container_of(op, struct stream_flow, pause);
 
     if (!flow->to)
-        flow->rested(flow);
+        flow->idle(flow);
     else if (result != -ECANCELED && wire_room(flow->to) > 0)
         receive_more(flow);
 }

@@ -109,14 +109,14 @@ static struct upstream_peer *draw_by_weight(struct upstream_group *group, const 
 
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
-        uint64_t dice = 0;
+        uint64_t random_state = 0;
 
         if (peer == other || !may_be_asked(peer, choice, backup))
             continue;
         total += peer->weight;
-        if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) < 0)
-            dice = group_now_ms(group) * 0x9e3779b97f4a7c15;
-        if (dice % total < peer->weight)
+        if (getrandom(&random_state, sizeof(random_state), GRND_NONBLOCK) < 0)
+            random_state = group_now_ms(group) * 0x9e3779b97f4a7c15;
+        if (random_state % total < peer->weight)
             drawn = peer;
     }
     return drawn;

@@ -31,12 +31,12 @@ static void set_checked(struct upstream_peer *peer, bool good, const char *reaso
 
     if (before == wanted || (good && before == CHECKED_NEVER)) {
         shared_set(&state->checked, wanted);
-        shared_set(&state->streak, 0);
+        shared_set(&state->consecutive_failures, 0);
         return;
     }
-    if (shared_add(&state->streak, 1) + 1 < needed)
+    if (shared_add(&state->consecutive_failures, 1) + 1 < needed)
         return;
-    shared_set(&state->streak, 0);
+    shared_set(&state->consecutive_failures, 0);
     shared_set(&state->checked, wanted);
     if (good)
         upstream_peer_returned(peer);

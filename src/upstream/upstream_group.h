@@ -113,7 +113,7 @@ uint64_t upstream_hash(struct str key, struct str server);
 
 #define UPSTREAM_WEIGHT_UNIT 256
 
-/* Not gone, down, full, found bad by a check, or resting after failures. */
+/* Not gone, down, full, found bad by a check, or paused after failures. */
 bool upstream_peer_available(const struct upstream_peer *peer);
 /* Before it is asked: false where it has failed, and somebody else tries whether it is back. */
 bool upstream_peer_try(struct upstream_peer *peer);

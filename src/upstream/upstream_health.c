@@ -18,7 +18,7 @@ static bool is_open(const struct upstream_peer *peer)
            shared_get(&peer->state->fails) >= peer->server->max_fails;
 }
 
-static bool is_resting(const struct upstream_peer *peer)
+static bool is_paused(const struct upstream_peer *peer)
 {
     return is_open(peer) &&
            u64_sub_sat(peer_now_ms(peer), shared_get(&peer->state->failed_ms)) < shared_get(&peer->state->pause_ms);
@@ -29,7 +29,7 @@ bool upstream_peer_available(const struct upstream_peer *peer)
     const struct upstream_server *server = peer->server;
 
     return !peer->gone && !server->down && shared_get(&peer->state->checked) != CHECKED_BAD &&
-           (server->max_conns == 0 || shared_get(&peer->state->active) < server->max_conns) && !is_resting(peer);
+           (server->max_conns == 0 || shared_get(&peer->state->active) < server->max_conns) && !is_paused(peer);
 }
 
 /* Of all workers one request a pause tries. */
@@ -39,7 +39,7 @@ bool upstream_peer_try(struct upstream_peer *peer)
 
     if (!is_open(peer))
         return true;
-    if (is_resting(peer) || !shared_change(&peer->state->failed_ms, failed_ms, peer_now_ms(peer)))
+    if (is_paused(peer) || !shared_change(&peer->state->failed_ms, failed_ms, peer_now_ms(peer)))
         return false;
     shared_set(&peer->state->trial, 1);
     return true;
@@ -62,14 +62,14 @@ void upstream_peer_returned(struct upstream_peer *peer)
 {
     shared_set(&peer->state->fails, 0);
     shared_set(&peer->state->trial, 0);
-    shared_set(&peer->state->resting, 0);
+    shared_set(&peer->state->paused, 0);
     shared_set(&peer->state->returned_ms, peer_now_ms(peer));
 }
 
 static void pause_peer(struct upstream_peer *peer, uint64_t pause_ms)
 {
     shared_set(&peer->state->pause_ms, pause_ms);
-    shared_set(&peer->state->resting, peer->group->count > 1);
+    shared_set(&peer->state->paused, peer->group->count > 1);
     if (peer->group->count > 1)
         log_write(peer->group->pool->log, LOG_WARN,
                   "upstream server %s failed %llu times and is left alone for %llu ms", peer->name,

@@ -25,12 +25,12 @@ struct upstream_shared {
     uint64_t fails;                 /* in a row */
     uint64_t failed_ms;             /* the last one; the last trial */
     uint64_t pause_ms;              /* how long it is left alone; grows */
-    uint64_t resting;               /* it is left alone, or tried */
+    uint64_t paused;               /* it is left alone, or tried */
     uint64_t trial;                 /* one request tries whether it is back */
     uint64_t returned_ms;           /* since then it is asked again; 0: it always was */
     uint64_t header_us, whole_us;   /* averages of its answers; 0: none yet */
     uint64_t checked;               /* enum upstream_checked */
-    uint64_t streak;                /* of checks that speak against what `checked` says */
+    uint64_t consecutive_failures;                /* of checks that speak against what `checked` says */
 };
 
 struct upstream_zone;

@@ -196,7 +196,7 @@ START_TEST(settling)
     arena_init(&arena, NULL, 0);
     buffer_init(&out, 0);
     ck_assert_int_eq(template_compile(&arena, str_from(settled_rows[_i].text), &table, &template, &at, &error), 0);
-    settled = template_settle(template, &fake, &arena, template_escape_log, STR("-"));
+    settled = template_finish(template, &fake, &arena, template_escape_log, STR("-"));
     ck_assert_ptr_nonnull(settled);
     arena_reset(&arena);
     fake.host = STR("second");
