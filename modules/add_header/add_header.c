@@ -219,7 +219,7 @@ static bool is_validator(struct str name)
     return str_equal_nocase(name, STR("ETag")) || str_equal_nocase(name, STR("Last-Modified"));
 }
 
-static int add_header_shape(struct exchange *x, const void *conf)
+static int add_header_filter(struct exchange *x, const void *conf)
 {
     const struct add_header_conf *own = conf;
     bool good = is_good(x->response.status);
@@ -262,5 +262,5 @@ const struct module module_add_header = {
     .conf_size = sizeof(struct add_header_conf),
     .conf_check = check_rows,
     .idle = add_header_idle,
-    .shape = add_header_shape,
+    .filter = add_header_filter,
 };

@@ -137,7 +137,7 @@ static void trailer_inner_woken(void *owner)
 
 static const struct body_ops wrapped_ops = {.next = wrapped_next, .close = wrapped_close};
 
-static int add_trailer_shape(struct exchange *x, const void *conf)
+static int add_trailer_filter(struct exchange *x, const void *conf)
 {
     const struct trailer_conf *own = conf;
     struct wrapped *wrapped;
@@ -170,5 +170,5 @@ const struct module module_add_trailer = {
     .directives = directives,
     .conf_size = sizeof(struct trailer_conf),
     .idle = add_trailer_idle,
-    .shape = add_trailer_shape,
+    .filter = add_trailer_filter,
 };

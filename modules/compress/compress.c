@@ -153,7 +153,7 @@ static int wrap_in_coder(struct exchange *x, const struct compress_conf *conf, e
     return error < 0 ? error : compress_weaken_etag(x);
 }
 
-static int compress_shape(struct exchange *x, const void *own)
+static int compress_filter(struct exchange *x, const void *own)
 {
     const struct compress_conf *conf = own;
     enum coding offered[CODINGS], chosen[CODINGS];
@@ -193,6 +193,6 @@ const struct module module_compress = {
     .idle = compress_idle,
     .worker_start = compress_worker_start,
     .worker_stop = compress_worker_stop,
-    .shape = compress_shape,
+    .filter = compress_filter,
     .wants_whole = compress_wants_whole,
 };

@@ -163,7 +163,7 @@ static bool is_preflight(const struct exchange *x)
            headers_find(&x->request.headers, STR("Access-Control-Request-Method"));
 }
 
-/* What a preflight hears beside the origin, which cors_shape says. */
+/* What a preflight hears beside the origin, which cors_filter says. */
 static int add_preflight_headers(struct exchange *x, const struct cors *cors)
 {
     struct str headers = cors->headers.count
@@ -194,7 +194,7 @@ static enum outcome cors_answer(struct exchange *x, const void *conf, void *stat
     return OUTCOME_ANSWERED;
 }
 
-static int cors_shape(struct exchange *x, const void *conf)
+static int cors_filter(struct exchange *x, const void *conf)
 {
     const struct cors *cors = &((const struct cors_conf *)conf)->cors;
     struct str origin;
@@ -230,5 +230,5 @@ const struct module module_cors = {
     .conf_check = check_cors,
     .idle = cors_idle,
     .answer = cors_answer,
-    .shape = cors_shape,
+    .filter = cors_filter,
 };

@@ -206,7 +206,7 @@ static int set_fresh(struct exchange *x, const struct expiry *expiry)
                                fresh < 0 ? STR("no-cache") : arena_printf(&x->arena, "max-age=%lld", (long long)fresh));
 }
 
-static int expires_shape(struct exchange *x, const void *conf)
+static int expires_filter(struct exchange *x, const void *conf)
 {
     const struct expires *own = &((const struct expires_conf *)conf)->expires;
     struct expiry expiry = own->expiry;
@@ -248,5 +248,5 @@ const struct module module_expires = {
     .directives = directives,
     .conf_size = sizeof(struct expires_conf),
     .idle = expires_idle,
-    .shape = expires_shape,
+    .filter = expires_filter,
 };

@@ -203,7 +203,7 @@ static uint64_t share_of(uint64_t rate)
     return share < 512 ? (rate < 512 ? rate : 512) : share;
 }
 
-static int limit_rate_shape(struct exchange *x, const void *conf)
+static int limit_rate_filter(struct exchange *x, const void *conf)
 {
     const struct limit_rate_conf *own = conf;
     uint64_t rate, after;
@@ -257,7 +257,7 @@ const struct module module_limit_rate = {
     .directives = directives,
     .conf_size = sizeof(struct limit_rate_conf),
     .idle = limit_rate_idle,
-    .shape = limit_rate_shape,
+    .filter = limit_rate_filter,
     .limits_rate = true,
     .variables = &variable_table,
 };

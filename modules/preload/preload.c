@@ -115,7 +115,7 @@ static enum outcome preload_answer(struct exchange *x, const void *conf, void *s
     return OUTCOME_PASS;
 }
 
-static int preload_shape(struct exchange *x, const void *conf)
+static int preload_filter(struct exchange *x, const void *conf)
 {
     const struct preload_conf *own = conf;
 
@@ -138,5 +138,5 @@ const struct module module_preload = {
     .conf_size = sizeof(struct preload_conf),
     .idle = preload_idle,
     .answer = preload_answer,
-    .shape = preload_shape,
+    .filter = preload_filter,
 };

@@ -104,7 +104,7 @@ static int add_if_absent(struct exchange *x, struct str name, struct str value)
     return headers_add(&x->response.headers, &x->arena, name, value);
 }
 
-static int security_shape(struct exchange *x, const void *conf)
+static int security_filter(struct exchange *x, const void *conf)
 {
     const struct security_conf *own = conf;
     int error = 0;
@@ -130,5 +130,5 @@ const struct module module_security_headers = {
     .directives = directives,
     .conf_size = sizeof(struct security_conf),
     .idle = security_idle,
-    .shape = security_shape,
+    .filter = security_filter,
 };

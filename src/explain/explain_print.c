@@ -294,7 +294,7 @@ int explain_print(const struct explain *explain, struct request_state *request, 
     print_steps(&writer, explain, request);
     print_answer(&writer, explain, request);
     print_modules(&writer, "answering", location->answering);
-    print_modules(&writer, "shaping", location->shaping);
+    print_modules(&writer, "filtering", location->filtering);
     print_directives(&writer, request, location, -1);
     writer_close(&writer);
     return writer.error;

@@ -184,7 +184,7 @@ static void request_begun(void *owner, struct exchange *x)
 }
 
 static void request_serve(struct request_state *request);
-static void request_shape(struct request_state *request);
+static void request_filter(struct request_state *request);
 
 /* What a location says of sizes and times holds from here on, until another request is located. */
 void request_apply_settings(struct request_state *request)
@@ -213,7 +213,7 @@ static void request_locate(struct request_state *request)
 }
 
 /* A head that could not be accepted is refused like any other request, by the server it may have named. Next:
- * request_shape. */
+ * request_filter. */
 static void request_refused(void *owner, struct exchange *x, int status)
 {
     struct request_state *request = begin_request(owner, x);
@@ -242,7 +242,7 @@ void request_continue(struct request_state *request, enum outcome outcome)
         if (request->parent)
             exchange_answer(request->x); /* as it is: what comes of it is its owner's */
         else
-            request_shape(request);
+            request_filter(request);
         break;
     case OUTCOME_INTERNAL_REDIRECT: /* at most LIMIT_INTERNAL_REDIRECTS times: exchange_internal_redirect counts */
         request_locate(request);
@@ -253,7 +253,7 @@ void request_continue(struct request_state *request, enum outcome outcome)
     }
 }
 
-/* Modules are asked in order until one answers. Next: request_shape; request_locate behind the rules of the server; or
+/* Modules are asked in order until one answers. Next: request_filter; request_locate behind the rules of the server; or
  * nothing, while a module keeps the exchange. */
 static void request_serve(struct request_state *request)
 {
@@ -273,23 +273,23 @@ static void request_serve(struct request_state *request)
 }
 
 /* From the last module to the first, each may edit the head and wrap the body. */
-static int shape_all(struct request_state *request)
+static int filter_all(struct request_state *request)
 {
-    uint64_t left = request->location->shaping | request->shaping;
+    uint64_t left = request->location->filtering | request->filtering;
     int rc = 0;
 
     while (left != 0 && rc == 0) {
         unsigned index = 63 - (unsigned)__builtin_clzll(left);
 
         left -= UINT64_C(1) << index;
-        rc = module_table[index]->shape(request->x, request->location->module_conf[index]);
+        rc = module_table[index]->filter(request->x, request->location->module_conf[index]);
     }
     return rc;
 }
 
 /* There is an answer. A refusal gets its page, modules shape it, the session frames it. Next: connection_pump
  * pulls it out. */
-static void request_shape(struct request_state *request)
+static void request_filter(struct request_state *request)
 {
     struct exchange *x = request->x;
 
@@ -301,7 +301,7 @@ static void request_shape(struct request_state *request)
         request_locate(request);
         return;
     }
-    if (error_response_finish(request) < 0 || internal_redirect_set_headers(request) < 0 || shape_all(request) < 0)
+    if (error_response_finish(request) < 0 || internal_redirect_set_headers(request) < 0 || filter_all(request) < 0)
         (void)exchange_error_response(x, 500);
     exchange_answer(x);
 }

@@ -85,7 +85,7 @@ void exchange_set_rate(struct exchange *x, uint64_t rate)
     request->rate = rate;
     for (unsigned i = 0; module_table[i] && i < LIMIT_MODULES; i++) {
         if (module_table[i]->limits_rate)
-            request->shaping |= UINT64_C(1) << i;
+            request->filtering |= UINT64_C(1) << i;
     }
 }
 
@@ -93,7 +93,7 @@ bool exchange_rate(const struct exchange *x, uint64_t *out_rate)
 {
     const struct request_state *request = request_state_of(x);
 
-    if (request->shaping == 0)
+    if (request->filtering == 0)
         return false;
     *out_rate = request->rate;
     return true;
@@ -299,7 +299,7 @@ bool exchange_wants_whole(const struct exchange *x)
 {
     const struct location *location = request_state_of(x)->location;
 
-    for (uint64_t left = location->shaping; left != 0; left &= left - 1) {
+    for (uint64_t left = location->filtering; left != 0; left &= left - 1) {
         unsigned index = (unsigned)__builtin_ctzll(left);
 
         if (module_table[index]->wants_whole && module_table[index]->wants_whole(x, location->module_conf[index]))

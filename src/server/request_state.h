@@ -41,8 +41,8 @@ struct request_state {
     bool upgrade_done;                 /* the connection is the upgraded's */
     struct request_module_state *states;     /* exchange_state: of the modules that asked for one */
     struct user_variable_values user_values;          /* of the configuration's own variables */
-    uint64_t shaping;               /* bits of modules whose shape is called though they are idle: exchange_set_rate */
-    uint64_t rate;                  /* exchange_set_rate; valid where `shaping` has a bit */
+    uint64_t filtering;               /* bits of modules whose shape is called though they are idle: exchange_set_rate */
+    uint64_t rate;                  /* exchange_set_rate; valid where `filtering` has a bit */
     bool early;                     /* it came before the handshake was over: $ssl_early_data */
     bool regex_failed;                /* a regular expression failed: 500 */
     struct exchange *parent;        /* whose child this is (subrequest.c), held; NULL: a client asks */

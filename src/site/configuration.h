@@ -100,7 +100,7 @@ struct location {
     struct session_settings session; /* what the site says, as the layers below want it told */
     struct wire_settings wire;
     void *const *module_conf;       /* by index in module_table; points into values */
-    uint64_t answering, shaping;    /* the modules that have something to do here: bit i is module_table[i] */
+    uint64_t answering, filtering;    /* the modules that have something to do here: bit i is module_table[i] */
     uint64_t rules;                 /* of `answering`, those with a server_rule; 0 where none of them decides */
     uint64_t finishing;             /* those that are told of the end: an exchange may have met them elsewhere */
     struct location **inner;        /* locations inside: exact ones first, then the longest prefix */

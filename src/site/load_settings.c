@@ -48,7 +48,7 @@ static void choose_modules(struct location *location)
         location->answering |= module->answer ? bit : 0;
         location->rules |= module->server_rule != SERVER_RULE_NONE ? bit : 0;
         decides |= module->server_rule == SERVER_RULE_DECIDES;
-        location->shaping |= module->shape ? bit : 0;
+        location->filtering |= module->filter ? bit : 0;
     }
     if (!decides)
         location->rules = 0;

@@ -1,6 +1,6 @@
 /*
  * A module: a table of directives and a few functions, each optional. modules/meson.build lists modules in the order in which they are
- * asked; `shape` runs from last to first. What they may call is declared in server/module.h.
+ * asked; `filter` runs from last to first. What they may call is declared in server/module.h.
  */
 #ifndef SITE_MODULE_INTERFACE_H
 #define SITE_MODULE_INTERFACE_H
@@ -54,7 +54,7 @@ struct module {
     int (*worker_start)(struct worker *worker, void **out_state);
     void (*worker_stop)(void *state);
     enum outcome (*answer)(struct exchange *x, const void *conf, void *state);
-    int (*shape)(struct exchange *x, const void *conf); /* head unsent: edit it, wrap the body. 0 or -errno (answered 500) */
+    int (*filter)(struct exchange *x, const void *conf); /* head unsent: edit it, wrap the body. 0 or -errno (answered 500) */
     bool (*wants_whole)(const struct exchange *x, const void *conf); /* of an answer whose fields are there: its shape needs all of it, and no part is to be given */
     void (*finish)(struct exchange *x, const void *conf); /* once for each exchange, wherever it was routed */
     void (*cancel)(struct exchange *x, void *state);   /* the client is gone while PENDING: let go, do not resume */

@@ -93,7 +93,7 @@ static enum outcome last_answer(struct exchange *x, const void *conf, void *stat
 
 static const struct module maker = {.name = "maker",
                                     .answer = maker_answer,
-                                    .shape = maker_shape,
+                                    .filter = maker_shape,
                                     .finish = maker_finish,
                                     .cancel = maker_cancel};
 static const struct module last = {.name = "last", .answer = last_answer};

@@ -171,7 +171,7 @@ static const struct module guard = {.name = "guard", .answer = guard_answer, .ac
 static const struct module owner = {.name = "owner", .answer = asker_answer, .cancel = asker_cancel};
 static const struct module maker = {.name = "maker",
                                     .answer = maker_answer,
-                                    .shape = maker_shape,
+                                    .filter = maker_shape,
                                     .finish = maker_finish,
                                     .cancel = maker_cancel};
 const struct module *const module_table[] = {&guard, &owner, &maker, NULL};
