@@ -150,7 +150,7 @@ static bool head_came(struct gateway_request *p)
     if (asks_another(p))
         return false;
     upstream_peer_worked(p->peer);
-    upstream_peer_took(p->peer, p->attempt->header_us, UINT64_MAX);
+    upstream_peer_count_time(p->peer, p->attempt->header_us, UINT64_MAX);
     if ((p->cache && p->cache->serve_stale(p, GATEWAY_FAILED_STATUS)) ||
         gateway_intercept(p, p->reply.status, &p->reply.headers)) {
         answered_otherwise(p);

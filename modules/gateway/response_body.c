@@ -150,7 +150,8 @@ void gateway_response_end(struct gateway_request *p, bool surplus)
 {
     bool keep = p->reply.keepalive && p->asked && !surplus;
 
-    upstream_peer_took(p->peer, UINT64_MAX, u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us));
+    upstream_peer_count_time(p->peer, UINT64_MAX,
+                             u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us));
     if (p->reply.keepalive && surplus)
         gateway_log(p, LOG_WARN, "upstream sent more than its answer", 0);
     gateway_release(p, keep);

@@ -219,7 +219,7 @@ static void uncount_request(const struct limit_req_conf *own, const uint64_t *ke
 
     for (size_t i = 0; i < own->limits.count; i++) {
         if (keys[i])
-            limit_zone_take_back(rows[i].use.zone->zone, keys[i]);
+            limit_zone_undo(rows[i].use.zone->zone, keys[i]);
     }
 }
 

@@ -334,7 +334,7 @@ static enum outcome after_slice_lookup(struct cached *cached, enum outcome outco
     return outcome == OUTCOME_PASS && !cached->p->slicing->plain ? look_up_key(cached) : outcome;
 }
 
-void proxy_slice_looked(struct gateway_request *p, enum outcome outcome)
+void proxy_slice_looked_up(struct gateway_request *p, enum outcome outcome)
 {
     gateway_resume(p, after_slice_lookup(p->cached, outcome));
 }

@@ -146,7 +146,7 @@ void proxy_cache_unlock(struct proxy_update *update);
 /* What a miss does: one asks, or somebody does already. As proxy_cache_begin. */
 enum outcome proxy_cache_miss(struct gateway_request *p);
 /* Goes on with what was found of slices, from the loop: OUTCOME_PASS: as without them. */
-void proxy_slice_looked(struct gateway_request *p, enum outcome outcome);
+void proxy_slice_looked_up(struct gateway_request *p, enum outcome outcome);
 /* Whether something stored may be said to who asks so. */
 enum reuse cached_reuse(const struct cached *cached, const struct stored_response *stored);
 /* The Age of what is said. 0 or -ENOMEM. */

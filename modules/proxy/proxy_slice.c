@@ -391,7 +391,7 @@ static void facts_lookup_done(struct cache_lookup *lookup, struct cache_entry *e
 {
     struct slicing *s = container_of(lookup, struct slicing, lookup);
 
-    proxy_slice_looked(s->p, use_stored_facts(s, entry));
+    proxy_slice_looked_up(s->p, use_stored_facts(s, entry));
 }
 
 static enum outcome look_up_facts(struct slicing *s)
@@ -427,7 +427,7 @@ static void lock_wait_done(struct cache_waiter *waiter, bool late)
     s->waited = true;
     if (late)
         s->p->cached->stores = false;
-    proxy_slice_looked(s->p, late ? go_plain(s) : look_up_facts(s));
+    proxy_slice_looked_up(s->p, late ? go_plain(s) : look_up_facts(s));
 }
 
 enum outcome proxy_slice_fetch(struct gateway_request *p)

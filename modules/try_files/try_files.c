@@ -127,7 +127,7 @@ static enum outcome check_entry(struct file_attempt *file_attempt, struct file_e
                            STR_ARG(file_attempt->uri), -entry->error, strerror(-entry->error));
     file_entry_unref(entry);
     if (there)
-        return exchange_take_file(x, file_attempt->uri, folder) < 0 ? exchange_error_response(x, 500) : OUTCOME_PASS;
+        return exchange_use_file(x, file_attempt->uri, folder) < 0 ? exchange_error_response(x, 500) : OUTCOME_PASS;
     file_attempt->index++;
     return try_next_file(file_attempt);
 }

@@ -64,7 +64,7 @@
 /* server */
 #define LIMIT_WORKERS               1024            /* upper bound of worker_processes */
 #define LIMIT_WORKER_OUTPUT         (256ull * 1024 * 1024) /* output buffers of all connections of a worker */
-#define LIMIT_ARENA_BLOCKS_KEPT     1024
+#define LIMIT_ARENA_FREE_BLOCKS     1024
 #define LIMIT_RESTART_DELAY_MS      10000           /* longest delay before a crashing worker is restarted */
 #define LIMIT_STOP_MS               5000            /* a worker that has not exited this long after a fast shutdown began is killed */
 
@@ -78,7 +78,7 @@
 #define LIMIT_SERVER_NAME           255             /* bytes of SNI (RFC 1035 2.3.4) */
 #define LIMIT_PEM_FILE              (1 << 20)       /* a certificate chain or a key */
 #define LIMIT_CERTIFICATE_RELOAD               (64 << 20)      /* certificate files of one virtual server */
-#define LIMIT_FILES_LOOK_MS         100             /* shortest interval between two checks of the certificate files */
+#define LIMIT_FILES_CHECK_MS         100             /* shortest interval between two checks of the certificate files */
 #define LIMIT_DH_BITS               2048            /* minimum size of ssl_dhparam: precomputation breaks smaller groups */
 #define LIMIT_PEM_CHAIN             16              /* certificates in a chain */
 #define LIMIT_KEY_UPDATES           32              /* KeyUpdates accepted from one peer within LIMIT_KEY_UPDATES_MS */
@@ -96,10 +96,10 @@
 #define SMALL_RECORD_REST_MS        1000            /* idle period after which the congestion window is assumed to be small again */
 #define LIMIT_LINGERING_BYTES       (8 * 1024 * 1024) /* bytes discarded during lingering close, so that an RST does not destroy the response */
 #define LIMIT_SLOW_WINDOW_MS        30000           /* period over which client_min_rate is measured */
-#define LIMIT_TAIL_LOOK_MS          50              /* interval between two reads of the unsent bytes of a closing connection */
-#define LIMIT_BLOCKS_KEPT           64              /* free output blocks of a worker */
+#define LIMIT_TAIL_CHECK_MS          50              /* interval between two reads of the unsent bytes of a closing connection */
+#define LIMIT_FREE_BLOCKS           64              /* free output blocks of a worker */
 #define LIMIT_PIPES                 128             /* pipes of a worker for splice between sockets, per direction */
-#define LIMIT_PIPES_KEPT            16              /* pipes kept while unused */
+#define LIMIT_FREE_PIPES            16              /* pipes kept while unused */
 #define LIMIT_PIPE_BYTES            (256 * 1024)    /* requested capacity of one pipe: as many bytes as one loop iteration moves */
 #define LIMIT_PIPE_LEAST            (64 * 1024)     /* smallest capacity accepted */
 #define LIMIT_SPLICE_BYTES          (64 * 1024)     /* bodies below this size are copied */
@@ -166,7 +166,7 @@
 #define LIMIT_CACHE_WRITE           (64 * 1024)     /* bytes of a response per write */
 #define LIMIT_CACHE_BEHIND          (256 * 1024)    /* bytes queued for the disk before reading from the upstream pauses */
 #define LIMIT_CACHE_ATTEMPTS        8               /* attempts to create a file while the cache manager removes it before it is locked */
-#define LIMIT_CACHE_LOOK_MS         20              /* interval between two checks of a response that another worker fetches */
+#define LIMIT_CACHE_CHECK_MS         20              /* interval between two checks of a response that another worker fetches */
 #define LIMIT_CACHE_KEEP_MS         1000            /* pause between two steps of an idle cache manager */
 #define LIMIT_CACHE_LEAD_MS         30000           /* time without a step after which another worker takes over the cache manager */
 

@@ -61,7 +61,7 @@ static void wait_timer_done(struct op *op, int result)
         return;
     wake_waiters(store, NULL);
     if (!list_empty(&store->waiters) && op_idle(op))
-        loop_timer(store->loop, op, store->loop->clock.monotonic_ms + LIMIT_CACHE_LOOK_MS);
+        loop_timer(store->loop, op, store->loop->clock.monotonic_ms + LIMIT_CACHE_CHECK_MS);
 }
 
 void cache_store_fill_unlock(struct cache_store *store, const struct cache_hash *hash, uint64_t fill_lock)
@@ -77,7 +77,7 @@ void cache_store_wait(struct cache_store *store, struct cache_waiter *waiter)
     list_init(&waiter->link);
     list_push(&store->waiters, &waiter->link);
     if (!store->stopping && op_idle(&store->tick))
-        loop_timer(store->loop, &store->tick, store->loop->clock.monotonic_ms + LIMIT_CACHE_LOOK_MS);
+        loop_timer(store->loop, &store->tick, store->loop->clock.monotonic_ms + LIMIT_CACHE_CHECK_MS);
 }
 
 void cache_waiter_cancel(struct cache_waiter *waiter)

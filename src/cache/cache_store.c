@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* A file that a helper thread opens. It outlives whoever asked. */
-struct opening {
+struct open_task {
     struct op op;
     struct cache_store *store;
     struct cache_lookup *lookup;    /* NULL: nobody asks any more */
@@ -117,100 +117,100 @@ static void keep_entry(struct cache_store *store, struct cache_entry *entry)
 }
 
 /* What was opened becomes an entry, referenced once. NULL: out of memory; what was opened is closed. */
-static struct cache_entry *entry_make(struct opening *opening)
+static struct cache_entry *entry_make(struct open_task *task)
 {
     struct cache_entry *entry = calloc(1, sizeof(*entry));
 
     if (!entry) {
-        cache_opened_close(&opening->opened);
+        cache_opened_close(&task->opened);
         return NULL;
     }
-    entry->store = opening->store;
+    entry->store = task->store;
     list_init(&entry->link);
     entry->references = 1;
-    if (opening->opened.content.data) { /* the descriptor is better spent on another */
-        close(opening->opened.fd);
-        opening->opened.fd = -1;
+    if (task->opened.content.data) { /* the descriptor is better spent on another */
+        close(task->opened.fd);
+        task->opened.fd = -1;
     }
-    entry->opened = opening->opened;
+    entry->opened = task->opened;
     entry->key = entry->opened.key;
     entry->head = entry->opened.head;
     entry->body_length = entry->opened.body_length;
     entry->content = entry->opened.content;
     entry->updates = entry->opened.updates;
     entry->fd = entry->opened.fd;
-    entry->id = opening->id;
-    entry->view = opening->view;
-    keep_entry(opening->store, entry);
+    entry->id = task->id;
+    entry->view = task->view;
+    keep_entry(task->store, entry);
     return entry;
 }
 
 static int open_work(void *argument)
 {
-    struct opening *opening = argument;
-    const struct cache_conf *conf = opening->store->conf;
+    struct open_task *task = argument;
+    const struct cache_conf *conf = task->store->conf;
 
-    opening->error = cache_file_open(&conf->folder, &opening->id, opening->view.size, LIMIT_FILE_CACHE_CONTENT,
-                                     &opening->opened);
+    task->error = cache_file_open(&conf->folder, &task->id, task->view.size, LIMIT_FILE_CACHE_CONTENT,
+                                  &task->opened);
     return 0;
 }
 
 /* A file that is not as it should be is forgotten; another key of the same hash is just not this one. */
-static struct cache_entry *check_opened(struct opening *opening)
+static struct cache_entry *check_opened(struct open_task *task)
 {
-    struct cache_store *store = opening->store;
+    struct cache_store *store = task->store;
     struct cache_victims victims = {0};
 
-    if (opening->error == -ENOENT || opening->error == -EBADMSG || opening->error == -ELOOP) {
-        if (opening->error == -EBADMSG)
+    if (task->error == -ENOENT || task->error == -EBADMSG || task->error == -ELOOP) {
+        if (task->error == -EBADMSG)
             log_write(store->log, LOG_ERROR, "cache \"" STR_FMT "\": a file is damaged, and is dropped",
                       STR_ARG(store->conf->name));
-        if (cache_zone_remove(store->conf->zone, &opening->id.hash, opening->id.sequence, &victims))
+        if (cache_zone_remove(store->conf->zone, &task->id.hash, task->id.sequence, &victims))
             cache_store_delete(store, &victims);
         return NULL;
     }
-    if (opening->error < 0)
+    if (task->error < 0)
         return NULL;
-    if (!opening->lookup || !str_equal(opening->opened.key, opening->key)) {
-        cache_opened_close(&opening->opened);
+    if (!task->lookup || !str_equal(task->opened.key, task->key)) {
+        cache_opened_close(&task->opened);
         return NULL;
     }
-    return entry_make(opening);
+    return entry_make(task);
 }
 
 static void open_done(struct op *op, int result)
 {
-    struct opening *opening = container_of(op, struct opening, op);
-    struct cache_lookup *lookup = opening->lookup;
+    struct open_task *task = container_of(op, struct open_task, op);
+    struct cache_lookup *lookup = task->lookup;
     struct cache_entry *entry;
 
     if (result < 0) /* too much to do, or the worker ends: as if it were not there */
-        opening->error = result;
-    entry = check_opened(opening);
-    free(opening);
+        task->error = result;
+    entry = check_opened(task);
+    free(task);
     if (!lookup)
         return;
-    lookup->opening = NULL;
+    lookup->task = NULL;
     lookup->found(lookup, entry);
 }
 
 static bool open_entry(struct cache_store *store, struct cache_lookup *lookup, struct str key,
                        const struct cache_view *view)
 {
-    struct opening *opening = calloc(1, sizeof(*opening) + key.length);
+    struct open_task *task = calloc(1, sizeof(*task) + key.length);
 
-    if (!opening)
+    if (!task)
         return false;
-    opening->op.done = open_done;
-    opening->store = store;
-    opening->lookup = lookup;
-    opening->id = (struct cache_id){lookup->hash, view->sequence};
-    opening->view = *view;
-    opening->opened.fd = -1;
-    memcpy(opening->text, key.data, key.length);
-    opening->key = str_of(opening->text, key.length);
-    lookup->opening = opening;
-    loop_offload(store->loop, &opening->op, open_work, opening);
+    task->op.done = open_done;
+    task->store = store;
+    task->lookup = lookup;
+    task->id = (struct cache_id){lookup->hash, view->sequence};
+    task->view = *view;
+    task->opened.fd = -1;
+    memcpy(task->text, key.data, key.length);
+    task->key = str_of(task->text, key.length);
+    lookup->task = task;
+    loop_offload(store->loop, &task->op, open_work, task);
     return true;
 }
 
@@ -243,9 +243,9 @@ struct cache_entry *cache_store_get(struct cache_store *store, struct cache_look
 
 void cache_lookup_cancel(struct cache_lookup *lookup)
 {
-    if (lookup->opening)
-        lookup->opening->lookup = NULL;
-    lookup->opening = NULL;
+    if (lookup->task)
+        lookup->task->lookup = NULL;
+    lookup->task = NULL;
 }
 
 void cache_store_hash(struct str key, struct cache_hash *out)

@@ -44,7 +44,7 @@ struct cache_lookup {
     void (*found)(struct cache_lookup *lookup, struct cache_entry *entry); /* referenced; NULL: nothing is stored */
     struct cache_hash hash;         /* of the key, where nothing was found, and by cache_store_hash */
     unsigned uses;                  /* how often the key was asked for, this time counted, where nothing was found */
-    struct opening *opening;        /* the store's */
+    struct open_task *task;        /* the store's */
 };
 
 /*

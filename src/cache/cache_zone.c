@@ -189,7 +189,7 @@ static uint32_t take_free(struct cache_zone *zone, struct cache_victims *victims
     return place;
 }
 
-uint32_t cache_zone_take_in(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s,
+uint32_t cache_zone_insert(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s,
                         struct cache_victims *victims)
 {
     uint32_t place = cache_zone_place(zone, hash);
@@ -219,7 +219,7 @@ bool cache_zone_find(struct cache_zone *zone, const struct cache_hash *hash, boo
     uint32_t place;
 
     cache_zone_lock(zone);
-    place = used ? cache_zone_take_in(zone, hash, now_s, victims) : cache_zone_place(zone, hash);
+    place = used ? cache_zone_insert(zone, hash, now_s, victims) : cache_zone_place(zone, hash);
     if (place) {
         struct node *node = cache_node(zone, place);
 
@@ -273,7 +273,7 @@ int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint6
     cache_zone_lock(zone);
     purged = was_purged(zone, origin);
     if (!purged)
-        place = cache_zone_take_in(zone, &id->hash, now_s, victims);
+        place = cache_zone_insert(zone, &id->hash, now_s, victims);
     if (place) {
         if (cache_node(zone, place)->sequence != id->sequence) { /* else the walk has found it already */
             evict_node_file(zone, cache_node(zone, place), victims);
@@ -305,7 +305,7 @@ int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_
     uint32_t place;
 
     cache_zone_lock(zone);
-    place = cache_zone_take_in(zone, &id->hash, now_s, victims);
+    place = cache_zone_insert(zone, &id->hash, now_s, victims);
     node = place ? cache_node(zone, place) : NULL;
     if (node && node->sequence != id->sequence) {
         bool purged = node->purged && !is_newer(zone, id->sequence, node->purged);
@@ -344,7 +344,7 @@ bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, ui
     bool stored;
 
     cache_zone_lock(zone);
-    place = cache_zone_take_in(zone, hash, now_s, victims);
+    place = cache_zone_insert(zone, hash, now_s, victims);
     stored = place && cache_node(zone, place)->sequence != 0;
     if (stored)
         evict_node_file(zone, cache_node(zone, place), victims);

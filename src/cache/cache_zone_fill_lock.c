@@ -12,7 +12,7 @@ bool cache_zone_fill_lock(struct cache_zone *zone, const struct cache_hash *hash
     uint32_t place;
 
     cache_zone_lock(zone);
-    place = cache_zone_take_in(zone, hash, (uint32_t)(now_ms / 1000), victims);
+    place = cache_zone_insert(zone, hash, (uint32_t)(now_ms / 1000), victims);
     if (place) {
         struct node *node = cache_node(zone, place);
 

@@ -54,6 +54,6 @@ void cache_zone_unlock(struct cache_zone *zone);
 /* Under the lock. The place of a hash, or NOBODY. */
 uint32_t cache_zone_place(struct cache_zone *zone, const struct cache_hash *hash);
 /* The same, taken in where it is not known; NOBODY: there is no room. */
-uint32_t cache_zone_take_in(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s, struct cache_victims *victims);
+uint32_t cache_zone_insert(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s, struct cache_victims *victims);
 
 #endif

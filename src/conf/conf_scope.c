@@ -249,7 +249,7 @@ static void key_refuse(struct scope_reader *scope, const struct conf_node *key)
     const char *here = conf_scope_name(scope->scope);
     unsigned elsewhere = scopes_of(scope->schema, key->text);
     struct str instead;
-    enum vocabulary_word word = vocabulary_look_up(scope->schema, key->text, &instead);
+    enum vocabulary_word word = vocabulary_find(scope->schema, key->text, &instead);
     const char *suggestion = elsewhere || word != VOCABULARY_UNKNOWN ? NULL : suggest_name(scope, key->text);
     struct str hint = STR("sluice help NAME explains a directive; conf/README.md lists them all");
 

@@ -219,7 +219,7 @@ static bool has_family(const struct conf_schema *schema, struct str prefix)
     return false;
 }
 
-enum vocabulary_word vocabulary_look_up(const struct conf_schema *schema, struct str name, struct str *out_hint)
+enum vocabulary_word vocabulary_find(const struct conf_schema *schema, struct str name, struct str *out_hint)
 {
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         if (pattern_matches_name(refused[i].name, name)) {

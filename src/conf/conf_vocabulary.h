@@ -34,6 +34,6 @@ enum vocabulary_word {
 };
 
 /* Classifies a name that the schema does not have; *out_hint is the alternative, if it is known. */
-enum vocabulary_word vocabulary_look_up(const struct conf_schema *schema, struct str name, struct str *out_hint);
+enum vocabulary_word vocabulary_find(const struct conf_schema *schema, struct str name, struct str *out_hint);
 
 #endif

@@ -55,7 +55,7 @@ static int suggestions_print(const struct conf_schema *schema, struct str name, 
 {
     struct suggestion suggestions[SUGGESTIONS_MAX] = {0};
     struct str instead;
-    enum vocabulary_word word = vocabulary_look_up(schema, name, &instead);
+    enum vocabulary_word word = vocabulary_find(schema, name, &instead);
     int error;
 
     if (word != VOCABULARY_UNKNOWN)

@@ -4,12 +4,12 @@
 #include "http/coding.h"
 
 /* Indexes of weights: one per coding, then unknown codings, identity, "*". */
-enum { OTHERS = CODINGS, IDENTITY, ANY, WISHES };
+enum { OTHERS = CODINGS, IDENTITY, ANY, ACCEPTED_CODINGS };
 
 #define NOT_SAID (-1)
 
 struct accepted_codings {
-    int weights[WISHES]; /* in thousandths, or NOT_SAID */
+    int weights[ACCEPTED_CODINGS]; /* in thousandths, or NOT_SAID */
 };
 
 static const struct str names[CODINGS] = {
@@ -70,7 +70,7 @@ static void parse_accepted_codings(struct header_list *list, struct accepted_cod
 {
     struct str rest;
 
-    for (unsigned i = 0; i < WISHES; i++)
+    for (unsigned i = 0; i < ACCEPTED_CODINGS; i++)
         out->weights[i] = NOT_SAID;
     while (header_list_next(list, &rest)) {
         int *place = &out->weights[place_of(str_trim(str_cut(&rest, ';')))];

@@ -123,7 +123,7 @@ struct str why_missing(const struct import *import, struct str name)
 {
     struct str hint;
 
-    switch (vocabulary_look_up(import->source->schema, name, &hint)) {
+    switch (vocabulary_find(import->source->schema, name, &hint)) {
     case VOCABULARY_UNSUPPORTED:
         return hint;
     case VOCABULARY_LEFT_OUT:

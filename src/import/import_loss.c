@@ -105,7 +105,7 @@ static bool is_foreign(const struct import *import, struct str name)
     struct str hint;
 
     return !own_directive(import, name, ~0u) && !rule_find(name, SCOPE_LOCATION) &&
-           vocabulary_look_up(import->source->schema, name, &hint) == VOCABULARY_UNKNOWN;
+           vocabulary_find(import->source->schema, name, &hint) == VOCABULARY_UNKNOWN;
 }
 
 static enum loss loss_of(const struct import *import, const struct nginx_directive *directive)

@@ -209,7 +209,7 @@ bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint6
     return good;
 }
 
-void limit_zone_take_back(struct limit_zone *zone, uint64_t key)
+void limit_zone_undo(struct limit_zone *zone, uint64_t key)
 {
     uint32_t number;
 

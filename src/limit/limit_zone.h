@@ -33,7 +33,7 @@ void limit_zone_destroy(struct limit_zone *zone);
  */
 bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t most, uint64_t now_ms, uint64_t *out_level);
 /* Removes one request again, refused by another limit. */
-void limit_zone_take_back(struct limit_zone *zone, uint64_t key);
+void limit_zone_undo(struct limit_zone *zone, uint64_t key);
 
 /*
  * Counts one more for the key and worker. False if all workers together have `most`, or the zone is full: counts are

@@ -308,7 +308,7 @@ void access_log_lines(struct access_log *log, const struct conf_rows *logs, cons
     }
 }
 
-struct access_log_rest {
+struct access_log_pending {
     size_t count;
     struct {
         const struct access_log_row *row;
@@ -317,10 +317,10 @@ struct access_log_rest {
 };
 
 int access_log_evaluate(const struct conf_rows *logs, const void *subject, struct arena *arena,
-                        struct access_log_rest **out_rest)
+                        struct access_log_pending **out_rest)
 {
     const struct access_log_row *rows = logs->items;
-    struct access_log_rest *rest = calloc(1, sizeof(*rest) + logs->count * sizeof(rest->lines[0]));
+    struct access_log_pending *rest = calloc(1, sizeof(*rest) + logs->count * sizeof(rest->lines[0]));
 
     if (!rest)
         return -ENOMEM;
@@ -333,7 +333,7 @@ int access_log_evaluate(const struct conf_rows *logs, const void *subject, struc
         settled = template_finish(format->template, subject, arena, escapes[format->escape],
                                   absent_value(format->escape));
         if (!settled) {
-            access_log_rest_free(rest);
+            access_log_pending_free(rest);
             return -ENOMEM;
         }
         rest->lines[rest->count].row = &rows[i];
@@ -343,14 +343,14 @@ int access_log_evaluate(const struct conf_rows *logs, const void *subject, struc
     return 0;
 }
 
-void access_log_write_rest(struct access_log *log, const struct access_log_rest *rest, const void *subject,
-                           struct arena *arena)
+void access_log_write_pending(struct access_log *log, const struct access_log_pending *rest, const void *subject,
+                              struct arena *arena)
 {
     for (size_t i = 0; log && i < rest->count; i++)
         add_line(log, rest->lines[i].row, rest->lines[i].template, subject, arena);
 }
 
-void access_log_rest_free(struct access_log_rest *rest)
+void access_log_pending_free(struct access_log_pending *rest)
 {
     for (size_t i = 0; rest && i < rest->count; i++)
         free(rest->lines[i].template);

@@ -43,13 +43,13 @@ struct access_log *access_log_create(struct loop *loop, struct log *error_log, u
 /* One line for each of the rows (struct access_log_row) that has a target; `subject` is that of their formats. `log` NULL: nothing is written. */
 void access_log_lines(struct access_log *log, const struct conf_rows *rows, const void *subject, struct arena *arena);
 /* Lines that are written later than the memory of their subject is freed. */
-struct access_log_rest;
+struct access_log_pending;
 /* The lines of these rows, with the variables that do not change any more evaluated. 0 or -ENOMEM. */
-MUST_CHECK int access_log_evaluate(const struct conf_rows *rows, const void *subject, struct arena *arena, struct access_log_rest **out_rest);
+MUST_CHECK int access_log_evaluate(const struct conf_rows *rows, const void *subject, struct arena *arena, struct access_log_pending **out_rest);
 /* Writes them; `subject` has the values of the other variables. `log` NULL: nothing is written. */
-void access_log_write_rest(struct access_log *log, const struct access_log_rest *rest, const void *subject, struct arena *arena);
+void access_log_write_pending(struct access_log *log, const struct access_log_pending *rest, const void *subject, struct arena *arena);
 /* Accepts NULL. */
-void access_log_rest_free(struct access_log_rest *rest);
+void access_log_pending_free(struct access_log_pending *rest);
 /* At the end of each loop iteration: writes the batches that are due, without blocking. */
 void access_log_flush(struct access_log *log);
 /* USR1: the target `index` is written to `fd` from now on (owned), and so is the present batch. */

@@ -256,20 +256,20 @@ static void lend_sockets(struct master *master, struct generation *generation, u
 {
     const struct sockets *sockets = &generation->sockets;
     struct child *child = &generation->children[number];
-    unsigned keeper = number;
+    unsigned acceptor = number;
 
     do {
-        keeper = (keeper + 1) % generation->child_count;
-        if (keeper == number)
+        acceptor = (acceptor + 1) % generation->child_count;
+        if (acceptor == number)
             return;
-    } while (!generation->children[keeper].ready);
-    child->keeper = (int)keeper;
+    } while (!generation->children[acceptor].ready);
+    child->acceptor = (int)acceptor;
     for (size_t i = 0; i < sockets->endpoints; i++) {
         for (unsigned slot = number; slot < sockets->slots; slot += sockets->workers) {
             int fd = sockets_get(sockets, i, slot);
 
-            if (fd >= 0 && fd != sockets_get(sockets, i, keeper)) /* one of unix: is everybody's */
-                send_message(master, &generation->children[keeper], CHANNEL_LISTEN,
+            if (fd >= 0 && fd != sockets_get(sockets, i, acceptor)) /* one of unix: is everybody's */
+                send_message(master, &generation->children[acceptor], CHANNEL_LISTEN,
                              (uint32_t)i * sockets->workers + number, fd);
         }
     }
@@ -277,10 +277,10 @@ static void lend_sockets(struct master *master, struct generation *generation, u
 
 static void take_sockets_back(struct master *master, struct generation *generation, struct child *child)
 {
-    if (child->keeper >= 0)
-        send_message(master, &generation->children[child->keeper], CHANNEL_UNLISTEN,
+    if (child->acceptor >= 0)
+        send_message(master, &generation->children[child->acceptor], CHANNEL_UNLISTEN,
                      (uint32_t)(child - generation->children), -1);
-    child->keeper = -1;
+    child->acceptor = -1;
 }
 
 void children_start(struct master *master, struct generation *generation)
@@ -292,7 +292,7 @@ void children_start(struct master *master, struct generation *generation)
             return;
         if (child->pid == 0 && child->restart_ms > 0 && child->restart_ms <= master->clock.monotonic_ms)
             start_child(master, generation, i);
-        else if (child->pid == 0 && child->keeper < 0)
+        else if (child->pid == 0 && child->acceptor < 0)
             lend_sockets(master, generation, i);
     }
 }
@@ -350,8 +350,8 @@ static void child_ended(struct master *master, struct generation *generation, st
         return;
     }
     for (unsigned i = 0; i < generation->child_count; i++) {
-        if (generation->children[i].keeper == child - generation->children)
-            generation->children[i].keeper = -1;
+        if (generation->children[i].acceptor == child - generation->children)
+            generation->children[i].acceptor = -1;
     }
     shared_abandon(master->shared, (unsigned)child->place);
     master->shared->restarts++;

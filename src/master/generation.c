@@ -207,7 +207,7 @@ static int make_children(struct master *master, struct generation *generation)
                       count);
             return place;
         }
-        generation->children[i] = (struct child){.place = place, .channel_fd = -1, .keeper = -1, .restart_ms = 1};
+        generation->children[i] = (struct child){.place = place, .channel_fd = -1, .acceptor = -1, .restart_ms = 1};
         list_init(&generation->children[i].queued);
         generation->child_count++;
     }

@@ -436,8 +436,8 @@ static void run_loop(struct master *master)
         }
         if (list_empty(&master->generations))
             return;
-        master_tickets_look(master);
-        master_files_look(master);
+        master_tickets_check(master);
+        master_files_check(master);
         wait_round(master);
     }
 }

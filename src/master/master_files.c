@@ -83,7 +83,7 @@ int master_files_next_ms(const struct master *master)
     return age_ms >= valid ? 0 : (int)(valid - age_ms);
 }
 
-void master_files_look(struct master *master)
+void master_files_check(struct master *master)
 {
     struct generation *generation = master->current;
 

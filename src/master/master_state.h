@@ -29,7 +29,7 @@ struct child {
     int channel_fd;                 /* -1: none */
     struct list queued;             /* messages that wait for room in the channel */
     bool ready;
-    int keeper;                     /* the worker that accepts from its sockets meanwhile; -1: none */
+    int acceptor;                     /* the worker that accepts from its sockets meanwhile; -1: none */
     unsigned deaths;                /* in a row, each soon after its start */
     uint64_t started_ms;
     uint64_t restart_ms;            /* when the next one is to be started; 0: not planned */
@@ -85,12 +85,12 @@ struct str generation_error_log(const struct master *master, const struct genera
 /* Its sessions' tickets are sealed with the keys that all generations share; draws the first one. 0 or -EIO, said. */
 MUST_CHECK int master_tickets_open(struct master *master, struct generation *generation);
 /* Draws the next key where it is time. */
-void master_tickets_look(struct master *master);
+void master_tickets_check(struct master *master);
 /* Milliseconds until then, or -1: never. */
 int master_tickets_next_ms(const struct master *master);
 
 /* Looks at the files of TLS where it is time, and gives workers what has changed. */
-void master_files_look(struct master *master);
+void master_files_check(struct master *master);
 /* Milliseconds until then, or -1: never. */
 int master_files_next_ms(const struct master *master);
 

@@ -66,7 +66,7 @@ int master_tickets_next_ms(const struct master *master)
     return age_ms >= life_ms ? 0 : (int)(life_ms - age_ms);
 }
 
-void master_tickets_look(struct master *master)
+void master_tickets_check(struct master *master)
 {
     if (master_tickets_next_ms(master) == 0 && rotate_ticket_key(master) == 0)
         log_write(&master->error_log.log, LOG_INFO, "session tickets are sealed with a new key");

@@ -29,7 +29,7 @@ struct connection {
     struct {
         uint64_t mark;              /* wire_bytes_sent or wire_bytes_received when the window began */
         uint32_t ms;                /* spent in `phase` since */
-        uint32_t looked_ms;         /* the lower half of the clock at the last look */
+        uint32_t checked_ms;         /* the lower half of the clock at the last look */
         uint8_t phase;
         bool exact;                 /* what the peer has confirmed counts */
         bool slow;                  /* it was, in a whole window */

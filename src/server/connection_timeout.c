@@ -133,8 +133,8 @@ static void end_window(struct connection *connection, enum phase phase)
 static void measure_rate(struct connection *connection, enum phase phase, uint64_t now)
 {
     if (is_rate_measured((enum phase)connection->phase) && connection->phase == connection->min_rate.phase)
-        connection->min_rate.ms += (uint32_t)now - connection->min_rate.looked_ms;
-    connection->min_rate.looked_ms = (uint32_t)now;
+        connection->min_rate.ms += (uint32_t)now - connection->min_rate.checked_ms;
+    connection->min_rate.checked_ms = (uint32_t)now;
     if (connection->location->site->client_min_rate == 0 || !is_rate_measured(phase))
         connection->min_rate.slow = false;
     else if (phase != connection->min_rate.phase || connection->requests != connection->requests_seen)

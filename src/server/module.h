@@ -152,7 +152,7 @@ MUST_CHECK int exchange_file(struct exchange *x, struct str uri, struct str *out
  * Goes on in this location with the URI of a file (or folder) that exchange_file found: for it exchange_file gives the same file from
  * then on. As in nginx the path stays as it is for a folder by the alias of a regular expression. Errors as of exchange_rewrite.
  */
-MUST_CHECK int exchange_take_file(struct exchange *x, struct str uri, bool folder);
+MUST_CHECK int exchange_use_file(struct exchange *x, struct str uri, bool folder);
 /*
  * Notes that this server, not a server behind it, has made this Content-Type, and returns it: until the head is written
  * $sent_http_content_type gives it without "; charset=...", which nginx adds no sooner. The text lives as long as the exchange.

@@ -12,7 +12,7 @@
 /* What is left of an exchange. */
 struct upgraded_exchange {
     struct exchange *held;          /* all of it, where a module waits for its end; else NULL */
-    struct access_log_rest *lines;  /* owned */
+    struct access_log_pending *lines;  /* owned */
     const struct virtual_server *server;
     const struct location *location;
     uint64_t started_us;
@@ -139,7 +139,7 @@ static void write_access_log(struct upgraded_session *upgraded, struct exchange 
     upgraded->restore(upgraded, x);
     if (x == ended->held)
         request_release(request);
-    access_log_write_rest(request->worker->access_log, ended->lines, x, &x->arena);
+    access_log_write_pending(request->worker->access_log, ended->lines, x, &x->arena);
 }
 
 void upgraded_end(struct upgraded_session *upgraded, bool whole)
@@ -157,7 +157,7 @@ void upgraded_end(struct upgraded_session *upgraded, bool whole)
         upgraded->connection->worker->counters->log_lines_dropped++;
     exchange_release(x);
     upgraded->ended = NULL;
-    access_log_rest_free(ended->lines);
+    access_log_pending_free(ended->lines);
     free(ended);
 }
 

@@ -18,7 +18,7 @@ struct request_state {
     unsigned internal_redirects;
     const struct location *named;   /* where route_location goes next (error_page 404 = @name); else NULL */
     bool rewritten;                 /* the path is no longer the client's */
-    struct str alias_rest;          /* what follows a whole alias for the current path (exchange_take_file) */
+    struct str alias_rest;          /* what follows a whole alias for the current path (exchange_use_file) */
     bool own_policy;                /* exchange_own_policy */
     struct str own_type;            /* exchange_own_type */
     bool in_server;                 /* the server's own rules are asked: `location` is its scope */

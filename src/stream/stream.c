@@ -83,7 +83,7 @@ struct str stream_eval(struct stream *stream, const struct template *template)
 }
 
 /* Both ends were passed on, or one is enough. */
-void stream_look_for_end(struct stream *stream)
+void stream_watch_for_end(struct stream *stream)
 {
     bool both = stream->up.over && stream->down.over;
 
@@ -260,7 +260,7 @@ static size_t client_received(struct wire *wire, struct str bytes)
     if (!stream->up.to)
         return 0;
     taken = stream_flow_received(&stream->up, bytes);
-    stream_look_for_end(stream);
+    stream_watch_for_end(stream);
     return taken;
 }
 
@@ -283,7 +283,7 @@ static void client_has_room(struct wire *wire)
         send_text(stream);
     stream_flow_room(&stream->down);
     if (stream->server)
-        stream_look_for_end(stream);
+        stream_watch_for_end(stream);
 }
 
 static void client_closed(struct wire *wire, enum wire_end how)

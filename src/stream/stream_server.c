@@ -121,7 +121,7 @@ static size_t server_received(void *user, struct str bytes)
     if (stream->attempt->first_byte_us == UINT64_MAX && !str_empty(bytes))
         stream->attempt->first_byte_us = since_begun(stream);
     taken = stream_flow_received(&stream->down, bytes);
-    stream_look_for_end(stream);
+    stream_watch_for_end(stream);
     return taken;
 }
 
@@ -139,7 +139,7 @@ static void server_has_room(void *user)
 
     stream_moved(stream);
     stream_flow_room(&stream->up);
-    stream_look_for_end(stream);
+    stream_watch_for_end(stream);
 }
 
 static bool may_try_another(const struct stream *stream)

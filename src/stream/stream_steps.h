@@ -71,7 +71,7 @@ void stream_log_line(const struct stream *stream, enum log_level level, const ch
 /* Something came or went: the connection is not quiet. */
 void stream_moved(struct stream *stream);
 /* Ends the connection once both directions were passed on, or one where that is enough. */
-void stream_look_for_end(struct stream *stream);
+void stream_watch_for_end(struct stream *stream);
 /* Ends it: the server's side, and the client's as it says. */
 void stream_end(struct stream *stream, enum wire_end how);
 /* Ends it because it cannot be served: 400, 403, 500, 502 or 503. */

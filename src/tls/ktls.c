@@ -70,8 +70,8 @@ static enum ktls_reason ulp_reason(int error)
     }
 }
 
-enum ktls_reason ktls_promote_error(const struct ktls_calls *calls, int fd, const struct record_key *key,
-                                    int *out_error)
+enum ktls_reason ktls_enable_error(const struct ktls_calls *calls, int fd, const struct record_key *key,
+                                   int *out_error)
 {
     int error = set_option(calls, fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls"));
     enum ktls_reason reason = ulp_reason(error);
@@ -130,8 +130,8 @@ ssize_t ktls_send_record(const struct ktls_calls *calls, int fd, uint8_t type, s
 
 #else
 
-enum ktls_reason ktls_promote_error(const struct ktls_calls *calls, int fd, const struct record_key *key,
-                                    int *out_error)
+enum ktls_reason ktls_enable_error(const struct ktls_calls *calls, int fd, const struct record_key *key,
+                                   int *out_error)
 {
     *out_error = 0;
     return KTLS_NOT_BUILT;
@@ -154,9 +154,9 @@ ssize_t ktls_send_record(const struct ktls_calls *calls, int fd, uint8_t type, s
 
 #endif
 
-enum ktls_reason ktls_promote(const struct ktls_calls *calls, int fd, const struct record_key *key)
+enum ktls_reason ktls_enable(const struct ktls_calls *calls, int fd, const struct record_key *key)
 {
     int error;
 
-    return ktls_promote_error(calls, fd, key, &error);
+    return ktls_enable_error(calls, fd, key, &error);
 }

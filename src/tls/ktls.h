@@ -57,9 +57,9 @@ struct str ktls_describe(const struct ktls_support *support, char *into, size_t 
  * be queued or in flight (rule 5). KTLS_OK: the kernel encrypts all bytes sent on fd from now on. Otherwise the
  * socket is unchanged and the connection continues in user space with the same key (rule 12).
  */
-MUST_CHECK enum ktls_reason ktls_promote(const struct ktls_calls *calls, int fd, const struct record_key *key);
-/* As ktls_promote; `*out_error` is the errno of the failing call, 0 if none failed. */
-MUST_CHECK enum ktls_reason ktls_promote_error(const struct ktls_calls *calls, int fd, const struct record_key *key, int *out_error);
+MUST_CHECK enum ktls_reason ktls_enable(const struct ktls_calls *calls, int fd, const struct record_key *key);
+/* As ktls_enable; `*out_error` is the errno of the failing call, 0 if none failed. */
+MUST_CHECK enum ktls_reason ktls_enable_error(const struct ktls_calls *calls, int fd, const struct record_key *key, int *out_error);
 
 /*
  * Installs the next key of a kTLS socket after the KeyUpdate was sent as a record (Linux 6.14 and later, TLS 1.3).

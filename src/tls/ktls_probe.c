@@ -76,7 +76,7 @@ static enum ktls_reason probe_one(const struct ktls_calls *calls, unsigned versi
             support->error = error;
         return KTLS_ULP_REFUSED;
     }
-    enum ktls_reason reason = ktls_promote_error(calls, pair.near, &key, &error);
+    enum ktls_reason reason = ktls_enable_error(calls, pair.near, &key, &error);
     if (reason == KTLS_OK)
         probe_rekey(calls, pair.near, &key, support);
     pair_close(&pair);

@@ -159,8 +159,8 @@ static void drop_expired(struct session_cache *cache, uint64_t now_ms)
         drop_oldest(cache);
 }
 
-void session_cache_put(struct session_cache *cache, struct str id, struct str session, uint64_t now_ms,
-                       uint64_t life_ms)
+void session_cache_insert(struct session_cache *cache, struct str id, struct str session, uint64_t now_ms,
+                          uint64_t life_ms)
 {
     uint64_t size = (sizeof(struct record) + session.length + 7) / 8 * 8;
     uint64_t *chain, *before;

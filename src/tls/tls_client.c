@@ -184,8 +184,8 @@ void tls_session_resume(struct tls_session *session, struct tls_context *context
     ERR_clear_error();
 }
 
-void tls_session_keep(struct tls_session *session, struct tls_context *context, struct str name,
-                      struct tls_resumption *into)
+void tls_session_store(struct tls_session *session, struct tls_context *context, struct str name,
+                       struct tls_resumption *into)
 {
     SSL_SESSION *given = context->forgetful || !session->finished ? NULL : SSL_get_session(session->ssl);
 

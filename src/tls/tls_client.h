@@ -48,7 +48,7 @@ bool tls_client_settings_equal(const struct tls_client_settings *a, const struct
 void tls_session_resume(struct tls_session *session, struct tls_context *context, struct str name,
                         const struct tls_resumption *from);
 /* Stores the newest session that the server issued, if any. */
-void tls_session_keep(struct tls_session *session, struct tls_context *context, struct str name, struct tls_resumption *into);
+void tls_session_store(struct tls_session *session, struct tls_context *context, struct str name, struct tls_resumption *into);
 void tls_resumption_finish(struct tls_resumption *resumption);
 
 #endif

@@ -38,9 +38,9 @@ static int session_made(SSL *ssl, SSL_SESSION *made)
     length = i2d_SSL_SESSION(made, NULL);
     if (length <= 0 || length > LIMIT_TLS_SESSION || i2d_SSL_SESSION(made, &end) != length)
         return 0;
-    session_cache_put(cache_of(session->server), str_of((const char *)id, id_length),
-                      str_of((const char *)bytes, (size_t)length), tls_session_now_ms(session),
-                      (uint64_t)SSL_SESSION_get_timeout(made) * 1000);
+    session_cache_insert(cache_of(session->server), str_of((const char *)id, id_length),
+                         str_of((const char *)bytes, (size_t)length), tls_session_now_ms(session),
+                         (uint64_t)SSL_SESSION_get_timeout(made) * 1000);
     OPENSSL_cleanse(bytes, sizeof(bytes));
     return 0;
 }

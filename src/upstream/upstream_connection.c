@@ -35,8 +35,8 @@ static void connection_free_when_idle(struct upstream_connection *connection)
 static void keep_session(struct upstream_connection *connection)
 {
     if (connection->tls && connection->opened)
-        tls_session_keep(connection->wire.tls, connection->tls, str_from(connection->name),
-                         &connection->peer->resumption);
+        tls_session_store(connection->wire.tls, connection->tls, str_from(connection->name),
+                          &connection->peer->resumption);
 }
 
 /* It is nobody's any more. */
@@ -52,7 +52,7 @@ static void leave_peer(struct upstream_connection *connection)
         peer->group->idle--;
     else
         upstream_peer_leave(peer);
-    upstream_peer_settle(peer);
+    upstream_peer_record(peer);
 }
 
 /* From here on it only ends. */

@@ -91,7 +91,7 @@ struct upstream_peer *upstream_peer_add(struct upstream_group *group, const stru
 /* Its name has other addresses now. It may be freed by this. */
 void upstream_peer_retire(struct upstream_peer *peer);
 /* Frees a retired peer that nobody uses any more. */
-void upstream_peer_settle(struct upstream_peer *peer);
+void upstream_peer_record(struct upstream_peer *peer);
 
 /* upstream_connection.c */
 

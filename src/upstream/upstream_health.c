@@ -41,7 +41,7 @@ bool upstream_peer_try(struct upstream_peer *peer)
         return true;
     if (is_paused(peer) || !shared_change(&peer->state->failed_ms, failed_ms, peer_now_ms(peer)))
         return false;
-    shared_set(&peer->state->trial, 1);
+    shared_set(&peer->state->retrying, 1);
     return true;
 }
 
@@ -61,7 +61,7 @@ uint64_t upstream_peer_weight(const struct upstream_peer *peer)
 void upstream_peer_returned(struct upstream_peer *peer)
 {
     shared_set(&peer->state->fails, 0);
-    shared_set(&peer->state->trial, 0);
+    shared_set(&peer->state->retrying, 0);
     shared_set(&peer->state->paused, 0);
     shared_set(&peer->state->returned_ms, peer_now_ms(peer));
 }
@@ -92,7 +92,7 @@ void upstream_peer_failed(struct upstream_peer *peer)
     const struct upstream_server *server = peer->server;
     struct upstream_shared *state = peer->state;
     uint64_t now = peer_now_ms(peer);
-    bool trial = shared_swap(&state->trial, 0);
+    bool retrying = shared_swap(&state->retrying, 0);
     uint64_t fails;
 
     shared_add(&state->failures, 1);
@@ -107,11 +107,11 @@ void upstream_peer_failed(struct upstream_peer *peer)
 
         peer->effective_weight = loss < peer->effective_weight ? peer->effective_weight - loss : 0;
     }
-    if (fails <= server->max_fails || trial) /* what was under way when it began to rest says nothing new */
+    if (fails <= server->max_fails || retrying) /* what was under way when it began to rest says nothing new */
         shared_set(&state->failed_ms, now);
     if (fails == server->max_fails)
         pause_peer(peer, server->fail_timeout_ms);
-    else if (trial)
+    else if (retrying)
         pause_peer(peer, longer_pause_ms(peer));
 }
 
@@ -138,7 +138,7 @@ static void update_average(uint64_t *average_us, uint64_t us)
     shared_set(average_us, before ? before - before / 8 + us / 8 : us > 0 ? us : 1);
 }
 
-void upstream_peer_took(struct upstream_peer *peer, uint64_t header_us, uint64_t whole_us)
+void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, uint64_t whole_us)
 {
     if (header_us != UINT64_MAX)
         update_average(&peer->state->header_us, header_us);

@@ -58,7 +58,7 @@ struct upstream_peer *upstream_peer_add(struct upstream_group *group, const stru
     return peer;
 }
 
-void upstream_peer_settle(struct upstream_peer *peer)
+void upstream_peer_record(struct upstream_peer *peer)
 {
     if (!peer->gone || peer->active > 0 || !list_empty(&peer->idle))
         return;
@@ -119,7 +119,7 @@ void upstream_peer_retire(struct upstream_peer *peer)
     if (held)
         drop_idle(peer);
     else
-        upstream_peer_settle(peer);
+        upstream_peer_record(peer);
 }
 
 /* Peers for the addresses; names follow when they are resolved. */

@@ -145,7 +145,7 @@ void upstream_wait_end(struct upstream_waiter *waiter);
 void upstream_peer_failed(struct upstream_peer *peer);
 void upstream_peer_worked(struct upstream_peer *peer);
 /* How long its answer took, for least_time; UINT64_MAX: not known. */
-void upstream_peer_took(struct upstream_peer *peer, uint64_t header_us, uint64_t whole_us);
+void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, uint64_t whole_us);
 
 /*
  * A connection to the peer: an idle one (state UPSTREAM_OPEN, and to be used at once: `opened` does not come), or a new one, and `opened` follows.

@@ -23,10 +23,10 @@ struct upstream_shared {
     uint64_t requests;
     uint64_t failures;
     uint64_t fails;                 /* in a row */
-    uint64_t failed_ms;             /* the last one; the last trial */
+    uint64_t failed_ms;             /* the last one; the last retrying */
     uint64_t pause_ms;              /* how long it is left alone; grows */
     uint64_t paused;               /* it is left alone, or tried */
-    uint64_t trial;                 /* one request tries whether it is back */
+    uint64_t retrying;                 /* one request tries whether it is back */
     uint64_t returned_ms;           /* since then it is asked again; 0: it always was */
     uint64_t header_us, whole_us;   /* averages of its answers; 0: none yet */
     uint64_t checked;               /* enum upstream_checked */

@@ -15,7 +15,7 @@ struct output_block *output_block_get(struct wire_shared *shared, size_t capacit
 
     if (block) {
         shared->free_blocks = block->next;
-        shared->blocks_kept--;
+        shared->free_block_count--;
     }
     if (block && block->capacity != capacity) { /* of a server with other output_buffers */
         free(block);
@@ -38,13 +38,13 @@ void output_block_put(struct wire_shared *shared, struct output_block *block)
     shared->output_bytes = size_sub_sat(shared->output_bytes, block->capacity);
     if (block->type == BLOCK_KEY)
         explicit_bzero(block->bytes, block->capacity);
-    if (shared->blocks_kept >= LIMIT_BLOCKS_KEPT) {
+    if (shared->free_block_count >= LIMIT_FREE_BLOCKS) {
         free(block);
         return;
     }
     block->next = shared->free_blocks;
     shared->free_blocks = block;
-    shared->blocks_kept++;
+    shared->free_block_count++;
 }
 
 void output_block_put_all(struct wire_shared *shared, struct output_block *first)
@@ -65,5 +65,5 @@ void output_block_pool_finish(struct wire_shared *shared)
         shared->free_blocks = block->next;
         free(block);
     }
-    shared->blocks_kept = 0;
+    shared->free_block_count = 0;
 }

@@ -97,7 +97,7 @@ void pipe_discard(struct pipe *pipe)
     if (!pipe || --pipe->users > 0)
         return;
     pool = pipe->pool;
-    if (pool->kept >= LIMIT_PIPES_KEPT || !is_empty(pipe)) {
+    if (pool->kept >= LIMIT_FREE_PIPES || !is_empty(pipe)) {
         pipe_destroy(pipe);
         return;
     }

@@ -69,7 +69,7 @@ struct wire_shared {
     const struct ktls_calls *ktls_calls;
     const struct ktls_support *ktls; /* result of the probe */
     struct output_block *free_blocks; /* output blocks kept for reuse */
-    unsigned blocks_kept;
+    unsigned free_block_count;
     size_t output_bytes;            /* in output blocks of all wires */
     size_t output_max;              /* above it, a wire gets no second block */
     uint64_t records_per_key;       /* 0: LIMIT_RECORDS_PER_KEY; tests use less */

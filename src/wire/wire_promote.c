@@ -125,7 +125,7 @@ static void go_on_in_user_space(struct wire *wire)
 
 void wire_promote(struct wire *wire)
 {
-    enum ktls_reason reason = ktls_promote(wire->shared->ktls_calls, wire->fd, &wire->key);
+    enum ktls_reason reason = ktls_enable(wire->shared->ktls_calls, wire->fd, &wire->key);
 
     wire->promoting = false;
     if (reason == KTLS_OK) {

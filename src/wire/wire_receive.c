@@ -248,7 +248,7 @@ static void tail_due(struct op *op, int result)
     if (wire->state == WIRE_DEAD)
         wire_finish_close(wire);
     else if (wire_unacknowledged(wire))
-        loop_timer(loop, &wire->receive, loop->clock.monotonic_ms + LIMIT_TAIL_LOOK_MS);
+        loop_timer(loop, &wire->receive, loop->clock.monotonic_ms + LIMIT_TAIL_CHECK_MS);
     else
         wire_fail(wire, wire->end);
 }

@@ -592,9 +592,9 @@ def test_stale_where_the_server_fails(client, upstream, path):
         assert (response.status, response.body, response.headers['x-cache']) == (200, target.encode(), STALE), failure
 
 
-@pytest.mark.parametrize('said, rescued', [('max-age=60, stale-if-error=100', True), ('max-age=60, stale-if-error=5, stale-while-revalidate=0', False),
+@pytest.mark.parametrize('said, stale', [('max-age=60, stale-if-error=100', True), ('max-age=60, stale-if-error=5, stale-while-revalidate=0', False),
                                            ('max-age=60, stale-if-error=100, must-revalidate', False)])
-def test_stale_if_error_needs_no_directive(client, upstream, path, said, rescued):
+def test_stale_if_error_needs_no_directive(client, upstream, path, said, stale):
     target = path() + str(len(said))
 
     def say(talk):
@@ -605,7 +605,7 @@ def test_stale_if_error_needs_no_directive(client, upstream, path, said, rescued
     ask(client, target)
     settle(0.05)
     response = ask(client, target)
-    assert (response.status, response.body) == ((200, b'kept') if rescued else (503, b'failed'))
+    assert (response.status, response.body) == ((200, b'kept') if stale else (503, b'failed'))
 
 
 def test_304_renews_what_is_stored(client, upstream, path):
@@ -740,7 +740,7 @@ def test_something_else_in_the_place_of_304(client, upstream, path):
     assert upstream.asked(target)[1].header('if-none-match') == '"v1"'
 
 
-def crowd(served, target, count=20):
+def concurrent_requests(served, target, count=20):
     """Many clients at once; what each was told."""
     told = []
 
@@ -764,10 +764,10 @@ def slow(upstream, target, answer='Cache-Control: max-age=60', delay=0.4):
     return say
 
 
-def test_a_crowd_asks_once(served, upstream, path):
+def test_concurrent_requests_ask_once(served, upstream, path):
     target = path('/lock/')
     upstream.answers[target] = slow(upstream, target)
-    told = crowd(served, target)
+    told = concurrent_requests(served, target)
     assert len(upstream.asked(target)) == 1
     assert {(status, body) for status, body, _ in told} == {(200, f'{target} 1'.encode())}
     assert sorted(how for _, _, how in told) == [HIT] * 19 + [MISS]
@@ -776,15 +776,15 @@ def test_a_crowd_asks_once(served, upstream, path):
 def test_who_waits_too_long_asks_for_himself(served, upstream, path):
     target = path('/hasty/')
     upstream.answers[target] = slow(upstream, target, delay=0.8)
-    told = crowd(served, target, 4)
+    told = concurrent_requests(served, target, 4)
     assert len(upstream.asked(target)) == 4 and {status for status, _, _ in told} == {200}
 
 
-def test_what_is_not_kept_does_not_hold_a_crowd_up(served, upstream, path):
+def test_what_is_not_stored_does_not_delay_concurrent_requests(served, upstream, path):
     target = path('/lock/')
     upstream.answers[target] = slow(upstream, target, 'Cache-Control: private', 0.1)
     began = time.monotonic()
-    told = crowd(served, target)
+    told = concurrent_requests(served, target)
     assert {status for status, _, _ in told} == {200} and len(upstream.asked(target)) == 20
     assert time.monotonic() - began < 5
 
@@ -795,7 +795,7 @@ def test_one_updates_and_the_others_have_the_old_one(client, served, upstream, p
     ask(client, target)
     settle(0.05)
     upstream.answers[target] = slow(upstream, target)
-    told = crowd(served, target, 10)
+    told = concurrent_requests(served, target, 10)
     assert sorted(how for _, _, how in told) == [EXPIRED] + [UPDATING] * 9
     assert {body for _, body, how in told if how == UPDATING} == {f'{target} 1'.encode()}
     assert len(upstream.asked(target)) == 2
@@ -817,7 +817,7 @@ def test_an_update_behind_the_answer(client, served, upstream, path):
     settle(0.05)
     upstream.answers[target] = slow(upstream, target)
     began = time.monotonic()
-    told = crowd(served, target, 10)
+    told = concurrent_requests(served, target, 10)
     assert {body for _, body, _ in told} == {f'{target} 1'.encode()} and {how for _, _, how in told} == {STALE}
     wait_for(lambda: ask(client, target).headers['x-cache'] == HIT, 'the update')
     assert ask(client, target).body == f'{target} 2'.encode()

@@ -7,7 +7,7 @@ import time
 import pytest
 from kit import http1, server as server_kit
 from kit.lifetime import alive, wait_for
-from test_cache import BIG, HIT, MISS, Scripted, ask, crowd, lines, slow
+from test_cache import BIG, HIT, MISS, Scripted, ask, concurrent_requests, lines, slow
 
 WHOLE = BIG * 10        # 3 MB
 
@@ -164,7 +164,7 @@ def test_a_server_is_killed_and_started_again(cache, upstream):
 def test_workers_fetch_together(cache, upstream):
     upstream.answers['/slow'] = slow(upstream, '/slow')
     server = cache(workers=4)
-    told = crowd(server, '/slow', 40)
+    told = concurrent_requests(server, '/slow', 40)
     assert len(upstream.asked('/slow')) == 1
     assert {(status, body) for status, body, _ in told} == {(200, b'/slow 1')} and len(told) == 40
 

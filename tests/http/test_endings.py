@@ -196,7 +196,7 @@ def test_rule_17_cold_bodies_without_descriptors(begin, files, transport):
         reader = http1.connect(server.ports[transport], transport, timeout=60 * server_kit.PATIENCE)
         reader.send('GET /two HTTP/1.1\r\nHost: localhost\r\n\r\n')
         readers.append((reader, int(reader.head().headers['content-length'])))
-    crowd = [socket.create_connection(('127.0.0.1', server.ports['plain'])) for _ in range(60)]
+    concurrent_requests = [socket.create_connection(('127.0.0.1', server.ports['plain'])) for _ in range(60)]
     deadline = time.monotonic() + 20 * server_kit.PATIENCE
     while 'out of file descriptors' not in server.errors():
         assert time.monotonic() < deadline, server.errors()
@@ -206,7 +206,7 @@ def test_rule_17_cold_bodies_without_descriptors(begin, files, transport):
         forget(os.path.join(files[0], 'two'))
         assert read_slowly(reader, length) == files[1]
         reader.close()
-    for sock in crowd:
+    for sock in concurrent_requests:
         sock.close()
     deadline = time.monotonic() + 20 * server_kit.PATIENCE
     while status('/small') != 200:

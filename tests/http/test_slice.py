@@ -383,7 +383,7 @@ def test_a_purge_forgets_all_pieces(client, upstream, path):
     assert len(upstream.ranges(target)) == before + 3
 
 
-def test_a_crowd_fetches_each_piece_once(served, upstream, path):
+def test_concurrent_requests_fetch_each_piece_once(served, upstream, path):
     target = path('/lock/')
     data = file_of(upstream, target, 4 * SIZE)
     got = []
@@ -392,10 +392,10 @@ def test_a_crowd_fetches_each_piece_once(served, upstream, path):
         client = served.connect(promoted=False)
         got.append(ask(client, target).body)
         client.close()
-    crowd = [threading.Thread(target=fetch) for _ in range(8)]
-    for one in crowd:
+    concurrent_requests = [threading.Thread(target=fetch) for _ in range(8)]
+    for one in concurrent_requests:
         one.start()
-    for one in crowd:
+    for one in concurrent_requests:
         one.join(60 * server_kit.PATIENCE)
     assert got == [data] * 8
     asked = upstream.ranges(target)

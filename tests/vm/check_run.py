@@ -47,7 +47,7 @@ def check_counts():
 
 
 def ended(pid):
-    """A zombie has ended, too: it may be nobody's task to bury it."""
+    """A zombie has ended, too: it may be nobody's task to reap it."""
     for _ in range(1000):
         try:
             with open(f'/proc/{pid}/stat', encoding='ascii') as stream:

@@ -32,7 +32,7 @@ def certificate():
     return site.make_certificate(folder)
 
 
-def wait_for_trials(made):
+def wait_for_self_tests(made):
     """A server that starts tries each cipher on a socket of its own, and then says so: the kernel's counters are looked at later."""
     deadline = time.monotonic() + 20 * server_kit.PATIENCE
     while 'kTLS' not in made.said():
@@ -54,7 +54,7 @@ def start(www, certificate, tmp_path_factory):
             made = server_kit.Server(tmp_path_factory.mktemp('server'), [block], loop=loop, main=main)
             made.start([port])
             if ktls != 'off':
-                wait_for_trials(made)
+                wait_for_self_tests(made)
             wait_for(made.workers, 'a worker')
             running[key] = made, port
         return running[key]

@@ -5,7 +5,7 @@ import threading
 import disk
 import kernel
 import pytest
-from conftest import wait_for_trials
+from conftest import wait_for_self_tests
 from kit import http1, server as server_kit, site
 
 COLD, DISK = 4 << 20, 32 << 20
@@ -33,7 +33,7 @@ def served(cold, certificate, tmp_path, loop):
              'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1]}
     server = server_kit.Server(tmp_path / 'server', [block], loop=loop, http={'open_file_cache_valid': '10m'})
     server.start([port])
-    wait_for_trials(server)
+    wait_for_self_tests(server)
     yield server, port
     cold[0].allow(None)
     server.stop()

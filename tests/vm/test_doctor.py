@@ -28,7 +28,7 @@ def test_doctor_finds_kernel_tls():
     assert status == 0
     assert [item['text'] for item in found['cipher']] == [f'{suite}: the kernel takes the key, and a file arrived right' for suite in SUITES]
     # Six by the probe, the first transfer, and one for each suite.
-    assert kernel.counters()['TlsTxSw'] - before >= 13, 'it says so from trials, not from a guess'
+    assert kernel.counters()['TlsTxSw'] - before >= 13, 'it says so from self-tests, not from a guess'
     assert kernel.counters()['TlsRxSw'] == 0
     assert found['transfer'][0]['verdict'] == found['module'][0]['verdict'] == found['autoload'][0]['verdict'] == 'good'
     assert all(item['verdict'] != 'fault' for items in found.values() for item in items)

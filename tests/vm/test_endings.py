@@ -7,7 +7,7 @@ import signal
 
 import kernel
 import pytest
-from conftest import wait_for_trials
+from conftest import wait_for_self_tests
 from kit import endings, http1, server as server_kit
 
 CONNECTIONS = 60                            # each way six times and again, by each loop
@@ -41,7 +41,7 @@ def begin(files, certificate, tmp_path, loop):
         server = server_kit.Server(tmp_path / f'server{len(made)}', [block], loop=loop, http=http)
         made.append(server)
         server.start([port])
-        wait_for_trials(server)
+        wait_for_self_tests(server)
         return server, port
     yield starter
     for server in made:

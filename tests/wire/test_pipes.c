@@ -206,7 +206,7 @@ START_TEST(the_pool_is_bounded)
     for (int i = 0; i < LIMIT_PIPES; i++)
         pipe_discard(pipes[i]);
     pipe_discard(NULL);
-    ck_assert_uint_eq(kit.shared.pipes.open, LIMIT_PIPES_KEPT);
+    ck_assert_uint_eq(kit.shared.pipes.open, LIMIT_FREE_PIPES);
     finish();
 }
 END_TEST

@@ -5,7 +5,7 @@ from ..model import Group, Load, Setup
 TITLE = 'The matrix'
 BASE_SIZE, MIDDLE_SIZE = '1k', '100k'
 SIZES = (('1k', 64), ('10k', 64), ('100k', 64), ('1m', 32), ('100m', 8), ('1g', 2))
-CROWDS = (Load('1k', 1), Load('1k', 1000), Load('1k', 64, idle=10000), Load('1k', 10000))
+CONNECTION_LOADS = (Load('1k', 1), Load('1k', 1000), Load('1k', 64, idle=10000), Load('1k', 10000))
 SUITES = (('TLSv1.3', 'TLS_AES_256_GCM_SHA384'), ('TLSv1.3', 'TLS_CHACHA20_POLY1305_SHA256'),
           ('TLSv1.2', 'ECDHE-ECDSA-AES128-GCM-SHA256'), ('TLSv1.2', 'ECDHE-ECDSA-AES256-GCM-SHA384'),
           ('TLSv1.2', 'ECDHE-ECDSA-CHACHA20-POLY1305'))
@@ -25,7 +25,7 @@ def plan(options):
     every, tls = setups(options, ('plain', 'user', 'ktls')), setups(options, ('user', 'ktls'))
     user = setups(options, ('user',))
     groups = [Group(Load(size, connections), every) for size, connections in SIZES]
-    groups += [Group(load, setups(options, ('plain', 'user')), count_calls=load.connections == 1) for load in CROWDS]
+    groups += [Group(load, setups(options, ('plain', 'user')), count_calls=load.connections == 1) for load in CONNECTION_LOADS]
     groups += [Group(Load(MIDDLE_SIZE, 64, protocol=protocol, suite=suite), tls, count_calls=False) for protocol, suite in SUITES]
     groups += [Group(load, user) for load in SHAKES]
     groups += [Group(Load(BASE_SIZE, 64, half_load=True), user, count_calls=False), Group(Load(BASE_SIZE, 64, pipeline=8), user)]

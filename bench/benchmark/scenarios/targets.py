@@ -4,7 +4,7 @@ from ..model import Group, Load, Setup
 
 TITLE = 'Targets'
 LOOPS = ('io_uring', 'epoll')
-SMALL, CROWD = Load('1k'), Load('1k', 10000)
+SMALL, MANY_CONNECTIONS = Load('1k'), Load('1k', 10000)
 SIZES = {name: Load(name, connections) for name, connections in (('100k', 64), ('1m', 32))}
 FULL, RESUMED = Load('1k', 32, 'full'), Load('1k', 32, 'resumed')
 IDLE, HALF = Load('1k', 10000, 'idle'), Load('1k', half_load=True)
@@ -23,7 +23,7 @@ def plan(options):
     groups += [Group(FULL, user), Group(RESUMED, user), Group(HALF, user, count_calls=False)]
     groups += [Group(load, plain + [Setup('nginx', 'plain')], count_calls=False) for load in PLAIN.values()]
     if not options.emulated:
-        groups += [Group(IDLE, user + plain), Group(CROWD, user, count_calls=False)]
+        groups += [Group(IDLE, user + plain), Group(MANY_CONNECTIONS, user, count_calls=False)]
     return groups
 
 
@@ -60,7 +60,7 @@ class Found:
         return found.calls if found else None
 
     def growth(self):
-        few, many = self.figure(SMALL, 'cpu_request'), self.figure(CROWD, 'cpu_request')
+        few, many = self.figure(SMALL, 'cpu_request'), self.figure(MANY_CONNECTIONS, 'cpu_request')
         return many / few if few and many else None
 
 

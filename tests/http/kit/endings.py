@@ -273,7 +273,7 @@ def settled(pid, before):
 def check_nothing_is_left(server, port, secure, folder, count, threads, body=BODY, parts=1):
     """
     The mix, first a part of it to warm up, as crowded as the rest; then the worker holds what it held. Its memory may
-    grow once, where a crowd was denser than those before; what leaks grows with each part, so the least growth counts.
+    grow once, where a concurrent_requests was denser than those before; what leaks grows with each part, so the least growth counts.
     """
     pid, = server.workers()
     held = at_rest(pid)

@@ -70,8 +70,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("import_draft");
-    TCase *cases = tcase_create("import_draft");
+    Suite *suite = suite_create("import_yaml_builder");
+    TCase *cases = tcase_create("import_yaml_builder");
     SRunner *runner;
     int failed;
 

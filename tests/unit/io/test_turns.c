@@ -12,12 +12,12 @@
 
 static struct loop loop;
 
-enum { CROWD = 6 };
+enum { SENDFILES = 6 };
 
 /* Rule 7: all together move no more in a turn than one may, and nobody is passed over. */
 START_TEST(rule_17_turns_are_shared_by_all)
 {
-    struct probe crowd[CROWD];
+    struct probe probes[SENDFILES];
     struct probe modest;
     int file = pattern_file(4 * LIMIT_TURN_FILE_BYTES);
     int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -29,21 +29,21 @@ START_TEST(rule_17_turns_are_shared_by_all)
         return;
     probe_init(&modest, &loop);
     unix_pair(&loop, &near, &far);
-    for (int i = 0; i < CROWD; i++) {
-        probe_init(&crowd[i], &loop);
-        loop_sendfile(&loop, &crowd[i].op, sink, file, 0, 4 * LIMIT_TURN_FILE_BYTES, false);
+    for (int i = 0; i < SENDFILES; i++) {
+        probe_init(&probes[i], &loop);
+        loop_sendfile(&loop, &probes[i].op, sink, file, 0, 4 * LIMIT_TURN_FILE_BYTES, false);
     }
     loop_recv(&loop, &modest.op, near);
     say(far, "x");
-    for (int turn = 1; turn < 3 * CROWD; turn++) {
+    for (int turn = 1; turn < 3 * SENDFILES; turn++) {
         uint64_t least = UINT64_MAX;
         uint64_t most = 0;
         uint64_t sum = 0;
 
         turn_some(&loop, 1);
         ck_assert_int_eq(modest.runs, 1);
-        for (int i = 0; i < CROWD; i++) {
-            uint64_t progress = crowd[i].op.file.progress;
+        for (int i = 0; i < SENDFILES; i++) {
+            uint64_t progress = probes[i].op.file.progress;
 
             sum += progress;
             least = progress < least ? progress : least;
@@ -54,9 +54,9 @@ START_TEST(rule_17_turns_are_shared_by_all)
         ck_assert_uint_le(most - least, 2 * LIMIT_TURN_FILE_BYTES);
         before = sum;
     }
-    for (int i = 0; i < CROWD; i++) {
-        run_until_done(&crowd[i], 1);
-        ck_assert_int_eq(crowd[i].result, 4 * LIMIT_TURN_FILE_BYTES);
+    for (int i = 0; i < SENDFILES; i++) {
+        run_until_done(&probes[i], 1);
+        ck_assert_int_eq(probes[i].result, 4 * LIMIT_TURN_FILE_BYTES);
     }
     far_close(far);
     close(file);

@@ -68,10 +68,10 @@ START_TEST(a_burst_runs_out)
     ck_assert_uint_eq(level, 3 * LIMIT_DROPS + LIMIT_DROPS / 2);
     ck_assert(limit_zone_fill(zone, 1, RATE, 3 * LIMIT_DROPS, 2000, &level));
     ck_assert_uint_eq(level, 3 * LIMIT_DROPS);
-    limit_zone_take_back(zone, 1);
+    limit_zone_undo(zone, 1);
     ck_assert(pour(1, 3, 2000));
     ck_assert(!pour(1, 3, 2000));
-    limit_zone_take_back(zone, 99); /* a key that nobody knows */
+    limit_zone_undo(zone, 99); /* a key that nobody knows */
 }
 END_TEST
 

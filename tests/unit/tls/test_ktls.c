@@ -116,7 +116,7 @@ START_TEST(rule_05_the_kernel_gets_the_current_state)
     struct record_key key = make_key(_i ? RECORD_TLS_1_3 : RECORD_TLS_1_2, RECORD_AES_128_GCM);
 
     reset();
-    ck_assert_int_eq(ktls_promote(&calls, 5, &key), KTLS_OK);
+    ck_assert_int_eq(ktls_enable(&calls, 5, &key), KTLS_OK);
     ck_assert_uint_eq(kernel.key_length, sizeof(struct tls12_crypto_info_aes_gcm_128));
     ck_assert_uint_eq(kernel.key.head.version, _i ? TLS_1_3_VERSION : TLS_1_2_VERSION);
     ck_assert_uint_eq(kernel.key.head.cipher_type, TLS_CIPHER_AES_GCM_128);
@@ -185,7 +185,7 @@ START_TEST(refusals_have_their_reasons)
     reset();
     kernel.ulp_error = refusals[_i].ulp_error;
     kernel.tx_error = refusals[_i].tx_error;
-    ck_assert_int_eq(ktls_promote(&calls, 5, &key), refusals[_i].promoted);
+    ck_assert_int_eq(ktls_enable(&calls, 5, &key), refusals[_i].promoted);
     ck_assert_mem_eq(&key, &before, sizeof(key));
     ck_assert_uint_eq(kernel.tx_calls, kernel.ulp_error && kernel.ulp_error != EEXIST ? 0 : 1);
     ktls_probe(&calls, &support);
@@ -249,7 +249,7 @@ START_TEST(rekeying_is_probed_and_done)
     ck_assert(support.rekey == (_i == 1));
     ck_assert((str_search(ktls_describe(&support, line, sizeof(line)), STR("; rekeying)")) >= 0) ==
               (_i == 1));
-    ck_assert_int_eq(ktls_promote(&calls, 5, &key), KTLS_OK);
+    ck_assert_int_eq(ktls_enable(&calls, 5, &key), KTLS_OK);
     ck_assert_int_eq(ktls_rekey(&calls, 5, &key), _i ? 0 : -EBUSY);
 }
 END_TEST
@@ -260,7 +260,7 @@ START_TEST(the_kernel_tells_its_count)
     struct record_key counted = {.version = key.version, .cipher = key.cipher, .sequence = 5}, other = counted;
 
     reset();
-    ck_assert_int_eq(ktls_promote(&calls, 5, &key), KTLS_OK);
+    ck_assert_int_eq(ktls_enable(&calls, 5, &key), KTLS_OK);
     ck_assert_int_eq(ktls_count(&calls, 5, &counted), 0);
     ck_assert_uint_eq(counted.sequence, key.sequence);
     other.sequence = key.sequence;
@@ -303,7 +303,7 @@ START_TEST(what_is_not_built_in_is_declined)
     char line[512];
 
     reset();
-    ck_assert_int_eq(ktls_promote(&calls, 5, &key), KTLS_NOT_BUILT);
+    ck_assert_int_eq(ktls_enable(&calls, 5, &key), KTLS_NOT_BUILT);
     ck_assert_int_eq(ktls_rekey(&calls, 5, &key), -EOPNOTSUPP);
     ck_assert_int_eq(ktls_count(&calls, 5, &key), -EOPNOTSUPP);
     ck_assert_int_eq(ktls_send_record(&calls, 5, RECORD_ALERT, STR("\x01\x00")), -EOPNOTSUPP);

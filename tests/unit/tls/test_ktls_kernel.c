@@ -61,7 +61,7 @@ static bool open_promoted(struct tls_pair *pair, const struct suite *suite, stru
     ck_assert_uint_eq(pair->key.cipher, suite->cipher);
     pair_exchange(pair, 5000);
     connect_pair(pair);
-    ck_assert_int_eq(ktls_promote(&ktls_calls_kernel, pair->kernel_near, &pair->key), KTLS_OK);
+    ck_assert_int_eq(ktls_enable(&ktls_calls_kernel, pair->kernel_near, &pair->key), KTLS_OK);
     return true;
 }
 

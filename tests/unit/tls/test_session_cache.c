@@ -32,7 +32,7 @@ static struct str session_of(unsigned number, size_t length)
 
 static void put(unsigned number, size_t length, uint64_t now_ms, uint64_t life_ms)
 {
-    session_cache_put(cache, id_of(number), session_of(number, length), now_ms, life_ms);
+    session_cache_insert(cache, id_of(number), session_of(number, length), now_ms, life_ms);
 }
 
 /* True: it is there, and whole. */
@@ -86,15 +86,15 @@ END_TEST
 START_TEST(refuses)
 {
     open_cache(SESSION_CACHE_LEAST);
-    session_cache_put(cache, STR(""), STR("x"), 0, 1000);
-    session_cache_put(cache, STR("a"), STR(""), 0, 1000);
-    session_cache_put(cache, STR("123456789012345678901234567890123"), STR("x"), 0, 1000);
+    session_cache_insert(cache, STR(""), STR("x"), 0, 1000);
+    session_cache_insert(cache, STR("a"), STR(""), 0, 1000);
+    session_cache_insert(cache, STR("123456789012345678901234567890123"), STR("x"), 0, 1000);
     put(1, SESSION_CACHE_LEAST / 8, 0, 1000);
     ck_assert_uint_eq(session_cache_get(cache, STR(""), 0, into), 0);
     ck_assert_uint_eq(session_cache_get(cache, STR("a"), 0, into), 0);
     ck_assert_uint_eq(session_cache_get(cache, STR("123456789012345678901234567890123"), 0, into), 0);
     ck_assert(!has(1, 1, 0));
-    session_cache_put(cache, STR("a"), STR("short id"), 0, 1000);
+    session_cache_insert(cache, STR("a"), STR("short id"), 0, 1000);
     ck_assert_uint_eq(session_cache_get(cache, STR("a"), 0, into), 8);
     ck_assert_uint_eq(session_cache_get(cache, STR("b"), 0, into), 0);
     session_cache_destroy(cache);

@@ -136,7 +136,7 @@ START_TEST(failures_are_seen_by_all)
 }
 END_TEST
 
-/* Each trial that fails doubles the pause, up to a cap; failures of requests that were under way do not. */
+/* Each retrying that fails doubles the pause, up to a cap; failures of requests that were under way do not. */
 START_TEST(pauses_grow)
 {
     struct upstream_peer *peer;
@@ -278,7 +278,7 @@ START_TEST(one_leads)
 END_TEST
 
 /* More servers than a word has bits: each is asked once. */
-START_TEST(a_crowd_is_asked_one_by_one)
+START_TEST(concurrent_requests_retry_one_by_one)
 {
     bool asked[MOST] = {false};
     struct upstream_choice choice = {0};
@@ -339,11 +339,11 @@ START_TEST(the_fastest_is_asked)
     open_servers(BALANCE_LEAST_TIME_HEADER, 3);
     start();
     for (unsigned i = 0; i < 3; i++) /* who never answered comes first */
-        upstream_peer_took(choose(0), 1000 * (3 - i), UINT64_MAX);
+        upstream_peer_count_time(choose(0), 1000 * (3 - i), UINT64_MAX);
     ck_assert_int_eq(ask(0), 3);
     ck_assert_int_eq(ask(1), 3);
     for (int i = 0; i < 40; i++)
-        upstream_peer_took(choose(0), 9000, UINT64_MAX); /* each grows slower as it is asked */
+        upstream_peer_count_time(choose(0), 9000, UINT64_MAX); /* each grows slower as it is asked */
     ck_assert(is_asked(0, ask(0)));
     ck_assert_uint_gt(choose(0)->state->header_us, 3000);
     stop();
@@ -406,7 +406,7 @@ int main(void)
         what_a_dead_worker_held_is_given_back,
         places_are_shared_and_given_back,
         one_leads,
-        a_crowd_is_asked_one_by_one,
+        concurrent_requests_retry_one_by_one,
         who_is_back_starts_slowly,
         the_fastest_is_asked,
         a_route_leads_back,
