@@ -70,21 +70,21 @@ static void run_rules(struct lint *lint, enum lint_of of, const struct lint_plac
         for (const struct lint_rule *rule = lint_tables[table]; rule->name; rule++) {
             lint->rule = rule;
             if (rule->of == of)
-                rule->look(lint, place);
+                rule->check(lint, place);
         }
     }
 }
 
-static void ask_location(struct lint *lint, const struct virtual_server *server,
-                         const struct location *location, const struct location *outer)
+static void run_location_rules(struct lint *lint, const struct virtual_server *server,
+                               const struct location *location, const struct location *outer)
 {
     run_rules(lint, LINT_LOCATION, &(struct lint_place){server, location, outer, false});
     for (size_t i = 0; i < location->when_count; i++)
         run_rules(lint, LINT_LOCATION, &(struct lint_place){server, location->whens[i].location, outer, true});
     for (size_t i = 0; i < location->inner_count; i++)
-        ask_location(lint, server, location->inner[i], location);
+        run_location_rules(lint, server, location->inner[i], location);
     for (size_t i = 0; i < location->pattern_count; i++)
-        ask_location(lint, server, location->patterns[i], location);
+        run_location_rules(lint, server, location->patterns[i], location);
 }
 
 static int compare_findings(const void *a, const void *b)
@@ -110,7 +110,7 @@ void lint_run(struct lint *lint)
         if (!server->root)
             continue;
         run_rules(lint, LINT_SERVER, &(struct lint_place){server, server->root, NULL, false});
-        ask_location(lint, server, server->root, NULL);
+        run_location_rules(lint, server, server->root, NULL);
     }
     if (lint->configuration)
         run_rules(lint, LINT_WHOLE, &(struct lint_place){0});

@@ -42,7 +42,7 @@ enum lint_of { LINT_WHOLE, LINT_SERVER, LINT_LOCATION };
 struct lint_rule {
     const char *name;
     enum lint_of of;
-    void (*look)(struct lint *lint, const struct lint_place *place);
+    void (*check)(struct lint *lint, const struct lint_place *place);
     const char *help;               /* one sentence: what is wrong, and why it matters */
 };
 

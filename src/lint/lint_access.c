@@ -1,16 +1,16 @@
 /*
  * Rules about who may see what.
  */
-#include "lint/lint_look.h"
+#include "lint/lint_config.h"
 
 /* The most exact range decides, and whom none holds may: a list of those who may says nothing about others. */
 static void allow_alone(struct lint *lint, const struct lint_place *place)
 {
     for (const struct conf_scope_values *values = place->location->values; values; values = values->outer) {
-        const struct conf_node *allow = look_here(values, "allow");
-        const struct conf_node *deny = look_here(values, "deny");
+        const struct conf_node *allow = config_find(values, "allow");
+        const struct conf_node *deny = config_find(values, "deny");
 
-        if (allow && !deny && !look_word(allow, STR("all")))
+        if (allow && !deny && !config_has_word(allow, STR("all")))
             lint_report(lint, allow->mark, STR("add deny: all"),
                         "everybody else may, too: allow keeps nobody out without a deny");
         if (allow || deny)
@@ -23,10 +23,10 @@ static void status_open(struct lint *lint, const struct lint_place *place)
     static const char *const names[] = {"status", "stub_status"};
 
     for (size_t i = 0; i < 2; i++) {
-        const struct conf_node *status = look_here(place->location->values, names[i]);
+        const struct conf_node *status = config_find(place->location->values, names[i]);
 
-        if (status && !str_equal(look_text(status), STR("off")) && !look_guarded(place->location->values) &&
-            look_listens_outside(lint, place->server))
+        if (status && !str_equal(config_text(status), STR("off")) && !config_is_guarded(place->location->values) &&
+            config_listens_outside(lint, place->server))
             lint_report(lint, status->mark,
                         STR("allow: [127.0.0.1, ::1], and deny: all; or a listen of its own on 127.0.0.1"),
                         "everybody may read what the server has counted");
@@ -35,10 +35,10 @@ static void status_open(struct lint *lint, const struct lint_place *place)
 
 static void password_plain(struct lint *lint, const struct lint_place *place)
 {
-    const struct conf_node *realm = look_up(place->location->values, "auth_basic");
+    const struct conf_node *realm = config_find_inherited(place->location->values, "auth_basic");
 
-    if (realm && !str_equal(look_text(realm), STR("off")) && look_listens(lint, place->server, false) &&
-        look_listens_outside(lint, place->server))
+    if (realm && !str_equal(config_text(realm), STR("off")) && config_listens(lint, place->server, false) &&
+        config_listens_outside(lint, place->server))
         lint_report(lint, realm->mark, STR("ask for it by HTTPS alone: let the plain server redirect"),
                     "passwords come in clear text where this server listens without ssl");
 }
@@ -52,15 +52,15 @@ static void trust_check(struct lint *lint, const struct conf_node *scalar, void 
 
 static void trusts_all(struct lint *lint, const struct lint_place *place)
 {
-    look_scalars(lint, look_up(place->location->values, "set_real_ip_from"), trust_check, NULL);
+    config_each_scalar(lint, config_find_inherited(place->location->values, "set_real_ip_from"), trust_check, NULL);
 }
 
 static void cors_all(struct lint *lint, const struct lint_place *place)
 {
-    const struct conf_node *cors = look_up(place->location->values, "cors");
+    const struct conf_node *cors = config_find_inherited(place->location->values, "cors");
     const struct conf_node *origins = conf_map_get(cors, STR("origins"));
 
-    if (look_guarded(place->location->values) && look_word(origins, STR("*")))
+    if (config_is_guarded(place->location->values) && config_has_word(origins, STR("*")))
         lint_report(lint, origins->mark, STR("name the origins that need it"),
                     "scripts of every site may read what this location keeps from others");
 }

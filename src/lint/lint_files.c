@@ -1,7 +1,7 @@
 /*
  * Rules about which files are served.
  */
-#include "lint/lint_look.h"
+#include "lint/lint_config.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 static void alias_slash(struct lint *lint, const struct lint_place *place)
 {
     const struct location *location = place->location;
-    const struct conf_node *alias = look_here(location->values, "alias");
+    const struct conf_node *alias = config_find(location->values, "alias");
     bool prefix = location->kind == LOCATION_PREFIX || location->kind == LOCATION_PREFIX_FINAL;
 
     if (!alias || !prefix || !location->nested ||
-        str_ends(location->pattern, STR("/")) == str_ends(look_text(alias), STR("/")))
+        str_ends(location->pattern, STR("/")) == str_ends(config_text(alias), STR("/")))
         return;
     lint_report(lint, alias->mark, STR("end both with a slash, or neither"),
                 "location \"" STR_FMT
@@ -25,9 +25,9 @@ static void alias_slash(struct lint *lint, const struct lint_place *place)
 static void autoindex_open(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_scope_values *values = place->location->values;
-    const struct conf_node *autoindex = look_up(values, "autoindex");
+    const struct conf_node *autoindex = config_find_inherited(values, "autoindex");
 
-    if (!look_on(autoindex) || look_guarded(values) || !look_listens_outside(lint, place->server))
+    if (!config_is_on(autoindex) || config_is_guarded(values) || !config_listens_outside(lint, place->server))
         return;
     lint_report(lint, autoindex->mark,
                 STR("name who may see it (allow and deny, auth_request), or turn it on in one location alone"),
@@ -43,8 +43,8 @@ static void root_of_system(struct lint *lint, const struct lint_place *place)
     static const char *const names[] = {"root", "alias"};
 
     for (size_t n = 0; n < 2; n++) {
-        const struct conf_node *node = look_up(place->location->values, names[n]);
-        struct str path = look_text(node);
+        const struct conf_node *node = config_find_inherited(place->location->values, names[n]);
+        struct str path = config_text(node);
 
         while (path.length > 1 && str_ends(path, STR("/")))
             path.length--;
@@ -109,10 +109,11 @@ static void secret_served(struct lint *lint, const struct lint_place *place)
         return;
     served = real_path(lint, template_text(folder));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        look_scalars(lint, look_up(place->location->values, names[i]), secret_check, &served);
+        config_each_scalar(lint, config_find_inherited(place->location->values, names[i]), secret_check, &served);
     own = file ? real_path(lint, file->path) : STR("");
     if (is_served(served, own)) {
-        const struct conf_node *root = look_up(place->location->values, site->alias.path ? "alias" : "root");
+        const struct conf_node *root =
+            config_find_inherited(place->location->values, site->alias.path ? "alias" : "root");
 
         lint_report(lint, root ? root->mark : lint->configuration->tree->mark,
                     STR("move the configuration out of the folder"),
@@ -122,11 +123,11 @@ static void secret_served(struct lint *lint, const struct lint_place *place)
 
 static void try_last(struct lint *lint, const struct lint_place *place)
 {
-    const struct conf_node *tried = look_here(place->location->values, "try_files");
-    struct str last = look_text(tried);
+    const struct conf_node *tried = config_find(place->location->values, "try_files");
+    struct str last = config_text(tried);
 
     if (tried && tried->kind == CONF_LIST && tried->count)
-        last = look_text(tried->items[tried->count - 1]);
+        last = config_text(tried->items[tried->count - 1]);
     else if (str_rfind(last, ' ') >= 0)
         last = str_skip(last, (size_t)str_rfind(last, ' ') + 1);
     if (str_equal(last, STR("$uri")) || str_equal(last, STR("$uri/")))

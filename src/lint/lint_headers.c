@@ -1,7 +1,7 @@
 /*
  * Rules about header fields that are lost, sent twice, or weaker than they look.
  */
-#include "lint/lint_look.h"
+#include "lint/lint_config.h"
 
 /* Fields that protect the visitor: an error page needs them as much as any other page. */
 static const char *const protecting[] = {"Content-Security-Policy", "Permissions-Policy",
@@ -44,8 +44,8 @@ static bool map_fields(const struct conf_node *map, field_found *found, void *ow
         bool detailed = value->kind == CONF_MAP;
         struct field field = {.mark = map->pairs[i].key->mark,
                               .name = map->pairs[i].key->text,
-                              .value = look_text(detailed ? conf_map_get(value, STR("value")) : value),
-                              .always = detailed && look_on(conf_map_get(value, STR("always")))};
+                              .value = config_text(detailed ? conf_map_get(value, STR("value")) : value),
+                              .always = detailed && config_is_on(conf_map_get(value, STR("always")))};
 
         if (found(&field, owner))
             return true;
@@ -88,7 +88,7 @@ static bool dropped_field(const struct field *field, void *owner)
         return false;
     for (const struct conf_scope_values *outer = look->place->location->values->outer; outer;
          outer = outer->outer) {
-        if (each_header_field(look_here(outer, "add_header"), same_name, &name))
+        if (each_header_field(config_find(outer, "add_header"), same_name, &name))
             lint_report(look->lint, field->mark,
                         STR("say it once, in the outer scope; or with all that it should say, here"),
                         STR_FMT " of an outer scope is dropped here: a field of the same name replaces it",
@@ -99,7 +99,7 @@ static bool dropped_field(const struct field *field, void *owner)
 
 static void header_dropped(struct lint *lint, const struct lint_place *place)
 {
-    each_header_field(look_here(place->location->values, "add_header"), dropped_field, &(struct look){lint, place});
+    each_header_field(config_find(place->location->values, "add_header"), dropped_field, &(struct look){lint, place});
 }
 
 static bool sometimes_field(const struct field *field, void *owner)
@@ -116,17 +116,17 @@ static bool sometimes_field(const struct field *field, void *owner)
 static void header_sometimes(struct lint *lint, const struct lint_place *place)
 {
     for (const struct conf_scope_values *values = place->location->values; values; values = values->outer)
-        each_header_field(look_here(values, "add_header"), sometimes_field, &(struct look){lint, place});
+        each_header_field(config_find(values, "add_header"), sometimes_field, &(struct look){lint, place});
 }
 
 static bool twice_field(const struct field *field, void *owner)
 {
     const struct look *look = owner;
-    const struct conf_node *expires = look_up(look->place->location->values, "expires");
+    const struct conf_node *expires = config_find_inherited(look->place->location->values, "expires");
     bool lifetime =
         str_equal_nocase(field->name, STR("Cache-Control")) || str_equal_nocase(field->name, STR("Expires"));
 
-    if (lifetime && expires && !str_equal(look_text(expires), STR("off")))
+    if (lifetime && expires && !str_equal(config_text(expires), STR("off")))
         lint_report(look->lint, field->mark, STR("keep one of the two"),
                     "expires writes " STR_FMT " as well: it is sent twice, and caches choose",
                     STR_ARG(field->name));
@@ -136,7 +136,7 @@ static bool twice_field(const struct field *field, void *owner)
 static void header_twice(struct lint *lint, const struct lint_place *place)
 {
     for (const struct conf_scope_values *values = place->location->values; values; values = values->outer)
-        each_header_field(look_here(values, "add_header"), twice_field, &(struct look){lint, place});
+        each_header_field(config_find(values, "add_header"), twice_field, &(struct look){lint, place});
 }
 
 #define HALF_A_YEAR 15552000u
@@ -163,7 +163,7 @@ static bool hsts_field(const struct field *field, void *owner)
     if (max_age(field->value) < HALF_A_YEAR && max_age(field->value) > 0)
         lint_report(look->lint, field->mark, STR("max-age=31536000 is a year"),
                     "a browser forgets that this site is HTTPS before half a year is over");
-    else if (!look_listens(look->lint, place->server, true))
+    else if (!config_listens(look->lint, place->server, true))
         lint_report(look->lint, field->mark, STR("move it to the server that listens with ssl"),
                     "no browser believes Strict-Transport-Security that came without TLS");
     return false;
@@ -171,7 +171,7 @@ static bool hsts_field(const struct field *field, void *owner)
 
 static void hsts_weak(struct lint *lint, const struct lint_place *place)
 {
-    each_header_field(look_here(place->location->values, "add_header"), hsts_field, &(struct look){lint, place});
+    each_header_field(config_find(place->location->values, "add_header"), hsts_field, &(struct look){lint, place});
 }
 
 const struct lint_rule lint_rules_headers[] = {

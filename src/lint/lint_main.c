@@ -1,13 +1,13 @@
 /*
  * Rules about the whole: processes, addresses, and names that nobody uses.
  */
-#include "lint/lint_look.h"
+#include "lint/lint_config.h"
 
 static void user_root(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_node *user = conf_map_get(lint->configuration->tree, STR("user"));
 
-    if (str_equal(look_text(user), STR("root")))
+    if (str_equal(config_text(user), STR("root")))
         lint_report(lint, user->mark, STR("user: www-data, or another that owns nothing"),
                     "workers keep the rights of root: whoever breaks one has the machine");
 }
@@ -97,8 +97,8 @@ static void upstream_unused(struct lint *lint, const struct lint_place *place)
 static void named_unused(struct lint *lint, const struct lint_place *place)
 {
     if (place->location->kind == LOCATION_NAMED &&
-        !look_word(lint->configuration->tree, place->location->pattern))
-        lint_report(lint, look_mark(place), STR("name it in try_files or error_page, or delete it"),
+        !config_has_word(lint->configuration->tree, place->location->pattern))
+        lint_report(lint, config_mark(place), STR("name it in try_files or error_page, or delete it"),
                     "nothing leads to location " STR_FMT ", which no address reaches by itself",
                     STR_ARG(place->location->pattern));
 }
@@ -112,7 +112,7 @@ static bool format_used(const struct conf_node *node, struct str name)
         const struct conf_node *value = node->kind == CONF_LIST ? node->items[i] : node->pairs[i].value;
         bool log = node->kind == CONF_MAP && str_equal(node->pairs[i].key->text, STR("access_log"));
 
-        used = log ? look_word(value, name) : format_used(value, name);
+        used = log ? config_has_word(value, name) : format_used(value, name);
     }
     return used;
 }
@@ -146,7 +146,7 @@ static void timeouts_long(struct lint *lint, const struct lint_place *place)
                     {"keepalive_timeout", site->keepalive_timeout_ms}};
 
     for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++) {
-        const struct conf_node *node = look_up(place->location->values, timeouts[i].name);
+        const struct conf_node *node = config_find_inherited(place->location->values, timeouts[i].name);
 
         if (node && timeouts[i].ms > PATIENCE_MS)
             lint_report(lint, node->mark, STR("a minute is patient"),
@@ -157,7 +157,7 @@ static void timeouts_long(struct lint *lint, const struct lint_place *place)
 
 static void body_unlimited(struct lint *lint, const struct lint_place *place)
 {
-    const struct conf_node *size = look_up(place->location->values, "client_max_body_size");
+    const struct conf_node *size = config_find_inherited(place->location->values, "client_max_body_size");
 
     if (size && place->location->site->client_max_body_size == 0)
         lint_report(lint, size->mark,

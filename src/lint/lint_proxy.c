@@ -1,7 +1,7 @@
 /*
  * Rules about requests that are passed on.
  */
-#include "lint/lint_look.h"
+#include "lint/lint_config.h"
 
 /* "http://host/path" in two, the path with its slash; of "http://unix:/socket:/path" the host is "unix:/socket". */
 static struct str host_of(struct str url, struct str *out_path)
@@ -48,8 +48,8 @@ static struct str variable_name(struct str text)
 
 static void host_chosen(struct lint *lint, const struct lint_place *place)
 {
-    const struct conf_node *pass = look_here(place->location->values, "proxy_pass");
-    struct str path, host = host_of(look_text(pass), &path);
+    const struct conf_node *pass = config_find(place->location->values, "proxy_pass");
+    struct str path, host = host_of(config_text(pass), &path);
 
     for (size_t i = 0; pass && i < host.length; i++) {
         if (host.data[i] == '$' && is_chosen(variable_name(str_skip(host, i)))) {
@@ -64,10 +64,10 @@ static void host_chosen(struct lint *lint, const struct lint_place *place)
 
 static void tls_unverified(struct lint *lint, const struct lint_place *place)
 {
-    const struct conf_node *verify = look_up(place->location->values, "proxy_ssl_verify");
-    struct str pass = look_text(look_up(place->location->values, "proxy_pass"));
+    const struct conf_node *verify = config_find_inherited(place->location->values, "proxy_ssl_verify");
+    struct str pass = config_text(config_find_inherited(place->location->values, "proxy_pass"));
 
-    if (verify && !look_on(verify) && str_starts(pass, STR("https://")))
+    if (verify && !config_is_on(verify) && str_starts(pass, STR("https://")))
         lint_report(
             lint, verify->mark, STR("proxy_ssl_trusted_certificate: the file of its authority"),
             "anybody between here and the server can answer in its place: its certificate is not looked at");
@@ -77,8 +77,8 @@ static void tls_unverified(struct lint *lint, const struct lint_place *place)
 static void slash_unequal(struct lint *lint, const struct lint_place *place)
 {
     const struct location *location = place->location;
-    const struct conf_node *pass = look_here(location->values, "proxy_pass");
-    struct str url = look_text(pass), path;
+    const struct conf_node *pass = config_find(location->values, "proxy_pass");
+    struct str url = config_text(pass), path;
     bool prefix = location->kind == LOCATION_PREFIX || location->kind == LOCATION_PREFIX_FINAL;
 
     host_of(url, &path);
@@ -116,8 +116,8 @@ static void group_missing(struct lint *lint, const struct lint_place *place)
         conf_map_get(conf_map_get(lint->configuration->tree, STR("http")), STR("upstream"));
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const struct conf_node *pass = look_here(place->location->values, names[i]);
-        struct str path, host = host_of(look_text(pass), &path);
+        const struct conf_node *pass = config_find(place->location->values, names[i]);
+        struct str path, host = host_of(config_text(pass), &path);
         struct str name = str_slice(host, 0, str_find(host, ':') < 0 ? host.length : (size_t)str_find(host, ':'));
         const char *suggestion = suggest_group(groups, name);
         struct str hint = STR("write the upstream, or a host with a port");
@@ -137,11 +137,11 @@ static void group_missing(struct lint *lint, const struct lint_place *place)
 static void cache_of_one(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_scope_values *values = place->location->values;
-    const struct conf_node *ignored = look_up(values, "proxy_ignore_headers");
-    const struct conf_node *cache = look_up(values, "proxy_cache");
+    const struct conf_node *ignored = config_find_inherited(values, "proxy_ignore_headers");
+    const struct conf_node *cache = config_find_inherited(values, "proxy_cache");
 
-    if (cache && !str_equal(look_text(cache), STR("off")) && look_word(ignored, STR("Set-Cookie")) &&
-        !look_word(look_up(values, "proxy_hide_header"), STR("Set-Cookie")))
+    if (cache && !str_equal(config_text(cache), STR("off")) && config_has_word(ignored, STR("Set-Cookie")) &&
+        !config_has_word(config_find_inherited(values, "proxy_hide_header"), STR("Set-Cookie")))
         lint_report(lint, ignored->mark, STR("proxy_hide_header: Set-Cookie"),
                     "an answer is stored with the cookie that was meant for one visitor, and given to all");
 }
@@ -149,7 +149,7 @@ static void cache_of_one(struct lint *lint, const struct lint_place *place)
 /* fastcgi_param names one script, whatever the path is. */
 static bool script_fixed(const struct conf_node *node)
 {
-    struct str text = look_text(node);
+    struct str text = config_text(node);
 
     if (!node)
         return false;
@@ -158,7 +158,7 @@ static bool script_fixed(const struct conf_node *node)
     for (size_t i = 0; i < node->count; i++) {
         bool named = node->kind == CONF_MAP && str_equal(node->pairs[i].key->text, STR("SCRIPT_FILENAME"));
 
-        if (named && str_find(look_text(node->pairs[i].value), '$') < 0)
+        if (named && str_find(config_text(node->pairs[i].value), '$') < 0)
             return true;
         if (node->kind == CONF_LIST && script_fixed(node->items[i]))
             return true;
@@ -180,11 +180,11 @@ static bool asks_for_file(const struct conf_node *when)
 static void script_unchecked(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_scope_values *values = place->location->values;
-    const struct conf_node *pass = look_here(values, "fastcgi_pass");
+    const struct conf_node *pass = config_find(values, "fastcgi_pass");
     bool php = place->location->kind == LOCATION_REGEX && str_search(place->location->pattern, STR("php")) >= 0;
 
-    if (pass && php && !look_here(values, "try_files") && !asks_for_file(look_up(values, "when")) &&
-        !script_fixed(look_up(values, "fastcgi_param")))
+    if (pass && php && !config_find(values, "try_files") && !asks_for_file(config_find_inherited(values, "when")) &&
+        !script_fixed(config_find_inherited(values, "fastcgi_param")))
         lint_report(lint, pass->mark, STR("write beside it: try_files: $uri =404"),
                     "nothing asks whether the script exists: for \"/avatar.jpg/x.php\" PHP may run "
                     "/avatar.jpg, which a "

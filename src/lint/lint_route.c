@@ -1,7 +1,7 @@
 /*
  * Rules about locations that are never reached, and patterns that fit more than they say.
  */
-#include "lint/lint_look.h"
+#include "lint/lint_config.h"
 
 #include "site/capture.h"
 
@@ -47,7 +47,7 @@ static void location_unreachable(struct lint *lint, const struct lint_place *pla
         return;
     other = shadow_of(place->outer, location);
     if (other)
-        lint_report(lint, look_mark(place),
+        lint_report(lint, config_mark(place),
                     STR("move the general one to the end, or write ^~ or = before this path"),
                     "location \"" STR_FMT "\" is never reached: \"" STR_FMT "\" is asked first and fits",
                     STR_ARG(location->pattern), STR_ARG(other->pattern));
@@ -56,7 +56,7 @@ static void location_unreachable(struct lint *lint, const struct lint_place *pla
 /* A server's `return` answers before a location is looked for. */
 static void return_shadows(struct lint *lint, const struct lint_place *place)
 {
-    const struct conf_node *answer = look_here(place->location->values, "return");
+    const struct conf_node *answer = config_find(place->location->values, "return");
     const struct location *root = place->location;
 
     if (!answer || !root->inner_count)
@@ -77,11 +77,11 @@ static void nothing_answers(struct lint *lint, const struct lint_place *place)
     const struct conf_scope_values *values = place->location->values;
 
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-        if (look_up(values, answers[i]))
+        if (config_find_inherited(values, answers[i]))
             return;
     }
-    if (place->outer && !look_here(values, "try_files") && !look_here(values, "location"))
-        lint_report(lint, look_mark(place), STR("give it a root, a return or a proxy_pass"),
+    if (place->outer && !config_find(values, "try_files") && !config_find(values, "location"))
+        lint_report(lint, config_mark(place), STR("give it a root, a return or a proxy_pass"),
                     "nothing answers in location \"" STR_FMT "\": it has neither files nor anybody to ask",
                     STR_ARG(place->location->pattern));
 }
@@ -125,21 +125,21 @@ static void regex_loose(struct lint *lint, const struct lint_place *place)
     const struct location *location = place->location;
     struct str text = location->regex ? capture_text(location->regex) : STR("");
 
-    if (!place->outer || !location->regex || look_here(location->values, "deny"))
+    if (!place->outer || !location->regex || config_find(location->values, "deny"))
         return;
     if (extension_open(text))
-        lint_report(lint, look_mark(place), STR("end it with $"),
+        lint_report(lint, config_mark(place), STR("end it with $"),
                     "\"" STR_FMT "\" fits wherever it stands in a path: \"/a" STR_FMT "x/b\" as well",
                     STR_ARG(text), STR_ARG(str_skip(text, (size_t)str_search(text, STR("\\.")) + 1)));
     else if (dot_bare(text))
-        lint_report(lint, look_mark(place), STR("write \\. for a dot"),
+        lint_report(lint, config_mark(place), STR("write \\. for a dot"),
                     "a dot in \"" STR_FMT "\" stands for any character", STR_ARG(text));
 }
 
 /* A host's pattern that is not anchored fits hosts of others: "example.com.attacker.net". */
 static void name_loose(struct lint *lint, const struct lint_place *place)
 {
-    const struct conf_node *names = look_here(place->server->root->values, "server_name");
+    const struct conf_node *names = config_find(place->server->root->values, "server_name");
 
     for (size_t i = 0; i < place->server->pattern_count; i++) {
         struct str text = capture_text(place->server->patterns[i]);
@@ -157,10 +157,10 @@ static void redirect_loop(struct lint *lint, const struct lint_place *place)
 {
     static const char *const same[] = {"https://$host$request_uri", "https://$host$uri",
                                        "https://$http_host$request_uri", "https://$server_name$request_uri"};
-    const struct conf_node *answer = look_here(place->location->values, "return");
-    struct str text = look_text(answer);
+    const struct conf_node *answer = config_find(place->location->values, "return");
+    struct str text = config_text(answer);
 
-    if (!answer || place->laid_over || !look_listens(lint, place->server, true))
+    if (!answer || place->laid_over || !config_listens(lint, place->server, true))
         return;
     for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
         if (str_ends(text, str_from(same[i])))
@@ -172,9 +172,9 @@ static void redirect_loop(struct lint *lint, const struct lint_place *place)
 /* Whoever asks chooses the host of the redirect: caches keep it, and mails carry it. */
 static void host_chosen(struct lint *lint, const struct lint_place *place)
 {
-    const struct conf_node *answer = look_here(place->location->values, "return");
+    const struct conf_node *answer = config_find(place->location->values, "return");
 
-    if (str_search(look_text(answer), STR("://$http_host")) >= 0)
+    if (str_search(config_text(answer), STR("://$http_host")) >= 0)
         lint_report(lint, answer->mark, STR("write $host, or the name itself"),
                     "$http_host is what the client wrote, with any port: the redirect leads where it likes");
 }

@@ -2,7 +2,7 @@
  * Rules about TLS: ciphers by what OpenSSL makes of the list, certificates by what is in
  * their files.
  */
-#include "lint/lint_look.h"
+#include "lint/lint_config.h"
 
 #include "site/core.h"
 
@@ -19,7 +19,7 @@ static const struct core_ssl *ssl_of(const struct lint_place *place)
 
 static struct conf_mark mark_of(const struct lint_place *place, const char *name)
 {
-    const struct conf_node *node = look_up(place->server->root->values, name);
+    const struct conf_node *node = config_find_inherited(place->server->root->values, name);
 
     return node ? node->mark : place->server->root->values->node->mark;
 }
@@ -42,7 +42,7 @@ static void weak_cipher(struct lint *lint, const struct lint_place *place)
     SSL_CTX *context;
     struct str list = arena_copy(lint->arena, ssl->ciphers);
 
-    if (!look_listens(lint, place->server, true) || !(ssl->protocols & TLS_PROTOCOL_1_2) || !list.data)
+    if (!config_listens(lint, place->server, true) || !(ssl->protocols & TLS_PROTOCOL_1_2) || !list.data)
         return;
     context = SSL_CTX_new(TLS_server_method());
     if (context && SSL_CTX_set_cipher_list(context, list.data) == 1) {
@@ -64,7 +64,7 @@ static void weak_cipher(struct lint *lint, const struct lint_place *place)
 
 static void old_protocol(struct lint *lint, const struct lint_place *place)
 {
-    if (look_listens(lint, place->server, true) && !(ssl_of(place)->protocols & TLS_PROTOCOL_1_3))
+    if (config_listens(lint, place->server, true) && !(ssl_of(place)->protocols & TLS_PROTOCOL_1_3))
         lint_report(lint, mark_of(place, "ssl_protocols"), STR("ssl_protocols: [TLSv1.2, TLSv1.3]"),
                     "TLS 1.3 is off: one round trip more for each new visitor, and certificates in clear text");
 }
@@ -86,7 +86,7 @@ static void certificate_expired(struct lint *lint, const struct lint_place *plac
     const struct core_ssl *ssl = ssl_of(place);
     const struct core_file *files = ssl->certificates.items;
 
-    for (size_t i = 0; look_listens(lint, place->server, true) && i < ssl->certificates.count; i++) {
+    for (size_t i = 0; config_listens(lint, place->server, true) && i < ssl->certificates.count; i++) {
         X509 *certificate = certificate_read(lint, files[i].path);
 
         if (certificate && X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0)
@@ -141,7 +141,7 @@ static void certificate_name(struct lint *lint, const struct lint_place *place)
     const struct core_ssl *ssl = ssl_of(place);
     const struct core_file *files = ssl->certificates.items;
 
-    for (size_t i = 0; look_listens(lint, place->server, true) && i < place->server->names.count; i++) {
+    for (size_t i = 0; config_listens(lint, place->server, true) && i < place->server->names.count; i++) {
         struct str name = place->server->names.items[i];
 
         if (!str_empty(name) && !str_equal(name, STR("_")) && !str_starts(name, STR("~")) &&
@@ -158,7 +158,7 @@ static void self_signed(struct lint *lint, const struct lint_place *place)
     const struct core_file *files = ssl->certificates.items;
 
     for (size_t i = 0;
-         ssl->certificates.count && look_listens(lint, place->server, true) && i < place->server->names.count;
+         ssl->certificates.count && config_listens(lint, place->server, true) && i < place->server->names.count;
          i++) {
         if (str_equal(files[0].path, STR("self-signed")) && name_public(place->server->names.items[i]))
             lint_report(lint, files[0].mark, STR("name the files of a certificate that browsers trust"),

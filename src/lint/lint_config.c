@@ -1,19 +1,19 @@
 /*
  * Looking up what a configuration says, by names.
  */
-#include "lint/lint_look.h"
+#include "lint/lint_config.h"
 
 #include <netinet/in.h>
 
-const struct conf_node *look_here(const struct conf_scope_values *values, const char *name)
+const struct conf_node *config_find(const struct conf_scope_values *values, const char *name)
 {
     return values && values->node ? conf_map_get(values->node, str_from(name)) : NULL;
 }
 
-const struct conf_node *look_up(const struct conf_scope_values *values, const char *name)
+const struct conf_node *config_find_inherited(const struct conf_scope_values *values, const char *name)
 {
     for (; values; values = values->outer) {
-        const struct conf_node *node = look_here(values, name);
+        const struct conf_node *node = config_find(values, name);
 
         if (node)
             return node;
@@ -21,26 +21,26 @@ const struct conf_node *look_up(const struct conf_scope_values *values, const ch
     return NULL;
 }
 
-struct str look_text(const struct conf_node *node)
+struct str config_text(const struct conf_node *node)
 {
     return node && node->kind == CONF_SCALAR ? node->text : STR("");
 }
 
-bool look_on(const struct conf_node *node)
+bool config_is_on(const struct conf_node *node)
 {
-    struct str text = look_text(node);
+    struct str text = config_text(node);
 
     return str_equal(text, STR("on")) || str_equal(text, STR("true")) || str_equal(text, STR("yes"));
 }
 
-void look_scalars(struct lint *lint, const struct conf_node *node, look_each *each, void *owner)
+void config_each_scalar(struct lint *lint, const struct conf_node *node, config_scalar_found *each, void *owner)
 {
     if (!node)
         return;
     if (node->kind == CONF_SCALAR)
         each(lint, node, owner);
     for (size_t i = 0; node->kind != CONF_SCALAR && i < node->count; i++)
-        look_scalars(lint, node->kind == CONF_LIST ? node->items[i] : node->pairs[i].value, each, owner);
+        config_each_scalar(lint, node->kind == CONF_LIST ? node->items[i] : node->pairs[i].value, each, owner);
 }
 
 static bool has_word(struct str text, struct str word)
@@ -52,7 +52,7 @@ static bool has_word(struct str text, struct str word)
     return false;
 }
 
-bool look_word(const struct conf_node *node, struct str text)
+bool config_has_word(const struct conf_node *node, struct str text)
 {
     bool found = false;
 
@@ -61,14 +61,14 @@ bool look_word(const struct conf_node *node, struct str text)
     if (node->kind == CONF_SCALAR)
         return has_word(node->text, text);
     for (size_t i = 0; i < node->count && !found; i++)
-        found = look_word(node->kind == CONF_LIST ? node->items[i] : node->pairs[i].value, text);
+        found = config_has_word(node->kind == CONF_LIST ? node->items[i] : node->pairs[i].value, text);
     return found;
 }
 
-struct conf_mark look_mark(const struct lint_place *place)
+struct conf_mark config_mark(const struct lint_place *place)
 {
     const struct conf_node *node = place->location->values->node;
-    const struct conf_node *locations = place->outer ? look_here(place->outer->values, "location") : NULL;
+    const struct conf_node *locations = place->outer ? config_find(place->outer->values, "location") : NULL;
 
     for (size_t i = 0; locations && locations->kind == CONF_MAP && i < locations->count; i++) {
         if (locations->pairs[i].value == node)
@@ -102,26 +102,26 @@ static bool server_listens(const struct lint *lint, const struct virtual_server 
     return false;
 }
 
-bool look_listens(const struct lint *lint, const struct virtual_server *server, bool ssl)
+bool config_listens(const struct lint *lint, const struct virtual_server *server, bool ssl)
 {
     return server_listens(lint, server, ssl, false);
 }
 
-bool look_listens_outside(const struct lint *lint, const struct virtual_server *server)
+bool config_listens_outside(const struct lint *lint, const struct virtual_server *server)
 {
     return server_listens(lint, server, -1, true);
 }
 
-bool look_guarded(const struct conf_scope_values *values)
+bool config_is_guarded(const struct conf_scope_values *values)
 {
     static const char *const guards[] = {"deny", "auth_basic", "auth_request", "secure_link_required",
                                          "ssl_verify_client"};
 
     for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++) {
-        const struct conf_node *guard = look_up(values, guards[i]);
+        const struct conf_node *guard = config_find_inherited(values, guards[i]);
 
-        if (guard && !str_equal(look_text(guard), STR("off")))
+        if (guard && !str_equal(config_text(guard), STR("off")))
             return true;
     }
-    return look_on(look_here(values, "internal"));
+    return config_is_on(config_find(values, "internal"));
 }
