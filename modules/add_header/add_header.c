@@ -231,7 +231,7 @@ static int add_header_filter(struct exchange *x, const void *conf)
 
         if (!good && !header->always)
             continue;
-        if (exchange_has_own_policy(x) && str_equal_nocase(header->name, STR("Content-Security-Policy")))
+        if (exchange_has_security_policy(x) && str_equal_nocase(header->name, STR("Content-Security-Policy")))
             continue;
         value = exchange_eval(x, header->value);
         if (!value.data)

@@ -91,12 +91,12 @@ static int add_fields(struct listing *listing)
 {
     struct exchange *x = listing->x;
     struct str type = listing->json ? STR("application/json") : STR("text/html; charset=utf-8");
-    int error = headers_add(&x->response.headers, &x->arena, STR("Content-Type"), exchange_own_type(x, type));
+    int error = headers_add(&x->response.headers, &x->arena, STR("Content-Type"), exchange_set_response_type(x, type));
 
     if (error == 0 && listing->conf->format == FORMAT_AUTO)
         error = headers_add(&x->response.headers, &x->arena, STR("Vary"), STR("Accept"));
     if (error == 0 && !listing->json)
-        error = exchange_own_policy(x, str_from(listing_policy));
+        error = exchange_set_security_policy(x, str_from(listing_policy));
     return error;
 }
 

@@ -65,6 +65,6 @@ MUST_CHECK int compress_confirm(struct exchange *x);
 /* `gunzip`: an answer that is encoded with gzip is decoded for who does not take it. 0 or -ENOMEM. */
 MUST_CHECK int compress_decode(struct exchange *x, const struct compress_conf *conf);
 /* For struct module: it will be decoded. */
-bool compress_wants_whole(const struct exchange *x, const void *conf);
+bool compress_needs_whole_body(const struct exchange *x, const void *conf);
 
 #endif

@@ -33,7 +33,7 @@ static bool takes_gzip(const struct exchange *x)
 }
 
 /* An encoded part cannot be decoded: whoever makes parts asks first. */
-bool compress_wants_whole(const struct exchange *x, const void *conf)
+bool compress_needs_whole_body(const struct exchange *x, const void *conf)
 {
     return ((const struct compress_conf *)conf)->gunzip && is_gzip(&x->response.headers) && !takes_gzip(x) &&
            may_be_changed(x);
@@ -56,7 +56,7 @@ int compress_decode(struct exchange *x, const struct compress_conf *conf)
     if (!is_gzip(&response->headers))
         return 0;
     error = compress_add_vary(x);
-    if (error < 0 || response->status == 206 || !compress_is_whole(x) || !compress_wants_whole(x, conf) ||
+    if (error < 0 || response->status == 206 || !compress_is_whole(x) || !compress_needs_whole_body(x, conf) ||
         !compress_wrap(x, &coder_gunzip, 0))
         return error;
     remove_encoded_fields(&response->headers);

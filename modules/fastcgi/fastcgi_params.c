@@ -158,10 +158,10 @@ static void write_values(struct text_writer *writer, const void *subject)
     const struct pair *pair = subject;
     struct str separator = str_equal(pair->name, STR("HTTP_COOKIE")) ? STR("; ") : STR(", ");
 
-    text_put(writer, pair->value);
+    text_append(writer, pair->value);
     for (const struct value *value = pair->more; value; value = value->next) {
-        text_put(writer, separator);
-        text_put(writer, value->text);
+        text_append(writer, separator);
+        text_append(writer, value->text);
     }
 }
 

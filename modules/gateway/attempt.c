@@ -280,8 +280,8 @@ static uint64_t content_length(const struct gateway_request *p)
 
     bool chunks = request->trailers.count > 0 && !p->conf->gateway->measured;
 
-    if (p->own_body.data)
-        return p->own_body.length;
+    if (p->replacement_body.data)
+        return p->replacement_body.length;
     return p->kept && p->kept->whole && !chunks ? spool_length(p->kept->spool) : request->content_length;
 }
 

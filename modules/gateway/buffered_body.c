@@ -61,7 +61,7 @@ static int read_client_body(struct buffered_body *kept)
 
     while (result == 1 && !spool_full(kept->spool)) {
         result = kept->source->ops->next(kept->source, CHUNK_BYTES, LIMIT_LENT_BYTES, &chunk);
-        if (result == 1 && spool_put(kept->spool, chunk.bytes) < 0)
+        if (result == 1 && spool_append(kept->spool, chunk.bytes) < 0)
             result = -ENOMEM;
     }
     kept->whole = result == 0;

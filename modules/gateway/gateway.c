@@ -61,7 +61,7 @@ static void set_upstream_proxy_header(struct gateway_request *p)
 
     if (!p->conf->proxy_protocol)
         return;
-    exchange_own_address(p->x, &own);
+    exchange_local_address(p->x, &own);
     p->tls.proxy_header = str_of(p->proxy_header, proxy_header_write(exchange_client(p->x), &own.any,
                                                              (unsigned)p->conf->proxy_protocol, p->proxy_header));
 }
@@ -97,17 +97,17 @@ static int find_method(struct gateway_request *p)
 static int find_body(struct gateway_request *p)
 {
     if (p->conf->set_body)
-        p->own_body = exchange_eval(p->x, p->conf->set_body);
+        p->replacement_body = exchange_eval(p->x, p->conf->set_body);
     else if (p->conf->drop_body)
-        p->own_body = STR("");
-    return p->conf->set_body && !p->own_body.data ? 500 : 0;
+        p->replacement_body = STR("");
+    return p->conf->set_body && !p->replacement_body.data ? 500 : 0;
 }
 
 /* A length that is promised and a body that is gone: the next request on the connection would be taken for
  * it. */
 static bool lacks_body(const struct gateway_request *p)
 {
-    if (!p->spent || p->own_body.data || p->x->request.content_length == 0)
+    if (!p->spent || p->replacement_body.data || p->x->request.content_length == 0)
         return false;
     exchange_log_error(p->x, LOG_ERROR, "the request cannot be passed on again: a part of its body is gone");
     return true;

@@ -76,8 +76,8 @@ struct gateway_request {
     struct str method_name;         /* and its method: the client's, or of proxy_method */
     enum method method;
     struct str uri;                 /* what the request line says */
-    struct str own_body;            /* sent in the place of the client's body; data NULL: that is sent */
-    size_t own_body_at;
+    struct str replacement_body;            /* sent in the place of the client's body; data NULL: that is sent */
+    size_t replacement_body_at;
     struct body own;                /* and what it is pulled by */
     uint64_t content_length;        /* of the request, as it leaves; BODY_LENGTH_UNKNOWN: chunked */
     struct str head;                /* the same */

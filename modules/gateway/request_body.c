@@ -8,7 +8,7 @@
 
 bool gateway_body_is_spent(const struct gateway_request *p)
 {
-    return p->request.pulled > 0 && !(p->kept && p->kept->whole) && !p->own_body.data;
+    return p->request.pulled > 0 && !(p->kept && p->kept->whole) && !p->replacement_body.data;
 }
 
 bool gateway_body_is_lost(const struct exchange *x)
@@ -44,7 +44,7 @@ int gateway_buffer_request(struct gateway_request *p, void (*done)(void *owner, 
                   (request->content_length == BODY_LENGTH_UNKNOWN && p->conf->gateway->measured);
     int error;
 
-    if (!wanted || p->own_body.data || p->kept || request->content_length == 0)
+    if (!wanted || p->replacement_body.data || p->kept || request->content_length == 0)
         return 0;
     p->stage = GATEWAY_READING_BODY;
     error = gateway_buffer_body(p->x, done, p);
@@ -53,22 +53,22 @@ int gateway_buffer_request(struct gateway_request *p, void (*done)(void *owner, 
 }
 
 /* The configuration's words: there are always more of them, up to the last. */
-static int own_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
+static int replacement_body_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     struct gateway_request *p = container_of(body, struct gateway_request, own);
-    struct str part = str_slice(str_skip(p->own_body, p->own_body_at), 0, room);
+    struct str part = str_slice(str_skip(p->replacement_body, p->replacement_body_at), 0, room);
 
-    p->own_body_at += part.length;
+    p->replacement_body_at += part.length;
     *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = part};
     return !str_empty(part);
 }
 
-static struct body *own_body(struct gateway_request *p)
+static struct body *replacement_body(struct gateway_request *p)
 {
-    static const struct body_ops ops = {.next = own_next};
+    static const struct body_ops ops = {.next = replacement_body_next};
 
-    p->own_body_at = 0;
-    p->own = (struct body){.ops = &ops, .length = p->own_body.length};
+    p->replacement_body_at = 0;
+    p->own = (struct body){.ops = &ops, .length = p->replacement_body.length};
     return &p->own;
 }
 
@@ -85,8 +85,8 @@ struct body *gateway_request_body(struct gateway_request *p)
 {
     struct body *body = p->x->request.body;
 
-    if (p->own_body.data)
-        return own_body(p);
+    if (p->replacement_body.data)
+        return replacement_body(p);
     if (p->kept)
         buffered_body_rewind(p->kept);
     body->wake = request_woken;

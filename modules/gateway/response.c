@@ -149,7 +149,7 @@ static bool head_came(struct gateway_request *p)
     p->attempt->header_us = u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us);
     if (asks_another(p))
         return false;
-    upstream_peer_worked(p->peer);
+    upstream_peer_succeeded(p->peer);
     upstream_peer_count_time(p->peer, p->attempt->header_us, UINT64_MAX);
     if ((p->cache && p->cache->serve_stale(p, GATEWAY_FAILED_STATUS)) ||
         gateway_intercept(p, p->reply.status, &p->reply.headers)) {
@@ -208,7 +208,7 @@ static bool part_came(struct gateway_request *p, struct str part)
     if (p->cached && p->cached->background)
         return update_goes_on(p);
     if (p->buffers) {
-        if (gateway_spool_put(p, part) < 0)
+        if (gateway_spool_append(p, part) < 0)
             return no_memory(p);
     } else {
         memcpy(p->input.data + p->input.length, part.data, part.length);

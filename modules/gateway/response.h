@@ -35,6 +35,6 @@ MUST_CHECK int gateway_apply_range(struct gateway_request *p);
 /* The head has come: true where its body is to be buffered. */
 bool gateway_wants_spool(const struct gateway_request *p);
 /* A part of the body. 0 or -ENOMEM. */
-MUST_CHECK int gateway_spool_put(struct gateway_request *p, struct str part);
+MUST_CHECK int gateway_spool_append(struct gateway_request *p, struct str part);
 
 #endif

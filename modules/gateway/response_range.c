@@ -123,7 +123,7 @@ static bool may_be_cut(const struct gateway_request *p)
 
     return (p->conf->force_ranges || is_stored(p)) && x->response.status == 200 &&
            p->body.length != BODY_LENGTH_UNKNOWN && !p->slice.of && !exchange_is_error_page(x) &&
-           !headers_find(&x->response.headers, STR("Content-Range")) && !exchange_wants_whole(x);
+           !headers_find(&x->response.headers, STR("Content-Range")) && !exchange_needs_whole_body(x);
 }
 
 /* Range is defined for GET alone (RFC 9110 14.2). */

@@ -39,7 +39,7 @@ static void spooling_failed(void *owner, const char *doing, int error)
                        STR_ARG(p->conf->buffering.folder), -error, strerror(-error));
 }
 
-int gateway_spool_put(struct gateway_request *p, struct str part)
+int gateway_spool_append(struct gateway_request *p, struct str part)
 {
     static const struct spool_events events = {.moved = spool_moved, .failed = spooling_failed};
     const struct gateway_buffering *buffering = &p->conf->buffering;
@@ -52,5 +52,5 @@ int gateway_spool_put(struct gateway_request *p, struct str part)
         buffer_finish(&p->input); /* it was for the head's sake */
         p->spool = spool_create(exchange_worker(p->x), &settings, &events, p);
     }
-    return p->spool ? spool_put(p->spool, part) : -ENOMEM;
+    return p->spool ? spool_append(p->spool, part) : -ENOMEM;
 }

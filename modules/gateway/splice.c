@@ -37,7 +37,7 @@ bool gateway_splice(struct gateway_request *p, unsigned accept)
         return false;
     wire = &p->connection->wire;
     if (!p->pipe && (accept & CHUNK_PIPE))
-        p->pipe = pipe_take(&wire->shared->pipes);
+        p->pipe = pipe_pool_get(&wire->shared->pipes);
     if (!p->pipe) {
         p->copied = true;
         return false;

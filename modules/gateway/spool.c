@@ -121,7 +121,7 @@ static struct block *add_block(struct spool *spool)
 
 static void write_blocks(struct spool *spool);
 
-int spool_put(struct spool *spool, struct str bytes)
+int spool_append(struct spool *spool, struct str bytes)
 {
     while (bytes.length > 0) {
         struct block *block = spool->last;
@@ -168,7 +168,7 @@ int spool_copy(const struct spool *spool, const struct spool_events *events, voi
         error = copy->file.fd < 0 ? -errno : 0;
     }
     for (const struct block *block = spool->first; block && error == 0; block = block->next)
-        error = spool_put(copy, str_of(block->bytes + block->at, block->end - block->at));
+        error = spool_append(copy, str_of(block->bytes + block->at, block->end - block->at));
     if (error < 0)
         spool_close(copy);
     else

@@ -41,7 +41,7 @@ void spool_close(struct spool *spool);
 MUST_CHECK int spool_copy(const struct spool *spool, const struct spool_events *events, void *owner, struct spool **out_copy);
 
 /* Appends a copy. 0 or -ENOMEM. A full spool takes it, too: it is the owner that stops. */
-MUST_CHECK int spool_put(struct spool *spool, struct str bytes);
+MUST_CHECK int spool_append(struct spool *spool, struct str bytes);
 /* Nothing should be put until `moved`, or until something was taken. */
 bool spool_full(const struct spool *spool);
 /* Full, and nothing of it is being written: only taking makes room. What was taken cannot be had again from here on. */

@@ -202,7 +202,7 @@ bool proxy_cache_holds(const struct gateway_request *p);
 /* The head is known. True where it waits, too: the answer has no body that could. */
 bool proxy_cache_holds_head(struct gateway_request *p);
 /* The body broke off: nothing is stored, and nothing waits for that. */
-void proxy_cache_broke(struct gateway_request *p);
+void proxy_cache_abort(struct gateway_request *p);
 /* The answer waits for `fill`, which cache_fill_end follows, too. */
 void cached_publish(struct cached *cached, struct cache_fill *fill);
 /* True where more of it is to wait for the disk; gateway_read follows. */

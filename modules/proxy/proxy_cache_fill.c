@@ -419,7 +419,7 @@ void proxy_cache_whole(struct gateway_request *p)
         cache_fill_end(fill, cached->head);
 }
 
-void proxy_cache_broke(struct gateway_request *p)
+void proxy_cache_abort(struct gateway_request *p)
 {
     struct cached *cached = p->cached;
 

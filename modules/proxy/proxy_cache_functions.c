@@ -21,7 +21,7 @@ static void fill_end(struct gateway_request *p, bool whole)
     if (whole)
         proxy_cache_whole(p);
     else
-        proxy_cache_broke(p);
+        proxy_cache_abort(p);
 }
 
 static void cache_part_finish(struct gateway_request *p)

@@ -79,7 +79,7 @@ static void child_answered(struct exchange *child, void *owner)
     struct gateway_request *p = owner;
     enum outcome outcome = copy_child_response(p, child);
 
-    proxy_part_from(child);
+    proxy_detach_child(child);
     gateway_resume(p, outcome);
 }
 

@@ -176,7 +176,7 @@ int proxy_write_head(struct gateway_request *p, struct str *out_fault)
         .content_length = p->content_length,
     };
 
-    p->upgrade = str_empty(p->own_body) ? find_upgrade(p->x) : STR("");
+    p->upgrade = str_empty(p->replacement_body) ? find_upgrade(p->x) : STR("");
     if (headers_add(&fields, arena, STR("Host"), gateway_target_host(&p->target)) < 0 ||
         gateway_request_fields(conf->drop_fields ? &none : &request->headers, arena, &fields) < 0 ||
         add_origin(p, &fields) < 0)

@@ -63,7 +63,7 @@ static void give_back(struct slicing *s)
 
 /* A child at a time. */
 
-void proxy_part_from(struct exchange *child)
+void proxy_detach_child(struct exchange *child)
 {
     const struct gateway_request *p = gateway_request_of(child);
 
@@ -82,7 +82,7 @@ static void release_child(struct slicing *s)
     s->child = NULL;
     s->answered = false;
     if (child && was_answered)
-        proxy_part_from(child);
+        proxy_detach_child(child);
 }
 
 static void child_answered(struct exchange *child, void *owner);
@@ -336,7 +336,7 @@ static void child_answered(struct exchange *child, void *owner)
     struct slice_body *waiting = s->waiting;
 
     if (child != s->child) {
-        proxy_part_from(child);
+        proxy_detach_child(child);
         return;
     }
     s->answered = true;

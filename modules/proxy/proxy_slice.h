@@ -73,7 +73,7 @@ MUST_CHECK int proxy_slice_check_response(struct gateway_request *child, struct 
 /* Fields of the whole, into s->facts: those of one piece are left out. 0 or -ENOMEM. */
 MUST_CHECK int slice_copy_fields(struct slicing *s, const struct headers *from);
 /* A child was answered: of what others may use all is read; of what lies in the cache, or is of no use, nothing more. */
-void proxy_part_from(struct exchange *child);
+void proxy_detach_child(struct exchange *child);
 /* The exchange is over. */
 void proxy_slice_end(struct gateway_request *p);
 

@@ -128,7 +128,7 @@ static enum outcome return_answer(struct exchange *x, const void *conf, void *st
             return exchange_error_response(x, 500);
     }
     if (value->status >= 300 && !value->text)
-        exchange_own_status(x);
+        exchange_keep_status(x);
     if (is_redirect(value->status))
         return exchange_redirect(x, value->status, text);
     exchange_error_response(x, value->status);

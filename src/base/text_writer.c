@@ -4,7 +4,7 @@
  */
 #include "base/text_writer.h"
 
-void text_put(struct text_writer *writer, struct str piece)
+void text_append(struct text_writer *writer, struct str piece)
 {
     size_t end;
 
@@ -17,12 +17,12 @@ void text_put(struct text_writer *writer, struct str piece)
     writer->length = end;
 }
 
-void text_put_next(struct text_writer *writer, bool *first, struct str separator, struct str piece)
+void text_append_next(struct text_writer *writer, bool *first, struct str separator, struct str piece)
 {
     if (!*first)
-        text_put(writer, separator);
+        text_append(writer, separator);
     *first = false;
-    text_put(writer, piece);
+    text_append(writer, piece);
 }
 
 struct str arena_write(struct arena *arena, void (*write)(struct text_writer *writer, const void *subject),
@@ -58,7 +58,7 @@ static void write_parts(struct text_writer *writer, const void *subject)
 
     for (size_t i = 0; i < parts->count; i++) {
         writer->failed = writer->failed || !parts->items[i].data;
-        text_put_next(writer, &first, parts->separator, parts->items[i]);
+        text_append_next(writer, &first, parts->separator, parts->items[i]);
     }
 }
 

@@ -15,9 +15,9 @@ struct text_writer {
 };
 
 /* Appends a copy of `piece`. */
-void text_put(struct text_writer *writer, struct str piece);
+void text_append(struct text_writer *writer, struct str piece);
 /* The same after `separator`, except for the first piece; clears *first. */
-void text_put_next(struct text_writer *writer, bool *first, struct str separator, struct str piece);
+void text_append_next(struct text_writer *writer, bool *first, struct str separator, struct str piece);
 
 /*
  * The text that `write` produces, in the arena, with a terminating NUL that its length does not count. `write` is

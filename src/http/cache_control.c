@@ -228,11 +228,11 @@ static void write_field_line(struct text_writer *writer, const struct headers *a
     bool first = true;
 
     header_list_start(&list, asked, name);
-    text_put(writer, name);
-    text_put(writer, list.current ? STR("=") : STR("-"));
+    text_append(writer, name);
+    text_append(writer, list.current ? STR("=") : STR("-"));
     while (header_list_next(&list, &member))
-        text_put_next(writer, &first, STR(","), member);
-    text_put(writer, STR("\n"));
+        text_append_next(writer, &first, STR(","), member);
+    text_append(writer, STR("\n"));
 }
 
 static void write_vary(struct text_writer *writer, const void *subject)

@@ -130,7 +130,7 @@ static void write_join(struct text_writer *writer, const void *subject)
         const struct header *field = &join->headers->items[i];
 
         if (join->matches(join->wanted, field->name))
-            text_put_next(writer, &first, join->separator, field->value);
+            text_append_next(writer, &first, join->separator, field->value);
     }
 }
 

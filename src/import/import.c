@@ -30,8 +30,8 @@ static void note_text(struct import *import, enum import_verdict verdict,
     *at = made;
 }
 
-void note(struct import *import, enum import_verdict verdict, const struct nginx_directive *directive,
-          const char *why, ...)
+void import_add_note(struct import *import, enum import_verdict verdict, const struct nginx_directive *directive,
+                     const char *why, ...)
 {
     struct str text;
     va_list args;
@@ -53,7 +53,7 @@ static void note_loss(struct import *import, struct yaml_builder *map, const str
     note_text(import, IMPORT_LEFT_OUT, directive, why);
 }
 
-void comment_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
+void import_comment_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
 {
     struct yaml_builder *comment =
         yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, (struct str){NULL, 0}, directive);
@@ -63,8 +63,8 @@ void comment_out(struct import *import, struct yaml_builder *map, const struct n
     import->out_of_memory |= !comment;
 }
 
-void leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
-               const char *why, ...)
+void import_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
+                      const char *why, ...)
 {
     struct str text;
     va_list args;
@@ -72,18 +72,18 @@ void leave_out(struct import *import, struct yaml_builder *map, const struct ngi
     va_start(args, why);
     text = arena_vprintf(import->arena, why, args);
     va_end(args);
-    comment_out(import, map, directive);
+    import_comment_out(import, map, directive);
     note_loss(import, map, directive, text);
 }
 
-struct yaml_builder *put(struct import *import, struct yaml_builder *map, const char *key, struct str text,
-                         const struct nginx_directive *directive)
+struct yaml_builder *import_put(struct import *import, struct yaml_builder *map, const char *key, struct str text,
+                                const struct nginx_directive *directive)
 {
     struct yaml_builder *made;
 
     if (yaml_builder_find(map, str_from(key))) {
         if (directive)
-            leave_out(import, map, directive, "it stands here twice");
+            import_leave_out(import, map, directive, "it stands here twice");
         return NULL;
     }
     made = yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, str_from(key), directive);
@@ -93,8 +93,8 @@ struct yaml_builder *put(struct import *import, struct yaml_builder *map, const 
     return made;
 }
 
-struct yaml_builder *put_item(struct import *import, struct yaml_builder *map, const char *key, struct str text,
-                              const struct nginx_directive *directive)
+struct yaml_builder *import_put_item(struct import *import, struct yaml_builder *map, const char *key, struct str text,
+                                     const struct nginx_directive *directive)
 {
     struct yaml_builder *list = yaml_builder_open(import->arena, map, YAML_BUILDER_LIST, str_from(key));
     struct yaml_builder *made =
@@ -142,14 +142,14 @@ static void carry_unknown(struct import *import, const struct scope *scope,
     struct str why = why_missing(import, directive->name);
 
     if (str_equal(directive->name, STR("include")))
-        leave_out(import, scope->map, directive, "there is no such file to read");
+        import_leave_out(import, scope->map, directive, "there is no such file to read");
     else if (elsewhere)
-        leave_out(import, scope->map, directive, "in sluice it cannot stand in %s",
-                  conf_scope_name(scope->kind));
+        import_leave_out(import, scope->map, directive, "in sluice it cannot stand in %s",
+                         conf_scope_name(scope->kind));
     else if (why.data)
-        leave_out(import, scope->map, directive, STR_FMT, STR_ARG(why));
+        import_leave_out(import, scope->map, directive, STR_FMT, STR_ARG(why));
     else
-        leave_out(import, scope->map, directive, "sluice has nothing of that name");
+        import_leave_out(import, scope->map, directive, "sluice has nothing of that name");
 }
 
 void carry_directive(struct import *import, const struct scope *scope,
@@ -240,7 +240,7 @@ static bool has_server(const struct yaml_builder *protocol)
     const struct yaml_builder *servers =
         protocol && !protocol->left_out ? yaml_builder_find(protocol, STR("server")) : NULL;
 
-    return servers && yaml_builder_prints(servers);
+    return servers && yaml_builder_has_output(servers);
 }
 
 bool import_serves(const struct import *import)
@@ -257,7 +257,7 @@ static void leave_out_empty(struct import *import, const char *name)
     if (!protocol || protocol->left_out || has_server(protocol) || !protocol->origin)
         return;
     protocol->left_out = true;
-    note(import, IMPORT_LEFT_OUT, protocol->origin, "no server in it could be carried over");
+    import_add_note(import, IMPORT_LEFT_OUT, protocol->origin, "no server in it could be carried over");
 }
 
 int import_print(struct import *import, bool list, struct buffer *out)

@@ -80,10 +80,10 @@ void carry_access(struct import *import, const struct scope *scope, const struct
     const struct nginx_directive *before = hidden_by(import, scope, directive);
 
     if (before)
-        note(import, IMPORT_NEEDLESS, directive, "line %u holds for all of it", before->place.line);
+        import_add_note(import, IMPORT_NEEDLESS, directive, "line %u holds for all of it", before->place.line);
     else if (directive->count != 1)
-        leave_out(import, scope->map, directive, "it takes one address");
+        import_leave_out(import, scope->map, directive, "it takes one address");
     else
-        put_item(import, scope->map, str_equal(directive->name, STR("allow")) ? "allow" : "deny",
-                 word_range(import, directive->words[0]), directive);
+        import_put_item(import, scope->map, str_equal(directive->name, STR("allow")) ? "allow" : "deny",
+                        word_range(import, directive->words[0]), directive);
 }

@@ -17,7 +17,7 @@ void carry_block(struct import *import, const struct scope *scope, const struct 
     while (i + 1 < sizeof(kinds) / sizeof(kinds[0]) && !str_equal(directive->name, str_from(kinds[i].name)))
         i++;
     if (yaml_builder_find(scope->map, directive->name)) {
-        leave_out(import, scope->map, directive, "it stands here twice");
+        import_leave_out(import, scope->map, directive, "it stands here twice");
         return;
     }
     map = yaml_builder_add(import->arena, scope->map, YAML_BUILDER_MAP, directive->name, directive);
@@ -40,8 +40,9 @@ static void leave_out_idle(struct import *import, struct yaml_builder *map, cons
     if (!map || (answers && yaml_builder_find(map, STR("listen"))))
         return;
     map->left_out = true;
-    note(import, IMPORT_LEFT_OUT, server,
-         answers ? "it has no address that sluice listens on" : "what it passes connections to is not carried over");
+    import_add_note(import, IMPORT_LEFT_OUT, server,
+                    answers ? "it has no address that sluice listens on"
+                            : "what it passes connections to is not carried over");
 }
 
 void carry_server(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -52,7 +53,7 @@ void carry_server(struct import *import, const struct scope *scope, const struct
         yaml_builder_add(import->arena, list, YAML_BUILDER_MAP, (struct str){NULL, 0}, directive);
 
     if (scope->kind == SCOPE_HTTP && !nginx_tree_find(directive, STR("listen")))
-        put(import, map, "listen", STR("80"), NULL);
+        import_put(import, map, "listen", STR("80"), NULL);
     carry_scope(import, scope, scope->kind == SCOPE_HTTP ? SCOPE_SERVER : SCOPE_STREAM_SERVER, directive,
                 map);
     if (scope->kind == SCOPE_STREAM)
@@ -126,12 +127,12 @@ static void add_slash(struct import *import, const struct scope *scope, struct y
     if (yaml_builder_find(locations, exact))
         return;
     made = yaml_builder_add(import->arena, locations, YAML_BUILDER_MAP, exact, NULL);
-    put(import, made, "return",
-        words_join(import,
-                   (struct str[]){STR("301"),
-                                  words_print(import, STR_FMT "/$is_args$args", STR_ARG(path_encode(import, path)))},
-                   2),
-        NULL);
+    import_put(import, made, "return",
+               words_join(import,
+                          (struct str[]){STR("301"), words_print(import, STR_FMT "/$is_args$args",
+                                                                 STR_ARG(path_encode(import, path)))},
+                          2),
+               NULL);
     if (made)
         made->before = STR("# As nginx does where the location passes requests on.");
 }
@@ -143,13 +144,13 @@ void carry_location(struct import *import, const struct scope *scope, const stru
     struct str key;
 
     if (directive->count < 1 || directive->count > 2) {
-        leave_out(import, scope->map, directive, "a location has one path");
+        import_leave_out(import, scope->map, directive, "a location has one path");
         return;
     }
     key = location_key(import, directive);
     if (yaml_builder_find(locations, key)) {
-        comment_out(import, locations, directive);
-        note(import, IMPORT_NEEDLESS, directive, "it stands here twice, and the first one answers");
+        import_comment_out(import, locations, directive);
+        import_add_note(import, IMPORT_NEEDLESS, directive, "it stands here twice, and the first one answers");
     } else {
         carry_scope(import, scope, SCOPE_LOCATION, directive,
                     yaml_builder_add(import->arena, locations, YAML_BUILDER_MAP, key, directive));
@@ -163,7 +164,7 @@ void carry_upstream(struct import *import, const struct scope *scope, const stru
     struct yaml_builder *groups = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, STR("upstream"));
 
     if (directive->count != 1 || yaml_builder_find(groups, directive->words[0]))
-        leave_out(import, scope->map, directive, "an upstream has one name of its own");
+        import_leave_out(import, scope->map, directive, "an upstream has one name of its own");
     else
         carry_scope(import, scope, SCOPE_UPSTREAM, directive,
                     yaml_builder_add(import->arena, groups, YAML_BUILDER_MAP, directive->words[0], directive));
@@ -173,8 +174,8 @@ void carry_upstream(struct import *import, const struct scope *scope, const stru
 static void table_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *line,
                             const char *why)
 {
-    note(import, IMPORT_LEFT_OUT, line,
-         "%s: without it the variable would be wrong, so that the whole table is left out", why);
+    import_add_note(import, IMPORT_LEFT_OUT, line,
+                    "%s: without it the variable would be wrong, so that the whole table is left out", why);
     if (map)
         map->left_out = true;
 }
@@ -193,7 +194,7 @@ static void table_lines(struct import *import, const struct nginx_directive *blo
             return;
         }
         if (yaml_builder_find(map, key)) {
-            leave_out(import, map, line, "this key stands here twice");
+            import_leave_out(import, map, line, "this key stands here twice");
             continue;
         }
         made = yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, key, line);
@@ -211,7 +212,7 @@ static struct yaml_builder *table_open(struct import *import, const struct scope
     struct str key = STR("");
 
     if (!own_directive(import, str_from(name), scope->kind)) {
-        leave_out(import, scope->map, directive, "there is no %s in %s", name, conf_scope_name(scope->kind));
+        import_leave_out(import, scope->map, directive, "there is no %s in %s", name, conf_scope_name(scope->kind));
         return NULL;
     }
     for (size_t i = 0; i < directive->count; i++)
@@ -219,7 +220,7 @@ static struct yaml_builder *table_open(struct import *import, const struct scope
                           STR_ARG(word_quote(import, word_variables(import, directive->words[i]))));
     tables = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, str_from(name));
     if (str_empty(key) || yaml_builder_find(tables, key)) {
-        leave_out(import, scope->map, directive, "it makes no variable of its own");
+        import_leave_out(import, scope->map, directive, "it makes no variable of its own");
         return NULL;
     }
     return yaml_builder_add(import->arena, tables, YAML_BUILDER_MAP, key, directive);
@@ -243,11 +244,11 @@ void carry_geo(struct import *import, const struct scope *scope, const struct ng
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         if (!nginx_tree_find(directive, str_from(others[i])))
             continue;
-        leave_out(import, scope->map, directive,
-                  "it has \"%s\": write its ranges as 192.0.2.0/24, each once; whose X-Forwarded-For is "
-                  "believed is "
-                  "said by set_real_ip_from",
-                  others[i]);
+        import_leave_out(import, scope->map, directive,
+                         "it has \"%s\": write its ranges as 192.0.2.0/24, each once; whose X-Forwarded-For is "
+                         "believed is "
+                         "said by set_real_ip_from",
+                         others[i]);
         return;
     }
     map = table_open(import, scope, directive, "geo");
@@ -273,16 +274,16 @@ void carry_types(struct import *import, const struct scope *scope, const struct 
         struct yaml_builder *known = yaml_builder_find(types, line->name);
 
         if (str_equal(line->name, STR("include"))) {
-            comment_out(import, types, line);
-            note(import, IMPORT_LEFT_OUT, line, "there is no such file to read");
+            import_comment_out(import, types, line);
+            import_add_note(import, IMPORT_LEFT_OUT, line, "there is no such file to read");
             continue;
         }
         for (size_t i = 0; i < line->count; i++) {
             if (built_in(import, scope, line->name, line->words[i]))
                 continue;
             if (!known)
-                known = put(import, types, words_print(import, STR_FMT, STR_ARG(line->name)).data,
-                            line->words[i], line);
+                known = import_put(import, types, words_print(import, STR_FMT, STR_ARG(line->name)).data,
+                                   line->words[i], line);
             else
                 known->text =
                     words_print(import, STR_FMT " " STR_FMT, STR_ARG(known->text), STR_ARG(line->words[i]));
@@ -300,7 +301,7 @@ void carry_log_format(struct import *import, const struct scope *scope,
     struct yaml_builder *made;
 
     if (directive->count < 2 || yaml_builder_find(formats, directive->words[0])) {
-        leave_out(import, scope->map, directive, "a format has a name of its own and a text");
+        import_leave_out(import, scope->map, directive, "a format has a name of its own and a text");
         return;
     }
     for (size_t i = 1; i < directive->count; i++) {
@@ -315,8 +316,8 @@ void carry_log_format(struct import *import, const struct scope *scope,
     if (made && str_empty(escape)) {
         made->text = text;
     } else if (made) {
-        put(import, made, "escape", escape, NULL);
-        put(import, made, "format", text, NULL);
+        import_put(import, made, "escape", escape, NULL);
+        import_put(import, made, "format", text, NULL);
     }
     import->out_of_memory |= !made;
 }
@@ -329,17 +330,17 @@ void carry_cache_path(struct import *import, const struct scope *scope,
     struct yaml_builder *map;
 
     if (directive->count < 1) {
-        leave_out(import, scope->map, directive, "its path is missing");
+        import_leave_out(import, scope->map, directive, "its path is missing");
         return;
     }
     map = yaml_builder_add(import->arena, list, YAML_BUILDER_MAP, (struct str){NULL, 0}, directive);
-    put(import, map, "path", word_path(import, import->prefix, directive->words[0]), NULL);
+    import_put(import, map, "path", word_path(import, import->prefix, directive->words[0]), NULL);
     for (size_t i = 1; i < directive->count; i++) {
         struct str value = word_option(import, directive->words[i]);
         struct str name = str_cut(&value, '=');
 
         if (str_equal(name, STR("use_temp_path")) || str_starts(name, STR("loader_")) || !value.data)
             continue; /* answers are written where they stay, and read when they are asked for */
-        put(import, map, words_print(import, STR_FMT, STR_ARG(name)).data, value, NULL);
+        import_put(import, map, words_print(import, STR_FMT, STR_ARG(name)).data, value, NULL);
     }
 }

@@ -36,7 +36,7 @@ static void put_words(struct import *import, struct yaml_builder *map, const cha
         known->text = arena_join(import->arena, (const struct str[]){known->text, STR(" "), text}, 3);
         import->out_of_memory |= !known->text.data;
     } else {
-        put(import, map, name, text, directive);
+        import_put(import, map, name, text, directive);
     }
 }
 
@@ -49,13 +49,13 @@ static void put_value(struct import *import, const struct scope *scope,
     if (!own) {
         struct str why = why_missing(import, directive->name);
 
-        leave_out(import, scope->map, directive, STR_FMT,
-                  STR_ARG(why.data ? why : STR("sluice has nothing of that name here")));
+        import_leave_out(import, scope->map, directive, STR_FMT,
+                         STR_ARG(why.data ? why : STR("sluice has nothing of that name here")));
         return;
     }
     switch (own->type) {
     case DIRECTIVE_REPEAT:
-        put_item(import, scope->map, own->name, text, directive);
+        import_put_item(import, scope->map, own->name, text, directive);
         break;
     case DIRECTIVE_WORDS:
     case DIRECTIVE_FLAGS:
@@ -63,7 +63,7 @@ static void put_value(struct import *import, const struct scope *scope,
         put_words(import, scope->map, own->name, text, directive);
         break;
     default:
-        put(import, scope->map, own->name, text, directive);
+        import_put(import, scope->map, own->name, text, directive);
     }
 }
 
@@ -81,13 +81,13 @@ void carry_needless(struct import *import, const struct scope *scope, const stru
     if (own_directive(import, directive->name, scope->kind))
         carry_own(import, scope, directive, rule);
     else
-        note(import, IMPORT_NEEDLESS, directive, "%s", rule->text);
+        import_add_note(import, IMPORT_NEEDLESS, directive, "%s", rule->text);
 }
 
 void carry_refused(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                    const struct rule *rule)
 {
-    leave_out(import, scope->map, directive, "%s", rule->text);
+    import_leave_out(import, scope->map, directive, "%s", rule->text);
 }
 
 /* The server writes the fields that frame a message: what nginx's configurations say of them is no loss. */
@@ -98,7 +98,7 @@ void carry_set_header(struct import *import, const struct scope *scope, const st
 
     for (size_t i = 0; i < sizeof(framing) / sizeof(framing[0]); i++) {
         if (directive->count == 2 && str_equal_nocase(directive->words[0], str_from(framing[i]))) {
-            note(import, IMPORT_NEEDLESS, directive, "%s", rule->text);
+            import_add_note(import, IMPORT_NEEDLESS, directive, "%s", rule->text);
             return;
         }
     }
@@ -111,7 +111,7 @@ static bool has_word(struct import *import, const struct scope *scope,
 {
     if (directive->count > 0)
         return true;
-    leave_out(import, scope->map, directive, "its value is missing");
+    import_leave_out(import, scope->map, directive, "its value is missing");
     return false;
 }
 
@@ -131,7 +131,7 @@ void carry_conf_path(struct import *import, const struct scope *scope,
         return;
     if (str_find(directive->words[0], '$') >= 0 || str_starts(directive->words[0], STR("engine:")) ||
         str_starts(directive->words[0], STR("data:")) || str_starts(directive->words[0], STR("store:")))
-        leave_out(import, scope->map, directive, "it takes the name of a file, which is read at the start");
+        import_leave_out(import, scope->map, directive, "it takes the name of a file, which is read at the start");
     else
         put_value(import, scope, directive, word_path(import, import->folder, directive->words[0]));
 }
@@ -172,7 +172,7 @@ void carry_first_time(struct import *import, const struct scope *scope,
         return;
     put_value(import, scope, directive, word_time(import, directive->words[0]));
     if (directive->count > 1)
-        note(import, IMPORT_CHANGED, directive, "%s", rule->text);
+        import_add_note(import, IMPORT_CHANGED, directive, "%s", rule->text);
 }
 
 void carry_last_time(struct import *import, const struct scope *scope,
@@ -193,8 +193,8 @@ void carry_last_time(struct import *import, const struct scope *scope,
 void carry_http_version(struct import *import, const struct scope *scope,
                         const struct nginx_directive *directive, const struct rule *rule)
 {
-    note(import, IMPORT_NEEDLESS, directive,
-         "servers are always spoken to in HTTP/1.1, over connections that are kept");
+    import_add_note(import, IMPORT_NEEDLESS, directive,
+                    "servers are always spoken to in HTTP/1.1, over connections that are kept");
 }
 
 /* The regular expression stays as it is. */
@@ -234,7 +234,7 @@ void carry_pass(struct import *import, const struct scope *scope, const struct n
     put_value(import, scope, directive, word_variables(import, directive->words[0]));
     if (str_starts(directive->words[0], STR("https://")) && !scope_says(scope, STR("proxy_ssl_verify")) &&
         own_directive(import, STR("proxy_ssl_verify"), scope->kind)) {
-        struct yaml_builder *verify = put(import, scope->map, "proxy_ssl_verify", STR("off"), NULL);
+        struct yaml_builder *verify = import_put(import, scope->map, "proxy_ssl_verify", STR("off"), NULL);
 
         if (verify)
             verify->behind = STR("# as in nginx: nobody looks at the server's certificate; on is better");
@@ -256,12 +256,12 @@ void carry_protocols(struct import *import, const struct scope *scope,
                       : directive->words[i];
     }
     if (kept == 0) {
-        leave_out(import, scope->map, directive, "%s", rule->text);
+        import_leave_out(import, scope->map, directive, "%s", rule->text);
         return;
     }
     put_value(import, scope, directive, text);
     if (kept < directive->count)
-        note(import, IMPORT_CHANGED, directive, "%s", rule->text);
+        import_add_note(import, IMPORT_CHANGED, directive, "%s", rule->text);
 }
 
 /* `ssl on` is said behind the port: carry_listen looks for it. */
@@ -269,7 +269,7 @@ void carry_ssl(struct import *import, const struct scope *scope, const struct ng
                const struct rule *rule)
 {
     if (scope->kind != SCOPE_SERVER)
-        leave_out(import, scope->map, directive, "write it behind the port: listen: 443 ssl");
+        import_leave_out(import, scope->map, directive, "write it behind the port: listen: 443 ssl");
 }
 
 void carry_names(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -277,8 +277,8 @@ void carry_names(struct import *import, const struct scope *scope, const struct 
 {
     for (size_t i = 0; i < directive->count; i++) {
         if (str_starts(directive->words[i], STR("$"))) {
-            leave_out(import, scope->map, directive,
-                      "names are written out: the machine's own is none of them");
+            import_leave_out(import, scope->map, directive,
+                             "names are written out: the machine's own is none of them");
             return;
         }
     }
@@ -297,16 +297,16 @@ void carry_log(struct import *import, const struct scope *scope, const struct ng
         return;
     path = word_path(import, import->prefix, directive->words[0]);
     if (str_find(path, '$') >= 0) {
-        leave_out(import, scope->map, directive, "a log has one name, without variables");
+        import_leave_out(import, scope->map, directive, "a log has one name, without variables");
         return;
     }
     for (size_t i = 1; i < directive->count; i++) {
         struct str word = directive->words[i];
 
         if (str_starts(word, STR("if=")))
-            note(import, IMPORT_CHANGED, directive, "there is no if= here: every request is logged");
+            import_add_note(import, IMPORT_CHANGED, directive, "there is no if= here: every request is logged");
         else if (str_starts(word, STR("gzip")))
-            note(import, IMPORT_CHANGED, directive, "logs are not compressed while they are written");
+            import_add_note(import, IMPORT_CHANGED, directive, "logs are not compressed while they are written");
         else if (i == 1 && str_find(word, '=') < 0)
             format = word;
     }
@@ -329,15 +329,15 @@ void carry_error_log(struct import *import, const struct scope *scope,
         return;
     if (!own &&
         (nginx_tree_find(import->root, STR("error_log")) || yaml_builder_find(import->main, STR("error_log")))) {
-        leave_out(import, scope->map, directive, "there is one error log for all servers, in the main scope");
+        import_leave_out(import, scope->map, directive, "there is one error log for all servers, in the main scope");
         return;
     }
     text = word_quote(import, word_path(import, import->prefix, directive->words[0]));
     if (directive->count > 1)
         text = words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(directive->words[1]));
-    put(import, import->main, "error_log", text, directive);
+    import_put(import, import->main, "error_log", text, directive);
     if (!own)
-        note(import, IMPORT_CHANGED, directive, "it holds for all servers here");
+        import_add_note(import, IMPORT_CHANGED, directive, "it holds for all servers here");
 }
 
 void carry_lifted(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -350,9 +350,9 @@ void carry_lifted(struct import *import, const struct scope *scope, const struct
     if (!http)
         return;
     if (nginx_tree_find(http->block, directive->name) || yaml_builder_find(http->map, directive->name)) {
-        leave_out(import, scope->map, directive, "it holds for all servers here, and is said already");
+        import_leave_out(import, scope->map, directive, "it holds for all servers here, and is said already");
         return;
     }
     carry_own(import, http, directive, rule);
-    note(import, IMPORT_CHANGED, directive, "it stands in http here, and holds for all servers");
+    import_add_note(import, IMPORT_CHANGED, directive, "it stands in http here, and holds for all servers");
 }

@@ -19,8 +19,8 @@ static void add_presets(struct import *import, struct yaml_builder *map, const s
         if (!preset->wanted || yaml_builder_find(map, str_from(preset->key)) ||
             !own_directive(import, str_from(preset->key), SCOPE_HTTP | SCOPE_STREAM))
             continue;
-        made = put(import, map, preset->key, str_from(preset->value), NULL);
-        yaml_builder_lead(map);
+        made = import_put(import, map, preset->key, str_from(preset->value), NULL);
+        yaml_builder_move_first(map);
     }
     if (made)
         made->before = STR("# What nginx does where nothing is said of it, and sluice does not: delete what "
@@ -70,11 +70,11 @@ static void add_proxy_fields(struct import *import)
     bool first = !yaml_builder_find(import->http, STR("proxy_set_header"));
 
     for (size_t i = sizeof(fields) / sizeof(fields[0]); i > 0; i--) {
-        put_item(import, import->http, "proxy_set_header", str_from(fields[i - 1]), NULL);
-        yaml_builder_lead(yaml_builder_find(import->http, STR("proxy_set_header")));
+        import_put_item(import, import->http, "proxy_set_header", str_from(fields[i - 1]), NULL);
+        yaml_builder_move_first(yaml_builder_find(import->http, STR("proxy_set_header")));
     }
     if (first)
-        yaml_builder_lead(import->http);
+        yaml_builder_move_first(import->http);
 }
 
 void add_defaults(struct import *import, const struct nginx_directive *http)

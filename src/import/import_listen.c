@@ -147,7 +147,7 @@ void carry_listen(struct import *import, const struct scope *scope, const struct
     struct str text;
 
     if (directive->count == 0) {
-        leave_out(import, scope->map, directive, "it takes an address");
+        import_leave_out(import, scope->map, directive, "it takes an address");
         return;
     }
     text = listen_address(import, directive->words[0]);
@@ -156,12 +156,12 @@ void carry_listen(struct import *import, const struct scope *scope, const struct
         const char *why = listen_word(word);
 
         if (why && is_whole(word)) { /* whether another one is left is seen at the end of the server */
-            comment_out(import, scope->map, directive);
-            note(import, IMPORT_LEFT_OUT, directive, "%s", why);
+            import_comment_out(import, scope->map, directive);
+            import_add_note(import, IMPORT_LEFT_OUT, directive, "%s", why);
             return;
         }
         if (why && *why)
-            note(import, IMPORT_CHANGED, directive, STR_FMT ": %s", STR_ARG(word), why);
+            import_add_note(import, IMPORT_CHANGED, directive, STR_FMT ": %s", STR_ARG(word), why);
         ssl &= !str_equal(word, STR("ssl"));
         if (str_equal(word, STR("default")))
             word = STR("default_server");
@@ -170,5 +170,5 @@ void carry_listen(struct import *import, const struct scope *scope, const struct
     }
     if (ssl)
         text = words_print(import, STR_FMT " ssl", STR_ARG(text));
-    put_item(import, scope->map, "listen", add_shared(import, scope, directive, text), directive);
+    import_put_item(import, scope->map, "listen", add_shared(import, scope, directive, text), directive);
 }

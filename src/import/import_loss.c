@@ -145,9 +145,9 @@ static void put_mark(struct import *import, struct yaml_builder *map, const char
 
     if (!yaml_builder_find(map, str_from(key))) {
         yaml_builder_open(import->arena, map, YAML_BUILDER_LIST, str_from(key));
-        yaml_builder_lead(map);
+        yaml_builder_move_first(map);
     }
-    mark = put_item(import, map, key, directive->name, NULL);
+    mark = import_put_item(import, map, key, directive->name, NULL);
     if (mark)
         mark->before = words_print(import,
                                    "# " STR_FMT ":%u: " STR_FMT "\n"

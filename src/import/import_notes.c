@@ -42,8 +42,8 @@ void check_inheritance(struct import *import, const struct scope *scope)
         const struct nginx_directive *kept = own ? kept_from(scope, name) : NULL;
 
         if (kept)
-            note(import, IMPORT_CHANGED, own,
-                 "nginx forgets here what outer scopes say, as " STR_FMT " in line %u; sluice adds to it",
-                 STR_ARG(kept->words[0]), kept->place.line);
+            import_add_note(import, IMPORT_CHANGED, own,
+                            "nginx forgets here what outer scopes say, as " STR_FMT " in line %u; sluice adds to it",
+                            STR_ARG(kept->words[0]), kept->place.line);
     }
 }

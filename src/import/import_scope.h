@@ -60,19 +60,19 @@ void carry_directive(struct import *import, const struct scope *scope, const str
 void carry_scope(struct import *import, const struct scope *outer, enum conf_scope kind,
                  const struct nginx_directive *block, struct yaml_builder *map);
 /* A note, of the directive's own line. */
-void note(struct import *import, enum import_verdict verdict, const struct nginx_directive *directive, const char *why, ...)
+void import_add_note(struct import *import, enum import_verdict verdict, const struct nginx_directive *directive, const char *why, ...)
     PRINTF_LIKE(4, 5);
 /* The directive becomes a comment in `map`. */
-void comment_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
+void import_comment_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
 /* The same with a note, and with a mark where it answers or protects (mark_loss). */
-void leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive, const char *why, ...)
+void import_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive, const char *why, ...)
     PRINTF_LIKE(4, 5);
 /* A key and its text, with the comments of the directive (NULL: none). */
-struct yaml_builder *put(struct import *import, struct yaml_builder *map, const char *key, struct str text,
-                         const struct nginx_directive *directive);
+struct yaml_builder *import_put(struct import *import, struct yaml_builder *map, const char *key, struct str text,
+                                const struct nginx_directive *directive);
 /* An item of the list below `key`, likewise. */
-struct yaml_builder *put_item(struct import *import, struct yaml_builder *map, const char *key, struct str text,
-                              const struct nginx_directive *directive);
+struct yaml_builder *import_put_item(struct import *import, struct yaml_builder *map, const char *key, struct str text,
+                                     const struct nginx_directive *directive);
 
 /* import_loss.c: where the lost directive answers or protects, marks the scope that `map` stands in, so that it answers 503. True: it
  * is marked. */

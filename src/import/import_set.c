@@ -81,7 +81,7 @@ static struct str put_map(struct import *import, struct str source, const struct
     struct yaml_builder *map;
 
     if (first)
-        yaml_builder_lead(import->http);
+        yaml_builder_move_first(import->http);
     map = yaml_builder_add(import->arena, maps, YAML_BUILDER_MAP,
                            words_join(import, (struct str[]){source, name}, 2), set);
     if (map) {
@@ -120,9 +120,9 @@ void carry_set_if(struct import *import, const struct scope *scope, const struct
         return;
     for (const struct nginx_directive *set = directive->first; set; set = set->next) {
         struct str name = put_map(import, words[0], keys, negated, set);
-        struct yaml_builder *made =
-            put_item(import, scope->map, "set",
-                     words_join(import, (struct str[]){word_variables(import, set->words[0]), name}, 2), directive);
+        struct yaml_builder *made = import_put_item(
+            import, scope->map, "set",
+            words_join(import, (struct str[]){word_variables(import, set->words[0]), name}, 2), directive);
 
         if (made && set != directive->first)
             made->before = made->behind = (struct str){NULL, 0};

@@ -71,10 +71,10 @@ static void check_break(struct import *import, const struct scope *scope, struct
 {
     directive->dead = true;
     if (has_flagless_rewrite(scope->block, directive))
-        leave_out(import, scope->map, directive, "write break behind the rewrite that it belongs to");
+        import_leave_out(import, scope->map, directive, "write break behind the rewrite that it belongs to");
     else
-        note(import, IMPORT_NEEDLESS, directive,
-             "what comes before it has ended already, or nothing follows it");
+        import_add_note(import, IMPORT_NEEDLESS, directive,
+                        "what comes before it has ended already, or nothing follows it");
 }
 
 /* True where an `if` or a rewrite of the block, before this `set`, gives or asks for what it sets. */
@@ -167,7 +167,7 @@ static void check_locations(struct import *import, const struct scope *scope, un
         if (!directive_is(child, "location"))
             continue;
         child->dead = true;
-        note(import, IMPORT_NEEDLESS, child, "never reached: the server answers by itself in line %u", line);
+        import_add_note(import, IMPORT_NEEDLESS, child, "never reached: the server answers by itself in line %u", line);
     }
 }
 
@@ -196,14 +196,14 @@ void check_order(struct import *import, const struct scope *scope)
             continue;
         if (end) {
             child->dead = true;
-            note(import, IMPORT_NEEDLESS, child, "never reached: line %u has ended it", end->place.line);
+            import_add_note(import, IMPORT_NEEDLESS, child, "never reached: line %u has ended it", end->place.line);
         } else if (directive_is(child, "break")) {
             check_break(import, scope, child);
             end = child;
         } else if (directive_is(child, "return")) {
             end = child;
         } else if (directive_is(child, "set") && set_is_late(scope->block, child)) {
-            note(import, IMPORT_CHANGED, child, "all set come before when and rewrite here");
+            import_add_note(import, IMPORT_CHANGED, child, "all set come before when and rewrite here");
         }
     }
     if (!end || !directive_is(end, "return"))
@@ -211,7 +211,8 @@ void check_order(struct import *import, const struct scope *scope)
     if (scope->kind == SCOPE_SERVER)
         check_locations(import, scope, end->place.line);
     if (has_rules_of_access(scope))
-        note(import, IMPORT_CHANGED, end, "access rules are checked before return here, and after it in nginx");
+        import_add_note(import, IMPORT_CHANGED, end,
+                        "access rules are checked before return here, and after it in nginx");
 }
 
 /* A server's `if` that leads elsewhere inside, and behind which nginx may go on in another location than we do, or by
@@ -323,7 +324,7 @@ static void carry_condition(struct import *import, const struct scope *scope,
     struct yaml_builder *body;
 
     if (yaml_builder_find(conditions, condition)) {
-        leave_out(import, conditions, directive, "the same condition stands above: write both under it");
+        import_leave_out(import, conditions, directive, "the same condition stands above: write both under it");
         return;
     }
     body = yaml_builder_add(import->arena, conditions, YAML_BUILDER_MAP, condition, directive);
@@ -336,18 +337,19 @@ static void carry_condition(struct import *import, const struct scope *scope,
     }
     if (scope->kind != SCOPE_LOCATION && find_live(scope->block, "rewrite") &&
         (find_live(directive, "return") || find_live(directive, "rewrite")))
-        note(import, IMPORT_CHANGED, directive, "rewrite of the server comes before this here");
+        import_add_note(import, IMPORT_CHANGED, directive, "rewrite of the server comes before this here");
     if (scope->kind == SCOPE_SERVER && find_live(directive, "return") && has_rules_of_access(scope))
-        note(import, IMPORT_CHANGED, directive, "access rules are checked before return here, and after it in nginx");
+        import_add_note(import, IMPORT_CHANGED, directive,
+                        "access rules are checked before return here, and after it in nginx");
     carry_scope(import, scope, SCOPE_LOCATION, directive, body);
     if (rewrite_before(scope, directive))
-        note(import, IMPORT_CHANGED, directive, "it is asked before the rewrite in line %u here",
-             rewrite_before(scope, directive)->place.line);
+        import_add_note(import, IMPORT_CHANGED, directive, "it is asked before the rewrite in line %u here",
+                        rewrite_before(scope, directive)->place.line);
     if (!body_ends(directive) && nginx_tree_find(scope->block, STR("try_files")))
-        note(import, IMPORT_CHANGED, directive,
-             "nginx forgets try_files where this holds, and sluice does not");
+        import_add_note(import, IMPORT_CHANGED, directive,
+                        "nginx forgets try_files where this holds, and sluice does not");
     if (find_live(scope->block, "location") && scope->kind == SCOPE_LOCATION)
-        note(import, IMPORT_CHANGED, directive, "it holds in the locations inside this one, too");
+        import_add_note(import, IMPORT_CHANGED, directive, "it holds in the locations inside this one, too");
 }
 
 void carry_if(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -357,12 +359,12 @@ void carry_if(struct import *import, const struct scope *scope, const struct ngi
     struct str condition = why ? STR("") : condition_text(import, directive);
 
     if (why)
-        leave_out(import, scope->map, directive, "%s", why);
+        import_leave_out(import, scope->map, directive, "%s", why);
     else if (directive->sets)
         carry_set_if(import, scope, directive);
     else if (!condition.data)
-        leave_out(import, scope->map, directive,
-                  "there is no such condition: $name, =, !=, ~, ~*, -f, -d and -e are");
+        import_leave_out(import, scope->map, directive,
+                         "there is no such condition: $name, =, !=, ~, ~*, -f, -d and -e are");
     else
         carry_condition(import, scope, directive, "when", condition);
 }
@@ -371,14 +373,14 @@ void carry_limit_except(struct import *import, const struct scope *scope,
                         const struct nginx_directive *directive, const struct rule *rule)
 {
     if (directive->count == 0) {
-        leave_out(import, scope->map, directive, "it names no method");
+        import_leave_out(import, scope->map, directive, "it names no method");
         return;
     }
     carry_condition(import, scope, directive, "limit_except",
                     words_join(import, directive->words, directive->count));
     for (const struct scope *outer = scope; outer && outer->kind == SCOPE_LOCATION; outer = outer->outer) {
         if (find_live(outer->block, "if")) {
-            note(import, IMPORT_CHANGED, directive, "no if holds for the other methods here");
+            import_add_note(import, IMPORT_CHANGED, directive, "no if holds for the other methods here");
             return;
         }
     }

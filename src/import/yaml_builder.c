@@ -106,7 +106,7 @@ struct yaml_builder *yaml_builder_open(struct arena *arena, struct yaml_builder 
     return child->kind == kind ? child : NULL;
 }
 
-void yaml_builder_lead(struct yaml_builder *parent)
+void yaml_builder_move_first(struct yaml_builder *parent)
 {
     struct yaml_builder *before = parent ? parent->first : NULL;
 
@@ -231,14 +231,14 @@ static const struct yaml_builder *only_child(const struct yaml_builder *list)
     return only;
 }
 
-bool yaml_builder_prints(const struct yaml_builder *builder)
+bool yaml_builder_has_output(const struct yaml_builder *builder)
 {
     if (builder->left_out)
         return false;
     if (builder->kind == YAML_BUILDER_TEXT || builder->origin)
         return true;
     for (const struct yaml_builder *child = builder->first; child; child = child->next) {
-        if (yaml_builder_prints(child))
+        if (yaml_builder_has_output(child))
             return true;
     }
     return false;
@@ -247,7 +247,7 @@ bool yaml_builder_prints(const struct yaml_builder *builder)
 static bool has_printed_child(const struct yaml_builder *builder)
 {
     for (const struct yaml_builder *child = builder->first; child; child = child->next) {
-        if (yaml_builder_prints(child))
+        if (yaml_builder_has_output(child))
             return true;
     }
     return false;
@@ -309,7 +309,7 @@ static int item_print(struct printer *printer, struct yaml_builder *builder, uns
     int error = buffer_append(printer->out, STR("-"));
 
     if (error == 0 && builder->kind == YAML_BUILDER_MAP && has_printed_child(builder) &&
-        !has_comments_above(builder->first) && !builder->behind.data && yaml_builder_prints(builder->first)) {
+        !has_comments_above(builder->first) && !builder->behind.data && yaml_builder_has_output(builder->first)) {
         error = buffer_append(printer->out, STR(" "));
         return error == 0 ? children_print(printer, builder, indent + 2, true) : error;
     }
@@ -343,7 +343,7 @@ static int children_print(struct printer *printer, struct yaml_builder *builder,
             error = left_out_print(printer, child, indent);
             continue;
         }
-        if (!yaml_builder_prints(child)) {
+        if (!yaml_builder_has_output(child)) {
             child->line = child->last_line = 0;
             error = comments_print(printer, child->before, indent);
             if (error == 0)

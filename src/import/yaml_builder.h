@@ -36,10 +36,10 @@ struct yaml_builder *yaml_builder_add(struct arena *arena, struct yaml_builder *
 /* The child of that name and kind, made where there is none; NULL where it is of another kind. */
 struct yaml_builder *yaml_builder_open(struct arena *arena, struct yaml_builder *map, enum yaml_builder_kind kind, struct str key);
 /* Takes a child that is the last one to the front. */
-void yaml_builder_lead(struct yaml_builder *parent);
+void yaml_builder_move_first(struct yaml_builder *parent);
 
 /* True where it is printed as more than comments. */
-bool yaml_builder_prints(const struct yaml_builder *builder);
+bool yaml_builder_has_output(const struct yaml_builder *builder);
 /* The whole as YAML, appended; notes the lines in the builders. 0, -ENOMEM. */
 MUST_CHECK int yaml_builder_print(struct yaml_builder *root, struct buffer *out);
 /* Appends a text of somebody else's, on one line: with '?' for what may not stand in a source. 0 or -ENOMEM. */

@@ -145,7 +145,7 @@ static int describe_error(struct exchange *x, const struct form *form, enum erro
     if (error == 0 && wanted == ERROR_AUTO)
         error = headers_add(fields, &x->arena, STR("Vary"), STR("Accept"));
     if (error == 0 && form->format == ERROR_HTML)
-        error = exchange_own_policy(x, STR("default-src 'none'; style-src 'sha256-" STYLE_HASH
+        error = exchange_set_security_policy(x, STR("default-src 'none'; style-src 'sha256-" STYLE_HASH
                                 "'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"));
     return error;
 }

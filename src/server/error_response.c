@@ -150,7 +150,7 @@ static int add_error_headers(struct request_state *request)
     return error;
 }
 
-void exchange_own_status(struct exchange *x)
+void exchange_keep_status(struct exchange *x)
 {
     request_state_of(x)->error_status = 0;
 }

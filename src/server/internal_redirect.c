@@ -62,15 +62,15 @@ int exchange_rewrite(struct exchange *x, struct str path, struct str query)
     return 0;
 }
 
-int exchange_own_policy(struct exchange *x, struct str policy)
+int exchange_set_security_policy(struct exchange *x, struct str policy)
 {
-    request_state_of(x)->own_policy = true;
+    request_state_of(x)->has_security_policy = true;
     return headers_set(&x->response.headers, &x->arena, STR("Content-Security-Policy"), policy);
 }
 
-bool exchange_has_own_policy(const struct exchange *x)
+bool exchange_has_security_policy(const struct exchange *x)
 {
-    return request_state_of(x)->own_policy;
+    return request_state_of(x)->has_security_policy;
 }
 
 enum outcome exchange_relocate(struct exchange *x)

@@ -71,8 +71,8 @@ void exchange_resume(struct exchange *x, enum outcome outcome)
 enum outcome exchange_error_response(struct exchange *x, int status)
 {
     body_close(&x->response.body);
-    request_state_of(x)->own_policy = false;
-    request_state_of(x)->own_type = (struct str){NULL, 0};
+    request_state_of(x)->has_security_policy = false;
+    request_state_of(x)->response_type = (struct str){NULL, 0};
     x->response.headers.count = 0;
     x->response.status = status;
     return OUTCOME_ANSWERED;
@@ -251,15 +251,15 @@ const struct clock *exchange_clock(const struct exchange *x)
     return &request_state_of(x)->worker->loop.clock;
 }
 
-struct str exchange_own_type(struct exchange *x, struct str type)
+struct str exchange_set_response_type(struct exchange *x, struct str type)
 {
-    request_state_of(x)->own_type = type;
+    request_state_of(x)->response_type = type;
     return type;
 }
 
 struct str exchange_media_type(struct exchange *x, struct str path)
 {
-    return exchange_own_type(x, mime_lookup(&request_state_of(x)->location->site->mime, path));
+    return exchange_set_response_type(x, mime_lookup(&request_state_of(x)->location->site->mime, path));
 }
 
 struct str exchange_text_type(struct exchange *x)
@@ -269,7 +269,7 @@ struct str exchange_text_type(struct exchange *x)
 
     if (type.data == site->mime.fallback.data && str_empty(site->default_type))
         type = mime_lookup(&site->mime, STR(".txt"));
-    return exchange_own_type(x, type);
+    return exchange_set_response_type(x, type);
 }
 
 struct str exchange_eval(struct exchange *x, const struct template *template)
@@ -295,7 +295,7 @@ bool exchange_is_error_page(const struct exchange *x)
     return request_state_of(x)->error_page;
 }
 
-bool exchange_wants_whole(const struct exchange *x)
+bool exchange_needs_whole_body(const struct exchange *x)
 {
     const struct location *location = request_state_of(x)->location;
 
@@ -340,9 +340,9 @@ const struct sockaddr *exchange_peer(const struct exchange *x)
     return &request_state_of(x)->connection->peer.any;
 }
 
-void exchange_own_address(const struct exchange *x, union proxy_address *out)
+void exchange_local_address(const struct exchange *x, union proxy_address *out)
 {
-    wire_own_address(&request_state_of(x)->connection->wire, out);
+    wire_local_address(&request_state_of(x)->connection->wire, out);
 }
 
 const struct sockaddr *exchange_client(const struct exchange *x)

@@ -78,9 +78,9 @@ enum outcome exchange_redirect(struct exchange *x, int status, struct str locati
  * The page that x is answered with was made by this server: its Content-Security-Policy is this one, in the place of any other, until x is answered
  * with something else. 0 or -ENOMEM.
  */
-MUST_CHECK int exchange_own_policy(struct exchange *x, struct str policy);
+MUST_CHECK int exchange_set_security_policy(struct exchange *x, struct str policy);
 /* True where it has one: a second policy would only take away from it. */
-bool exchange_has_own_policy(const struct exchange *x);
+bool exchange_has_security_policy(const struct exchange *x);
 /* Ends the connection without an answer (`return: 444`): status 444 is what the log shows. Returns OUTCOME_ANSWERED. */
 enum outcome exchange_cut(struct exchange *x);
 
@@ -157,8 +157,8 @@ MUST_CHECK int exchange_use_file(struct exchange *x, struct str uri, bool folder
  * Notes that this server, not a server behind it, has made this Content-Type, and returns it: until the head is written
  * $sent_http_content_type gives it without "; charset=...", which nginx adds no sooner. The text lives as long as the exchange.
  */
-struct str exchange_own_type(struct exchange *x, struct str type);
-/* Media type of a path by `types` and `default_type`, with `charset`; noted by exchange_own_type. */
+struct str exchange_set_response_type(struct exchange *x, struct str type);
+/* Media type of a path by `types` and `default_type`, with `charset`; noted by exchange_set_response_type. */
 struct str exchange_media_type(struct exchange *x, struct str path);
 /* Media type of a text that the configuration gives (`return`): the same, but text/plain where neither key says anything. */
 struct str exchange_text_type(struct exchange *x);
@@ -192,7 +192,7 @@ void exchange_end_with_client(struct exchange *x, bool ends);
  */
 const struct sockaddr *exchange_client(const struct exchange *x);
 /* Where the peer connected to; AF_UNSPEC: not known. */
-void exchange_own_address(const struct exchange *x, union proxy_address *out);
+void exchange_local_address(const struct exchange *x, union proxy_address *out);
 /* The peer itself, whatever it says of others. */
 const struct sockaddr *exchange_peer(const struct exchange *x);
 /* The client came by TLS. */
@@ -210,9 +210,9 @@ bool exchange_has_error_page(const struct exchange *x, int status);
 /* `satisfy: any` holds: a refusal of one access module is no error yet. */
 bool exchange_satisfies_any(const struct exchange *x);
 /* True where a module wants the whole of the answer whose fields are there: ranges are ignored. */
-bool exchange_wants_whole(const struct exchange *x);
+bool exchange_needs_whole_body(const struct exchange *x);
 /* Of an error page that is being made: what x is answered with is its own status, and not that of the error. */
-void exchange_own_status(struct exchange *x);
+void exchange_keep_status(struct exchange *x);
 /* True while an error page is being made: its status is settled, so ranges and preconditions do not apply. */
 bool exchange_is_error_page(const struct exchange *x);
 

@@ -176,7 +176,7 @@ static int answer_content(const struct answer *answer, int64_t now)
 
     if (request->method == METHOD_GET && whole->max_ranges && !exchange_is_error_page(answer->x))
         value = headers_value(&request->headers, STR("Range"));
-    if (value.data && !exchange_wants_whole(answer->x) &&
+    if (value.data && !exchange_needs_whole_body(answer->x) &&
         conditional_range_allowed(request, &whole->validators, now))
         count = range_parse(value, whole->size, ranges, whole->max_ranges);
     if (count < 0)

@@ -19,8 +19,8 @@ struct request_state {
     const struct location *named;   /* where route_location goes next (error_page 404 = @name); else NULL */
     bool rewritten;                 /* the path is no longer the client's */
     struct str alias_rest;          /* what follows a whole alias for the current path (exchange_use_file) */
-    bool own_policy;                /* exchange_own_policy */
-    struct str own_type;            /* exchange_own_type */
+    bool has_security_policy;                /* exchange_set_security_policy */
+    struct str response_type;            /* exchange_set_response_type */
     bool in_server;                 /* the server's own rules are asked: `location` is its scope */
     bool rules_asked;               /* they were asked for this URI: route_next looks for a location */
     bool rules_ended;               /* they answered an error, and its page is not asked for by them */

@@ -29,7 +29,7 @@ struct str variable_address(const struct sockaddr *address, struct arena *arena)
 /* As many bytes as it has, where they stand: for keys. None of a unix: socket. */
 struct str variable_binary_address(const struct sockaddr *address);
 struct str variable_port(const struct sockaddr *address, struct arena *arena);
-struct str variable_own_address(const struct endpoint *endpoint, const struct wire *wire, struct arena *arena);
+struct str variable_local_address(const struct endpoint *endpoint, const struct wire *wire, struct arena *arena);
 struct str variable_msec(const struct clock *clock, struct arena *arena);
 struct str variable_time_local(const struct clock *clock, struct arena *arena);
 struct str variable_time_iso8601(const struct clock *clock, struct arena *arena);

@@ -87,7 +87,7 @@ static struct str get_sent_http_content_type(const void *subject, struct str par
     struct str type = get_sent_http(subject, STR("content_type"), arena);
     ssize_t at = str_search(type, STR("; charset="));
 
-    if (x->response.head.data || at < 0 || !str_equal(type, request_state_of(x)->own_type))
+    if (x->response.head.data || at < 0 || !str_equal(type, request_state_of(x)->response_type))
         return type;
     return str_slice(type, 0, (size_t)at);
 }

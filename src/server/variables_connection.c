@@ -159,7 +159,7 @@ static struct str get_remote_port(const void *subject, struct str parameter, str
 }
 
 /* A wildcard address is no answer: then the socket is asked. */
-struct str variable_own_address(const struct endpoint *endpoint, const struct wire *wire, struct arena *arena)
+struct str variable_local_address(const struct endpoint *endpoint, const struct wire *wire, struct arena *arena)
 {
     struct sockaddr_storage own = endpoint->address.socket;
     socklen_t length = sizeof(own);
@@ -173,7 +173,7 @@ static struct str get_server_addr(const void *subject, struct str parameter, str
 {
     const struct connection *connection = request_connection(subject);
 
-    return variable_own_address(connection->endpoint, &connection->wire, arena);
+    return variable_local_address(connection->endpoint, &connection->wire, arena);
 }
 
 static struct str get_server_port(const void *subject, struct str parameter, struct arena *arena)

@@ -11,7 +11,7 @@ static bool may_splice(struct stream_flow *flow)
     if (flow->bytes < LIMIT_SPLICE_BYTES || !wire_pipes(flow->from) || !(wire_accepts(flow->to) & CHUNK_PIPE))
         return false;
     if (!flow->pipe)
-        flow->pipe = pipe_take(&flow->from->shared->pipes);
+        flow->pipe = pipe_pool_get(&flow->from->shared->pipes);
     return flow->pipe;
 }
 

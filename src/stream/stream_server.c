@@ -104,7 +104,7 @@ static void server_opened(void *user)
     stream->connected = true;
     stream->attempt->connect_us = since_begun(stream);
     stream_moved(stream);
-    upstream_peer_worked(stream->peer);
+    upstream_peer_succeeded(stream->peer);
     upstream_set_timeout(stream->server, 0);
     stream->up.rate = stream->conf->upload_rate;
     stream->down.rate = stream->conf->download_rate;
@@ -202,7 +202,7 @@ static struct str make_proxy_header(struct stream *stream)
 
     if (version == 0)
         return STR("");
-    wire_own_address(&stream->client, &own);
+    wire_local_address(&stream->client, &own);
     return str_of(stream->proxy_header,
                   proxy_header_write(stream_client(stream), &own.any, version, stream->proxy_header));
 }

@@ -96,7 +96,7 @@ static struct str get_server_addr(const void *subject, struct str parameter, str
 {
     const struct stream *stream = subject;
 
-    return variable_own_address(stream->endpoint, &stream->client, arena);
+    return variable_local_address(stream->endpoint, &stream->client, arena);
 }
 
 static struct str get_server_port(const void *subject, struct str parameter, struct arena *arena)

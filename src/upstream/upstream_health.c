@@ -115,7 +115,7 @@ void upstream_peer_failed(struct upstream_peer *peer)
         pause_peer(peer, longer_pause_ms(peer));
 }
 
-void upstream_peer_worked(struct upstream_peer *peer)
+void upstream_peer_succeeded(struct upstream_peer *peer)
 {
     uint64_t fails = shared_get(&peer->state->fails);
 

@@ -143,7 +143,7 @@ void upstream_wait(struct upstream_group *group, struct upstream_waiter *waiter)
 void upstream_wait_end(struct upstream_waiter *waiter);
 /* What came of asking a peer: decides whether it is asked again soon. */
 void upstream_peer_failed(struct upstream_peer *peer);
-void upstream_peer_worked(struct upstream_peer *peer);
+void upstream_peer_succeeded(struct upstream_peer *peer);
 /* How long its answer took, for least_time; UINT64_MAX: not known. */
 void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, uint64_t whole_us);
 

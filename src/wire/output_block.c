@@ -31,7 +31,7 @@ struct output_block *output_block_get(struct wire_shared *shared, size_t capacit
     return block;
 }
 
-void output_block_put(struct wire_shared *shared, struct output_block *block)
+void output_block_release(struct wire_shared *shared, struct output_block *block)
 {
     if (!block)
         return;
@@ -47,12 +47,12 @@ void output_block_put(struct wire_shared *shared, struct output_block *block)
     shared->free_block_count++;
 }
 
-void output_block_put_all(struct wire_shared *shared, struct output_block *first)
+void output_block_release_all(struct wire_shared *shared, struct output_block *first)
 {
     while (first) {
         struct output_block *next = first->next;
 
-        output_block_put(shared, first);
+        output_block_release(shared, first);
         first = next;
     }
 }

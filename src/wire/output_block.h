@@ -31,9 +31,9 @@ struct output_block {
 /* Takes an empty block of the given capacity, from the pool if possible. NULL when out of memory. */
 struct output_block *output_block_get(struct wire_shared *shared, size_t capacity);
 /* Returns a block to the pool. Accepts NULL. */
-void output_block_put(struct wire_shared *shared, struct output_block *block);
+void output_block_release(struct wire_shared *shared, struct output_block *block);
 /* Releases the block and all that follow it. */
-void output_block_put_all(struct wire_shared *shared, struct output_block *first);
+void output_block_release_all(struct wire_shared *shared, struct output_block *first);
 /* Frees the pooled blocks. */
 void output_block_pool_finish(struct wire_shared *shared);
 

@@ -68,7 +68,7 @@ static struct pipe *pipe_create(struct pipe_pool *pool)
     return NULL;
 }
 
-struct pipe *pipe_take(struct pipe_pool *pool)
+struct pipe *pipe_pool_get(struct pipe_pool *pool)
 {
     struct pipe *pipe = take_kept(pool);
 

@@ -30,7 +30,7 @@ void pipe_pool_finish(struct pipe_pool *pool);
  * Takes an empty pipe with one reference. NULL: LIMIT_PIPES are in use, or the system grants no sufficiently large
  * one; bytes are then copied.
  */
-struct pipe *pipe_take(struct pipe_pool *pool);
+struct pipe *pipe_pool_get(struct pipe_pool *pool);
 /* Adds a reference. */
 struct pipe *pipe_hold(struct pipe *pipe);
 /* Drops a reference; the last one returns an empty pipe to the pool and closes any other. Accepts NULL. */

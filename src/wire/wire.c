@@ -290,8 +290,8 @@ void wire_finish_close(struct wire *wire)
 
     if (in_flight(wire))
         return;
-    output_block_put_all(shared, wire->first);
-    output_block_put(shared, wire->reading);
+    output_block_release_all(shared, wire->first);
+    output_block_release(shared, wire->reading);
     wire->first = wire->last = wire->reading = NULL;
     free(wire->unread);
     free(wire->proxy_header);

@@ -283,7 +283,7 @@ struct wire_transfer wire_transfer_end(struct wire *wire);
 uint64_t wire_unsent(const struct wire *wire);
 
 /* The local address; AF_UNSPEC: unknown. */
-void wire_own_address(const struct wire *wire, union proxy_address *out);
+void wire_local_address(const struct wire *wire, union proxy_address *out);
 
 /*
  * Counters of bytes sent and received, to detect a stalled peer: a timer compares two readings. Only differences are

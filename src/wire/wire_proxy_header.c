@@ -71,7 +71,7 @@ void wire_receive_proxy_header(struct wire *wire, struct str lent)
     }
 }
 
-void wire_own_address(const struct wire *wire, union proxy_address *out)
+void wire_local_address(const struct wire *wire, union proxy_address *out)
 {
     struct sockaddr_storage own;
     socklen_t length = sizeof(own);

@@ -39,7 +39,7 @@ void wire_continue(struct wire *wire, bool had_room);
  */
 struct output_block *wire_writable(struct wire *wire, bool bounded);
 /* True if the connection's share allows one more block. */
-bool wire_may_have_another(const struct wire *wire);
+bool wire_may_add_block(const struct wire *wire);
 /* Plaintext bytes that fit into the open record of the block. */
 size_t wire_record_room(const struct wire *wire, const struct output_block *block);
 /* The position of the open record's next byte. */

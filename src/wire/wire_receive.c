@@ -73,7 +73,7 @@ static void fall_back_to_plain(struct wire *wire)
 {
     tls_session_destroy(wire->tls);
     wire->tls = NULL;
-    output_block_put_all(wire->shared, wire->first);
+    output_block_release_all(wire->shared, wire->first);
     wire->first = wire->last = NULL;
     wire->shared->counters->handshakes_failed++;
     wire->sealing = SEALING_NONE;

@@ -110,7 +110,7 @@ static unsigned count_blocks(const struct wire *wire)
     return count;
 }
 
-bool wire_may_have_another(const struct wire *wire)
+bool wire_may_add_block(const struct wire *wire)
 {
     unsigned count = count_blocks(wire);
 
@@ -125,7 +125,7 @@ size_t wire_room(const struct wire *wire)
         return 0;
     if (wire->last)
         room = block_room(wire, wire->last);
-    if (room == 0 && wire_may_have_another(wire))
+    if (room == 0 && wire_may_add_block(wire))
         room = plaintext_in(wire, output_block_capacity(wire));
     return room;
 }
@@ -157,7 +157,7 @@ struct output_block *wire_writable(struct wire *wire, bool bounded)
     /* An open record stays current, even one that changed settings have made full. */
     if (block && (block->open > 0 || wire_record_room(wire, block) > 0))
         return block;
-    if (bounded ? !wire_may_have_another(wire) : count_blocks(wire) >= MOST_BLOCKS)
+    if (bounded ? !wire_may_add_block(wire) : count_blocks(wire) >= MOST_BLOCKS)
         return NULL;
     block = output_block_get(wire->shared, output_block_capacity(wire));
     if (block)
@@ -216,7 +216,7 @@ static int seal_by_openssl(struct wire *wire, struct output_block *block)
     memcpy(copy->bytes, block->bytes + block->filled, length);
     block->open = 0;
     count = tls_session_write(wire->tls, str_of(copy->bytes, length));
-    output_block_put(wire->shared, copy);
+    output_block_release(wire->shared, copy);
     if (wire->state == WIRE_DEAD)
         return -ECANCELED;
     wire->key.sequence++;
@@ -332,7 +332,7 @@ static void drop_sent_blocks(struct wire *wire)
 
     while (block && block->from == block->filled && block->open == 0) {
         wire->first = block->next;
-        output_block_put(wire->shared, block);
+        output_block_release(wire->shared, block);
         block = wire->first;
     }
     if (!block)

@@ -68,7 +68,7 @@ static void read_cold(struct wire *wire)
     struct output_block *block = output_block_get(wire->shared, output_block_capacity(wire));
 
     if (!block || wire_record_close(wire) < 0) {
-        output_block_put(wire->shared, block);
+        output_block_release(wire->shared, block);
         wire_fail(wire, WIRE_END_ABORT);
         return;
     }
@@ -120,7 +120,7 @@ static ssize_t read_span(const struct wire *wire, const struct iovec *places, in
 static bool ends_in_another(const struct wire *wire)
 {
     return wire->span.kind == CHUNK_FILE && chunk_length(&wire->span) > 0 &&
-           chunk_length(&wire->span) <= wire->settings->block_size && wire_may_have_another(wire);
+           chunk_length(&wire->span) <= wire->settings->block_size && wire_may_add_block(wire);
 }
 
 void wire_span_fill(struct wire *wire)

@@ -31,7 +31,7 @@ static void start(int backend, const struct transport *transport, bool offered)
 
 static struct pipe *filled(size_t length)
 {
-    struct pipe *pipe = pipe_take(&kit.shared.pipes);
+    struct pipe *pipe = pipe_pool_get(&kit.shared.pipes);
 
     ck_assert_ptr_nonnull(pipe);
     ck_assert_int_eq(write(pipe->to, kit_pattern(), length), (ssize_t)length);
@@ -196,10 +196,10 @@ START_TEST(the_pool_is_bounded)
     kit_open(&kit, 0);
     kit_until_open(&kit);
     for (int i = 0; i < LIMIT_PIPES; i++)
-        ck_assert_ptr_nonnull(pipes[i] = pipe_take(&kit.shared.pipes));
-    ck_assert_ptr_null(pipe_take(&kit.shared.pipes));
+        ck_assert_ptr_nonnull(pipes[i] = pipe_pool_get(&kit.shared.pipes));
+    ck_assert_ptr_null(pipe_pool_get(&kit.shared.pipes));
     pipe_discard(pipes[0]);
-    ck_assert_ptr_eq(pipe_take(&kit.shared.pipes), pipes[0]);
+    ck_assert_ptr_eq(pipe_pool_get(&kit.shared.pipes), pipes[0]);
     ck_assert_ptr_eq(pipe_hold(pipes[0]), pipes[0]);
     pipe_discard(pipes[0]);
     ck_assert_uint_eq(kit.shared.pipes.kept, 0);
@@ -255,7 +255,7 @@ static void start_piping(int backend)
     kit_turn(&kit);
     piped_bytes = 0;
     saw_end = false;
-    into = pipe_take(&kit.shared.pipes);
+    into = pipe_pool_get(&kit.shared.pipes);
     ck_assert(wire_pipes(&kit.wire));
     ck_assert(wire_silent(&kit.wire));
     wire_receive_pipe(&kit.wire, into, BYTES);

@@ -46,18 +46,18 @@ static const struct str whole = {"0123456789", 10};
 /* Puts one byte in the first pass and ten in the second. */
 static void grow(struct text_writer *writer, const void *subject)
 {
-    text_put(writer, writer->data ? whole : STR("0"));
+    text_append(writer, writer->data ? whole : STR("0"));
 }
 
 static void shrink(struct text_writer *writer, const void *subject)
 {
-    text_put(writer, writer->data ? STR("0") : whole);
+    text_append(writer, writer->data ? STR("0") : whole);
 }
 
 static void overflow(struct text_writer *writer, const void *subject)
 {
-    text_put(writer, str_of(whole.data, SIZE_MAX));
-    text_put(writer, whole);
+    text_append(writer, str_of(whole.data, SIZE_MAX));
+    text_append(writer, whole);
 }
 
 START_TEST(passes_that_differ_fail)

@@ -58,7 +58,7 @@ START_TEST(order)
         ck_assert_ptr_nonnull(made);
         made->text = STR("x");
     }
-    yaml_builder_lead(root);
+    yaml_builder_move_first(root);
     ck_assert_int_eq(yaml_builder_print(root, &out), 0);
     ck_assert(str_starts(buffer_str(&out), STR("key 39: x\nkey 0: x\nkey 1: x\n")));
     ck_assert(str_ends(buffer_str(&out), STR("key 37: x\nkey 38: x\n")));

@@ -129,7 +129,7 @@ START_TEST(failures_are_seen_by_all)
     ck_assert(!is_asked(1, 1));
     pass(10000);
     ck_assert_int_eq(is_asked(0, 1) + is_asked(1, 1), 1); /* one request of all */
-    upstream_peer_worked(peer);
+    upstream_peer_succeeded(peer);
     ck_assert(is_asked(0, 1));
     ck_assert(is_asked(1, 1));
     stop();
@@ -159,7 +159,7 @@ START_TEST(pauses_grow)
     ck_assert_uint_eq(pause_ms, LIMIT_UPSTREAM_PAUSE_MS);
     pass(pause_ms);
     ck_assert(is_asked(0, 1));
-    upstream_peer_worked(peer);
+    upstream_peer_succeeded(peer);
     upstream_peer_failed(peer); /* back at the first pause */
     ck_assert(!is_asked(0, 1));
     pass(10000);
@@ -323,7 +323,7 @@ START_TEST(who_is_back_starts_slowly)
     upstream_peer_failed(peer);
     pass(10000);
     ck_assert(is_asked(0, 1));
-    upstream_peer_worked(peer);
+    upstream_peer_succeeded(peer);
     ck_assert_uint_le(share_of(1, 100), 2);
     pass(5000); /* half of its weight is a third of all */
     ck_assert_uint_ge(share_of(1, 300), 95);
