@@ -36,7 +36,7 @@ struct readiness {
  * readiness, has used up the iteration's bytes, or needs the disk. True: the backend waits for *out_wait, then calls
  * again. False: the op is finished, deferred or with a helper thread.
  */
-bool attempt(struct loop *loop, struct op *op, struct readiness *out_wait);
+bool op_attempt(struct loop *loop, struct op *op, struct readiness *out_wait);
 
 /* OP_OPEN and OP_READ: finishes at once if the kernel's caches allow it, otherwise uses a helper thread. */
 void file_submit(struct loop *loop, struct op *op);

@@ -1,7 +1,7 @@
 /*
  * The epoll backend. One slot per descriptor, registered once, edge-triggered, for all events. The slot records the
  * edges, so that neither a receive on a quiet connection nor a change of direction costs a system call. Calls other
- * than receive are tried first (attempt.c) and wait only after EAGAIN; small sends are tried at the end of the
+ * than receive are tried first (op_attempt.c) and wait only after EAGAIN; small sends are tried at the end of the
  * round.
  */
 #include "io/loop.h"
@@ -193,7 +193,7 @@ static void try_or_wait(struct loop *loop, struct op *op)
     struct op **place;
     int error;
 
-    if (!attempt(loop, op, &wait))
+    if (!op_attempt(loop, op, &wait))
         return;
     error = slot_of(loop->backend_state, wait.fd, &slot);
     if (error < 0) {

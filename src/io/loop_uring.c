@@ -1,6 +1,6 @@
 /*
  * The io_uring backend, and the only file that includes liburing.h. Receives use buffer selection: bytes arrive
- * without a system call each, and an idle connection holds no buffer. Other calls are made inline (attempt.c) and
+ * without a system call each, and an idle connection holds no buffer. Other calls are made inline (op_attempt.c) and
  * polled for by the ring after EAGAIN. One io_uring_enter per iteration submits everything and collects completions.
  */
 #include "io/loop.h"
@@ -210,7 +210,7 @@ static void try_or_wait(struct loop *loop, struct op *op)
 {
     struct readiness wait;
 
-    if (attempt(loop, op, &wait))
+    if (op_attempt(loop, op, &wait))
         submit_poll(loop, op, wait.fd, wait.events);
 }
 

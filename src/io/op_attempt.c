@@ -284,7 +284,7 @@ static bool attempt_splice(struct loop *loop, struct op *op, struct readiness *o
     return false;
 }
 
-bool attempt(struct loop *loop, struct op *op, struct readiness *out_wait)
+bool op_attempt(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
     op->state = OP_STATE_WAITING;
     switch (op->verb) {
